@@ -1,5 +1,5 @@
-//! What a frame of the terminal UI costs: taking in a change, bringing everything up to date,
-//! drawing. A frame has 16 ms.
+//! The cost of a frame of the terminal UI: applying a change, refreshing derived state, drawing.
+//! The budget of a frame is 16 ms.
 
 use divan::Bencher;
 use kueue_lab_tui::model::import::import_objects;
@@ -68,8 +68,8 @@ fn state_with_workloads(many: usize, columns: u16, rows: u16) -> State {
         );
     }
     let mut state = State::new(Env::default());
-    for news in import_objects(objects).unwrap_or_default() {
-        update(&mut state, Msg::WatchUpdate(news));
+    for change in import_objects(objects).unwrap_or_default() {
+        update(&mut state, Msg::WatchUpdate(change));
     }
     update(&mut state, Msg::Resize(columns, rows));
     state
@@ -88,7 +88,7 @@ fn frame_after_change(bencher: Bencher<'_, '_>, many: usize, view: &str, size: (
     let key = keymap::Key::parse(view);
     key.map(|key| update(&mut state, Msg::Key(key)));
     let changed = import_objects([workload(1)]).unwrap_or_default();
-    let row = changed.into_iter().find_map(|news| match news {
+    let row = changed.into_iter().find_map(|change| match change {
         WatchUpdate::Workload(Delta::Replaced(rows)) => rows.into_iter().next(),
         _ => None,
     });
@@ -135,7 +135,7 @@ fn scrolling_200x60(bencher: Bencher<'_, '_>, many: usize) {
     });
 }
 
-/// Taking in a list of Workloads.
+/// Applying a list of Workloads.
 #[divan::bench(args = WORKLOAD_COUNTS)]
 fn frame_after_list(bencher: Bencher<'_, '_>, many: usize) {
     let objects: Vec<Value> = (0..many).map(workload).collect();
@@ -146,9 +146,9 @@ fn frame_after_list(bencher: Bencher<'_, '_>, many: usize) {
                 import_objects(objects.clone()).unwrap_or_default(),
             )
         })
-        .bench_local_values(|(mut state, news)| {
-            for news in news {
-                update(&mut state, Msg::WatchUpdate(news));
+        .bench_local_values(|(mut state, changes)| {
+            for change in changes {
+                update(&mut state, Msg::WatchUpdate(change));
             }
             state
         });

@@ -1,9 +1,7 @@
-//! The terminal UI on an embedded API server that holds objects from YAML files and where nothing
-//! else runs: for working on the UI, and for looking at a cluster somebody sent a dump of.
+//! The terminal UI on an embedded API server with objects from YAML files and no controllers: for
+//! development of the UI, and to inspect the dump of a cluster.
 //!
 //! `cargo run --example tui_replay -- FILE.yaml ...`
-
-use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::Namespace;
@@ -13,7 +11,8 @@ use kueue_lab_api::crds;
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_tui::{ClusterOperations, TuiConfig, run};
+use kueue_lab_tui::backend::Backend;
+use kueue_lab_tui::{TuiConfig, run};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -38,11 +37,11 @@ async fn main() -> Result<()> {
             }
         }
     }
-    let actions = Arc::new(ClusterOperations::new(client.clone()));
+    let backend = Backend::of_cluster(client);
     let config = TuiConfig {
         cluster: "replay".to_owned(),
         mouse: true,
-        ..TuiConfig::new(client, clock, actions)
+        ..TuiConfig::new(backend, clock)
     };
     let exit = run(config).await?;
     println!("{exit:?}");

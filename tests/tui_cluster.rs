@@ -6,18 +6,16 @@
     reason = "a test that cannot go on should say where"
 )]
 
-use std::sync::Arc;
-
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use kueue_lab_api::crds;
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_tui::model::NamespacedName;
-use kueue_lab_tui::operations::{ObjectRef, Operations, SampleJob};
+use kueue_lab_tui::backend::Backend;
+use kueue_lab_tui::model::{NamespacedName, ObjectRef};
 use kueue_lab_tui::screen_dump::{svg, text};
-use kueue_lab_tui::{ClusterOperations, Colours, TuiConfig, capture};
+use kueue_lab_tui::{Colours, SampleJob, TuiConfig, capture, delete_object, submit_job};
 use ratatui::buffer::Buffer;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -66,12 +64,12 @@ async fn create(client: &Client, object: Value) {
 }
 
 async fn screen(client: &Client, keys: &[&str]) -> Buffer {
-    let actions = Arc::new(ClusterOperations::new(client.clone()));
+    let backend = Backend::of_cluster(client.clone());
     let config = TuiConfig {
         cluster: "test".to_owned(),
         colours: Colours::Always,
         ascii: Some(false),
-        ..TuiConfig::new(client.clone(), Clock::real(), actions)
+        ..TuiConfig::new(backend, Clock::real())
     };
     capture(config, 120, 30, keys, 120).await.unwrap()
 }
@@ -126,7 +124,7 @@ async fn created_objects_are_shown_with_their_reason() {
     let buffer = screen(&client, &["2"]).await;
     let picture = text(&buffer);
     assert!(
-        picture.contains("never: asks 16 gpu, h100 gives at most 8"),
+        picture.contains("never: 16 gpu > maximum 8 in h100"),
         "{picture}"
     );
     let picture = svg(&buffer);
@@ -137,7 +135,6 @@ async fn created_objects_are_shown_with_their_reason() {
 async fn samples_are_submitted_and_deleted() {
     let client = with_kueue().await;
     queues(&client).await;
-    let actions = ClusterOperations::new(client.clone());
     let sample = SampleJob {
         queue: NamespacedName::new("default", "lq"),
         pods: 2,
@@ -146,7 +143,7 @@ async fn samples_are_submitted_and_deleted() {
         seconds: 5,
         copies: 1,
     };
-    let message = actions.submit_job(&sample).await.unwrap();
+    let message = submit_job(&client, &sample).await.unwrap();
     let name = message.split(' ').nth(2).unwrap().to_owned();
     let job = ObjectRef {
         api_version: "batch/v1".to_owned(),
@@ -154,14 +151,14 @@ async fn samples_are_submitted_and_deleted() {
         key: NamespacedName::new("default", &name),
     };
     assert_eq!(
-        actions.delete(&job).await.unwrap(),
+        delete_object(&client, &job).await.unwrap(),
         format!("deleted Job default/{name}")
     );
     let absurd = SampleJob {
         requests: vec![("cpu".to_owned(), "-1".to_owned())],
         ..sample
     };
-    let error = actions.submit_job(&absurd).await.unwrap_err().to_string();
+    let error = submit_job(&client, &absurd).await.unwrap_err().to_string();
     assert!(
         error.contains("must be greater than or equal to 0"),
         "{error}"

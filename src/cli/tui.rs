@@ -1,14 +1,13 @@
 //! `kueue-lab tui`
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::kubeconfig_args::{KubeconfigArgs, error_message};
-use super::tui_session::{EngineExplainer, TuiArgs};
+use super::tui_session::{TuiArgs, backend};
 use super::{CliError, logging, runtime};
 use kueue_lab_admission::EngineConfig;
 use kueue_lab_clock::Clock;
-use kueue_lab_tui::{ClusterOperations, Colours, Exit, TuiConfig, screen_dump};
+use kueue_lab_tui::{Colours, Exit, TuiConfig, screen_dump};
 
 /// Seconds to wait for the cluster's objects before `--picture` fails.
 const CAPTURE_TIMEOUT_SECONDS: u64 = 10;
@@ -61,17 +60,15 @@ async fn show(args: Args) -> Result<(), CliError> {
         return Err(CliError::Usage(message.into()));
     }
     let (client, name) = args.target.connect().await?;
-    // Report an unreachable cluster before the UI takes the terminal.
+    // Reports an unreachable cluster before the terminal is set up.
     let version = client.apiserver_version().await;
     version.map_err(|e| CliError::Failed(format!("context {name}: {}", error_message(&e))))?;
     let clock = Clock::real();
-    let operations = Arc::new(ClusterOperations::new(client.clone()));
-    let explainer = EngineExplainer::new(client.clone(), clock.clone(), EngineConfig::default());
+    let backend = backend(client, &clock, EngineConfig::default());
     let config = TuiConfig {
         cluster: name,
         read_only: args.read_only,
-        explainer: Some(Arc::new(explainer)),
-        ..args.tui_args.config(client, clock, operations)
+        ..args.tui_args.config(backend, clock)
     };
     match args.picture {
         Some(file) => write_picture(config, &file, args.size, &args.press).await,

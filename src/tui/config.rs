@@ -1,17 +1,14 @@
-//! What the UI is started with, and how it ends.
+//! Configuration of the UI, and how it ends.
 
-use std::sync::Arc;
-
-use kube::Client;
 use tokio_util::sync::CancellationToken;
 
-use super::operations::{Explainer, Operations};
+use super::backend::Backend;
 use kueue_lab_clock::Clock;
 
 /// Whether to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Colours {
-    /// Unless `NO_COLOR` is set or the terminal is dumb.
+    /// Use colours unless `NO_COLOR` is set or `TERM` is `dumb`.
     #[default]
     Auto,
     /// Always.
@@ -21,7 +18,7 @@ pub enum Colours {
 }
 
 impl Colours {
-    /// Whether there are colours, in an environment.
+    /// Whether colours are used in an environment.
     pub fn enabled(self, var: impl Fn(&str) -> Option<String>) -> bool {
         match self {
             Colours::Always => true,
@@ -35,44 +32,38 @@ impl Colours {
     }
 }
 
-/// What the UI is started with.
+/// The configuration of the UI.
 pub struct TuiConfig {
-    /// The cluster to watch.
-    pub client: Client,
-    /// The lab's time; `Clock::real()` for any other cluster.
+    /// The cluster and the capabilities of its lab.
+    pub backend: Backend,
+    /// The lab clock; `Clock::real()` for a cluster without a lab.
     pub clock: Clock,
-    /// What can be had done. For a bare UI: `ClusterOperations`.
-    pub operations: Arc<dyn Operations>,
-    /// Who explains decisions, if anybody.
-    pub explainer: Option<Arc<dyn Explainer>>,
-    /// What the cluster is called: `embedded`, or the name of a kubeconfig context.
+    /// Name of the cluster: `embedded`, or the name of a kubeconfig context.
     pub cluster: String,
-    /// The only namespace to watch, for people who may not see all.
+    /// The only namespace to watch; `None` for all.
     pub namespace: Option<String>,
-    /// Whether nothing may be changed.
+    /// Whether the window is read-only.
     pub read_only: bool,
-    /// Whether leaving the UI stops the lab, so that it asks first.
+    /// Whether quitting stops the lab and so needs confirmation.
     pub stops_lab: bool,
-    /// How others reach the cluster, such as a command line for `kubectl`.
+    /// The `kubectl` command line for the cluster.
     pub kubectl_command: Option<String>,
     /// Whether to use colours.
     pub colours: Colours,
-    /// Whether to draw in ASCII; `None` to look at the locale.
+    /// Whether to draw in ASCII; `None` to decide by the locale.
     pub ascii: Option<bool>,
-    /// Whether to take the mouse away from the terminal.
+    /// Whether to capture the mouse.
     pub mouse: bool,
-    /// Ends the UI from outside when it is cancelled.
+    /// Ends the UI when cancelled.
     pub stop: CancellationToken,
 }
 
 impl TuiConfig {
-    /// A window on a cluster, with everything else at its default.
-    pub fn new(client: Client, clock: Clock, operations: Arc<dyn Operations>) -> Self {
+    /// A configuration with defaults.
+    pub fn new(backend: Backend, clock: Clock) -> Self {
         Self {
-            client,
+            backend,
             clock,
-            operations,
-            explainer: None,
             cluster: String::new(),
             namespace: None,
             read_only: false,
@@ -89,24 +80,24 @@ impl TuiConfig {
 /// How the UI ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// The person left.
+    /// It was quit.
     Quit,
-    /// A signal (SIGINT, SIGTERM, SIGHUP) asked for it.
+    /// A signal arrived (SIGINT, SIGTERM, SIGHUP).
     Signal,
-    /// It was ended from outside.
+    /// It was cancelled.
     Cancelled,
 }
 
-/// Why the UI cannot go on.
+/// Why the UI failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TuiError {
-    /// There is no terminal to draw on. `--headless` needs none.
+    /// There is no terminal. `--headless` needs none.
     #[error("cannot use the terminal: {0}; --headless needs none")]
     Terminal(#[source] std::io::Error),
-    /// The terminal went away.
+    /// The terminal was closed.
     #[error("the terminal went away")]
     TerminalLost,
-    /// Something in the process panicked; the report was printed.
+    /// A thread panicked; the report was printed.
     #[error("the UI stopped because of a panic, reported above")]
     Panicked,
     /// The cluster did not answer in time.

@@ -1,5 +1,5 @@
-//! An object in words, in the manner of `kubectl describe`: its fields as an indented list, and its
-//! Events below.
+//! Descriptions of objects in the format of `kubectl describe`: fields as an indented list, then
+//! Events.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::model::event::EventRow;
 use super::text::{age, pad};
 
-/// Columns of a label at the left edge.
+/// Columns of a label at the top level.
 const LABEL: usize = 14;
 
 /// Describes an object.
@@ -33,7 +33,7 @@ pub(super) fn describe(object: &Value, events: &[EventRow], now: Timestamp) -> S
     out.text
 }
 
-/// What of the metadata was not said before.
+/// The other metadata.
 fn remaining_metadata(meta: &Value) -> Value {
     let mut rest = meta.clone();
     if let Some(map) = rest.as_object_mut() {
@@ -67,7 +67,7 @@ impl Description {
         self.line(&format!("{}{value}", pad(&label, LABEL, false)));
     }
 
-    /// A map on lines of its own, one under the other.
+    /// Writes a map, one entry on each line.
     fn map(&mut self, label: &str, map: &Value) {
         let pairs = map.as_object().into_iter().flatten();
         let mut label = label;
@@ -80,7 +80,7 @@ impl Description {
         }
     }
 
-    /// A field with all that is in it.
+    /// Writes a field and its value.
     fn tree(&mut self, depth: usize, label: &str, value: &Value) {
         let lead = "  ".repeat(depth);
         match value {
@@ -100,7 +100,7 @@ impl Description {
         }
     }
 
-    /// An item of a list.
+    /// Writes an item of a list.
     fn item(&mut self, depth: usize, item: &Value) {
         let lead = "  ".repeat(depth);
         match item {
@@ -125,7 +125,7 @@ impl Description {
         }
     }
 
-    /// What is in a map or list.
+    /// Writes the entries of a map or list.
     fn nested(&mut self, depth: usize, value: &Value) {
         match value {
             Value::Object(map) => {
@@ -181,7 +181,7 @@ impl Description {
     }
 }
 
-/// A value that is neither map nor list.
+/// A scalar value as text.
 fn scalar(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -192,7 +192,7 @@ fn scalar(value: &Value) -> String {
 
 /// `podSetAssignments` as `Pod Set Assignments`.
 fn title(key: &str) -> String {
-    // Keys that are names, of labels or resources, stay as they are.
+    // Label keys and resource names are not changed.
     if key.contains(['/', '.', '-', ' ']) {
         return key.to_owned();
     }

@@ -1,4 +1,4 @@
-//! Fetching one object as text: as YAML, and as a description in the manner of `kubectl describe`.
+//! Fetching an object as YAML and as a description in the format of `kubectl describe`.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
@@ -7,19 +7,25 @@ use kube::{Api, Client};
 use serde_json::Value;
 
 use super::describe::describe;
-use super::model::Kind;
 use super::model::event::EventRow;
-use super::msg::FetchedObject;
-use super::operations::ObjectRef;
+use super::model::{Kind, ObjectRef};
 
 /// The most Events in a description.
 const MAX_EVENTS: u32 = 50;
 
+/// An object as text.
+pub(crate) struct FetchedObject {
+    /// As YAML.
+    pub(crate) yaml: String,
+    /// As `kubectl describe` shows it.
+    pub(crate) description: String,
+}
+
 /// Fetches an object.
 ///
 /// # Errors
-/// A sentence on why it cannot be had.
-pub async fn fetch_object(
+/// Why the object cannot be fetched, one sentence.
+pub(crate) async fn fetch_object(
     client: Client,
     object: ObjectRef,
     now: Timestamp,
@@ -41,7 +47,7 @@ pub async fn fetch_object(
     })
 }
 
-/// What an error says to a person: the API server's own sentence where it is one of its.
+/// The message of an error; for a Status of the API server its message.
 pub(super) fn error_message(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),
@@ -49,11 +55,10 @@ pub(super) fn error_message(error: &kube::Error) -> String {
     }
 }
 
-/// The API of an object's kind in its namespace. Kinds that are watched are known; for others the
-/// cluster is asked.
+/// The API of the kind of an object in its namespace. Kinds that are not watched are discovered.
 ///
 /// # Errors
-/// A sentence on why there is none.
+/// Why there is none, one sentence.
 pub(super) async fn api_for(
     client: &Client,
     object: &ObjectRef,
@@ -82,7 +87,7 @@ pub(super) async fn api_for(
     })
 }
 
-/// Events about an object, oldest first; none where they cannot be had.
+/// Events about an object, oldest first; empty if they cannot be listed.
 async fn events_about(client: &Client, object: &ObjectRef) -> Vec<EventRow> {
     let api: Api<Event> = if object.key.namespace.is_empty() {
         Api::all(client.clone())

@@ -1,31 +1,31 @@
-//! The signs the UI draws with, once for terminals that can and once in ASCII.
+//! The glyphs of the UI, in Unicode and in ASCII.
 
 use ratatui::symbols::border;
 
-/// A set of signs, each one column wide unless said otherwise.
+/// A set of glyphs, each one column wide unless noted.
 #[derive(Debug)]
 pub struct Glyphs {
-    /// Whether only ASCII may be written.
+    /// Whether output is limited to ASCII.
     pub ascii: bool,
-    /// Where text was cut.
+    /// Truncated text.
     pub ellipsis: &'static str,
-    /// In front of the selected row.
+    /// Marks the selected row.
     pub highlight: &'static str,
-    /// In front of an open branch.
+    /// Marks an unfolded branch.
     pub expanded: &'static str,
-    /// In front of a closed branch.
+    /// Marks a folded branch.
     pub collapsed: &'static str,
-    /// Part of a bar: used, within one's own.
+    /// Part of a bar: quota in use, within the nominal quota.
     pub used: &'static str,
-    /// Part of a bar: used, borrowed.
+    /// Part of a bar: quota in use, borrowed.
     pub borrowed: &'static str,
-    /// Part of a bar: one's own, used by others.
+    /// Part of a bar: quota lent to others.
     pub lent: &'static str,
-    /// Part of a bar: one's own, unused.
+    /// Part of a bar: unused quota.
     pub free: &'static str,
-    /// Part of a bar: could be borrowed.
+    /// Part of a bar: quota that can be borrowed.
     pub borrowable: &'static str,
-    /// In a bar: where one's own ends.
+    /// In a bar: the end of the nominal quota.
     pub nominal_mark: &'static str,
     /// A device in use.
     pub device_used: &'static str,
@@ -35,30 +35,30 @@ pub struct Glyphs {
     pub horizontal: &'static str,
     /// A vertical line.
     pub vertical: &'static str,
-    /// From one to the other; may be two columns.
+    /// An arrow; up to two columns.
     pub arrow: &'static str,
-    /// Sorted, smallest first.
+    /// Sorted in ascending order.
     pub ascending: &'static str,
-    /// Sorted, largest first.
+    /// Sorted in descending order.
     pub descending: &'static str,
-    /// Something in force.
+    /// Active.
     pub active: &'static str,
-    /// Something not in force.
+    /// Inactive.
     pub inactive: &'static str,
     /// Done.
     pub done: &'static str,
     /// Failed.
     pub failed: &'static str,
-    /// Without end; may be three columns.
+    /// Infinity; up to three columns.
     pub infinity: &'static str,
     /// The thumb of a scroll bar.
     pub thumb: &'static str,
-    /// Edges of boxes.
+    /// Corners of boxes.
     pub border: border::Set<'static>,
 }
 
-/// For terminals with Unicode.
-pub const UNICODE: Glyphs = Glyphs {
+/// Glyphs for terminals with UTF-8.
+pub(crate) const UNICODE: Glyphs = Glyphs {
     ascii: false,
     ellipsis: "…",
     highlight: "▶",
@@ -86,8 +86,8 @@ pub const UNICODE: Glyphs = Glyphs {
     border: border::ROUNDED,
 };
 
-/// For all others.
-pub const ASCII: Glyphs = Glyphs {
+/// Glyphs for other terminals.
+pub(crate) const ASCII: Glyphs = Glyphs {
     ascii: true,
     ellipsis: "~",
     highlight: ">",
@@ -124,9 +124,9 @@ pub const ASCII: Glyphs = Glyphs {
     },
 };
 
-/// Whether a locale, as the environment names it, writes UTF-8. The first of `LC_ALL`, `LC_CTYPE`
-/// and `LANG` that is set and not empty decides; without any the answer is no.
-pub fn utf8_locale(var: impl Fn(&str) -> Option<String>) -> bool {
+/// Whether the locale uses UTF-8: the first of `LC_ALL`, `LC_CTYPE` and `LANG` that is set and not
+/// empty decides.
+pub(crate) fn utf8_locale(var: impl Fn(&str) -> Option<String>) -> bool {
     ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
         .find_map(|name| var(name).filter(|value| !value.is_empty()))

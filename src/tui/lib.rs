@@ -1,34 +1,39 @@
-//! The terminal UI: model, update, views. Draws what it watches through a `kube::Client` and owns
-//! no truth, so it works on any cluster, whoever runs Kueue there.
+//! The terminal UI. It reads everything from watches of a `kube::Client` and keeps no state of its own
+//! in the cluster, so it works on any cluster with Kueue.
 //!
-//! [`run_command`] takes over the terminal. Watches ([`mod@watch`]) turn objects into rows and send them as
-//! news; [`update`](mod@update) takes in news, keys and results and gives back what is wished for;
-//! [`open_view`] draws the state. Both are pure functions of the state, and tested as such. Whatever
-//! lies beyond the cluster (presets, demos, speed) it reaches through [`operations::Actions`].
+//! [`run()`] takes over the terminal. Watches ([`mod@watch`]) turn objects into rows and send them as
+//! messages; [`update`](mod@update) handles messages and keys and returns commands; [`view`] draws
+//! the state. Both are pure functions of the state. Presets, demos and other capabilities of a lab
+//! come through [`backend`].
 //!
-//! Must not know how a lab works inside, nor decide anything about admission.
+//! A view is one file in `views/`, an action one file in `actions/`; key bindings and commands name
+//! them in `keymap/`.
 
-mod cluster_operations;
+#![warn(unreachable_pub)]
+
+mod actions;
+pub mod backend;
 mod config;
 mod describe;
 mod fetch;
-pub mod glyphs;
+mod glyphs;
 pub mod keymap;
 pub mod model;
 pub mod msg;
-pub mod operations;
+mod operation;
 mod run;
 mod screen;
 pub mod screen_dump;
 pub mod state;
-pub mod text;
-pub mod theme;
-pub mod ui_state;
+mod text;
+mod theme;
+mod ui_state;
 pub mod update;
 pub mod view;
-pub mod watch;
+mod views;
+mod watch;
 
-pub use cluster_operations::ClusterOperations;
+pub use actions::{SampleJob, delete_object, submit_job};
 pub use config::{Colours, Exit, TuiConfig, TuiError};
 pub use run::{capture, run};
 pub use screen_dump::render_once;

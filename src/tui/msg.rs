@@ -1,74 +1,58 @@
-//! What happens to the UI, and what the UI wants done.
+//! Messages to the UI, and the commands it returns.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::backend::{OperationError, PresetList, ScenarioProgress};
 use super::keymap;
 use super::model::{Kind, NamespacedName, WatchUpdate};
-use super::operations::{ObjectRef, OperationError, PresetList, SampleJob, ScenarioProgress};
+use super::operation::{AnyOperation, Operation};
+use super::ui_state::PageKind;
 
-/// Something that happened.
+/// An input of [`update`](crate::update::update).
 #[derive(Clone, Debug)]
 pub enum Msg {
     /// A key was pressed.
     Key(keymap::Key),
     /// Text was pasted.
     Paste(String),
-    /// The mouse wheel was turned, down for positive.
+    /// The mouse wheel was turned; positive is down.
     Scroll(isize),
     /// The mouse was clicked at a column and row.
     Click(u16, u16),
-    /// The terminal has so many columns and rows.
+    /// The terminal has this many columns and rows.
     Resize(u16, u16),
-    /// It is this moment in the lab.
+    /// The lab time.
     Tick(Timestamp),
-    /// A watch told something.
+    /// A watch event.
     WatchUpdate(WatchUpdate),
-    /// An object of a watched kind cannot be read, and why.
+    /// An object of a watched kind cannot be decoded, with the error.
     InvalidObject(Kind, NamespacedName, String),
     /// The presets changed.
     Presets(Arc<PresetList>),
-    /// The demo went on.
+    /// The progress of the demo changed.
     ScenarioProgress(Arc<ScenarioProgress>),
-    /// An action is done, or not.
+    /// An operation succeeded or failed; one sentence about the result.
     OperationFinished(Result<String, OperationError>),
-    /// An object was fetched, or not.
-    Fetched(ObjectRef, Result<FetchedObject, String>),
-    /// An explanation came, or not.
-    Explained(NamespacedName, Result<String, String>),
+    /// The text of a page was loaded, or the error.
+    PageLoaded(PageKind, Result<String, String>),
 }
 
-/// An object as text.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FetchedObject {
-    /// As YAML.
-    pub yaml: String,
-    /// As a description.
-    pub description: String,
-}
-
-/// Something the UI wants done.
+/// An output of [`update`](crate::update::update).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cmd {
-    /// Leave.
+    /// Quit.
     Quit,
-    /// Submit sample workloads.
-    SubmitJob(SampleJob),
-    /// Submit a sample of a preset: preset and name.
-    SubmitPresetSample(String, String),
-    /// Delete objects.
-    Delete(Vec<ObjectRef>),
-    /// Switch to a preset.
-    SwitchPreset(String),
-    /// Run a demo.
-    RunDemo(String),
-    /// Change the speed.
-    SetSpeed(f64),
-    /// Fetch an object.
-    Fetch(ObjectRef),
-    /// Explain a Workload.
-    Explain(NamespacedName),
     /// Put text on the clipboard.
     Copy(String),
+    /// Run an operation in the background.
+    Operation(AnyOperation),
+}
+
+impl Cmd {
+    /// The command that runs an operation.
+    pub(crate) fn operation(operation: impl Operation) -> Self {
+        Self::Operation(AnyOperation::new(operation))
+    }
 }

@@ -1,8 +1,7 @@
-//! The terminal: taking it over, writing frames, and giving it back whatever happens.
+//! The terminal: setup, drawing, and restoring it on every exit.
 //!
-//! Frames are written by a thread of their own, so that a slow terminal holds nothing up: a frame
-//! that was not written yet gives way to the next one. Only what differs from the frame before is
-//! written; an equal frame writes nothing.
+//! A thread writes the frames, so that a slow terminal does not block the UI; a newer frame replaces
+//! one that is not written yet. Only differences from the previous frame are written.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -24,14 +23,14 @@ use ratatui::buffer::Buffer;
 
 use super::view::Cursor;
 
-/// Whether the terminal is taken over. One process has one terminal.
+/// Whether the terminal is set up for the UI. A process has one terminal.
 static TERMINAL_ACQUIRED: AtomicBool = AtomicBool::new(false);
-/// Whether anything panicked while it was.
+/// Whether anything panicked since the setup.
 static PANICKED: AtomicBool = AtomicBool::new(false);
 
-/// The terminal, taken over.
+/// The terminal, set up for the UI.
 #[derive(Debug)]
-pub struct Screen {
+pub(crate) struct Screen {
     shared: Arc<Shared>,
     writer: Option<JoinHandle<()>>,
 }
@@ -43,7 +42,7 @@ struct Shared {
     disconnected: AtomicBool,
 }
 
-/// What waits to be written.
+/// The output to write.
 #[derive(Debug, Default)]
 struct WriteQueue {
     frame: Option<(Buffer, Cursor)>,
@@ -52,11 +51,11 @@ struct WriteQueue {
 }
 
 impl Screen {
-    /// Takes over the terminal.
+    /// Sets up the terminal.
     ///
     /// # Errors
-    /// When standard input or output is no terminal, or it does not obey.
-    pub fn open(mouse: bool) -> io::Result<Self> {
+    /// Standard input or output is not a terminal, or the setup fails.
+    pub(crate) fn open(mouse: bool) -> io::Result<Self> {
         if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
             return Err(io::Error::new(
                 io::ErrorKind::NotConnected,
@@ -67,7 +66,7 @@ impl Screen {
         enable_raw_mode()?;
         TERMINAL_ACQUIRED.store(true, Ordering::SeqCst);
         let shared = Arc::new(Shared::default());
-        // From here on dropping the screen gives the terminal back.
+        // From here on dropping the screen restores the terminal.
         let mut screen = Self {
             shared: Arc::clone(&shared),
             writer: None,
@@ -86,25 +85,25 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Shows a frame, as soon as the terminal has taken the one before.
-    pub fn show(&self, frame: Buffer, cursor: Cursor) {
+    /// Queues a frame; it is written after the previous one.
+    pub(crate) fn show(&self, frame: Buffer, cursor: Cursor) {
         self.shared.inbox.lock().frame = Some((frame, cursor));
         self.shared.wakeup.notify_one();
     }
 
-    /// Puts text on the clipboard of the person's terminal (OSC 52).
-    pub fn copy(&self, text: String) {
+    /// Puts text on the clipboard of the terminal (OSC 52).
+    pub(crate) fn copy(&self, text: String) {
         self.shared.inbox.lock().clipboard = Some(text);
         self.shared.wakeup.notify_one();
     }
 
     /// Whether the terminal is gone.
-    pub fn is_disconnected(&self) -> bool {
+    pub(crate) fn is_disconnected(&self) -> bool {
         self.shared.disconnected.load(Ordering::SeqCst)
     }
 
-    /// Whether anything in the process panicked since the terminal was taken over.
-    pub fn panicked() -> bool {
+    /// Whether anything in the process panicked since the setup.
+    pub(crate) fn panicked() -> bool {
         PANICKED.load(Ordering::SeqCst)
     }
 }
@@ -120,7 +119,7 @@ impl Drop for Screen {
     }
 }
 
-/// Gives the terminal back; once is enough.
+/// Restores the terminal; further calls do nothing.
 fn restore_terminal() {
     if TERMINAL_ACQUIRED.swap(false, Ordering::SeqCst) {
         let mut out = io::stdout().lock();
@@ -136,7 +135,7 @@ fn restore_terminal() {
     }
 }
 
-/// Gives the terminal back before the report of a panic is printed, on whatever thread it happens.
+/// Installs a panic hook that restores the terminal before the report is printed.
 fn install_panic_hook() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
@@ -151,7 +150,7 @@ fn install_panic_hook() {
     });
 }
 
-/// Writes what comes into the inbox until it is closed.
+/// Writes queued output until the queue is closed.
 fn write_frames(shared: &Shared) {
     let mut painter = Painter::default();
     loop {
@@ -179,7 +178,7 @@ fn write_frames(shared: &Shared) {
     }
 }
 
-/// Writes to the terminal while it is ours; says whether that worked.
+/// Writes to the terminal while it is set up; returns whether that succeeded.
 fn write_out(bytes: &[u8]) -> bool {
     let mut out = io::stdout().lock();
     if !TERMINAL_ACQUIRED.load(Ordering::SeqCst) {
@@ -188,14 +187,14 @@ fn write_out(bytes: &[u8]) -> bool {
     out.write_all(bytes).and_then(|()| out.flush()).is_ok()
 }
 
-/// The sequence that puts text on the clipboard.
+/// The escape sequence that puts text on the clipboard.
 fn osc52_sequence(text: &str) -> Vec<u8> {
     use base64::Engine;
     let coded = base64::engine::general_purpose::STANDARD.encode(text);
     format!("\x1b]52;c;{coded}\x07").into_bytes()
 }
 
-/// Turns frames into the bytes that change the one before into them.
+/// Encodes frames as differences from the previous frame.
 #[derive(Debug, Default)]
 struct Painter {
     shown: Option<Buffer>,

@@ -1,5 +1,4 @@
-//! The screen without a terminal: as plain text for tests, as text with escape sequences, and as
-//! an SVG picture for documents.
+//! The screen without a terminal: as plain text for tests, and as SVG for documents.
 
 use std::fmt::Write as _;
 
@@ -12,7 +11,7 @@ use super::state::State;
 use super::text::width;
 use super::{update, view};
 
-/// Draws a state into a buffer of so many columns and rows.
+/// Draws a state into a buffer of this size.
 pub fn render(state: &State, columns: u16, rows: u16) -> Buffer {
     let mut state = state.clone();
     update::update(&mut state, Msg::Resize(columns, rows));
@@ -21,7 +20,7 @@ pub fn render(state: &State, columns: u16, rows: u16) -> Buffer {
     buffer
 }
 
-/// The screen as plain text, one line for each row, without blanks at the ends.
+/// The screen as plain text, without trailing blanks.
 pub fn render_once(state: &State, columns: u16, rows: u16) -> String {
     text(&render(state, columns, rows))
 }
@@ -46,7 +45,7 @@ pub fn text(buffer: &Buffer) -> String {
     out
 }
 
-/// A buffer as an SVG picture of a dark terminal.
+/// A buffer as SVG of a dark terminal.
 pub fn svg(buffer: &Buffer) -> String {
     const COLUMN: f32 = 8.4;
     const ROW: f32 = 17.0;
@@ -94,7 +93,7 @@ fn rows(buffer: &Buffer) -> impl Iterator<Item = &[Cell]> {
     buffer.content.chunks(columns)
 }
 
-/// Runs of cells that look alike, with the column of the first.
+/// Runs of cells of equal style, with the column of the first.
 fn style_runs(row: &[Cell]) -> Vec<(usize, &[Cell])> {
     let mut out = Vec::new();
     let mut start = 0;
@@ -108,7 +107,7 @@ fn style_runs(row: &[Cell]) -> Vec<(usize, &[Cell])> {
     out
 }
 
-/// How a run of cells looks in a picture.
+/// The SVG style of a run of cells.
 struct CellStyle {
     foreground: &'static str,
     background: Option<&'static str>,
@@ -144,7 +143,7 @@ impl CellStyle {
     }
 }
 
-/// The colours of the palette that the theme uses.
+/// The palette colours of the theme.
 fn palette_color(color: Color) -> Option<&'static str> {
     match color {
         Color::Red => Some("#f0716b"),

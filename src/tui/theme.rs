@@ -1,12 +1,12 @@
-//! Colours, as one table of roles. Nothing is said by colour alone: every role that carries meaning
-//! goes with a word or a sign, and the plain column of the table has no colour at all.
+//! Styles, as one table of roles. Colour is never the only carrier of meaning: each role goes with a
+//! word or a glyph, and the plain column of the table has no colours.
 //!
-//! Only the sixteen colours of the terminal's own palette are used, so that the person's choice of
-//! palette decides about contrast; states are told apart without relying on red against green.
+//! Only the sixteen colours of the terminal palette are used, so that the user's palette sets the
+//! contrast. No two states differ only by red and green.
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// What a piece of the screen is.
+/// The role of a piece of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Ordinary text.
@@ -19,7 +19,7 @@ pub enum Role {
     Heading,
     /// Titles of sections and boxes.
     Title,
-    /// The tab of the view that is open.
+    /// The tab of the open view.
     ActiveTab,
     /// The other tabs.
     InactiveTab,
@@ -29,31 +29,31 @@ pub enum Role {
     Key,
     /// Lines and borders.
     Line,
-    /// All is well.
+    /// Healthy, done.
     Success,
-    /// Waits.
+    /// Pending.
     Waiting,
-    /// Half way.
+    /// In progress.
     InProgress,
-    /// Lost something.
+    /// Evicted, or a warning.
     Warning,
-    /// Wrong.
+    /// Failed, or an error.
     Error,
-    /// Over, or turned off.
+    /// Finished or inactive.
     Finished,
-    /// Used, within one's own.
+    /// Quota in use, within the nominal quota.
     Used,
-    /// Used, borrowed.
+    /// Quota in use, borrowed.
     Borrowed,
-    /// One's own, used by others.
+    /// Quota lent to others.
     Lent,
-    /// Unused.
+    /// Unused quota.
     Free,
-    /// Text being typed.
+    /// Text in the prompt.
     Input,
 }
 
-/// One line of the table: the role, its look in colour, its look without.
+/// A line of the table: the role, its style with colours, its style without.
 type Entry = (Role, Color, Modifier, Modifier);
 
 const NONE: Modifier = Modifier::empty();
@@ -104,19 +104,19 @@ const TABLE: [Entry; 21] = [
     ),
 ];
 
-/// The looks of all roles.
+/// The styles of all roles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Theme {
     colours: bool,
 }
 
 impl Theme {
-    /// With colours, or without.
+    /// The theme with or without colours.
     pub fn new(colours: bool) -> Self {
         Self { colours }
     }
 
-    /// The look of a role.
+    /// The style of a role.
     pub fn style(self, role: Role) -> Style {
         let Some((_, colour, bright, plain)) = TABLE.iter().find(|(r, ..)| *r == role) else {
             return Style::new();

@@ -1,7 +1,7 @@
-//! Watching the cluster: one task for each kind, which turns objects into rows and news.
+//! Watches of the cluster: one task for each kind converts objects to rows and sends watch updates.
 //!
-//! The tasks feed a bounded channel; when the UI is behind, they wait, and the API server's watch
-//! cache holds what comes meanwhile.
+//! The tasks send to a bounded channel, so they wait for a slow UI; the watch cache of the API server
+//! buffers events meanwhile.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -31,12 +31,16 @@ use super::model::{Delta, Kind, WatchUpdate};
 use super::msg::Msg;
 use super::text::sanitize;
 
-/// Objects asked for in one page of a list.
+/// Objects in one page of a list.
 const PAGE_SIZE: u32 = 500;
 
-/// Starts watching all kinds; dropping the set stops it. With a namespace, kinds that live in
-/// namespaces are watched in that one only.
-pub fn start_watches(client: &Client, namespace: Option<&str>, out: &Sender<Msg>) -> JoinSet<()> {
+/// Starts the watches of all kinds; dropping the set stops them. With a namespace, namespaced kinds
+/// are watched in that namespace only.
+pub(crate) fn start_watches(
+    client: &Client,
+    namespace: Option<&str>,
+    out: &Sender<Msg>,
+) -> JoinSet<()> {
     let mut w = Watcher {
         client,
         namespace,
@@ -67,7 +71,7 @@ pub fn start_watches(client: &Client, namespace: Option<&str>, out: &Sender<Msg>
     w.tasks
 }
 
-/// An object as it can be watched.
+/// A kind of object that can be watched.
 trait WatchableObject:
     Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug + Send + 'static
 {
@@ -78,7 +82,7 @@ impl<K> WatchableObject for K where
 {
 }
 
-/// What all watches have in common.
+/// The configuration of all watches.
 struct Watcher<'a> {
     client: &'a Client,
     namespace: Option<&'a str>,
@@ -87,127 +91,131 @@ struct Watcher<'a> {
 }
 
 impl Watcher<'_> {
-    /// Watches a kind everywhere.
+    /// Watches a cluster-scoped kind, or all namespaces.
     fn cluster_scoped<K: WatchableObject, R: Send + 'static>(
         &mut self,
         kind: Kind,
         row: fn(&K) -> R,
-        news: fn(Delta<R>) -> WatchUpdate,
+        update: fn(Delta<R>) -> WatchUpdate,
     ) {
         let strict = Api::all(self.client.clone());
         let lenient = Api::all(self.client.clone());
-        self.spawn(strict, lenient, RowMapper { kind, row, news });
+        self.spawn(strict, lenient, RowMapper { kind, row, update });
     }
 
-    /// Watches a kind in the namespace that is asked for.
-    fn namespaced<K, R>(&mut self, kind: Kind, row: fn(&K) -> R, news: fn(Delta<R>) -> WatchUpdate)
-    where
+    /// Watches a namespaced kind in the configured namespace.
+    fn namespaced<K, R>(
+        &mut self,
+        kind: Kind,
+        row: fn(&K) -> R,
+        update: fn(Delta<R>) -> WatchUpdate,
+    ) where
         K: WatchableObject + Resource<Scope = NamespaceResourceScope>,
         R: Send + 'static,
     {
         match self.namespace {
-            None => self.cluster_scoped(kind, row, news),
+            None => self.cluster_scoped(kind, row, update),
             Some(namespace) => {
                 let strict = Api::namespaced(self.client.clone(), namespace);
                 let lenient = Api::namespaced(self.client.clone(), namespace);
-                self.spawn(strict, lenient, RowMapper { kind, row, news });
+                self.spawn(strict, lenient, RowMapper { kind, row, update });
             }
         }
     }
 
-    /// Watches in the fast way, and after an object that cannot be read in the way that passes
-    /// over such objects.
+    /// Watches with typed decoding, and after a decoding error with a decoder that skips invalid
+    /// objects.
     #[allow(clippy::result_large_err, reason = "the error is kube's own, and rare")]
     fn spawn<K: WatchableObject, R: Send + 'static>(
         &mut self,
         strict: Api<K>,
         lenient: Api<DeserializeGuard<K>>,
-        teller: RowMapper<K, R>,
+        mapper: RowMapper<K, R>,
     ) {
         let out = self.out.clone();
         self.tasks.spawn(async move {
             let read = |object: K| Ok(object);
-            if run_watch(strict, read, &teller, &out, true).await == WatchEnd::InvalidObject {
+            if run_watch(strict, read, &mapper, &out, true).await == WatchEnd::InvalidObject {
                 let read = |object: DeserializeGuard<K>| object.0;
-                run_watch(lenient, read, &teller, &out, false).await;
+                run_watch(lenient, read, &mapper, &out, false).await;
             }
         });
     }
 }
 
-/// How objects of a kind become news.
+/// Converts changes of a kind to watch updates.
 struct RowMapper<K, R> {
     kind: Kind,
     row: fn(&K) -> R,
-    news: fn(Delta<R>) -> WatchUpdate,
+    update: fn(Delta<R>) -> WatchUpdate,
 }
 
 /// Why a watch ended.
 #[derive(PartialEq, Eq)]
 enum WatchEnd {
-    /// Nobody listens any more.
+    /// The receiver was dropped.
     ReceiverClosed,
-    /// Some object cannot be read.
+    /// An object cannot be decoded.
     InvalidObject,
 }
 
-/// Watches one kind for as long as somebody listens, or until an object cannot be read.
+/// Watches one kind until the receiver is dropped or an object cannot be decoded.
 async fn run_watch<W: WatchableObject, K, R>(
     api: Api<W>,
     read: fn(W) -> Result<K, InvalidObject>,
-    teller: &RowMapper<K, R>,
+    mapper: &RowMapper<K, R>,
     out: &Sender<Msg>,
     strict: bool,
 ) -> WatchEnd {
-    let kind = teller.kind;
+    let kind = mapper.kind;
     let config = watcher::Config::default().page_size(PAGE_SIZE);
     let mut stream = watch_kind(api, config)
         .backoff(WatchBackoff::default())
         .boxed();
     let mut listed: Vec<R> = Vec::new();
-    let mut live = false;
+    let mut synced = false;
     while let Some(event) = stream.next().await {
-        let mut tell = Vec::new();
-        let row = |object: W, tell: &mut Vec<Msg>| match read(object) {
-            Ok(object) => Some((teller.row)(&object)),
+        let mut messages = Vec::new();
+        let row = |object: W, messages: &mut Vec<Msg>| match read(object) {
+            Ok(object) => Some((mapper.row)(&object)),
             Err(invalid) => {
                 let key = namespaced_name(&invalid.metadata);
-                tell.push(Msg::InvalidObject(kind, key, sanitize(&invalid.error)));
+                messages.push(Msg::InvalidObject(kind, key, sanitize(&invalid.error)));
                 None
             }
         };
-        let told = |change| Msg::WatchUpdate((teller.news)(change));
+        let changed = |change| Msg::WatchUpdate((mapper.update)(change));
         match event {
             Ok(Event::Init) => listed.clear(),
-            Ok(Event::InitApply(object)) => listed.extend(row(object, &mut tell)),
+            Ok(Event::InitApply(object)) => listed.extend(row(object, &mut messages)),
             Ok(Event::InitDone) => {
-                tell.push(told(Delta::Replaced(std::mem::take(&mut listed))));
+                messages.push(changed(Delta::Replaced(std::mem::take(&mut listed))));
             }
             Ok(Event::Apply(object)) => {
-                let row = row(object, &mut tell);
-                tell.extend(row.map(|row| told(Delta::Updated(Box::new(row)))));
+                let row = row(object, &mut messages);
+                messages.extend(row.map(|row| changed(Delta::Updated(Box::new(row)))));
             }
             Ok(Event::Delete(object)) => {
-                tell.push(told(Delta::Deleted(namespaced_name(object.meta()))))
+                messages.push(changed(Delta::Deleted(namespaced_name(object.meta()))))
             }
             Err(error) if strict && is_decode_error(&error) => return WatchEnd::InvalidObject,
             Err(error) => {
-                live = false;
-                let health = WatchStatus::Failing(watch_failure(&error));
-                tell.push(Msg::WatchUpdate(WatchUpdate::Status(kind, health)));
+                synced = false;
+                let status = WatchStatus::Failing(watch_failure(&error));
+                messages.push(Msg::WatchUpdate(WatchUpdate::Status(kind, status)));
             }
         }
-        let has_rows = tell.iter().any(
-            |msg| matches!(msg, Msg::WatchUpdate(news) if !matches!(news, WatchUpdate::Status(..))),
+        let has_rows = messages.iter().any(
+            |msg| matches!(msg, Msg::WatchUpdate(update) if !matches!(update, WatchUpdate::Status(..))),
         );
-        if has_rows && !live {
-            live = true;
-            tell.push(Msg::WatchUpdate(WatchUpdate::Status(
+        if has_rows && !synced {
+            synced = true;
+            messages.push(Msg::WatchUpdate(WatchUpdate::Status(
                 kind,
                 WatchStatus::Synced,
             )));
         }
-        for msg in tell {
+        for msg in messages {
             if out.send(msg).await.is_err() {
                 return WatchEnd::ReceiverClosed;
             }
@@ -216,7 +224,7 @@ async fn run_watch<W: WatchableObject, K, R>(
     WatchEnd::ReceiverClosed
 }
 
-/// Whether an error says that an object is not of the form its kind should have.
+/// Whether the error is a decoding error of an object.
 fn is_decode_error(error: &watcher::Error) -> bool {
     use watcher::Error::{InitialListFailed, WatchFailed, WatchStartFailed};
     matches!(
@@ -227,7 +235,7 @@ fn is_decode_error(error: &watcher::Error) -> bool {
     )
 }
 
-/// What is behind an error of a watch.
+/// Classifies an error of a watch.
 fn watch_failure(error: &watcher::Error) -> WatchFailure {
     let status: Option<&Status> = match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status))
@@ -244,7 +252,7 @@ fn watch_failure(error: &watcher::Error) -> WatchFailure {
     }
 }
 
-/// Waits between tries: short at first, never long, because a person is watching.
+/// The backoff between retries; short, because the UI is interactive.
 #[derive(Debug, Default)]
 struct WatchBackoff {
     tries: u32,

@@ -13,9 +13,9 @@ fn every_view_shows_its_objects() {
     let terminal = lab(80, 24, &[]);
     for (key, text) in [
         ("2", "No workloads"),
-        ("3", "Nobody was evicted"),
+        ("3", "No evictions yet"),
         ("4", "DEVICES"),
-        ("5", "WHAT IT TEACHES"),
+        ("5", "DESCRIPTION OR ERROR"),
         ("6", "6 Events"),
         ("?", "Keys and commands"),
     ] {
@@ -26,12 +26,12 @@ fn every_view_shows_its_objects() {
     terminal.press(&["1"]);
     terminal.wait_for_text("COHORT / QUEUE");
     terminal.press(&["4", "Enter"]);
-    terminal.wait_for_text("Occupied by pods");
+    terminal.wait_for_text("Allocated resources");
     terminal.press(&["y"]);
     terminal.wait_for_text("apiVersion: v1");
     terminal.escape("apiVersion: v1");
-    terminal.wait_for_text("Occupied by pods");
-    terminal.escape("Occupied by pods");
+    terminal.wait_for_text("Allocated resources");
+    terminal.escape("Allocated resources");
     terminal.press(&["/"]);
     terminal.type_text("no-such-node");
     terminal.press(&["Enter"]);
@@ -100,14 +100,14 @@ fn a_saved_preset_is_shown_and_an_invalid_one_changes_nothing() {
     std::fs::write(&file, &more).unwrap();
     terminal.wait_for_text("0/12");
     std::fs::write(&file, good.replacen("nominalQuota: 9", "nominalQota: 9", 1)).unwrap();
-    let screen = terminal.wait_for_text("the last good state stays in force");
+    let screen = terminal.wait_for_text("the last valid revision stays applied");
     assert!(screen.contains("0/12"), "{screen}");
     let place = regex::Regex::new(r"10-single-clusterqueue-setup\.yaml:\d+:\d+").unwrap();
     assert!(place.is_match(&screen), "{screen}");
     assert!(screen.contains("5 Presets!"), "{screen}");
     std::fs::write(&file, &good).unwrap();
     terminal.wait_until("the valid state without an error", |s| {
-        s.contains("0/9") && !s.contains("last good") && !s.contains("Presets!")
+        s.contains("0/9") && !s.contains("last valid") && !s.contains("Presets!")
     });
     terminal.press(&["p"]);
     terminal.wait_for_text("Switch preset");

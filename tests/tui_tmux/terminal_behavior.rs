@@ -1,4 +1,4 @@
-//! Terminal behavior: restored on exit, resized, without colors.
+//! The terminal is restored on every exit; sizes change; colours can be off.
 
 use std::sync::Arc;
 
@@ -6,8 +6,9 @@ use async_trait::async_trait;
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_tui::operations::{Demo, ObjectRef, OperationError, Operations, SampleJob};
+use kueue_lab_tui::backend::{Backend, Demo, DemoBackend, OperationError, ScenarioProgress};
 use kueue_lab_tui::{TuiConfig, TuiError, run};
+use tokio::sync::watch;
 
 use super::lab;
 use super::tmux_pane::{TmuxPane, available};
@@ -83,28 +84,24 @@ fn a_locale_without_utf8_gets_ascii() {
     assert!(screen.is_ascii(), "{screen}");
 }
 
-/// Actions that panic.
+/// A demo that panics.
 struct Panicking;
 
 #[async_trait]
-impl Operations for Panicking {
-    fn demos(&self) -> Vec<Demo> {
+impl DemoBackend for Panicking {
+    fn list(&self) -> Vec<Demo> {
         vec![Demo {
             name: "fall".to_owned(),
             summary: "falls".to_owned(),
         }]
     }
 
-    async fn run_demo(&self, _: &str) -> Result<String, OperationError> {
+    fn changes(&self) -> watch::Receiver<Arc<ScenarioProgress>> {
+        watch::channel(Arc::default()).1
+    }
+
+    async fn start(&self, _: &str) -> Result<String, OperationError> {
         panic!("injected panic")
-    }
-
-    async fn submit_job(&self, _: &SampleJob) -> Result<String, OperationError> {
-        Ok(String::new())
-    }
-
-    async fn delete(&self, _: &ObjectRef) -> Result<String, OperationError> {
-        Ok(String::new())
     }
 }
 
@@ -115,7 +112,11 @@ fn child_that_panics() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let server = ApiServer::builder(Clock::real(), Entropy::seeded(1)).build();
-        let config = TuiConfig::new(server.client(), Clock::real(), Arc::new(Panicking));
+        let backend = Backend {
+            demos: Some(Arc::new(Panicking)),
+            ..Backend::of_cluster(server.client())
+        };
+        let config = TuiConfig::new(backend, Clock::real());
         let ended = run(config).await;
         assert!(matches!(ended, Err(TuiError::Panicked)), "{ended:?}");
     });
@@ -128,7 +129,7 @@ fn a_panic_restores_the_terminal_before_it_is_reported() {
     }
     let own = std::env::current_exe().unwrap();
     let command = format!(
-        "{} manners::child_that_panics --exact --ignored --nocapture",
+        "{} terminal_behavior::child_that_panics --exact --ignored --nocapture",
         own.display()
     );
     let terminal = TmuxPane::open(100, 40, &command, &[("RUST_BACKTRACE", "0")]);

@@ -1,4 +1,4 @@
-//! Explains workloads for the UI.
+//! Explanations of admission decisions for the UI.
 
 use async_trait::async_trait;
 use kube::Client;
@@ -6,10 +6,10 @@ use kube::Client;
 use kueue_lab_admission::EngineConfig;
 use kueue_lab_admission::workload::WorkloadKey;
 use kueue_lab_clock::Clock;
+use kueue_lab_tui::backend::Explainer;
 use kueue_lab_tui::model::NamespacedName;
-use kueue_lab_tui::operations::Explainer;
 
-/// Explains workloads by running the engine over the cluster's objects.
+/// Explains a Workload by a run of the admission engine on the objects of the cluster.
 pub(in crate::cli) struct EngineExplainer {
     client: Client,
     clock: Clock,
@@ -17,7 +17,7 @@ pub(in crate::cli) struct EngineExplainer {
 }
 
 impl EngineExplainer {
-    /// An explainer for the cluster of `client`.
+    /// An explainer for the Workloads of a cluster.
     pub(in crate::cli) fn new(client: Client, clock: Clock, config: EngineConfig) -> Self {
         Self {
             client,

@@ -1,7 +1,7 @@
 //! Converts the state of the presets into the list that the UI shows.
 
 use kueue_lab_presets::{Finding, PresetInfo, PresetsState, SyncStatus};
-use kueue_lab_tui::operations::{Diagnostic, Preset, PresetList, PresetState};
+use kueue_lab_tui::backend::{Diagnostic, Preset, PresetList, PresetState};
 
 /// The UI's preset list for `state`.
 pub(super) fn preset_list(state: &PresetsState) -> PresetList {

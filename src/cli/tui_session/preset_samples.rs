@@ -1,4 +1,4 @@
-//! Submits the samples of a preset: SkyPilot tasks as managed jobs, manifests as objects.
+//! Submission of preset samples: SkyPilot tasks become managed jobs, manifests their objects.
 
 use kube::Client;
 use kube::api::{DynamicObject, PostParams};
@@ -14,10 +14,10 @@ use kueue_lab_presets::Sample;
 use kueue_lab_skypilot::Task;
 use kueue_lab_skypilot::jobs::ManagedJobs;
 
-/// Submits a sample and returns a summary.
+/// Submits a sample; returns one sentence about the created objects.
 ///
 /// # Errors
-/// A message that names the file: the sample is invalid, or the cluster rejects it.
+/// The sample is invalid, or the API server rejects its objects.
 pub(super) async fn submit_preset_sample(
     client: &Client,
     jobs: &ManagedJobs,
@@ -47,8 +47,8 @@ pub(super) async fn submit_preset_sample(
     Ok(format!("created {}", created.join(", ")))
 }
 
-/// Creates an object. If its name exists already, the name becomes `generateName`, so that a sample
-/// can be submitted several times.
+/// Creates an object. If the name exists, the object gets a generated name with it as prefix, so that
+/// the same sample can be submitted again.
 async fn create(client: &Client, object: Value) -> Result<String, String> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
     let (api_version, kind) = (

@@ -1,13 +1,13 @@
-//! Reports the progress of a running scenario to the UI.
+//! The progress of a scenario for the UI.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
 use kueue_lab_scenario::{self as scenario, Observer, Progress, TimelineEntry};
-use kueue_lab_tui::operations::{ScenarioProgress, StepProgress, StepState};
+use kueue_lab_tui::backend::{ScenarioProgress, StepProgress, StepState};
 
-/// Sends the progress of a run to the UI.
+/// Sends the progress of a scenario to the UI.
 pub(super) struct ProgressReporter {
     pub(super) progress: watch::Sender<Arc<ScenarioProgress>>,
 }
@@ -40,11 +40,11 @@ fn scenario_progress(progress: &Progress) -> ScenarioProgress {
         outcome: progress
             .outcome
             .clone()
-            .map(|ended| ended.map(|summary| strip_name(&summary, &progress.name))),
+            .map(|outcome| outcome.map(|text| strip_name(&text, &progress.name))),
     }
 }
 
-/// Removes the scenario's name from the start of a sentence that is shown under that name.
+/// The outcome without the name of the scenario, which the UI shows before it.
 fn strip_name(sentence: &str, name: &str) -> String {
     let rest = sentence.strip_prefix(name).map(str::trim_start);
     rest.unwrap_or(sentence).to_owned()

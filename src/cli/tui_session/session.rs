@@ -1,35 +1,58 @@
-//! Runs the terminal UI on a lab, or read-only on a cluster.
+//! Runs the UI on a lab or on another cluster.
 
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{EngineExplainer, LabOperations, TuiArgs};
+use kube::Client;
+
+use super::engine_explainer::EngineExplainer;
+use super::lab_demos::LabDemos;
+use super::lab_presets::LabPresets;
 use crate::cli::CliError;
 use kueue_lab_admission::EngineConfig;
 use kueue_lab_clock::Clock;
 use kueue_lab_lab::{Cluster, FileSource, Lab, RemoteCluster};
 use kueue_lab_scenario::Scenario;
-use kueue_lab_tui::{ClusterOperations, Exit, TuiConfig, TuiError};
+use kueue_lab_tui::backend::Backend;
+use kueue_lab_tui::{Colours, Exit, TuiConfig, TuiError};
+
+/// Flags of the terminal UI.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(in crate::cli) struct TuiArgs {
+    /// Draw with plain ASCII characters only.
+    #[arg(long)]
+    ascii: bool,
+    /// Take the mouse: click and scroll in the UI instead of selecting text.
+    #[arg(long)]
+    mouse: bool,
+}
 
 impl TuiArgs {
-    /// Shows a cluster with its own Kueue, read-only, until the user quits.
+    /// The configuration of the UI.
+    pub(in crate::cli) fn config(self, backend: Backend, clock: Clock) -> TuiConfig {
+        TuiConfig {
+            ascii: self.ascii.then_some(true),
+            mouse: self.mouse,
+            colours: Colours::Auto,
+            ..TuiConfig::new(backend, clock)
+        }
+    }
+
+    /// Runs a read-only UI of a cluster with its own Kueue until it is quit or a signal arrives.
     pub(in crate::cli) async fn observe(self, remote: &RemoteCluster) -> Result<(), CliError> {
-        let (client, clock) = (remote.client(), Clock::real());
-        let operations = Arc::new(ClusterOperations::new(client.clone()));
-        let explainer =
-            EngineExplainer::new(client.clone(), clock.clone(), EngineConfig::default());
+        let clock = Clock::real();
+        let backend = backend(remote.client(), &clock, EngineConfig::default());
         let config = TuiConfig {
             cluster: remote.name().to_owned(),
             read_only: true,
-            explainer: Some(Arc::new(explainer)),
-            ..self.config(client, clock, operations)
+            ..self.config(backend, clock)
         };
         exit_result(kueue_lab_tui::run(config).await)
     }
 
-    /// Shows a lab until the user quits or a signal arrives, and runs `scenario` meanwhile.
-    /// `kubeconfig` is the lab's file for `kubectl`, if one was written.
+    /// Runs the UI of a lab until it is quit or a signal arrives. Starts `scenario` before, and shows
+    /// the `kubectl` command line for `kubeconfig`.
     pub(in crate::cli) async fn show(
         self,
         lab: &Lab,
@@ -37,16 +60,17 @@ impl TuiArgs {
         scenario: Option<Scenario>,
         kubeconfig: Option<&Path>,
     ) -> Result<(), CliError> {
-        let operations = LabOperations::new(lab, files.clone());
+        let demos = Arc::new(LabDemos::new(lab, files.clone()));
         if let Some(scenario) = scenario {
-            operations
-                .start_scenario(scenario)
-                .map_err(CliError::Failed)?;
+            demos.start_scenario(scenario).map_err(CliError::Failed)?;
         }
-        let (client, clock) = (lab.client(), lab.clock().clone());
-        let operations = Arc::new(operations);
-        let settings = lab.controller().shared().settings.engine();
-        let explainer = EngineExplainer::new(client.clone(), clock.clone(), settings);
+        let clock = lab.clock().clone();
+        let engine = lab.controller().shared().settings.engine();
+        let backend = Backend {
+            presets: Some(Arc::new(LabPresets::new(lab))),
+            demos: Some(demos.clone()),
+            ..backend(lab.client(), &clock, engine)
+        };
         let config = TuiConfig {
             cluster: match lab.cluster() {
                 Cluster::Embedded(_) => "embedded".to_owned(),
@@ -55,16 +79,15 @@ impl TuiArgs {
             stops_lab: true,
             kubectl_command: kubeconfig
                 .map(|path| format!("kubectl --kubeconfig {}", path.display())),
-            explainer: Some(Arc::new(explainer)),
-            ..self.config(client, clock, operations.clone())
+            ..self.config(backend, clock)
         };
         let exit = kueue_lab_tui::run(config).await;
-        operations.shutdown().await;
+        demos.shutdown().await;
         exit_result(exit)
     }
 }
 
-/// Maps the end of the UI to the result of the command.
+/// The result of the command for an exit of the UI.
 fn exit_result(exit: Result<Exit, TuiError>) -> Result<(), CliError> {
     match exit {
         Ok(_) => Ok(()),
@@ -76,4 +99,13 @@ fn exit_result(exit: Result<Exit, TuiError>) -> Result<(), CliError> {
 /// Whether stdin and stdout are terminals.
 pub(in crate::cli) fn has_terminal() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}
+
+/// A cluster without a lab, with explanations by an engine of this configuration.
+pub(in crate::cli) fn backend(client: Client, clock: &Clock, engine: EngineConfig) -> Backend {
+    let explainer = EngineExplainer::new(client.clone(), clock.clone(), engine);
+    Backend {
+        explainer: Some(Arc::new(explainer)),
+        ..Backend::of_cluster(client)
+    }
 }

@@ -1,10 +1,10 @@
-//! A key as it is pressed and as it is written.
+//! Keys and their text form.
 
 use std::fmt;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// A key with what is held down beside it. Shift is part of the character.
+/// A key with modifiers. Shift is part of the character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
     /// The key.
@@ -15,7 +15,7 @@ pub struct Key {
     pub alt: bool,
 }
 
-/// How keys without a character are written.
+/// The names of keys without a character.
 const NAMES: [(&str, KeyCode); 15] = [
     ("enter", KeyCode::Enter),
     ("esc", KeyCode::Esc),
@@ -35,7 +35,7 @@ const NAMES: [(&str, KeyCode); 15] = [
 ];
 
 impl Key {
-    /// A key without anything held down.
+    /// A key without modifiers.
     pub fn plain(code: KeyCode) -> Self {
         Self {
             code,
@@ -44,7 +44,7 @@ impl Key {
         }
     }
 
-    /// Reads a key as it is written in the table: `q`, `G`, `ctrl-d`, `shift-tab`, `pgdn`.
+    /// Parses a key in the syntax of the key map: `q`, `G`, `ctrl-d`, `shift-tab`, `pgdn`.
     pub fn parse(text: &str) -> Option<Self> {
         if let Some((_, code)) = NAMES.iter().find(|(name, _)| *name == text) {
             return Some(Self::plain(*code));
@@ -62,7 +62,7 @@ impl Key {
         }
     }
 
-    /// The character typed, where the key types one.
+    /// The character that the key types.
     pub fn character(self) -> Option<char> {
         match self.code {
             KeyCode::Char(c) if !self.ctrl && !self.alt => Some(c),

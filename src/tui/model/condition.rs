@@ -1,4 +1,4 @@
-//! Conditions, cleaned for showing.
+//! Conditions of objects, sanitized.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -14,9 +14,9 @@ pub struct ConditionRow {
     pub status: String,
     /// Its reason, one word.
     pub reason: String,
-    /// Its message, for people.
+    /// Its message.
     pub message: String,
-    /// When the status last changed.
+    /// The last transition time.
     pub at: Timestamp,
 }
 
@@ -25,7 +25,7 @@ pub struct ConditionRow {
 pub struct Conditions(Vec<ConditionRow>);
 
 impl Conditions {
-    /// Takes over the conditions of an object.
+    /// Converts the conditions of an object.
     pub fn of(conditions: &[Condition]) -> Self {
         Self(
             conditions
@@ -61,7 +61,7 @@ impl Conditions {
         self.when_true(type_).is_some()
     }
 
-    /// All of them, the latest change first.
+    /// All conditions, the latest transition first.
     pub fn latest_first(&self) -> Vec<&ConditionRow> {
         let mut all: Vec<&ConditionRow> = self.0.iter().collect();
         all.sort_by_key(|c| std::cmp::Reverse(c.at));

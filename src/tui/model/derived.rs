@@ -1,5 +1,5 @@
-//! What follows from the rows and is dear to reckon: the quota forest, places in line, pods by
-//! workload and by node, totals. Brought up to date once a frame, and only where rows changed.
+//! Data derived from the rows: the cohort tree, positions in ClusterQueues, pods by workload and by
+//! node, totals. Refreshed once a frame, only if the rows changed.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,34 +11,34 @@ use super::workload::{WorkloadRow, WorkloadState};
 use super::{ClusterData, NamespacedName, Row};
 use kueue_lab_api::constants::{EVICTED, PREEMPTED, evicted, preempted};
 
-/// A place in the line of a ClusterQueue.
+/// The position of a pending workload in its ClusterQueue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueuePosition {
-    /// Counted from one.
+    /// 1-based.
     pub number: usize,
-    /// How many wait in all.
+    /// The number of pending workloads.
     pub of: usize,
 }
 
-/// The pods of a workload, counted.
+/// Counts of the pods of a workload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PodCount {
-    /// All there are.
+    /// All.
     pub total: usize,
-    /// Ready, or done with success.
+    /// Ready or succeeded.
     pub ready: usize,
-    /// Without a node because none fits.
+    /// Unschedulable.
     pub unschedulable: usize,
     /// Being deleted.
     pub terminating: usize,
 }
 
-/// A group of pods for which there is no Workload yet, because not all of its pods exist.
+/// A pod group without a Workload, because not all of its pods exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IncompletePodGroup {
-    /// How many pods exist.
+    /// The number of existing pods.
     pub pods: usize,
-    /// How many there should be.
+    /// The total count of the group.
     pub of: usize,
 }
 
@@ -47,22 +47,22 @@ pub struct IncompletePodGroup {
 pub struct Totals {
     /// Workloads by state.
     pub states: BTreeMap<WorkloadState, usize>,
-    /// Nodes that are ready.
+    /// Ready nodes.
     pub nodes_ready: usize,
-    /// What pods occupy on nodes.
+    /// Requests of the pods on all nodes.
     pub allocated: Requests,
-    /// What nodes have.
+    /// Allocatable resources of all nodes.
     pub allocatable: Requests,
 }
 
 impl Totals {
-    /// How many workloads are in a state.
+    /// The number of workloads in a state.
     pub fn in_state(&self, state: WorkloadState) -> usize {
         self.states.get(&state).copied().unwrap_or(0)
     }
 }
 
-/// What follows from the rows.
+/// Data derived from the rows.
 #[derive(Clone, Debug, Default)]
 pub struct DerivedData {
     /// ClusterQueues and Cohorts as trees.
@@ -80,7 +80,7 @@ pub struct DerivedData {
     revisions: Option<Revisions>,
 }
 
-/// Revisions of what each part was reckoned from.
+/// The revisions of the rows that each part is computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Revisions {
     queues: (u64, u64, u64),
@@ -90,7 +90,7 @@ struct Revisions {
 }
 
 impl DerivedData {
-    /// Brings everything up to date.
+    /// Refreshes all parts whose rows changed.
     pub fn refresh(&mut self, data: &ClusterData) {
         let now = Revisions {
             queues: (
@@ -127,51 +127,51 @@ impl DerivedData {
         }
     }
 
-    /// The place of a pending workload.
+    /// The position of a pending workload.
     pub fn position(&self, key: &NamespacedName) -> Option<QueuePosition> {
         self.positions.get(key).copied()
     }
 
-    /// The first in the line of a ClusterQueue.
+    /// The head of a ClusterQueue.
     pub fn head(&self, cluster_queue: &str) -> Option<&NamespacedName> {
         self.head_workloads.get(cluster_queue)
     }
 
-    /// Whether anybody stands in a line.
+    /// Whether any workload is pending in a ClusterQueue.
     pub fn has_pending_workloads(&self) -> bool {
         !self.positions.is_empty()
     }
 
-    /// The line of a ClusterQueue.
+    /// The pending workloads of a ClusterQueue, in order.
     pub fn pending_workloads_of(&self, cluster_queue: &str) -> &[NamespacedName] {
         self.pending_workloads
             .get(cluster_queue)
             .map_or(&[], Vec::as_slice)
     }
 
-    /// The pods of a workload, counted.
+    /// Counts of the pods of a workload.
     pub fn pods_of(&self, workload: &NamespacedName) -> PodCount {
         self.pods.get(workload).copied().unwrap_or_default()
     }
 
-    /// The workload a pod belongs to.
+    /// The Workload of a pod.
     pub fn workload_of(&self, pod: &NamespacedName) -> Option<&NamespacedName> {
         self.workload_by_pod.get(pod)
     }
 
-    /// Groups of pods that wait for more of their pods.
+    /// Pod groups that lack pods.
     pub fn incomplete_pod_groups(
         &self,
     ) -> impl Iterator<Item = (&NamespacedName, &IncompletePodGroup)> {
         self.incomplete_pod_groups.iter()
     }
 
-    /// The pods on a node that have not ended.
+    /// The running and pending pods of a node.
     pub fn pods_on(&self, node: &str) -> &[NamespacedName] {
         self.pods_by_node.get(node).map_or(&[], Vec::as_slice)
     }
 
-    /// What pods occupy on a node.
+    /// Requests of the pods of a node.
     pub fn allocated_on(&self, node: &str) -> Requests {
         self.allocated_by_node
             .get(node)
@@ -208,8 +208,8 @@ impl DerivedData {
             });
             let of = line.len();
             for (at, wl) in line.iter().enumerate() {
-                let place = QueuePosition { number: at + 1, of };
-                self.positions.insert(wl.key().clone(), place);
+                let position = QueuePosition { number: at + 1, of };
+                self.positions.insert(wl.key().clone(), position);
             }
             if let Some(first) = line.first() {
                 self.head_workloads
@@ -231,12 +231,12 @@ impl DerivedData {
         self.workload_by_pod.clear();
         self.incomplete_pod_groups.clear();
         for pod in data.pods.iter() {
-            let said = pod
+            let annotated = pod
                 .workload
                 .as_ref()
                 .map(|name| NamespacedName::new(&pod.key().namespace, name))
                 .filter(|key| data.workloads.get(key).is_some());
-            let owner = said.or_else(|| {
+            let owner = annotated.or_else(|| {
                 std::iter::once(&pod.meta.uid)
                     .chain(&pod.owners)
                     .find_map(|uid| by_owner.get(uid.as_str()).map(|k| (*k).clone()))
@@ -292,8 +292,7 @@ impl DerivedData {
     }
 }
 
-/// The time by which workloads of one priority stand in line: when they were made, unless an
-/// eviction sent them to the back.
+/// The timestamp that orders workloads of equal priority: the creation time, or the eviction time.
 fn queue_order_timestamp(wl: &WorkloadRow) -> Option<Timestamp> {
     if let Some(left) = wl.conditions.when_true(EVICTED)
         && (left.reason == evicted::PODS_READY_TIMEOUT || left.reason == evicted::ADMISSION_CHECK)

@@ -1,4 +1,4 @@
-//! Events: what controllers said about objects, newest first, as many as are worth keeping.
+//! Events, newest first, up to a limit.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -11,36 +11,36 @@ use super::meta::namespaced_name;
 use super::{Delta, NamespacedName, Row};
 use crate::text::sanitize;
 
-/// The most Events that are kept.
+/// The most Events kept.
 pub const MAX_EVENTS: usize = 5_000;
 
 /// An Event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventRow {
-    /// Namespace and name of the Event itself.
+    /// Namespace and name of the Event.
     pub key: NamespacedName,
-    /// When it happened last.
+    /// The time of the last occurrence.
     pub at: Timestamp,
     /// Whether its type is `Warning`.
     pub warning: bool,
     /// Its reason, one word.
     pub reason: String,
-    /// What it says.
+    /// Its message.
     pub message: String,
-    /// Who says it.
+    /// Its source.
     pub source: String,
-    /// How often it happened.
+    /// The number of occurrences.
     pub count: i32,
-    /// Kind of the object it is about.
+    /// Kind of the involved object.
     pub kind: String,
-    /// Namespace and name of that object.
+    /// Namespace and name of the involved object.
     pub object: NamespacedName,
-    /// UID of that object.
+    /// UID of the involved object.
     pub uid: String,
 }
 
 impl EventRow {
-    /// Takes over an Event.
+    /// Converts a core/v1 Event.
     pub fn of(event: &Event) -> Self {
         let series = event.series.as_ref();
         let source = event
@@ -75,7 +75,7 @@ impl EventRow {
         }
     }
 
-    /// Takes over an Event in its form of `events.k8s.io`.
+    /// Converts an events.k8s.io/v1 Event.
     pub fn from_events_v1(event: &NewEvent) -> Self {
         let series = event.series.as_ref();
         let source = event
@@ -117,7 +117,7 @@ impl Row for EventRow {
     }
 }
 
-/// When an Event happened last, and which it is: newer ones are less.
+/// Orders Events by last occurrence, newest first, then by name.
 type EventOrder = (Reverse<Timestamp>, NamespacedName);
 
 /// The latest Events in order of time.
@@ -130,7 +130,7 @@ pub struct EventLog {
 }
 
 impl EventLog {
-    /// Takes in what the watch tells.
+    /// Applies a change from the watch.
     pub fn apply(&mut self, change: Delta<EventRow>) {
         self.revision += 1;
         match change {
@@ -143,7 +143,7 @@ impl EventLog {
                 }
             }
             Delta::Updated(row) => self.insert(*row),
-            // An Event that expires has happened all the same; it goes when newer ones need room.
+            // Expired Events stay until newer ones replace them.
             Delta::Deleted(_) => {}
         }
     }
@@ -178,19 +178,19 @@ impl EventLog {
         }
     }
 
-    /// The Event with that key.
+    /// The Event with this name.
     pub fn get(&self, key: &NamespacedName) -> Option<&EventRow> {
         self.rows.get(key)
     }
 
-    /// All that are kept, newest first.
+    /// All Events, newest first.
     pub fn newest_first(&self) -> impl Iterator<Item = &EventRow> {
         self.by_time
             .iter()
             .filter_map(|(_, key)| self.rows.get(key))
     }
 
-    /// Those about one object, newest first.
+    /// The Events about one object, newest first.
     pub fn events_for<'a>(
         &'a self,
         kind: &'a str,
@@ -202,7 +202,7 @@ impl EventLog {
             .filter(move |e| e.kind == kind)
     }
 
-    /// How many are kept.
+    /// The number of Events.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -212,7 +212,7 @@ impl EventLog {
         self.rows.is_empty()
     }
 
-    /// Goes up with every change.
+    /// Increases with every change.
     pub fn revision(&self) -> u64 {
         self.revision
     }

@@ -1,5 +1,4 @@
-//! News from plain objects, as a dump of a cluster has them: for tests and for pictures of a
-//! cluster that is not there.
+//! Watch updates from plain objects, such as a dump of a cluster: for tests and benchmarks.
 
 use std::collections::BTreeMap;
 
@@ -18,22 +17,22 @@ use super::workload::WorkloadRow;
 use super::{Delta, Kind, WatchUpdate, watch_status::WatchStatus};
 use kueue_lab_api::v1beta2 as kueue;
 
-/// An object that is not what its kind says.
+/// An object that does not match its kind.
 #[derive(Debug, thiserror::Error)]
 #[error("{kind} {name}: {source}")]
 pub struct ImportError {
-    /// The kind it claims.
+    /// Its kind.
     pub kind: String,
-    /// The name it claims.
+    /// Its name.
     pub name: String,
-    /// What is wrong with it.
+    /// The error.
     pub source: serde_json::Error,
 }
 
-/// One reset of each kind with the given objects; `ListState`s are opened, other kinds passed over.
+/// One replacement of each kind with the given objects. `List`s are unpacked, unknown kinds ignored.
 ///
 /// # Errors
-/// When an object cannot be read as its kind.
+/// An object cannot be decoded as its kind.
 pub fn import_objects(
     objects: impl IntoIterator<Item = Value>,
 ) -> Result<Vec<WatchUpdate>, ImportError> {
@@ -51,7 +50,7 @@ pub fn import_objects(
         }
     }
     let mut take = |kind: Kind| by_kind.remove(kind.name()).unwrap_or_default();
-    let mut news = vec![
+    let mut updates = vec![
         WatchUpdate::Flavor(rows(
             take(Kind::ResourceFlavor),
             |o: kueue::ResourceFlavor| ResourceFlavorRow::of(&o),
@@ -78,15 +77,15 @@ pub fn import_objects(
     let (new, old) = take(Kind::Event)
         .into_iter()
         .partition(|event| event["apiVersion"] == "events.k8s.io/v1");
-    news.push(WatchUpdate::Event(rows(old, |o: core::Event| {
+    updates.push(WatchUpdate::Event(rows(old, |o: core::Event| {
         EventRow::of(&o)
     })?));
     if let Delta::Replaced(events) = rows(new, |o: events::Event| EventRow::from_events_v1(&o))? {
         let put = |row| WatchUpdate::Event(Delta::Updated(Box::new(row)));
-        news.extend(events.into_iter().map(put));
+        updates.extend(events.into_iter().map(put));
     }
-    news.extend(Kind::ALL.map(|kind| WatchUpdate::Status(kind, WatchStatus::Synced)));
-    Ok(news)
+    updates.extend(Kind::ALL.map(|kind| WatchUpdate::Status(kind, WatchStatus::Synced)));
+    Ok(updates)
 }
 
 fn rows<K: DeserializeOwned, R>(

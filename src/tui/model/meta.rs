@@ -9,18 +9,18 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use super::NamespacedName;
 use crate::text::{Amount, sanitize};
 
-/// Labels, cleaned.
+/// Labels, sanitized.
 pub type Labels = BTreeMap<String, String>;
 
 /// Amounts by resource name.
 pub type Requests = BTreeMap<String, Amount>;
 
-/// What every row knows of its object.
+/// Metadata of the object of a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
     /// Namespace and name.
     pub key: NamespacedName,
-    /// The UID; empty where there is none.
+    /// The UID; empty if unknown.
     pub uid: String,
     /// Labels.
     pub labels: Labels,
@@ -31,7 +31,7 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// Takes over an object's metadata.
+    /// Converts the metadata of an object.
     pub fn of(meta: &ObjectMeta) -> Self {
         Self {
             key: namespaced_name(meta),

@@ -1,7 +1,5 @@
-//! The model: rows fed by watches, and what follows from them. Pure: changes and a moment in, state
-//! out.
-//!
-//! Must not know the terminal, the keys, or how rows are fetched. All text in it is clean.
+//! The model: rows from watches, and data derived from them. Pure: no terminal, no client. All text
+//! is sanitized.
 
 pub mod cohort_tree;
 pub mod condition;
@@ -12,6 +10,7 @@ pub mod import;
 pub mod meta;
 mod namespaced_name;
 pub mod node;
+mod object_ref;
 pub mod pod;
 pub mod queues;
 mod store;
@@ -22,6 +21,7 @@ pub mod workload;
 mod reference_tests;
 
 pub use namespaced_name::{Kind, NamespacedName};
+pub use object_ref::ObjectRef;
 pub use store::{Delta, Row, Store};
 
 use std::collections::BTreeMap;
@@ -38,32 +38,32 @@ use queues::{
 use watch_status::WatchStatus;
 use workload::WorkloadRow;
 
-/// One piece of news from the cluster.
+/// A watch event, by kind.
 #[derive(Clone, Debug)]
 pub enum WatchUpdate {
-    /// About Workloads.
+    /// Workloads.
     Workload(Delta<WorkloadRow>),
-    /// About ClusterQueues.
+    /// ClusterQueues.
     ClusterQueue(Delta<ClusterQueueRow>),
-    /// About LocalQueues.
+    /// LocalQueues.
     LocalQueue(Delta<LocalQueueRow>),
-    /// About Cohorts.
+    /// Cohorts.
     Cohort(Delta<CohortRow>),
-    /// About ResourceFlavors.
+    /// ResourceFlavors.
     Flavor(Delta<ResourceFlavorRow>),
-    /// About WorkloadPriorityClasses.
+    /// WorkloadPriorityClasses.
     PriorityClass(Delta<WorkloadPriorityClassRow>),
-    /// About Nodes.
+    /// Nodes.
     Node(Delta<NodeRow>),
-    /// About Pods.
+    /// Pods.
     Pod(Delta<PodRow>),
-    /// About Events.
+    /// Events.
     Event(Delta<EventRow>),
-    /// About a watch itself.
+    /// Status of a watch.
     Status(Kind, WatchStatus),
 }
 
-/// Everything that is known of the cluster.
+/// The watched objects of the cluster.
 #[derive(Clone, Debug, Default)]
 pub struct ClusterData {
     /// Workloads.
@@ -72,7 +72,7 @@ pub struct ClusterData {
     pub cluster_queues: Store<ClusterQueueRow>,
     /// LocalQueues.
     pub local_queues: Store<LocalQueueRow>,
-    /// Cohorts that have an object.
+    /// Cohorts.
     pub cohorts: Store<CohortRow>,
     /// ResourceFlavors.
     pub flavors: Store<ResourceFlavorRow>,
@@ -86,16 +86,16 @@ pub struct ClusterData {
     pub events: EventLog,
     /// Evictions.
     pub evictions: EvictionLog,
-    /// How each watch is doing.
+    /// The status of each watch.
     pub watch_statuses: BTreeMap<Kind, WatchStatus>,
-    /// The moment this picture is of, in the lab's time.
+    /// The current lab time.
     pub now: Timestamp,
 }
 
 impl ClusterData {
-    /// Takes in a piece of news.
-    pub fn apply(&mut self, news: WatchUpdate) {
-        match news {
+    /// Applies a watch event.
+    pub fn apply(&mut self, update: WatchUpdate) {
+        match update {
             WatchUpdate::Workload(change) => {
                 match &change {
                     Delta::Replaced(rows) => {
@@ -135,20 +135,20 @@ impl ClusterData {
         }
     }
 
-    /// How the watch of a kind is doing.
+    /// The status of the watch of a kind.
     pub fn watch_status(&self, kind: Kind) -> &WatchStatus {
         self.watch_statuses
             .get(&kind)
             .unwrap_or(&WatchStatus::Starting)
     }
 
-    /// The ClusterQueue a workload holds quota of, or else the one its LocalQueue leads to.
+    /// The ClusterQueue of the admission of a workload, or else of its LocalQueue.
     pub fn cluster_queue_of<'a>(&'a self, wl: &'a WorkloadRow) -> Option<&'a str> {
         let held = wl.admission.as_ref().map(|a| a.cluster_queue.as_str());
         held.or_else(|| Some(self.local_queues.get(&wl.queue_key)?.cluster_queue.as_str()))
     }
 
-    /// LocalQueues that lead to a ClusterQueue.
+    /// The LocalQueues of a ClusterQueue.
     pub fn local_queues_of<'a>(&'a self, cq: &'a str) -> impl Iterator<Item = &'a LocalQueueRow> {
         self.local_queues
             .iter()

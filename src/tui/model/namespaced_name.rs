@@ -1,4 +1,4 @@
-//! What objects are called: kinds and keys.
+//! Kinds and names of objects.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind, those that other kinds are explained by first.
+    /// All kinds; kinds that others refer to come first.
     pub const ALL: [Kind; 9] = [
         Kind::ResourceFlavor,
         Kind::WorkloadPriorityClass,
@@ -39,7 +39,7 @@ impl Kind {
         Kind::Event,
     ];
 
-    /// The kind's name in manifests.
+    /// The kind in manifests.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Workload => "Workload",
@@ -54,7 +54,7 @@ impl Kind {
         }
     }
 
-    /// The kind's name in URLs.
+    /// The resource name in URLs.
     pub fn plural(self) -> &'static str {
         match self {
             Kind::Workload => "workloads",
@@ -69,7 +69,7 @@ impl Kind {
         }
     }
 
-    /// The group and version the kind is read in.
+    /// The watched group and version.
     pub fn api_version(self) -> &'static str {
         match self {
             Kind::Node | Kind::Pod | Kind::Event => "v1",
@@ -77,7 +77,7 @@ impl Kind {
         }
     }
 
-    /// Whether objects of the kind live in namespaces.
+    /// Whether the kind is namespaced.
     pub fn namespaced(self) -> bool {
         matches!(
             self,
@@ -86,17 +86,17 @@ impl Kind {
     }
 }
 
-/// Namespace and name of an object; the namespace is empty where the kind has none.
+/// Namespace and name of an object; the namespace is empty for cluster-scoped kinds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NamespacedName {
-    /// The namespace, or nothing.
+    /// The namespace; empty for cluster-scoped kinds.
     pub namespace: String,
     /// The name.
     pub name: String,
 }
 
 impl NamespacedName {
-    /// A key in a namespace.
+    /// The name of a namespaced object.
     pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
             namespace: namespace.into(),
@@ -104,7 +104,7 @@ impl NamespacedName {
         }
     }
 
-    /// A key of a kind without namespaces.
+    /// The name of a cluster-scoped object.
     pub fn cluster_scoped(name: impl Into<String>) -> Self {
         Self::new("", name)
     }

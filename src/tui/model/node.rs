@@ -1,4 +1,4 @@
-//! Nodes: what they have and who may use them.
+//! Nodes: allocatable resources, taints, conditions.
 
 use k8s_openapi::api::core::v1::Node;
 
@@ -11,20 +11,20 @@ use crate::text::sanitize;
 pub struct NodeRow {
     /// Name, labels, age.
     pub meta: Meta,
-    /// Whether its kubelet reports it ready.
+    /// Whether the Ready condition is True.
     pub ready: bool,
-    /// Why it is not ready.
+    /// The reason of the Ready condition, if not ready.
     pub not_ready_reason: String,
     /// Whether it is cordoned.
     pub cordoned: bool,
     /// Taints, written `key=value:Effect`.
     pub taints: Vec<String>,
-    /// What pods can be given.
+    /// Allocatable resources.
     pub allocatable: Requests,
 }
 
 impl NodeRow {
-    /// Takes over a node.
+    /// Converts a Node.
     pub fn of(node: &Node) -> Self {
         let spec = node.spec.as_ref();
         let status = node.status.as_ref();
@@ -57,7 +57,7 @@ impl NodeRow {
         }
     }
 
-    /// The extended resources (GPUs and other devices) it has, in the order of their names.
+    /// Its extended resources (GPUs and other devices), sorted by name.
     pub fn devices(&self) -> impl Iterator<Item = &str> {
         self.allocatable
             .iter()
@@ -65,7 +65,7 @@ impl NodeRow {
             .map(|(name, _)| name.as_str())
     }
 
-    /// The product its GPUs are, where a well-known label says so.
+    /// The GPU product from a well-known label.
     pub fn gpu_product(&self) -> Option<&str> {
         [
             "nvidia.com/gpu.product",
@@ -78,7 +78,7 @@ impl NodeRow {
         .map(String::as_str)
     }
 
-    /// Its state in a word.
+    /// Its state, one word.
     pub fn state(&self) -> &'static str {
         match (self.ready, self.cordoned) {
             (true, false) => "Ready",
@@ -88,7 +88,7 @@ impl NodeRow {
     }
 }
 
-/// Whether a resource is an extended one: named under a domain that is not Kubernetes' own.
+/// Whether a resource is an extended resource: its domain is not one of Kubernetes.
 pub fn is_extended_resource(resource: &str) -> bool {
     resource.contains('/') && !resource.starts_with("kubernetes.io/")
 }

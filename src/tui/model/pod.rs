@@ -1,4 +1,4 @@
-//! Pods: what they request, where they are, and whose they are.
+//! Pods: requests, node, and Workload.
 
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 
@@ -14,28 +14,28 @@ use kueue_lab_api::constants::{
 pub struct PodRow {
     /// Name, labels, age.
     pub meta: Meta,
-    /// The node it is bound to; empty while it is not.
+    /// The node it is bound to; empty if unbound.
     pub node: String,
     /// Its phase.
     pub phase: String,
     /// Whether it is ready.
     pub ready: bool,
-    /// Whether scheduling gates hold it.
+    /// Whether it has scheduling gates.
     pub gated: bool,
-    /// Why the scheduler finds no node for it.
+    /// The message of the scheduler, if unschedulable.
     pub unschedulable: Option<String>,
-    /// What it occupies on its node.
+    /// Its effective requests.
     pub requests: Requests,
-    /// The Workload it says it belongs to.
+    /// The Workload in its annotation.
     pub workload: Option<String>,
-    /// How many pods its group should have, where it is in one.
+    /// The total count of its pod group.
     pub pod_group_total_count: Option<usize>,
     /// UIDs of its owners.
     pub owners: Vec<String>,
 }
 
 impl PodRow {
-    /// Takes over a pod.
+    /// Converts a Pod.
     pub fn of(pod: &Pod) -> Self {
         let spec = pod.spec.as_ref();
         let status = pod.status.as_ref();
@@ -79,7 +79,7 @@ impl PodRow {
         }
     }
 
-    /// Whether it has ended, well or badly.
+    /// Whether it has succeeded or failed.
     pub fn is_terminal(&self) -> bool {
         self.phase == "Succeeded" || self.phase == "Failed"
     }
@@ -91,8 +91,8 @@ impl Row for PodRow {
     }
 }
 
-/// What a pod occupies: its containers and sidecars together, or the most that starting takes, and
-/// the overhead of its runtime. Containers without requests count with their limits.
+/// The effective requests of a pod: the larger of containers plus sidecars and of init containers,
+/// plus the pod overhead. Limits count where requests are missing.
 pub fn pod_requests(spec: &PodSpec) -> Requests {
     let mut running = Requests::new();
     for container in &spec.containers {
@@ -117,7 +117,7 @@ pub fn pod_requests(spec: &PodSpec) -> Requests {
     running
 }
 
-/// What one container requests.
+/// The requests of a container.
 fn container_requests(container: &Container) -> Requests {
     let Some(resources) = &container.resources else {
         return Requests::new();
@@ -127,7 +127,7 @@ fn container_requests(container: &Container) -> Requests {
     out
 }
 
-/// Brings every amount up to that of another list.
+/// Raises each amount to that of another list.
 fn max_requests(to: &mut Requests, at_least: &Requests) {
     for (name, amount) in at_least {
         let have = to.entry(name.clone()).or_insert(Amount::ZERO);

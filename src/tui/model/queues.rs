@@ -24,28 +24,28 @@ pub struct FlavorResource {
     pub resource: String,
 }
 
-/// Counts of workloads as a queue's status has them.
+/// Counts of workloads in the status of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkloadCounts {
-    /// Waiting.
+    /// Pending.
     pub pending: i32,
-    /// Holding quota, admitted or not.
+    /// With quota reservation.
     pub reserving: i32,
     /// Admitted.
     pub admitted: i32,
 }
 
-/// Weight and share in fair sharing.
+/// Weight and share of fair sharing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FairShare {
-    /// The weight as written; `1` where none is.
+    /// The weight; `1` by default.
     pub weight: String,
-    /// The weighted share in thousandths, where the controller reports one.
+    /// The weighted share in thousandths, from the status.
     pub weighted_share: Option<i64>,
 }
 
 impl FairShare {
-    /// Takes over weight and share.
+    /// Converts weight and share.
     fn of(spec: Option<&FairSharing>, status: Option<&FairSharingStatus>) -> Self {
         let weight = spec.and_then(|s| s.weight.as_ref());
         Self {
@@ -60,29 +60,29 @@ impl FairShare {
 pub struct ClusterQueueRow {
     /// Name, labels, age.
     pub meta: Meta,
-    /// The cohort it is in.
+    /// Its cohort.
     pub cohort: Option<String>,
-    /// Quota by flavor and resource, in the order in which flavors are tried.
+    /// Quota by flavor and resource, in the order of the flavors.
     pub quotas: Vec<(FlavorResource, Quota)>,
-    /// In which order pending workloads are tried.
+    /// The queueing strategy.
     pub queueing_strategy: Option<QueueingStrategy>,
-    /// Whether it is stopped.
-    pub stop: Option<StopPolicy>,
-    /// Whom its workloads may preempt.
+    /// The stop policy.
+    pub stop_policy: Option<StopPolicy>,
+    /// The preemption policies.
     pub preemption: ClusterQueuePreemption,
-    /// When it moves on to the next flavor.
+    /// The flavor fungibility.
     pub flavor_fungibility: FlavorFungibility,
     /// Names of its AdmissionChecks.
     pub admission_checks: Vec<String>,
-    /// Whether any namespace may use it.
+    /// Whether the namespaceSelector is missing, so that no namespace matches.
     pub no_namespace_selector: bool,
-    /// Whether past usage orders its LocalQueues.
+    /// Whether admission fair sharing is on.
     pub admission_fair_sharing: bool,
     /// Conditions.
-    pub conds: Conditions,
-    /// Quota held, by flavor and resource.
+    pub conditions: Conditions,
+    /// Reserved quota by flavor and resource.
     pub reservation: BTreeMap<FlavorResource, Amount>,
-    /// Quota held by admitted workloads.
+    /// Quota of admitted workloads by flavor and resource.
     pub usage: BTreeMap<FlavorResource, Amount>,
     /// Counts of workloads.
     pub counts: WorkloadCounts,
@@ -91,7 +91,7 @@ pub struct ClusterQueueRow {
 }
 
 impl ClusterQueueRow {
-    /// Takes over a ClusterQueue.
+    /// Converts a ClusterQueue.
     pub fn of(cq: &ClusterQueue) -> Self {
         let (spec, status) = (&cq.spec, &cq.status);
         Self {
@@ -99,7 +99,7 @@ impl ClusterQueueRow {
             cohort: spec.cohort().map(sanitize),
             quotas: quotas_of(&spec.resource_groups),
             queueing_strategy: spec.queueing_strategy,
-            stop: spec.stop_policy,
+            stop_policy: spec.stop_policy,
             preemption: spec.preemption.clone().unwrap_or_default(),
             flavor_fungibility: spec.flavor_fungibility.clone().unwrap_or_default(),
             admission_checks: spec
@@ -115,7 +115,7 @@ impl ClusterQueueRow {
                 .is_some_and(|m| {
                     m == kueue_lab_api::v1beta2::AdmissionMode::UsageBasedAdmissionFairSharing
                 }),
-            conds: Conditions::of(&status.conditions),
+            conditions: Conditions::of(&status.conditions),
             reservation: usage_of(&status.flavors_reservation),
             usage: usage_of(&status.flavors_usage),
             counts: WorkloadCounts {
@@ -129,15 +129,15 @@ impl ClusterQueueRow {
 
     /// The stop policy, unless it is `None`.
     pub fn stopped(&self) -> Option<StopPolicy> {
-        self.stop.filter(|s| *s != StopPolicy::None)
+        self.stop_policy.filter(|s| *s != StopPolicy::None)
     }
 
-    /// Whether one workload that does not fit holds up those behind it.
+    /// Whether the queueing strategy is StrictFIFO.
     pub fn is_strict_fifo(&self) -> bool {
         self.queueing_strategy == Some(QueueingStrategy::StrictFIFO)
     }
 
-    /// The quota of a flavor and resource, where it has one.
+    /// The quota of a flavor and resource.
     pub fn quota(&self, fr: &FlavorResource) -> Option<&Quota> {
         self.quotas.iter().find(|(f, _)| f == fr).map(|(_, q)| q)
     }
@@ -148,24 +148,24 @@ impl ClusterQueueRow {
 pub struct LocalQueueRow {
     /// Name, labels, age.
     pub meta: Meta,
-    /// The ClusterQueue behind it.
+    /// Its ClusterQueue.
     pub cluster_queue: String,
-    /// Whether it is stopped.
-    pub stop: Option<StopPolicy>,
+    /// The stop policy.
+    pub stop_policy: Option<StopPolicy>,
     /// Conditions.
-    pub conds: Conditions,
+    pub conditions: Conditions,
     /// Counts of workloads.
     pub counts: WorkloadCounts,
 }
 
 impl LocalQueueRow {
-    /// Takes over a LocalQueue.
+    /// Converts a LocalQueue.
     pub fn of(lq: &LocalQueue) -> Self {
         Self {
             meta: Meta::of(&lq.metadata),
             cluster_queue: sanitize(&lq.spec.cluster_queue),
-            stop: lq.spec.stop_policy,
-            conds: Conditions::of(&lq.status.conditions),
+            stop_policy: lq.spec.stop_policy,
+            conditions: Conditions::of(&lq.status.conditions),
             counts: WorkloadCounts {
                 pending: lq.status.pending_workloads,
                 reserving: lq.status.reserving_workloads,
@@ -176,25 +176,25 @@ impl LocalQueueRow {
 
     /// The stop policy, unless it is `None`.
     pub fn stopped(&self) -> Option<StopPolicy> {
-        self.stop.filter(|s| *s != StopPolicy::None)
+        self.stop_policy.filter(|s| *s != StopPolicy::None)
     }
 }
 
-/// A Cohort object.
+/// A Cohort.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CohortRow {
     /// Name, labels, age.
     pub meta: Meta,
-    /// The Cohort above.
+    /// The parent Cohort.
     pub parent: Option<String>,
-    /// Quota of its own.
+    /// Its own quota.
     pub quotas: Vec<(FlavorResource, Quota)>,
     /// Weight and share.
     pub share: FairShare,
 }
 
 impl CohortRow {
-    /// Takes over a Cohort.
+    /// Converts a Cohort.
     pub fn of(cohort: &Cohort) -> Self {
         Self {
             meta: Meta::of(&cohort.metadata),
@@ -213,18 +213,18 @@ impl CohortRow {
 pub struct ResourceFlavorRow {
     /// Name, labels, age.
     pub meta: Meta,
-    /// Labels of its nodes.
+    /// Node labels.
     pub node_labels: BTreeMap<String, String>,
-    /// Taints of its nodes.
+    /// Node taints.
     pub taints: Vec<Taint>,
-    /// Tolerations it gives to pods.
+    /// Tolerations added to pods.
     pub tolerations: Vec<Toleration>,
     /// Its Topology.
     pub topology: Option<String>,
 }
 
 impl ResourceFlavorRow {
-    /// Takes over a ResourceFlavor.
+    /// Converts a ResourceFlavor.
     pub fn of(flavor: &ResourceFlavor) -> Self {
         Self {
             meta: Meta::of(&flavor.metadata),
@@ -251,7 +251,7 @@ pub struct WorkloadPriorityClassRow {
 }
 
 impl WorkloadPriorityClassRow {
-    /// Takes over a WorkloadPriorityClass.
+    /// Converts a WorkloadPriorityClass.
     pub fn of(class: &WorkloadPriorityClass) -> Self {
         Self {
             meta: Meta::of(&class.metadata),
@@ -260,7 +260,7 @@ impl WorkloadPriorityClassRow {
     }
 }
 
-/// Quota by flavor and resource, in the order of the groups.
+/// Quota by flavor and resource, in the order of the resource groups.
 fn quotas_of(groups: &[ResourceGroup]) -> Vec<(FlavorResource, Quota)> {
     let flavors = groups.iter().flat_map(|g| &g.flavors);
     flavors

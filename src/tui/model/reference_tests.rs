@@ -22,8 +22,8 @@ fn recorded_state(file: &str) -> (ClusterData, DerivedData) {
         now: "2026-11-20T21:30:00Z".parse().unwrap(),
         ..ClusterData::default()
     };
-    for news in import_objects(objects).unwrap() {
-        data.apply(news);
+    for update in import_objects(objects).unwrap() {
+        data.apply(update);
     }
     let mut derived = DerivedData::default();
     derived.refresh(&data);
@@ -36,11 +36,11 @@ fn line(data: &ClusterData, derived: &DerivedData, job: &str) -> String {
         .iter()
         .find(|wl| wl.owners.iter().any(|o| o.name == job))
         .unwrap_or_else(|| panic!("no workload of {job}"));
-    let place = derived
+    let position = derived
         .position(wl.key())
         .map_or(String::new(), |p| format!(" #{}/{}", p.number, p.of));
     format!(
-        "{}{place}: {}",
+        "{}{position}: {}",
         wl.state().as_str(),
         status_reason(wl, data, derived).line()
     )
@@ -79,14 +79,14 @@ fn never_is_not_taken_for_not_now() {
         .map(|wl| status_reason(wl, &data, &derived).line())
         .collect();
     assert!(
-        lines.contains(&"never: asks 20 cpu, default-flavor gives at most 12".to_owned()),
+        lines.contains(&"never: 20 cpu > maximum 12 in default-flavor".to_owned()),
         "{lines:?}"
     );
     assert!(lines.iter().any(|l| l.starts_with("waits: ")), "{lines:?}");
 }
 
 #[test]
-fn every_cause_of_waiting_is_told_apart() {
+fn every_pending_reason_is_distinguished() {
     let (data, derived) = recorded_state("pending-reasons-and-strict-fifo/2-strictfifo");
     let line = |job| line(&data, &derived, job);
     assert_eq!(

@@ -1,27 +1,27 @@
-//! The rows of one kind, as the latest word of its watch has them.
+//! The rows of one kind.
 
 use std::collections::BTreeMap;
 
 use super::NamespacedName;
 
-/// What stands for an object in the model: the parts the UI shows, cleaned.
+/// An object in the model: the fields that the UI shows, sanitized.
 pub trait Row {
     /// Namespace and name.
     fn key(&self) -> &NamespacedName;
 }
 
-/// What a watch tells about one kind.
+/// A change of the objects of one kind.
 #[derive(Clone, Debug)]
 pub enum Delta<R> {
-    /// These are all there are; what is not among them is gone.
+    /// All objects; others are gone.
     Replaced(Vec<R>),
-    /// This one is new or different.
+    /// An object was added or modified.
     Updated(Box<R>),
-    /// This one is gone.
+    /// An object was deleted.
     Deleted(NamespacedName),
 }
 
-/// The rows of one kind in the order of their keys.
+/// The rows of one kind, sorted by namespace and name.
 #[derive(Clone, Debug)]
 pub struct Store<R> {
     rows: BTreeMap<NamespacedName, R>,
@@ -38,7 +38,7 @@ impl<R> Default for Store<R> {
 }
 
 impl<R: Row> Store<R> {
-    /// Takes in what the watch tells.
+    /// Applies a change.
     pub fn apply(&mut self, change: Delta<R>) {
         self.revision += 1;
         match change {
@@ -54,12 +54,12 @@ impl<R: Row> Store<R> {
         }
     }
 
-    /// The row with that key.
+    /// The row of an object.
     pub fn get(&self, key: &NamespacedName) -> Option<&R> {
         self.rows.get(key)
     }
 
-    /// The row with that name, for kinds without namespaces.
+    /// The row of a cluster-scoped object.
     pub fn named(&self, name: &str) -> Option<&R> {
         self.rows.get(&NamespacedName::cluster_scoped(name))
     }
@@ -69,17 +69,17 @@ impl<R: Row> Store<R> {
         self.rows.values()
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Goes up with every change; equal revisions mean equal rows.
+    /// Increases with every change; equal revisions mean equal rows.
     pub fn revision(&self) -> u64 {
         self.revision
     }
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_forgets_what_it_does_not_name() {
+    fn a_replacement_removes_other_rows() {
         let thing = |name: &str, v| Thing(NamespacedName::cluster_scoped(name), v);
         let mut store = Store::default();
         store.apply(Delta::Updated(Box::new(thing("a", 1))));

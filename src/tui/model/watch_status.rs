@@ -1,30 +1,30 @@
-//! How each watch is doing, so that a view without rows can say why it has none.
+//! The status of watches, shown by views without rows.
 
-/// How a watch is doing.
+/// The status of a watch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum WatchStatus {
-    /// Nothing has come yet.
+    /// Not listed yet.
     #[default]
     Starting,
-    /// The rows are as the cluster has them.
+    /// The rows are up to date.
     Synced,
-    /// The last try failed; it is tried again.
+    /// The last request failed; it is retried.
     Failing(WatchFailure),
 }
 
 /// Why a watch fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WatchFailure {
-    /// The cluster does not know the kind.
+    /// The API server does not serve the kind.
     NotInstalled,
-    /// The user may not see the kind.
+    /// The user may not list or watch the kind.
     Forbidden(String),
-    /// The cluster cannot be reached, or something else.
+    /// Any other error.
     Other(String),
 }
 
 impl WatchFailure {
-    /// The trouble in a sentence, for objects of the given plural name.
+    /// One sentence about the failure; `plural` names the kind.
     pub fn message(&self, plural: &str) -> String {
         match self {
             WatchFailure::NotInstalled => {

@@ -1,4 +1,4 @@
-//! The state with everything that feeds it and does what it wishes.
+//! The state with its inputs and operations.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -12,32 +12,30 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::config::TuiConfig;
-use crate::fetch::fetch_object;
 use crate::glyphs::{ASCII, UNICODE, utf8_locale};
 use crate::msg::{Cmd, Msg};
-use crate::operations::OperationError;
 use crate::screen::Screen;
 use crate::state::{Env, State};
 use crate::theme::Theme;
 use crate::update::{refresh, update};
 use crate::{view, watch};
 
-/// Messages that may wait for the UI.
+/// The capacity of the message channel.
 const MESSAGE_BUFFER: usize = 1024;
 
-/// The longest a finished UI waits for what it asked for last.
+/// The longest wait for running operations on shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The state with everything that feeds it and does what it wishes.
+/// The state with its inputs and operations.
 pub(super) struct App<'a> {
     config: &'a TuiConfig,
     pub(super) state: State,
     pub(super) inbox: mpsc::Receiver<Msg>,
     outbox: mpsc::Sender<Msg>,
-    /// Watches and followers; they go on until the UI ends.
+    /// Tasks that forward changes of the backend until the UI ends.
     followers: JoinSet<()>,
     _watches: JoinSet<()>,
-    /// Wishes under way.
+    /// Running operations.
     tasks: JoinSet<()>,
 }
 
@@ -45,6 +43,7 @@ impl<'a> App<'a> {
     pub(super) fn start(config: &'a TuiConfig, (columns, rows): (u16, u16)) -> Self {
         let var = |name: &str| std::env::var(name).ok();
         let ascii = config.ascii.unwrap_or_else(|| !utf8_locale(var));
+        let demos = config.backend.demos.as_deref();
         let mut state = State::new(Env {
             cluster: config.cluster.clone(),
             read_only: config.read_only,
@@ -52,8 +51,9 @@ impl<'a> App<'a> {
             theme: Theme::new(config.colours.enabled(var)),
             glyphs: if ascii { &ASCII } else { &UNICODE },
             zone: TimeZone::system(),
-            demos: config.operations.demos(),
-            can_explain: config.explainer.is_some(),
+            demos: demos.map(|demos| demos.list()).unwrap_or_default(),
+            can_explain: config.backend.explainer.is_some(),
+            can_set_speed: config.backend.speed.is_some(),
             stops_lab: config.stops_lab,
             kubectl_command: config.kubectl_command.clone(),
         });
@@ -61,99 +61,47 @@ impl<'a> App<'a> {
         state.ui.namespace.clone_from(&config.namespace);
         let (outbox, inbox) = mpsc::channel(MESSAGE_BUFFER);
         let mut followers = JoinSet::new();
-        if let Some(presets) = config.operations.preset_changes() {
-            let board = Arc::clone(&presets.borrow());
-            update(&mut state, Msg::Presets(board));
-            followers.spawn(forward_changes(presets, Msg::Presets, outbox.clone()));
+        if let Some(presets) = &config.backend.presets {
+            let changes = presets.changes();
+            let list = Arc::clone(&changes.borrow());
+            update(&mut state, Msg::Presets(list));
+            followers.spawn(forward_changes(changes, Msg::Presets, outbox.clone()));
         }
-        if let Some(story) = config.operations.scenario_changes() {
-            state.scenario = Some(Arc::clone(&story.borrow()));
-            followers.spawn(forward_changes(
-                story,
-                Msg::ScenarioProgress,
-                outbox.clone(),
-            ));
+        if let Some(demos) = &config.backend.demos {
+            let changes = demos.changes();
+            state.scenario = Some(Arc::clone(&changes.borrow()));
+            let msg = Msg::ScenarioProgress;
+            followers.spawn(forward_changes(changes, msg, outbox.clone()));
         }
         update(&mut state, Msg::Resize(columns, rows));
         Self {
             config,
             state,
             inbox,
-            _watches: watch::start_watches(&config.client, config.namespace.as_deref(), &outbox),
+            _watches: watch::start_watches(
+                &config.backend.client,
+                config.namespace.as_deref(),
+                &outbox,
+            ),
             outbox,
             followers,
             tasks: JoinSet::new(),
         }
     }
 
-    /// Takes in a message and has its wishes done; says whether to leave.
+    /// Handles a message and runs its commands; returns whether to quit.
     pub(super) fn handle(&mut self, msg: Msg, screen: &Screen) -> bool {
         for cmd in update(&mut self.state, msg) {
             match cmd {
                 Cmd::Quit => return true,
                 Cmd::Copy(text) => screen.copy(text),
-                other => self.execute(other),
+                Cmd::Operation(operation) => {
+                    let (backend, now) = (self.config.backend.clone(), self.state.data.now);
+                    self.spawn(operation.run(backend, now));
+                }
             }
         }
         false
-    }
-
-    /// Has a wish done in the background; the result comes as a message.
-    fn execute(&mut self, cmd: Cmd) {
-        let actions = Arc::clone(&self.config.operations);
-        match cmd {
-            Cmd::SubmitJob(sample) => {
-                self.spawn_operation(async move { actions.submit_job(&sample).await })
-            }
-            Cmd::SubmitPresetSample(preset, name) => {
-                self.spawn_operation(
-                    async move { actions.submit_preset_sample(&preset, &name).await },
-                );
-            }
-            Cmd::SwitchPreset(name) => {
-                self.spawn_operation(async move { actions.switch_preset(&name).await });
-            }
-            Cmd::RunDemo(name) => {
-                self.spawn_operation(async move { actions.run_demo(&name).await })
-            }
-            Cmd::SetSpeed(speed) => {
-                self.spawn_operation(async move { actions.set_speed(speed).await })
-            }
-            Cmd::Delete(objects) => self.spawn_operation(async move {
-                let mut last = String::new();
-                for object in &objects {
-                    last = actions.delete(object).await?;
-                }
-                Ok(match objects.len() {
-                    1 => last,
-                    n => format!("deleted {n} objects"),
-                })
-            }),
-            Cmd::Fetch(object) => {
-                let (client, now) = (self.config.client.clone(), self.state.data.now);
-                self.spawn(async move {
-                    let result = fetch_object(client, object.clone(), now).await;
-                    Msg::Fetched(object, result)
-                });
-            }
-            Cmd::Explain(key) => {
-                let Some(explain) = self.config.explainer.clone() else {
-                    return;
-                };
-                self.spawn(async move {
-                    let result = explain.explain(&key).await;
-                    Msg::Explained(key, result)
-                });
-            }
-            Cmd::Quit | Cmd::Copy(_) => {}
-        }
-    }
-
-    fn spawn_operation(
-        &mut self,
-        action: impl Future<Output = Result<String, OperationError>> + Send + 'static,
-    ) {
-        self.spawn(async move { Msg::OperationFinished(action.await) });
     }
 
     fn spawn(&mut self, work: impl Future<Output = Msg> + Send + 'static) {
@@ -165,7 +113,7 @@ impl<'a> App<'a> {
         });
     }
 
-    /// Shows the state as it is.
+    /// Draws the state.
     pub(super) fn draw(&mut self, screen: &Screen) {
         refresh(&mut self.state);
         let ui = &self.state.ui;
@@ -174,7 +122,7 @@ impl<'a> App<'a> {
         screen.show(frame, cursor);
     }
 
-    /// Waits a little for wishes under way, so that what was asked for last is done.
+    /// Waits for running operations, up to a timeout.
     pub(super) async fn shutdown(&mut self) {
         self.inbox.close();
         let done = async { while self.tasks.join_next().await.is_some() {} };
@@ -183,7 +131,7 @@ impl<'a> App<'a> {
     }
 }
 
-/// Sends every new value of something watched.
+/// Sends each new value of a watch channel as a message.
 async fn forward_changes<T: Clone + Send + Sync + 'static>(
     mut values: watched::Receiver<T>,
     msg: fn(T) -> Msg,

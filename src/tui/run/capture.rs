@@ -1,4 +1,4 @@
-//! The UI without a terminal, for pictures in documents and for tests.
+//! The UI without a terminal, for documents and tests.
 
 use std::time::Duration;
 
@@ -14,11 +14,10 @@ use crate::msg::Msg;
 use crate::screen_dump;
 use crate::update::update;
 
-/// Draws the UI once without a terminal, after the cluster told of all kinds and the given keys
-/// were pressed: for pictures in documents.
+/// Draws the UI once without a terminal, after all kinds are listed and the keys are pressed.
 ///
 /// # Errors
-/// When the cluster does not answer within `seconds`.
+/// The kinds are not listed within `seconds`.
 pub async fn capture(
     config: TuiConfig,
     columns: u16,
@@ -26,35 +25,35 @@ pub async fn capture(
     keys: &[&str],
     seconds: u64,
 ) -> Result<Buffer, TuiError> {
-    let mut engine = App::start(&config, (columns, rows));
-    engine.state.data.now = config.clock.now();
-    let all_told = async {
+    let mut app = App::start(&config, (columns, rows));
+    app.state.data.now = config.clock.now();
+    let all_listed = async {
         while Kind::ALL
             .iter()
-            .any(|kind| *engine.state.data.watch_status(*kind) == WatchStatus::Starting)
+            .any(|kind| *app.state.data.watch_status(*kind) == WatchStatus::Starting)
         {
-            match engine.inbox.recv().await {
-                Some(msg) => drop(update(&mut engine.state, msg)),
+            match app.inbox.recv().await {
+                Some(msg) => drop(update(&mut app.state, msg)),
                 None => break,
             }
         }
     };
-    timeout(Duration::from_secs(seconds), all_told)
+    timeout(Duration::from_secs(seconds), all_listed)
         .await
         .map_err(|_| TuiError::Timeout(seconds))?;
-    while let Ok(msg) = engine.inbox.try_recv() {
-        update(&mut engine.state, msg);
+    while let Ok(msg) = app.inbox.try_recv() {
+        update(&mut app.state, msg);
     }
     for key in keys {
         match Key::parse(key) {
-            Some(key) => drop(update(&mut engine.state, Msg::Key(key))),
+            Some(key) => drop(update(&mut app.state, Msg::Key(key))),
             None => {
                 for c in key.chars() {
                     let key = Key::plain(crossterm::event::KeyCode::Char(c));
-                    update(&mut engine.state, Msg::Key(key));
+                    update(&mut app.state, Msg::Key(key));
                 }
             }
         }
     }
-    Ok(screen_dump::render(&engine.state, columns, rows))
+    Ok(screen_dump::render(&app.state, columns, rows))
 }

@@ -1,14 +1,14 @@
-//! How long frames took, so that "is it smooth?" has a number. Told to the log when the UI ends.
+//! Frame times, logged when the UI ends.
 
 use std::fmt;
 use std::time::Duration;
 
-/// The time a frame has in a UI that nobody calls slow: a sixtieth of a second.
+/// The time budget of a frame: a sixtieth of a second.
 const FRAME_BUDGET: Duration = Duration::from_millis(16);
-/// Frames that are remembered; a long session keeps the latest.
+/// The most frame times kept; the latest replace the oldest.
 const MAX_SAMPLES: usize = 1 << 16;
 
-/// The times of the frames so far: bringing the state up to date and drawing it.
+/// The times of refreshing and drawing the state.
 #[derive(Debug, Default)]
 pub(super) struct FrameTimes {
     times: Vec<Duration>,
@@ -16,7 +16,7 @@ pub(super) struct FrameTimes {
 }
 
 impl FrameTimes {
-    /// Remembers a frame.
+    /// Adds the time of a frame.
     pub(super) fn add(&mut self, took: Duration) {
         match self.times.get_mut(self.drawn % MAX_SAMPLES) {
             Some(oldest) => *oldest = took,
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hundred_frames_in_a_line() {
+    fn percentiles_of_a_hundred_frames() {
         let mut frames = FrameTimes::default();
         (1..=100).for_each(|ms| frames.add(Duration::from_millis(ms)));
         assert_eq!(
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_are_kept() {
+    fn the_latest_times_are_kept() {
         let mut frames = FrameTimes::default();
         frames.add(Duration::from_secs(1));
         (0..MAX_SAMPLES).for_each(|_| frames.add(Duration::from_millis(1)));

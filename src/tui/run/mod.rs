@@ -1,5 +1,5 @@
-//! The event loop: drains what happened, has the wishes done, and shows a frame when something
-//! changed, not more often than a person can see.
+//! The event loop: handles messages, runs commands, and draws a frame after changes, at a limited
+//! rate.
 
 mod app;
 mod capture;
@@ -22,24 +22,24 @@ use app::App;
 use frame_times::FrameTimes;
 use signals::Signals;
 
-/// Messages taken in at once before anything else gets a turn.
+/// The most messages handled in one turn of the loop.
 const MAX_BATCH: usize = 512;
-/// The least time between two frames while the cluster changes.
+/// The minimum frame interval after watch events.
 const FRAME_INTERVAL: Duration = Duration::from_millis(33);
-/// The least time between two frames while keys are pressed.
+/// The minimum frame interval after input.
 const INPUT_FRAME_INTERVAL: Duration = Duration::from_millis(8);
-/// The shortest time between looks at the clock.
+/// The minimum interval of clock ticks.
 const MIN_TICK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Runs the UI on the terminal of the process until the person leaves, a signal comes, or it is
-/// stopped. The terminal is given back in any case.
+/// Runs the UI on the terminal of the process until it is quit, signalled or cancelled. The terminal
+/// is restored in any case.
 ///
 /// # Errors
-/// When there is no terminal, it goes away, or something panics.
+/// There is no terminal, it is closed, or a thread panics.
 pub async fn run(config: TuiConfig) -> Result<Exit, TuiError> {
     let screen = Screen::open(config.mouse).map_err(TuiError::Terminal)?;
     let size = crossterm::terminal::size().map_err(TuiError::Terminal)?;
-    let mut engine = App::start(&config, size);
+    let mut app = App::start(&config, size);
     let mut input = EventStream::new();
     let mut signals = Signals::new().map_err(TuiError::Terminal)?;
     let lab_second = config.clock.to_wall(Duration::from_secs(1));
@@ -59,7 +59,7 @@ pub async fn run(config: TuiConfig) -> Result<Exit, TuiError> {
             biased;
             event = input.next() => match event {
                 Some(Ok(event)) => {
-                    if let Some(msg) = translate(&event) && engine.handle(msg, &screen) {
+                    if let Some(msg) = translate(&event) && app.handle(msg, &screen) {
                         break Exit::Quit;
                     }
                     INPUT_FRAME_INTERVAL
@@ -75,23 +75,23 @@ pub async fn run(config: TuiConfig) -> Result<Exit, TuiError> {
                 if screen.is_disconnected() {
                     return Err(TuiError::TerminalLost);
                 }
-                let begun = Instant::now();
-                engine.draw(&screen);
+                let start = Instant::now();
+                app.draw(&screen);
                 last_frame = Instant::now();
-                frames.add(last_frame - begun);
+                frames.add(last_frame - start);
                 next_frame = None;
                 continue;
             }
             _ = tick.tick() => {
-                engine.state.env.speed = config.clock.speed();
-                engine.handle(Msg::Tick(config.clock.now()), &screen);
+                app.state.env.speed = config.clock.speed();
+                app.handle(Msg::Tick(config.clock.now()), &screen);
                 FRAME_INTERVAL
             }
-            count = engine.inbox.recv_many(&mut batch, MAX_BATCH) => {
+            count = app.inbox.recv_many(&mut batch, MAX_BATCH) => {
                 if count == 0 {
                     break Exit::Cancelled;
                 }
-                if batch.drain(..).any(|msg| engine.handle(msg, &screen)) {
+                if batch.drain(..).any(|msg| app.handle(msg, &screen)) {
                     break Exit::Quit;
                 }
                 FRAME_INTERVAL
@@ -100,13 +100,13 @@ pub async fn run(config: TuiConfig) -> Result<Exit, TuiError> {
         let due = (last_frame + pace).max(Instant::now());
         next_frame = Some(next_frame.map_or(due, |at| at.min(due)));
     };
-    engine.shutdown().await;
+    app.shutdown().await;
     drop(screen);
     tracing::info!("{frames}");
     Ok(exit)
 }
 
-/// What an event of the terminal means.
+/// The message of a terminal event.
 fn translate(event: &Event) -> Option<Msg> {
     Some(match event {
         Event::Key(key) if key.kind != KeyEventKind::Release => Msg::Key(Key::from(*key)),

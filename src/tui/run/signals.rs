@@ -1,6 +1,6 @@
-//! The signals that ask a program to end.
+//! Termination signals.
 
-/// The signals that ask a program to end.
+/// Termination signals: SIGINT, SIGTERM, SIGHUP.
 pub(super) struct Signals {
     #[cfg(unix)]
     streams: [tokio::signal::unix::Signal; 3],
@@ -24,7 +24,7 @@ impl Signals {
         Ok(Self {})
     }
 
-    /// Waits for the next of them.
+    /// Waits for the next signal.
     #[cfg(unix)]
     pub(super) async fn next(&mut self) {
         let [a, b, c] = &mut self.streams;
@@ -35,7 +35,7 @@ impl Signals {
         }
     }
 
-    /// Waits for the next of them.
+    /// Waits for the next signal.
     #[cfg(not(unix))]
     pub(super) async fn next(&mut self) {
         if tokio::signal::ctrl_c().await.is_err() {

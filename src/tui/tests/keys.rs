@@ -1,18 +1,23 @@
-//! Keys and what they lead to.
+//! Keys and commands.
 
 use std::sync::Arc;
 
 use super::fixture::{busy, empty, presets, scenario};
 use super::press;
-use crate::model::NamespacedName;
+use crate::actions::{
+    DeleteObjects, ExplainWorkload, FetchObject, SampleJob, StartDemo, SubmitJob,
+};
+use crate::backend::PresetState;
 use crate::model::cohort_tree::QuotaNode;
+use crate::model::{NamespacedName, ObjectRef};
 use crate::msg::{Cmd, Msg};
-use crate::operations::{ObjectRef, PresetState, SampleJob};
-use crate::ui_state::{PageKind, RowId, ViewId};
+use crate::operation::Operation;
+use crate::ui_state::PageKind;
 use crate::update::update;
+use crate::views::{QueueRow, QueuesView, RowId, ViewId, WorkloadsView};
 
 #[test]
-fn quitting_asks_only_where_the_lab_would_stop() {
+fn quitting_asks_only_if_it_stops_the_lab() {
     let mut state = busy();
     assert_eq!(press(&mut state, &["q"]), []);
     assert_eq!(press(&mut state, &["n", "q", "y"]), [Cmd::Quit]);
@@ -22,7 +27,7 @@ fn quitting_asks_only_where_the_lab_would_stop() {
 }
 
 #[test]
-fn deleting_a_workload_deletes_what_it_was_made_for() {
+fn deleting_a_workload_deletes_its_owners() {
     let mut state = busy();
     let cmds = press(
         &mut state,
@@ -33,7 +38,7 @@ fn deleting_a_workload_deletes_what_it_was_made_for() {
         kind: "Job".to_owned(),
         key: NamespacedName::new("ml", "train-a"),
     };
-    assert_eq!(cmds, [Cmd::Delete(vec![job])]);
+    assert_eq!(cmds, [Cmd::operation(DeleteObjects(vec![job]))]);
 }
 
 #[test]
@@ -66,16 +71,16 @@ fn read_only_changes_nothing() {
 fn one_key_runs_the_first_demo() {
     let mut state = busy();
     let demo = "skypilot-priority-preemption".to_owned();
-    assert_eq!(press(&mut state, &["D"]), [Cmd::RunDemo(demo)]);
+    assert_eq!(press(&mut state, &["D"]), [Cmd::operation(StartDemo(demo))]);
     let other = "cohort-borrow-and-reclaim".to_owned();
     assert_eq!(
         press(&mut state, &[":", "demo coh", "tab", "enter"]),
-        [Cmd::RunDemo(other)]
+        [Cmd::operation(StartDemo(other))]
     );
 }
 
 #[test]
-fn absent_things_are_said_to_be_absent() {
+fn unavailable_actions_show_their_reason() {
     let mut state = empty();
     state.env.demos.clear();
     state.env.can_explain = false;
@@ -87,7 +92,7 @@ fn absent_things_are_said_to_be_absent() {
 }
 
 #[test]
-fn the_form_asks_for_what_the_queue_has_quota_for() {
+fn the_form_has_the_resources_of_the_queue() {
     let mut state = busy();
     let cmds = press(
         &mut state,
@@ -107,31 +112,51 @@ fn the_form_asks_for_what_the_queue_has_quota_for() {
         seconds: 60,
         copies: 1,
     };
-    assert_eq!(cmds, [Cmd::SubmitJob(sample)]);
+    assert_eq!(cmds, [Cmd::operation(SubmitJob(sample))]);
 }
 
 #[test]
 fn pages_open_over_views_and_close_back() {
     let mut state = busy();
     press(&mut state, &["2", "enter"]);
-    let Some(PageKind::Details(RowId::Workload(key))) =
-        state.ui.page.as_ref().map(|p| p.kind.clone())
-    else {
-        panic!("no details");
-    };
+    let page = state.ui.page.clone().unwrap();
+    assert_eq!(page.kind, PageKind::Details);
+    let key = workload(page.row.as_ref()).unwrap();
     let cmds = press(&mut state, &["y"]);
-    let [Cmd::Fetch(object)] = cmds.as_slice() else {
-        panic!("{cmds:?}");
-    };
-    assert_eq!(object.key, key);
+    let fetch = operation::<FetchObject>(&cmds);
+    assert_eq!(fetch.object.key, key);
     press(&mut state, &["esc"]);
-    assert!(matches!(
-        state.ui.page.as_ref().map(|p| &p.kind),
-        Some(PageKind::Details(_))
-    ));
+    let page = state.ui.page.clone().unwrap();
+    assert_eq!(page.kind, PageKind::Details);
     press(&mut state, &["esc"]);
     assert!(state.ui.page.is_none());
     assert_eq!(state.ui.view, ViewId::Workloads);
+}
+
+#[test]
+fn keys_on_a_page_act_on_its_row() {
+    let mut state = busy();
+    press(&mut state, &["2", "/", "train-a", "enter", "y"]);
+    let row = state.current_row().cloned();
+    let key = workload(row.as_ref()).unwrap();
+    let explained: ExplainWorkload = operation(&press(&mut state, &["x"]));
+    assert_eq!(explained.0, key);
+    let described: FetchObject = operation(&press(&mut state, &["d"]));
+    assert_eq!(described.object.key, key);
+    let deleted: DeleteObjects = operation(&press(&mut state, &["ctrl-d", "y"]));
+    assert_eq!(deleted.0[0].key.name, "train-a");
+}
+
+#[test]
+fn the_prompt_is_edited_at_its_cursor() {
+    let mut state = busy();
+    press(&mut state, &["2", "/", "tain", "home", "right", "r"]);
+    let prompt = state.ui.prompt.clone().unwrap();
+    assert_eq!((prompt.text(), prompt.cursor()), ("train", 2));
+    assert_eq!(state.ui.list().rows.len(), 2);
+    press(&mut state, &["end", "s", "left", "del", "ctrl-a", "ctrl-k"]);
+    let prompt = state.ui.prompt.clone().unwrap();
+    assert_eq!((prompt.text(), prompt.cursor()), ("", 0));
 }
 
 #[test]
@@ -148,7 +173,7 @@ fn history_goes_back_and_forward() {
 }
 
 #[test]
-fn escape_forgets_the_message_then_the_filter() {
+fn escape_clears_the_message_then_the_filter() {
     let mut state = busy();
     press(
         &mut state,
@@ -165,7 +190,7 @@ fn escape_forgets_the_message_then_the_filter() {
 }
 
 #[test]
-fn a_filter_that_is_given_up_is_as_before() {
+fn a_cancelled_filter_is_restored() {
     let mut state = busy();
     press(&mut state, &["2", "/", "train", "enter", "/", "xyz"]);
     assert!(state.ui.list().rows.is_empty());
@@ -178,9 +203,12 @@ fn a_namespace_narrows_every_view() {
     let mut state = busy();
     press(&mut state, &[":", "ns ml", "enter", "2"]);
     let only_ml = |state: &crate::state::State| {
-        state.ui.list().rows.iter().all(|row| match row {
-            RowId::Workload(key) | RowId::LocalQueue(key) => key.namespace == "ml",
-            _ => true,
+        state.ui.list().rows.iter().all(|row| {
+            let key = workload(Some(row)).or_else(|| match row.get::<QueuesView>()? {
+                QueueRow::LocalQueue(key) => Some(key.clone()),
+                _ => None,
+            });
+            key.is_none_or(|key| key.namespace == "ml")
         })
     };
     assert!(only_ml(&state) && !state.ui.list().rows.is_empty());
@@ -191,13 +219,13 @@ fn a_namespace_narrows_every_view() {
 }
 
 #[test]
-fn a_paste_types_into_a_line_and_presses_no_keys() {
+fn a_paste_goes_to_the_prompt_only() {
     let mut state = busy();
     assert_eq!(update(&mut state, Msg::Paste("qy\n".to_owned())), []);
     assert!(state.ui.dialog.is_none());
     press(&mut state, &[":"]);
     update(&mut state, Msg::Paste("ns ml\nq".to_owned()));
-    assert_eq!(state.ui.prompt.as_ref().unwrap().text, "ns mlq");
+    assert_eq!(state.ui.prompt.as_ref().unwrap().text(), "ns mlq");
 }
 
 #[test]
@@ -214,17 +242,27 @@ fn the_mouse_selects_and_opens() {
 }
 
 #[test]
-fn explaining_asks_the_engine() {
+fn explaining_runs_the_explainer() {
     let mut state = busy();
     let cmds = press(&mut state, &["2", "x"]);
-    let [Cmd::Explain(key)] = cmds.as_slice() else {
-        panic!("{cmds:?}");
-    };
-    update(
-        &mut state,
-        Msg::Explained(key.clone(), Ok("because\nof this".to_owned())),
-    );
+    let ExplainWorkload(key) = operation(&cmds);
+    let page = PageKind::Explain(key);
+    let text = Ok("because\nof this".to_owned());
+    update(&mut state, Msg::PageLoaded(page, text));
     assert_eq!(state.ui.page.as_ref().unwrap().content.len(), 2);
+}
+
+/// The Workload of a row of the view of workloads.
+fn workload(row: Option<&RowId>) -> Option<NamespacedName> {
+    row?.get::<WorkloadsView>().cloned()
+}
+
+/// The only command, which has to be an operation of this type.
+fn operation<O: Operation>(cmds: &[Cmd]) -> O {
+    match cmds {
+        [Cmd::Operation(operation)] => operation.get::<O>().unwrap().clone(),
+        other => panic!("{other:?}"),
+    }
 }
 
 fn selected(state: &crate::state::State) -> Option<&RowId> {
@@ -232,30 +270,31 @@ fn selected(state: &crate::state::State) -> Option<&RowId> {
 }
 
 #[test]
-fn a_queue_leads_to_its_workloads_and_back() {
+fn from_a_queue_to_its_workloads_and_back() {
     let mut state = busy();
     press(&mut state, &["/", "product", "enter", "G", "w"]);
     assert_eq!(state.ui.view, ViewId::Workloads);
     let rows = &state.ui.list().rows;
-    let of_web = |id: &RowId| matches!(id, RowId::Workload(key) if key.namespace == "web");
+    let of_web = |id: &RowId| workload(Some(id)).is_some_and(|key| key.namespace == "web");
     assert!(!rows.is_empty() && rows.iter().all(of_web), "{rows:?}");
     press(&mut state, &["u"]);
-    let product = RowId::QuotaNode(QuotaNode::ClusterQueue("product".to_owned()));
+    let product = QuotaNode::ClusterQueue("product".to_owned());
+    let product = RowId::new::<QueuesView>(QueueRow::Node(product));
     assert_eq!(selected(&state), Some(&product));
 }
 
 #[test]
-fn a_cohort_leads_to_the_workloads_of_all_its_queues() {
+fn from_a_cohort_to_the_workloads_of_its_queues() {
     let mut state = busy();
     press(&mut state, &["g", "w"]);
     let rows = &state.ui.list().rows;
-    let in_cohort = |id: &RowId| matches!(id, RowId::Workload(key) if key.namespace != "default");
+    let in_cohort = |id: &RowId| workload(Some(id)).is_some_and(|key| key.namespace != "default");
     assert!(rows.len() > 4 && rows.iter().all(in_cohort), "{rows:?}");
 }
 
 #[test]
-fn evictions_and_events_lead_to_their_workload() {
-    let sweep = RowId::Workload(NamespacedName::new("ml", "job-sweep-9d1e0"));
+fn from_evictions_and_events_to_their_workload() {
+    let sweep = RowId::new::<WorkloadsView>(NamespacedName::new("ml", "job-sweep-9d1e0"));
     let mut state = busy();
     press(&mut state, &["3", "g", "w"]);
     assert_eq!(selected(&state), Some(&sweep));
@@ -264,7 +303,7 @@ fn evictions_and_events_lead_to_their_workload() {
         &mut state,
         &["6", "/", "^job serve|Started", "enter", "g", "w"],
     );
-    let serve = RowId::Workload(NamespacedName::new("web", "job-serve-77aa0"));
+    let serve = RowId::new::<WorkloadsView>(NamespacedName::new("web", "job-serve-77aa0"));
     assert_eq!(selected(&state), Some(&serve));
     let mut state = busy();
     press(&mut state, &["6", "/", "old-4d4d4", "enter", "w"]);
@@ -273,39 +312,45 @@ fn evictions_and_events_lead_to_their_workload() {
 }
 
 #[test]
-fn a_demo_that_ended_can_be_closed_and_a_running_one_cannot() {
+fn only_a_finished_demo_can_be_closed() {
     let mut state = busy();
-    let mut tale = scenario();
-    update(&mut state, Msg::ScenarioProgress(Arc::new(tale.clone())));
+    let mut progress = scenario();
+    update(
+        &mut state,
+        Msg::ScenarioProgress(Arc::new(progress.clone())),
+    );
     press(&mut state, &["esc", "esc", "esc", "esc"]);
     assert!(state.visible_scenario().is_some());
-    tale.outcome = Some(Ok("as told".to_owned()));
-    update(&mut state, Msg::ScenarioProgress(Arc::new(tale.clone())));
+    progress.outcome = Some(Ok("as expected".to_owned()));
+    update(
+        &mut state,
+        Msg::ScenarioProgress(Arc::new(progress.clone())),
+    );
     press(&mut state, &["esc", "esc"]);
     assert!(state.visible_scenario().is_none());
-    tale.outcome = None;
-    update(&mut state, Msg::ScenarioProgress(Arc::new(tale)));
+    progress.outcome = None;
+    update(&mut state, Msg::ScenarioProgress(Arc::new(progress)));
     assert!(state.visible_scenario().is_some());
 }
 
 #[test]
-fn a_mended_preset_takes_back_its_error() {
+fn a_fixed_preset_resolves_its_error() {
     let mut state = busy();
-    let broken = "preset spot-and-on-demand: queues.yaml:17:11";
-    let said = state
+    let error = "preset spot-and-on-demand: queues.yaml:17:11";
+    let shown = state
         .ui
         .notifications
         .current()
         .map(|(n, _)| n.text.clone());
-    assert!(said.is_some_and(|text| text.starts_with(broken)));
-    let mut board = presets();
-    board.presets[1].state = PresetState::Active;
-    board.presets[1].revision += 1;
-    board.presets[1].summary = "1 changed".to_owned();
-    update(&mut state, Msg::Presets(Arc::new(board)));
-    let said = state.ui.notifications.current();
+    assert!(shown.is_some_and(|text| text.starts_with(error)));
+    let mut list = presets();
+    list.presets[1].state = PresetState::Active;
+    list.presets[1].revision += 1;
+    list.presets[1].summary = "1 changed".to_owned();
+    update(&mut state, Msg::Presets(Arc::new(list)));
+    let shown = state.ui.notifications.current();
     assert_eq!(
-        said.map(|(n, more)| (n.text.as_str(), more)),
+        shown.map(|(n, more)| (n.text.as_str(), more)),
         Some(("preset spot-and-on-demand: 1 changed", 0))
     );
 }

@@ -1,8 +1,8 @@
-//! The UI as a whole: screens of made-up clusters, keys pressed on them, and laws that hold for any
-//! cluster and any size.
+//! Tests of the whole UI: screens of fixture clusters, keys, and properties for any cluster and size.
 
 mod fixture;
 mod keys;
+mod laws;
 mod properties;
 mod screens;
 
@@ -13,7 +13,7 @@ use super::msg::{Cmd, Msg};
 use super::state::State;
 use super::update::update;
 
-/// Presses keys, written as in the key map, one after the other. What is no key is typed.
+/// Presses keys in the syntax of the key map; other text is typed.
 fn press(state: &mut State, keys: &[&str]) -> Vec<Cmd> {
     let mut cmds = Vec::new();
     for key in keys {

@@ -1,4 +1,4 @@
-//! Laws that hold for any cluster, any keys and any size.
+//! Properties for any cluster, any keys and any size.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 use super::fixture::{busy, scenario, state_of};
 use super::press;
 use crate::glyphs::ASCII;
-use crate::keymap::BINDINGS;
+use crate::keymap::Scope;
 use crate::msg::Msg;
 use crate::screen_dump::render_once;
 use crate::text::width;
 use crate::update::update;
 
 fn any_key() -> impl Strategy<Value = &'static str> {
-    let keys: Vec<&'static str> = BINDINGS
-        .iter()
+    let keys: Vec<&'static str> = Scope::all()
+        .flat_map(Scope::bindings)
         .flat_map(|b| b.keys.iter().copied())
         .chain([
             "backspace",
@@ -38,7 +38,7 @@ fn fits(picture: &str, columns: u16, rows: u16) {
     }
 }
 
-/// Objects whose text and amounts are anything.
+/// Objects with arbitrary text and amounts.
 fn any_objects() -> impl Strategy<Value = Vec<Value>> {
     let name = "[a-z]{1,3}|\\PC{0,12}|漢{1,30}";
     let amount = prop::sample::select(vec![

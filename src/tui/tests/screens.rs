@@ -1,4 +1,4 @@
-//! Pictures of the screens.
+//! Snapshots of the screens.
 
 use std::sync::Arc;
 
@@ -6,17 +6,18 @@ use serde_json::json;
 
 use super::fixture::{busy, empty, scenario, state_of};
 use super::press;
+use crate::actions::FetchObject;
+use crate::backend::OperationError;
 use crate::glyphs::ASCII;
 use crate::model::watch_status::{WatchFailure, WatchStatus};
 use crate::model::{Kind, WatchUpdate};
-use crate::msg::{FetchedObject, Msg};
-use crate::operations::OperationError;
+use crate::msg::{Cmd, Msg};
 use crate::screen_dump::{render, render_once};
 use crate::state::State;
 use crate::theme::Theme;
 use crate::update::update;
 
-/// Compares the screen in several sizes with its pictures.
+/// Compares the screen in several sizes with its snapshots.
 fn shot(name: &str, state: &State, sizes: &[(u16, u16)]) {
     for (columns, rows) in sizes {
         let picture = render_once(state, *columns, *rows);
@@ -154,23 +155,21 @@ fn details_of_an_eviction() {
 }
 
 #[test]
-fn yaml_and_its_absence() {
+fn yaml_loading_loaded_and_failed() {
     let mut state = busy();
     press(&mut state, &["2"]);
     let cmds = press(&mut state, &["y"]);
     shot("yaml-awaited", &state, SMALL);
-    let crate::msg::Cmd::Fetch(object) = cmds[0].clone() else {
+    let Cmd::Operation(operation) = &cmds[0] else {
         panic!("{cmds:?}");
     };
-    let fetched = FetchedObject {
-        yaml: "apiVersion: kueue.x-k8s.io/v1beta2\nkind: Workload\nmetadata:\n  name: \"a: b\"\nspec:\n  podSets:\n  - name: main\n\u{1b}[31mred\n".to_owned(),
-        description: String::new(),
-    };
-    update(&mut state, Msg::Fetched(object.clone(), Ok(fetched)));
+    let page = operation.get::<FetchObject>().unwrap().page.clone();
+    let yaml = "apiVersion: kueue.x-k8s.io/v1beta2\nkind: Workload\nmetadata:\n  name: \"a: b\"\nspec:\n  podSets:\n  - name: main\n\u{1b}[31mred\n".to_owned();
+    update(&mut state, Msg::PageLoaded(page.clone(), Ok(yaml)));
     shot("yaml", &state, SMALL);
     update(
         &mut state,
-        Msg::Fetched(object, Err("workloads \"x\" not found".to_owned())),
+        Msg::PageLoaded(page, Err("workloads \"x\" not found".to_owned())),
     );
     shot("yaml-failed", &state, SMALL);
 }
@@ -210,13 +209,13 @@ fn typing_a_command() {
 fn a_demo_under_way() {
     let mut state = busy();
     update(&mut state, Msg::ScenarioProgress(Arc::new(scenario())));
-    shot("story", &state, BOTH);
+    shot("scenario", &state, BOTH);
     press(&mut state, &["2"]);
-    shot("story-workloads", &state, SMALL);
+    shot("scenario-workloads", &state, SMALL);
 }
 
 #[test]
-fn nothing_yet() {
+fn an_empty_cluster() {
     let mut state = empty();
     shot("empty-queues", &state, SMALL);
     press(&mut state, &["2"]);
@@ -226,7 +225,7 @@ fn nothing_yet() {
 }
 
 #[test]
-fn a_window_that_only_looks_offers_nothing_else() {
+fn a_read_only_window_offers_no_changes() {
     let mut state = empty();
     state.env.read_only = true;
     shot("only-looks-queues", &state, SMALL);
@@ -261,10 +260,10 @@ fn a_cluster_without_kueue() {
 }
 
 #[test]
-fn an_error_waits_to_be_read() {
+fn an_error_is_not_replaced_by_a_result() {
     let mut state = busy();
     press(&mut state, &["esc"]);
-    let error = OperationError::Failed(
+    let error = OperationError(
         "admission webhook denied the request: spec.queueName: Invalid value: \"x y\"".to_owned(),
     );
     update(&mut state, Msg::OperationFinished(Err(error)));
@@ -313,7 +312,7 @@ fn colours_add_nothing_to_the_text() {
 }
 
 #[test]
-fn a_pod_group_without_all_its_pods_is_no_workload_yet() {
+fn an_incomplete_pod_group_has_no_workload() {
     let pod = |name: &str| {
         json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "ml", "name": name,
             "labels": {"kueue.x-k8s.io/pod-group-name": "gang", "kueue.x-k8s.io/queue-name": "research"},

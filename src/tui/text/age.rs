@@ -1,11 +1,11 @@
-//! Times and durations as people who use `kubectl` read them.
+//! Times and durations in the format of `kubectl`.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 /// A number of seconds in at most two units, as `kubectl get` prints ages: `45s`, `5m10s`, `3h12m`,
 /// `2d4h`, `400d`, `3y10d`. Negative durations are shown as `0s`.
-pub fn human_duration(seconds: i64) -> String {
+pub(crate) fn human_duration(seconds: i64) -> String {
     let s = seconds.max(0);
     let (m, h, d) = (s / 60, s / 3_600, s / 86_400);
     let two = |a: i64, unit_a: char, b: i64, unit_b: char| {
@@ -36,16 +36,16 @@ pub fn human_duration(seconds: i64) -> String {
     }
 }
 
-/// How long ago a moment was; a dash where it is not known.
-pub fn age(now: Timestamp, then: Option<Timestamp>) -> String {
+/// The age of an object; a dash if unknown.
+pub(crate) fn age(now: Timestamp, then: Option<Timestamp>) -> String {
     match then {
         Some(then) => human_duration(now.duration_since(then).as_secs()),
         None => "-".to_owned(),
     }
 }
 
-/// The time of day of a moment, to the second, in a time zone.
-pub fn clock_time(at: Timestamp, zone: &TimeZone) -> String {
+/// The time of day in a time zone, to the second.
+pub(crate) fn clock_time(at: Timestamp, zone: &TimeZone) -> String {
     zone.to_datetime(at).time().strftime("%H:%M:%S").to_string()
 }
 

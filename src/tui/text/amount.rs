@@ -1,16 +1,16 @@
-//! Amounts of a resource: counted in whole thousandths, shown in the unit people use for it.
+//! Amounts of a resource, in thousandths of its unit, and their display.
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Wire;
 
 use kueue_lab_quantity::Quantity;
 
-/// An amount of some resource, in thousandths of its unit (cores, bytes, devices). Reckoning
-/// saturates, so no cluster can make it overflow.
+/// An amount of a resource, in thousandths of its unit (cores, bytes, devices). Arithmetic
+/// saturates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Amount(i128);
 
 impl Amount {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
     /// A whole number of units.
@@ -23,7 +23,7 @@ impl Amount {
         Self(i128::from(n))
     }
 
-    /// A quantity as the API carries it; what is no quantity counts as nothing.
+    /// Converts a quantity; an invalid quantity is zero.
     pub fn of(quantity: &Wire) -> Self {
         match Quantity::parse(&quantity.0) {
             Ok(q) if q.is_integer() => Self::units(q.value()),
@@ -32,7 +32,7 @@ impl Amount {
         }
     }
 
-    /// Whether it is nothing.
+    /// Whether it is zero.
     pub fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -49,7 +49,7 @@ impl Amount {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// The difference, or nothing where that is negative.
+    /// The difference, at least zero.
     #[must_use]
     pub fn minus_or_zero(self, other: Self) -> Self {
         self.minus(other).max(Self::ZERO)
@@ -67,8 +67,8 @@ impl Amount {
         up.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
     }
 
-    /// How many of `cells` this amount fills when `full` fills all of them. Anything above nothing
-    /// fills at least one, and all are filled by `full` only.
+    /// How many of `cells` the amount fills if `full` fills all. Any amount above zero fills at least
+    /// one, and only `full` fills all.
     pub fn bar_cells(self, full: Self, cells: usize) -> usize {
         if self.0 <= 0 || full.0 <= 0 || cells == 0 {
             return 0;
@@ -80,7 +80,7 @@ impl Amount {
         share.clamp(1, cells.max(2) - 1).min(cells)
     }
 
-    /// The share of `full` in per cent, rounded down; 0 where `full` is nothing.
+    /// The percentage of `full`, rounded down; 0 if `full` is zero.
     pub fn percent(self, full: Self) -> i64 {
         if full.0 <= 0 {
             return 0;
@@ -95,9 +95,9 @@ impl std::iter::Sum for Amount {
     }
 }
 
-/// The amount in the unit people use for the resource: cores with a fraction, bytes with a binary
-/// suffix, everything else as a count.
-pub fn amount_text(resource: &str, amount: Amount) -> String {
+/// The amount as text: cores with a fraction, bytes with a binary suffix, other resources as a
+/// count.
+pub(crate) fn amount_text(resource: &str, amount: Amount) -> String {
     let sign = if amount.0 < 0 { "-" } else { "" };
     let size = amount.0.unsigned_abs();
     if is_bytes(resource) {
@@ -114,14 +114,8 @@ pub fn amount_text(resource: &str, amount: Amount) -> String {
     }
 }
 
-/// The amount with a sign in front, for what is added or taken away.
-pub fn signed_text(resource: &str, amount: Amount) -> String {
-    let plus = if amount.0 >= 0 { "+" } else { "" };
-    format!("{plus}{}", amount_text(resource, amount))
-}
-
-/// What a resource is called where there is little room: the part after the domain.
-pub fn resource_label(resource: &str) -> &str {
+/// The short name of a resource: the part after the domain.
+pub(crate) fn resource_label(resource: &str) -> &str {
     resource.rsplit('/').next().unwrap_or(resource)
 }
 
@@ -133,7 +127,7 @@ fn is_bytes(resource: &str) -> bool {
         || resource.starts_with("hugepages-")
 }
 
-/// Bytes with the largest binary suffix that leaves at least one unit, to one decimal place.
+/// Bytes with the largest suitable binary suffix, to one decimal place.
 fn bytes(n: u128) -> String {
     const SUFFIXES: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
     let mut power = 0;
@@ -168,7 +162,6 @@ mod tests {
         assert_eq!(amount_text("memory", of("1500Mi")), "1.4Gi");
         assert_eq!(amount_text("memory", of("0")), "0");
         assert_eq!(amount_text("nvidia.com/gpu", of("8")), "8");
-        assert_eq!(signed_text("cpu", of("2").minus(of("3"))), "-1");
         assert_eq!(resource_label("nvidia.com/gpu"), "gpu");
     }
 

@@ -2,8 +2,8 @@
 
 use super::sanitize;
 
-/// The first sentence of the first paragraph, clean, in one line; empty where there is none.
-pub fn first_sentence(text: &str) -> String {
+/// The first sentence of the first paragraph, sanitized, on one line; empty if there is none.
+pub(crate) fn first_sentence(text: &str) -> String {
     let lines = text.lines().map(str::trim);
     let paragraph: Vec<&str> = lines
         .skip_while(|l| l.is_empty())

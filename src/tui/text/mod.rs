@@ -1,7 +1,5 @@
-//! Text for a terminal: cleaning what came from outside, measuring and cutting it, and saying
-//! ages and amounts the way `kubectl` does.
-//!
-//! Must not know what the text is about.
+//! Text for a terminal: sanitizing, measuring and truncating it, and the formats of ages and
+//! amounts.
 
 mod age;
 mod amount;
@@ -9,8 +7,8 @@ mod first_sentence;
 mod sanitize;
 mod truncate;
 
-pub use age::{age, clock_time, human_duration};
-pub use amount::{Amount, amount_text, resource_label, signed_text};
-pub use first_sentence::first_sentence;
-pub use sanitize::{sanitize, sanitize_lines};
-pub use truncate::{pad, truncate, truncate_middle, width, wrap, wrap_indented};
+pub(crate) use age::{age, clock_time, human_duration};
+pub(crate) use amount::{Amount, amount_text, resource_label};
+pub(crate) use first_sentence::first_sentence;
+pub(crate) use sanitize::{sanitize, sanitize_lines};
+pub(crate) use truncate::{pad, truncate, truncate_middle, width, wrap, wrap_indented};

@@ -1,12 +1,11 @@
-//! Making text from outside harmless: whatever an object carries may be shown, but it may not
-//! steer the terminal or the order in which letters appear.
+//! Sanitizing of text from objects: it must not control the terminal or reorder characters.
 
-/// The most characters of one piece of text that are kept.
+/// The most characters of a text.
 const MAX_CHARS: usize = 4096;
 
-/// The text on one line, without anything that moves the cursor, hides or reorders letters.
-/// White space becomes single blanks at line breaks; what is beyond 4096 characters is cut.
-pub fn sanitize(text: &str) -> String {
+/// The text on one line, without control, zero-width and bidirectional characters. Line breaks with
+/// surrounding white space become single blanks; text is cut after 4096 characters.
+pub(crate) fn sanitize(text: &str) -> String {
     if text.len() <= MAX_CHARS && text.bytes().all(|b| (0x20..0x7f).contains(&b)) {
         return text.to_owned();
     }
@@ -23,9 +22,9 @@ pub fn sanitize(text: &str) -> String {
     out
 }
 
-/// The text line by line, each cleaned as [`sanitize`] does, tabs as two blanks.
-/// At most `potential_available` lines; a last line says how many were left out.
-pub fn sanitize_lines(text: &str, limit: usize) -> Vec<String> {
+/// The lines of a text, each sanitized as by [`sanitize`], with tabs as two blanks: at most `limit`
+/// lines and one with the number of omitted lines.
+pub(crate) fn sanitize_lines(text: &str, limit: usize) -> Vec<String> {
     let mut lines: Vec<String> = text
         .lines()
         .take(limit)
@@ -38,14 +37,14 @@ pub fn sanitize_lines(text: &str, limit: usize) -> Vec<String> {
     lines
 }
 
-/// What stands for a character, if anything does.
+/// The replacement of a character; `None` to drop it.
 fn shown(c: char) -> Option<char> {
     match c {
         '\n' | '\r' | '\u{2028}' | '\u{2029}' | '\u{85}' => Some('\n'),
         '\t' => Some(' '),
         c if c.is_control() => None,
-        // Zero width, joiners, marks that change direction, and variation selectors, about whose
-        // width terminals disagree.
+        // Zero width, joiners, direction marks, and variation selectors, whose width differs between
+        // terminals.
         '\u{200b}'..='\u{200f}'
         | '\u{202a}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}'

@@ -1,16 +1,16 @@
-//! Measuring and cutting text in terminal columns.
+//! Width, truncation and wrapping of text, in terminal columns.
 
 use std::borrow::Cow;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// How many columns the text takes.
-pub fn width(text: &str) -> usize {
+/// The columns of a text.
+pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// The text in at most `room` columns; where it is cut, it ends in `nominal_mark`.
-pub fn truncate<'a>(text: &'a str, room: usize, mark: &str) -> Cow<'a, str> {
+/// The text in at most `room` columns; truncated text ends in `mark`.
+pub(crate) fn truncate<'a>(text: &'a str, room: usize, mark: &str) -> Cow<'a, str> {
     if width(text) <= room {
         return Cow::Borrowed(text);
     }
@@ -22,9 +22,9 @@ pub fn truncate<'a>(text: &'a str, room: usize, mark: &str) -> Cow<'a, str> {
     Cow::Owned(format!("{kept}{mark}"))
 }
 
-/// The text in at most `room` columns; where it is cut, `nominal_mark` stands in the middle, because the
-/// end of a Kubernetes name tells as much as its beginning.
-pub fn truncate_middle<'a>(text: &'a str, room: usize, mark: &str) -> Cow<'a, str> {
+/// The text in at most `room` columns, truncated in the middle with `mark`: the end of a Kubernetes
+/// name distinguishes it as much as the start.
+pub(crate) fn truncate_middle<'a>(text: &'a str, room: usize, mark: &str) -> Cow<'a, str> {
     if width(text) <= room {
         return Cow::Borrowed(text);
     }
@@ -38,8 +38,8 @@ pub fn truncate_middle<'a>(text: &'a str, room: usize, mark: &str) -> Cow<'a, st
     Cow::Owned(format!("{first}{mark}{last}"))
 }
 
-/// The text with blanks up to `room` columns, to the right of it or, for numbers, to the left.
-pub fn pad(text: &str, room: usize, right: bool) -> String {
+/// The text padded to `room` columns; `right` aligns it to the right.
+pub(crate) fn pad(text: &str, room: usize, right: bool) -> String {
     let blanks = room.saturating_sub(width(text));
     if right {
         format!("{}{text}", " ".repeat(blanks))
@@ -48,9 +48,8 @@ pub fn pad(text: &str, room: usize, right: bool) -> String {
     }
 }
 
-/// The text broken at blanks into lines of at most `room` columns; words longer than that are
-/// broken too.
-pub fn wrap(text: &str, room: usize) -> Vec<String> {
+/// The text wrapped at blanks to lines of at most `room` columns; longer words are split.
+pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
     if room == 0 {
         return Vec::new();
     }
@@ -70,7 +69,7 @@ pub fn wrap(text: &str, room: usize) -> Vec<String> {
         }
         while width(word) > room {
             let first = head(word, room);
-            // A character wider than the room cannot be shown at all.
+            // A character wider than the line is dropped.
             if first.is_empty() {
                 return lines;
             }
@@ -85,7 +84,7 @@ pub fn wrap(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// The longest beginning that fits.
+/// The longest prefix that fits.
 fn head(text: &str, room: usize) -> &str {
     let mut used = 0;
     for (at, c) in text.char_indices() {
@@ -97,7 +96,7 @@ fn head(text: &str, room: usize) -> &str {
     text
 }
 
-/// The longest end that fits.
+/// The longest suffix that fits.
 fn tail(text: &str, room: usize) -> &str {
     let mut used = 0;
     for (at, c) in text.char_indices().rev() {
@@ -109,9 +108,8 @@ fn tail(text: &str, room: usize) -> &str {
     text
 }
 
-/// A line of an indented document in as many lines as it takes; those that go on stand two columns
-/// further in.
-pub fn wrap_indented(line: &str, room: usize) -> Vec<String> {
+/// A line of an indented document, wrapped; continuation lines are indented by two more columns.
+pub(crate) fn wrap_indented(line: &str, room: usize) -> Vec<String> {
     if width(line) <= room {
         return vec![line.to_owned()];
     }

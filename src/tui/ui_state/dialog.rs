@@ -1,57 +1,42 @@
-//! What lies over everything and takes all keys: questions, menus, forms.
+//! Dialogs: they are drawn over everything and take all keys.
 
 use super::SubmitForm;
-use crate::operations::ObjectRef;
+use crate::actions::Action;
+use crate::msg::Cmd;
 
-/// What lies over everything.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An open dialog.
+#[derive(Clone, Debug)]
 pub enum Dialog {
-    /// A question to be answered yes or no.
+    /// A yes or no question.
     Confirm(Confirmation),
-    /// One of several to be chosen.
+    /// A choice of one item.
     Menu(Menu),
-    /// The form for sample workloads.
+    /// The form for sample Jobs.
     Form(SubmitForm),
 }
 
-/// A question, by what a yes does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Confirmation {
-    /// Leave the UI, which stops the lab.
-    Quit,
-    /// Delete objects, with what goes with it in words.
-    Delete(Vec<ObjectRef>, String),
+/// A yes or no question.
+#[derive(Clone, Debug)]
+pub struct Confirmation {
+    /// The title.
+    pub title: &'static str,
+    /// The question and remarks, one paragraph each.
+    pub text: Vec<String>,
+    /// The commands of a yes.
+    pub cmds: Vec<Cmd>,
+    /// Whether ctrl-c means yes.
+    pub quits: bool,
 }
 
-/// A menu.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A choice of one item.
+#[derive(Clone, Debug)]
 pub struct Menu {
-    /// What is chosen.
-    pub kind: MenuKind,
-    /// Name and remark of each item.
+    /// The title.
+    pub title: &'static str,
+    /// Name and description of each item.
     pub items: Vec<(String, String)>,
-    /// The selected item.
-    pub at: usize,
-}
-
-/// What a menu chooses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MenuKind {
-    /// The preset to switch to.
-    Preset,
-    /// The demo to run.
-    Demo,
-    /// The sample of the active preset to submit.
-    Sample,
-}
-
-impl MenuKind {
-    /// The title of the menu.
-    pub fn title(self) -> &'static str {
-        match self {
-            MenuKind::Preset => "Switch preset",
-            MenuKind::Demo => "Run a demo",
-            MenuKind::Sample => "Submit a sample of the preset",
-        }
-    }
+    /// Index of the selected item.
+    pub selected: usize,
+    /// The action that the chosen item is passed to.
+    pub(crate) action: &'static dyn Action,
 }

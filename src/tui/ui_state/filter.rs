@@ -1,4 +1,4 @@
-//! Filters as `k9s` users type them: `message`, `!text`, `-l label=value`, `-f fuzzy`.
+//! Filters in the syntax of `k9s`: `message`, `!text`, `-l label=value`, `-f fuzzy`.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use regex::{Regex, RegexBuilder};
 
 use crate::model::meta::Labels;
 
-/// The most bytes a pattern may be compiled to.
+/// The size limit of a compiled pattern, in bytes.
 const PATTERN_LIMIT: usize = 1 << 20;
 
 /// A filter.
 #[derive(Clone, Debug)]
 pub struct Filter {
-    /// As it was typed.
+    /// The text.
     pub text: String,
     test: Arc<FilterExpression>,
 }
 
-/// What a filter that was typed lacks.
+/// Why a filter is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
-    /// A label selector that cannot be read.
+    /// An invalid label selector.
     #[error(
         "not a label selector: {0:?}; write -l label=value, -l label!=value, -l label or -l !label"
     )]
@@ -43,11 +43,11 @@ thread_local! {
 }
 
 impl Filter {
-    /// Reads a filter; `None` where nothing was typed.
+    /// Parses a filter; `None` for an empty text.
     ///
     /// # Errors
-    /// When a label selector cannot be read. Other text always means something: what is no regular
-    /// expression is looked for as it is.
+    /// The label selector is invalid. Other text is always valid: text that is not a regular
+    /// expression is matched literally.
     pub fn parse(text: &str) -> Result<Option<Self>, FilterError> {
         let text = text.trim();
         let test = if text.is_empty() || text == "!" || text == "-l" || text == "-f" {
@@ -76,7 +76,7 @@ impl Filter {
         }))
     }
 
-    /// Whether a row with this text and these labels passes.
+    /// Whether a row with this text and these labels matches.
     pub fn matches(&self, text: &str, labels: &Labels) -> bool {
         match &*self.test {
             FilterExpression::Pattern { regex, inverse } => regex.is_match(text) != *inverse,
@@ -91,13 +91,13 @@ impl Filter {
     }
 }
 
-/// The pattern as a regular expression, or as plain text where it is none. Capitals make it care
-/// about capitals.
+/// Compiles the pattern as a regular expression, or else literally. It is case-sensitive if it has
+/// an upper-case letter.
 fn compile(pattern: &str) -> Option<Regex> {
-    let cares = pattern.chars().any(char::is_uppercase);
+    let case_sensitive = pattern.chars().any(char::is_uppercase);
     let build = |pattern: &str| {
         RegexBuilder::new(pattern)
-            .case_insensitive(!cares)
+            .case_insensitive(!case_sensitive)
             .size_limit(PATTERN_LIMIT)
             .build()
             .ok()
@@ -105,7 +105,7 @@ fn compile(pattern: &str) -> Option<Regex> {
     build(pattern).or_else(|| build(&regex::escape(pattern)))
 }
 
-/// Reads `a=b,c!=d,e,!f`.
+/// Parses `a=b,c!=d,e,!f`.
 fn selector(text: &str) -> Result<Selector, FilterError> {
     let mut selector = Selector::default();
     for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_looked_for_without_regard_to_case() {
+    fn lower_case_patterns_ignore_case() {
         assert!(passes("job", "default/Job-1"));
         assert!(!passes("Job", "default/job-1"));
         assert!(passes("job-[12]$", "default/job-1"));
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exclamation_mark_turns_it_round() {
+    fn an_exclamation_mark_inverts_the_filter() {
         assert!(!passes("!job", "default/job-1"));
         assert!(passes("!job", "default/pod-1"));
         assert!(passes("!", "anything"));
@@ -177,7 +177,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_typed_is_taken(text in "\\PC{0,40}", row in "\\PC{0,40}") {
+        fn any_text_is_a_filter(text in "\\PC{0,40}", row in "\\PC{0,40}") {
             if let Ok(Some(filter)) = Filter::parse(&text) {
                 filter.matches(&row, &Labels::new());
             }

@@ -1,7 +1,7 @@
-//! The form for sample workloads: fields with choices or numbers.
+//! The form for sample Jobs: fields with choices or numbers.
 
+use crate::actions::SampleJob;
 use crate::model::{ClusterData, NamespacedName, Row};
-use crate::operations::SampleJob;
 
 /// The fields of the form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,26 +10,26 @@ pub enum FieldId {
     Queue,
     /// The WorkloadPriorityClass.
     Priority,
-    /// Pods in each workload.
+    /// Pods of each Job.
     Pods,
-    /// Amount of a resource for each pod; the unit is Gi for memory and one for all else.
+    /// Request of a resource of each pod, in Gi for memory, in units for others.
     Resource(String),
-    /// Seconds each pod runs.
+    /// Run time of each pod, in seconds.
     Seconds,
-    /// How many workloads.
+    /// The number of Jobs.
     Copies,
 }
 
 /// A field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Which.
+    /// Its identifier.
     pub id: FieldId,
     /// Its choices; empty for numbers.
     pub choices: Vec<String>,
-    /// The choice, or the number.
+    /// The index of the choice, or the number.
     pub value: u32,
-    /// The smallest and largest number.
+    /// The minimum and maximum.
     pub range: (u32, u32),
     /// Whether the next digit replaces the number.
     pub replace_on_digit: bool,
@@ -78,7 +78,7 @@ impl Field {
         }
     }
 
-    /// One more or one less; choices go round.
+    /// Increases or decreases the value; choices wrap around.
     pub fn step_value(&mut self, up: bool) {
         let (low, high) = self.range;
         self.replace_on_digit = true;
@@ -92,7 +92,7 @@ impl Field {
         };
     }
 
-    /// Types a digit.
+    /// Appends a digit.
     pub fn digit(&mut self, digit: u32) {
         if self.choices.is_empty() {
             let before = if self.replace_on_digit { 0 } else { self.value };
@@ -104,7 +104,7 @@ impl Field {
         }
     }
 
-    /// Takes back a digit.
+    /// Removes the last digit.
     pub fn delete_digit(&mut self) {
         if self.choices.is_empty() {
             self.replace_on_digit = false;
@@ -113,19 +113,19 @@ impl Field {
     }
 }
 
-/// The form.
+/// The form for sample Jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubmitForm {
     /// The fields.
     pub fields: Vec<Field>,
-    /// The field that keys go to.
+    /// Index of the focused field.
     pub focused: usize,
     queues: Vec<NamespacedName>,
 }
 
 impl SubmitForm {
-    /// A form for the queues there are, with the given one chosen; `None` where there is none.
-    /// Resources are those the queue has quota for.
+    /// A form with the existing LocalQueues, the given one selected; `None` if there are none. The
+    /// resources are those with quota in its ClusterQueue.
     pub fn new(data: &ClusterData, preferred: Option<&NamespacedName>) -> Option<Self> {
         let queues: Vec<NamespacedName> =
             data.local_queues.iter().map(|q| q.key().clone()).collect();
@@ -158,12 +158,12 @@ impl SubmitForm {
         Some(form)
     }
 
-    /// The field that keys go to.
+    /// The focused field.
     pub fn field_mut(&mut self) -> Option<&mut Field> {
         self.fields.get_mut(self.focused)
     }
 
-    /// Goes to the next field or the one before.
+    /// Focuses the next or previous field.
     pub fn step_field(&mut self, forward: bool) {
         let n = self.fields.len();
         self.focused = if forward {
@@ -176,7 +176,7 @@ impl SubmitForm {
         }
     }
 
-    /// Offers the resources that the chosen queue has quota for, and keeps numbers given before.
+    /// Replaces the resource fields by those with quota in the selected queue; values are kept.
     pub fn reload_resources(&mut self, data: &ClusterData) {
         let queue = self.queue().and_then(|key| data.local_queues.get(&key));
         let cq = queue.and_then(|q| data.cluster_queues.named(&q.cluster_queue));
@@ -212,13 +212,13 @@ impl SubmitForm {
         self.focused = self.focused.min(self.fields.len().saturating_sub(1));
     }
 
-    /// The chosen queue.
+    /// The selected LocalQueue.
     pub fn queue(&self) -> Option<NamespacedName> {
         let field = self.fields.iter().find(|f| f.id == FieldId::Queue)?;
         self.queues.get(field.value as usize).cloned()
     }
 
-    /// What is asked for.
+    /// The Jobs to submit.
     pub fn sample_job(&self) -> Option<SampleJob> {
         let number = |id: &FieldId| {
             let field = self.fields.iter().find(|f| f.id == *id);

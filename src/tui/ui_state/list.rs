@@ -1,80 +1,57 @@
-//! A list of rows with one selected, of which a window is shown. The selection follows the object,
-//! not the place, so that rows that come and go do not move it.
+//! A list of rows with a selection and a window. The selection follows its object, not its index,
+//! when rows are added or removed.
 
 use super::Filter;
-use crate::model::NamespacedName;
-use crate::model::cohort_tree::QuotaNode;
-use crate::model::queues::FlavorResource;
+use crate::views::RowId;
 
-/// What a row stands for.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RowId {
-    /// A ClusterQueue or Cohort in the tree.
-    QuotaNode(QuotaNode),
-    /// The quota of one resource under it.
-    Quota(QuotaNode, FlavorResource),
-    /// A LocalQueue under its ClusterQueue.
-    LocalQueue(NamespacedName),
-    /// A Workload.
-    Workload(NamespacedName),
-    /// An eviction, by UID of the victim and moment.
-    Eviction(String, jiff::Timestamp),
-    /// A Node.
-    Node(String),
-    /// A preset.
-    Preset(String),
-    /// An Event.
-    Event(NamespacedName),
-}
-
-/// What rows can be ordered by.
+/// What rows can be sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SortBy {
     /// Namespace and name.
     Name,
-    /// State, those that need attention first.
+    /// State, most urgent first.
     State,
     /// LocalQueue.
     Queue,
-    /// Priority, the highest first.
+    /// Priority, highest first.
     Priority,
-    /// Place in line.
+    /// Position in the ClusterQueue.
     Position,
-    /// Age, the youngest first.
+    /// Age, newest first.
     Age,
-    /// Devices in use, the fullest first.
+    /// Devices in use, most first.
     DevicesUsed,
     /// Warnings first.
     Warning,
 }
 
-/// An order of rows.
+/// A sort order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sort {
-    /// By what.
+    /// The key.
     pub by: SortBy,
-    /// Whether the natural order is turned round.
+    /// Whether the order is reversed.
     pub reversed: bool,
 }
 
-/// A list and the window on it.
+/// A list, its selection and window.
 #[derive(Clone, Debug, Default)]
 pub struct ListState {
-    /// All rows that pass the filter, in order.
+    /// The rows that pass the filter, in order.
     pub rows: Vec<RowId>,
-    /// Place of the selected row.
+    /// Index of the selected row.
     pub selected_index: usize,
-    /// The row in the first line of the window.
+    /// Index of the first row in the window.
     pub offset: usize,
     /// Lines of the window.
     pub height: usize,
-    /// How many rows there are without the filter.
+    /// The number of rows without the filter.
     pub unfiltered: usize,
     /// The filter.
     pub filter: Option<Filter>,
-    /// The order; `None` for the view's own.
+    /// The sort order; `None` for the default order of the view.
     pub sort: Option<Sort>,
-    /// What the rows were made from, to see whether they have to be made again.
+    /// Hash of what the rows were made from; rows are made again when it changes.
     pub rows_revision: Option<u64>,
     selected_id: Option<RowId>,
 }
@@ -85,7 +62,7 @@ impl ListState {
         self.rows.get(self.selected_index)
     }
 
-    /// Puts in other rows and keeps the selection on its object; where that is gone, on its place.
+    /// Replaces the rows. The selection stays on its object, or if that is gone on its index.
     pub fn set_rows(&mut self, rows: Vec<RowId>, unfiltered: usize) {
         self.rows = rows;
         self.unfiltered = unfiltered;
@@ -98,19 +75,19 @@ impl ListState {
         self.clamp_offset();
     }
 
-    /// Selects a row by its place.
+    /// Selects a row by its index.
     pub fn select_index(&mut self, at: usize) {
         self.selected_index = at;
         self.clamp_offset();
         self.selected_id = self.selected().cloned();
     }
 
-    /// Moves the selection by so many rows.
+    /// Moves the selection; positive is down.
     pub fn move_by(&mut self, rows: isize) {
         self.select_index(self.selected_index.saturating_add_signed(rows));
     }
 
-    /// Selects the row of an object, or remembers to when it appears.
+    /// Selects a row now, or as soon as it exists.
     pub fn select_row(&mut self, id: RowId) {
         if let Some(at) = self.rows.iter().position(|r| *r == id) {
             self.selected_index = at;
@@ -119,19 +96,19 @@ impl ListState {
         self.clamp_offset();
     }
 
-    /// Gives the window so many lines.
+    /// Sets the lines of the window.
     pub fn set_height(&mut self, height: usize) {
         self.height = height;
         self.clamp_offset();
     }
 
-    /// The rows in the window, with their places.
+    /// The rows in the window, with their indexes.
     pub fn visible_rows(&self) -> impl Iterator<Item = (usize, &RowId)> {
         let end = (self.offset + self.height).min(self.rows.len());
         (self.offset..end).filter_map(|at| Some((at, self.rows.get(at)?)))
     }
 
-    /// Keeps the selection among the rows and the window around the selection.
+    /// Keeps the selection in the list and the window around the selection.
     fn clamp_offset(&mut self) {
         self.selected_index = self.selected_index.min(self.rows.len().saturating_sub(1));
         let most = self.rows.len().saturating_sub(self.height);
@@ -148,9 +125,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::views::NodesView;
+
+    fn node(name: &str) -> RowId {
+        RowId::new::<NodesView>(name.to_owned())
+    }
 
     fn nodes(names: &[&str]) -> Vec<RowId> {
-        names.iter().map(|n| RowId::Node((*n).to_owned())).collect()
+        names.iter().map(|n| node(n)).collect()
     }
 
     #[test]
@@ -160,18 +142,18 @@ mod tests {
         list.set_rows(nodes(&["a", "b", "c"]), 3);
         list.select_index(1);
         list.set_rows(nodes(&["0", "a", "aa", "b", "c"]), 5);
-        assert_eq!(list.selected(), Some(&RowId::Node("b".to_owned())));
+        assert_eq!(list.selected(), Some(&node("b")));
         list.set_rows(nodes(&["0", "a", "aa", "c"]), 4);
-        assert_eq!(list.selected(), Some(&RowId::Node("c".to_owned())));
+        assert_eq!(list.selected(), Some(&node("c")));
         list.set_rows(nodes(&["0", "a", "aa", "b", "c"]), 5);
-        assert_eq!(list.selected(), Some(&RowId::Node("b".to_owned())));
+        assert_eq!(list.selected(), Some(&node("b")));
     }
 
     #[test]
-    fn a_row_can_be_sought_before_it_is_there() {
+    fn a_row_can_be_selected_before_it_exists() {
         let mut list = ListState::default();
         list.set_height(5);
-        list.select_row(RowId::Node("b".to_owned()));
+        list.select_row(node("b"));
         list.set_rows(nodes(&["a", "b"]), 2);
         assert_eq!(list.selected_index, 1);
     }
@@ -184,7 +166,7 @@ mod tests {
             let mut list = ListState::default();
             for (count, height, step) in steps {
                 list.set_height(height);
-                let rows = (0..count).map(|n| RowId::Node(n.to_string())).collect();
+                let rows = (0..count).map(|n| node(&n.to_string())).collect();
                 list.set_rows(rows, count);
                 list.move_by(step);
                 if height > 0 && count > 0 {

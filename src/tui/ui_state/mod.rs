@@ -1,5 +1,8 @@
-//! What the person looks at: the open view, the selected row, filters, orders, pages, questions.
-//! State only; `update` changes it, `open_view` draws it.
+//! The state of the user interface: the open view, its list, page, dialog and prompt. [`update`]
+//! changes it, [`view`] draws it.
+//!
+//! [`update`]: mod@crate::update
+//! [`view`]: mod@crate::view
 
 mod dialog;
 mod filter;
@@ -8,31 +11,30 @@ mod list;
 mod notifications;
 mod page;
 mod prompt;
-mod view_id;
 
-pub use dialog::{Confirmation, Dialog, Menu, MenuKind};
-pub use filter::{Filter, FilterError};
-pub use form::{Field, FieldId, SubmitForm};
-pub use list::{ListState, RowId, Sort, SortBy};
-pub use notifications::{Notification, Notifications, Severity};
-pub use page::{Page, PageContent, PageKind, WrappedLines};
-pub use prompt::{Prompt, PromptMode};
-pub use view_id::ViewId;
+pub(crate) use dialog::{Confirmation, Dialog, Menu};
+pub(crate) use filter::Filter;
+pub(crate) use form::{FieldId, SubmitForm};
+pub(crate) use list::{ListState, Sort, SortBy};
+pub(crate) use notifications::{Notifications, Severity};
+pub(crate) use page::{Page, PageContent, PageKind, WrappedLines};
+pub(crate) use prompt::{Prompt, PromptMode};
 
 use std::collections::BTreeSet;
 
 use super::model::cohort_tree::QuotaNode;
+use super::views::{RowId, ViewId};
 
-/// Where the person is: a view, and a page over it.
+/// A location in history: a view, and the page over it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     /// The view.
     pub view: ViewId,
-    /// What the page shows, if one is open.
-    pub page: Option<PageKind>,
+    /// The page and the row it is about, if one is open.
+    pub page: Option<(PageKind, Option<RowId>)>,
 }
 
-/// Everything about looking.
+/// The state of the user interface.
 #[derive(Clone, Debug, Default)]
 pub struct UiState {
     /// Columns of the terminal.
@@ -41,33 +43,33 @@ pub struct UiState {
     pub height: u16,
     /// The open view.
     pub view: ViewId,
-    /// The view before it.
+    /// The previous view.
     pub last_view: Option<ViewId>,
     /// The list of each view, in the order of [`ViewId::ALL`].
     pub lists: [ListState; ViewId::ALL.len()],
     /// The page over the view.
     pub page: Option<Page>,
-    /// The question, menu or form over everything.
+    /// The open dialog.
     pub dialog: Option<Dialog>,
-    /// The line being typed.
+    /// The open prompt.
     pub prompt: Option<Prompt>,
-    /// Messages.
+    /// Notifications.
     pub notifications: Notifications,
     /// The only namespace shown; `None` for all.
     pub namespace: Option<String>,
-    /// Whether workloads that have ended are hidden.
+    /// Whether finished Workloads are hidden.
     pub hide_finished: bool,
-    /// Whether the demo that ended is no longer shown.
+    /// Whether the panel of the finished demo is closed.
     pub scenario_closed: bool,
-    /// Closed branches of the queue tree.
+    /// Folded branches of the cohort tree.
     pub folded: BTreeSet<QuotaNode>,
-    /// Places to go back to.
+    /// Locations to go back to, the latest last.
     pub back_stack: Vec<Location>,
-    /// Places to go forward to.
+    /// Locations to go forward to, the latest last.
     pub forward_stack: Vec<Location>,
-    /// Commands typed before, the latest last.
+    /// The command history, the latest last.
     pub command_history: Vec<String>,
-    /// The form as it was submitted last.
+    /// The form as submitted last.
     pub last_form: Option<SubmitForm>,
 }
 
@@ -82,11 +84,11 @@ impl UiState {
         &mut self.lists[self.view.index()]
     }
 
-    /// Where the person is.
+    /// The current location.
     pub fn location(&self) -> Location {
         Location {
             view: self.view,
-            page: self.page.as_ref().map(|p| p.kind.clone()),
+            page: self.page.as_ref().map(|p| (p.kind.clone(), p.row.clone())),
         }
     }
 }

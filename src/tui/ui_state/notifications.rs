@@ -1,48 +1,47 @@
-//! Messages for the person: results and errors. The latest stands in the message line until
-//! something newer comes or it is dismissed; an error is not pushed away by a mere result. All stay
-//! readable in a list.
+//! Notifications: results, warnings and errors. The message line shows the latest until a newer one
+//! arrives or it is dismissed; results do not replace errors. All are kept in a list.
 
 use std::collections::VecDeque;
 
 use jiff::Timestamp;
 
-/// The most messages that are kept.
+/// The most notifications kept.
 const MAX_NOTIFICATIONS: usize = 200;
 
-/// What sort of message it is.
+/// The severity of a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// Something was done.
+    /// The result of an operation.
     Info,
-    /// Something the person should know.
+    /// A warning.
     Warning,
-    /// Something went wrong.
+    /// An error.
     Error,
 }
 
-/// A message.
+/// A notification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notification {
-    /// When, in lab time.
+    /// Its lab time.
     pub at: Timestamp,
-    /// What sort.
+    /// Its severity.
     pub severity: Severity,
-    /// The message, clean.
+    /// The text, sanitized.
     pub text: String,
     /// Whether it was dismissed.
     pub dismissed: bool,
-    /// What it is about, where later news about the same puts an end to it.
+    /// Its subject; a later notification about it resolves this one.
     pub subject: Option<String>,
 }
 
-/// All messages.
+/// All notifications.
 #[derive(Clone, Debug, Default)]
 pub struct Notifications {
     all: VecDeque<Notification>,
 }
 
 impl Notifications {
-    /// Dismisses all messages about something, because there is news about it.
+    /// Dismisses all notifications about a subject.
     pub fn resolve(&mut self, about: &str) {
         for note in &mut self.all {
             if note.subject.as_deref() == Some(about) {
@@ -51,17 +50,17 @@ impl Notifications {
         }
     }
 
-    /// Adds a message. Results that were not dismissed give way to it.
-    pub fn add(&mut self, at: Timestamp, tone: Severity, text: impl Into<String>) {
-        self.add_for_subject(None, at, tone, text);
+    /// Adds a notification and dismisses older results.
+    pub fn add(&mut self, at: Timestamp, severity: Severity, text: impl Into<String>) {
+        self.add_for_subject(None, at, severity, text);
     }
 
-    /// Adds a message about something that there will be news about.
+    /// Adds a notification about a subject.
     pub fn add_for_subject(
         &mut self,
         about: Option<&str>,
         at: Timestamp,
-        tone: Severity,
+        severity: Severity,
         text: impl Into<String>,
     ) {
         for note in &mut self.all {
@@ -71,7 +70,7 @@ impl Notifications {
         }
         self.all.push_back(Notification {
             at,
-            severity: tone,
+            severity,
             text: text.into(),
             dismissed: false,
             subject: about.map(str::to_owned),
@@ -81,7 +80,7 @@ impl Notifications {
         }
     }
 
-    /// Dismisses results from before a moment.
+    /// Dismisses results older than `before`.
     pub fn expire(&mut self, before: Timestamp) {
         for note in &mut self.all {
             if note.severity == Severity::Info && note.at < before {
@@ -90,8 +89,8 @@ impl Notifications {
         }
     }
 
-    /// The message for the message line: the latest error that was not dismissed, or else the
-    /// latest of the others; with how many more wait behind it.
+    /// The notification for the message line: the latest open error, or else the latest open one; and
+    /// the number of other open ones.
     pub fn current(&self) -> Option<(&Notification, usize)> {
         let waiting = self.all.iter().filter(|n| !n.dismissed);
         let count = waiting.clone().count();
@@ -101,7 +100,7 @@ impl Notifications {
         Some((worst, count - 1))
     }
 
-    /// Dismisses the message in the message line; says whether there was one.
+    /// Dismisses the notification in the message line; returns whether there was one.
     pub fn dismiss(&mut self) -> bool {
         let Some((current, _)) = self.current() else {
             return false;
@@ -116,7 +115,7 @@ impl Notifications {
         }
     }
 
-    /// All, newest first.
+    /// All notifications, newest first.
     pub fn newest_first(&self) -> impl Iterator<Item = &Notification> {
         self.all.iter().rev()
     }
@@ -127,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_fade_and_errors_do_not() {
+    fn results_expire_and_errors_do_not() {
         let mut notes = Notifications::default();
         let at = |s| Timestamp::from_second(s).unwrap();
         notes.add(at(1), Severity::Error, "broken");
@@ -142,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn news_puts_an_end_to_older_messages_about_the_same() {
+    fn a_subject_resolves_its_notifications() {
         let mut notes = Notifications::default();
         let at = Timestamp::default();
         notes.add_for_subject(Some("a"), at, Severity::Error, "a is broken");

@@ -4,21 +4,20 @@ use std::sync::Arc;
 
 use ratatui::text::Line;
 
-use super::RowId;
-use crate::model::NamespacedName;
-use crate::operations::ObjectRef;
+use crate::model::{NamespacedName, ObjectRef};
 use crate::text::wrap_indented;
+use crate::views::RowId;
 
 /// What a page shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PageKind {
-    /// The story of a row, from what is watched; changes as the cluster does.
-    Details(RowId),
-    /// An object as `kubectl describe` would show it.
+    /// Details of the row of the page, from watched objects.
+    Details,
+    /// An object as `kubectl describe` shows it.
     Describe(ObjectRef),
     /// An object as YAML.
     Yaml(ObjectRef),
-    /// The engine's reasons for a Workload.
+    /// Why a Workload is not admitted.
     Explain(NamespacedName),
     /// All messages.
     Notifications,
@@ -29,34 +28,34 @@ pub enum PageKind {
 /// The text of a page.
 #[derive(Clone, Debug, Default)]
 pub enum PageContent {
-    /// Lines made from the state; made again when it changes.
+    /// Lines made from the state, again on each refresh.
     Live(Vec<Line<'static>>),
-    /// Asked for, not there yet.
+    /// Being loaded.
     #[default]
     Loading,
-    /// Plain lines that were fetched, and the same as the page shows them.
+    /// Loaded lines, and the same wrapped.
     Fetched(Arc<Vec<String>>, WrappedLines),
-    /// Why there is nothing.
+    /// The error of loading.
     Failed(String),
 }
 
 impl PageContent {
-    /// How many lines there are.
+    /// The number of lines.
     pub fn len(&self) -> usize {
         match self {
             PageContent::Live(lines) => lines.len(),
-            PageContent::Fetched(_, broken) => broken.lines.len(),
+            PageContent::Fetched(_, wrapped) => wrapped.lines.len(),
             PageContent::Loading | PageContent::Failed(_) => 1,
         }
     }
 
-    /// Whether there is no line.
+    /// Whether there are no lines.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Lines broken to fit a width.
+/// Lines wrapped to a width.
 #[derive(Clone, Debug, Default)]
 pub struct WrappedLines {
     width: u16,
@@ -65,7 +64,7 @@ pub struct WrappedLines {
 }
 
 impl WrappedLines {
-    /// Breaks the lines anew, unless they are for that width already.
+    /// Wraps the lines, unless they are wrapped to that width already.
     pub fn wrap_to(&mut self, lines: &[String], width: u16) {
         if self.width != width {
             self.width = width;
@@ -76,37 +75,40 @@ impl WrappedLines {
     }
 }
 
-/// A page and the window on it.
+/// A page and its window.
 #[derive(Clone, Debug)]
 pub struct Page {
     /// What it shows.
     pub kind: PageKind,
+    /// The row it is about.
+    pub row: Option<RowId>,
     /// Its text.
     pub content: PageContent,
-    /// The line in the first row of the window.
+    /// Index of the first line in the window.
     pub offset: usize,
     /// Rows of the window.
     pub height: usize,
 }
 
 impl Page {
-    /// A page, at its top.
-    pub fn new(kind: PageKind) -> Self {
+    /// A page scrolled to the top.
+    pub fn new(kind: PageKind, row: Option<RowId>) -> Self {
         Self {
             kind,
+            row,
             content: PageContent::default(),
             offset: 0,
             height: 0,
         }
     }
 
-    /// Moves the window by so many lines.
+    /// Scrolls the window; positive is down.
     pub fn scroll(&mut self, lines: isize) {
         self.offset = self.offset.saturating_add_signed(lines);
         self.clamp_offset();
     }
 
-    /// Keeps the window on the text.
+    /// Keeps the window within the text.
     pub fn clamp_offset(&mut self) {
         let most = self.content.len().saturating_sub(self.height);
         self.offset = self.offset.min(most);

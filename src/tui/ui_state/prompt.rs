@@ -1,16 +1,18 @@
-//! A line being typed: a filter or a command.
+//! The prompt for filters and commands.
+
+use tui_input::{Input, InputRequest};
 
 /// What is typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PromptMode {
-    /// A filter for the rows of the open view; applied while typing.
+    /// A filter of the list, applied while it is typed.
     Filter,
     /// A command.
     Command,
 }
 
 impl PromptMode {
-    /// The sign in front of the line.
+    /// The sign before the text.
     pub fn sign(self) -> char {
         match self {
             PromptMode::Filter => '/',
@@ -19,62 +21,68 @@ impl PromptMode {
     }
 }
 
-/// A line being typed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An open prompt.
+#[derive(Clone, Debug)]
 pub struct Prompt {
     /// What is typed.
     pub kind: PromptMode,
-    /// The text so far.
-    pub text: String,
-    /// What the text was before, to go back to.
+    input: Input,
+    /// The text at the start, restored on cancel.
     pub initial: String,
-    /// What could complete the line, and which of it stands there now.
+    /// The completions of the text.
     pub completions: Vec<String>,
-    /// The completion that was taken last.
+    /// The index of the completion in the text; `None` if the text was typed.
     pub completion_index: Option<usize>,
-    /// How many entries back in history the text is from; 0 for typed.
+    /// How many entries back in the history the text is from; 0 for typed text.
     pub history_index: usize,
 }
 
-/// The most characters that can be typed.
+/// The most characters of a text.
 const MAX_CHARS: usize = 256;
 
 impl Prompt {
-    /// A line that begins with some text.
+    /// A prompt with an initial text, the cursor at its end.
     pub fn new(kind: PromptMode, text: impl Into<String>) -> Self {
         let text = text.into();
         Self {
             kind,
             initial: text.clone(),
-            text,
+            input: Input::new(text),
             completions: Vec::new(),
             completion_index: None,
             history_index: 0,
         }
     }
 
-    /// Types a character.
-    pub fn push(&mut self, c: char) {
-        if self.text.chars().count() < MAX_CHARS && !c.is_control() {
-            self.text.push(c);
+    /// The text.
+    pub fn text(&self) -> &str {
+        self.input.value()
+    }
+
+    /// The number of characters before the cursor.
+    pub fn cursor(&self) -> usize {
+        self.input.cursor()
+    }
+
+    /// Replaces the text; the cursor goes to its end.
+    pub fn set_text(&mut self, text: impl Into<String>) {
+        self.input = Input::new(text.into());
+    }
+
+    /// Edits the text or moves the cursor. Control characters and text beyond the limit are ignored.
+    pub fn edit(&mut self, request: InputRequest) {
+        if let InputRequest::InsertChar(c) = request
+            && (c.is_control() || self.text().chars().count() >= MAX_CHARS)
+        {
+            return;
+        }
+        let changed = self.input.handle(request);
+        if changed.is_some_and(|change| change.value) {
             self.completion_index = None;
         }
     }
 
-    /// Takes back a character.
-    pub fn pop(&mut self) {
-        self.text.pop();
-        self.completion_index = None;
-    }
-
-    /// Takes back a word.
-    pub fn pop_word(&mut self) {
-        let kept = self.text.trim_end().rfind(' ').map_or(0, |at| at + 1);
-        self.text.truncate(kept);
-        self.completion_index = None;
-    }
-
-    /// Puts in the next completion, or the one before.
+    /// Replaces the text by the next or previous completion.
     pub fn complete(&mut self, forward: bool) {
         let n = self.completions.len();
         if n == 0 {
@@ -87,6 +95,6 @@ impl Prompt {
             (Some(at), false) => (at + n - 1) % n,
         };
         self.completion_index = Some(next);
-        self.text.clone_from(&self.completions[next]);
+        self.set_text(self.completions[next].clone());
     }
 }

@@ -1,18 +1,16 @@
-//! Going to views and pages, and back.
+//! Navigation between views and pages.
 
-use crate::model::Kind;
+use crate::actions::{ExplainWorkload, FetchObject};
 use crate::msg::Cmd;
-use crate::operations::ObjectRef;
 use crate::state::State;
-use crate::ui_state::{Location, Page, PageKind, RowId, Severity, ViewId};
+use crate::ui_state::{Location, Page, PageKind};
+use crate::views::{RowId, ViewId};
 
-use super::notify;
-
-/// The most places that are remembered.
+/// The most locations in history.
 const MAX_HISTORY: usize = 50;
 
 /// Goes to a view.
-pub(super) fn open_view(state: &mut State, view: ViewId) {
+pub(crate) fn open_view(state: &mut State, view: ViewId) {
     if state.ui.view == view && state.ui.page.is_none() {
         return;
     }
@@ -21,28 +19,33 @@ pub(super) fn open_view(state: &mut State, view: ViewId) {
     state.ui.page = None;
 }
 
-/// Opens a page over the view.
-pub(super) fn open_page(state: &mut State, kind: PageKind) {
-    if state.ui.page.as_ref().is_some_and(|p| p.kind == kind) {
+/// Opens a page over the view; `row` is the row it is about.
+pub(crate) fn open_page(state: &mut State, kind: PageKind, row: Option<RowId>) {
+    let open = state.ui.page.as_ref();
+    if open.is_some_and(|p| p.kind == kind && p.row == row) {
         return;
     }
     push_history(state);
-    state.ui.page = Some(Page::new(kind));
+    state.ui.page = Some(Page::new(kind, row));
 }
 
-/// Closes the page: to the page below it, or to the view.
-pub(super) fn close_page(state: &mut State) {
-    let below = state
-        .ui
-        .back_stack
-        .last()
-        .filter(|place| place.view == state.ui.view);
-    let below = below.and_then(|place| place.page.clone());
-    let nested = below.filter(|kind| matches!(kind, PageKind::Details(_)));
-    match nested {
-        Some(kind) => {
+/// Opens a page about the current row and loads its text.
+pub(crate) fn open_row_page(state: &mut State, kind: PageKind) -> Vec<Cmd> {
+    let load = load_page(&kind);
+    let row = state.current_row().cloned();
+    open_page(state, kind, row);
+    load.into_iter().collect()
+}
+
+/// Closes the page: to the details it was opened from, or to the view.
+pub(crate) fn close_page(state: &mut State) {
+    let last = state.ui.back_stack.last();
+    let last = last.filter(|location| location.view == state.ui.view);
+    let page = last.and_then(|location| location.page.clone());
+    match page.filter(|(kind, _)| *kind == PageKind::Details) {
+        Some((kind, row)) => {
             state.ui.back_stack.pop();
-            state.ui.page = Some(Page::new(kind));
+            state.ui.page = Some(Page::new(kind, row));
         }
         None => {
             push_history(state);
@@ -51,75 +54,34 @@ pub(super) fn close_page(state: &mut State) {
     }
 }
 
-/// Opens a page with the object of the selected row or open page.
-pub(super) fn open_object_page(state: &mut State, kind: fn(ObjectRef) -> PageKind) -> Vec<Cmd> {
-    let object = match state.ui.page.as_ref().map(|p| &p.kind) {
-        Some(PageKind::Describe(o) | PageKind::Yaml(o)) => Some(o.clone()),
-        Some(PageKind::Explain(key)) => state.object_ref(&RowId::Workload(key.clone())),
-        _ => state.current_row().and_then(|id| state.object_ref(id)),
-    };
-    let Some(object) = object else {
-        notify(state, Severity::Warning, "there is no object behind this");
-        return Vec::new();
-    };
-    open_page(state, kind(object.clone()));
-    vec![Cmd::Fetch(object)]
-}
-
-/// Opens a page with the engine's reasons.
-pub(super) fn open_explanation(state: &mut State) -> Vec<Cmd> {
-    let key = match state.ui.page.as_ref().map(|p| &p.kind) {
-        Some(PageKind::Describe(o) | PageKind::Yaml(o)) if o.kind == Kind::Workload.name() => {
-            Some(o.key.clone())
-        }
-        _ => match state.current_row() {
-            Some(RowId::Workload(key)) => Some(key.clone()),
-            Some(RowId::Eviction(uid, at)) => {
-                state.eviction(uid, *at).map(|e| e.victim.key.clone())
-            }
-            _ => None,
-        },
-    };
-    let Some(key) = key else {
-        notify(state, Severity::Warning, "only workloads can be explained");
-        return Vec::new();
-    };
-    if !state.env.can_explain {
-        notify(
-            state,
-            Severity::Warning,
-            "no explanation here: decisions are made by another controller; enter shows what it says",
-        );
-        return Vec::new();
-    }
-    open_page(state, PageKind::Explain(key.clone()));
-    vec![Cmd::Explain(key)]
-}
-
 /// Goes back or forward in history.
-pub(super) fn go_history(state: &mut State, back: bool) -> Vec<Cmd> {
-    let from = if back {
-        state.ui.back_stack.pop()
-    } else {
-        state.ui.forward_stack.pop()
+pub(crate) fn go_history(state: &mut State, back: bool) -> Vec<Cmd> {
+    let ui = &mut state.ui;
+    let here = ui.location();
+    let (from, to) = match back {
+        true => (&mut ui.back_stack, &mut ui.forward_stack),
+        false => (&mut ui.forward_stack, &mut ui.back_stack),
     };
-    let Some(place) = from else {
+    let Some(location) = from.pop() else {
         return Vec::new();
     };
-    let here = state.ui.location();
-    if back {
-        state.ui.forward_stack.push(here);
-    } else {
-        state.ui.back_stack.push(here);
+    to.push(here);
+    change_view(state, location.view);
+    let load = location.page.as_ref().and_then(|(kind, _)| load_page(kind));
+    state.ui.page = location.page.map(|(kind, row)| Page::new(kind, row));
+    load.into_iter().collect()
+}
+
+/// The command that loads the text of a page, if it is loaded.
+fn load_page(kind: &PageKind) -> Option<Cmd> {
+    match kind {
+        PageKind::Describe(object) | PageKind::Yaml(object) => Some(Cmd::operation(FetchObject {
+            page: kind.clone(),
+            object: object.clone(),
+        })),
+        PageKind::Explain(key) => Some(Cmd::operation(ExplainWorkload(key.clone()))),
+        PageKind::Details | PageKind::Notifications | PageKind::Help => None,
     }
-    change_view(state, place.view);
-    let wish = match &place.page {
-        Some(PageKind::Describe(o) | PageKind::Yaml(o)) => Some(Cmd::Fetch(o.clone())),
-        Some(PageKind::Explain(key)) => Some(Cmd::Explain(key.clone())),
-        _ => None,
-    };
-    state.ui.page = place.page.map(Page::new);
-    wish.into_iter().collect()
 }
 
 fn change_view(state: &mut State, view: ViewId) {

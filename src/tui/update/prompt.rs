@@ -1,76 +1,100 @@
-//! Typing filters and commands.
+//! Editing of filters and commands.
 
 use crossterm::event::KeyCode;
+use tui_input::InputRequest;
 
-use crate::keymap::{self, ActionId, Key};
+use crate::keymap::{self, InputKey, Key, Target};
 use crate::msg::Cmd;
 use crate::state::State;
 use crate::ui_state::{Filter, Prompt, PromptMode, Severity};
 
-use super::{command, keys, notify};
+use super::{command, notify};
 
-/// A key was pressed while a line is typed.
+/// Handles a key while the prompt is open.
 pub(super) fn handle_key(state: &mut State, key: Key) -> Vec<Cmd> {
-    let act = keymap::lookup(keys::scopes(state), key);
+    let input = match keymap::lookup(&keymap::scopes(state), key) {
+        Some(Target::Input(input)) => Some(input),
+        Some(Target::Action(_)) | None => None,
+    };
     let Some(mut prompt) = state.ui.prompt.take() else {
         return Vec::new();
     };
-    match act {
-        Some(ActionId::Enter) => return accept(state, &prompt),
-        Some(ActionId::Back) => {
+    match input {
+        Some(InputKey::Accept) => return accept(state, &prompt),
+        Some(InputKey::Cancel) => {
             if prompt.kind == PromptMode::Filter {
                 state.ui.list_mut().filter = Filter::parse(&prompt.initial).ok().flatten();
             }
             return Vec::new();
         }
-        Some(ActionId::NextField | ActionId::PreviousField) => {
+        Some(InputKey::NextField | InputKey::PreviousField) => {
             if prompt.kind == PromptMode::Command {
                 if prompt.completion_index.is_none() {
-                    prompt.completions = command::completions(state, &prompt.text);
+                    prompt.completions = command::completions(state, prompt.text());
                 }
-                prompt.complete(act == Some(ActionId::NextField));
+                prompt.complete(input == Some(InputKey::NextField));
             }
         }
-        Some(ActionId::Up | ActionId::Down) if prompt.kind == PromptMode::Command => {
-            recall(state, &mut prompt, act == Some(ActionId::Up));
+        Some(InputKey::Up | InputKey::Down) if prompt.kind == PromptMode::Command => {
+            recall(state, &mut prompt, input == Some(InputKey::Up));
         }
-        _ => match (key.code, key.ctrl) {
-            (KeyCode::Backspace, false) if prompt.text.is_empty() => return Vec::new(),
-            (KeyCode::Backspace, false) | (KeyCode::Char('h'), true) => prompt.pop(),
-            (KeyCode::Backspace | KeyCode::Char('w'), true) => prompt.pop_word(),
-            (KeyCode::Char('u'), true) => prompt.text.clear(),
-            _ => {
-                if let Some(c) = key.character() {
-                    prompt.push(c);
-                }
+        _ if key == Key::plain(KeyCode::Backspace) && prompt.text().is_empty() => {
+            return Vec::new();
+        }
+        _ => {
+            if let Some(request) = edit_request(key) {
+                prompt.edit(request);
             }
-        },
+        }
     }
     update_prompt(state, prompt);
     Vec::new()
 }
 
-/// Text was pasted: it is typed where a line is typed, and ignored elsewhere, so that a paste can
-/// not press keys.
+/// The edit that a key requests.
+fn edit_request(key: Key) -> Option<InputRequest> {
+    let modified = key.ctrl || key.alt;
+    Some(match key.code {
+        KeyCode::Left if modified => InputRequest::GoToPrevWord,
+        KeyCode::Left => InputRequest::GoToPrevChar,
+        KeyCode::Right if modified => InputRequest::GoToNextWord,
+        KeyCode::Right => InputRequest::GoToNextChar,
+        KeyCode::Home => InputRequest::GoToStart,
+        KeyCode::End => InputRequest::GoToEnd,
+        KeyCode::Backspace if modified => InputRequest::DeletePrevWord,
+        KeyCode::Backspace => InputRequest::DeletePrevChar,
+        KeyCode::Delete => InputRequest::DeleteNextChar,
+        KeyCode::Char('a') if key.ctrl => InputRequest::GoToStart,
+        KeyCode::Char('e') if key.ctrl => InputRequest::GoToEnd,
+        KeyCode::Char('h') if key.ctrl => InputRequest::DeletePrevChar,
+        KeyCode::Char('w') if key.ctrl => InputRequest::DeletePrevWord,
+        KeyCode::Char('u') if key.ctrl => InputRequest::DeleteFromStart,
+        KeyCode::Char('k') if key.ctrl => InputRequest::DeleteTillEnd,
+        _ => InputRequest::InsertChar(key.character()?),
+    })
+}
+
+/// Inserts pasted text into the prompt. Without a prompt a paste is ignored, so that it cannot run
+/// actions.
 pub(super) fn paste(state: &mut State, text: &str) {
     if let Some(mut prompt) = state.ui.prompt.take() {
         for c in text.chars() {
-            prompt.push(c);
+            prompt.edit(InputRequest::InsertChar(c));
         }
         update_prompt(state, prompt);
     }
 }
 
-/// Applies a filter as far as it is typed, and finds completions of a command.
+/// Applies the filter while it is typed; completes the command.
 fn update_prompt(state: &mut State, mut prompt: Prompt) {
     match prompt.kind {
         PromptMode::Filter => {
-            if let Ok(filter) = Filter::parse(&prompt.text) {
+            if let Ok(filter) = Filter::parse(prompt.text()) {
                 state.ui.list_mut().filter = filter;
             }
         }
         PromptMode::Command if prompt.completion_index.is_none() => {
-            prompt.completions = command::completions(state, &prompt.text);
+            prompt.completions = command::completions(state, prompt.text());
         }
         PromptMode::Command => {}
     }
@@ -79,12 +103,12 @@ fn update_prompt(state: &mut State, mut prompt: Prompt) {
 
 fn accept(state: &mut State, prompt: &Prompt) -> Vec<Cmd> {
     match prompt.kind {
-        PromptMode::Filter => match Filter::parse(&prompt.text) {
+        PromptMode::Filter => match Filter::parse(prompt.text()) {
             Ok(filter) => state.ui.list_mut().filter = filter,
             Err(error) => notify(state, Severity::Error, error.to_string()),
         },
         PromptMode::Command => {
-            let text = prompt.text.trim().to_owned();
+            let text = prompt.text().trim().to_owned();
             if text.is_empty() {
                 return Vec::new();
             }
@@ -100,7 +124,7 @@ fn accept(state: &mut State, prompt: &Prompt) -> Vec<Cmd> {
     Vec::new()
 }
 
-/// Puts in what was typed before or after.
+/// Recalls an older or newer command from the history.
 fn recall(state: &State, prompt: &mut Prompt, older: bool) {
     let typed = &state.ui.command_history;
     prompt.history_index = if older {
@@ -109,8 +133,8 @@ fn recall(state: &State, prompt: &mut Prompt, older: bool) {
         prompt.history_index.saturating_sub(1)
     };
     prompt.completion_index = None;
-    prompt.text = match prompt.history_index {
+    prompt.set_text(match prompt.history_index {
         0 => String::new(),
         back => typed.get(typed.len() - back).cloned().unwrap_or_default(),
-    };
+    });
 }

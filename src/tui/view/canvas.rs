@@ -1,5 +1,4 @@
-//! A buffer to draw on, with looks and signs at hand. Whatever is drawn outside of the buffer or
-//! the given room is dropped.
+//! A buffer with theme and glyphs. Output outside of the buffer or the given columns is dropped.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -10,16 +9,16 @@ use crate::glyphs::Glyphs;
 use crate::text::{truncate, width, wrap};
 use crate::theme::{Role, Theme};
 
-/// A buffer to draw on.
-pub(super) struct Canvas<'a> {
+/// A buffer with theme and glyphs.
+pub(crate) struct Canvas<'a> {
     buffer: &'a mut Buffer,
     theme: Theme,
-    /// The signs to draw with.
+    /// The glyphs.
     pub glyphs: &'static Glyphs,
 }
 
 impl<'a> Canvas<'a> {
-    pub(super) fn new(buffer: &'a mut Buffer, theme: Theme, glyphs: &'static Glyphs) -> Self {
+    pub(crate) fn new(buffer: &'a mut Buffer, theme: Theme, glyphs: &'static Glyphs) -> Self {
         Self {
             buffer,
             theme,
@@ -27,24 +26,24 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// The look of a role.
-    pub(super) fn style(&self, role: Role) -> Style {
+    /// The style of a role.
+    pub(crate) fn style(&self, role: Role) -> Style {
         self.theme.style(role)
     }
 
-    /// Text in the look of a role.
-    pub(super) fn span(&self, text: impl Into<String>, role: Role) -> Span<'static> {
+    /// Text in the style of a role.
+    pub(crate) fn span(&self, text: impl Into<String>, role: Role) -> Span<'static> {
         Span::styled(text.into(), self.style(role))
     }
 
-    /// Writes text into at most `room` columns; says how many it took.
-    pub(super) fn text(&mut self, x: u16, y: u16, room: u16, text: &str, role: Role) -> u16 {
+    /// Writes text in at most `room` columns; returns the used columns.
+    pub(crate) fn text(&mut self, x: u16, y: u16, room: u16, text: &str, role: Role) -> u16 {
         let style = self.style(role);
         self.styled(x, y, room, text, style)
     }
 
-    /// Writes text in a style into at most `room` columns; says how many it took.
-    pub(super) fn styled(&mut self, x: u16, y: u16, room: u16, text: &str, style: Style) -> u16 {
+    /// Writes text with a style in at most `room` columns; returns the used columns.
+    pub(crate) fn styled(&mut self, x: u16, y: u16, room: u16, text: &str, style: Style) -> u16 {
         if !self.contains(x, y) || room == 0 {
             return 0;
         }
@@ -53,13 +52,13 @@ impl<'a> Canvas<'a> {
         end.saturating_sub(x)
     }
 
-    /// Writes pieces of text one after the other into at most `room` columns.
-    pub(super) fn line(&mut self, x: u16, y: u16, room: u16, line: &Line<'_>) -> u16 {
+    /// Writes spans in at most `room` columns; returns the used columns.
+    pub(crate) fn line(&mut self, x: u16, y: u16, room: u16, line: &Line<'_>) -> u16 {
         self.spans(x, y, room, &line.spans)
     }
 
-    /// Writes pieces of text one after the other into at most `room` columns.
-    pub(super) fn spans(&mut self, x: u16, y: u16, room: u16, spans: &[Span<'_>]) -> u16 {
+    /// Writes spans in at most `room` columns; returns the used columns.
+    pub(crate) fn spans(&mut self, x: u16, y: u16, room: u16, spans: &[Span<'_>]) -> u16 {
         let mut used = 0;
         for span in spans {
             if used >= room {
@@ -70,8 +69,8 @@ impl<'a> Canvas<'a> {
         used
     }
 
-    /// Writes text over several lines.
-    pub(super) fn wrapped(&mut self, area: Rect, text: &str, role: Role) {
+    /// Writes wrapped text.
+    pub(crate) fn wrapped(&mut self, area: Rect, text: &str, role: Role) {
         for (line, y) in wrap(text, area.width.into())
             .iter()
             .zip(area.top()..area.bottom())
@@ -80,8 +79,8 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// Makes an area empty.
-    pub(super) fn clear(&mut self, area: Rect) {
+    /// Clears an area.
+    pub(crate) fn clear(&mut self, area: Rect) {
         let area = area.intersection(self.buffer.area);
         for y in area.top()..area.bottom() {
             for x in area.left()..area.right() {
@@ -92,8 +91,8 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// Marks a line as selected: one look for all of it, so that it stands out on any background.
-    pub(super) fn select(&mut self, area: Rect) {
+    /// Marks a line as selected with one style for the whole line.
+    pub(crate) fn select(&mut self, area: Rect) {
         let style = self.style(Role::Selected);
         let area = area.intersection(self.buffer.area);
         for x in area.left()..area.right() {
@@ -106,8 +105,8 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// A box with a title; gives what is inside.
-    pub(super) fn bordered(&mut self, area: Rect, title: &str) -> Rect {
+    /// Draws a box with a title; returns the area inside.
+    pub(crate) fn bordered(&mut self, area: Rect, title: &str) -> Rect {
         use ratatui::widgets::{Block, Widget};
         self.clear(area);
         let area = area.intersection(self.buffer.area);
@@ -120,8 +119,8 @@ impl<'a> Canvas<'a> {
         inner
     }
 
-    /// A thin bar at the right edge that shows where the window is, if not all is in it.
-    pub(super) fn scrollbar(&mut self, area: Rect, offset: usize, total: usize) {
+    /// Draws a scroll bar at the right edge, if the window does not show everything.
+    pub(crate) fn scrollbar(&mut self, area: Rect, offset: usize, total: usize) {
         let height = usize::from(area.height);
         if total <= height || height < 2 || area.width == 0 {
             return;
@@ -134,8 +133,8 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// Replaces everything that is not ASCII.
-    pub(super) fn replace_non_ascii(&mut self) {
+    /// Replaces characters that are not ASCII.
+    pub(crate) fn replace_non_ascii(&mut self) {
         for cell in &mut self.buffer.content {
             if !cell.symbol().is_ascii() {
                 cell.set_symbol("?");
@@ -148,7 +147,7 @@ impl<'a> Canvas<'a> {
     }
 }
 
-/// How many columns pieces of text take.
-pub(super) fn spans_width(spans: &[Span<'_>]) -> usize {
+/// The columns of spans.
+pub(crate) fn spans_width(spans: &[Span<'_>]) -> usize {
     spans.iter().map(|s| width(&s.content)).sum()
 }

@@ -1,23 +1,22 @@
-//! Questions, menus and forms in the middle of the screen.
+//! Draws dialogs in the middle of the screen.
 
 use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
-use crate::state::State;
-use crate::text::{sanitize, width, wrap};
+use crate::text::{width, wrap};
 use crate::theme::Role;
 use crate::ui_state::{Confirmation, Dialog, Menu, SubmitForm};
 
-/// Draws what lies over everything.
-pub(super) fn draw(state: &State, overlay: &Dialog, all: Rect, canvas: &mut Canvas<'_>) {
-    match overlay {
-        Dialog::Confirm(question) => draw_confirmation(state, question, all, canvas),
+/// Draws the open dialog.
+pub(super) fn draw(dialog: &Dialog, all: Rect, canvas: &mut Canvas<'_>) {
+    match dialog {
+        Dialog::Confirm(confirmation) => draw_confirmation(confirmation, all, canvas),
         Dialog::Menu(menu) => draw_menu(menu, all, canvas),
         Dialog::Form(form) => draw_submit_form(form, all, canvas),
     }
 }
 
-/// A rectangle of at most that size in the middle.
+/// A rectangle of at most that size in the middle of the screen.
 fn centered(all: Rect, columns: usize, lines: usize) -> Rect {
     let width = (columns.min(usize::from(all.width))) as u16;
     let height = (lines.min(usize::from(all.height))) as u16;
@@ -29,33 +28,13 @@ fn centered(all: Rect, columns: usize, lines: usize) -> Rect {
     }
 }
 
-fn draw_confirmation(state: &State, question: &Confirmation, all: Rect, canvas: &mut Canvas<'_>) {
-    let (title, mut text) = match question {
-        Confirmation::Quit => (
-            "Quit",
-            vec![format!(
-                "Leave, and stop the lab {}? Everything in it is gone then.",
-                sanitize(&state.env.cluster)
-            )],
-        ),
-        Confirmation::Delete(objects, remark) => {
-            let mut names: Vec<String> = objects
-                .iter()
-                .take(4)
-                .map(|o| format!("Delete {o}?"))
-                .collect();
-            if objects.len() > 4 {
-                names.push(format!("and {} more", objects.len() - 4));
-            }
-            names.push(remark.clone());
-            ("Delete", names)
-        }
-    };
+fn draw_confirmation(confirmation: &Confirmation, all: Rect, canvas: &mut Canvas<'_>) {
+    let mut text = confirmation.text.clone();
     text.push(String::new());
     text.push("enter or y: yes    esc or n: no".to_owned());
     let room = 60.min(usize::from(all.width).saturating_sub(4));
     let lines: Vec<String> = text.iter().flat_map(|t| wrap(t, room)).collect();
-    let inner = canvas.bordered(centered(all, room + 4, lines.len() + 2), title);
+    let inner = canvas.bordered(centered(all, room + 4, lines.len() + 2), confirmation.title);
     for (line, y) in lines.iter().zip(inner.top()..inner.bottom()) {
         canvas.text(
             inner.x + 1,
@@ -77,22 +56,22 @@ fn draw_menu(menu: &Menu, all: Rect, canvas: &mut Canvas<'_>) {
     let remarks = menu.items.iter().map(|(_, r)| width(r)).max().unwrap_or(0);
     let columns = (names + remarks + 8).clamp(30, usize::from(all.width).max(30));
     let area = centered(all, columns, menu.items.len().max(1) + 2);
-    let inner = canvas.bordered(area, menu.kind.title());
+    let inner = canvas.bordered(area, menu.title);
     let lines = usize::from(inner.height);
-    let first = (menu.at + 1).saturating_sub(lines);
+    let first = (menu.selected + 1).saturating_sub(lines);
     let window = menu.items.iter().enumerate().skip(first);
     for ((at, (name, remark)), y) in window.zip(inner.top()..inner.bottom()) {
-        let here = if at == menu.at {
+        let marker = if at == menu.selected {
             canvas.glyphs.highlight
         } else {
             " "
         };
-        canvas.text(inner.x, y, 2, here, Role::Bold);
+        canvas.text(inner.x, y, 2, marker, Role::Bold);
         let room = inner.width.saturating_sub(2);
         canvas.text(inner.x + 2, y, room, name, Role::Bold);
         let x = inner.x + 4 + names as u16;
         canvas.text(x, y, inner.right().saturating_sub(x), remark, Role::Dim);
-        if at == menu.at {
+        if at == menu.selected {
             canvas.select(Rect {
                 y,
                 height: 1,
@@ -124,12 +103,12 @@ fn draw_submit_form(form: &SubmitForm, all: Rect, canvas: &mut Canvas<'_>) {
     let first = (form.focused + 1).saturating_sub(lines);
     let window = form.fields.iter().enumerate().skip(first).take(lines);
     for ((at, field), y) in window.zip(inner.top()..inner.bottom()) {
-        let here = if at == form.focused {
+        let marker = if at == form.focused {
             canvas.glyphs.highlight
         } else {
             " "
         };
-        canvas.text(inner.x, y, 2, here, Role::Bold);
+        canvas.text(inner.x, y, 2, marker, Role::Bold);
         let room = inner.width.saturating_sub(2);
         canvas.text(inner.x + 2, y, room, &field.label(), Role::Text);
         let x = inner.x + 4 + labels as u16;

@@ -1,4 +1,4 @@
-//! Small pieces of text that several views use.
+//! Formats that several views share.
 
 use ratatui::text::Span;
 
@@ -10,8 +10,8 @@ use crate::text::{amount_text, resource_label};
 use crate::theme::Role;
 use kueue_lab_api::constants::ACTIVE;
 
-/// The role of a workload's state.
-pub(super) fn state_role(state: WorkloadState) -> Role {
+/// The role of a workload state.
+pub(crate) fn state_role(state: WorkloadState) -> Role {
     match state {
         WorkloadState::Evicted => Role::Warning,
         WorkloadState::Pending => Role::Waiting,
@@ -22,32 +22,32 @@ pub(super) fn state_role(state: WorkloadState) -> Role {
     }
 }
 
-/// The reason of a workload with its outlook.
-pub(super) fn reason_spans(canvas: &Canvas<'_>, why: &StatusReason) -> Vec<Span<'static>> {
-    let role = match why.kind {
+/// The status reason of a workload, with its prefix.
+pub(crate) fn reason_spans(canvas: &Canvas<'_>, reason: &StatusReason) -> Vec<Span<'static>> {
+    let role = match reason.kind {
         ReasonKind::Never | ReasonKind::Unhealthy => Role::Error,
         ReasonKind::OnHold => Role::Warning,
         ReasonKind::Waiting => Role::Waiting,
         ReasonKind::Healthy => Role::Text,
     };
-    let word_role = if why.kind.prefix().is_empty() {
+    let word_role = if reason.kind.prefix().is_empty() {
         Role::Text
     } else {
         role
     };
-    let text_role = if why.kind == ReasonKind::Unhealthy {
+    let text_role = if reason.kind == ReasonKind::Unhealthy {
         role
     } else {
         Role::Text
     };
     vec![
-        canvas.span(why.kind.prefix(), word_role),
-        canvas.span(why.text.clone(), text_role),
+        canvas.span(reason.kind.prefix(), word_role),
+        canvas.span(reason.text.clone(), text_role),
     ]
 }
 
-/// A kind as people write it who type it often.
-pub(super) fn short_kind(kind: &str) -> String {
+/// The short name of a kind.
+pub(crate) fn short_kind(kind: &str) -> String {
     match kind {
         "Workload" => "wl".to_owned(),
         "ClusterQueue" => "cq".to_owned(),
@@ -58,12 +58,12 @@ pub(super) fn short_kind(kind: &str) -> String {
     }
 }
 
-/// Whether a ClusterQueue admits, or why not, in a few words.
-pub(super) fn cluster_queue_status(cq: &ClusterQueueRow) -> (String, Role) {
+/// The status of a ClusterQueue.
+pub(crate) fn cluster_queue_status(cq: &ClusterQueueRow) -> (String, Role) {
     if let Some(policy) = cq.stopped() {
         return (format!("Stopped ({policy})"), Role::Warning);
     }
-    match cq.conds.get(ACTIVE) {
+    match cq.conditions.get(ACTIVE) {
         Some(c) if c.status == "True" => {
             let strict = if cq.is_strict_fifo() {
                 ", StrictFIFO"
@@ -77,20 +77,20 @@ pub(super) fn cluster_queue_status(cq: &ClusterQueueRow) -> (String, Role) {
     }
 }
 
-/// Whether a LocalQueue admits, or why not, in a few words.
-pub(super) fn local_queue_status(lq: &LocalQueueRow) -> (String, Role) {
+/// The status of a LocalQueue.
+pub(crate) fn local_queue_status(lq: &LocalQueueRow) -> (String, Role) {
     if let Some(policy) = lq.stopped() {
         return (format!("Stopped ({policy})"), Role::Warning);
     }
-    match lq.conds.get(ACTIVE) {
+    match lq.conditions.get(ACTIVE) {
         Some(c) if c.status == "True" => ("Active".to_owned(), Role::Success),
         Some(c) => (format!("Inactive: {}", c.reason), Role::Error),
         None => ("not seen yet".to_owned(), Role::Dim),
     }
 }
 
-/// The weighted share, with the weight where it is not one.
-pub(super) fn share_text(share: &FairShare, endless: &str) -> String {
+/// The weighted share, with the weight if it is not 1.
+pub(crate) fn share_text(share: &FairShare, endless: &str) -> String {
     let Some(weighted) = share.weighted_share else {
         return String::new();
     };
@@ -106,8 +106,8 @@ pub(super) fn share_text(share: &FairShare, endless: &str) -> String {
     }
 }
 
-/// Amounts in one line: `6 cpu, 2 gpu`.
-pub(super) fn requests_text(requests: &Requests) -> String {
+/// Requests on one line: `6 cpu, 2 gpu`.
+pub(crate) fn requests_text(requests: &Requests) -> String {
     let parts: Vec<String> = requests
         .iter()
         .filter(|(_, amount)| !amount.is_zero())

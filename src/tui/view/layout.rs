@@ -1,42 +1,42 @@
-//! Where things go on the screen, from its size and what is open.
+//! The layout of the screen.
 
 use ratatui::layout::Rect;
 
 use super::chrome;
 use crate::state::State;
-use crate::ui_state::ViewId;
+use crate::views::ViewId;
 
-/// Columns from which details fit beside the list.
+/// Columns from which the side panel is shown.
 const SIDE_PANEL_MIN_WIDTH: u16 = 140;
 
-/// The areas of the screen. Areas for which there is no room are empty.
+/// The areas of the screen; areas that do not fit are empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScreenLayout {
     /// The whole screen.
     pub all: Rect,
     /// Cluster, clock, totals.
     pub header: Rect,
-    /// The views.
+    /// The tabs of the views.
     pub tabs: Rect,
     /// Column headings of the list.
     pub heading: Rect,
-    /// The window on the list.
+    /// The visible rows of the list.
     pub rows: Rect,
     /// Details beside the list.
     pub side_panel: Option<Rect>,
-    /// Title of an open page.
+    /// The title of the page.
     pub page_title: Rect,
-    /// The window on an open page.
+    /// The visible lines of the page.
     pub page: Rect,
     /// The running demo.
     pub scenario: Rect,
-    /// Messages, and the line being typed.
+    /// Notifications or the prompt.
     pub message: Rect,
-    /// Keys.
+    /// Key hints.
     pub footer: Rect,
 }
 
-/// The areas for a state.
+/// The layout for a state.
 pub fn screen_layout(state: &State) -> ScreenLayout {
     let (width, height) = (state.ui.width, state.ui.height);
     let mut left = height;
@@ -52,17 +52,15 @@ pub fn screen_layout(state: &State) -> ScreenLayout {
     let tabs = take(&mut left, 1, 5);
     let footer = take(&mut left, 1, 4);
     let message = take(&mut left, chrome::message_height(state, width, height), 3);
-    let rows = state.ui.list().rows.len();
-    let free = match state.ui.view {
-        _ if state.ui.page.is_some() => 0,
-        // What is free below the tree shows who waits.
-        ViewId::Queues => 0,
-        _ => left.saturating_sub(u16::try_from(rows + 1).unwrap_or(u16::MAX)),
+    let view = state.ui.view.view();
+    let free = match &state.ui.page {
+        Some(_) => 0,
+        None => view.free_lines(state.ui.list().rows.len(), left),
     };
-    let story = match state.visible_scenario() {
-        Some(story) => take(
+    let scenario = match state.visible_scenario() {
+        Some(progress) => take(
             &mut left,
-            chrome::scenario_panel_height(story, height, free),
+            chrome::scenario_panel_height(progress, height, free),
             12,
         ),
         None => 0,
@@ -77,16 +75,15 @@ pub fn screen_layout(state: &State) -> ScreenLayout {
     let top = header + tabs;
     let bottom = top + body;
     let first = u16::from(body > 1);
-    let side =
-        (width >= SIDE_PANEL_MIN_WIDTH && body > 3 && state.ui.view != ViewId::Events).then(|| {
-            let side = (width * 9 / 20).min(110);
-            Rect {
-                x: width - side,
-                y: top,
-                width: side,
-                height: body,
-            }
-        });
+    let side = (width >= SIDE_PANEL_MIN_WIDTH && body > 3 && view.side_panel()).then(|| {
+        let side = (width * 9 / 20).min(110);
+        Rect {
+            x: width - side,
+            y: top,
+            width: side,
+            height: body,
+        }
+    });
     let list_width = width - side.map_or(0, |s| s.width);
     ScreenLayout {
         all: line(0, height),
@@ -103,9 +100,9 @@ pub fn screen_layout(state: &State) -> ScreenLayout {
         side_panel: side,
         page_title: line(top, first),
         page: line(top + first, body - first),
-        scenario: line(bottom, story),
-        message: line(bottom + story, message),
-        footer: line(bottom + story + message, footer),
+        scenario: line(bottom, scenario),
+        message: line(bottom + scenario, message),
+        footer: line(bottom + scenario + message, footer),
     }
 }
 
@@ -114,11 +111,11 @@ pub fn screen_layout(state: &State) -> ScreenLayout {
 pub enum ClickTarget {
     /// A tab.
     Tab(ViewId),
-    /// A line of the window on the list.
+    /// A visible row of the list, by line.
     Row(usize),
 }
 
-/// What is at a column and row.
+/// The target at a column and row.
 pub fn click_target(state: &State, x: u16, y: u16) -> Option<ClickTarget> {
     let frame = screen_layout(state);
     let at = (x, y).into();

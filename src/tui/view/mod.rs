@@ -1,54 +1,50 @@
-//! Drawing: pure functions from state to a buffer. Nothing here changes anything.
+//! Drawing: pure functions from the state to a buffer.
 
-mod canvas;
-mod caption;
+pub(crate) mod canvas;
 mod chrome;
 mod dialog;
-mod events;
-mod evictions;
-mod format;
+pub(crate) mod format;
 pub mod layout;
-mod nodes;
 pub mod page;
-mod pending_overview;
-mod presets;
-mod queues;
-mod table;
-mod widget;
-mod workloads;
+pub(crate) mod table;
+pub(crate) mod widget;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::keymap::ActionId;
-use super::model::{Kind, watch_status::WatchStatus};
+use super::model::watch_status::WatchStatus;
 use super::state::State;
 use super::theme::Role;
-use super::ui_state::{PageKind, ViewId};
+use super::ui_state::PageKind;
+use super::views::ListArea;
 use canvas::Canvas;
 
-/// Where the cursor belongs, if anywhere.
+/// The column and row of the cursor, if it is shown.
 pub type Cursor = Option<(u16, u16)>;
 
-/// Draws the state into the buffer, which has the size the state was settled for.
+/// Draws a refreshed state into a buffer of its size.
 pub fn draw(state: &State, buffer: &mut Buffer) -> Cursor {
-    let frame = layout::screen_layout(state);
+    let screen = layout::screen_layout(state);
     let mut canvas = Canvas::new(buffer, state.env.theme, state.env.glyphs);
-    chrome::header(state, frame.header, &mut canvas);
-    chrome::tabs(state, frame.tabs, &mut canvas);
+    chrome::header(state, screen.header, &mut canvas);
+    chrome::tabs(state, screen.tabs, &mut canvas);
     if let Some(open) = &state.ui.page {
-        page::draw(open, frame.page_title, frame.page, &mut canvas);
+        page::draw(open, screen.page_title, screen.page, &mut canvas);
     } else {
-        draw_list(state, frame.heading, frame.rows, &mut canvas);
-        if let Some(side) = frame.side_panel {
+        let area = ListArea {
+            heading: screen.heading,
+            rows: screen.rows,
+        };
+        draw_list(state, area, &mut canvas);
+        if let Some(side) = screen.side_panel {
             draw_side_panel(state, side, &mut canvas);
         }
     }
-    chrome::scenario_panel(state, frame.scenario, &mut canvas);
-    let mut cursor = chrome::message(state, frame.message, &mut canvas);
-    chrome::footer(state, frame.footer, &mut canvas);
-    if let Some(overlay) = &state.ui.dialog {
-        dialog::draw(state, overlay, frame.all, &mut canvas);
+    chrome::scenario_panel(state, screen.scenario, &mut canvas);
+    let mut cursor = chrome::message(state, screen.message, &mut canvas);
+    chrome::footer(state, screen.footer, &mut canvas);
+    if let Some(dialog) = &state.ui.dialog {
+        dialog::draw(dialog, screen.all, &mut canvas);
         cursor = None;
     }
     if state.env.glyphs.ascii {
@@ -58,92 +54,63 @@ pub fn draw(state: &State, buffer: &mut Buffer) -> Cursor {
 }
 
 /// Draws the open view.
-fn draw_list(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas<'_>) {
-    if state.ui.list().rows.is_empty() {
-        draw_empty(state, heading, rows, canvas);
+fn draw_list(state: &State, area: ListArea, canvas: &mut Canvas<'_>) {
+    let (view, list) = (state.ui.view.view(), state.ui.list());
+    if list.rows.is_empty() {
+        draw_empty(state, area, canvas);
         return;
     }
-    match state.ui.view {
-        ViewId::Queues => queues::draw(state, heading, rows, canvas),
-        ViewId::Workloads => workloads::draw(state, heading, rows, canvas),
-        ViewId::Evictions => evictions::draw(state, heading, rows, canvas),
-        ViewId::Nodes => nodes::draw(state, heading, rows, canvas),
-        ViewId::Presets => presets::draw(state, heading, rows, canvas),
-        ViewId::Events => events::draw(state, heading, rows, canvas),
-    }
+    view.draw(state, area, list, canvas);
+    let used = u16::try_from(list.rows.len()).unwrap_or(u16::MAX);
+    let used = used.min(area.rows.height);
+    let below = Rect {
+        y: area.rows.y + used,
+        height: area.rows.height - used,
+        ..area.rows
+    };
+    view.draw_below(state, below, canvas);
 }
 
-/// Whether this window can do an act: not all clusters have a lab behind them, and some windows only
-/// look.
-pub(in crate::view) fn is_available(state: &State, act: ActionId) -> bool {
-    let free = !state.env.read_only;
-    match act {
-        ActionId::RunDemo => free && !state.env.demos.is_empty(),
-        ActionId::Presets | ActionId::ApplyPreset => free && state.presets.is_some(),
-        ActionId::SubmitJob | ActionId::SubmitPresetSample | ActionId::Delete => free,
-        ActionId::Explain => state.env.can_explain,
-        _ => true,
-    }
-}
-
-/// Says why a view has no rows, and what to do.
-fn draw_empty(state: &State, heading: Rect, rows: Rect, canvas: &mut Canvas<'_>) {
-    let list = state.ui.list();
-    let kind = match state.ui.view {
-        ViewId::Queues => Kind::ClusterQueue,
-        ViewId::Workloads | ViewId::Evictions => Kind::Workload,
-        ViewId::Nodes => Kind::Node,
-        ViewId::Presets | ViewId::Events => Kind::Event,
-    };
-    let text = if state.ui.view == ViewId::Presets && state.presets.is_none() {
-        "No presets here: this window has no lab behind it. `kueue-lab up` starts one.".to_owned()
-    } else if let Some(filter) = list.filter.as_ref().filter(|_| list.unfiltered > 0) {
-        format!(
-            "Nothing among {} passes the filter /{} (esc forgets it).",
-            list.unfiltered, filter.text
-        )
-    } else {
-        match state.data.watch_status(kind) {
-            WatchStatus::Failing(trouble) => trouble.message(kind.plural()),
-            WatchStatus::Starting => "Waiting for the cluster ...".to_owned(),
-            WatchStatus::Synced => match (state.ui.view, &state.ui.namespace) {
-                (ViewId::Queues, None) if is_available(state, ActionId::Presets) => {
-                    "No ClusterQueues. Apply some, or switch to a preset (p).".to_owned()
-                }
-                (ViewId::Queues, None) if !state.env.read_only => {
-                    "No ClusterQueues. Apply some.".to_owned()
-                }
-                (ViewId::Queues, None) => "No ClusterQueues.".to_owned(),
-                (ViewId::Workloads, None) if is_available(state, ActionId::RunDemo) => {
-                    "No workloads. Submit some (s), or run the demo (D).".to_owned()
-                }
-                (ViewId::Workloads, None) if is_available(state, ActionId::SubmitJob) => {
-                    "No workloads. Submit some (s).".to_owned()
-                }
-                (ViewId::Workloads, None) => "No workloads.".to_owned(),
-                (ViewId::Evictions, _) => "Nobody was evicted so far.".to_owned(),
-                (ViewId::Nodes, _) => "No nodes.".to_owned(),
-                (ViewId::Presets, _) => "No presets in the folder.".to_owned(),
-                (ViewId::Events, None) => "No events so far.".to_owned(),
-                (_, Some(ns)) => format!("Nothing in namespace {ns} (0 shows all namespaces)."),
-            },
-        }
-    };
-    let area = heading.union(rows);
+/// Draws why a view has no rows, and what to do.
+fn draw_empty(state: &State, area: ListArea, canvas: &mut Canvas<'_>) {
+    let area = area.heading.union(area.rows);
     let area = Rect {
         x: area.x + 2,
         width: area.width.saturating_sub(3),
         ..area
     };
-    canvas.wrapped(area, &text, Role::Text);
-    if state.ui.view == ViewId::Workloads && area.height > 2 {
+    canvas.wrapped(area, &empty_text(state), Role::Text);
+    if area.height > 2 {
         let below = Rect {
             x: 0,
             y: area.y + 2,
             height: area.height - 2,
             ..area
         };
-        pending_overview::draw_incomplete_pod_groups(state, below, canvas);
+        state.ui.view.view().draw_below(state, below, canvas);
+    }
+}
+
+fn empty_text(state: &State) -> String {
+    let (view, list) = (state.ui.view.view(), state.ui.list());
+    if let Some(filter) = list.filter.as_ref().filter(|_| list.unfiltered > 0) {
+        return format!(
+            "Nothing among {} passes the filter /{} (esc clears it).",
+            list.unfiltered, filter.text
+        );
+    }
+    if let Some(kind) = view.kind() {
+        match state.data.watch_status(kind) {
+            WatchStatus::Failing(failure) => return failure.message(kind.plural()),
+            WatchStatus::Starting => return "Waiting for the cluster ...".to_owned(),
+            WatchStatus::Synced => {}
+        }
+    }
+    match &state.ui.namespace {
+        Some(ns) if view.namespaced() => {
+            format!("Nothing in namespace {ns} (0 shows all namespaces).")
+        }
+        _ => view.empty_text(state),
     }
 }
 
@@ -160,7 +127,7 @@ fn draw_side_panel(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
         width: area.width.saturating_sub(2),
         ..area
     };
-    let lines = page::lines(state, &PageKind::Details(id.clone()), inner.width);
+    let lines = page::lines(state, &PageKind::Details, Some(id), inner.width);
     for (line, y) in lines.iter().zip(inner.top()..inner.bottom()) {
         canvas.line(inner.x, y, inner.width, line);
     }

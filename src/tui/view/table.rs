@@ -1,4 +1,4 @@
-//! Tables of which only the window is drawn. Columns give way by rank when there is little room.
+//! Tables of the visible rows. Columns that do not fit are left out by priority.
 
 use ratatui::layout::Rect;
 use ratatui::text::Span;
@@ -6,37 +6,38 @@ use ratatui::text::Span;
 use super::canvas::{Canvas, spans_width};
 use crate::text::truncate_middle;
 use crate::theme::Role;
-use crate::ui_state::{ListState, RowId, SortBy};
+use crate::ui_state::SortBy;
+use crate::views::{ListArea, TypedList};
 
 /// A column.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Column {
+pub(crate) struct Column {
     /// Its heading.
     pub title: &'static str,
-    /// The least room it is of use in.
+    /// Its minimum width.
     pub min: u16,
-    /// The most room it can use.
+    /// Its maximum width.
     pub max: u16,
-    /// Columns of a higher rank go first when there is little room.
+    /// Columns of a higher number are left out first.
     pub priority: u8,
-    /// Whether its text stands to the right.
+    /// Whether its text is aligned to the right.
     pub right: bool,
-    /// Whether it is of use only where all of its text fits.
+    /// Whether it is left out unless all of its text fits.
     pub no_truncate: bool,
-    /// Whether text that does not fit is cut in the middle, as names should be.
+    /// Whether text is truncated in the middle, as for names.
     pub truncate_middle: bool,
-    /// The room it should have before others get any, where it can use it.
+    /// The width it gets before lower priorities get any.
     pub preferred: u16,
-    /// The share of the room it should have at least, as one part in so many; 0 for no share.
+    /// Its minimum share of the table width, as 1/n; 0 for none.
     pub fraction: u16,
-    /// Whether it is left out.
+    /// Whether it is hidden.
     pub hidden: bool,
-    /// What sorting by it means.
+    /// The sort key that it shows.
     pub sort: Option<SortBy>,
 }
 
 impl Column {
-    pub(super) const fn new(title: &'static str, min: u16, max: u16, priority: u8) -> Self {
+    pub(crate) const fn new(title: &'static str, min: u16, max: u16, priority: u8) -> Self {
         Self {
             title,
             min,
@@ -52,8 +53,8 @@ impl Column {
         }
     }
 
-    /// A column that is shown whole or not at all.
-    pub(super) const fn no_truncate(self) -> Self {
+    /// A column that is left out unless all of its text fits.
+    pub(crate) const fn no_truncate(self) -> Self {
         Self {
             no_truncate: true,
             ..self
@@ -61,37 +62,37 @@ impl Column {
     }
 
     /// A column of names.
-    pub(super) const fn name(self) -> Self {
+    pub(crate) const fn name(self) -> Self {
         Self {
             truncate_middle: true,
             ..self
         }
     }
 
-    /// A column that should have so much room before others get any.
-    pub(super) const fn preferred(self, wish: u16) -> Self {
+    /// A column with a preferred width.
+    pub(crate) const fn preferred(self, wish: u16) -> Self {
         Self {
             preferred: wish,
             ..self
         }
     }
 
-    /// A column that should have one part in `fraction` of the room.
-    pub(super) const fn fraction(self, part: u16) -> Self {
+    /// A column with a minimum share of the table width.
+    pub(crate) const fn fraction(self, part: u16) -> Self {
         Self {
             fraction: part,
             ..self
         }
     }
 
-    pub(super) const fn right(self) -> Self {
+    pub(crate) const fn right(self) -> Self {
         Self {
             right: true,
             ..self
         }
     }
 
-    pub(super) const fn sort_by(self, sort: SortBy) -> Self {
+    pub(crate) const fn sort_by(self, sort: SortBy) -> Self {
         Self {
             sort: Some(sort),
             ..self
@@ -100,31 +101,32 @@ impl Column {
 }
 
 /// One cell.
-pub(super) type Cell = Vec<Span<'static>>;
+pub(crate) type Cell = Vec<Span<'static>>;
 
-/// Blanks between columns where there is little room.
+/// Blanks between columns of narrow tables.
 const NARROW: u16 = 1;
-/// Blanks between columns elsewhere.
+/// Blanks between columns of wide tables.
 const GAP: u16 = 2;
-/// Columns of the table from which there is room enough.
+/// Width from which a table is wide.
 const WIDE_GAP_MIN_WIDTH: u16 = 100;
-/// Columns in front of the first one, for the sign at the selected row.
+/// Blanks before the first column, for the mark of the selected row.
 const MARGIN: u16 = 2;
 
-/// Draws heading and window. `row` is asked only for rows in the window, and gives one cell for
-/// each column.
-pub(super) fn draw(
+/// Draws the headings and the visible rows. `row` is called for visible rows only and returns one
+/// cell for each column, or `None` if the object is gone.
+pub(crate) fn draw<R: 'static>(
     canvas: &mut Canvas<'_>,
-    heading: Rect,
-    rows: Rect,
+    area: ListArea,
     columns: &[Column],
-    list: &ListState,
-    row: impl Fn(&Canvas<'_>, &RowId) -> Vec<Cell>,
+    list: TypedList<'_, R>,
+    row: impl Fn(&Canvas<'_>, &R) -> Option<Vec<Cell>>,
 ) {
+    let ListArea { heading, rows } = area;
     let cells: Vec<(usize, Vec<Cell>)> = list
         .visible_rows()
-        .map(|(at, id)| (at, row(canvas, id)))
+        .map(|(at, id)| (at, row(canvas, id).unwrap_or_default()))
         .collect();
+    let list = list.state;
     let needed: Vec<u16> = columns
         .iter()
         .enumerate()
@@ -190,8 +192,8 @@ pub(super) fn draw(
     canvas.scrollbar(rows, list.offset, list.rows.len());
 }
 
-/// The width of each column, or nothing for those that gave way. Every column gets the least it
-/// needs by rank; what is left goes to those that can use more, by rank too.
+/// The width of each column, `None` for those left out. By priority, each column gets its minimum
+/// first; the rest goes to columns that need more.
 fn column_widths(columns: &[Column], needed: &[u16], room: u16, gap: u16) -> Vec<Option<u16>> {
     let mut order: Vec<usize> = (0..columns.len()).filter(|i| !columns[*i].hidden).collect();
     order.sort_by_key(|i| columns[*i].priority);

@@ -1,4 +1,4 @@
-//! Planting the forest: which place belongs under which.
+//! Construction of the cohort tree.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,8 +7,8 @@ use crate::model::Row;
 use crate::model::queues::{ClusterQueueRow, CohortRow};
 
 impl CohortTree {
-    /// The forest of these ClusterQueues and Cohorts. A cohort or parent that is only named gets a
-    /// place too; a circle of parents is cut, and marked.
+    /// The tree of these ClusterQueues and Cohorts, with implicit Cohorts. A cycle of parents is cut
+    /// and marked.
     pub fn build<'a>(
         queues: impl Iterator<Item = &'a ClusterQueueRow> + Clone,
         cohorts: impl Iterator<Item = &'a CohortRow> + Clone,
@@ -25,29 +25,29 @@ impl CohortTree {
         for name in named {
             parents.entry(name).or_insert(None);
         }
-        let circle = cohorts_in_cycle(&parents);
+        let cycle = cohorts_in_cycle(&parents);
 
-        let mut forest = Self::default();
+        let mut tree = Self::default();
         for name in parents.keys() {
-            forest.add_node(QuotaNode::Cohort((*name).to_owned()), circle.contains(name));
+            tree.add_node(QuotaNode::Cohort((*name).to_owned()), cycle.contains(name));
         }
         for cohort in cohorts.clone() {
-            let member = QuotaNode::Cohort(cohort.key().name.clone());
-            let node = forest.node_mut(&member);
+            let quota_node = QuotaNode::Cohort(cohort.key().name.clone());
+            let node = tree.node_mut(&quota_node);
             node.exists = true;
             for (fr, quota) in &cohort.quotas {
                 node.resources.entry(fr.clone()).or_default().quota = *quota;
             }
         }
         for (name, parent) in &parents {
-            if let Some(parent) = parent.filter(|_| !circle.contains(name)) {
-                forest.attach(&QuotaNode::Cohort((*name).to_owned()), parent);
+            if let Some(parent) = parent.filter(|_| !cycle.contains(name)) {
+                tree.attach(&QuotaNode::Cohort((*name).to_owned()), parent);
             }
         }
         for queue in queues {
-            let member = QuotaNode::ClusterQueue(queue.key().name.clone());
-            forest.add_node(member.clone(), false);
-            let node = forest.node_mut(&member);
+            let quota_node = QuotaNode::ClusterQueue(queue.key().name.clone());
+            tree.add_node(quota_node.clone(), false);
+            let node = tree.node_mut(&quota_node);
             node.exists = true;
             for (fr, quota) in &queue.quotas {
                 node.resources.entry(fr.clone()).or_default().quota = *quota;
@@ -56,19 +56,19 @@ impl CohortTree {
                 node.resources.entry(fr.clone()).or_default().usage = *usage;
             }
             if let Some(cohort) = &queue.cohort {
-                forest.attach(&member, cohort);
+                tree.attach(&quota_node, cohort);
             }
         }
-        forest.sort_children();
-        forest.accumulate_from_children();
-        forest
+        tree.sort_children();
+        tree.accumulate_from_children();
+        tree
     }
 
-    fn add_node(&mut self, member: QuotaNode, in_cycle: bool) {
+    fn add_node(&mut self, quota_node: QuotaNode, in_cycle: bool) {
         let id = self.nodes.len();
-        self.ids.insert(member.clone(), id);
+        self.ids.insert(quota_node.clone(), id);
         self.nodes.push(TreeNode {
-            id: member,
+            id: quota_node,
             parent: None,
             children: Vec::new(),
             in_cycle,
@@ -77,15 +77,15 @@ impl CohortTree {
         });
     }
 
-    /// The node of a member that was added.
-    fn node_mut(&mut self, member: &QuotaNode) -> &mut TreeNode {
-        let id = self.ids.get(member).copied().unwrap_or_default();
+    /// The node of an added ClusterQueue or Cohort.
+    fn node_mut(&mut self, quota_node: &QuotaNode) -> &mut TreeNode {
+        let id = self.ids.get(quota_node).copied().unwrap_or_default();
         &mut self.nodes[id]
     }
 
-    fn attach(&mut self, member: &QuotaNode, parent: &str) {
+    fn attach(&mut self, quota_node: &QuotaNode, parent: &str) {
         let parent = QuotaNode::Cohort(parent.to_owned());
-        if let (Some(&child), Some(&parent)) = (self.ids.get(member), self.ids.get(&parent)) {
+        if let (Some(&child), Some(&parent)) = (self.ids.get(quota_node), self.ids.get(&parent)) {
             self.nodes[child].parent = Some(parent);
             self.nodes[parent].children.push(child);
         }
@@ -98,12 +98,12 @@ impl CohortTree {
         }
     }
 
-    /// Brings quota and usage from the leaves up to the roots.
+    /// Accumulates quota and usage from the leaves to the roots.
     fn accumulate_from_children(&mut self) {
         let mut roots: Vec<usize> = (0..self.nodes.len())
             .filter(|id| self.nodes[*id].parent.is_none())
             .collect();
-        // Parents before children; gone through backwards, every child is done before its parent.
+        // Parents come before children, so the reverse order handles children first.
         let mut order = Vec::with_capacity(self.nodes.len());
         while let Some(id) = roots.pop() {
             order.push(id);
@@ -132,15 +132,15 @@ impl CohortTree {
     }
 }
 
-/// The Cohorts that can be reached from themselves by going up.
+/// The Cohorts that are their own ancestors.
 fn cohorts_in_cycle<'a>(parents: &BTreeMap<&'a str, Option<&'a str>>) -> BTreeSet<&'a str> {
-    let mut circle = BTreeSet::new();
+    let mut cycle = BTreeSet::new();
     for &start in parents.keys() {
         let mut seen = BTreeSet::new();
         let mut at = start;
         while let Some(up) = parents.get(at).copied().flatten() {
             if up == start {
-                circle.insert(start);
+                cycle.insert(start);
                 break;
             }
             if !seen.insert(up) {
@@ -149,5 +149,5 @@ fn cohorts_in_cycle<'a>(parents: &BTreeMap<&'a str, Option<&'a str>>) -> BTreeSe
             at = up;
         }
     }
-    circle
+    cycle
 }

@@ -1,8 +1,6 @@
-//! The quota arithmetic a person wants to see: who may use how much, who borrowed, and whose quota
-//! it is that was borrowed.
+//! The cohort tree: nominal quota, usage, borrowing and lending of ClusterQueues and Cohorts.
 //!
-//! Reckoned from specs and reported usage only, so that it holds for any controller. It decides
-//! nothing.
+//! Computed from specs and reported usage only, so it is right for any controller.
 
 mod build;
 mod resource_node;
@@ -15,23 +13,23 @@ use std::collections::BTreeMap;
 use super::queues::FlavorResource;
 use crate::text::Amount;
 
-/// The quota of one resource in one flavor, as written in a ClusterQueue or Cohort.
+/// The quota of one resource in one flavor in the spec of a ClusterQueue or Cohort.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quota {
-    /// Its own.
+    /// The nominal quota.
     pub nominal: Amount,
-    /// The most it may borrow on top; without it, whatever the cohort can spare.
+    /// The borrowing limit; `None` for no limit.
     pub borrowing_limit: Option<Amount>,
-    /// The most it lends of its own; without it, all.
+    /// The lending limit; `None` for no limit.
     pub lending_limit: Option<Amount>,
 }
 
-/// A ClusterQueue or Cohort of the forest.
+/// A node of the tree.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum QuotaNode {
     /// A ClusterQueue by name.
     ClusterQueue(String),
-    /// A Cohort by name, whether or not there is an object.
+    /// A Cohort by name, explicit or implicit.
     Cohort(String),
 }
 
@@ -51,72 +49,72 @@ pub struct CohortTree {
     ids: BTreeMap<QuotaNode, usize>,
 }
 
-/// One place in a tree.
+/// Data of a node.
 #[derive(Clone, Debug)]
 struct TreeNode {
     id: QuotaNode,
     parent: Option<usize>,
     /// Cohorts first, then ClusterQueues, each by name.
     children: Vec<usize>,
-    /// Whether it stands in a circle of Cohorts, in which nothing is admitted.
+    /// Whether it is in a cycle of Cohorts, in which nothing is admitted.
     in_cycle: bool,
     /// Whether an object of that name exists.
     exists: bool,
     resources: BTreeMap<FlavorResource, FlavorResourceQuota>,
 }
 
-/// Quota and usage of one resource in one flavor at one place.
+/// Quota and usage of one resource in one flavor at a node.
 #[derive(Clone, Copy, Debug, Default)]
 struct FlavorResourceQuota {
     quota: Quota,
-    /// Own quota and what the places below bring.
+    /// Own quota plus the quota that children lend.
     subtree_quota: Amount,
-    /// Own usage, or for a Cohort what the places below take from it.
+    /// Own usage; for a Cohort the usage that its children borrow from it.
     usage: Amount,
 }
 
-/// How one resource in one flavor stands at one place of a tree.
+/// Quota status of one resource in one flavor at a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QuotaStatus {
-    /// Own quota; for a Cohort with what its members bring.
+    /// Nominal quota; for a Cohort including that of its subtree.
     pub nominal: Amount,
-    /// What is used; may be above `nominal`.
+    /// Usage; may exceed `nominal`.
     pub usage: Amount,
-    /// What of it is borrowed.
+    /// The borrowed part of the usage.
     pub borrowed: Amount,
-    /// The least that others use of this place's quota.
+    /// Lower bound of the quota lent to others.
     pub lent_min: Amount,
-    /// The most that others may be using of it. With several lenders it cannot be told whose quota
-    /// a borrower has, so the two may differ.
+    /// Upper bound of the quota lent to others. With several lenders Kueue does not define whose
+    /// quota is borrowed.
     pub lent_max: Amount,
-    /// What could be used in addition right now.
+    /// Quota that can be used in addition now.
     pub available: Amount,
-    /// What could ever be used: with everything idle and all that may be borrowed.
+    /// Quota that can be used at most, if nothing else is used.
     pub potential_available: Amount,
-    /// The limits as written.
+    /// The quota in the spec.
     pub quota: Quota,
 }
 
 impl CohortTree {
-    /// Roots in order: Cohorts by name, then ClusterQueues without a cohort by name.
+    /// The roots: Cohorts by name, then ClusterQueues without a cohort by name.
     pub fn roots(&self) -> impl Iterator<Item = &QuotaNode> {
         let mut roots: Vec<&TreeNode> = self.nodes.iter().filter(|n| n.parent.is_none()).collect();
         roots.sort_by_key(|n| sort_key(&n.id));
         roots.into_iter().map(|n| &n.id)
     }
 
-    /// The places directly below.
-    pub fn children(&self, member: &QuotaNode) -> impl Iterator<Item = &QuotaNode> {
-        self.node(member)
+    /// The children.
+    pub fn children(&self, quota_node: &QuotaNode) -> impl Iterator<Item = &QuotaNode> {
+        self.node(quota_node)
             .into_iter()
             .flat_map(|n| &n.children)
             .map(|id| &self.nodes[*id].id)
     }
 
-    /// The Cohorts above, from the root down.
-    pub fn path(&self, member: &QuotaNode) -> Vec<&str> {
+    /// The ancestors, from the root down.
+    pub fn path(&self, quota_node: &QuotaNode) -> Vec<&str> {
         let mut path = Vec::new();
-        let mut at = self.node(member).and_then(|n| n.parent);
+        let mut at = self.node(quota_node).and_then(|n| n.parent);
         while let Some(id) = at {
             path.push(self.nodes[id].id.name());
             at = self.nodes[id].parent;
@@ -125,11 +123,11 @@ impl CohortTree {
         path
     }
 
-    /// The place at the top of the member's tree; the member itself where it has no parent.
-    pub fn root<'a>(&'a self, member: &'a QuotaNode) -> &'a QuotaNode {
-        let mut at = match self.ids.get(member) {
+    /// The root of the tree of a node.
+    pub fn root<'a>(&'a self, quota_node: &'a QuotaNode) -> &'a QuotaNode {
+        let mut at = match self.ids.get(quota_node) {
             Some(id) => *id,
-            None => return member,
+            None => return quota_node,
         };
         while let Some(up) = self.nodes[at].parent {
             at = up;
@@ -137,10 +135,10 @@ impl CohortTree {
         &self.nodes[at].id
     }
 
-    /// Names of all ClusterQueues in the tree of a place.
-    pub fn descendant_cluster_queues(&self, member: &QuotaNode) -> Vec<&str> {
+    /// Names of all ClusterQueues in the subtree.
+    pub fn descendant_cluster_queues(&self, quota_node: &QuotaNode) -> Vec<&str> {
         let mut found = Vec::new();
-        let mut open: Vec<usize> = self.ids.get(member).copied().into_iter().collect();
+        let mut open: Vec<usize> = self.ids.get(quota_node).copied().into_iter().collect();
         while let Some(id) = open.pop() {
             let node = &self.nodes[id];
             if let QuotaNode::ClusterQueue(name) = &node.id {
@@ -151,31 +149,31 @@ impl CohortTree {
         found
     }
 
-    /// Whether the place stands in a circle of Cohorts.
-    pub fn in_cycle(&self, member: &QuotaNode) -> bool {
-        self.node(member).is_some_and(|n| n.in_cycle)
+    /// Whether the node is in a cycle of Cohorts.
+    pub fn in_cycle(&self, quota_node: &QuotaNode) -> bool {
+        self.node(quota_node).is_some_and(|n| n.in_cycle)
     }
 
-    /// Whether there is an object; false for a cohort that is only named by its members.
-    pub fn exists(&self, member: &QuotaNode) -> bool {
-        self.node(member).is_some_and(|n| n.exists)
+    /// Whether the object exists; false for implicit Cohorts.
+    pub fn exists(&self, quota_node: &QuotaNode) -> bool {
+        self.node(quota_node).is_some_and(|n| n.exists)
     }
 
-    /// The flavors and resources that play a part at a place.
-    pub fn resources(&self, member: &QuotaNode) -> impl Iterator<Item = &FlavorResource> {
-        self.node(member)
+    /// The flavors and resources with quota or usage at a node.
+    pub fn resources(&self, quota_node: &QuotaNode) -> impl Iterator<Item = &FlavorResource> {
+        self.node(quota_node)
             .into_iter()
             .flat_map(|n| n.resources.keys())
     }
 
-    fn node(&self, member: &QuotaNode) -> Option<&TreeNode> {
-        self.ids.get(member).map(|id| &self.nodes[*id])
+    fn node(&self, quota_node: &QuotaNode) -> Option<&TreeNode> {
+        self.ids.get(quota_node).map(|id| &self.nodes[*id])
     }
 }
 
 /// Cohorts before ClusterQueues, each by name.
-fn sort_key(member: &QuotaNode) -> (u8, String) {
-    match member {
+fn sort_key(quota_node: &QuotaNode) -> (u8, String) {
+    match quota_node {
         QuotaNode::Cohort(name) => (0, name.clone()),
         QuotaNode::ClusterQueue(name) => (1, name.clone()),
     }

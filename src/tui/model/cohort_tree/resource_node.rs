@@ -1,11 +1,11 @@
-//! Reckoning on the forest: available, limit, borrowed, lent.
+//! Quota arithmetic of the tree: available, potential available, borrowed, lent.
 
 use super::{CohortTree, FlavorResourceQuota, QuotaNode, QuotaStatus};
 use crate::model::queues::FlavorResource;
 use crate::text::Amount;
 
 impl FlavorResourceQuota {
-    /// What is kept from the parent by the lending limit.
+    /// Local quota: the part that the lending limit keeps from the parent.
     pub(super) fn local_quota(&self) -> Amount {
         match self.quota.lending_limit {
             Some(limit) => self.subtree_quota.minus_or_zero(limit),
@@ -13,25 +13,25 @@ impl FlavorResourceQuota {
         }
     }
 
-    /// What is used above own quota.
+    /// Usage above the local quota.
     fn borrowed(&self) -> Amount {
         self.usage.minus_or_zero(self.subtree_quota)
     }
 
-    /// What is unused and may be lent.
+    /// Unused quota that can be lent.
     fn unused_lendable(&self) -> Amount {
         self.subtree_quota
             .minus_or_zero(self.usage.max(self.local_quota()))
     }
 }
 
-/// A least and a most.
+/// Lower and upper bound.
 type Range = (Amount, Amount);
 
 impl CohortTree {
-    /// How a resource in a flavor stands at a place.
-    pub fn quota_status(&self, member: &QuotaNode, fr: &FlavorResource) -> QuotaStatus {
-        let Some(&id) = self.ids.get(member) else {
+    /// The quota status of a flavor and resource at a node.
+    pub fn quota_status(&self, quota_node: &QuotaNode, fr: &FlavorResource) -> QuotaStatus {
+        let Some(&id) = self.ids.get(quota_node) else {
             return QuotaStatus::default();
         };
         let cell = self.flavor_resource_quota(id, fr);
@@ -56,7 +56,7 @@ impl CohortTree {
             .unwrap_or_default()
     }
 
-    /// What could be used in addition right now; negative where too much is used already.
+    /// Quota that can be used in addition now; negative if usage exceeds the quota.
     fn available(&self, id: usize, fr: &FlavorResource) -> Amount {
         let cell = self.flavor_resource_quota(id, fr);
         let Some(parent) = self.nodes[id].parent else {
@@ -73,7 +73,7 @@ impl CohortTree {
             .plus(from_parent)
     }
 
-    /// What could be used if nothing else was.
+    /// Quota that can be used at most, if nothing else is used.
     fn potential_available(&self, id: usize, fr: &FlavorResource) -> Amount {
         let cell = self.flavor_resource_quota(id, fr);
         let Some(parent) = self.nodes[id].parent else {
@@ -88,9 +88,9 @@ impl CohortTree {
         }
     }
 
-    /// How much of a place's quota others use. What is borrowed at the parent is covered by the
-    /// parent's own quota, by what the parent borrows itself, and by idle siblings; whose part is
-    /// which is not decided by Kueue, hence a range.
+    /// The quota of a node that others use. Borrowing is covered by the parent's own quota, by what
+    /// the parent borrows, and by unused quota of siblings. Kueue does not define the shares, hence
+    /// a range.
     fn lent(&self, id: usize, fr: &FlavorResource) -> Range {
         let Some(parent) = self.nodes[id].parent else {
             return (Amount::ZERO, Amount::ZERO);

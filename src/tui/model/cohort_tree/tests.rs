@@ -45,15 +45,15 @@ fn cohort(name: &str, parent: Option<&str>, q: Option<Quota>) -> CohortRow {
     }
 }
 
-fn standing(forest: &CohortTree, name: &str) -> QuotaStatus {
-    forest.quota_status(&QuotaNode::ClusterQueue(name.to_owned()), &fr())
+fn status(tree: &CohortTree, name: &str) -> QuotaStatus {
+    tree.quota_status(&QuotaNode::ClusterQueue(name.to_owned()), &fr())
 }
 
 #[test]
 fn alone_a_queue_has_what_is_its_own() {
     let queues = [queue("a", None, quota(9, None, None), 6)];
-    let forest = CohortTree::build(queues.iter(), [].iter());
-    let s = standing(&forest, "a");
+    let tree = CohortTree::build(queues.iter(), [].iter());
+    let s = status(&tree, "a");
     assert_eq!(s.available, Amount::units(3));
     assert_eq!(s.potential_available, Amount::units(9));
     assert_eq!((s.borrowed, s.lent_max), (Amount::ZERO, Amount::ZERO));
@@ -65,8 +65,8 @@ fn with_one_lender_it_is_known_who_lent() {
         queue("borrower", Some("team"), quota(6, None, None), 8),
         queue("lender", Some("team"), quota(6, None, None), 1),
     ];
-    let forest = CohortTree::build(queues.iter(), [].iter());
-    let (borrower, lender) = (standing(&forest, "borrower"), standing(&forest, "lender"));
+    let tree = CohortTree::build(queues.iter(), [].iter());
+    let (borrower, lender) = (status(&tree, "borrower"), status(&tree, "lender"));
     assert_eq!(borrower.borrowed, Amount::units(2));
     assert_eq!(borrower.potential_available, Amount::units(12));
     assert_eq!(borrower.available, Amount::units(3));
@@ -76,8 +76,8 @@ fn with_one_lender_it_is_known_who_lent() {
     );
     assert_eq!(lender.available, Amount::units(3));
     let team = QuotaNode::Cohort("team".to_owned());
-    assert_eq!(forest.quota_status(&team, &fr()).usage, Amount::units(9));
-    assert!(!forest.exists(&team));
+    assert_eq!(tree.quota_status(&team, &fr()).usage, Amount::units(9));
+    assert!(!tree.exists(&team));
 }
 
 #[test]
@@ -87,8 +87,8 @@ fn with_two_lenders_there_is_a_range() {
         queue("b", Some("team"), quota(2, None, None), 0),
         queue("c", Some("team"), quota(4, None, None), 0),
     ];
-    let forest = CohortTree::build(queues.iter(), [].iter());
-    let (b, c) = (standing(&forest, "b"), standing(&forest, "c"));
+    let tree = CohortTree::build(queues.iter(), [].iter());
+    let (b, c) = (status(&tree, "b"), status(&tree, "c"));
     assert_eq!((b.lent_min, b.lent_max), (Amount::ZERO, Amount::units(2)));
     assert_eq!(
         (c.lent_min, c.lent_max),
@@ -102,14 +102,11 @@ fn limits_on_both_sides_hold() {
         queue("a", Some("team"), quota(4, Some(1), None), 4),
         queue("b", Some("team"), quota(10, None, Some(3)), 0),
     ];
-    let forest = CohortTree::build(queues.iter(), [].iter());
-    assert_eq!(standing(&forest, "a").available, Amount::units(1));
-    assert_eq!(standing(&forest, "a").potential_available, Amount::units(5));
-    assert_eq!(
-        standing(&forest, "b").potential_available,
-        Amount::units(14)
-    );
-    assert_eq!(standing(&forest, "b").available, Amount::units(10));
+    let tree = CohortTree::build(queues.iter(), [].iter());
+    assert_eq!(status(&tree, "a").available, Amount::units(1));
+    assert_eq!(status(&tree, "a").potential_available, Amount::units(5));
+    assert_eq!(status(&tree, "b").potential_available, Amount::units(14));
+    assert_eq!(status(&tree, "b").available, Amount::units(10));
 }
 
 #[test]
@@ -123,8 +120,8 @@ fn quota_travels_through_parents() {
         queue("l", Some("left"), quota(2, None, None), 6),
         queue("r", Some("right"), quota(5, None, None), 0),
     ];
-    let forest = CohortTree::build(queues.iter(), cohorts.iter());
-    let (l, r) = (standing(&forest, "l"), standing(&forest, "r"));
+    let tree = CohortTree::build(queues.iter(), cohorts.iter());
+    let (l, r) = (status(&tree, "l"), status(&tree, "r"));
     assert_eq!(l.borrowed, Amount::units(4));
     assert_eq!(l.available, Amount::units(4));
     // Three of the four may come from org's own quota, so at least one is r's.
@@ -132,10 +129,10 @@ fn quota_travels_through_parents() {
         (r.lent_min, r.lent_max),
         (Amount::units(1), Amount::units(4))
     );
-    let member = QuotaNode::ClusterQueue("l".to_owned());
-    assert_eq!(forest.path(&member), ["org", "left"]);
-    let root = forest.root(&member).clone();
-    assert_eq!(forest.descendant_cluster_queues(&root), ["l", "r"]);
+    let quota_node = QuotaNode::ClusterQueue("l".to_owned());
+    assert_eq!(tree.path(&quota_node), ["org", "left"]);
+    let root = tree.root(&quota_node).clone();
+    assert_eq!(tree.descendant_cluster_queues(&root), ["l", "r"]);
 }
 
 #[test]
@@ -146,11 +143,11 @@ fn a_circle_of_cohorts_is_cut_and_marked() {
         cohort("c", Some("a"), None),
     ];
     let queues = [queue("q", Some("c"), quota(1, None, None), 0)];
-    let forest = CohortTree::build(queues.iter(), cohorts.iter());
-    assert!(forest.in_cycle(&QuotaNode::Cohort("a".to_owned())));
-    assert!(forest.in_cycle(&QuotaNode::Cohort("b".to_owned())));
-    assert!(!forest.in_cycle(&QuotaNode::Cohort("c".to_owned())));
-    assert_eq!(forest.roots().count(), 2);
+    let tree = CohortTree::build(queues.iter(), cohorts.iter());
+    assert!(tree.in_cycle(&QuotaNode::Cohort("a".to_owned())));
+    assert!(tree.in_cycle(&QuotaNode::Cohort("b".to_owned())));
+    assert!(!tree.in_cycle(&QuotaNode::Cohort("c".to_owned())));
+    assert_eq!(tree.roots().count(), 2);
 }
 
 proptest! {
@@ -165,11 +162,11 @@ proptest! {
             .map(|(i, (n, b, l, u))| queue(&format!("q{i}"), Some("team"), quota(*n, *b, *l), *u))
             .collect();
         let cohorts = [cohort("team", None, Some(quota(own, None, None)))];
-        let forest = CohortTree::build(queues.iter(), cohorts.iter());
+        let tree = CohortTree::build(queues.iter(), cohorts.iter());
         let mut least = Amount::ZERO;
         let mut borrowed = Amount::ZERO;
         for q in &queues {
-            let s = standing(&forest, &q.meta.key.name);
+            let s = status(&tree, &q.meta.key.name);
             prop_assert!(s.lent_min <= s.lent_max);
             prop_assert!(s.lent_max <= s.nominal.minus_or_zero(s.usage));
             prop_assert!(s.available <= s.potential_available.minus(s.usage));

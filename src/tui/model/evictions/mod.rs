@@ -1,7 +1,7 @@
-//! The feed of evictions: who had to leave, for whom, for what reason and under which policy.
+//! The log of evictions: evicted workload, preemptor, reason and policy.
 //!
-//! Put together from the conditions of Workloads and from Events, because neither is enough: the
-//! conditions of a plain pod's Workload go with the pod, and an old cluster's Events may be gone.
+//! Merged from Workload conditions and Events. Neither is complete: the Workload of a plain pod is
+//! deleted with the pod, and Events expire.
 
 mod preemption_message;
 mod preemption_policy;
@@ -21,32 +21,32 @@ use kueue_lab_api::constants::{EVICTED, PREEMPTED, event, evicted, preempted};
 use preemption_message::PreemptionMessage;
 use preemption_policy::preemption_policy;
 
-/// The most evictions that are kept.
+/// The most evictions kept.
 const MAX_EVICTIONS: usize = 2_000;
-/// Seconds within which condition and Event of one eviction appear.
+/// The most seconds between the condition and the Event of one eviction.
 const MERGE_WINDOW_SECONDS: i64 = 10;
 
-/// One of the two workloads of an eviction.
+/// The evicted workload or the preemptor of an eviction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InvolvedWorkload {
     /// UID of the Workload.
     pub uid: String,
-    /// Namespace and name; an empty name while they are not known.
+    /// Namespace and name; an empty name if unknown.
     pub key: NamespacedName,
-    /// What the Workload was made for.
+    /// Its owner, as `kind/name`.
     pub owner: String,
     /// Its ClusterQueue.
     pub cluster_queue: String,
-    /// Where its ClusterQueue stands in the cohorts, written as a path.
+    /// The path of its ClusterQueue in the cohort tree.
     pub path: String,
     /// Its priority at the time.
     pub priority: Option<i64>,
-    /// What it asked for.
+    /// Its requests.
     pub requests: Requests,
 }
 
 impl InvolvedWorkload {
-    /// The name, or as much of the UID as identifies it.
+    /// The name, or a prefix of the UID.
     pub fn display_name(&self) -> String {
         if self.key.name.is_empty() {
             format!("workload {}", self.uid.get(..8).unwrap_or(&self.uid))
@@ -56,25 +56,25 @@ impl InvolvedWorkload {
     }
 }
 
-/// A workload that lost its admission.
+/// An eviction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Eviction {
-    /// When.
+    /// Its time.
     pub at: Timestamp,
-    /// Who had to leave.
+    /// The evicted workload.
     pub victim: InvolvedWorkload,
-    /// For whom, if for another workload.
+    /// The preemptor, for a preemption.
     pub preemptor: Option<InvolvedWorkload>,
-    /// Reason of the Preempted condition, or of Evicted where nobody preempted.
+    /// Reason of the Preempted condition, or else of the Evicted condition.
     pub reason: String,
-    /// The setting that allowed it.
+    /// The preemption policy that allowed it.
     pub policy: String,
-    /// The condition's message.
+    /// The message of the condition.
     pub message: String,
 }
 
 impl Eviction {
-    /// The reason in words.
+    /// The reason as text.
     pub fn reason_text(&self) -> &str {
         match self.reason.as_str() {
             preempted::IN_CLUSTER_QUEUE => "priority in the queue",
@@ -94,7 +94,7 @@ impl Eviction {
     }
 }
 
-/// Evictions in the order in which they became known.
+/// The evictions, in order of time.
 #[derive(Clone, Debug, Default)]
 pub struct EvictionLog {
     entries: VecDeque<Eviction>,
@@ -102,48 +102,48 @@ pub struct EvictionLog {
 }
 
 impl EvictionLog {
-    /// Newest first.
+    /// All evictions, newest first.
     pub fn newest_first(&self) -> impl Iterator<Item = &Eviction> {
         self.entries.iter().rev()
     }
 
-    /// The latest eviction of the Workload with that UID.
+    /// The latest eviction of a Workload, by UID.
     pub fn latest_of(&self, uid: &str) -> Option<&Eviction> {
         self.newest_first().find(|e| e.victim.uid == uid)
     }
 
-    /// How many are known.
+    /// The number of evictions.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether none is known.
+    /// Whether there are no evictions.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Goes up with every change.
+    /// Increases with every change.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Learns from a Workload: its eviction, and its name where only the UID was known.
+    /// Adds the eviction of a Workload, and its name where only its UID was known.
     pub fn observe_workload(&mut self, wl: &WorkloadRow, queues: &Store<ClusterQueueRow>) {
         self.complete_entries(wl, queues);
         let Some(left) = wl.conditions.when_true(EVICTED) else {
             return;
         };
         let by = wl.conditions.when_true(PREEMPTED);
-        let (cond, said) = match by {
+        let (cond, parsed) = match by {
             Some(by) if left.reason == evicted::PREEMPTED => {
                 (by, PreemptionMessage::parse(&by.message))
             }
             _ => (left, PreemptionMessage::default()),
         };
-        self.record(from_condition(wl, cond, &said), &said, queues);
+        self.record(from_condition(wl, cond, &parsed), &parsed, queues);
     }
 
-    /// Learns from an Event.
+    /// Adds the eviction of an Event.
     pub fn observe_event(
         &mut self,
         event: &EventRow,
@@ -153,9 +153,9 @@ impl EvictionLog {
         if event.kind != "Workload" || event.uid.is_empty() {
             return;
         }
-        let said = PreemptionMessage::parse(&event.message);
+        let parsed = PreemptionMessage::parse(&event.message);
         let reason = match event.reason.as_str() {
-            event::PREEMPTED => said.reason().to_owned(),
+            event::PREEMPTED => parsed.reason().to_owned(),
             other => match other.strip_prefix(event::EVICTED_DUE_TO) {
                 Some(evicted::PREEMPTED) | None => return,
                 Some(reason) => reason.to_owned(),
@@ -166,7 +166,7 @@ impl EvictionLog {
             victim: InvolvedWorkload {
                 uid: event.uid.clone(),
                 key: event.object.clone(),
-                priority: said.victim_priority,
+                priority: parsed.victim_priority,
                 ..InvolvedWorkload::default()
             },
             reason,
@@ -177,31 +177,31 @@ impl EvictionLog {
         if let Some(wl) = known.filter(|wl| wl.meta.uid == event.uid) {
             fill_from_workload(&mut entry.victim, wl);
         }
-        self.record(entry, &said, queues);
-        if let Some(preemptor) = &said.preemptor
+        self.record(entry, &parsed, queues);
+        if let Some(preemptor) = &parsed.preemptor
             && let Some(wl) = workloads.iter().find(|wl| wl.meta.uid == *preemptor)
         {
             self.complete_entries(wl, queues);
         }
     }
 
-    /// Puts the entry into the feed, or what is new in it into the entry of the same eviction.
+    /// Adds an eviction, or merges it into the entry of the same eviction.
     fn record(
         &mut self,
         mut entry: Eviction,
-        said: &PreemptionMessage,
+        parsed: &PreemptionMessage,
         queues: &Store<ClusterQueueRow>,
     ) {
-        entry.preemptor = said.preemptor.as_ref().map(|uid| InvolvedWorkload {
+        entry.preemptor = parsed.preemptor.as_ref().map(|uid| InvolvedWorkload {
             uid: uid.clone(),
-            cluster_queue: last_segment(&said.preemptor_path),
-            path: said.preemptor_path.clone(),
-            priority: said.preemptor_priority,
+            cluster_queue: last_segment(&parsed.preemptor_path),
+            path: parsed.preemptor_path.clone(),
+            priority: parsed.preemptor_priority,
             ..InvolvedWorkload::default()
         });
-        if !said.victim_path.is_empty() {
-            entry.victim.cluster_queue = last_segment(&said.victim_path);
-            entry.victim.path.clone_from(&said.victim_path);
+        if !parsed.victim_path.is_empty() {
+            entry.victim.cluster_queue = last_segment(&parsed.victim_path);
+            entry.victim.path.clone_from(&parsed.victim_path);
         }
         let uid = |e: &Eviction| e.preemptor.as_ref().map(|p| p.uid.clone());
         let same = self.entries.iter_mut().rev().find(|e| {
@@ -217,13 +217,13 @@ impl EvictionLog {
             if self.entries.len() > MAX_EVICTIONS {
                 self.entries.pop_front();
             }
-            // Events of the past arrive in any order.
+            // Past Events arrive in any order.
             self.entries.make_contiguous().sort_by_key(|e| e.at);
         }
         self.revision += 1;
     }
 
-    /// Fills in what is missing of parties that are this Workload.
+    /// Completes the entries that involve this Workload.
     fn complete_entries(&mut self, wl: &WorkloadRow, queues: &Store<ClusterQueueRow>) {
         for entry in self.entries.iter_mut().rev() {
             let mut found = false;
@@ -246,9 +246,9 @@ impl EvictionLog {
     }
 }
 
-fn from_condition(wl: &WorkloadRow, cond: &ConditionRow, said: &PreemptionMessage) -> Eviction {
+fn from_condition(wl: &WorkloadRow, cond: &ConditionRow, parsed: &PreemptionMessage) -> Eviction {
     let mut victim = InvolvedWorkload {
-        priority: said.victim_priority,
+        priority: parsed.victim_priority,
         ..InvolvedWorkload::default()
     };
     fill_from_workload(&mut victim, wl);
@@ -261,21 +261,21 @@ fn from_condition(wl: &WorkloadRow, cond: &ConditionRow, said: &PreemptionMessag
     }
 }
 
-/// Fills in what a Workload tells about itself.
-fn fill_from_workload(party: &mut InvolvedWorkload, wl: &WorkloadRow) {
-    party.uid.clone_from(&wl.meta.uid);
-    party.key = wl.key().clone();
-    party.owner = wl.owner_text();
-    party.priority = party.priority.or(Some(wl.priority));
-    party.requests = wl.requests();
-    if party.cluster_queue.is_empty()
+/// Completes fields from a Workload.
+fn fill_from_workload(involved: &mut InvolvedWorkload, wl: &WorkloadRow) {
+    involved.uid.clone_from(&wl.meta.uid);
+    involved.key = wl.key().clone();
+    involved.owner = wl.owner_text();
+    involved.priority = involved.priority.or(Some(wl.priority));
+    involved.requests = wl.requests();
+    if involved.cluster_queue.is_empty()
         && let Some(admission) = &wl.admission
     {
-        party.cluster_queue.clone_from(&admission.cluster_queue);
+        involved.cluster_queue.clone_from(&admission.cluster_queue);
     }
 }
 
-/// Takes over what a second source knows better.
+/// Merges the data of a second source.
 fn merge(known: &mut Eviction, new: Eviction, queues: &Store<ClusterQueueRow>) {
     let better = |a: &mut InvolvedWorkload, b: InvolvedWorkload| {
         if a.key.name.is_empty() {
@@ -302,7 +302,7 @@ fn merge(known: &mut Eviction, new: Eviction, queues: &Store<ClusterQueueRow>) {
     if known.reason == evicted::PREEMPTED || known.reason.is_empty() {
         known.reason = new.reason;
     }
-    // An Event knows the moment to the microsecond, a condition only to the second.
+    // The time of an Event has microseconds, that of a condition seconds.
     if new.at.subsec_nanosecond() != 0 {
         known.at = new.at;
     }
@@ -321,13 +321,13 @@ mod tests {
 
     #[test]
     fn the_message_of_a_preemption_is_understood() {
-        let said = PreemptionMessage::parse(MESSAGE);
-        assert_eq!(said.preemptor.as_deref(), Some("8b84"));
-        assert_eq!(said.reason(), preempted::IN_COHORT_RECLAMATION);
-        assert_eq!(said.preemptor_path, "/team/cq-c2");
-        assert_eq!(last_segment(&said.victim_path), "cq-c1");
+        let parsed = PreemptionMessage::parse(MESSAGE);
+        assert_eq!(parsed.preemptor.as_deref(), Some("8b84"));
+        assert_eq!(parsed.reason(), preempted::IN_COHORT_RECLAMATION);
+        assert_eq!(parsed.preemptor_path, "/team/cq-c2");
+        assert_eq!(last_segment(&parsed.victim_path), "cq-c1");
         assert_eq!(
-            (said.preemptor_priority, said.victim_priority),
+            (parsed.preemptor_priority, parsed.victim_priority),
             (Some(1000), Some(100))
         );
         assert_eq!(
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn event_and_condition_of_one_eviction_are_one_entry() {
-        let mut feed = EvictionLog::default();
+        let mut log = EvictionLog::default();
         let queues = Store::default();
         let at = |s: &str| s.parse::<Timestamp>().unwrap();
         let entry = |at| Eviction {
@@ -350,15 +350,15 @@ mod tests {
             reason: preempted::IN_CLUSTER_QUEUE.to_owned(),
             ..Eviction::default()
         };
-        let said = PreemptionMessage::parse(MESSAGE);
-        feed.record(entry(at("2026-03-02T12:00:05Z")), &said, &queues);
-        feed.record(entry(at("2026-03-02T12:00:05.25Z")), &said, &queues);
-        assert_eq!(feed.len(), 1);
+        let parsed = PreemptionMessage::parse(MESSAGE);
+        log.record(entry(at("2026-03-02T12:00:05Z")), &parsed, &queues);
+        log.record(entry(at("2026-03-02T12:00:05.25Z")), &parsed, &queues);
+        assert_eq!(log.len(), 1);
         assert_eq!(
-            feed.latest_of("victim").unwrap().at,
+            log.latest_of("victim").unwrap().at,
             at("2026-03-02T12:00:05.25Z")
         );
-        feed.record(entry(at("2026-03-02T12:01:05Z")), &said, &queues);
-        assert_eq!(feed.len(), 2);
+        log.record(entry(at("2026-03-02T12:01:05Z")), &parsed, &queues);
+        assert_eq!(log.len(), 2);
     }
 }

@@ -1,8 +1,8 @@
-//! What the message of a preemption says: by whom, why, and where both stood in the cohorts.
+//! Parsing of preemption messages: preemptor, cause and cohort paths.
 
 use kueue_lab_api::constants::{evicted, preempted};
 
-/// What the message of a preemption says.
+/// A parsed preemption message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PreemptionMessage {
     pub(super) preemptor: Option<String>,
@@ -40,7 +40,7 @@ impl PreemptionMessage {
         }
     }
 
-    /// The reason that goes with the words of the cause.
+    /// The reason for the cause in the message.
     pub(super) fn reason(&self) -> &'static str {
         match self.cause_text.as_str() {
             "prioritization in the ClusterQueue" => preempted::IN_CLUSTER_QUEUE,

@@ -1,11 +1,11 @@
-//! The setting that allowed a preemption.
+//! The preemption policy that allowed a preemption.
 
 use super::Eviction;
 use crate::model::queues::ClusterQueueRow;
 use crate::model::store::Store;
 use kueue_lab_api::constants::preempted;
 
-/// The setting of the preemptor's ClusterQueue that allowed the preemption, as it is now.
+/// The current preemption policy of the ClusterQueue of the preemptor that allows the preemption.
 pub(super) fn preemption_policy(entry: &Eviction, queues: &Store<ClusterQueueRow>) -> String {
     let Some(p) = &entry.preemptor else {
         return String::new();

@@ -1,7 +1,5 @@
-//! What a workload lacks, read from the message of its QuotaReserved condition.
-//!
-//! The message is text for people, but its sentences are fixed; a sentence that is not known is
-//! shown as it is.
+//! Flavor assignment failures, parsed from the message of the QuotaReserved condition. Unknown
+//! sentences are shown as they are.
 
 use std::sync::LazyLock;
 
@@ -10,27 +8,27 @@ use regex::Regex;
 
 use crate::text::{Amount, amount_text, resource_label};
 
-/// One thing that stands in the way of a workload.
+/// A reason why a flavor cannot be assigned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AssignmentFailure {
-    /// Not enough is unused right now.
+    /// Insufficient unused quota.
     InsufficientUnusedQuota {
         /// Name of the resource.
         resource: String,
         /// Name of the flavor.
         flavor: String,
-        /// How much more is needed.
+        /// The missing amount.
         more: Amount,
     },
-    /// More is asked for than can ever be had.
+    /// The request exceeds the maximum capacity.
     InsufficientQuota {
         /// Name of the resource.
         resource: String,
         /// Name of the flavor.
         flavor: String,
-        /// What is asked for.
+        /// The requested amount.
         requested: Amount,
-        /// The most that can be had.
+        /// The maximum capacity.
         maximum: Amount,
     },
     /// The ClusterQueue has no quota for a resource.
@@ -43,7 +41,7 @@ pub enum AssignmentFailure {
         /// Name of the flavor.
         flavor: String,
     },
-    /// The pods select other nodes.
+    /// The flavor does not match the node affinity.
     NodeAffinityMismatch {
         /// Name of the flavor.
         flavor: String,
@@ -51,12 +49,12 @@ pub enum AssignmentFailure {
 }
 
 impl AssignmentFailure {
-    /// Whether waiting cannot help.
+    /// Whether it cannot be resolved by waiting.
     pub fn is_permanent(&self) -> bool {
         !matches!(self, AssignmentFailure::InsufficientUnusedQuota { .. })
     }
 
-    /// The lack in a few words.
+    /// A short text.
     pub fn text(&self) -> String {
         match self {
             AssignmentFailure::InsufficientUnusedQuota {
@@ -71,13 +69,13 @@ impl AssignmentFailure {
             AssignmentFailure::InsufficientQuota {
                 resource,
                 flavor,
-                requested: asked,
-                maximum: most,
+                requested,
+                maximum,
             } => format!(
-                "asks {} {}, {flavor} gives at most {}",
-                amount_text(resource, *asked),
+                "{} {} > maximum {} in {flavor}",
+                amount_text(resource, *requested),
                 resource_label(resource),
-                amount_text(resource, *most)
+                amount_text(resource, *maximum)
             ),
             AssignmentFailure::ResourceUnavailable { resource } => {
                 format!("no quota for {resource}")
@@ -92,7 +90,7 @@ impl AssignmentFailure {
     }
 }
 
-/// The known sentences. What is in parentheses is captured.
+/// The known sentences.
 struct MessagePatterns {
     unused: Regex,
     too_big: Regex,
@@ -114,7 +112,7 @@ static MESSAGE_PATTERNS: LazyLock<Option<MessagePatterns>> = LazyLock::new(|| {
     })
 });
 
-/// What the message says is lacking, in the order of what is short, too big, missing, unsuitable.
+/// The failures in a message, grouped by variant.
 pub fn parse_assignment_failures(message: &str) -> Vec<AssignmentFailure> {
     let Some(s) = MESSAGE_PATTERNS.as_ref() else {
         return Vec::new();
@@ -171,7 +169,7 @@ mod tests {
             texts,
             [
                 "3 more gpu in spot",
-                "asks 20 cpu, big gives at most 12",
+                "20 cpu > maximum 12 in big",
                 "no quota for memory",
                 "does not tolerate a taint of tainted",
                 "selects other nodes than on-demand's",

@@ -1,4 +1,4 @@
-//! Workloads as rows: what was asked for, what was got, where each stands and why.
+//! Workloads as rows: requests, admission, state and status reason.
 
 mod assignment_failure;
 mod state;
@@ -31,39 +31,39 @@ pub struct WorkloadRow {
     pub queue: String,
     /// Namespace and name of its LocalQueue.
     pub queue_key: NamespacedName,
-    /// The priority that orders and preempts, boost included.
+    /// The effective priority, with the priority boost.
     pub priority: i64,
-    /// The class the priority came from.
+    /// The priority class.
     pub priority_class: Option<String>,
-    /// Whether it may be admitted.
+    /// spec.active.
     pub active: bool,
-    /// What it was made for, the controller first.
+    /// Its owners, the controller first.
     pub owners: Vec<Owner>,
-    /// What it asks for.
+    /// Its pod sets.
     pub pod_sets: Vec<PodSetRow>,
-    /// What it holds.
+    /// Its quota reservation.
     pub admission: Option<AdmissionRow>,
     /// Conditions.
     pub conditions: Conditions,
-    /// Where its AdmissionChecks stand.
+    /// The states of its AdmissionChecks.
     pub admission_checks: Vec<AdmissionCheckRow>,
-    /// When it is queued again after an eviction.
+    /// When it is requeued after an eviction.
     pub requeue_at: Option<Timestamp>,
-    /// Evictions so far, by reason.
+    /// Counts of evictions by reason.
     pub evictions: BTreeMap<String, i64>,
-    /// Pods whose quota was given back already.
+    /// Reclaimable pods by pod set.
     pub reclaimable_pods: i32,
-    /// The worker cluster it runs in, or those among which one is to be chosen.
+    /// MultiKueue: the worker cluster it runs in, or the nominated ones.
     pub worker_clusters: Vec<String>,
-    /// Failed nodes with pods of it, for which replacements are sought.
+    /// Failed nodes of its topology assignment that have to be replaced.
     pub unhealthy_nodes: Vec<String>,
-    /// Total requests as the controller counted them, while it waits.
+    /// Total requests in the status, while it is pending.
     pub resource_requests: Requests,
-    /// Where it stands.
+    /// Its state.
     state: WorkloadState,
 }
 
-/// What a Workload was made for.
+/// An owner of a Workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Owner {
     /// Group and version.
@@ -76,57 +76,57 @@ pub struct Owner {
     pub uid: String,
 }
 
-/// A set of like pods.
+/// A pod set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PodSetRow {
-    /// Name of the set.
+    /// Name of the pod set.
     pub name: String,
-    /// How many pods.
+    /// The number of pods.
     pub count: i32,
-    /// The fewest that will do.
+    /// The minimum count, for partial admission.
     pub min_count: Option<i32>,
-    /// What one pod requests.
+    /// Requests of one pod.
     pub per_pod: Requests,
 }
 
 /// A quota reservation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AdmissionRow {
-    /// Whose quota.
+    /// The ClusterQueue.
     pub cluster_queue: String,
-    /// What each pod set got.
+    /// The assignment of each pod set.
     pub pod_sets: Vec<PodSetAssignmentRow>,
 }
 
-/// What one pod set got.
+/// The assignment of a pod set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PodSetAssignmentRow {
-    /// Name of the set.
+    /// Name of the pod set.
     pub name: String,
     /// Flavor by resource.
     pub flavors: BTreeMap<String, String>,
-    /// What all its pods use together.
+    /// Resource usage of all its pods.
     pub usage: Requests,
-    /// How many pods were admitted.
+    /// The number of admitted pods.
     pub count: i32,
-    /// Where in the topology its pods go.
+    /// The topology assignment.
     pub topology_assignment: Option<TopologyAssignmentRow>,
-    /// Whether it is still to be placed, on nodes that are yet to come.
+    /// Whether the topology assignment is delayed until nodes are provisioned.
     pub delayed_topology_request: bool,
 }
 
-/// Where in a topology the pods of a set go.
+/// A topology assignment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TopologyAssignmentRow {
     /// The levels, from the widest to the narrowest.
     pub levels: Vec<String>,
-    /// The domains, as many as are worth showing, with the pods in each.
+    /// The first domains, with the number of pods in each.
     pub domains: Vec<(String, i32)>,
-    /// How many domains there are in all.
+    /// The number of domains.
     pub domain_count: usize,
 }
 
-/// The most domains of one assignment that are kept.
+/// The most domains kept of an assignment.
 const MAX_DOMAINS: usize = 64;
 
 impl TopologyAssignmentRow {
@@ -144,21 +144,21 @@ impl TopologyAssignmentRow {
     }
 }
 
-/// Where one AdmissionCheck stands.
+/// The state of an AdmissionCheck.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdmissionCheckRow {
     /// Name of the check.
     pub name: String,
-    /// The judgement.
+    /// The state.
     pub state: CheckState,
-    /// What its controller says.
+    /// The message of its controller.
     pub message: String,
-    /// How often it was retried.
+    /// The number of retries.
     pub retries: i32,
 }
 
 impl WorkloadRow {
-    /// Takes over a Workload.
+    /// Converts a Workload.
     pub fn of(wl: &Workload) -> Self {
         let (spec, status) = (&wl.spec, &wl.status);
         let boost: i64 = wl
@@ -248,7 +248,7 @@ impl WorkloadRow {
         row
     }
 
-    /// What all its pods request together.
+    /// Total requests of all its pods.
     pub fn requests(&self) -> Requests {
         if let Some(admission) = &self.admission {
             let mut total = Requests::new();
@@ -267,7 +267,7 @@ impl WorkloadRow {
         total
     }
 
-    /// How many pods it has when it runs.
+    /// The number of pods it runs with.
     pub fn pod_count(&self) -> i32 {
         let admitted = self.admission.as_ref().map(|a| {
             a.pod_sets
@@ -281,12 +281,12 @@ impl WorkloadRow {
         })
     }
 
-    /// What it was made for.
+    /// Its controller, or else its first owner.
     pub fn owner(&self) -> Option<&Owner> {
         self.owners.first()
     }
 
-    /// The owner as `kind/name` in lower case, as `kubectl` writes it.
+    /// The owner as `kind/name` in lower case.
     pub fn owner_text(&self) -> String {
         match (self.owner(), self.owners.len()) {
             (None, _) => "-".to_owned(),
@@ -295,7 +295,7 @@ impl WorkloadRow {
         }
     }
 
-    /// How often it was evicted.
+    /// The number of evictions.
     pub fn eviction_count(&self) -> i64 {
         self.evictions.values().sum()
     }
@@ -307,7 +307,7 @@ impl Row for WorkloadRow {
     }
 }
 
-/// Owners, the one that controls first.
+/// Owners, the controller first.
 fn owners_of(wl: &Workload) -> Vec<Owner> {
     let mut refs: Vec<_> = wl.metadata.owner_references.iter().flatten().collect();
     refs.sort_by_key(|r| !r.controller.unwrap_or(false));

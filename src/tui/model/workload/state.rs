@@ -1,32 +1,32 @@
-//! Where a Workload stands, in one word.
+//! The state of a Workload.
 
 use super::WorkloadRow;
 use kueue_lab_api::constants::{
     ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, REQUEUED, finished, quota_reserved,
 };
 
-/// Where a Workload stands.
+/// The state of a Workload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WorkloadState {
-    /// Lost its admission: still leaving, or not yet back in the queue.
+    /// Evicted: its pods still terminate, or it is not pending again yet.
     Evicted,
-    /// Waits for quota.
+    /// Pending.
     #[default]
     Pending,
-    /// Holds quota, but some AdmissionCheck is not ready.
+    /// Has a quota reservation but is not admitted.
     QuotaReserved,
-    /// Runs, or may.
+    /// Admitted.
     Admitted,
-    /// Turned off.
+    /// spec.active is false.
     Inactive,
-    /// Ended badly.
+    /// Finished with failure.
     Failed,
-    /// Ended well.
+    /// Finished with success.
     Finished,
 }
 
 impl WorkloadState {
-    /// Every state, those that need attention first.
+    /// All states, most urgent first.
     pub const ALL: [Self; 7] = [
         Self::Evicted,
         Self::Pending,
@@ -37,7 +37,7 @@ impl WorkloadState {
         Self::Finished,
     ];
 
-    /// The state as it is shown.
+    /// The displayed name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Evicted => "Evicted",
@@ -50,19 +50,19 @@ impl WorkloadState {
         }
     }
 
-    /// Whether nothing more will happen to it.
+    /// Whether it is finished.
     pub fn is_finished(self) -> bool {
         matches!(self, Self::Failed | Self::Finished)
     }
 }
 
 impl WorkloadRow {
-    /// Where it stands.
+    /// The state.
     pub fn state(&self) -> WorkloadState {
         self.state
     }
 
-    /// Where it stands by its conditions.
+    /// The state by the conditions.
     pub(super) fn compute_state(&self) -> WorkloadState {
         let conds = &self.conditions;
         if let Some(end) = conds.when_true(FINISHED) {
@@ -73,8 +73,8 @@ impl WorkloadRow {
         }
         let holds_quota = conds.is_true(QUOTA_RESERVED);
         if conds.is_true(EVICTED) {
-            // Quota is held until the pods are gone; then the eviction shows until the scheduler
-            // has looked at the workload again.
+            // The quota is reserved until the pods are gone. Then the workload counts as evicted until
+            // the scheduler evaluates it again.
             let back = conds
                 .when_false(QUOTA_RESERVED)
                 .is_some_and(|c| c.reason != quota_reserved::PENDING_EVALUATION)
@@ -94,7 +94,7 @@ impl WorkloadRow {
         }
     }
 
-    /// Whether it holds quota.
+    /// Whether it has a quota reservation.
     pub fn holds_quota(&self) -> bool {
         self.admission.is_some()
             && self.conditions.is_true(QUOTA_RESERVED)

@@ -1,7 +1,7 @@
-//! Why a workload stands where it stands, in one line that a person can act on.
+//! The reason of the state of a workload, one line.
 //!
-//! "Never" is kept apart from "not now": a workload that cannot be admitted whatever happens must
-//! not look like one that only waits its turn.
+//! "Never" is distinguished from "not now": a workload that cannot be admitted as it is must not look
+//! like one that waits for quota.
 
 use super::{AssignmentFailure, WorkloadRow, WorkloadState, parse_assignment_failures};
 use crate::model::derived::DerivedData;
@@ -12,23 +12,23 @@ use kueue_lab_api::constants::{
 };
 use kueue_lab_api::v1beta2::CheckState;
 
-/// What is to be expected.
+/// What kind of reason it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReasonKind {
-    /// Not as long as workload and queue stay as they are.
+    /// Cannot be admitted unless the workload or the queue is changed.
     Never,
-    /// Somebody has to let it go on.
+    /// On hold until a user or controller releases it.
     OnHold,
-    /// Its time will come.
+    /// Waits for quota or checks.
     Waiting,
-    /// All is well.
+    /// Runs or finished as expected.
     Healthy,
-    /// It went badly.
+    /// Failed, evicted or unhealthy.
     Unhealthy,
 }
 
 impl ReasonKind {
-    /// The word in front of the reason; empty where the reason says it all.
+    /// The prefix of the text.
     pub fn prefix(self) -> &'static str {
         match self {
             ReasonKind::Never => "never: ",
@@ -39,12 +39,12 @@ impl ReasonKind {
     }
 }
 
-/// A reason with its outlook.
+/// The reason of a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusReason {
-    /// What is to be expected.
+    /// Its kind.
     pub kind: ReasonKind,
-    /// The reason in a few words.
+    /// A short text.
     pub text: String,
 }
 
@@ -56,13 +56,13 @@ impl StatusReason {
         }
     }
 
-    /// Outlook and reason in one line.
+    /// Prefix and text.
     pub fn line(&self) -> String {
         format!("{}{}", self.kind.prefix(), self.text)
     }
 }
 
-/// Why the workload stands where it stands.
+/// The reason of the state of a workload.
 pub fn status_reason(wl: &WorkloadRow, data: &ClusterData, derived: &DerivedData) -> StatusReason {
     match wl.state() {
         WorkloadState::Pending => pending_reason(wl, data, derived),
@@ -77,23 +77,23 @@ pub fn status_reason(wl: &WorkloadRow, data: &ClusterData, derived: &DerivedData
             let end = wl.conditions.when_true(FINISHED);
             let (reason, message) =
                 end.map_or(("", ""), |c| (c.reason.as_str(), c.message.as_str()));
-            let outlook = if wl.state() == WorkloadState::Failed {
+            let kind = if wl.state() == WorkloadState::Failed {
                 ReasonKind::Unhealthy
             } else {
                 ReasonKind::Healthy
             };
-            StatusReason::new(outlook, if message.is_empty() { reason } else { message })
+            StatusReason::new(kind, if message.is_empty() { reason } else { message })
         }
     }
 }
 
-/// Why a pending workload waits.
+/// Why a workload is pending.
 fn pending_reason(wl: &WorkloadRow, data: &ClusterData, derived: &DerivedData) -> StatusReason {
     let Some(cond) = wl.conditions.when_false(QUOTA_RESERVED) else {
         return unevaluated_reason(wl, data, derived);
     };
-    let lacks = parse_assignment_failures(&cond.message);
-    let outlook = match cond.reason.as_str() {
+    let failures = parse_assignment_failures(&cond.message);
+    let kind = match cond.reason.as_str() {
         quota_reserved::EXCEEDS_MAX_QUOTA
         | quota_reserved::NO_MATCHING_FLAVOR
         | quota_reserved::MISCONFIGURED => ReasonKind::Never,
@@ -111,7 +111,7 @@ fn pending_reason(wl: &WorkloadRow, data: &ClusterData, derived: &DerivedData) -
             ReasonKind::OnHold
         }
         quota_reserved::PENDING
-            if !lacks.is_empty() && lacks.iter().all(AssignmentFailure::is_permanent) =>
+            if !failures.is_empty() && failures.iter().all(AssignmentFailure::is_permanent) =>
         {
             ReasonKind::Never
         }
@@ -120,18 +120,18 @@ fn pending_reason(wl: &WorkloadRow, data: &ClusterData, derived: &DerivedData) -
     if cond.reason == quota_reserved::WAITING_FOR_PREEMPTED_WORKLOADS
         || cond.message.contains("Pending the preemption of")
     {
-        return StatusReason::new(outlook, preemption_wait_text(&cond.message));
+        return StatusReason::new(kind, preemption_wait_text(&cond.message));
     }
-    if !lacks.is_empty() {
-        return StatusReason::new(outlook, summarize_failures(&lacks, outlook));
+    if !failures.is_empty() {
+        return StatusReason::new(kind, summarize_failures(&failures, kind));
     }
     if cond.reason == quota_reserved::PENDING_EVALUATION {
         return unevaluated_reason(wl, data, derived);
     }
-    StatusReason::new(outlook, strip_pod_set_prefix(&cond.message))
+    StatusReason::new(kind, strip_pod_set_prefix(&cond.message))
 }
 
-/// Why a workload that the scheduler said nothing of waits.
+/// Why a workload that the scheduler has not evaluated is pending.
 fn unevaluated_reason(wl: &WorkloadRow, data: &ClusterData, derived: &DerivedData) -> StatusReason {
     if wl.queue.is_empty() {
         return StatusReason::new(ReasonKind::Never, "names no LocalQueue");
@@ -162,45 +162,45 @@ fn unevaluated_reason(wl: &WorkloadRow, data: &ClusterData, derived: &DerivedDat
         );
     }
     match derived.position(wl.key()) {
-        Some(place) if place.number > 1 && cq.is_strict_fifo() => StatusReason::new(
+        Some(position) if position.number > 1 && cq.is_strict_fifo() => StatusReason::new(
             ReasonKind::Waiting,
             format!(
                 "behind {} ({} ahead, StrictFIFO)",
                 derived.head(&lq.cluster_queue).map_or("", |k| &k.name),
-                place.number - 1
+                position.number - 1
             ),
         ),
-        Some(place) => match equivalent_workload_ahead(
+        Some(position) => match equivalent_workload_ahead(
             wl,
             data,
             derived,
             derived.pending_workloads_of(&lq.cluster_queue),
         ) {
-            Some((other, why)) => {
-                let text = format!("{} (as {})", why.text, other.key().name);
-                StatusReason::new(why.kind, text)
+            Some((other, reason)) => {
+                let text = format!("{} (as {})", reason.text, other.key().name);
+                StatusReason::new(reason.kind, text)
             }
             None => StatusReason::new(
                 ReasonKind::Waiting,
-                format!("nothing said yet, number {} in line", place.number),
+                format!("not evaluated yet, position {}", position.number),
             ),
         },
-        None => StatusReason::new(ReasonKind::Waiting, "nothing said yet"),
+        None => StatusReason::new(ReasonKind::Waiting, "not evaluated yet"),
     }
 }
 
-/// How many workloads ahead are compared.
+/// The most workloads ahead that are compared.
 const MAX_COMPARED: usize = 64;
 
-/// A workload ahead in the line that asks for the same and was told what is lacking. Kueue passes
-/// over its like without a word (scheduling equivalence hashing).
+/// A workload ahead in the queue with the same pod sets and an assignment failure. Kueue skips
+/// equivalent workloads without a condition (scheduling equivalence hashing).
 fn equivalent_workload_ahead<'a>(
     wl: &WorkloadRow,
     data: &'a ClusterData,
     derived: &DerivedData,
-    line: &[super::NamespacedName],
+    pending: &[super::NamespacedName],
 ) -> Option<(&'a WorkloadRow, StatusReason)> {
-    let ahead = line
+    let ahead = pending
         .iter()
         .take_while(|key| *key != wl.key())
         .take(MAX_COMPARED);
@@ -208,13 +208,13 @@ fn equivalent_workload_ahead<'a>(
         .filter_map(|key| data.workloads.get(key))
         .filter(|other| other.priority == wl.priority && other.pod_sets == wl.pod_sets)
         .find(|other| {
-            let said = other.conditions.when_false(QUOTA_RESERVED);
-            said.is_some_and(|cond| !parse_assignment_failures(&cond.message).is_empty())
+            let condition = other.conditions.when_false(QUOTA_RESERVED);
+            condition.is_some_and(|cond| !parse_assignment_failures(&cond.message).is_empty())
         })
         .map(|other| (other, pending_reason(other, data, derived)))
 }
 
-/// Why a workload with a reservation is not admitted.
+/// Why a workload with a quota reservation is not admitted.
 fn quota_reserved_reason(wl: &WorkloadRow) -> StatusReason {
     let open = wl
         .admission_checks
@@ -228,7 +228,7 @@ fn quota_reserved_reason(wl: &WorkloadRow) -> StatusReason {
         .collect();
     let later = |a: &super::AdmissionRow| a.pod_sets.iter().any(|s| s.delayed_topology_request);
     if texts.is_empty() && wl.admission.as_ref().is_some_and(later) {
-        texts.push("to be placed when its nodes are there (second pass)".to_owned());
+        texts.push("topology assignment delayed until its nodes exist (second pass)".to_owned());
     }
     if texts.is_empty() {
         let cond = wl.conditions.when_false(ADMITTED);
@@ -237,7 +237,7 @@ fn quota_reserved_reason(wl: &WorkloadRow) -> StatusReason {
     StatusReason::new(ReasonKind::Waiting, texts.join("; "))
 }
 
-/// How an admitted workload is doing.
+/// The health of an admitted workload.
 fn admitted_reason(wl: &WorkloadRow, derived: &DerivedData) -> StatusReason {
     let pods = derived.pods_of(wl.key());
     let wanted = wl.pod_count();
@@ -263,7 +263,7 @@ fn admitted_reason(wl: &WorkloadRow, derived: &DerivedData) -> StatusReason {
     }
 }
 
-/// Who or what evicted it.
+/// The cause of an eviction.
 fn evicted_reason(wl: &WorkloadRow, data: &ClusterData) -> StatusReason {
     let Some(cond) = wl.conditions.when_true(EVICTED) else {
         return StatusReason::new(ReasonKind::Unhealthy, "evicted");
@@ -282,12 +282,12 @@ fn evicted_reason(wl: &WorkloadRow, data: &ClusterData) -> StatusReason {
         _ => cond.message.clone(),
     };
     let stage = if wl.holds_quota() {
-        "; its pods are leaving".to_owned()
+        "; its pods terminate".to_owned()
     } else {
         match wl.requeue_at {
             Some(at) if at > data.now => {
                 let left = at.duration_since(data.now).as_secs();
-                format!("; queued again in {}", human_duration(left))
+                format!("; requeued in {}", human_duration(left))
             }
             _ => String::new(),
         }
@@ -295,8 +295,8 @@ fn evicted_reason(wl: &WorkloadRow, data: &ClusterData) -> StatusReason {
     StatusReason::new(ReasonKind::Unhealthy, format!("{who}{stage}"))
 }
 
-/// The flavors a workload got, each once.
-pub fn flavors(wl: &WorkloadRow) -> String {
+/// The assigned flavors, without duplicates.
+pub(super) fn flavors(wl: &WorkloadRow) -> String {
     let mut names: Vec<&str> = wl
         .admission
         .iter()
@@ -312,7 +312,7 @@ pub fn flavors(wl: &WorkloadRow) -> String {
     }
 }
 
-/// How many workloads have to leave first.
+/// How many preemptions are pending.
 fn preemption_wait_text(message: &str) -> String {
     let count = message
         .split_once("Pending the preemption of ")
@@ -326,15 +326,15 @@ fn preemption_wait_text(message: &str) -> String {
     format!("{count} preempted {noun} to leave")
 }
 
-/// The lacks that decide, in a few words: a workload for which some flavor may have room later
-/// waits for that flavor, whatever the others lack.
-fn summarize_failures(lacks: &[AssignmentFailure], outlook: ReasonKind) -> String {
-    let decisive: Vec<&AssignmentFailure> = lacks
+/// The decisive failures as text: if some flavor may have quota later, only the failures of that
+/// kind.
+fn summarize_failures(failures: &[AssignmentFailure], kind: ReasonKind) -> String {
+    let decisive: Vec<&AssignmentFailure> = failures
         .iter()
-        .filter(|l| outlook == ReasonKind::Never || !l.is_permanent())
+        .filter(|l| kind == ReasonKind::Never || !l.is_permanent())
         .collect();
     let decisive = if decisive.is_empty() {
-        lacks.iter().collect()
+        failures.iter().collect()
     } else {
         decisive
     };
@@ -345,7 +345,7 @@ fn summarize_failures(lacks: &[AssignmentFailure], outlook: ReasonKind) -> Strin
     texts.join(", ")
 }
 
-/// The message without the words every message of its kind begins with.
+/// The message without its common prefix.
 fn strip_pod_set_prefix(message: &str) -> &str {
     message
         .strip_prefix("couldn't assign flavors to pod set ")
@@ -361,8 +361,8 @@ mod tests {
     use crate::model::NamespacedName;
     use crate::model::import::import_objects;
 
-    fn workload(name: &str, second: u32, cpu: &str, told: Option<&str>) -> Value {
-        let told = told.map(|message| {
+    fn workload(name: &str, second: u32, cpu: &str, condition: Option<&str>) -> Value {
+        let condition = condition.map(|message| {
             json!({"type": "QuotaReserved", "status": "False", "reason": "WaitingForQuota",
                 "message": message, "lastTransitionTime": "2026-03-02T12:00:30Z"})
         });
@@ -372,7 +372,7 @@ mod tests {
                 "creationTimestamp": format!("2026-03-02T12:00:{second:02}Z")},
             "spec": {"queueName": "lq", "podSets": [{"name": "main", "count": 1, "template": {"spec":
                 {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}}}]},
-            "status": {"conditions": told.as_slice()},
+            "status": {"conditions": condition.as_slice()},
         })
     }
 
@@ -388,8 +388,8 @@ mod tests {
             workload("other", 3, "2", None),
         ];
         let mut data = ClusterData::default();
-        for news in import_objects(objects).unwrap() {
-            data.apply(news);
+        for update in import_objects(objects).unwrap() {
+            data.apply(update);
         }
         let mut derived = DerivedData::default();
         derived.refresh(&data);
@@ -402,6 +402,6 @@ mod tests {
         };
         assert_eq!(line("first"), "waits: 3 more cpu in f");
         assert_eq!(line("like"), "waits: 3 more cpu in f (as first)");
-        assert_eq!(line("other"), "waits: nothing said yet, number 3 in line");
+        assert_eq!(line("other"), "waits: not evaluated yet, position 3");
     }
 }

@@ -1,23 +1,24 @@
-//! The last line: the most useful keys.
+//! The last line: key hints.
 
 use ratatui::layout::Rect;
 
-use crate::keymap;
+use crate::actions::is_supported;
+use crate::keymap::{self, Target};
 use crate::state::State;
 use crate::text::width;
 use crate::theme::Role;
-use crate::update::scopes;
 use crate::view::canvas::Canvas;
-use crate::view::is_available;
 
-/// The most useful keys, as many as there is room for.
+/// Draws the hints of supported actions, as many as fit.
 pub(in crate::view) fn footer(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     if area.height == 0 {
         return;
     }
     let mut x = area.x + 1;
-    for (key, word, act) in keymap::hints(scopes(state)) {
-        if !is_available(state, act) {
+    for (key, word, target) in keymap::hints(&keymap::scopes(state)) {
+        if let Target::Action(action) = target
+            && !is_supported(state, action)
+        {
             continue;
         }
         let wide = (width(key) + width(word) + 3) as u16;

@@ -13,10 +13,10 @@ use crate::text::{amount_text, clock_time, resource_label, sanitize};
 use crate::theme::Role;
 use crate::view::canvas::{Canvas, spans_width};
 
-/// Columns from which words are written out.
+/// Width from which labels are not abbreviated.
 const LONG_LABELS_MIN_WIDTH: u16 = 110;
 
-/// Cluster, clock and totals, as many as there is room for.
+/// Draws cluster, clock and totals, as many as fit.
 pub(in crate::view) fn header(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     if area.height == 0 {
         return;
@@ -40,11 +40,10 @@ pub(in crate::view) fn header(state: &State, area: Rect, canvas: &mut Canvas<'_>
     canvas.spans(area.x, area.y, area.width, &line);
 }
 
-/// What stands together on the line, with its rank: a group of higher rank goes first when there
-/// is little room.
+/// Spans with a rank; groups of a higher rank are left out first.
 type Group = (usize, Vec<Span<'static>>);
 
-/// Between two groups.
+/// The gap between two groups.
 const GAP: &str = "  ";
 
 /// All groups from left to right.
@@ -65,8 +64,8 @@ fn groups(state: &State, canvas: &Canvas<'_>, short: bool) -> Vec<Group> {
     if let Some(ns) = &state.ui.namespace {
         groups.push((2, vec![canvas.span(format!("ns {ns}"), Role::InProgress)]));
     }
-    if let Some(trouble) = failing_watches(state) {
-        groups.push((3, vec![canvas.span(trouble, Role::Error)]));
+    if let Some(failure) = failing_watches(state) {
+        groups.push((3, vec![canvas.span(failure, Role::Error)]));
     }
     groups.push((5, vec![canvas.span(clock(state), Role::Text)]));
     groups.push((4, workload_totals(state, canvas, short)));
@@ -77,7 +76,7 @@ fn groups(state: &State, canvas: &Canvas<'_>, short: bool) -> Vec<Group> {
     groups
 }
 
-/// The time of day; with seconds where lab time runs faster, and how much faster.
+/// The time of day; with seconds and speed if the speed is not 1.
 fn clock(state: &State) -> String {
     let time = clock_time(state.data.now, &state.env.zone);
     if state.env.speed == 1.0 {
@@ -87,13 +86,13 @@ fn clock(state: &State) -> String {
     }
 }
 
-/// Watches that fail, in a word.
+/// A summary of failing watches.
 fn failing_watches(state: &State) -> Option<String> {
     let failing: Vec<&str> = state
         .data
         .watch_statuses
         .iter()
-        // A cluster with an old Kueue has no Cohort objects, which is no trouble.
+        // An old Kueue without the Cohort API is not an error.
         .filter(|(kind, h)| match h {
             WatchStatus::Failing(WatchFailure::NotInstalled) => **kind != Kind::Cohort,
             WatchStatus::Failing(_) => true,
@@ -135,7 +134,7 @@ fn workload_totals(state: &State, canvas: &Canvas<'_>, short: bool) -> Vec<Span<
     spans
 }
 
-/// What of the nodes is occupied: devices first, then cpu and memory.
+/// Allocated and allocatable resources of all nodes: devices first, then cpu and memory.
 fn node_totals(state: &State) -> Vec<String> {
     let totals = &state.derived.totals;
     let mut out = Vec::new();

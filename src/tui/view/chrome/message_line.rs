@@ -1,38 +1,24 @@
-//! The message line: what is being typed, what waits to be read, or a remark on the selected row.
+//! The message line: the prompt, the current notification, or the caption of the selected row.
 
 use ratatui::layout::Rect;
 
 use crate::state::State;
 use crate::text::{width, wrap};
 use crate::theme::Role;
-use crate::ui_state::{PromptMode, Severity};
+use crate::ui_state::{Prompt, PromptMode, Severity};
+use crate::view::Cursor;
 use crate::view::canvas::Canvas;
-use crate::view::{Cursor, caption};
 
-/// The line being typed, or the message that waits to be read.
+/// Draws the prompt, the notification or the caption; returns the cursor of the prompt.
 pub(in crate::view) fn message(state: &State, area: Rect, canvas: &mut Canvas<'_>) -> Cursor {
     if area.height == 0 {
         return None;
     }
     if let Some(prompt) = &state.ui.prompt {
-        let text = format!("{}{}", prompt.kind.sign(), prompt.text);
-        // The end of what is typed stays visible.
-        let mut shown = text.as_str();
-        while width(shown) + 2 > usize::from(area.width) && !shown.is_empty() {
-            let skip = shown.chars().next().map_or(1, char::len_utf8);
-            shown = &shown[skip..];
-        }
-        let used = canvas.text(area.x + 1, area.y, area.width, shown, Role::Input);
-        let end = area.x + 1 + used;
-        let others: Vec<&str> = prompt.completions.iter().map(String::as_str).collect();
-        if prompt.kind == PromptMode::Command && prompt.completion_index.is_none() {
-            let room = area.width.saturating_sub(end + 3);
-            canvas.text(end + 3, area.y, room, &others.join("  "), Role::Dim);
-        }
-        return Some((end.min(area.right().saturating_sub(1)), area.y));
+        return draw_prompt(prompt, area, canvas);
     }
-    let Some(said) = CurrentNotification::of(state) else {
-        let caption = caption::caption(state);
+    let Some(notification) = CurrentNotification::of(state) else {
+        let caption = caption(state).unwrap_or_default();
         canvas.text(
             area.x + 1,
             area.y,
@@ -42,50 +28,80 @@ pub(in crate::view) fn message(state: &State, area: Rect, canvas: &mut Canvas<'_
         );
         return None;
     };
-    let lines = said.lines(area.width);
+    let lines = notification.lines(area.width);
     let mut end = (area.x, area.y);
     for (line, y) in lines.iter().zip(area.top()..area.bottom()) {
-        let used = canvas.text(area.x + 1, y, area.width, line, said.role);
+        let used = canvas.text(area.x + 1, y, area.width, line, notification.role);
         end = (area.x + 1 + used, y);
     }
     let room = area.right().saturating_sub(end.0 + 1);
     if lines.len() > usize::from(area.height) {
         draw_right_aligned(canvas, area, "  m shows all");
-    } else if width(&said.hint) <= room.into() {
-        canvas.text(end.0, end.1, room, &said.hint, Role::Dim);
+    } else if width(&notification.hint) <= room.into() {
+        canvas.text(end.0, end.1, room, &notification.hint, Role::Dim);
     } else {
-        draw_right_aligned(canvas, area, &said.hint);
+        draw_right_aligned(canvas, area, &notification.hint);
     }
     None
 }
 
-/// Writes at the right end of the last line.
+/// Draws the prompt, scrolled so that the cursor is visible.
+fn draw_prompt(prompt: &Prompt, area: Rect, canvas: &mut Canvas<'_>) -> Cursor {
+    let text = format!("{}{}", prompt.kind.sign(), prompt.text());
+    let mut characters = text.char_indices().skip(prompt.cursor() + 1);
+    let (before, after) = text.split_at(characters.next().map_or(text.len(), |(at, _)| at));
+    let mut visible = before;
+    while width(visible) + 2 > usize::from(area.width) && !visible.is_empty() {
+        let skip = visible.chars().next().map_or(1, char::len_utf8);
+        visible = &visible[skip..];
+    }
+    let cursor = area.x + 1 + canvas.text(area.x + 1, area.y, area.width, visible, Role::Input);
+    let room = area.right().saturating_sub(cursor);
+    let end = cursor + canvas.text(cursor, area.y, room, after, Role::Input);
+    if prompt.kind == PromptMode::Command && prompt.completion_index.is_none() {
+        let room = area.width.saturating_sub(end + 3);
+        let completions = prompt.completions.join("  ");
+        canvas.text(end + 3, area.y, room, &completions, Role::Dim);
+    }
+    Some((cursor.min(area.right().saturating_sub(1)), area.y))
+}
+
+/// The line about the selected row.
+fn caption(state: &State) -> Option<String> {
+    if state.ui.page.is_some() {
+        return None;
+    }
+    let row = state.ui.list().selected()?;
+    row.view().caption(state, row)
+}
+
+/// Draws text at the right end of the last line.
 fn draw_right_aligned(canvas: &mut Canvas<'_>, area: Rect, text: &str) {
     let wide = (width(text) as u16 + 1).min(area.width);
     let (x, y) = (area.right() - wide, area.bottom() - 1);
     canvas.text(x, y, wide, text, Role::Dim);
 }
 
-/// The most lines a message gets.
+/// The most lines of a notification.
 const MAX_LINES: usize = 3;
-/// Rows of the screen from which a message gets more than one line.
+/// Rows of the screen from which a notification may have several lines.
 const MULTILINE_MIN_ROWS: u16 = 20;
 
-/// How many lines the message needs, within reason.
+/// The lines of the notification, up to the limit.
 pub(in crate::view) fn message_height(state: &State, columns: u16, rows: u16) -> u16 {
     if rows < MULTILINE_MIN_ROWS || state.ui.prompt.is_some() {
         return 1;
     }
-    let Some(said) = CurrentNotification::of(state) else {
+    let Some(notification) = CurrentNotification::of(state) else {
         return 1;
     };
-    let lines = said.lines(columns);
+    let lines = notification.lines(columns);
     let room = usize::from(columns.saturating_sub(2));
-    let last = lines.last().map_or(0, |l| width(l)) + width(&said.hint);
+    let last = lines.last().map_or(0, |l| width(l)) + width(&notification.hint);
     (lines.len() + usize::from(last > room)).clamp(1, MAX_LINES) as u16
 }
 
-/// The message that waits to be read.
+/// The current notification.
 struct CurrentNotification {
     text: String,
     role: Role,

@@ -1,4 +1,4 @@
-//! What surrounds the views: header, tabs, the running demo, messages, keys.
+//! The frame around the views: header, tabs, scenario panel, message line, footer.
 
 mod footer;
 mod header;

@@ -1,17 +1,16 @@
-//! The running demo: its name, its steps, how it ended.
+//! The scenario panel: name, steps and outcome of the demo.
 
 use ratatui::layout::Rect;
 
-use crate::operations::{ScenarioProgress, StepState};
+use crate::backend::{ScenarioProgress, StepState};
 use crate::state::State;
 use crate::text::{clock_time, sanitize};
 use crate::theme::Role;
 use crate::view::canvas::Canvas;
 
-/// How many lines the running demo gets on a screen of that height, on which `free` lines would
-/// otherwise stay empty.
+/// The lines of the panel on a screen of `height` rows with `free` unused lines.
 pub(in crate::view) fn scenario_panel_height(
-    story: &ScenarioProgress,
+    progress: &ScenarioProgress,
     height: u16,
     free: u16,
 ) -> u16 {
@@ -20,35 +19,38 @@ pub(in crate::view) fn scenario_panel_height(
         20..30 => 3,
         _ => (height / 4).min(10),
     };
-    let steps = u16::try_from(story.steps.len()).unwrap_or(u16::MAX);
+    let steps = u16::try_from(progress.steps.len()).unwrap_or(u16::MAX);
     steps.saturating_add(1).min(most.max(free))
 }
 
-/// The running demo: its name, and the steps around the one under way.
+/// Draws the name and outcome of the demo, and the steps around the running one.
 pub(in crate::view) fn scenario_panel(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
-    let Some(story) = state.visible_scenario() else {
+    let Some(progress) = state.visible_scenario() else {
         return;
     };
     if area.height == 0 {
         return;
     }
-    let done = story
+    let done = progress
         .steps
         .iter()
         .filter(|s| s.state == StepState::Done)
         .count();
-    let (end, role) = match &story.outcome {
+    let (end, role) = match &progress.outcome {
         None => ("running".to_owned(), Role::InProgress),
         Some(Ok(text)) => (sanitize(text), Role::Success),
         Some(Err(text)) => (sanitize(text), Role::Error),
     };
     let title = [
         canvas.span(" demo ", Role::Title),
-        canvas.span(sanitize(&story.name), Role::Bold),
-        canvas.span(format!("  {done}/{} steps  ", story.steps.len()), Role::Dim),
+        canvas.span(sanitize(&progress.name), Role::Bold),
+        canvas.span(
+            format!("  {done}/{} steps  ", progress.steps.len()),
+            Role::Dim,
+        ),
         canvas.span(end, role),
         canvas.span(
-            if story.outcome.is_some() {
+            if progress.outcome.is_some() {
                 "  esc closes"
             } else {
                 ""
@@ -58,14 +60,14 @@ pub(in crate::view) fn scenario_panel(state: &State, area: Rect, canvas: &mut Ca
     ];
     canvas.spans(area.x, area.y, area.width, &title);
     let lines = usize::from(area.height) - 1;
-    let now = story
+    let now = progress
         .steps
         .iter()
         .position(|s| matches!(s.state, StepState::Running | StepState::Failed(_)))
         .unwrap_or(done.saturating_sub(1));
-    let most = story.steps.len().saturating_sub(lines);
+    let most = progress.steps.len().saturating_sub(lines);
     let first = (now + 1).saturating_sub(lines.max(1)).min(most);
-    for (step, y) in story
+    for (step, y) in progress
         .steps
         .iter()
         .skip(first)

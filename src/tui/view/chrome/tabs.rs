@@ -1,30 +1,20 @@
-//! The second line: the views, and where in the open one the person is.
+//! The second line: the views, and the status of the open list.
 
 use ratatui::layout::Rect;
 
-use crate::operations::PresetState;
 use crate::state::State;
 use crate::text::width;
 use crate::theme::Role;
-use crate::ui_state::ViewId;
 use crate::view::canvas::Canvas;
+use crate::views::ViewId;
 
-/// The tabs: place and text of each.
+/// The column and text of each tab.
 fn tab_texts(state: &State) -> Vec<(ViewId, u16, String)> {
-    let broken = state
-        .presets
-        .iter()
-        .flat_map(|b| &b.presets)
-        .any(|p| matches!(p.state, PresetState::Invalid { .. }));
     let mut x = 1;
     let mut out = Vec::new();
     for (n, view) in ViewId::ALL.into_iter().enumerate() {
-        let flag = if view == ViewId::Presets && broken {
-            "!"
-        } else {
-            ""
-        };
-        let text = format!("{} {}{flag}", n + 1, view.title());
+        let (title, badge) = (view.view().title(), view.view().badge(state));
+        let text = format!("{} {title}{badge}", n + 1);
         let wide = width(&text) as u16;
         out.push((view, x, text));
         x += wide + 2;
@@ -40,7 +30,7 @@ pub(in crate::view) fn tab_at(state: &State, x: u16) -> Option<ViewId> {
         .map(|(view, ..)| view)
 }
 
-/// The views, and the filter of the open one.
+/// Draws the tabs and the status of the open list.
 pub(in crate::view) fn tabs(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     if area.height == 0 {
         return;
@@ -55,13 +45,7 @@ pub(in crate::view) fn tabs(state: &State, area: Rect, canvas: &mut Canvas<'_>) 
         let room = area.width.saturating_sub(x);
         end = x + canvas.text(x, area.y, room, &text, role);
     }
-    let list = state.ui.list();
-    let status = match &list.filter {
-        Some(filter) if state.ui.view == ViewId::Queues => format!("/{}", filter.text),
-        Some(filter) => format!("/{} {}/{}", filter.text, list.rows.len(), list.unfiltered),
-        None if list.rows.is_empty() || state.ui.view == ViewId::Queues => String::new(),
-        None => format!("{}/{}", list.selected_index + 1, list.rows.len()),
-    };
+    let status = state.ui.view.view().list_status(state.ui.list());
     let room = area.width.saturating_sub(end + 2);
     let x = area
         .width

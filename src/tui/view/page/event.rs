@@ -6,8 +6,8 @@ use crate::state::State;
 use crate::text::{age, clock_time};
 use crate::theme::Role;
 
-/// Writes the details.
-pub(super) fn write(state: &State, e: &EventRow, doc: &mut PageBuilder<'_>) {
+/// Writes the details of an Event.
+pub(crate) fn write(state: &State, e: &EventRow, doc: &mut PageBuilder<'_>) {
     let (word, role) = if e.warning {
         ("Warning", Role::Error)
     } else {
@@ -25,7 +25,7 @@ pub(super) fn write(state: &State, e: &EventRow, doc: &mut PageBuilder<'_>) {
         doc.field("Times", &e.count.to_string(), Role::Text);
     }
     doc.field("From", &e.source, Role::Text);
-    doc.field("About", &format!("{} {}", e.kind, e.object), Role::Text);
+    doc.field("Object", &format!("{} {}", e.kind, e.object), Role::Text);
     doc.section("Message");
     doc.text(&e.message, Role::Text);
     doc.events(&e.kind, &e.object, 30);

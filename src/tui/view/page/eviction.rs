@@ -7,8 +7,8 @@ use crate::text::{age, clock_time};
 use crate::theme::Role;
 use crate::view::format::requests_text;
 
-/// Writes the details.
-pub(super) fn write(state: &State, e: &Eviction, doc: &mut PageBuilder<'_>) {
+/// Writes the details of an eviction.
+pub(crate) fn write(state: &State, e: &Eviction, doc: &mut PageBuilder<'_>) {
     let ago = age(state.data.now, Some(e.at));
     doc.field(
         "When",
@@ -21,24 +21,24 @@ pub(super) fn write(state: &State, e: &Eviction, doc: &mut PageBuilder<'_>) {
         doc.field("Policy", &e.policy, Role::Text);
         doc.field(
             "",
-            "as it is now, in the ClusterQueue that took the quota",
+            "as it is now, in the ClusterQueue of the preemptor",
             Role::Dim,
         );
     }
-    doc.section("Who had to leave");
+    doc.section("Evicted workload");
     involved_workload(state, &e.victim, doc);
     if let Some(by) = &e.preemptor {
-        doc.section("For whom");
+        doc.section("Preemptor");
         involved_workload(state, by, doc);
     }
-    doc.section("What the controller said");
+    doc.section("Message");
     doc.text(&e.message, Role::Text);
 }
 
 fn involved_workload(state: &State, p: &InvolvedWorkload, doc: &mut PageBuilder<'_>) {
     doc.field("Workload", &p.display_name(), Role::Bold);
     if !p.owner.is_empty() {
-        doc.field("Made for", &p.owner, Role::Text);
+        doc.field("Owner", &p.owner, Role::Text);
     }
     if !p.cluster_queue.is_empty() {
         doc.field("ClusterQueue", &p.cluster_queue, Role::Text);
@@ -50,12 +50,12 @@ fn involved_workload(state: &State, p: &InvolvedWorkload, doc: &mut PageBuilder<
         doc.field("Priority", &priority.to_string(), Role::Text);
     }
     if !p.requests.is_empty() {
-        doc.field("Asked for", &requests_text(&p.requests), Role::Text);
+        doc.field("Requests", &requests_text(&p.requests), Role::Text);
     }
     let now = match state.data.workloads.get(&p.key) {
         Some(wl) if wl.meta.uid == p.uid => {
-            let why = crate::model::workload::status_reason(wl, &state.data, &state.derived);
-            format!("{}: {}", wl.state().as_str(), why.line())
+            let reason = crate::model::workload::status_reason(wl, &state.data, &state.derived);
+            format!("{}: {}", wl.state().as_str(), reason.line())
         }
         _ => "gone".to_owned(),
     };

@@ -14,8 +14,8 @@ use crate::view::format::requests_text;
 /// The most devices drawn one by one.
 const MAX_DEVICES: usize = 64;
 
-/// Writes the details.
-pub(super) fn write(state: &State, node: &NodeRow, doc: &mut PageBuilder<'_>) {
+/// Writes the details of a Node.
+pub(crate) fn write(state: &State, node: &NodeRow, doc: &mut PageBuilder<'_>) {
     let name = &node.key().name;
     let role = if node.ready {
         Role::Success
@@ -50,7 +50,7 @@ pub(super) fn write(state: &State, node: &NodeRow, doc: &mut PageBuilder<'_>) {
         slots(state, node, resource, &pods, &letters, doc);
     }
 
-    doc.section("Occupied by pods");
+    doc.section("Allocated resources");
     let occupied = state.derived.allocated_on(name);
     let rows: Vec<Vec<TableCell>> = node
         .allocatable
@@ -114,7 +114,7 @@ fn letters(state: &State, pods: &[&PodRow]) -> BTreeMap<String, char> {
     letters
 }
 
-/// The devices of one resource, with the letter of the workload that has each.
+/// Writes the devices of one resource, with the letter of the workload of each.
 fn slots(
     state: &State,
     node: &NodeRow,

@@ -1,4 +1,4 @@
-//! All messages, newest first.
+//! All notifications, newest first.
 
 use super::page_builder::PageBuilder;
 use crate::state::State;
@@ -6,7 +6,7 @@ use crate::text::{clock_time, wrap};
 use crate::theme::Role;
 use crate::ui_state::Severity;
 
-/// Writes the messages.
+/// Writes the notifications.
 pub(super) fn write(state: &State, doc: &mut PageBuilder<'_>) {
     let mut none = true;
     for note in state.ui.notifications.newest_first() {
@@ -36,6 +36,6 @@ pub(super) fn write(state: &State, doc: &mut PageBuilder<'_>) {
         }
     }
     if none {
-        doc.text("No messages so far.", Role::Dim);
+        doc.text("No messages yet.", Role::Dim);
     }
 }

@@ -1,4 +1,4 @@
-//! Writing a page: sections, fields, paragraphs and small tables.
+//! Builder of pages: sections, fields, paragraphs and tables.
 
 use ratatui::text::{Line, Span};
 
@@ -8,23 +8,23 @@ use crate::state::State;
 use crate::text::{clock_time, pad, sanitize, truncate, truncate_middle, width, wrap};
 use crate::theme::Role;
 
-/// Columns of a field's label.
+/// Columns of a label.
 const LABEL_WIDTH: usize = 13;
 
-/// A page being written.
-pub(super) struct PageBuilder<'a> {
+/// A builder of a page.
+pub(crate) struct PageBuilder<'a> {
     state: &'a State,
     width: usize,
     lines: Vec<Line<'static>>,
-    /// The signs to draw with.
+    /// The glyphs.
     pub glyphs: &'static Glyphs,
 }
 
-/// One cell of a small table: its text and role.
-pub(super) type TableCell = (String, Role);
+/// A cell of a table: text and role.
+pub(crate) type TableCell = (String, Role);
 
 impl<'a> PageBuilder<'a> {
-    pub(super) fn new(state: &'a State, width: u16) -> Self {
+    pub(crate) fn new(state: &'a State, width: u16) -> Self {
         Self {
             state,
             width: usize::from(width.saturating_sub(2)).max(1),
@@ -33,61 +33,61 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    pub(super) fn finish(self) -> Vec<Line<'static>> {
+    pub(crate) fn finish(self) -> Vec<Line<'static>> {
         self.lines
     }
 
-    /// How others reach the cluster.
-    pub(super) fn kubectl_command(&self) -> Option<String> {
+    /// The `kubectl` command line for the cluster.
+    pub(crate) fn kubectl_command(&self) -> Option<String> {
         self.state.env.kubectl_command.as_deref().map(sanitize)
     }
 
-    /// Columns a line may take.
-    pub(super) fn width(&self) -> usize {
+    /// Columns of a line.
+    pub(crate) fn width(&self) -> usize {
         self.width
     }
 
-    pub(super) fn span(&self, text: impl Into<String>, role: Role) -> Span<'static> {
+    pub(crate) fn span(&self, text: impl Into<String>, role: Role) -> Span<'static> {
         Span::styled(text.into(), self.state.env.theme.style(role))
     }
 
-    /// A line of pieces.
-    pub(super) fn line(&mut self, spans: Vec<Span<'static>>) {
+    /// Adds a line.
+    pub(crate) fn line(&mut self, spans: Vec<Span<'static>>) {
         self.lines.push(Line::from(spans));
     }
 
-    /// An empty line, unless the page is empty.
-    pub(super) fn blank(&mut self) {
+    /// Adds an empty line, unless the page is empty.
+    pub(crate) fn blank(&mut self) {
         if !self.lines.is_empty() {
             self.lines.push(Line::default());
         }
     }
 
-    /// A heading, after an empty line.
-    pub(super) fn section(&mut self, title: &str) {
+    /// Adds a heading after an empty line.
+    pub(crate) fn section(&mut self, title: &str) {
         self.blank();
         let span = self.span(title, Role::Title);
         self.line(vec![span]);
     }
 
-    /// A paragraph.
-    pub(super) fn text(&mut self, text: &str, role: Role) {
+    /// Adds a paragraph.
+    pub(crate) fn text(&mut self, text: &str, role: Role) {
         for line in wrap(text, self.width) {
             let span = self.span(line, role);
             self.line(vec![span]);
         }
     }
 
-    /// A paragraph two columns to the right.
-    pub(super) fn indented(&mut self, text: &str, role: Role) {
+    /// Adds a paragraph indented by two columns.
+    pub(crate) fn indented(&mut self, text: &str, role: Role) {
         for line in wrap(text, self.width.saturating_sub(2)) {
             let span = self.span(format!("  {line}"), role);
             self.line(vec![span]);
         }
     }
 
-    /// A label with a value, which may take several lines.
-    pub(super) fn field(&mut self, label: &str, value: &str, role: Role) {
+    /// Adds a label with a value, which is wrapped.
+    pub(crate) fn field(&mut self, label: &str, value: &str, role: Role) {
         let room = self.width.saturating_sub(LABEL_WIDTH).max(8);
         for (n, line) in wrap(value, room).into_iter().enumerate() {
             let label = if n == 0 { label } else { "" };
@@ -97,15 +97,15 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// A label with pieces on one line.
-    pub(super) fn field_of(&mut self, label: &str, spans: Vec<Span<'static>>) {
+    /// Adds a label with spans on one line.
+    pub(crate) fn field_of(&mut self, label: &str, spans: Vec<Span<'static>>) {
         let mut line = vec![self.span(pad(label, LABEL_WIDTH, false), Role::Dim)];
         line.extend(spans);
         self.line(line);
     }
 
-    /// A table of things that may be many: only those that are shown are turned into cells.
-    pub(super) fn list<T>(
+    /// Adds a table of at most `most` items; only those are converted to cells.
+    pub(crate) fn list<T>(
         &mut self,
         titles: &[&str],
         mut things: impl Iterator<Item = T>,
@@ -120,9 +120,9 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// A small table. The last column may be cut; columns with a title that begins with `>` stand
-    /// to the right.
-    pub(super) fn table(&mut self, titles: &[&str], rows: &[Vec<TableCell>]) {
+    /// Adds a table. The last column may be truncated; columns whose title begins with `>` are
+    /// aligned to the right.
+    pub(crate) fn table(&mut self, titles: &[&str], rows: &[Vec<TableCell>]) {
         let widths: Vec<usize> = titles
             .iter()
             .enumerate()
@@ -169,19 +169,19 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// Says that the object is gone.
-    pub(super) fn not_found(&mut self, kind: &str, name: &str) {
+    /// Adds the note that the object is gone.
+    pub(crate) fn not_found(&mut self, kind: &str, name: &str) {
         self.text(&format!("{kind} {name} is gone."), Role::Warning);
     }
 
-    /// Conditions, the latest change first.
-    pub(super) fn conditions(&mut self, conds: &Conditions) {
+    /// Adds a table of conditions, the latest transition first.
+    pub(crate) fn conditions(&mut self, conds: &Conditions) {
         let all = conds.latest_first();
         if all.is_empty() {
             return;
         }
         self.section("Conditions, latest change first");
-        let mut said = String::new();
+        let mut previous = String::new();
         for c in all {
             let role = match (c.type_.as_str(), c.status.as_str()) {
                 ("Evicted" | "Preempted" | "DeactivationTarget", "True") => Role::Warning,
@@ -196,7 +196,7 @@ impl<'a> PageBuilder<'a> {
                 self.span(format!("  {}", c.reason), Role::Bold),
             ];
             self.line(head);
-            if c.message == said && !said.is_empty() {
+            if c.message == previous && !previous.is_empty() {
                 let span = self.span("          the same message", Role::Dim);
                 self.line(vec![span]);
             } else if !c.message.is_empty() {
@@ -206,12 +206,12 @@ impl<'a> PageBuilder<'a> {
                     self.line(vec![span]);
                 }
             }
-            said.clone_from(&c.message);
+            previous.clone_from(&c.message);
         }
     }
 
-    /// Events about an object, newest first.
-    pub(super) fn events(&mut self, kind: &str, key: &crate::model::NamespacedName, most: usize) {
+    /// Adds Events about an object, newest first.
+    pub(crate) fn events(&mut self, kind: &str, key: &crate::model::NamespacedName, most: usize) {
         let state = self.state;
         let mut about = state.data.events.events_for(kind, key).peekable();
         if about.peek().is_none() {

@@ -1,13 +1,13 @@
-//! Details of a preset: state, faults with their places, what it teaches, what is applied of it.
+//! Details of a preset: state, diagnostics, description, samples and files.
 
 use super::page_builder::PageBuilder;
-use crate::operations::PresetState;
+use crate::backend::PresetState;
 use crate::state::State;
 use crate::text::{age, sanitize, sanitize_lines, wrap, wrap_indented};
 use crate::theme::Role;
 
-/// Writes the details.
-pub(super) fn write(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
+/// Writes the details of a preset.
+pub(crate) fn write(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
     let mut all = state.presets.iter().flat_map(|b| &b.presets);
     let Some(preset) = all.find(|p| p.name == name) else {
         doc.not_found("preset", name);
@@ -20,7 +20,7 @@ pub(super) fn write(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
         PresetState::Invalid {
             last_good_applied: true,
             ..
-        } => ("broken; the last good state stays in force", Role::Error),
+        } => ("broken; the last valid revision stays applied", Role::Error),
         PresetState::Invalid { .. } => ("broken", Role::Error),
     };
     doc.field("State", word, role);
@@ -29,29 +29,25 @@ pub(super) fn write(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
         let summary = sanitize(&preset.summary);
         doc.field("Applied", &format!("{ago} ago: {summary}"), Role::Text);
         doc.field(
-            "In force",
-            &format!("{} objects", preset.objects),
+            "Objects",
+            &format!("{} applied", preset.objects),
             Role::Text,
         );
     }
-    if let Some(board) = &state.presets {
-        let place = format!("{}/{}", sanitize(&board.folder), sanitize(&preset.name));
-        doc.field("Folder", &place, Role::Text);
+    if let Some(list) = &state.presets {
+        let location = format!("{}/{}", sanitize(&list.folder), sanitize(&preset.name));
+        doc.field("Folder", &location, Role::Text);
     }
-    if let PresetState::Invalid {
-        diagnostics: faults,
-        ..
-    } = &preset.state
-    {
-        doc.section("What is wrong");
-        for fault in faults {
-            let place = state.presets.as_ref().map(|b| b.location(fault));
-            doc.text(&sanitize(&place.unwrap_or_default()), Role::Bold);
-            if let Some(object) = &fault.object {
+    if let PresetState::Invalid { diagnostics, .. } = &preset.state {
+        doc.section("Errors");
+        for diagnostic in diagnostics {
+            let location = state.presets.as_ref().map(|b| b.location(diagnostic));
+            doc.text(&sanitize(&location.unwrap_or_default()), Role::Bold);
+            if let Some(object) = &diagnostic.object {
                 doc.indented(&sanitize(object), Role::Text);
             }
-            doc.indented(&sanitize(&fault.reason), Role::Error);
-            if let Some(remedy) = &fault.remedy {
+            doc.indented(&sanitize(&diagnostic.reason), Role::Error);
+            if let Some(remedy) = &diagnostic.remedy {
                 doc.indented(&sanitize(remedy), Role::Text);
             }
         }
@@ -62,7 +58,7 @@ pub(super) fn write(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
             doc.text(&sanitize(warning), Role::Warning);
         }
     }
-    doc.section("What it teaches");
+    doc.section("Description");
     if preset.description.trim().is_empty() {
         doc.text("Its files begin with no comment.", Role::Dim);
     }
@@ -91,7 +87,7 @@ pub(super) fn write(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
     }
 }
 
-/// Lines joined where only the width of a file broke them. Indented lines stand for themselves.
+/// Joins the lines of each paragraph; indented lines are kept.
 fn paragraphs(lines: &[String]) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let mut open = false;

@@ -11,34 +11,34 @@ use crate::theme::Role;
 use crate::view::format::{cluster_queue_status, local_queue_status, requests_text, share_text};
 use kueue_lab_api::constants::ACTIVE;
 
-/// A ClusterQueue: whether it admits, its quota, its rules, its line, who holds its quota.
-pub(super) fn cluster_queue(state: &State, cq: &ClusterQueueRow, doc: &mut PageBuilder<'_>) {
+/// Writes the details of a ClusterQueue: status, quota, policies, pending workloads, quota holders.
+pub(crate) fn cluster_queue(state: &State, cq: &ClusterQueueRow, doc: &mut PageBuilder<'_>) {
     let name = &cq.key().name;
-    let member = QuotaNode::ClusterQueue(name.clone());
+    let node = QuotaNode::ClusterQueue(name.clone());
     let (status, role) = cluster_queue_status(cq);
     doc.field("Status", &status, role);
-    if let Some(c) = cq.conds.when_false(ACTIVE) {
+    if let Some(c) = cq.conditions.when_false(ACTIVE) {
         doc.field("", &c.message, Role::Error);
     }
     if cq.no_namespace_selector {
         doc.field(
             "",
-            "It has no namespaceSelector, so no namespace may use it; {} means all.",
+            "It has no namespaceSelector, so it matches no namespace; {} matches all.",
             Role::Error,
         );
     }
-    let path = state.derived.cohort_tree.path(&member).join("/");
+    let path = state.derived.cohort_tree.path(&node).join("/");
     doc.field(
         "Cohort",
         if path.is_empty() { "none" } else { &path },
         Role::Text,
     );
     doc.field(
-        "Order",
+        "Strategy",
         if cq.is_strict_fifo() {
-            "StrictFIFO: one that does not fit holds up all behind it"
+            "StrictFIFO: a head that does not fit blocks the queue"
         } else {
-            "BestEffortFIFO: one that does not fit is set aside"
+            "BestEffortFIFO: workloads that do not fit are skipped"
         },
         Role::Text,
     );
@@ -57,26 +57,26 @@ pub(super) fn cluster_queue(state: &State, cq: &ClusterQueueRow, doc: &mut PageB
     if !cq.admission_checks.is_empty() {
         doc.field("Checks", &cq.admission_checks.join(", "), Role::Text);
     }
-    quota_table(state, &member, doc);
+    quota_table(state, &node, doc);
     policies(cq, doc);
     local_queues(state, name, doc);
     pending_workloads(state, name, doc);
     quota_holders(state, name, doc);
-    doc.conditions(&cq.conds);
+    doc.conditions(&cq.conditions);
     doc.events("ClusterQueue", cq.key(), 10);
 }
 
-/// Quota by flavor and resource.
-fn quota_table(state: &State, member: &QuotaNode, doc: &mut PageBuilder<'_>) {
-    let forest = &state.derived.cohort_tree;
-    let limited = forest.resources(member).any(|fr| {
-        let quota = forest.quota_status(member, fr).quota;
+/// Writes quota by flavor and resource.
+fn quota_table(state: &State, node: &QuotaNode, doc: &mut PageBuilder<'_>) {
+    let tree = &state.derived.cohort_tree;
+    let limited = tree.resources(node).any(|fr| {
+        let quota = tree.quota_status(node, fr).quota;
         quota.borrowing_limit.is_some() || quota.lending_limit.is_some()
     });
-    let rows: Vec<Vec<TableCell>> = forest
-        .resources(member)
+    let rows: Vec<Vec<TableCell>> = tree
+        .resources(node)
         .map(|fr| {
-            let s = forest.quota_status(member, fr);
+            let s = tree.quota_status(node, fr);
             let text = |a| amount_text(&fr.resource, a);
             let limit = |a: Option<_>| a.map_or_else(|| "-".to_owned(), text);
             let lent = if s.lent_min == s.lent_max {
@@ -174,7 +174,7 @@ fn local_queues(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
     doc.section("LocalQueues");
     if rows.is_empty() {
         doc.text(
-            "None leads here, so nothing can be submitted.",
+            "No LocalQueue refers to this ClusterQueue, so nothing can be submitted.",
             Role::Warning,
         );
     } else {
@@ -182,17 +182,17 @@ fn local_queues(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
     }
 }
 
-/// Who waits, in order.
+/// Writes the pending workloads, in order.
 fn pending_workloads(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
-    let line = state.derived.pending_workloads_of(name);
-    if line.is_empty() {
+    let pending = state.derived.pending_workloads_of(name);
+    if pending.is_empty() {
         return;
     }
-    doc.section("In line");
-    let line = line.iter().enumerate();
-    let waiting = line.filter_map(|(n, key)| Some((n, state.data.workloads.get(key)?)));
-    let titles = ["POS", "WORKLOAD", ">PRI", ">AGE", "WHY"];
-    doc.list(&titles, waiting, 15, |(n, wl)| {
+    doc.section("Pending workloads");
+    let pending = pending.iter().enumerate();
+    let pending = pending.filter_map(|(n, key)| Some((n, state.data.workloads.get(key)?)));
+    let titles = ["POS", "WORKLOAD", ">PRI", ">AGE", "REASON"];
+    doc.list(&titles, pending, 15, |(n, wl)| {
         vec![
             (format!("#{}", n + 1), Role::Dim),
             (wl.key().to_string(), Role::Text),
@@ -206,7 +206,7 @@ fn pending_workloads(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
     });
 }
 
-/// Who holds its quota.
+/// Writes the workloads with quota reservation.
 fn quota_holders(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
     let workloads = state.data.workloads.iter();
     let mut holders = workloads
@@ -218,8 +218,8 @@ fn quota_holders(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
         })
         .peekable();
     if holders.peek().is_some() {
-        doc.section("Holding its quota");
-        let titles = ["WORKLOAD", ">PRI", "STATE", "HOLDS"];
+        doc.section("Workloads with quota reservation");
+        let titles = ["WORKLOAD", ">PRI", "STATE", "REQUESTS"];
         doc.list(&titles, holders, 15, |wl| {
             vec![
                 (wl.key().to_string(), Role::Text),
@@ -231,27 +231,27 @@ fn quota_holders(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
     }
 }
 
-/// A Cohort: its place, its members, its quota.
-pub(super) fn cohort(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
-    let forest = &state.derived.cohort_tree;
-    let member = QuotaNode::Cohort(name.to_owned());
-    let path = forest.path(&member).join("/");
+/// Writes the details of a Cohort: parent, members, quota.
+pub(crate) fn cohort(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
+    let tree = &state.derived.cohort_tree;
+    let node = QuotaNode::Cohort(name.to_owned());
+    let path = tree.path(&node).join("/");
     doc.field(
         "Parent",
         if path.is_empty() { "none" } else { &path },
         Role::Text,
     );
-    if forest.in_cycle(&member) {
+    if tree.in_cycle(&node) {
         doc.field(
             "",
-            "Its parents lead back to it. Nothing is admitted in any of them until one parentName is changed.",
+            "It is in a cycle of Cohorts. Nothing is admitted in any of them until one parentName is changed.",
             Role::Error,
         );
     }
-    if !forest.exists(&member) {
+    if !tree.exists(&node) {
         doc.field(
             "",
-            "There is no Cohort object: the name alone makes its members share what they do not use.",
+            "Implicit Cohort: there is no Cohort object; its members share unused quota.",
             Role::Dim,
         );
     }
@@ -261,30 +261,30 @@ pub(super) fn cohort(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
         let share = share_text(&c.share, doc.glyphs.infinity);
         doc.field("Fair share", &share, Role::Text);
     }
-    quota_table(state, &member, doc);
+    quota_table(state, &node, doc);
     doc.section("Members");
-    let members: Vec<String> = forest
-        .children(&member)
+    let children: Vec<String> = tree
+        .children(&node)
         .map(|m| match m {
             QuotaNode::Cohort(name) => format!("cohort {name}"),
             QuotaNode::ClusterQueue(name) => name.clone(),
         })
         .collect();
-    doc.text(&members.join(", "), Role::Text);
+    doc.text(&children.join(", "), Role::Text);
     doc.events("Cohort", &NamespacedName::cluster_scoped(name), 10);
 }
 
-/// A LocalQueue.
-pub(super) fn local_queue(state: &State, lq: &LocalQueueRow, doc: &mut PageBuilder<'_>) {
+/// Writes the details of a LocalQueue.
+pub(crate) fn local_queue(state: &State, lq: &LocalQueueRow, doc: &mut PageBuilder<'_>) {
     let (status, role) = local_queue_status(lq);
     doc.field("Status", &status, role);
-    if let Some(c) = lq.conds.when_false(ACTIVE) {
+    if let Some(c) = lq.conditions.when_false(ACTIVE) {
         doc.field("", &c.message, Role::Error);
     }
     let exists = state.data.cluster_queues.named(&lq.cluster_queue).is_some();
     let note = if exists { "" } else { " (does not exist)" };
     doc.field(
-        "Leads to",
+        "ClusterQueue",
         &format!("{}{note}", lq.cluster_queue),
         if exists { Role::Text } else { Role::Error },
     );
@@ -302,8 +302,8 @@ pub(super) fn local_queue(state: &State, lq: &LocalQueueRow, doc: &mut PageBuild
         .filter(|wl| !wl.state().is_finished())
         .peekable();
     if open.peek().is_some() {
-        doc.section("Workloads that have not ended");
-        doc.list(&["WORKLOAD", "STATE", ">PRI", "WHY"], open, 20, |wl| {
+        doc.section("Unfinished workloads");
+        doc.list(&["WORKLOAD", "STATE", ">PRI", "REASON"], open, 20, |wl| {
             vec![
                 (wl.key().name.clone(), Role::Text),
                 (wl.state().as_str().to_owned(), Role::Text),
@@ -315,6 +315,6 @@ pub(super) fn local_queue(state: &State, lq: &LocalQueueRow, doc: &mut PageBuild
             ]
         });
     }
-    doc.conditions(&lq.conds);
+    doc.conditions(&lq.conditions);
     doc.events("LocalQueue", lq.key(), 10);
 }

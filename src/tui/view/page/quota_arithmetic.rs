@@ -1,4 +1,4 @@
-//! The arithmetic of quota for one workload, and who holds what it wants.
+//! Quota of the resources that a workload requests, and its holders.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::state::State;
 use crate::text::{Amount, age, amount_text, resource_label};
 use crate::theme::Role;
 
-/// What the ClusterQueue could give of each resource in each flavor, and what that means.
+/// Writes the quota of each requested resource in each flavor, and whether the request fits.
 pub(super) fn quota_arithmetic(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
     let Some(cq) = state
         .data
@@ -21,14 +21,14 @@ pub(super) fn quota_arithmetic(state: &State, wl: &WorkloadRow, doc: &mut PageBu
     else {
         return;
     };
-    let asks = requested(wl);
-    let member = QuotaNode::ClusterQueue(cq.key().name.clone());
+    let requests = requested(wl);
+    let node = QuotaNode::ClusterQueue(cq.key().name.clone());
     let mut rows: Vec<Vec<TableCell>> = Vec::new();
-    for (resource, amount) in &asks {
+    for (resource, amount) in &requests {
         let mut covered = false;
         for (fr, _) in cq.quotas.iter().filter(|(fr, _)| fr.resource == *resource) {
             covered = true;
-            let s = state.derived.cohort_tree.quota_status(&member, fr);
+            let s = state.derived.cohort_tree.quota_status(&node, fr);
             let text = |a| amount_text(resource, a);
             let (verdict, role) = if *amount > s.potential_available {
                 (
@@ -71,12 +71,12 @@ pub(super) fn quota_arithmetic(state: &State, wl: &WorkloadRow, doc: &mut PageBu
     if rows.is_empty() {
         return;
     }
-    doc.section(&format!("Quota of {} for what it asks", cq.key().name));
+    doc.section(&format!("Quota of {} for its requests", cq.key().name));
     doc.table(
         &[
             "RESOURCE",
             "FLAVOR",
-            ">ASKS",
+            ">REQUESTS",
             ">USED",
             ">BORROWED",
             ">FREE",
@@ -86,32 +86,32 @@ pub(super) fn quota_arithmetic(state: &State, wl: &WorkloadRow, doc: &mut PageBu
         &rows,
     );
     doc.text(
-        "FREE is what can be had now without evicting anybody, MAX what could ever be had. Taints and selectors are not counted here.",
+        "FREE is the quota available without preemption, MAX the maximum capacity. Taints and selectors are not considered.",
         Role::Dim,
     );
 }
 
-/// What the workload asks for, with its pods where the queue counts pods.
+/// The requests of the workload, without zero amounts.
 fn requested(wl: &WorkloadRow) -> Requests {
-    let mut asks = wl.requests();
-    asks.retain(|_, amount| !amount.is_zero());
-    asks
+    let mut requests = wl.requests();
+    requests.retain(|_, amount| !amount.is_zero());
+    requests
 }
 
-/// Who holds quota of the resources the workload asks for, in its ClusterQueue and cohorts.
+/// Writes the workloads in the cohort tree with quota of the requested resources.
 pub(super) fn quota_holders(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
     let Some(own) = state.data.cluster_queue_of(wl) else {
         return;
     };
-    let member = QuotaNode::ClusterQueue(own.to_owned());
-    let root = state.derived.cohort_tree.root(&member);
+    let node = QuotaNode::ClusterQueue(own.to_owned());
+    let root = state.derived.cohort_tree.root(&node);
     let queues: BTreeSet<&str> = state
         .derived
         .cohort_tree
         .descendant_cluster_queues(root)
         .into_iter()
         .collect();
-    let asks = requested(wl);
+    let requests = requested(wl);
     let mut found: Vec<(&WorkloadRow, &str, Held, Amount)> = Vec::new();
     for other in state.data.workloads.iter() {
         let Some(admission) = other.admission.as_ref().filter(|_| other.holds_quota()) else {
@@ -120,7 +120,7 @@ pub(super) fn quota_holders(state: &State, wl: &WorkloadRow, doc: &mut PageBuild
         if !queues.contains(&admission.cluster_queue.as_str()) {
             continue;
         }
-        let held = held(other, &asks);
+        let held = held(other, &requests);
         if !held.is_empty() {
             let total = held.iter().map(|(_, amount)| *amount).sum();
             found.push((other, &admission.cluster_queue, held, total));
@@ -163,15 +163,15 @@ pub(super) fn quota_holders(state: &State, wl: &WorkloadRow, doc: &mut PageBuild
 /// Amounts by flavor and resource.
 type Held = Vec<(FlavorResource, Amount)>;
 
-/// What a workload holds of the asked resources, by flavor.
-fn held(wl: &WorkloadRow, asks: &Requests) -> Held {
+/// The reserved quota of a workload for the requested resources, by flavor.
+fn held(wl: &WorkloadRow, requests: &Requests) -> Held {
     let mut out = Held::new();
     for set in wl.admission.iter().flat_map(|a| &a.pod_sets) {
         for (resource, amount) in &set.usage {
             let Some(flavor) = set.flavors.get(resource) else {
                 continue;
             };
-            if !asks.contains_key(resource) || amount.is_zero() {
+            if !requests.contains_key(resource) || amount.is_zero() {
                 continue;
             }
             let fr = FlavorResource {
@@ -187,7 +187,7 @@ fn held(wl: &WorkloadRow, asks: &Requests) -> Held {
     out
 }
 
-/// Since when it holds quota.
+/// The time of the quota reservation.
 fn reserved_since(wl: &WorkloadRow) -> Option<jiff::Timestamp> {
     wl.conditions
         .when_true(kueue_lab_api::constants::QUOTA_RESERVED)

@@ -1,10 +1,10 @@
-//! Where in a topology the pods of a workload go.
+//! Topology assignments of a workload.
 
 use super::page_builder::PageBuilder;
 use crate::model::workload::WorkloadRow;
 use crate::theme::Role;
 
-/// Writes the placement of each pod set that has one.
+/// Writes the topology assignment of each pod set that has one.
 pub(super) fn write(wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
     for set in wl.admission.iter().flat_map(|a| &a.pod_sets) {
         if set.delayed_topology_request {

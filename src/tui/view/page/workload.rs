@@ -1,5 +1,5 @@
-//! The whole story of a Workload: where it stands and why, the arithmetic behind it, who holds the
-//! quota it wants, who is ahead, what it got, and what happened to it.
+//! Details of a Workload: state and reason, quota arithmetic, quota holders, workloads ahead,
+//! assignment and history.
 
 use super::page_builder::PageBuilder;
 use super::{quota_arithmetic, topology_assignment};
@@ -12,11 +12,11 @@ use crate::theme::Role;
 use crate::view::format::{requests_text, state_role};
 use kueue_lab_api::v1beta2::CheckState;
 
-/// Writes the story.
-pub(super) fn write(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
+/// Writes the details of a Workload.
+pub(crate) fn write(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
     let at = wl.state();
     status(state, wl, at, doc);
-    identity(state, wl, at, doc);
+    identity(state, wl, doc);
     let waits = matches!(
         at,
         WorkloadState::Pending | WorkloadState::Evicted | WorkloadState::Inactive
@@ -41,16 +41,12 @@ pub(super) fn write(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) 
 
 fn status(state: &State, wl: &WorkloadRow, at: WorkloadState, doc: &mut PageBuilder<'_>) {
     let reason = status_reason(wl, &state.data, &state.derived);
-    let hope = match (at, reason.kind) {
+    let outlook = match (at, reason.kind) {
         (WorkloadState::Pending, ReasonKind::Never) => {
-            "It will never be admitted as things are: change the workload or the queue."
+            "It cannot be admitted unless the workload or the queue is changed."
         }
-        (WorkloadState::Pending, ReasonKind::OnHold) => {
-            "It will be tried again when what holds it lets go."
-        }
-        (WorkloadState::Pending, ReasonKind::Waiting) => {
-            "Not now: it will be tried again when quota is given back."
-        }
+        (WorkloadState::Pending, ReasonKind::OnHold) => "It is requeued when the hold ends.",
+        (WorkloadState::Pending, ReasonKind::Waiting) => "It is requeued when quota is released.",
         _ => "",
     };
     let word = doc.span(at.as_str(), state_role(at));
@@ -61,33 +57,33 @@ fn status(state: &State, wl: &WorkloadRow, at: WorkloadState, doc: &mut PageBuil
         ReasonKind::Waiting => Role::Waiting,
         ReasonKind::Healthy => Role::Text,
     };
-    doc.field("Why", &reason.line(), role);
-    if !hope.is_empty() {
-        doc.field("", hope, Role::Dim);
+    doc.field("Reason", &reason.line(), role);
+    if !outlook.is_empty() {
+        doc.field("", outlook, Role::Dim);
     }
-    if let Some(place) = state.derived.position(wl.key()) {
+    if let Some(position) = state.derived.position(wl.key()) {
         doc.field(
-            "In line",
-            &format!("number {} of {}", place.number, place.of),
+            "Position",
+            &format!("{} of {}", position.number, position.of),
             Role::Text,
         );
     }
     if let Some(when) = wl.requeue_at.filter(|when| *when > state.data.now) {
         let left = when.duration_since(state.data.now).as_secs();
         doc.field(
-            "Queued again",
+            "Requeued",
             &format!("in {}", human_duration(left)),
             Role::Text,
         );
     }
 }
 
-fn identity(state: &State, wl: &WorkloadRow, at: WorkloadState, doc: &mut PageBuilder<'_>) {
-    doc.field("Made for", &wl.owner_text(), Role::Text);
+fn identity(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
+    doc.field("Owner", &wl.owner_text(), Role::Text);
     let queue = match state.data.cluster_queue_of(wl) {
         Some(cq) => {
-            let member = QuotaNode::ClusterQueue(cq.to_owned());
-            let path = state.derived.cohort_tree.path(&member).join("/");
+            let node = QuotaNode::ClusterQueue(cq.to_owned());
+            let path = state.derived.cohort_tree.path(&node).join("/");
             let within = if path.is_empty() {
                 String::new()
             } else {
@@ -108,17 +104,12 @@ fn identity(state: &State, wl: &WorkloadRow, at: WorkloadState, doc: &mut PageBu
     }
     if !wl.unhealthy_nodes.is_empty() {
         let nodes = wl.unhealthy_nodes.join(", ");
-        doc.field("Lost nodes", &nodes, Role::Error);
+        doc.field("Failed nodes", &nodes, Role::Error);
     }
-    let asks = if at.is_finished() {
-        "Asked for"
-    } else {
-        "Asks for"
-    };
     let pods = wl.pod_count();
     let noun = if pods == 1 { "pod" } else { "pods" };
     doc.field(
-        asks,
+        "Requests",
         &format!("{pods} {noun}, {}", requests_text(&wl.requests())),
         Role::Text,
     );
@@ -141,17 +132,17 @@ fn identity(state: &State, wl: &WorkloadRow, at: WorkloadState, doc: &mut PageBu
     }
 }
 
-/// Who is ahead in the line.
+/// Writes the workloads ahead in the queue.
 fn workloads_ahead(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
     let Some(cq) = state.data.cluster_queue_of(wl) else {
         return;
     };
-    let line = state.derived.pending_workloads_of(cq);
-    let place = line.iter().position(|key| key == wl.key()).unwrap_or(0);
-    if place == 0 {
+    let pending = state.derived.pending_workloads_of(cq);
+    let position = pending.iter().position(|key| key == wl.key()).unwrap_or(0);
+    if position == 0 {
         return;
     }
-    doc.section(&format!("Ahead in the line of {cq}"));
+    doc.section(&format!("Ahead in {cq}"));
     if state
         .data
         .cluster_queues
@@ -159,13 +150,13 @@ fn workloads_ahead(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
         .is_some_and(|q| q.admission_fair_sharing)
     {
         doc.text(
-            "The queue orders by past usage too, so the line may be another.",
+            "The queue also orders by past usage, so the order may differ.",
             Role::Dim,
         );
     }
-    let line = line[..place].iter().enumerate();
-    let others = line.filter_map(|(n, key)| Some((n, state.data.workloads.get(key)?)));
-    let titles = ["POS", "WORKLOAD", ">PRI", ">AGE", "ASKS FOR"];
+    let ahead = pending[..position].iter().enumerate();
+    let others = ahead.filter_map(|(n, key)| Some((n, state.data.workloads.get(key)?)));
+    let titles = ["POS", "WORKLOAD", ">PRI", ">AGE", "REQUESTS"];
     doc.list(&titles, others, 8, |(n, other)| {
         vec![
             (format!("#{}", n + 1), Role::Dim),
@@ -213,10 +204,7 @@ fn pod_sets(wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
     });
     if wl.reclaimable_pods > 0 {
         doc.text(
-            &format!(
-                "Quota of {} pods was given back already.",
-                wl.reclaimable_pods
-            ),
+            &format!("Quota of {} pods is reclaimed.", wl.reclaimable_pods),
             Role::Dim,
         );
     }
@@ -252,7 +240,7 @@ fn checks(wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
     }
 }
 
-/// Evictions that are known of it, and those it caused.
+/// Writes its evictions, and those it caused.
 fn evictions(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
     let uid = &wl.meta.uid;
     let mut lines = Vec::new();
@@ -303,7 +291,7 @@ fn pods(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
                 () => (pod.phase.clone(), Role::Text),
             };
             let node = match (&pod.unschedulable, pod.node.as_str()) {
-                (Some(why), "") => why.clone(),
+                (Some(message), "") => message.clone(),
                 (_, "") => "-".to_owned(),
                 (_, node) => node.to_owned(),
             };

@@ -1,4 +1,4 @@
-//! Bars. Each part has its own sign, so that a bar reads without colours.
+//! Bars. Each part has its own glyph, so that a bar is readable without colours.
 
 use ratatui::text::Span;
 
@@ -7,33 +7,29 @@ use crate::text::{Amount, amount_text};
 use crate::theme::Role;
 use crate::view::canvas::Canvas;
 
-/// A bar of one's own quota up to a mark and of what can be borrowed beyond it: used, unused, lent
-/// to others; borrowed.
-pub(in crate::view) fn quota_bar(
+/// A quota bar: used, unused and lent quota up to the nominal mark, borrowed quota beyond it.
+pub(crate) fn quota_bar(
     canvas: &Canvas<'_>,
-    standing: &QuotaStatus,
+    status: &QuotaStatus,
     width: u16,
 ) -> Vec<Span<'static>> {
     let width = usize::from(width);
-    let full = standing
+    let full = status
         .potential_available
-        .max(standing.nominal)
-        .max(standing.usage);
-    let beyond = full > standing.nominal && width > 2;
+        .max(status.nominal)
+        .max(status.usage);
+    let beyond = full > status.nominal && width > 2;
     let cells = width - usize::from(beyond);
-    let own = if standing.nominal == full {
+    let own = if status.nominal == full {
         cells
     } else {
-        standing.nominal.bar_cells(full, cells)
+        status.nominal.bar_cells(full, cells)
     };
-    let used = standing.usage.min(standing.nominal);
+    let used = status.usage.min(status.nominal);
     let used_cells = used.bar_cells(full, cells).min(own);
-    let lent_cells = standing
-        .lent_max
-        .bar_cells(full, cells)
-        .min(own - used_cells);
+    let lent_cells = status.lent_max.bar_cells(full, cells).min(own - used_cells);
     let free_cells = own - used_cells - lent_cells;
-    let borrowed_cells = standing.borrowed.bar_cells(full, cells).min(cells - own);
+    let borrowed_cells = status.borrowed.bar_cells(full, cells).min(cells - own);
     let g = canvas.glyphs;
     let mut parts = vec![
         (g.used, used_cells, Role::Used),
@@ -52,8 +48,8 @@ pub(in crate::view) fn quota_bar(
         .collect()
 }
 
-/// The numbers of such a bar in words: used of nominal, borrowed, lent, the most it may use.
-pub(in crate::view) fn quota_status_text(resource: &str, s: &QuotaStatus) -> String {
+/// The values of a quota bar as text: used of nominal, borrowed, lent, maximum.
+pub(crate) fn quota_status_text(resource: &str, s: &QuotaStatus) -> String {
     let text = |amount| amount_text(resource, amount);
     let mut parts = vec![format!("{}/{}", text(s.usage), text(s.nominal))];
     if !s.borrowed.is_zero() {
@@ -72,8 +68,8 @@ pub(in crate::view) fn quota_status_text(resource: &str, s: &QuotaStatus) -> Str
     parts.join(", ")
 }
 
-/// A plain bar: so much of so much.
-pub(in crate::view) fn usage_bar(
+/// A bar of used of total.
+pub(crate) fn usage_bar(
     canvas: &Canvas<'_>,
     used: Amount,
     full: Amount,

@@ -1,24 +1,24 @@
-//! Devices of a node, one sign each.
+//! Devices of a node, one glyph each.
 
 use ratatui::text::Span;
 
 use crate::theme::Role;
 use crate::view::canvas::Canvas;
 
-/// The most devices drawn one by one; beyond that a sign stands for several.
+/// The most devices drawn one by one; beyond that one glyph is several devices.
 const MAX_DEVICES: usize = 16;
 
-/// Devices that one holder has.
+/// Devices in use by one workload.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::view) struct DeviceSlot {
-    /// How many.
+pub(crate) struct DeviceSlot {
+    /// The number of devices.
     pub count: usize,
-    /// The letter for its holder; none draws the sign for a device in use.
+    /// The letter of the workload; `None` draws the glyph of a device in use.
     pub letter: Option<char>,
 }
 
-/// Devices in use, holder by holder, then those not in use.
-pub(in crate::view) fn device_slots(
+/// Devices in use by workload, then unused devices.
+pub(crate) fn device_slots(
     canvas: &Canvas<'_>,
     used: &[DeviceSlot],
     total: usize,

@@ -3,5 +3,5 @@
 mod bar;
 mod device_slots;
 
-pub(super) use bar::{quota_bar, quota_status_text, usage_bar};
-pub(super) use device_slots::{DeviceSlot, device_slots};
+pub(crate) use bar::{quota_bar, quota_status_text, usage_bar};
+pub(crate) use device_slots::{DeviceSlot, device_slots};

@@ -1,0 +1,114 @@
+//! The demos of a lab for the UI: its scenarios.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::scenario_progress::ProgressReporter;
+use kueue_lab_lab::{FileSource, Lab};
+use kueue_lab_scenario::{Scenario, ScenarioEnvironment, run_scenario};
+use kueue_lab_tui::backend::{Demo, DemoBackend, OperationError, ScenarioProgress};
+
+/// The folder of the scenarios among the files of the lab.
+const SCENARIOS: &str = "scenarios";
+/// The demo that is listed first.
+const DEFAULT_DEMO: &str = "skypilot-priority-preemption";
+
+/// Runs the scenarios of a lab.
+pub(in crate::cli) struct LabDemos {
+    files: FileSource,
+    environment: ScenarioEnvironment,
+    progress: watch::Sender<Arc<ScenarioProgress>>,
+    running: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl LabDemos {
+    /// The scenarios among `files`, to run in `lab`.
+    pub(in crate::cli) fn new(lab: &Lab, files: FileSource) -> Self {
+        Self {
+            files,
+            environment: ScenarioEnvironment {
+                client: lab.client(),
+                clock: lab.clock().clone(),
+                jobs: lab.jobs().clone(),
+                presets: Some(lab.presets().clone()),
+            },
+            progress: watch::Sender::new(Arc::default()),
+            running: Mutex::new(None),
+        }
+    }
+
+    /// Starts a scenario.
+    ///
+    /// # Errors
+    /// Another one is running.
+    pub(in crate::cli) fn start_scenario(&self, scenario: Scenario) -> Result<(), String> {
+        let mut running = self.running.lock();
+        if running.as_ref().is_some_and(|task| !task.is_finished()) {
+            let name = self.progress.borrow().name.clone();
+            return Err(format!("the demo {name} is still running"));
+        }
+        let environment = self.environment.clone();
+        let progress = self.progress.clone();
+        *running = Some(tokio::spawn(async move {
+            let reporter = ProgressReporter { progress };
+            let outcome = run_scenario(&environment, &scenario, &reporter).await;
+            match outcome.result {
+                Ok(text) => tracing::info!("{text}"),
+                Err(reason) => tracing::warn!("{}: {reason}", scenario.name),
+            }
+        }));
+        Ok(())
+    }
+
+    /// Stops the running scenario.
+    pub(in crate::cli) async fn shutdown(&self) {
+        let running = self.running.lock().take();
+        if let Some(task) = running {
+            task.abort();
+            let _ = task.await;
+        }
+    }
+
+    /// The scenarios that can be read; `start` reports the errors of the others.
+    fn scenarios(&self) -> Vec<Scenario> {
+        let paths = self.files.scenarios(SCENARIOS);
+        let read = |path: &PathBuf| Scenario::load(&self.files, path).ok();
+        paths.iter().filter_map(read).collect()
+    }
+}
+
+#[async_trait]
+impl DemoBackend for LabDemos {
+    fn list(&self) -> Vec<Demo> {
+        let scenarios = self.scenarios().into_iter();
+        let demos = scenarios.map(|s| Demo {
+            name: s.name,
+            summary: s.summary,
+        });
+        let mut demos: Vec<Demo> = demos.collect();
+        demos.sort_by_key(|demo| demo.name != DEFAULT_DEMO);
+        demos
+    }
+
+    fn changes(&self) -> watch::Receiver<Arc<ScenarioProgress>> {
+        self.progress.subscribe()
+    }
+
+    async fn start(&self, name: &str) -> Result<String, OperationError> {
+        let path = Path::new(SCENARIOS).join(format!("{name}.yaml"));
+        if !self.files.scenarios(SCENARIOS).contains(&path) {
+            return Err(OperationError(format!(
+                "no demo {name:?} here: see `kueue-lab demo` for those there are"
+            )));
+        }
+        let scenario = Scenario::load(&self.files, &path);
+        let scenario = scenario.map_err(|e| OperationError(e.to_string()))?;
+        self.start_scenario(scenario).map_err(OperationError)?;
+        Ok(format!("the demo {name} runs"))
+    }
+}

@@ -1,0 +1,83 @@
+//! The presets of a lab for the UI.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kube::Client;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::preset_list::preset_list;
+use super::preset_samples::submit_preset_sample;
+use kueue_lab_lab::Lab;
+use kueue_lab_presets::Presets;
+use kueue_lab_skypilot::jobs::ManagedJobs;
+use kueue_lab_tui::backend::{OperationError, PresetBackend, PresetList};
+
+/// Switches the preset of a lab and submits samples.
+pub(in crate::cli) struct LabPresets {
+    client: Client,
+    jobs: ManagedJobs,
+    presets: Arc<Presets>,
+    list: watch::Receiver<Arc<PresetList>>,
+    /// Keeps `list` up to date.
+    list_task: JoinHandle<()>,
+}
+
+impl LabPresets {
+    pub(in crate::cli) fn new(lab: &Lab) -> Self {
+        let presets = lab.presets().clone();
+        let mut changes = presets.changes();
+        let first = preset_list(&changes.borrow_and_update());
+        let (sender, list) = watch::channel(Arc::new(first));
+        let follow = async move {
+            while changes.changed().await.is_ok() {
+                let next = preset_list(&changes.borrow_and_update());
+                sender.send_replace(Arc::new(next));
+            }
+        };
+        Self {
+            client: lab.client(),
+            jobs: lab.jobs().clone(),
+            presets,
+            list,
+            list_task: tokio::spawn(follow),
+        }
+    }
+}
+
+impl Drop for LabPresets {
+    fn drop(&mut self) {
+        self.list_task.abort();
+    }
+}
+
+#[async_trait]
+impl PresetBackend for LabPresets {
+    fn changes(&self) -> watch::Receiver<Arc<PresetList>> {
+        self.list.clone()
+    }
+
+    async fn switch(&self, name: &str) -> Result<String, OperationError> {
+        match self.presets.switch(name).await {
+            Ok(()) => Ok(format!("preset {name} is active")),
+            Err(findings) => {
+                let findings: Vec<_> = findings.iter().map(ToString::to_string).collect();
+                Err(OperationError(findings.join("; ")))
+            }
+        }
+    }
+
+    async fn submit_sample(&self, preset: &str, sample: &str) -> Result<String, OperationError> {
+        let state = self.presets.state();
+        let preset_info = state.presets.iter().find(|p| p.name == preset);
+        let found = preset_info.and_then(|p| p.samples.iter().find(|s| s.name == sample));
+        let Some(found) = found else {
+            return Err(OperationError(format!(
+                "no sample {sample:?} of preset {preset:?} here: it is not in the folder"
+            )));
+        };
+        let submitted = submit_preset_sample(&self.client, &self.jobs, found).await;
+        submitted.map_err(OperationError)
+    }
+}

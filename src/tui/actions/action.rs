@@ -1,0 +1,54 @@
+//! What an action has to provide.
+
+use std::fmt::Debug;
+
+use super::UnavailableReason;
+use crate::msg::Cmd;
+use crate::state::State;
+
+/// Something that a key or a command does.
+pub(crate) trait Action: Debug + Sync + 'static {
+    /// Whether the action is available: on this cluster, in this window, for the current row.
+    ///
+    /// # Errors
+    /// Why it is unavailable. Dispatch shows the reason; see also [`is_supported`].
+    fn can(&self, state: &State) -> Result<(), UnavailableReason> {
+        let _ = state;
+        Ok(())
+    }
+
+    /// Runs the action. Called only if `can` returns `Ok`.
+    fn run(&self, state: &mut State) -> Vec<Cmd>;
+
+    /// Runs the action with the argument of a command, which may be empty.
+    fn run_with(&self, state: &mut State, argument: &str) -> Vec<Cmd> {
+        let _ = argument;
+        self.run(state)
+    }
+
+    /// The arguments that a command can be completed to.
+    fn complete(&self, state: &State) -> Vec<String> {
+        let _ = state;
+        Vec::new()
+    }
+
+    /// Runs with the chosen item of the menu that the action opened.
+    fn chosen(&self, state: &mut State, item: &str) -> Vec<Cmd> {
+        let _ = (state, item);
+        Vec::new()
+    }
+
+    /// Whether its key dismisses results that are some seconds old.
+    fn expires_notifications(&self) -> bool {
+        true
+    }
+}
+
+/// Whether this window can ever run the action. Footer, help and the texts of empty views show only
+/// supported actions as available.
+pub(crate) fn is_supported(state: &State, action: &dyn Action) -> bool {
+    action
+        .can(state)
+        .err()
+        .is_none_or(|reason| !reason.is_permanent())
+}

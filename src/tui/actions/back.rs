@@ -1,0 +1,27 @@
+//! Closing what is on top.
+
+use super::Action;
+use crate::msg::Cmd;
+use crate::state::State;
+use crate::update::navigation;
+
+/// Closes the page, the notification, the finished demo or the filter, in this order.
+#[derive(Debug)]
+pub(crate) struct Back;
+
+impl Action for Back {
+    fn run(&self, state: &mut State) -> Vec<Cmd> {
+        if state.ui.page.is_some() {
+            navigation::close_page(state);
+        } else if state.ui.notifications.dismiss() {
+        } else if state
+            .visible_scenario()
+            .is_some_and(|s| s.outcome.is_some())
+        {
+            state.ui.scenario_closed = true;
+        } else {
+            state.ui.list_mut().filter = None;
+        }
+        Vec::new()
+    }
+}

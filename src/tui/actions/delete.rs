@@ -1,0 +1,92 @@
+//! Deleting the object of a row.
+
+use jiff::Timestamp;
+use kube::Client;
+use kube::api::DeleteParams;
+
+use super::{Action, UnavailableReason, requires};
+use crate::backend::{Backend, OperationError};
+use crate::fetch::{api_for, error_message};
+use crate::model::ObjectRef;
+use crate::msg::{Cmd, Msg};
+use crate::operation::Operation;
+use crate::state::State;
+use crate::ui_state::{Confirmation, Dialog};
+use crate::views::Deletion;
+
+/// The most objects that the confirmation names.
+const MAX_NAMES: usize = 4;
+
+/// Deletes the object of the current row, after confirmation.
+#[derive(Debug)]
+pub(crate) struct Delete;
+
+impl Action for Delete {
+    fn can(&self, state: &State) -> Result<(), UnavailableReason> {
+        requires::writable(state, "delete")?;
+        match deletion(state)?.objects.is_empty() {
+            true => Err(UnavailableReason::because("there is nothing to delete")),
+            false => Ok(()),
+        }
+    }
+
+    fn run(&self, state: &mut State) -> Vec<Cmd> {
+        let Ok(Deletion { objects, remark }) = deletion(state) else {
+            return Vec::new();
+        };
+        let names = objects.iter().take(MAX_NAMES);
+        let mut text: Vec<String> = names.map(|o| format!("Delete {o}?")).collect();
+        if objects.len() > MAX_NAMES {
+            text.push(format!("and {} more", objects.len() - MAX_NAMES));
+        }
+        text.push(remark);
+        state.ui.dialog = Some(Dialog::Confirm(Confirmation {
+            title: "Delete",
+            text,
+            cmds: vec![Cmd::operation(DeleteObjects(objects))],
+            quits: false,
+        }));
+        Vec::new()
+    }
+}
+
+fn deletion(state: &State) -> Result<Deletion, UnavailableReason> {
+    let row = requires::row(state)?;
+    row.view().deletion(state, row)
+}
+
+/// Deletes objects.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct DeleteObjects(pub(crate) Vec<ObjectRef>);
+
+impl Operation for DeleteObjects {
+    async fn run(self, backend: Backend, _: Timestamp) -> Msg {
+        Msg::OperationFinished(delete_objects(&backend.client, &self.0).await)
+    }
+}
+
+async fn delete_objects(client: &Client, objects: &[ObjectRef]) -> Result<String, OperationError> {
+    let mut last = String::new();
+    for object in objects {
+        last = delete_object(client, object).await?;
+    }
+    Ok(match objects.len() {
+        1 => last,
+        n => format!("deleted {n} objects"),
+    })
+}
+
+/// Deletes an object with background propagation; returns one sentence about the result.
+///
+/// # Errors
+/// The API server rejects the request.
+pub async fn delete_object(client: &Client, object: &ObjectRef) -> Result<String, OperationError> {
+    let failed = |reason: String| OperationError(format!("cannot delete {object}: {reason}"));
+    let api = api_for(client, object).await.map_err(failed)?;
+    let params = DeleteParams::background();
+    match api.delete(&object.key.name, &params).await {
+        Ok(_) => Ok(format!("deleted {object}")),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(format!("{object} is gone")),
+        Err(error) => Err(failed(error_message(&error))),
+    }
+}

@@ -1,0 +1,70 @@
+//! Going to a view.
+
+use super::{Action, UnavailableReason};
+use crate::msg::Cmd;
+use crate::state::State;
+use crate::ui_state::{Filter, Severity};
+use crate::update::{navigation, notify};
+use crate::views::ViewId;
+
+/// Goes to a view; as a command also narrows it to a namespace or filter.
+#[derive(Debug)]
+pub(crate) struct GoToView(pub(crate) ViewId);
+
+impl Action for GoToView {
+    fn run(&self, state: &mut State) -> Vec<Cmd> {
+        navigation::open_view(state, self.0);
+        Vec::new()
+    }
+
+    fn run_with(&self, state: &mut State, argument: &str) -> Vec<Cmd> {
+        navigation::open_view(state, self.0);
+        if let Some(text) = argument.strip_prefix('/') {
+            match Filter::parse(text) {
+                Ok(filter) => state.ui.list_mut().filter = filter,
+                Err(error) => notify(state, Severity::Error, error.to_string()),
+            }
+        } else if argument == "all" {
+            state.ui.namespace = None;
+        } else if !argument.is_empty() {
+            state.ui.namespace = Some(argument.to_owned());
+        }
+        Vec::new()
+    }
+
+    fn complete(&self, state: &State) -> Vec<String> {
+        match self.0.view().namespaced() {
+            true => state.namespaces(),
+            false => Vec::new(),
+        }
+    }
+}
+
+/// Goes to a neighboring view, to the right for positive steps.
+#[derive(Debug)]
+pub(crate) struct StepView(pub(crate) isize);
+
+impl Action for StepView {
+    fn run(&self, state: &mut State) -> Vec<Cmd> {
+        navigation::open_view(state, state.ui.view.step(self.0));
+        Vec::new()
+    }
+}
+
+/// Goes to the previous view.
+#[derive(Debug)]
+pub(crate) struct LastView;
+
+impl Action for LastView {
+    fn can(&self, state: &State) -> Result<(), UnavailableReason> {
+        let last = state.ui.last_view;
+        last.map(|_| ()).ok_or(UnavailableReason::NotApplicable)
+    }
+
+    fn run(&self, state: &mut State) -> Vec<Cmd> {
+        if let Some(view) = state.ui.last_view {
+            navigation::open_view(state, view);
+        }
+        Vec::new()
+    }
+}

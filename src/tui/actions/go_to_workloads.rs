@@ -1,0 +1,55 @@
+//! Going to the workloads related to a row.
+
+use super::{Action, UnavailableReason};
+use crate::model::{NamespacedName, Row};
+use crate::msg::Cmd;
+use crate::state::State;
+use crate::ui_state::{Filter, Severity};
+use crate::update::{navigation, notify, refresh};
+use crate::views::{RelatedWorkloads, RowId, ViewId, WorkloadsView};
+
+/// Goes to the Workloads of a queue or node, or to the Workload of an eviction or Event.
+#[derive(Debug)]
+pub(crate) struct GoToWorkloads;
+
+impl Action for GoToWorkloads {
+    fn can(&self, state: &State) -> Result<(), UnavailableReason> {
+        let related = related(state).map(|_| ());
+        related.ok_or(UnavailableReason::NotApplicable)
+    }
+
+    fn run(&self, state: &mut State) -> Vec<Cmd> {
+        match related(state) {
+            Some(RelatedWorkloads::Filter(text)) => {
+                navigation::open_view(state, ViewId::Workloads);
+                state.ui.list_mut().filter = Filter::parse(&text).ok().flatten();
+            }
+            Some(RelatedWorkloads::One(key)) => open_workload(state, key),
+            Some(RelatedWorkloads::None(message)) => notify(state, Severity::Info, message),
+            None => {}
+        }
+        Vec::new()
+    }
+}
+
+fn related(state: &State) -> Option<RelatedWorkloads> {
+    let row = state.current_row()?;
+    row.view().related_workloads(state, row)
+}
+
+/// Selects a Workload in the view of workloads.
+fn open_workload(state: &mut State, key: Option<NamespacedName>) {
+    let workload = key.and_then(|key| state.data.workloads.get(&key));
+    let Some((key, finished)) = workload.map(|wl| (wl.key().clone(), wl.state().is_finished()))
+    else {
+        notify(state, Severity::Info, "that workload is gone");
+        return;
+    };
+    navigation::open_view(state, ViewId::Workloads);
+    state.ui.page = None;
+    state.ui.hide_finished &= !finished;
+    state.ui.list_mut().filter = None;
+    let row = RowId::new::<WorkloadsView>(key);
+    state.ui.list_mut().select_row(row);
+    refresh(state);
+}

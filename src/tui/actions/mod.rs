@@ -1,0 +1,61 @@
+//! The actions: each is one file that implements [`Action`]. An action exists where a key binding or
+//! a command names it; there is no registry.
+
+mod action;
+mod back;
+mod choose_namespace;
+mod copy_name;
+mod delete;
+mod explain;
+mod fold;
+mod go_in_history;
+mod go_to_cluster_queue;
+mod go_to_view;
+mod go_to_workloads;
+mod open_details;
+mod open_prompt;
+mod quit;
+mod requires;
+mod run_demo;
+mod scroll;
+mod set_speed;
+mod show_object;
+mod show_page;
+mod sort_rows;
+mod submit_job;
+mod submit_preset_sample;
+mod switch_preset;
+mod toggle_finished;
+mod unavailable_reason;
+
+pub(crate) use action::{Action, is_supported};
+pub(crate) use back::Back;
+pub(crate) use choose_namespace::ChooseNamespace;
+pub(crate) use copy_name::CopyName;
+pub(crate) use delete::Delete;
+#[cfg(test)]
+pub(crate) use delete::DeleteObjects;
+pub use delete::delete_object;
+pub(crate) use explain::{Explain, ExplainWorkload};
+pub(crate) use fold::Fold;
+pub(crate) use go_in_history::GoInHistory;
+pub(crate) use go_to_cluster_queue::GoToClusterQueue;
+pub(crate) use go_to_view::{GoToView, LastView, StepView};
+pub(crate) use go_to_workloads::GoToWorkloads;
+pub(crate) use open_details::OpenDetails;
+pub(crate) use open_prompt::{CommandPrompt, FilterPrompt};
+pub(crate) use quit::{Quit, QuitAtOnce};
+pub(crate) use run_demo::RunDemo;
+#[cfg(test)]
+pub(crate) use run_demo::StartDemo;
+pub(crate) use scroll::Scroll;
+pub(crate) use set_speed::SetSpeed;
+pub(crate) use show_object::{Describe, FetchObject, ShowYaml};
+pub(crate) use show_page::{ShowHelp, ShowNotifications};
+pub(crate) use sort_rows::SortRows;
+pub(crate) use submit_job::{OpenSubmitForm, SubmitJob};
+pub use submit_job::{SampleJob, submit_job};
+pub(crate) use submit_preset_sample::OpenSampleMenu;
+pub(crate) use switch_preset::{ApplyPreset, OpenPresetMenu};
+pub(crate) use toggle_finished::ToggleFinished;
+pub(crate) use unavailable_reason::UnavailableReason;

@@ -1,0 +1,39 @@
+//! Quitting the UI.
+
+use super::Action;
+use crate::msg::Cmd;
+use crate::state::State;
+use crate::text::sanitize;
+use crate::ui_state::{Confirmation, Dialog};
+
+/// Quits; asks for confirmation if that stops the lab.
+#[derive(Debug)]
+pub(crate) struct Quit;
+
+impl Action for Quit {
+    fn run(&self, state: &mut State) -> Vec<Cmd> {
+        if !state.env.stops_lab {
+            return vec![Cmd::Quit];
+        }
+        let lab = sanitize(&state.env.cluster);
+        state.ui.dialog = Some(Dialog::Confirm(Confirmation {
+            title: "Quit",
+            text: vec![format!(
+                "Leave, and stop the lab {lab}? Everything in it is gone then."
+            )],
+            cmds: vec![Cmd::Quit],
+            quits: true,
+        }));
+        Vec::new()
+    }
+}
+
+/// Quits without confirmation.
+#[derive(Debug)]
+pub(crate) struct QuitAtOnce;
+
+impl Action for QuitAtOnce {
+    fn run(&self, _: &mut State) -> Vec<Cmd> {
+        vec![Cmd::Quit]
+    }
+}

@@ -1,0 +1,57 @@
+//! Setting the speed of lab time.
+
+use jiff::Timestamp;
+
+use super::{Action, UnavailableReason};
+use crate::backend::{Backend, OperationError};
+use crate::msg::{Cmd, Msg};
+use crate::operation::Operation;
+use crate::state::State;
+use crate::ui_state::Severity;
+use crate::update::notify;
+
+const FIXED_SPEED: &str = "the speed is set when the lab starts: up --speed N";
+
+/// Sets the speed of lab time. A command: the argument is the speed.
+#[derive(Debug)]
+pub(crate) struct SetSpeed;
+
+impl Action for SetSpeed {
+    fn can(&self, state: &State) -> Result<(), UnavailableReason> {
+        match state.env.can_set_speed {
+            true => Ok(()),
+            false => Err(UnavailableReason::Unsupported(FIXED_SPEED)),
+        }
+    }
+
+    fn run(&self, state: &mut State) -> Vec<Cmd> {
+        self.run_with(state, "")
+    }
+
+    fn run_with(&self, state: &mut State, argument: &str) -> Vec<Cmd> {
+        match argument.parse::<f64>() {
+            Ok(speed) if kueue_lab_clock::SPEED_RANGE.contains(&speed) => {
+                vec![Cmd::operation(ChangeSpeed(speed))]
+            }
+            _ => {
+                let text =
+                    format!("not a speed: {argument:?}; write :speed 10 for ten times as fast");
+                notify(state, Severity::Error, text);
+                Vec::new()
+            }
+        }
+    }
+}
+
+/// Changes the speed of lab time.
+#[derive(Clone, Debug, PartialEq)]
+struct ChangeSpeed(f64);
+
+impl Operation for ChangeSpeed {
+    async fn run(self, backend: Backend, _: Timestamp) -> Msg {
+        Msg::OperationFinished(match backend.speed {
+            Some(clock) => clock.set(self.0).await,
+            None => Err(OperationError(FIXED_SPEED.to_owned())),
+        })
+    }
+}

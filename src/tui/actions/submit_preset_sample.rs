@@ -1,0 +1,71 @@
+//! Submitting a sample of the active preset.
+
+use jiff::Timestamp;
+
+use super::{Action, UnavailableReason, requires};
+use crate::backend::{Backend, OperationError, Preset};
+use crate::msg::{Cmd, Msg};
+use crate::operation::Operation;
+use crate::state::State;
+use crate::text::sanitize;
+use crate::ui_state::{Dialog, Menu};
+
+/// Opens the menu of the samples of the active preset.
+#[derive(Debug)]
+pub(crate) struct OpenSampleMenu;
+
+impl Action for OpenSampleMenu {
+    fn can(&self, state: &State) -> Result<(), UnavailableReason> {
+        requires::writable(state, "submit workloads")?;
+        let preset = preset(state).map(|_| ());
+        preset.ok_or_else(|| {
+            UnavailableReason::because("the active preset has no samples; s submits any workload")
+        })
+    }
+
+    fn run(&self, state: &mut State) -> Vec<Cmd> {
+        let samples = preset(state).map(|preset| &preset.samples);
+        let items = samples.into_iter().flatten();
+        state.ui.dialog = Some(Dialog::Menu(Menu {
+            title: "Submit a sample of the preset",
+            items: items
+                .map(|(name, about)| (name.clone(), sanitize(about)))
+                .collect(),
+            selected: 0,
+            action: &Self,
+        }));
+        Vec::new()
+    }
+
+    fn chosen(&self, state: &mut State, item: &str) -> Vec<Cmd> {
+        let operation = state.applied_preset().map(|preset| SubmitPresetSample {
+            preset: preset.name.clone(),
+            sample: item.to_owned(),
+        });
+        operation.map(Cmd::operation).into_iter().collect()
+    }
+}
+
+/// The active preset, if it has samples.
+fn preset(state: &State) -> Option<&Preset> {
+    state.applied_preset().filter(|p| !p.samples.is_empty())
+}
+
+/// Submits a sample of a preset.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SubmitPresetSample {
+    preset: String,
+    sample: String,
+}
+
+impl Operation for SubmitPresetSample {
+    async fn run(self, backend: Backend, _: Timestamp) -> Msg {
+        Msg::OperationFinished(match backend.presets {
+            Some(presets) => presets.submit_sample(&self.preset, &self.sample).await,
+            None => {
+                let reason = UnavailableReason::NoLab("presets").to_string();
+                Err(OperationError(reason))
+            }
+        })
+    }
+}

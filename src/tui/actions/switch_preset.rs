@@ -1,0 +1,116 @@
+//! Switching the preset.
+
+use jiff::Timestamp;
+
+use super::{Action, UnavailableReason, requires};
+use crate::backend::{Backend, OperationError, Preset, PresetState};
+use crate::msg::{Cmd, Msg};
+use crate::operation::Operation;
+use crate::state::State;
+use crate::text::first_sentence;
+use crate::ui_state::{Dialog, Menu, Severity};
+use crate::update::notify;
+
+/// Opens the menu of presets; as a command with an argument switches at once.
+#[derive(Debug)]
+pub(crate) struct OpenPresetMenu;
+
+impl Action for OpenPresetMenu {
+    fn can(&self, state: &State) -> Result<(), UnavailableReason> {
+        can_switch(state)
+    }
+
+    fn run(&self, state: &mut State) -> Vec<Cmd> {
+        let Ok(list) = requires::presets(state) else {
+            return Vec::new();
+        };
+        let items = list.presets.iter();
+        let items = items.map(|p| (p.name.clone(), remark(p))).collect();
+        let active = state.applied_preset().map(|p| &p.name);
+        let selected = list.presets.iter().position(|p| Some(&p.name) == active);
+        state.ui.dialog = Some(Dialog::Menu(Menu {
+            title: "Switch preset",
+            items,
+            selected: selected.unwrap_or(0),
+            action: &Self,
+        }));
+        Vec::new()
+    }
+
+    fn run_with(&self, state: &mut State, name: &str) -> Vec<Cmd> {
+        if name.is_empty() {
+            return self.run(state);
+        }
+        let known = self.complete(state);
+        if !known.iter().any(|n| n == name) {
+            let known = known.join(", ");
+            let text = format!("there is no preset {name}; there are: {known}");
+            notify(state, Severity::Error, text);
+            return Vec::new();
+        }
+        self.chosen(state, name)
+    }
+
+    fn complete(&self, state: &State) -> Vec<String> {
+        let presets = state.presets.iter().flat_map(|list| &list.presets);
+        presets.map(|p| p.name.clone()).collect()
+    }
+
+    fn chosen(&self, _: &mut State, item: &str) -> Vec<Cmd> {
+        vec![Cmd::operation(SwitchPreset(item.to_owned()))]
+    }
+}
+
+/// The description of a preset in the menu.
+fn remark(preset: &Preset) -> String {
+    let state = match preset.state {
+        PresetState::Active => "active; ",
+        PresetState::Applying => "being applied; ",
+        PresetState::Invalid { .. } => "broken; ",
+        PresetState::Idle => "",
+    };
+    format!("{state}{}", first_sentence(&preset.description))
+}
+
+/// Switches to the preset of the current row.
+#[derive(Debug)]
+pub(crate) struct ApplyPreset;
+
+impl Action for ApplyPreset {
+    fn can(&self, state: &State) -> Result<(), UnavailableReason> {
+        can_switch(state)?;
+        let preset = current_preset(state).map(|_| ());
+        preset.ok_or(UnavailableReason::NotApplicable)
+    }
+
+    fn run(&self, state: &mut State) -> Vec<Cmd> {
+        let operation = current_preset(state).map(SwitchPreset);
+        operation.map(Cmd::operation).into_iter().collect()
+    }
+}
+
+fn can_switch(state: &State) -> Result<(), UnavailableReason> {
+    requires::writable(state, "switch presets")?;
+    requires::presets(state).map(|_| ())
+}
+
+fn current_preset(state: &State) -> Option<String> {
+    let row = state.current_row()?;
+    row.view().preset(state, row)
+}
+
+/// Switches to a preset.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SwitchPreset(String);
+
+impl Operation for SwitchPreset {
+    async fn run(self, backend: Backend, _: Timestamp) -> Msg {
+        Msg::OperationFinished(match backend.presets {
+            Some(presets) => presets.switch(&self.0).await,
+            None => {
+                let reason = UnavailableReason::NoLab("presets").to_string();
+                Err(OperationError(reason))
+            }
+        })
+    }
+}

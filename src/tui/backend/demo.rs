@@ -1,0 +1,70 @@
+//! Demos: their progress, and the backend that runs them.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+use super::OperationError;
+
+/// A lab that can run demos. The returned texts are one sentence about the result.
+#[async_trait]
+pub trait DemoBackend: Send + Sync + 'static {
+    /// The available demos, the default one first.
+    fn list(&self) -> Vec<Demo>;
+
+    /// The progress of the running demo.
+    fn changes(&self) -> watch::Receiver<Arc<ScenarioProgress>>;
+
+    /// Starts a demo and returns once it has started.
+    ///
+    /// # Errors
+    /// The demo does not exist, or another one is running.
+    async fn start(&self, name: &str) -> Result<String, OperationError>;
+}
+
+/// A demo that can be run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Demo {
+    /// Its name on the command line.
+    pub name: String,
+    /// Its description, one line.
+    pub summary: String,
+}
+
+/// The progress of a demo.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScenarioProgress {
+    /// Name of the demo; empty before the first run.
+    pub name: String,
+    /// Its steps.
+    pub steps: Vec<StepProgress>,
+    /// The result, one sentence; `None` while it runs.
+    pub outcome: Option<Result<String, String>>,
+}
+
+/// One step of a demo.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StepProgress {
+    /// Its description.
+    pub text: String,
+    /// Its state.
+    pub state: StepState,
+    /// Its start, in lab time.
+    pub at: Option<Timestamp>,
+}
+
+/// The state of a step.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum StepState {
+    /// Not started.
+    #[default]
+    Pending,
+    /// Running.
+    Running,
+    /// Completed as expected.
+    Done,
+    /// Failed, with the observed state.
+    Failed(String),
+}

@@ -1,0 +1,15 @@
+//! Explanations of admission decisions.
+
+use async_trait::async_trait;
+
+use crate::model::NamespacedName;
+
+/// Explains why a Workload is not admitted.
+#[async_trait]
+pub trait Explainer: Send + Sync + 'static {
+    /// The explanation of a Workload, several lines of text.
+    ///
+    /// # Errors
+    /// Why there is no explanation, one sentence.
+    async fn explain(&self, workload: &NamespacedName) -> Result<String, String>;
+}

@@ -1,0 +1,72 @@
+//! The commands of the prompt.
+
+use crate::actions::{
+    Action, ChooseNamespace, OpenPresetMenu, OpenSubmitForm, Quit, QuitAtOnce, RunDemo, SetSpeed,
+    ShowHelp, ShowNotifications,
+};
+use crate::views::ViewId;
+
+/// A command of the prompt.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Command {
+    /// Its names, the primary one first.
+    pub(crate) names: &'static [&'static str],
+    /// The syntax of its argument; empty for none.
+    pub(crate) argument: &'static str,
+    /// The text in the help.
+    pub(crate) help: &'static str,
+    /// What it does.
+    pub(crate) action: &'static dyn Action,
+}
+
+/// All commands: those of the views, then the others.
+pub(crate) fn commands() -> impl Iterator<Item = Command> {
+    ViewId::ALL
+        .into_iter()
+        .map(Command::of_view)
+        .chain(COMMANDS.iter().copied())
+}
+
+impl Command {
+    fn of_view(id: ViewId) -> Self {
+        let view = id.view();
+        let argument = if view.namespaced() {
+            "[NAMESPACE|/FILTER]"
+        } else {
+            "[/FILTER]"
+        };
+        command(
+            view.command_names(),
+            argument,
+            view.help(),
+            id.open_action(),
+        )
+    }
+}
+
+const fn command(
+    names: &'static [&'static str],
+    argument: &'static str,
+    help: &'static str,
+    action: &'static dyn Action,
+) -> Command {
+    Command {
+        names,
+        argument,
+        help,
+        action,
+    }
+}
+
+#[rustfmt::skip]
+const COMMANDS: &[Command] = &[
+    command(&["preset"], "[NAME]", "switch preset", &OpenPresetMenu),
+    command(&["demo"], "[NAME]", "run a demo", &RunDemo),
+    command(&["ns", "namespace"], "[NAME|all]", "show one namespace, or all", &ChooseNamespace),
+    command(&["submit", "run"], "", "submit sample workloads", &OpenSubmitForm),
+    command(&["speed"], "N", "set the speed of lab time", &SetSpeed),
+    command(&["messages", "notes"], "", "all messages", &ShowNotifications),
+    command(&["help", "h"], "", "keys and commands", &ShowHelp),
+    command(&["quit", "q", "exit"], "", "quit", &Quit),
+    command(&["q!"], "", "quit without confirmation", &QuitAtOnce),
+];

@@ -1,0 +1,154 @@
+//! Scopes: where key bindings apply.
+
+use super::bindings;
+use super::{Binding, Key, Target};
+use crate::state::State;
+use crate::ui_state::Dialog;
+use crate::views::ViewId;
+
+/// Where key bindings apply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Everywhere except in dialogs and prompts.
+    Global,
+    /// In lists.
+    List,
+    /// In one view.
+    View(ViewId),
+    /// On pages.
+    TextPage,
+    /// On pages about a row.
+    ObjectPage,
+    /// In confirmations.
+    Confirm,
+    /// In menus.
+    Menu,
+    /// In forms.
+    Form,
+    /// In the prompt.
+    Prompt,
+}
+
+impl Scope {
+    /// All scopes, in the order of the help.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        let pages = [Self::TextPage, Self::ObjectPage];
+        let inputs = [Self::Confirm, Self::Menu, Self::Form, Self::Prompt];
+        [Self::Global, Self::List]
+            .into_iter()
+            .chain(ViewId::ALL.map(Self::View))
+            .chain(pages)
+            .chain(inputs)
+    }
+
+    /// The heading in the help.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Global => "Everywhere",
+            Self::List => "Lists",
+            Self::View(id) => id.view().title(),
+            Self::ObjectPage => "Object pages",
+            Self::TextPage => "Text pages",
+            Self::Confirm => "Confirmations",
+            Self::Menu => "Menus",
+            Self::Form => "Forms",
+            Self::Prompt => "Prompt",
+        }
+    }
+
+    /// The key bindings.
+    pub(crate) fn bindings(self) -> &'static [Binding] {
+        match self {
+            Self::Global => &bindings::GLOBAL,
+            Self::List => bindings::LIST,
+            Self::View(id) => id.view().bindings(),
+            Self::ObjectPage => bindings::OBJECT_PAGE,
+            Self::TextPage => bindings::TEXT_PAGE,
+            Self::Confirm => bindings::CONFIRM,
+            Self::Menu => bindings::MENU,
+            Self::Form => bindings::FORM,
+            Self::Prompt => bindings::PROMPT,
+        }
+    }
+}
+
+/// The active scopes, innermost first.
+pub(crate) fn scopes(state: &State) -> Vec<Scope> {
+    if state.ui.prompt.is_some() {
+        return vec![Scope::Prompt];
+    }
+    match &state.ui.dialog {
+        Some(Dialog::Confirm(_)) => return vec![Scope::Confirm],
+        Some(Dialog::Menu(_)) => return vec![Scope::Menu],
+        Some(Dialog::Form(_)) => return vec![Scope::Form],
+        None => {}
+    }
+    match &state.ui.page {
+        Some(page) if page.row.is_none() => vec![Scope::TextPage, Scope::Global],
+        Some(_) => vec![Scope::ObjectPage, Scope::TextPage, Scope::Global],
+        None => vec![Scope::View(state.ui.view), Scope::List, Scope::Global],
+    }
+}
+
+/// What a key does; the first scope that binds it decides.
+pub(crate) fn lookup(scopes: &[Scope], key: Key) -> Option<Target> {
+    scopes.iter().find_map(|scope| {
+        let mut bindings = scope.bindings().iter();
+        bindings
+            .find(|b| b.keys.iter().any(|text| Key::parse(text) == Some(key)))
+            .map(|b| b.target)
+    })
+}
+
+/// The key hints of the scopes, the lowest rank first: key, label and target.
+pub(crate) fn hints(scopes: &[Scope]) -> Vec<(&'static str, &'static str, Target)> {
+    let bindings = scopes.iter().rev().flat_map(|scope| scope.bindings());
+    let mut found: Vec<&Binding> = bindings.filter(|b| b.hint.is_some()).collect();
+    found.sort_by_key(|b| b.hint.map(|(rank, _)| rank));
+    found
+        .into_iter()
+        .filter_map(|b| Some((*b.keys.first()?, b.hint?.1, b.target)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keymap::InputKey;
+
+    #[test]
+    fn every_key_in_the_table_is_a_key() {
+        for binding in Scope::all().flat_map(Scope::bindings) {
+            assert!(!binding.keys.is_empty());
+            for text in binding.keys {
+                assert!(Key::parse(text).is_some(), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_scope_uses_a_key_twice() {
+        for scope in Scope::all() {
+            let bindings = scope.bindings();
+            for (i, a) in bindings.iter().enumerate() {
+                for b in &bindings[i + 1..] {
+                    let twice = a.keys.iter().find(|k| b.keys.contains(k));
+                    assert_eq!(twice, None, "{scope:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_innermost_scope_decides() {
+        let key = Key::parse("enter").unwrap();
+        assert!(matches!(
+            lookup(&[Scope::Confirm, Scope::Global], key),
+            Some(Target::Input(InputKey::Yes))
+        ));
+        assert!(matches!(
+            lookup(&[Scope::List], key),
+            Some(Target::Action(_))
+        ));
+    }
+}

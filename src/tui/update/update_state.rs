@@ -1,0 +1,106 @@
+//! The update function.
+
+use std::sync::Arc;
+
+use crate::msg::{Cmd, Msg};
+use crate::state::State;
+use crate::text::{sanitize, sanitize_lines};
+use crate::ui_state::{PageContent, Severity, WrappedLines};
+
+use super::preset_changes::notify_preset_changes;
+use super::refresh::refresh;
+use super::{keys, prompt};
+
+/// The most columns drawn.
+const MAX_COLUMNS: u16 = 1_000;
+/// The most rows drawn.
+const MAX_ROWS: u16 = 500;
+/// The most lines of a fetched text.
+const MAX_LINES: usize = 50_000;
+
+/// Handles a message. Watch events and ticks change the data only; all other messages also refresh
+/// the state, ready to be drawn and for the next key.
+pub fn update(state: &mut State, msg: Msg) -> Vec<Cmd> {
+    let cmds = match msg {
+        Msg::WatchUpdate(change) => {
+            state.data.apply(change);
+            return Vec::new();
+        }
+        Msg::Tick(now) => {
+            state.data.now = now;
+            return Vec::new();
+        }
+        Msg::Key(key) => keys::handle_key(state, key),
+        Msg::Paste(text) => {
+            prompt::paste(state, &text);
+            Vec::new()
+        }
+        Msg::Scroll(lines) => {
+            keys::handle_scroll(state, lines);
+            Vec::new()
+        }
+        Msg::Click(x, y) => keys::handle_click(state, x, y),
+        Msg::Resize(width, height) => {
+            state.ui.width = width.min(MAX_COLUMNS);
+            state.ui.height = height.min(MAX_ROWS);
+            Vec::new()
+        }
+        Msg::InvalidObject(kind, key, error) => {
+            let text = format!("{} {key} cannot be read: {error}", kind.name());
+            notify(state, Severity::Warning, text);
+            Vec::new()
+        }
+        Msg::Presets(list) => {
+            notify_preset_changes(state, &list);
+            state.presets = Some(list);
+            Vec::new()
+        }
+        Msg::ScenarioProgress(progress) => {
+            let outcome = progress.outcome.clone();
+            let before = state.scenario.as_ref().and_then(|s| s.outcome.clone());
+            let name = sanitize(&progress.name);
+            state.ui.scenario_closed &= progress.outcome.is_some();
+            state.scenario = Some(progress);
+            match outcome.filter(|e| before.as_ref() != Some(e)) {
+                Some(Ok(text)) => notify(state, Severity::Info, format!("{name}: {text}")),
+                Some(Err(text)) => notify(state, Severity::Error, format!("{name}: {text}")),
+                None => {}
+            }
+            Vec::new()
+        }
+        Msg::OperationFinished(Ok(text)) => {
+            notify(state, Severity::Info, text);
+            Vec::new()
+        }
+        Msg::OperationFinished(Err(error)) => {
+            notify(state, Severity::Error, error.to_string());
+            Vec::new()
+        }
+        Msg::PageLoaded(kind, result) => {
+            if let Some(page) = &mut state.ui.page
+                && page.kind == kind
+            {
+                page.content = match result {
+                    Ok(text) => fetched_text(&text),
+                    Err(error) => PageContent::Failed(sanitize(&error)),
+                };
+            }
+            Vec::new()
+        }
+    };
+    refresh(state);
+    cmds
+}
+
+/// Adds a notification.
+pub(crate) fn notify(state: &mut State, severity: Severity, text: impl AsRef<str>) {
+    let text = sanitize(text.as_ref());
+    state.ui.notifications.add(state.data.now, severity, text);
+}
+
+fn fetched_text(text: &str) -> PageContent {
+    PageContent::Fetched(
+        Arc::new(sanitize_lines(text, MAX_LINES)),
+        WrappedLines::default(),
+    )
+}

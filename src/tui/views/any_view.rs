@@ -1,0 +1,163 @@
+//! A view without the type of its rows.
+
+use std::hash::DefaultHasher;
+
+use ratatui::layout::Rect;
+
+use super::{Deletion, ListArea, RegisteredView, RelatedWorkloads, RowId, TypedList};
+use crate::actions::UnavailableReason;
+use crate::keymap::Binding;
+use crate::model::{Kind, NamespacedName, ObjectRef};
+use crate::state::State;
+use crate::ui_state::{ListState, SortBy};
+use crate::view::canvas::Canvas;
+use crate::view::page::PageBuilder;
+
+/// [`View`](super::View) over [`RowId`]; rows of another view have no details, object or relations.
+pub(crate) trait AnyView: Sync {
+    fn title(&self) -> &'static str;
+    fn help(&self) -> &'static str;
+    fn command_names(&self) -> &'static [&'static str];
+    fn bindings(&self) -> &'static [Binding];
+    fn namespaced(&self) -> bool;
+    fn kind(&self) -> Option<Kind>;
+    fn badge(&self, state: &State) -> &'static str;
+    fn list_status(&self, list: &ListState) -> String;
+    fn side_panel(&self) -> bool;
+    fn free_lines(&self, rows: usize, height: u16) -> u16;
+    fn hash_revision(&self, state: &State, hasher: &mut DefaultHasher);
+    /// The rows for the filter and order of the list, and their number without the filter.
+    fn rows(&self, state: &State, list: &ListState) -> (Vec<RowId>, usize);
+    fn sorts(&self) -> &'static [SortBy];
+    fn draw(&self, state: &State, area: ListArea, list: &ListState, canvas: &mut Canvas<'_>);
+    fn empty_text(&self, state: &State) -> String;
+    fn draw_below(&self, state: &State, area: Rect, canvas: &mut Canvas<'_>);
+    fn row_title(&self, row: &RowId) -> String;
+    fn row_name(&self, state: &State, row: &RowId) -> Option<String>;
+    fn caption(&self, state: &State, row: &RowId) -> Option<String>;
+    fn details(&self, state: &State, row: &RowId, page: &mut PageBuilder<'_>);
+    fn object(&self, state: &State, row: &RowId) -> Option<ObjectRef>;
+    fn deletion(&self, state: &State, row: &RowId) -> Result<Deletion, UnavailableReason>;
+    fn workload(&self, state: &State, row: &RowId) -> Option<NamespacedName>;
+    fn related_workloads(&self, state: &State, row: &RowId) -> Option<RelatedWorkloads>;
+    fn cluster_queue(&self, state: &State, row: &RowId) -> Option<String>;
+    fn local_queue(&self, state: &State, row: &RowId) -> Option<NamespacedName>;
+    fn preset(&self, state: &State, row: &RowId) -> Option<String>;
+}
+
+impl<V: RegisteredView> AnyView for V {
+    fn title(&self) -> &'static str {
+        V::title(self)
+    }
+
+    fn help(&self) -> &'static str {
+        V::help(self)
+    }
+
+    fn command_names(&self) -> &'static [&'static str] {
+        V::command_names(self)
+    }
+
+    fn bindings(&self) -> &'static [Binding] {
+        V::bindings(self)
+    }
+
+    fn namespaced(&self) -> bool {
+        V::namespaced(self)
+    }
+
+    fn kind(&self) -> Option<Kind> {
+        V::kind(self)
+    }
+
+    fn badge(&self, state: &State) -> &'static str {
+        V::badge(self, state)
+    }
+
+    fn list_status(&self, list: &ListState) -> String {
+        V::list_status(self, list)
+    }
+
+    fn side_panel(&self) -> bool {
+        V::side_panel(self)
+    }
+
+    fn free_lines(&self, rows: usize, height: u16) -> u16 {
+        V::free_lines(self, rows, height)
+    }
+
+    fn hash_revision(&self, state: &State, hasher: &mut DefaultHasher) {
+        V::hash_revision(self, state, hasher);
+    }
+
+    fn rows(&self, state: &State, list: &ListState) -> (Vec<RowId>, usize) {
+        let found = V::rows(self, state, list.filter.as_ref(), list.sort);
+        let rows = found.rows.into_iter().map(RowId::new::<V>).collect();
+        (rows, found.unfiltered)
+    }
+
+    fn sorts(&self) -> &'static [SortBy] {
+        V::sorts(self)
+    }
+
+    fn draw(&self, state: &State, area: ListArea, list: &ListState, canvas: &mut Canvas<'_>) {
+        V::draw(self, state, area, TypedList::new::<V>(list), canvas);
+    }
+
+    fn empty_text(&self, state: &State) -> String {
+        V::empty_text(self, state)
+    }
+
+    fn draw_below(&self, state: &State, area: Rect, canvas: &mut Canvas<'_>) {
+        V::draw_below(self, state, area, canvas);
+    }
+
+    fn row_title(&self, row: &RowId) -> String {
+        row.get::<V>()
+            .map(|row| V::row_title(self, row))
+            .unwrap_or_default()
+    }
+
+    fn row_name(&self, state: &State, row: &RowId) -> Option<String> {
+        V::row_name(self, state, row.get::<V>()?)
+    }
+
+    fn caption(&self, state: &State, row: &RowId) -> Option<String> {
+        V::caption(self, state, row.get::<V>()?)
+    }
+
+    fn details(&self, state: &State, row: &RowId, page: &mut PageBuilder<'_>) {
+        if let Some(row) = row.get::<V>() {
+            V::details(self, state, row, page);
+        }
+    }
+
+    fn object(&self, state: &State, row: &RowId) -> Option<ObjectRef> {
+        V::object(self, state, row.get::<V>()?)
+    }
+
+    fn deletion(&self, state: &State, row: &RowId) -> Result<Deletion, UnavailableReason> {
+        let row = row.get::<V>().ok_or(UnavailableReason::NotApplicable)?;
+        V::deletion(self, state, row)
+    }
+
+    fn workload(&self, state: &State, row: &RowId) -> Option<NamespacedName> {
+        V::workload(self, state, row.get::<V>()?)
+    }
+
+    fn related_workloads(&self, state: &State, row: &RowId) -> Option<RelatedWorkloads> {
+        V::related_workloads(self, state, row.get::<V>()?)
+    }
+
+    fn cluster_queue(&self, state: &State, row: &RowId) -> Option<String> {
+        V::cluster_queue(self, state, row.get::<V>()?)
+    }
+
+    fn local_queue(&self, state: &State, row: &RowId) -> Option<NamespacedName> {
+        V::local_queue(self, state, row.get::<V>()?)
+    }
+
+    fn preset(&self, state: &State, row: &RowId) -> Option<String> {
+        V::preset(self, state, row.get::<V>()?)
+    }
+}

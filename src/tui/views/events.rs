@@ -1,0 +1,200 @@
+//! The view of Events, newest first.
+
+use std::hash::{DefaultHasher, Hash};
+
+use super::filter_rows::{NO_LABELS, apply_direction, matches_filter};
+use super::{Deletion, ListArea, RelatedWorkloads, TypedList, View, ViewRows};
+use crate::actions::{GoToWorkloads, SortRows, UnavailableReason};
+use crate::keymap::{Binding, key};
+use crate::model::event::EventRow;
+use crate::model::workload::Owner;
+use crate::model::{Kind, NamespacedName, ObjectRef, Row};
+use crate::state::State;
+use crate::text::clock_time;
+use crate::theme::Role;
+use crate::ui_state::{Filter, Sort, SortBy};
+use crate::view::canvas::Canvas;
+use crate::view::format::short_kind;
+use crate::view::page::{PageBuilder, event};
+use crate::view::table::{self, Cell, Column};
+
+const COLUMNS: [Column; 7] = [
+    Column::new("TIME", 8, 8, 0).no_truncate(),
+    Column::new("TYPE", 4, 7, 4).sort_by(SortBy::Warning),
+    Column::new("REASON", 10, 28, 1).name(),
+    Column::new("NS", 4, 16, 6).name(),
+    Column::new("OBJECT", 18, 52, 3)
+        .name()
+        .sort_by(SortBy::Name),
+    Column::new("MESSAGE", 20, 200, 2).fraction(3),
+    Column::new("FROM", 10, 36, 5).name(),
+];
+
+#[rustfmt::skip]
+const BINDINGS: &[Binding] = &[
+    key(&["w"], &GoToWorkloads, "go to its workload"),
+    key(&["W"], &SortRows(SortBy::Warning), "warnings first"),
+];
+
+/// The view of Events; a row is the name of an Event.
+pub(crate) struct EventsView;
+
+impl View for EventsView {
+    type Row = NamespacedName;
+
+    fn title(&self) -> &'static str {
+        "Events"
+    }
+
+    fn help(&self) -> &'static str {
+        "events"
+    }
+
+    fn command_names(&self) -> &'static [&'static str] {
+        &["events", "ev", "event"]
+    }
+
+    fn bindings(&self) -> &'static [Binding] {
+        BINDINGS
+    }
+
+    fn kind(&self) -> Option<Kind> {
+        Some(Kind::Event)
+    }
+
+    fn side_panel(&self) -> bool {
+        false
+    }
+
+    fn hash_revision(&self, state: &State, hasher: &mut DefaultHasher) {
+        state.data.events.revision().hash(hasher);
+    }
+
+    fn rows(
+        &self,
+        state: &State,
+        filter: Option<&Filter>,
+        sort: Option<Sort>,
+    ) -> ViewRows<NamespacedName> {
+        let mut unfiltered = 0;
+        let mut found = Vec::new();
+        for e in state.data.events.newest_first() {
+            if !e.object.namespace.is_empty() && !state.shows_namespace(&e.object.namespace) {
+                continue;
+            }
+            unfiltered += 1;
+            if matches_filter(filter, || filter_text(e), &NO_LABELS) {
+                found.push(e);
+            }
+        }
+        match sort.map(|s| s.by) {
+            Some(SortBy::Warning) => found.sort_by_key(|e| !e.warning),
+            Some(SortBy::Name) => {
+                found.sort_by(|a, b| (&a.object, &a.kind).cmp(&(&b.object, &b.kind)));
+            }
+            _ => {}
+        }
+        let mut rows: Vec<NamespacedName> = found.into_iter().map(|e| e.key.clone()).collect();
+        apply_direction(&mut rows, sort);
+        ViewRows { rows, unfiltered }
+    }
+
+    fn sorts(&self) -> &'static [SortBy] {
+        &[SortBy::Name, SortBy::Warning]
+    }
+
+    fn draw(
+        &self,
+        state: &State,
+        area: ListArea,
+        list: TypedList<'_, NamespacedName>,
+        canvas: &mut Canvas<'_>,
+    ) {
+        table::draw(canvas, area, &COLUMNS, list, |c, key| {
+            Some(row(state, c, state.data.events.get(key)?))
+        });
+    }
+
+    fn empty_text(&self, _: &State) -> String {
+        "No events yet.".to_owned()
+    }
+
+    fn row_title(&self, _: &NamespacedName) -> String {
+        "Event".to_owned()
+    }
+
+    fn row_name(&self, _: &State, key: &NamespacedName) -> Option<String> {
+        Some(key.name.clone())
+    }
+
+    fn caption(&self, state: &State, key: &NamespacedName) -> Option<String> {
+        Some(state.data.events.get(key)?.message.clone())
+    }
+
+    fn details(&self, state: &State, key: &NamespacedName, page: &mut PageBuilder<'_>) {
+        match state.data.events.get(key) {
+            Some(found) => event::write(state, found, page),
+            None => page.not_found("Event", &key.to_string()),
+        }
+    }
+
+    fn object(&self, _: &State, key: &NamespacedName) -> Option<ObjectRef> {
+        Some(ObjectRef::watched(Kind::Event, key.clone()))
+    }
+
+    fn deletion(&self, _: &State, _: &NamespacedName) -> Result<Deletion, UnavailableReason> {
+        Err(UnavailableReason::because("Events cannot be deleted here"))
+    }
+
+    fn related_workloads(&self, state: &State, key: &NamespacedName) -> Option<RelatedWorkloads> {
+        let event = state.data.events.get(key);
+        let workload = event.and_then(|e| match e.kind.as_str() {
+            "Workload" => Some(e.object.clone()),
+            "Pod" => state.derived.workload_of(&e.object).cloned(),
+            kind => {
+                let owns = |o: &Owner| o.kind == kind && o.name == e.object.name;
+                let mut all = state.data.workloads.iter();
+                all.find(|wl| {
+                    wl.key().namespace == e.object.namespace && wl.owners.iter().any(owns)
+                })
+                .map(|wl| wl.key().clone())
+            }
+        });
+        Some(RelatedWorkloads::One(workload))
+    }
+}
+
+fn filter_text(e: &EventRow) -> String {
+    format!(
+        "{} {} {} {} {} {}",
+        if e.warning { "Warning" } else { "Normal" },
+        e.reason,
+        e.kind,
+        e.object,
+        e.source,
+        e.message
+    )
+}
+
+fn row(state: &State, c: &Canvas<'_>, e: &EventRow) -> Vec<Cell> {
+    let (word, role) = if e.warning {
+        ("Warn", Role::Error)
+    } else {
+        ("", Role::Dim)
+    };
+    let reason = if e.count > 1 {
+        format!("{} x{}", e.reason, e.count)
+    } else {
+        e.reason.clone()
+    };
+    let object = format!("{}/{}", short_kind(&e.kind), e.object.name);
+    vec![
+        vec![c.span(clock_time(e.at, &state.env.zone), Role::Dim)],
+        vec![c.span(word, role)],
+        vec![c.span(reason, if e.warning { Role::Error } else { Role::Text })],
+        vec![c.span(e.object.namespace.clone(), Role::Dim)],
+        vec![c.span(object, Role::Text)],
+        vec![c.span(e.message.clone(), Role::Text)],
+        vec![c.span(e.source.clone(), Role::Dim)],
+    ]
+}

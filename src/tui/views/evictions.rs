@@ -1,0 +1,253 @@
+//! The view of evictions: the evicted workload, its preemptor, their priorities and the policy.
+
+use std::hash::{DefaultHasher, Hash};
+
+use jiff::Timestamp;
+
+use super::filter_rows::{NO_LABELS, matches_filter};
+use super::{Deletion, ListArea, RelatedWorkloads, TypedList, View, ViewRows};
+use crate::actions::{Explain, GoToClusterQueue, GoToWorkloads, UnavailableReason};
+use crate::keymap::{Binding, key};
+use crate::model::evictions::{Eviction, InvolvedWorkload};
+use crate::model::{Kind, NamespacedName, ObjectRef};
+use crate::state::State;
+use crate::text::clock_time;
+use crate::theme::Role;
+use crate::ui_state::{Filter, Sort};
+use crate::view::canvas::Canvas;
+use crate::view::format::requests_text;
+use crate::view::page::{PageBuilder, eviction};
+use crate::view::table::{self, Cell, Column};
+
+const COLUMNS: [Column; 9] = [
+    Column::new("TIME", 8, 8, 0).no_truncate(),
+    Column::new("EVICTED", 16, 44, 1).preferred(22).name(),
+    Column::new("PRI", 4, 8, 5).right().no_truncate(),
+    Column::new("PREEMPTOR", 16, 44, 2).preferred(22).name(),
+    Column::new("PRI", 4, 8, 6).right().no_truncate(),
+    Column::new("REQUESTS", 8, 24, 7),
+    Column::new("CAUSE", 12, 30, 3).no_truncate(),
+    Column::new("POLICY", 18, 52, 4).no_truncate(),
+    Column::new("QUEUES", 12, 50, 8).name(),
+];
+
+/// Identifies an eviction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EvictionRow {
+    /// UID of the evicted Workload.
+    uid: String,
+    /// Time of the eviction.
+    at: Timestamp,
+}
+
+#[rustfmt::skip]
+const BINDINGS: &[Binding] = &[
+    key(&["w"], &GoToWorkloads, "go to the evicted workload"),
+    key(&["u"], &GoToClusterQueue, "go to the ClusterQueue of the preemptor"),
+    key(&["x"], &Explain, "explain the evicted workload"),
+];
+
+/// The view of evictions and preemptions.
+pub(crate) struct EvictionsView;
+
+impl View for EvictionsView {
+    type Row = EvictionRow;
+
+    fn title(&self) -> &'static str {
+        "Preemptions"
+    }
+
+    fn help(&self) -> &'static str {
+        "evictions and preemptions"
+    }
+
+    fn command_names(&self) -> &'static [&'static str] {
+        &["preemptions", "pr", "evictions", "feed"]
+    }
+
+    fn namespaced(&self) -> bool {
+        false
+    }
+
+    fn bindings(&self) -> &'static [Binding] {
+        BINDINGS
+    }
+
+    fn kind(&self) -> Option<Kind> {
+        Some(Kind::Workload)
+    }
+
+    fn hash_revision(&self, state: &State, hasher: &mut DefaultHasher) {
+        state.data.evictions.revision().hash(hasher);
+    }
+
+    fn rows(
+        &self,
+        state: &State,
+        filter: Option<&Filter>,
+        _: Option<Sort>,
+    ) -> ViewRows<EvictionRow> {
+        let mut rows = Vec::new();
+        let mut unfiltered = 0;
+        for e in state.data.evictions.newest_first() {
+            if !state.shows_namespace(&e.victim.key.namespace) {
+                continue;
+            }
+            unfiltered += 1;
+            if matches_filter(filter, || filter_text(e), &NO_LABELS) {
+                let uid = e.victim.uid.clone();
+                rows.push(EvictionRow { uid, at: e.at });
+            }
+        }
+        ViewRows { rows, unfiltered }
+    }
+
+    fn draw(
+        &self,
+        state: &State,
+        area: ListArea,
+        list: TypedList<'_, EvictionRow>,
+        canvas: &mut Canvas<'_>,
+    ) {
+        let shown: Vec<&Eviction> = state.data.evictions.newest_first().collect();
+        let short = one_namespace(&shown);
+        table::draw(canvas, area, &COLUMNS, list, |c, id| {
+            Some(row(state, c, find(state, id)?, short))
+        });
+    }
+
+    fn empty_text(&self, _: &State) -> String {
+        "No evictions yet.".to_owned()
+    }
+
+    fn row_title(&self, _: &EvictionRow) -> String {
+        "Eviction".to_owned()
+    }
+
+    fn row_name(&self, state: &State, row: &EvictionRow) -> Option<String> {
+        Some(find(state, row)?.victim.key.name.clone())
+    }
+
+    fn caption(&self, state: &State, row: &EvictionRow) -> Option<String> {
+        let e = find(state, row)?;
+        let mut text = e.victim.display_name();
+        if let Some(p) = &e.preemptor {
+            text = format!("{text} preempted by {}", p.display_name());
+            if !p.requests.is_empty() {
+                text = format!("{text}, which requests {}", requests_text(&p.requests));
+            }
+        }
+        let policy = if e.policy.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", e.policy)
+        };
+        Some(format!("{text}: {}{policy}", e.reason_text()))
+    }
+
+    fn details(&self, state: &State, row: &EvictionRow, page: &mut PageBuilder<'_>) {
+        match find(state, row) {
+            Some(found) => eviction::write(state, found, page),
+            None => page.not_found("eviction of", &row.uid),
+        }
+    }
+
+    fn object(&self, state: &State, row: &EvictionRow) -> Option<ObjectRef> {
+        let key = self.workload(state, row)?;
+        Some(ObjectRef::watched(Kind::Workload, key))
+    }
+
+    fn deletion(&self, _: &State, _: &EvictionRow) -> Result<Deletion, UnavailableReason> {
+        Err(UnavailableReason::because("evictions cannot be deleted"))
+    }
+
+    fn workload(&self, state: &State, row: &EvictionRow) -> Option<NamespacedName> {
+        Some(find(state, row)?.victim.key.clone())
+    }
+
+    fn related_workloads(&self, state: &State, row: &EvictionRow) -> Option<RelatedWorkloads> {
+        Some(RelatedWorkloads::One(self.workload(state, row)))
+    }
+
+    fn cluster_queue(&self, state: &State, row: &EvictionRow) -> Option<String> {
+        let e = find(state, row)?;
+        let preemptor = e.preemptor.as_ref().map(|p| &p.cluster_queue);
+        Some(preemptor.unwrap_or(&e.victim.cluster_queue).clone())
+    }
+}
+
+/// The eviction of a row.
+fn find<'a>(state: &'a State, row: &EvictionRow) -> Option<&'a Eviction> {
+    let mut all = state.data.evictions.newest_first();
+    all.find(|e| e.victim.uid == row.uid && e.at == row.at)
+}
+
+fn filter_text(e: &Eviction) -> String {
+    let by = e.preemptor.as_ref();
+    format!(
+        "{} {} {} {} {} {}",
+        e.victim.display_name(),
+        e.victim.cluster_queue,
+        by.map(|p| p.display_name()).unwrap_or_default(),
+        by.map_or("", |p| p.cluster_queue.as_str()),
+        e.reason,
+        e.reason_text()
+    )
+}
+
+/// Whether all evicted workloads and preemptors are in one namespace, which is then not shown.
+fn one_namespace(all: &[&Eviction]) -> bool {
+    let involved = all
+        .iter()
+        .flat_map(|e| std::iter::once(&e.victim).chain(&e.preemptor));
+    let mut names = involved
+        .filter(|p| !p.key.name.is_empty())
+        .map(|p| p.key.namespace.as_str());
+    let first = names.next();
+    names.all(|ns| Some(ns) == first)
+}
+
+fn row(state: &State, c: &Canvas<'_>, e: &Eviction, short: bool) -> Vec<Cell> {
+    let cell = |text: String, role| vec![c.span(text, role)];
+    let priority = |p: Option<&InvolvedWorkload>| {
+        let number = p.and_then(|p| p.priority);
+        number.map_or_else(|| "-".to_owned(), |n| n.to_string())
+    };
+    let by = e.preemptor.as_ref();
+    let name = |p: &InvolvedWorkload| {
+        if (short || state.ui.namespace.is_some()) && !p.key.name.is_empty() {
+            p.key.name.clone()
+        } else {
+            p.display_name()
+        }
+    };
+    let queues = match by {
+        Some(p) if p.cluster_queue != e.victim.cluster_queue => format!(
+            "{} {} {}",
+            e.victim.cluster_queue, c.glyphs.arrow, p.cluster_queue
+        ),
+        _ => e.victim.cluster_queue.clone(),
+    };
+    vec![
+        cell(clock_time(e.at, &state.env.zone), Role::Dim),
+        cell(name(&e.victim), Role::Warning),
+        cell(priority(Some(&e.victim)), Role::Text),
+        cell(by.map_or_else(|| "-".to_owned(), name), Role::Success),
+        cell(priority(by), Role::Text),
+        cell(
+            by.filter(|p| !p.requests.is_empty())
+                .map_or_else(|| "-".to_owned(), |p| requests_text(&p.requests)),
+            Role::Text,
+        ),
+        cell(e.reason_text().to_owned(), Role::Text),
+        cell(
+            if e.policy.is_empty() {
+                "-".to_owned()
+            } else {
+                e.policy.clone()
+            },
+            Role::Text,
+        ),
+        cell(queues, Role::Dim),
+    ]
+}

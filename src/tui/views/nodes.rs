@@ -1,0 +1,250 @@
+//! The view of nodes: devices drawn one by one, bars for cpu and memory, taints.
+
+use std::cmp::Reverse;
+use std::hash::{DefaultHasher, Hash};
+
+use super::filter_rows::{apply_direction, matches_filter};
+use super::name_pattern::any_name_pattern;
+use super::{Deletion, ListArea, RelatedWorkloads, TypedList, View, ViewRows};
+use crate::actions::{GoToWorkloads, SortRows, UnavailableReason};
+use crate::keymap::{Binding, key};
+use crate::model::meta::Requests;
+use crate::model::node::NodeRow;
+use crate::model::{Kind, NamespacedName, ObjectRef, Row};
+use crate::state::State;
+use crate::text::{Amount, age, amount_text, resource_label};
+use crate::theme::Role;
+use crate::ui_state::{Filter, Sort, SortBy};
+use crate::view::canvas::Canvas;
+use crate::view::page::{PageBuilder, node};
+use crate::view::table::{self, Cell, Column};
+use crate::view::widget::{DeviceSlot, device_slots, usage_bar};
+
+const COLUMNS: [Column; 8] = [
+    Column::new("NODE", 12, 40, 0).name().sort_by(SortBy::Name),
+    Column::new("STATE", 8, 9, 2).no_truncate(),
+    Column::new("DEVICES", 14, 60, 1)
+        .preferred(18)
+        .sort_by(SortBy::DevicesUsed),
+    Column::new("CPU", 9, 24, 3).no_truncate(),
+    Column::new("MEMORY", 9, 24, 5).no_truncate(),
+    Column::new("PODS", 4, 5, 4).right().no_truncate(),
+    Column::new("TAINTS", 8, 60, 6),
+    Column::new("AGE", 4, 6, 7)
+        .right()
+        .no_truncate()
+        .sort_by(SortBy::Age),
+];
+
+/// Columns of a bar.
+const BAR: u16 = 6;
+
+/// The most Workloads of a node that a filter matches by name.
+const MAX_NAMES: usize = 40;
+
+#[rustfmt::skip]
+const BINDINGS: &[Binding] = &[
+    key(&["w"], &GoToWorkloads, "go to the workloads on it").hint(9, "workloads"),
+    key(&["U"], &SortRows(SortBy::DevicesUsed), "sort by devices in use"),
+    key(&["A"], &SortRows(SortBy::Age), "sort by age"),
+];
+
+/// The view of nodes; a row is a node name.
+pub(crate) struct NodesView;
+
+impl View for NodesView {
+    type Row = String;
+
+    fn title(&self) -> &'static str {
+        "Nodes"
+    }
+
+    fn help(&self) -> &'static str {
+        "nodes and their devices"
+    }
+
+    fn command_names(&self) -> &'static [&'static str] {
+        &["nodes", "no", "node"]
+    }
+
+    fn namespaced(&self) -> bool {
+        false
+    }
+
+    fn bindings(&self) -> &'static [Binding] {
+        BINDINGS
+    }
+
+    fn kind(&self) -> Option<Kind> {
+        Some(Kind::Node)
+    }
+
+    fn hash_revision(&self, state: &State, hasher: &mut DefaultHasher) {
+        state.data.nodes.revision().hash(hasher);
+        state.data.pods.revision().hash(hasher);
+    }
+
+    fn rows(&self, state: &State, filter: Option<&Filter>, sort: Option<Sort>) -> ViewRows<String> {
+        let mut found: Vec<&NodeRow> = state
+            .data
+            .nodes
+            .iter()
+            .filter(|n| matches_filter(filter, || filter_text(n), &n.meta.labels))
+            .collect();
+        match sort.map(|s| s.by) {
+            Some(SortBy::Age) => found.sort_by_key(|n| Reverse(n.meta.created)),
+            Some(SortBy::DevicesUsed) => found.sort_by_cached_key(|n| {
+                let allocated = state.derived.allocated_on(&n.key().name);
+                let on = |r: &str| allocated.get(r).copied().unwrap_or_default();
+                let devices: Amount = n.devices().map(on).sum();
+                Reverse((devices, on("cpu")))
+            }),
+            _ => {}
+        }
+        let mut rows: Vec<String> = found.into_iter().map(|n| n.key().name.clone()).collect();
+        apply_direction(&mut rows, sort);
+        ViewRows {
+            rows,
+            unfiltered: state.data.nodes.len(),
+        }
+    }
+
+    fn sorts(&self) -> &'static [SortBy] {
+        &[SortBy::Name, SortBy::Age, SortBy::DevicesUsed]
+    }
+
+    fn draw(
+        &self,
+        state: &State,
+        area: ListArea,
+        list: TypedList<'_, String>,
+        canvas: &mut Canvas<'_>,
+    ) {
+        table::draw(canvas, area, &COLUMNS, list, |c, name| {
+            Some(row(state, c, state.data.nodes.named(name)?))
+        });
+    }
+
+    fn empty_text(&self, _: &State) -> String {
+        "No nodes.".to_owned()
+    }
+
+    fn row_title(&self, name: &String) -> String {
+        format!("Node {name}")
+    }
+
+    fn row_name(&self, _: &State, name: &String) -> Option<String> {
+        Some(name.clone())
+    }
+
+    fn caption(&self, state: &State, name: &String) -> Option<String> {
+        let node = state.data.nodes.named(name)?;
+        let mut parts: Vec<String> = node.gpu_product().map(str::to_owned).into_iter().collect();
+        if !node.taints.is_empty() {
+            parts.push(format!("taints {}", node.taints.join(" ")));
+        }
+        Some(format!("{name}: {}", parts.join(", ")))
+    }
+
+    fn details(&self, state: &State, name: &String, page: &mut PageBuilder<'_>) {
+        match state.data.nodes.named(name) {
+            Some(found) => node::write(state, found, page),
+            None => page.not_found("Node", name),
+        }
+    }
+
+    fn object(&self, _: &State, name: &String) -> Option<ObjectRef> {
+        let key = NamespacedName::cluster_scoped(name);
+        Some(ObjectRef::watched(Kind::Node, key))
+    }
+
+    fn deletion(&self, _: &State, _: &String) -> Result<Deletion, UnavailableReason> {
+        Err(UnavailableReason::because(
+            "nodes come from the node-pool file; change it there",
+        ))
+    }
+
+    fn related_workloads(&self, state: &State, name: &String) -> Option<RelatedWorkloads> {
+        let mut names: Vec<&str> = state
+            .derived
+            .pods_on(name)
+            .iter()
+            .filter_map(|pod| state.derived.workload_of(pod))
+            .map(|wl| wl.name.as_str())
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names.truncate(MAX_NAMES);
+        Some(if names.is_empty() {
+            RelatedWorkloads::None(format!("no workload is on {name}"))
+        } else {
+            RelatedWorkloads::Filter(any_name_pattern(&names))
+        })
+    }
+}
+
+fn filter_text(node: &NodeRow) -> String {
+    format!(
+        "{} {} {} {}",
+        node.key().name,
+        node.state(),
+        node.taints.join(" "),
+        node.gpu_product().unwrap_or_default()
+    )
+}
+
+fn row(state: &State, c: &Canvas<'_>, node: &NodeRow) -> Vec<Cell> {
+    let name = &node.key().name;
+    let allocated = state.derived.allocated_on(name);
+    let of = |list: &Requests, r: &str| list.get(r).copied().unwrap_or_default();
+    let bar = |r: &str| {
+        let (used, all) = (of(&allocated, r), of(&node.allocatable, r));
+        let mut cell = usage_bar(c, used, all, BAR);
+        let text = format!(" {}/{}", amount_text(r, used), amount_text(r, all));
+        cell.push(c.span(text, Role::Text));
+        cell
+    };
+    let role = match node.state() {
+        "Ready" => Role::Success,
+        "Cordoned" => Role::Warning,
+        _ => Role::Error,
+    };
+    let taints = if node.taints.is_empty() {
+        "-".to_owned()
+    } else {
+        node.taints.join(" ")
+    };
+    vec![
+        vec![c.span(name.clone(), Role::Text)],
+        vec![c.span(node.state(), role)],
+        devices(c, node, &allocated),
+        bar("cpu"),
+        bar("memory"),
+        vec![c.span(state.derived.pods_on(name).len().to_string(), Role::Text)],
+        vec![c.span(taints, Role::Dim)],
+        vec![c.span(age(state.data.now, node.meta.created), Role::Text)],
+    ]
+}
+
+fn devices(c: &Canvas<'_>, node: &NodeRow, allocated: &Requests) -> Cell {
+    let mut cell = Cell::new();
+    for resource in node.devices() {
+        if !cell.is_empty() {
+            cell.push(c.span("  ", Role::Text));
+        }
+        let count = |a: Option<&Amount>| a.map_or(0, |a| a.ceil().max(0)) as usize;
+        let total = count(node.allocatable.get(resource));
+        let used = count(allocated.get(resource));
+        let slot = DeviceSlot {
+            count: used,
+            letter: None,
+        };
+        cell.extend(device_slots(c, &[slot], total));
+        let text = format!(" {used}/{total} {}", resource_label(resource));
+        cell.push(c.span(text, Role::Text));
+    }
+    if cell.is_empty() {
+        cell.push(c.span("-", Role::Dim));
+    }
+    cell
+}

@@ -1,0 +1,192 @@
+//! The view of presets: state, description, and the first diagnostic of an invalid preset.
+
+use std::hash::{DefaultHasher, Hash};
+
+use super::filter_rows::{NO_LABELS, apply_direction, matches_filter};
+use super::{Deletion, ListArea, TypedList, View, ViewRows};
+use crate::actions::{ApplyPreset, OpenSampleMenu, UnavailableReason};
+use crate::backend::{Preset, PresetList, PresetState};
+use crate::keymap::{Binding, key};
+use crate::model::Kind;
+use crate::state::State;
+use crate::text::{age, first_sentence, sanitize};
+use crate::theme::Role;
+use crate::ui_state::{Filter, Sort, SortBy};
+use crate::view::canvas::Canvas;
+use crate::view::page::{PageBuilder, preset};
+use crate::view::table::{self, Cell, Column};
+
+const COLUMNS: [Column; 4] = [
+    Column::new("PRESET", 12, 40, 0)
+        .name()
+        .sort_by(SortBy::Name),
+    Column::new("STATE", 10, 22, 1).no_truncate(),
+    Column::new("APPLIED", 7, 8, 3).right().no_truncate(),
+    Column::new("DESCRIPTION OR ERROR", 20, 160, 2).fraction(2),
+];
+
+#[rustfmt::skip]
+const BINDINGS: &[Binding] = &[
+    key(&["a"], &ApplyPreset, "make it the active preset").hint(8, "apply"),
+    key(&["S"], &OpenSampleMenu, "submit a sample of the active preset").hint(9, "sample"),
+];
+
+/// The view of presets; a row is a preset name.
+pub(crate) struct PresetsView;
+
+impl View for PresetsView {
+    type Row = String;
+
+    fn title(&self) -> &'static str {
+        "Presets"
+    }
+
+    fn help(&self) -> &'static str {
+        "presets"
+    }
+
+    fn command_names(&self) -> &'static [&'static str] {
+        &["presets", "presetlist"]
+    }
+
+    fn namespaced(&self) -> bool {
+        false
+    }
+
+    fn bindings(&self) -> &'static [Binding] {
+        BINDINGS
+    }
+
+    fn kind(&self) -> Option<Kind> {
+        None
+    }
+
+    fn badge(&self, state: &State) -> &'static str {
+        let mut presets = state.presets.iter().flat_map(|list| &list.presets);
+        let invalid = presets.any(|p| matches!(p.state, PresetState::Invalid { .. }));
+        if invalid { "!" } else { "" }
+    }
+
+    fn hash_revision(&self, state: &State, hasher: &mut DefaultHasher) {
+        for preset in state.presets.iter().flat_map(|list| &list.presets) {
+            preset.name.hash(hasher);
+            preset.description.hash(hasher);
+        }
+    }
+
+    fn rows(&self, state: &State, filter: Option<&Filter>, sort: Option<Sort>) -> ViewRows<String> {
+        let presets = || state.presets.iter().flat_map(|list| &list.presets);
+        let text = |p: &Preset| format!("{} {}", p.name, p.description);
+        let mut rows: Vec<String> = presets()
+            .filter(|p| matches_filter(filter, || text(p), &NO_LABELS))
+            .map(|p| p.name.clone())
+            .collect();
+        apply_direction(&mut rows, sort);
+        ViewRows {
+            rows,
+            unfiltered: presets().count(),
+        }
+    }
+
+    fn sorts(&self) -> &'static [SortBy] {
+        &[SortBy::Name]
+    }
+
+    fn draw(
+        &self,
+        state: &State,
+        area: ListArea,
+        list: TypedList<'_, String>,
+        canvas: &mut Canvas<'_>,
+    ) {
+        table::draw(canvas, area, &COLUMNS, list, |c, name| {
+            let list = state.presets.as_ref()?;
+            Some(row(state, c, list, list.named(name)?))
+        });
+    }
+
+    fn empty_text(&self, state: &State) -> String {
+        match state.presets {
+            None => "No presets here: this window has no lab behind it. `kueue-lab up` starts one.",
+            Some(_) => "No presets in the folder.",
+        }
+        .to_owned()
+    }
+
+    fn row_title(&self, name: &String) -> String {
+        format!("Preset {name}")
+    }
+
+    fn row_name(&self, _: &State, name: &String) -> Option<String> {
+        Some(name.clone())
+    }
+
+    fn caption(&self, state: &State, name: &String) -> Option<String> {
+        let list = state.presets.as_ref()?;
+        let preset = list.named(name)?;
+        Some(match &preset.state {
+            PresetState::Invalid { diagnostics, .. } => {
+                let first = diagnostics.first()?;
+                sanitize(&format!("{}: {}", list.location(first), first.reason))
+            }
+            _ => first_sentence(&preset.description),
+        })
+    }
+
+    fn details(&self, state: &State, name: &String, page: &mut PageBuilder<'_>) {
+        preset::write(state, name, page);
+    }
+
+    fn deletion(&self, _: &State, _: &String) -> Result<Deletion, UnavailableReason> {
+        Err(UnavailableReason::because(
+            "presets are folders; delete the folder to delete the preset",
+        ))
+    }
+
+    fn preset(&self, _: &State, name: &String) -> Option<String> {
+        Some(name.clone())
+    }
+}
+
+/// The state with its glyph and role.
+fn state_text(c: &Canvas<'_>, preset: &Preset) -> (String, Role) {
+    let g = c.glyphs;
+    match &preset.state {
+        PresetState::Idle => (format!("{} idle", g.inactive), Role::Dim),
+        PresetState::Applying => (format!("{} applying", g.active), Role::InProgress),
+        PresetState::Active if preset.warnings.is_empty() => {
+            (format!("{} active", g.active), Role::Success)
+        }
+        PresetState::Active => (format!("{} active, warnings", g.active), Role::Warning),
+        PresetState::Invalid {
+            last_good_applied: true,
+            ..
+        } => (format!("{} broken, last valid", g.failed), Role::Error),
+        PresetState::Invalid { .. } => (format!("{} broken", g.failed), Role::Error),
+    }
+}
+
+fn row(state: &State, c: &Canvas<'_>, list: &PresetList, preset: &Preset) -> Vec<Cell> {
+    let (word, role) = state_text(c, preset);
+    let remark = match &preset.state {
+        PresetState::Invalid { diagnostics, .. } => diagnostics.first().map(|f| {
+            let location = list.location(f);
+            let own = format!("{}/", preset.name);
+            let location = location.strip_prefix(&own).unwrap_or(&location);
+            let text = format!("{location}: {}", f.reason);
+            c.span(sanitize(&text), Role::Error)
+        }),
+        _ => None,
+    };
+    let remark = remark.unwrap_or_else(|| {
+        let first = first_sentence(&preset.description);
+        let text = if first.is_empty() { "-" } else { &first };
+        c.span(text, Role::Text)
+    });
+    vec![
+        vec![c.span(sanitize(&preset.name), Role::Bold)],
+        vec![c.span(word, role)],
+        vec![c.span(age(state.data.now, preset.applied_at), Role::Text)],
+        vec![remark],
+    ]
+}

@@ -1,0 +1,98 @@
+//! The rows of the cohort tree.
+
+use super::QueueRow;
+use crate::model::cohort_tree::QuotaNode;
+use crate::model::meta::Labels;
+use crate::model::{NamespacedName, Row};
+use crate::state::State;
+use crate::ui_state::Filter;
+use crate::views::ViewRows;
+use crate::views::filter_rows::{NO_LABELS, matches_filter};
+
+/// The rows of the tree. With a filter, a branch is kept when a node in it passes.
+pub(super) fn rows(state: &State, filter: Option<&Filter>) -> ViewRows<QueueRow> {
+    let mut found = ViewRows {
+        rows: Vec::new(),
+        unfiltered: 0,
+    };
+    for root in state.derived.cohort_tree.roots() {
+        let ViewRows { rows, unfiltered } = &mut found;
+        add_branch(state, root, filter, rows, unfiltered);
+    }
+    found
+}
+
+/// Adds the rows of a branch; returns whether it has any.
+fn add_branch(
+    state: &State,
+    node: &QuotaNode,
+    filter: Option<&Filter>,
+    rows: &mut Vec<QueueRow>,
+    unfiltered: &mut usize,
+) -> bool {
+    let start = rows.len();
+    rows.push(QueueRow::Node(node.clone()));
+    *unfiltered += 1;
+    let folded = state.ui.folded.contains(node) && filter.is_none();
+    let mut below = false;
+    let mut keep = true;
+    match node {
+        QuotaNode::Cohort(name) => {
+            // A root shows the quota of its whole tree, other Cohorts their own.
+            let tree = &state.derived.cohort_tree;
+            if !folded && tree.path(node).is_empty() {
+                let resources = tree.resources(node).cloned();
+                rows.extend(resources.map(|fr| QueueRow::Quota(node.clone(), fr)));
+            } else if !folded {
+                let cohort = state.data.cohorts.named(name);
+                for (fr, _) in cohort.into_iter().flat_map(|c| &c.quotas) {
+                    rows.push(QueueRow::Quota(node.clone(), fr.clone()));
+                }
+            }
+            for child in tree.children(node) {
+                let mut hidden = Vec::new();
+                let into = if folded { &mut hidden } else { &mut *rows };
+                below |= add_branch(state, child, filter, into, unfiltered);
+            }
+            let labels = cohort_labels(state, name);
+            keep = below || matches_filter(filter, || format!("cohort {name}"), labels);
+        }
+        QuotaNode::ClusterQueue(name) => {
+            let Some(cq) = state.data.cluster_queues.named(name) else {
+                rows.truncate(start);
+                return false;
+            };
+            let queues: Vec<&NamespacedName> = state
+                .data
+                .local_queues_of(name)
+                .map(Row::key)
+                .filter(|key| state.shows_namespace(&key.namespace))
+                .collect();
+            if state.ui.namespace.is_some() && queues.is_empty() {
+                keep = false;
+            }
+            let text = || {
+                let locals: Vec<String> = queues.iter().map(ToString::to_string).collect();
+                let flavors: Vec<&str> = cq.quotas.iter().map(|(f, _)| f.flavor.as_str()).collect();
+                let cohort = cq.cohort.as_deref().unwrap_or_default();
+                format!("{name} {cohort} {} {}", locals.join(" "), flavors.join(" "))
+            };
+            keep &= matches_filter(filter, text, &cq.meta.labels);
+            if !folded {
+                for (fr, _) in &cq.quotas {
+                    rows.push(QueueRow::Quota(node.clone(), fr.clone()));
+                }
+                rows.extend(queues.into_iter().cloned().map(QueueRow::LocalQueue));
+            }
+        }
+    }
+    if !keep {
+        rows.truncate(start);
+    }
+    keep
+}
+
+fn cohort_labels<'a>(state: &'a State, name: &str) -> &'a Labels {
+    let cohort = state.data.cohorts.named(name);
+    cohort.map_or(&NO_LABELS, |c| &c.meta.labels)
+}

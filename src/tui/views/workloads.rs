@@ -1,0 +1,328 @@
+//! The view of Workloads: state, queue, priority, position, pods, age and status reason.
+
+use std::cmp::Reverse;
+use std::hash::{DefaultHasher, Hash};
+
+use ratatui::layout::Rect;
+
+use super::filter_rows::{apply_direction, matches_filter};
+use super::queues::draw_incomplete_pod_groups;
+use super::{Deletion, ListArea, TypedList, View, ViewRows};
+use crate::actions::{
+    Explain, GoToClusterQueue, OpenSubmitForm, RunDemo, SortRows, ToggleFinished,
+    UnavailableReason, is_supported,
+};
+use crate::keymap::{Binding, key};
+use crate::model::workload::{WorkloadRow, WorkloadState, status_reason};
+use crate::model::{Kind, NamespacedName, ObjectRef, Row};
+use crate::state::State;
+use crate::text::age;
+use crate::theme::Role;
+use crate::ui_state::{Filter, Sort, SortBy};
+use crate::view::canvas::Canvas;
+use crate::view::format::{reason_spans, state_role};
+use crate::view::page::{PageBuilder, workload};
+use crate::view::table::{self, Cell, Column};
+
+const COLUMNS: [Column; 11] = [
+    Column::new("NS", 7, 16, 7).name(),
+    Column::new("NAME", 16, 40, 0).name().sort_by(SortBy::Name),
+    Column::new("STATE", 8, 8, 1)
+        .no_truncate()
+        .sort_by(SortBy::State),
+    Column::new("QUEUE", 8, 20, 3).name().sort_by(SortBy::Queue),
+    Column::new("CLUSTERQUEUE", 12, 20, 9).name(),
+    Column::new("PRI", 3, 8, 4)
+        .right()
+        .no_truncate()
+        .sort_by(SortBy::Priority),
+    Column::new("CLASS", 5, 16, 10).name(),
+    Column::new("POS", 3, 6, 5)
+        .right()
+        .no_truncate()
+        .sort_by(SortBy::Position),
+    Column::new("PODS", 4, 9, 8).right().no_truncate(),
+    Column::new("AGE", 3, 6, 6)
+        .right()
+        .no_truncate()
+        .sort_by(SortBy::Age),
+    Column::new("REASON", 22, 120, 2),
+];
+
+/// Columns of the list from which names are shown in full before more columns are shown.
+const WIDE_NAMES_MIN_WIDTH: u16 = 100;
+
+#[rustfmt::skip]
+const BINDINGS: &[Binding] = &[
+    key(&["x"], &Explain, "explain why it is not admitted").hint(9, "explain"),
+    key(&["u"], &GoToClusterQueue, "go to its ClusterQueue"),
+    key(&["t"], &ToggleFinished, "show or hide finished workloads").hint(8, "ended"),
+    key(&["S"], &SortRows(SortBy::State), "sort by state"),
+    key(&["Q"], &SortRows(SortBy::Queue), "sort by queue"),
+    key(&["P"], &SortRows(SortBy::Priority), "sort by priority"),
+    key(&["O"], &SortRows(SortBy::Position), "sort by position"),
+    key(&["A"], &SortRows(SortBy::Age), "sort by age"),
+];
+
+/// The view of Workloads; a row is the name of a Workload.
+pub(crate) struct WorkloadsView;
+
+impl View for WorkloadsView {
+    type Row = NamespacedName;
+
+    fn title(&self) -> &'static str {
+        "Workloads"
+    }
+
+    fn help(&self) -> &'static str {
+        "workloads"
+    }
+
+    fn command_names(&self) -> &'static [&'static str] {
+        &["workloads", "wl", "kwl", "workload", "jobs"]
+    }
+
+    fn bindings(&self) -> &'static [Binding] {
+        BINDINGS
+    }
+
+    fn kind(&self) -> Option<Kind> {
+        Some(Kind::Workload)
+    }
+
+    fn hash_revision(&self, state: &State, hasher: &mut DefaultHasher) {
+        state.ui.hide_finished.hash(hasher);
+        state.data.workloads.revision().hash(hasher);
+        state.data.local_queues.revision().hash(hasher);
+        state.data.cluster_queues.revision().hash(hasher);
+    }
+
+    fn rows(
+        &self,
+        state: &State,
+        filter: Option<&Filter>,
+        sort: Option<Sort>,
+    ) -> ViewRows<NamespacedName> {
+        let mut unfiltered = 0;
+        let mut found: Vec<(WorkloadState, &WorkloadRow)> = Vec::new();
+        for wl in state.data.workloads.iter() {
+            let at = wl.state();
+            if !state.shows_namespace(&wl.key().namespace)
+                || (state.ui.hide_finished && at.is_finished())
+            {
+                continue;
+            }
+            unfiltered += 1;
+            if matches_filter(filter, || filter_text(state, wl, at), &wl.meta.labels) {
+                found.push((at, wl));
+            }
+        }
+        sort_rows(state, &mut found, sort);
+        let mut rows: Vec<NamespacedName> =
+            found.into_iter().map(|(_, wl)| wl.key().clone()).collect();
+        apply_direction(&mut rows, sort);
+        ViewRows { rows, unfiltered }
+    }
+
+    fn sorts(&self) -> &'static [SortBy] {
+        &[
+            SortBy::Name,
+            SortBy::State,
+            SortBy::Queue,
+            SortBy::Priority,
+            SortBy::Position,
+            SortBy::Age,
+        ]
+    }
+
+    fn draw(
+        &self,
+        state: &State,
+        area: ListArea,
+        list: TypedList<'_, NamespacedName>,
+        canvas: &mut Canvas<'_>,
+    ) {
+        let mut columns = COLUMNS;
+        let wide = area.rows.width >= WIDE_NAMES_MIN_WIDTH;
+        columns[1] = columns[1].preferred(if wide { 30 } else { 20 });
+        columns[3] = columns[3].preferred(10);
+        if wide {
+            columns[10] = columns[10].fraction(3);
+        }
+        // Positions exist for pending workloads only.
+        if !state.derived.has_pending_workloads() {
+            columns[7].hidden = true;
+        }
+        // A namespace that all rows share is not shown.
+        let skip = usize::from(one_namespace(&list));
+        table::draw(canvas, area, &columns[skip..], list, |c, key| {
+            let wl = state.data.workloads.get(key)?;
+            Some(row(state, c, key, wl).split_off(skip))
+        });
+    }
+
+    fn empty_text(&self, state: &State) -> String {
+        if is_supported(state, &RunDemo) {
+            "No workloads. Submit some (s), or run the demo (D)."
+        } else if is_supported(state, &OpenSubmitForm) {
+            "No workloads. Submit some (s)."
+        } else {
+            "No workloads."
+        }
+        .to_owned()
+    }
+
+    fn draw_below(&self, state: &State, area: Rect, canvas: &mut Canvas<'_>) {
+        draw_incomplete_pod_groups(state, area, canvas);
+    }
+
+    fn row_title(&self, key: &NamespacedName) -> String {
+        format!("Workload {key}")
+    }
+
+    fn row_name(&self, _: &State, key: &NamespacedName) -> Option<String> {
+        Some(key.name.clone())
+    }
+
+    fn caption(&self, state: &State, key: &NamespacedName) -> Option<String> {
+        let wl = state.data.workloads.get(key)?;
+        let line = status_reason(wl, &state.data, &state.derived).line();
+        Some(format!("{} in {}: {line}", wl.owner_text(), key.namespace))
+    }
+
+    fn details(&self, state: &State, key: &NamespacedName, page: &mut PageBuilder<'_>) {
+        match state.data.workloads.get(key) {
+            Some(wl) => workload::write(state, wl, page),
+            None => page.not_found("Workload", &key.to_string()),
+        }
+    }
+
+    fn object(&self, _: &State, key: &NamespacedName) -> Option<ObjectRef> {
+        Some(ObjectRef::watched(Kind::Workload, key.clone()))
+    }
+
+    /// Deletes the owners of the Workload: they would create it again.
+    fn deletion(&self, state: &State, key: &NamespacedName) -> Result<Deletion, UnavailableReason> {
+        let Some(wl) = state.data.workloads.get(key) else {
+            let gone = format!("Workload {key} is gone already");
+            return Err(UnavailableReason::Because(gone));
+        };
+        let owners = wl.owners.iter().map(|o| ObjectRef {
+            api_version: o.api_version.clone(),
+            kind: o.kind.clone(),
+            key: NamespacedName::new(&key.namespace, &o.name),
+        });
+        let owners: Vec<ObjectRef> = owners.collect();
+        Ok(if owners.is_empty() {
+            Deletion {
+                objects: self.object(state, key).into_iter().collect(),
+                remark: String::new(),
+            }
+        } else {
+            Deletion {
+                objects: owners,
+                remark: format!("Workload {key} goes with it."),
+            }
+        })
+    }
+
+    fn workload(&self, _: &State, key: &NamespacedName) -> Option<NamespacedName> {
+        Some(key.clone())
+    }
+
+    fn cluster_queue(&self, state: &State, key: &NamespacedName) -> Option<String> {
+        let wl = state.data.workloads.get(key)?;
+        state.data.cluster_queue_of(wl).map(str::to_owned)
+    }
+
+    fn local_queue(&self, state: &State, key: &NamespacedName) -> Option<NamespacedName> {
+        let wl = state.data.workloads.get(key)?;
+        let queue = NamespacedName::new(&key.namespace, &wl.queue);
+        state.data.local_queues.get(&queue).map(|q| q.key().clone())
+    }
+}
+
+fn filter_text(state: &State, wl: &WorkloadRow, at: WorkloadState) -> String {
+    format!(
+        "{} {} {} {} {} {}",
+        wl.key(),
+        at.as_str(),
+        wl.queue,
+        state.data.cluster_queue_of(wl).unwrap_or_default(),
+        wl.priority_class.as_deref().unwrap_or_default(),
+        wl.owner_text()
+    )
+}
+
+/// Sorts Workloads; without a sort order by state, those that need attention first.
+fn sort_rows(state: &State, found: &mut [(WorkloadState, &WorkloadRow)], sort: Option<Sort>) {
+    let position = |wl: &WorkloadRow| {
+        let position = state.derived.position(wl.key());
+        position.map_or(usize::MAX, |p| p.number)
+    };
+    let created = |wl: &WorkloadRow| Reverse(wl.meta.created);
+    match sort.map(|s| s.by) {
+        Some(SortBy::Name) => {}
+        Some(SortBy::Queue) => found.sort_by(|(_, a), (_, b)| {
+            (&a.key().namespace, &a.queue).cmp(&(&b.key().namespace, &b.queue))
+        }),
+        Some(SortBy::Priority) => found.sort_by_key(|(_, wl)| (Reverse(wl.priority), created(wl))),
+        Some(SortBy::Position) => found.sort_by_key(|(at, wl)| (position(wl), *at)),
+        Some(SortBy::Age) => found.sort_by_key(|(_, wl)| created(wl)),
+        _ => found.sort_by_cached_key(|(at, wl)| {
+            let queue = state.data.cluster_queue_of(wl).unwrap_or_default();
+            match at {
+                WorkloadState::Pending | WorkloadState::Evicted => {
+                    (*at, queue, position(wl), Reverse(wl.priority), created(wl))
+                }
+                over if over.is_finished() => (*at, "", 0, Reverse(0), created(wl)),
+                _ => (*at, queue, 0, Reverse(wl.priority), created(wl)),
+            }
+        }),
+    }
+}
+
+/// Whether all rows are in one namespace.
+fn one_namespace(list: &TypedList<'_, NamespacedName>) -> bool {
+    let mut all = list.rows().map(|key| key.namespace.as_str());
+    let first = all.next();
+    all.all(|ns| Some(ns) == first)
+}
+
+fn row(state: &State, c: &Canvas<'_>, key: &NamespacedName, wl: &WorkloadRow) -> Vec<Cell> {
+    let at = wl.state();
+    let over = at.is_finished() || at == WorkloadState::Inactive;
+    let dimmed = if over { Role::Dim } else { Role::Text };
+    let position = state.derived.position(wl.key());
+    let pods = state.derived.pods_of(key);
+    let pods = match at {
+        WorkloadState::Admitted | WorkloadState::Evicted => {
+            format!("{}/{}", pods.ready, wl.pod_count())
+        }
+        _ => wl.pod_count().to_string(),
+    };
+    let cell = |text: &str, role| vec![c.span(text, role)];
+    vec![
+        cell(&key.namespace, Role::Dim),
+        cell(&key.name, dimmed),
+        cell(at.as_str(), state_role(at)),
+        cell(&wl.queue, dimmed),
+        cell(state.data.cluster_queue_of(wl).unwrap_or("-"), dimmed),
+        cell(&wl.priority.to_string(), dimmed),
+        cell(wl.priority_class.as_deref().unwrap_or("-"), dimmed),
+        cell(
+            &position.map_or_else(|| "-".to_owned(), |p| format!("#{}", p.number)),
+            dimmed,
+        ),
+        cell(&pods, dimmed),
+        cell(&age(state.data.now, wl.meta.created), dimmed),
+        if over {
+            cell(
+                &status_reason(wl, &state.data, &state.derived).line(),
+                Role::Dim,
+            )
+        } else {
+            reason_spans(c, &status_reason(wl, &state.data, &state.derived))
+        },
+    ]
+}
