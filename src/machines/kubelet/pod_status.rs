@@ -150,7 +150,7 @@ fn container_status(
         ContainerPhase::BackOff(_) => {
             let message = format!(
                 "back-off {} restarting failed container={} pod={}_{}({})",
-                go_duration(container.restart_delay()),
+                kueue_lab_duration::Duration::from(container.restart_delay()),
                 container.name,
                 pod.name_any(),
                 ObjectKey::of(pod).namespace,
@@ -207,15 +207,6 @@ fn repository(image: &str) -> &str {
     let name = image.split('@').next().unwrap_or_default();
     let name = name.rsplit('/').next().unwrap_or_default();
     name.split(':').next().unwrap_or_default()
-}
-
-/// `1m20s`, as Go writes it.
-fn go_duration(time: std::time::Duration) -> String {
-    let seconds = time.as_secs();
-    match (seconds / 60, seconds % 60) {
-        (0, s) => format!("{s}s"),
-        (m, s) => format!("{m}m{s}s"),
-    }
 }
 
 /// Type, whether it holds, reason, message.
