@@ -1,6 +1,5 @@
 //! The CronJob controller: makes Jobs on a schedule.
 
-mod schedule;
 mod sync_cron_job;
 
 use std::sync::Arc;
