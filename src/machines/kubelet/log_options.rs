@@ -1,7 +1,6 @@
 //! The options of a log, as API servers write them into the query of a request to a kubelet.
 
 use jiff::Timestamp;
-use percent_encoding::percent_decode_str;
 
 /// Which part of a log is wanted, and how.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,10 +22,8 @@ pub(super) struct PodLogOptions {
 /// A value that is none.
 pub(super) fn parse(query: &str) -> Result<PodLogOptions, String> {
     let mut options = PodLogOptions::default();
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let value = value.replace('+', " ");
-        let value = percent_decode_str(&value).decode_utf8_lossy();
+    for (key, value) in form_urlencoded::parse(query.as_bytes()) {
+        let key = key.as_ref();
         match key {
             "follow" => options.follow = flag(key, &value)?,
             "previous" => options.previous = flag(key, &value)?,
