@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 use kube::ResourceExt;
 use parking_lot::Mutex;
-use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
@@ -23,8 +22,7 @@ use prometheus_client::registry::Registry;
 use kueue_lab_controller::ControllerContext;
 use kueue_lab_runtime::Change;
 
-/// The type of what [`Metrics::text`] gives.
-pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+pub use kueue_lab_prometheus::CONTENT_TYPE;
 
 /// Names and values of labels, always in the same order for one metric.
 type Labels = Vec<(&'static str, String)>;
@@ -128,39 +126,8 @@ impl Metrics {
         if let Some(shared) = controller {
             inner.gauges.collect(shared, inner.role);
         }
-        let mut text = String::new();
-        // Writing to a String cannot fail.
-        let _ = encode(&mut text, &registry);
-        to_classic_text_format(&text)
+        kueue_lab_prometheus::to_text(&registry)
     }
-}
-
-/// Turns OpenMetrics into the format before it, which upstream speaks: there a counter and a gauge
-/// may share a name but for the counter's `_total`.
-fn to_classic_text_format(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut lines = text.lines().peekable();
-    while let Some(line) = lines.next() {
-        let is_counter = |line: &str| line.starts_with("# TYPE ") && line.ends_with(" counter");
-        let of_counter = is_counter(line) || lines.peek().is_some_and(|next| is_counter(next));
-        let head = ["# HELP ", "# TYPE "]
-            .into_iter()
-            .find(|h| line.starts_with(h));
-        match head {
-            _ if line == "# EOF" => continue,
-            Some(head) if of_counter => {
-                let rest = &line[head.len()..];
-                let (name, rest) = rest.split_once(' ').unwrap_or((rest, ""));
-                out.extend([head, name, "_total ", rest]);
-            }
-            _ => match line.strip_suffix(" inf") {
-                Some(rest) => out.extend([rest, " +Inf"]),
-                None => out.push_str(line),
-            },
-        }
-        out.push('\n');
-    }
-    out
 }
 
 #[cfg(test)]
