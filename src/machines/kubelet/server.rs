@@ -18,6 +18,7 @@ use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Incoming;
+use kube::api::LogParams;
 use serde_json::json;
 use tower::service_fn;
 
@@ -35,12 +36,12 @@ const LIMITS: Limits = Limits {
 };
 
 /// Which log somebody wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct ContainerLogRequest<'a> {
     pub(super) namespace: &'a str,
     pub(super) pod: &'a str,
     pub(super) container: &'a str,
-    pub(super) options: &'a log_options::PodLogOptions,
+    pub(super) options: &'a LogParams,
 }
 
 /// Why there is no log, as a kubelet says it.
