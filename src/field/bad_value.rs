@@ -32,7 +32,18 @@ macro_rules! owned_bad_values {
     };
 }
 
-owned_bad_values!(Value, Vec<Value>, String, bool, i32, i64, u32, u64, usize, f64);
+owned_bad_values!(
+    Value,
+    Vec<Value>,
+    String,
+    bool,
+    i32,
+    i64,
+    u32,
+    u64,
+    usize,
+    f64
+);
 
 /// A string in double quotes as Go's `%q` prints it.
 pub fn go_quote(s: &str) -> String {
