@@ -10,7 +10,6 @@ pub mod config;
 pub mod constants;
 pub mod convert;
 pub mod crds;
-pub mod field;
 pub mod load;
 pub mod name_validation;
 pub mod provisioning_request;
@@ -19,3 +18,5 @@ pub mod v1beta2;
 pub mod validation;
 pub mod visibility;
 pub mod webhook_defaults;
+
+pub use kueue_lab_field as field;

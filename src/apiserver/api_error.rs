@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::field_error::FieldError;
+use super::field_error::{FieldError, aggregate};
 
 /// A refusal, ready to be sent as a `v1.Status`.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -116,18 +116,7 @@ impl ApiError {
 
     /// 422: field errors in the order they were found.
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
-        let mut texts: Vec<String> = Vec::new();
-        for error in errors {
-            let text = error.to_string();
-            // Two checks may find the same fault; it is told once.
-            if !texts.contains(&text) {
-                texts.push(text);
-            }
-        }
-        let all = match texts.as_slice() {
-            [one] => one.clone(),
-            many => format!("[{}]", many.join(", ")),
-        };
+        let all = aggregate(errors);
         let mut d = details(group, kind, name);
         d["causes"] = errors
             .iter()

@@ -12,7 +12,6 @@ mod bootstrap;
 mod builtin_conversion;
 pub mod crd;
 mod endpoints;
-pub mod field_error;
 pub mod fieldmanager;
 pub mod http;
 mod install_crd;
@@ -27,6 +26,8 @@ pub mod request;
 pub mod schema;
 pub mod server;
 pub mod storage;
+
+pub use kueue_lab_field as field_error;
 
 pub use http::secure_serving::{ServeError, ServeOptions, ServingHandle};
 pub use server::{ApiServer, ApiServerBuilder};

@@ -1,22 +1,26 @@
-//! What the server counts of itself, as `/metrics` shows it.
+//! Metrics of requests, as `/metrics` serves them.
 
-use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
 
 /// Upper bounds of the latency histogram, in seconds.
 const BUCKET_BOUNDS: [f64; 8] = [0.005, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 
+type Labels = [(&'static str, String); 5];
+
 /// Counters of answered requests.
-#[derive(Default)]
 pub(super) struct Metrics {
-    requests: Mutex<BTreeMap<RequestLabels, RequestCounts>>,
+    registry: Registry,
+    requests: Family<Labels, Counter>,
+    durations: Family<Labels, Histogram, fn() -> Histogram>,
 }
 
-/// What requests are told apart by.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The labels of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RequestLabels {
     pub(super) verb: &'static str,
     pub(super) group: String,
@@ -25,54 +29,45 @@ pub(super) struct RequestLabels {
     pub(super) code: u16,
 }
 
-#[derive(Clone, Copy, Default)]
-struct RequestCounts {
-    total: u64,
-    seconds: f64,
-    buckets: [u64; BUCKET_BOUNDS.len()],
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::default();
+        let requests = Family::default();
+        let durations: Family<Labels, Histogram, fn() -> Histogram> =
+            Family::new_with_constructor(|| Histogram::new(BUCKET_BOUNDS));
+        registry.register(
+            "apiserver_request_duration_seconds",
+            "Response latency in seconds",
+            durations.clone(),
+        );
+        registry.register("apiserver_request", "Requests answered", requests.clone());
+        Self {
+            registry,
+            requests,
+            durations,
+        }
+    }
 }
 
 impl Metrics {
     /// Counts one answered request.
     pub(super) fn observe_request(&self, labels: RequestLabels, took: Duration) {
-        let seconds = took.as_secs_f64();
-        let mut requests = self.requests.lock();
-        let counts = requests.entry(labels).or_default();
-        counts.total += 1;
-        counts.seconds += seconds;
-        for (bucket, bound) in counts.buckets.iter_mut().zip(BUCKET_BOUNDS) {
-            *bucket += u64::from(seconds <= bound);
-        }
+        let labels = [
+            ("verb", labels.verb.to_uppercase()),
+            ("group", labels.group),
+            ("version", labels.version),
+            ("resource", labels.resource),
+            ("code", labels.code.to_string()),
+        ];
+        self.requests.get_or_create(&labels).inc();
+        self.durations
+            .get_or_create(&labels)
+            .observe(took.as_secs_f64());
     }
 
-    /// The counters in the Prometheus text format.
+    /// The metrics in the Prometheus text format.
     pub(super) fn to_prometheus_text(&self) -> String {
-        const TOTAL: &str = "apiserver_request_total";
-        const SECONDS: &str = "apiserver_request_duration_seconds";
-        let requests = self.requests.lock();
-        let (mut totals, mut times) = (String::new(), String::new());
-        for (l, c) in requests.iter() {
-            let what = format!(
-                "verb=\"{}\",group=\"{}\",version=\"{}\",resource=\"{}\"",
-                l.verb.to_uppercase(),
-                l.group,
-                l.version,
-                l.resource
-            );
-            // Writing to a string cannot fail.
-            let _ = writeln!(totals, "{TOTAL}{{{what},code=\"{}\"}} {}", l.code, c.total);
-            let what = format!("{what},code=\"{}\"", l.code);
-            for (bound, n) in BUCKET_BOUNDS.iter().zip(c.buckets) {
-                let _ = writeln!(times, "{SECONDS}_bucket{{{what},le=\"{bound}\"}} {n}");
-            }
-            let _ = writeln!(times, "{SECONDS}_bucket{{{what},le=\"+Inf\"}} {}", c.total);
-            let _ = writeln!(times, "{SECONDS}_sum{{{what}}} {}", c.seconds);
-            let _ = writeln!(times, "{SECONDS}_count{{{what}}} {}", c.total);
-        }
-        format!(
-            "# HELP {SECONDS} Response latency in seconds.\n# TYPE {SECONDS} histogram\n{times}\
-             # HELP {TOTAL} Requests answered.\n# TYPE {TOTAL} counter\n{totals}"
-        )
+        kueue_lab_prometheus::to_text(&self.registry)
     }
 }
 
@@ -94,13 +89,15 @@ mod tests {
         metrics.observe_request(labels, Duration::from_secs(2));
         let text = metrics.to_prometheus_text();
         let what = "verb=\"LIST\",group=\"\",version=\"v1\",resource=\"pods\",code=\"200\"";
-        assert!(
-            text.contains(&format!("apiserver_request_total{{{what}}} 2\n")),
-            "{text}"
-        );
-        assert!(
-            text.contains("le=\"0.025\"} 1\n") && text.contains("le=\"5\"} 2\n"),
-            "{text}"
-        );
+        for line in [
+            "# HELP apiserver_request_total Requests answered.\n".to_owned(),
+            format!("apiserver_request_total{{{what}}} 2\n"),
+            format!("apiserver_request_duration_seconds_bucket{{le=\"0.025\",{what}}} 1\n"),
+            format!("apiserver_request_duration_seconds_bucket{{le=\"5\",{what}}} 2\n"),
+            format!("apiserver_request_duration_seconds_bucket{{le=\"+Inf\",{what}}} 2\n"),
+            format!("apiserver_request_duration_seconds_sum{{{what}}} 2.01\n"),
+        ] {
+            assert!(text.contains(&line), "{line} is not in\n{text}");
+        }
     }
 }

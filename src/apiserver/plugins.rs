@@ -1,6 +1,7 @@
 //! The sockets for policy: what the lab plugs into the API server without the server knowing it.
 
 use async_trait::async_trait;
+use kube::api::LogParams;
 use serde_json::Value;
 
 use super::api_error::ApiError;
@@ -101,7 +102,7 @@ pub trait KubeletClient: Send + Sync {
 }
 
 /// Which log to read, with the query options of `pods/log`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct PodLogRequest {
     /// Namespace of the pod.
     pub namespace: String,
@@ -111,18 +112,8 @@ pub struct PodLogRequest {
     pub uid: String,
     /// Container name.
     pub container: String,
-    /// Keep sending what is written.
-    pub follow: bool,
-    /// Only the last N lines.
-    pub tail_lines: Option<usize>,
-    /// Only lines younger than this many seconds.
-    pub since_seconds: Option<u64>,
-    /// Prefix each line with its RFC 3339 time.
-    pub timestamps: bool,
-    /// The log of the container's previous run.
-    pub previous: bool,
-    /// At most this many bytes.
-    pub limit_bytes: Option<usize>,
+    /// The query options; their container is unset.
+    pub options: LogParams,
 }
 
 /// Log text in pieces; ends when the container has ended or, without `follow`, at the last line.

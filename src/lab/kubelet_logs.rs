@@ -23,12 +23,7 @@ impl KubeletClient for KubeletLogs {
         let query = LogQuery {
             uid: request.uid,
             container: request.container,
-            follow: request.follow,
-            tail_lines: request.tail_lines,
-            since_seconds: request.since_seconds,
-            timestamps: request.timestamps,
-            previous: request.previous,
-            limit_bytes: request.limit_bytes,
+            options: request.options,
         };
         self.store.read(&query).map_err(|e| match e {
             LogError::NotStarted => ApiError::bad_request(format!(

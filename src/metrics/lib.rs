@@ -14,4 +14,5 @@ mod state_gauges;
 mod tests;
 mod workload_metrics;
 
-pub use registry::{CONTENT_TYPE, Metrics, ReplicaRole};
+pub use kueue_lab_prometheus::CONTENT_TYPE;
+pub use registry::{Metrics, ReplicaRole};

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use kube::ResourceExt;
 use parking_lot::Mutex;
-use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
@@ -13,9 +12,6 @@ use prometheus_client::registry::Registry;
 use super::{scheduler_metrics, state_gauges, workload_metrics};
 use kueue_lab_controller::ControllerContext;
 use kueue_lab_runtime::Change;
-
-/// The content type of [`Metrics::text`].
-pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Label names and values; in the same order for all series of a metric.
 pub(super) type Labels = Vec<(&'static str, String)>;
@@ -122,37 +118,6 @@ impl Metrics {
         if let Some(shared) = controller {
             inner.gauges.collect(shared, inner.role);
         }
-        let mut text = String::new();
-        // Writing to a String cannot fail.
-        let _ = encode(&mut text, &registry);
-        to_classic_text_format(&text)
+        kueue_lab_prometheus::to_text(&registry)
     }
-}
-
-/// Converts OpenMetrics to the classic text format, which upstream serves: there a counter and a
-/// gauge may differ only by the suffix `_total`.
-pub(super) fn to_classic_text_format(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut lines = text.lines().peekable();
-    while let Some(line) = lines.next() {
-        let is_counter = |line: &str| line.starts_with("# TYPE ") && line.ends_with(" counter");
-        let of_counter = is_counter(line) || lines.peek().is_some_and(|next| is_counter(next));
-        let head = ["# HELP ", "# TYPE "]
-            .into_iter()
-            .find(|h| line.starts_with(h));
-        match head {
-            _ if line == "# EOF" => continue,
-            Some(head) if of_counter => {
-                let rest = &line[head.len()..];
-                let (name, rest) = rest.split_once(' ').unwrap_or((rest, ""));
-                out.extend([head, name, "_total ", rest]);
-            }
-            _ => match line.strip_suffix(" inf") {
-                Some(rest) => out.extend([rest, " +Inf"]),
-                None => out.push_str(line),
-            },
-        }
-        out.push('\n');
-    }
-    out
 }

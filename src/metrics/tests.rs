@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::registry::to_classic_text_format;
 use super::*;
 use kueue_lab_admission::cycle::{CycleCounts, RecomputationResult};
 use kueue_lab_api::v1beta2::Workload;
@@ -59,7 +58,7 @@ fn admission_is_counted_once_per_queue() {
         "kueue_admitted_workloads_total{cluster_queue=\"cq\",priority_class=\"\",replica_role=\"standalone\"} 1",
         "kueue_local_queue_admitted_workloads_total{name=\"lq\",namespace=\"team\",priority_class=\"\",replica_role=\"standalone\"} 1",
         "kueue_quota_reserved_wait_time_seconds_sum{cluster_queue=\"cq\",priority_class=\"\",replica_role=\"standalone\"} 30.0",
-        "kueue_admission_wait_time_seconds_bucket{le=\"40.0\",cluster_queue=\"cq\",priority_class=\"\",replica_role=\"standalone\"} 1",
+        "kueue_admission_wait_time_seconds_bucket{le=\"40\",cluster_queue=\"cq\",priority_class=\"\",replica_role=\"standalone\"} 1",
         "kueue_admission_checks_wait_time_seconds_sum{cluster_queue=\"cq\",priority_class=\"\",replica_role=\"standalone\"} 0.0",
     ] {
         assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
@@ -96,7 +95,7 @@ fn execution_time_accumulates_over_evictions() {
     for line in [
         "kueue_pods_ready_to_evicted_time_seconds_sum{cluster_queue=\"cq\",reason=\"Preempted\",underlying_cause=\"\",replica_role=\"standalone\"} 15.0",
         "kueue_execution_time_seconds_sum{cluster_queue=\"cq\",priority_class=\"\",replica_role=\"standalone\"} 107.0",
-        "kueue_local_queue_execution_time_seconds_bucket{le=\"20480.0\",name=\"lq\",namespace=\"team\",priority_class=\"\",replica_role=\"standalone\"} 1",
+        "kueue_local_queue_execution_time_seconds_bucket{le=\"20480\",name=\"lq\",namespace=\"team\",priority_class=\"\",replica_role=\"standalone\"} 1",
     ] {
         assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
     }
@@ -185,13 +184,4 @@ fn attempts_count_skips_and_recomputations() {
     }
     cycles.clear_cluster_queue("cq", role);
     assert!(!metrics.text(None).contains("cluster_queue=\"cq\""));
-}
-
-#[test]
-fn counter_and_gauge_may_share_a_name() {
-    let open = "# HELP kueue_x A.\n# TYPE kueue_x counter\nkueue_x_total 1\n\
-                # HELP kueue_x B.\n# TYPE kueue_x gauge\nkueue_x inf\n# EOF\n";
-    let classic = "# HELP kueue_x_total A.\n# TYPE kueue_x_total counter\nkueue_x_total 1\n\
-                   # HELP kueue_x B.\n# TYPE kueue_x gauge\nkueue_x +Inf\n";
-    assert_eq!(to_classic_text_format(open), classic);
 }

@@ -10,18 +10,19 @@ use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tower::service_fn;
 
+use kueue_lab_http::{HttpServer, Limits};
 use kueue_lab_runtime::Tasks;
 
-/// Connections open at the same time.
-const CONNECTIONS: usize = 64;
-/// How long a client may take for a request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// HTTP/1 only.
+const LIMITS: Limits = Limits {
+    max_connections: 64,
+    header_timeout: Duration::from_secs(10),
+    max_header_bytes: None,
+    max_concurrent_streams: None,
+    http2_ping_interval: None,
+};
 
 /// What is told.
 pub trait HealthChecker: Send + Sync + 'static {
@@ -63,39 +64,13 @@ pub async fn serve(
     vitals: Arc<dyn HealthChecker>,
     told: ServedPaths,
 ) -> std::io::Result<SocketAddr> {
-    let listener = TcpListener::bind(listen).await?;
-    let address = listener.local_addr()?;
-    let all = tasks.clone();
-    tasks.spawn("health", async move {
-        let places = Arc::new(Semaphore::new(CONNECTIONS));
-        loop {
-            let Ok(place) = places.clone().acquire_owned().await else {
-                return;
-            };
-            let Ok((stream, _)) = listener.accept().await else {
-                // Out of file descriptors, most likely; it passes when connections close, which nothing
-                // here hears of.
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                continue;
-            };
-            let vitals = vitals.clone();
-            all.spawn("health-connection", async move {
-                let service = service_fn(move |request| {
-                    let answer = respond(&*vitals, told, &request);
-                    async move { Ok::<_, Infallible>(answer) }
-                });
-                let mut builder = http1::Builder::new();
-                builder
-                    .timer(TokioTimer::new())
-                    .header_read_timeout(HEAD_TIMEOUT);
-                // Who hangs up early knows why.
-                let _ = builder
-                    .serve_connection(TokioIo::new(stream), service)
-                    .await;
-                drop(place);
-            });
-        }
+    let server = HttpServer::bind("health", listen, LIMITS).await?;
+    let address = server.local_addr();
+    let service = service_fn(move |request| {
+        let response = respond(&*vitals, told, &request);
+        async move { Ok::<_, Infallible>(response) }
     });
+    tasks.spawn("health", server.serve(service, tasks.token()));
     Ok(address)
 }
 

@@ -51,12 +51,10 @@ impl ObservedState {
             }
             let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource(&kind));
             // A kind can be installed while the scenario runs, so the watch is retried.
-            let stream = watcher(api, watcher::Config::default())
-                .backoff(WatchBackoff::default())
-                .filter_map(move |event| {
-                    let kind = kind.clone();
-                    async move { event.ok().map(|e| (kind, e)) }
-                });
+            let stream = watcher(api, Config::default()).filter_map(move |event| {
+                let kind = kind.clone();
+                async move { event.ok().map(|e| (kind, e)) }
+            });
             changes.push(stream.boxed());
         }
         Self {

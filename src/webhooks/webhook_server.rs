@@ -13,13 +13,9 @@ use http::header::CONTENT_TYPE;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
+use kueue_lab_http::{HttpServer, Limits};
 use serde_json::Value;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio_rustls::TlsAcceptor;
+use tower::service_fn;
 
 use super::admission_review::{self, ReviewError};
 use super::certificates::{CertificateError, ServingCertificate};
@@ -34,12 +30,14 @@ pub const VALIDATE: &str = "/validate";
 /// Where objects are converted.
 pub const CONVERT: &str = "/convert";
 
-/// Connections open at the same time; an API server needs a few.
-const CONNECTIONS: usize = 256;
-/// Requests open at the same time on one connection.
-const STREAMS: u32 = 250;
-/// How long a client may take for the handshake or the head of a request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
+/// An API server needs a few connections.
+const LIMITS: Limits = Limits {
+    max_connections: 256,
+    header_timeout: Duration::from_secs(15),
+    max_header_bytes: None,
+    max_concurrent_streams: Some(250),
+    http2_ping_interval: Some(Duration::from_secs(15)),
+};
 /// How long a request may take altogether; API servers wait 30 seconds at most.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// The largest review of a write: an object as it was and is to be, each 3 MiB at most.
@@ -84,81 +82,23 @@ impl WebhookServer {
             address: listen,
             source,
         };
-        let acceptor = TlsAcceptor::from(certificates.server_config()?);
-        let listener = TcpListener::bind(listen).await.map_err(cannot)?;
-        let address = listener.local_addr().map_err(cannot)?;
-        let all = tasks.clone();
-        tasks.spawn("webhooks", async move {
-            accept(listener, acceptor, policy, all).await;
+        let tls = certificates.server_config()?;
+        let server = HttpServer::bind("webhooks", listen, LIMITS)
+            .await
+            .map_err(cannot)?
+            .with_tls(tls);
+        let address = server.local_addr();
+        let service = service_fn(move |request| {
+            let policy = policy.clone();
+            async move { Ok::<_, Infallible>(answer(&policy, request).await) }
         });
+        tasks.spawn("webhooks", server.serve(service, tasks.token()));
         Ok(Self { address })
     }
 
     /// The address listened on, with the port that was taken.
     pub fn address(&self) -> SocketAddr {
         self.address
-    }
-}
-
-async fn accept(
-    listener: TcpListener,
-    acceptor: TlsAcceptor,
-    policy: Arc<AdmissionHandler>,
-    tasks: Tasks,
-) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
-    loop {
-        let Ok(place) = places.clone().acquire_owned().await else {
-            return;
-        };
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                // Out of file descriptors, most likely; it passes when connections close.
-                tracing::warn!(%error, "cannot accept a connection for webhooks");
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                continue;
-            }
-        };
-        let (acceptor, policy) = (acceptor.clone(), policy.clone());
-        tasks.spawn("webhook-connection", async move {
-            connection(stream, &acceptor, policy).await;
-            drop(place);
-        });
-    }
-}
-
-async fn connection(stream: TcpStream, acceptor: &TlsAcceptor, policy: Arc<AdmissionHandler>) {
-    // Small answers must not wait for more.
-    let _ = stream.set_nodelay(true);
-    let stream = match tokio::time::timeout(HEAD_TIMEOUT, acceptor.accept(stream)).await {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => {
-            tracing::debug!(%error, "a handshake of webhooks failed");
-            return;
-        }
-        Err(_) => return,
-    };
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(STREAMS)
-        .keep_alive_interval(HEAD_TIMEOUT)
-        .keep_alive_timeout(HEAD_TIMEOUT);
-    let service = service_fn(move |request| {
-        let policy = policy.clone();
-        async move { Ok::<_, Infallible>(answer(&policy, request).await) }
-    });
-    if let Err(error) = builder
-        .serve_connection(TokioIo::new(stream), service)
-        .await
-    {
-        tracing::debug!(%error, "a connection of webhooks broke");
     }
 }
 

@@ -206,7 +206,7 @@ impl KubeletClient for FakeKubelet {
     async fn logs(&self, request: PodLogRequest) -> Result<LogStream, ApiError> {
         let line = format!(
             "{} {} {:?}\n",
-            request.pod, request.container, request.tail_lines
+            request.pod, request.container, request.options.tail_lines
         );
         Ok(futures::stream::iter([Bytes::from(line)]).boxed())
     }

@@ -35,7 +35,7 @@ pub fn with_cluster<F: Future<Output = ()>>(test: impl FnOnce(TestCluster) -> F)
         let config = MachinesConfig::embedded();
         let pods = workload_controllers::pod_informer(&context);
         let nodes = Informer::builder(kueue_lab_runtime::Api::all(client.clone())).start(&context);
-        start_controllers::start(&context, &config, &pods, &nodes);
+        controller_manager::start(&context, &config, &pods, &nodes);
         let cluster = TestCluster {
             client,
             clock,

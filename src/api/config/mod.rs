@@ -3,7 +3,6 @@
 
 mod configuration;
 mod defaults;
-mod duration;
 mod fair_sharing;
 mod feature_gates;
 mod integration_frameworks;
@@ -18,11 +17,11 @@ mod wait_for_pods_ready;
 
 pub use configuration::*;
 pub use defaults::apply as apply_defaults;
-pub use duration::{Duration, ParseDurationError};
 pub use fair_sharing::*;
 pub use feature_gates::{Feature, FeatureGateError, FeatureGates, FeatureStage};
 pub use integration_frameworks::{FRAMEWORKS, Framework, RELEASE_MANIFEST_FRAMEWORKS};
 pub use integrations::*;
+pub use kueue_lab_duration::{Duration, ParseDurationError};
 pub use load::{CONFIG_MAP_KEY, LoadedConfiguration, load, resolve_gates};
 pub use multi_kueue::*;
 pub use object_retention_policies::*;

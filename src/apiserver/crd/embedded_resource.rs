@@ -87,7 +87,7 @@ fn validate_embedded_resource(value: &Value, path: &str, out: &mut Vec<FieldErro
             metadata_validation::name_validation::path_segment_name,
         );
         out.extend(faults.into_iter().map(|mut fault| {
-            fault.path = format!("{path}.{}", fault.path);
+            fault.path = format!("{path}.{}", fault.path).into();
             fault
         }));
     }

@@ -74,7 +74,7 @@ impl Pattern {
     }
 }
 
-static PATTERNS: [Pattern; 17] = [
+static PATTERNS: [Pattern; 16] = [
     Pattern::new("bsonobjectid", "^[0-9a-fA-F]{24}$"),
     Pattern::new(
         "hostname",
@@ -121,10 +121,6 @@ static PATTERNS: [Pattern; 17] = [
         r"^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$",
     ),
     Pattern::new("duration", r"^(\d+)\s*([A-Za-zµ]+)$"),
-    Pattern::new(
-        "goduration",
-        r"^[-+]?(0|(\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+$",
-    ),
 ];
 
 fn pattern(format: &str, text: &str) -> bool {
@@ -197,7 +193,7 @@ fn is_duration(text: &str) -> bool {
         "ns", "nano", "us", "µs", "micro", "ms", "milli", "s", "sec", "m", "min", "h", "hr",
         "hour", "d", "day", "w", "week",
     ];
-    if pattern("goduration", text) {
+    if text.parse::<kueue_lab_duration::Duration>().is_ok() {
         return true;
     }
     let unit = text

@@ -1,5 +1,6 @@
 //! Serving on the network: one listener, TLS, bounded connections, and a clean stop.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
@@ -9,15 +10,10 @@ use std::time::Duration;
 use futures::StreamExt;
 use http::Response;
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use kueue_lab_http::{HttpServer, Limits};
 use tokio::task::JoinHandle;
-use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tower::service_fn;
 
 use super::Body;
 use super::authentication::User;
@@ -28,16 +24,14 @@ use super::tower_service;
 use crate::endpoints;
 use crate::server::{ApiServer, ServerState};
 
-/// Connections open at the same time.
-const MAX_CONNECTIONS: usize = 1024;
-/// Requests open at the same time on one HTTP/2 connection.
-const MAX_CONCURRENT_STREAMS: u32 = 250;
-/// How long a client may take for the TLS handshake or for the head of a request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
-/// How often an idle HTTP/2 connection is asked whether it is still there.
-const PING_PERIOD: Duration = Duration::from_secs(30);
-/// The most all headers of a request may take.
-const HEADERS_MAX: usize = 128 << 10;
+/// Limits of the listener.
+const LIMITS: Limits = Limits {
+    max_connections: 1024,
+    header_timeout: Duration::from_secs(15),
+    max_header_bytes: Some(128 << 10),
+    max_concurrent_streams: Some(250),
+    http2_ping_interval: Some(Duration::from_secs(30)),
+};
 /// How long open requests are waited for at a stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -87,8 +81,7 @@ pub struct ServingHandle {
     kubeconfig: String,
     authority: String,
     stop: CancellationToken,
-    connections: TaskTracker,
-    listener: JoinHandle<()>,
+    server: JoinHandle<()>,
 }
 
 /// What all connections share.
@@ -109,8 +102,10 @@ impl ApiServer {
             address: asked,
             source,
         };
-        let listener = TcpListener::bind(asked).await.map_err(listen)?;
-        let address = listener.local_addr().map_err(listen)?;
+        let server = HttpServer::bind("apiserver", asked, LIMITS)
+            .await
+            .map_err(listen)?;
+        let address = server.local_addr();
 
         let names: Vec<String> = SERVER_NAMES
             .iter()
@@ -125,7 +120,7 @@ impl ApiServer {
         addresses.extend(KUBERNETES_SERVICE_IP.parse::<IpAddr>());
         addresses.dedup();
         let authority = CertificateAuthority::generate()?;
-        let acceptor = TlsAcceptor::from(authority.server_config(&addresses, &names)?);
+        let server = server.with_tls(authority.server_config(&addresses, &names)?);
 
         let reachable = if address.ip().is_unspecified() {
             SocketAddr::new(Ipv4Addr::LOCALHOST.into(), address.port())
@@ -139,20 +134,22 @@ impl ApiServer {
             self.core.authenticator.admin_token(),
         );
         let stop = CancellationToken::new();
-        let open = TaskTracker::new();
         let shared = Arc::new(ConnectionContext {
             core: self.core.clone(),
             hosts: AllowedHosts { names, addresses },
             stop: stop.clone(),
         });
-        let listener = tokio::spawn(accept_connections(listener, acceptor, shared, open.clone()));
+        let service = service_fn(move |request| {
+            let shared = shared.clone();
+            async move { Ok::<_, Infallible>(serve_connection_request(shared, request).await) }
+        });
+        let server = tokio::spawn(server.serve(service, stop.clone()));
         Ok(ServingHandle {
             address,
             kubeconfig,
             authority: authority.certificate_pem().to_string(),
             stop,
-            connections: open,
-            listener,
+            server,
         })
     }
 }
@@ -182,92 +179,17 @@ impl ServingHandle {
     }
 
     /// Stops listening, ends all watches, and gives other requests a moment to finish.
-    pub async fn shutdown(self) {
+    pub async fn shutdown(mut self) {
         self.stop.cancel();
-        self.connections.close();
-        // Whoever is still there after that is cut off.
-        let _ = tokio::time::timeout(STOP_TIMEOUT, self.connections.wait()).await;
+        // Connections that are still open after the timeout are aborted by the drop.
+        let _ = tokio::time::timeout(STOP_TIMEOUT, &mut self.server).await;
     }
 }
 
 impl Drop for ServingHandle {
     fn drop(&mut self) {
         self.stop.cancel();
-        self.listener.abort();
-    }
-}
-
-async fn accept_connections(
-    listener: TcpListener,
-    acceptor: TlsAcceptor,
-    shared: Arc<ConnectionContext>,
-    open: TaskTracker,
-) {
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = shared.stop.cancelled() => return,
-        };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                // Out of file descriptors, most likely; it passes when connections close, which nothing
-                // here hears of.
-                tracing::warn!(%error, "cannot accept a connection");
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                continue;
-            }
-        };
-        let Ok(place) = places.clone().acquire_owned().await else {
-            return;
-        };
-        let (acceptor, shared) = (acceptor.clone(), shared.clone());
-        open.spawn(async move {
-            serve_connection(stream, &acceptor, shared).await;
-            drop(place);
-        });
-    }
-}
-
-async fn serve_connection(
-    stream: TcpStream,
-    acceptor: &TlsAcceptor,
-    shared: Arc<ConnectionContext>,
-) {
-    // Small answers must not wait for more.
-    let _ = stream.set_nodelay(true);
-    let handshake = tokio::time::timeout(HEAD_TIMEOUT, acceptor.accept(stream)).await;
-    let Ok(Ok(stream)) = handshake else { return };
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .max_buf_size(HEADERS_MAX);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(MAX_CONCURRENT_STREAMS)
-        .max_header_list_size(HEADERS_MAX as u32)
-        .keep_alive_interval(PING_PERIOD)
-        .keep_alive_timeout(HEAD_TIMEOUT);
-    let stop = shared.stop.clone();
-    let service = service_fn(move |request| {
-        let shared = shared.clone();
-        async move { Ok::<_, std::convert::Infallible>(serve_connection_request(shared, request).await) }
-    });
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
-    tokio::pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "a connection broke");
+        self.server.abort();
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::value_ext::ValueExt;
-use crate::field_error::FieldError;
+use crate::field_error::{BadValue, FieldError};
 
 /// Where in an object a check is, such as `spec.containers[0].name`.
 #[derive(Clone, Copy)]
@@ -80,12 +80,7 @@ impl ErrorList {
     }
 
     /// `path: Invalid value: bad: detail`.
-    pub fn invalid(
-        &mut self,
-        path: &FieldPath<'_>,
-        bad: impl Into<Value>,
-        detail: impl Into<String>,
-    ) {
+    pub fn invalid(&mut self, path: &FieldPath<'_>, bad: impl BadValue, detail: impl Into<String>) {
         self.0
             .push(FieldError::invalid(path.to_string(), bad, detail));
     }
@@ -116,12 +111,12 @@ impl ErrorList {
     }
 
     /// `path: Duplicate value: bad`.
-    pub fn duplicate(&mut self, path: &FieldPath<'_>, bad: impl Into<Value>) {
+    pub fn duplicate(&mut self, path: &FieldPath<'_>, bad: impl BadValue) {
         self.0.push(FieldError::duplicate(path.to_string(), bad));
     }
 
     /// `path: Not found: bad`.
-    pub fn not_found(&mut self, path: &FieldPath<'_>, bad: impl Into<Value>) {
+    pub fn not_found(&mut self, path: &FieldPath<'_>, bad: impl BadValue) {
         self.0.push(FieldError::not_found(path.to_string(), bad));
     }
 

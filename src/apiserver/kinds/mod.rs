@@ -20,12 +20,12 @@ pub mod printers;
 pub mod service;
 mod strategies;
 mod unified_diff;
-pub mod value_ext;
 
 use std::sync::Arc;
 
 pub use builtin_resources::builtin_api_resources;
 pub use builtin_strategy::{BuiltinStrategy, SelectableField, SelectableFields};
+pub use kueue_lab_json as value_ext;
 
 use super::api_resource::Strategy;
 

@@ -1,9 +1,5 @@
 //! Query parameters, read the way Kubernetes reads them.
 
-use std::borrow::Cow;
-
-use percent_encoding::percent_decode_str;
-
 use crate::api_error::ApiError;
 
 /// The query parameters of a request, in order.
@@ -12,26 +8,11 @@ pub struct Query {
     pairs: Vec<(String, String)>,
 }
 
-/// Decodes one side of a parameter; `+` is a blank.
-fn decode(text: &str) -> String {
-    let text: Cow<'_, str> = if text.contains('+') {
-        text.replace('+', " ").into()
-    } else {
-        text.into()
-    };
-    percent_decode_str(&text).decode_utf8_lossy().into_owned()
-}
-
 impl Query {
     /// Reads what follows the `?` of a URL.
     pub fn parse(query: &str) -> Self {
-        let pairs = query
-            .split('&')
-            .filter(|pair| !pair.is_empty())
-            .map(|pair| {
-                let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-                (decode(key), decode(value))
-            })
+        let pairs = form_urlencoded::parse(query.as_bytes())
+            .into_owned()
             .collect();
         Self { pairs }
     }

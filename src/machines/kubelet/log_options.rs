@@ -1,40 +1,23 @@
 //! `PodLogOptions` as query parameters of a kubelet request.
 
-use jiff::Timestamp;
-use percent_encoding::percent_decode_str;
-
-/// Parsed query parameters.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct PodLogOptions {
-    pub(super) follow: bool,
-    pub(super) previous: bool,
-    pub(super) timestamps: bool,
-    pub(super) tail_lines: Option<usize>,
-    pub(super) limit_bytes: Option<usize>,
-    /// Only lines younger than this many seconds.
-    pub(super) since_seconds: Option<u64>,
-    /// Only lines written since then.
-    pub(super) since_time: Option<Timestamp>,
-}
+use kube::api::LogParams;
 
 /// Parses a query. Unknown parameters are ignored.
 ///
 /// # Errors
-/// An invalid value.
-pub(super) fn parse(query: &str) -> Result<PodLogOptions, String> {
-    let mut options = PodLogOptions::default();
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let value = value.replace('+', " ");
-        let value = percent_decode_str(&value).decode_utf8_lossy();
+/// A value that is none.
+pub(super) fn parse(query: &str) -> Result<LogParams, String> {
+    let mut options = LogParams::default();
+    for (key, value) in form_urlencoded::parse(query.as_bytes()) {
+        let key = key.as_ref();
         match key {
             "follow" => options.follow = flag(key, &value)?,
             "previous" => options.previous = flag(key, &value)?,
             "timestamps" => options.timestamps = flag(key, &value)?,
-            "tailLines" => options.tail_lines = Some(number(key, &value)?),
-            "limitBytes" => options.limit_bytes = Some(number(key, &value)?),
-            "sinceSeconds" => options.since_seconds = Some(number(key, &value)?),
-            "sinceTime" => options.since_time = Some(number(key, &value)?),
+            "tailLines" => options.tail_lines = Some(count(key, &value)?),
+            "limitBytes" => options.limit_bytes = Some(count(key, &value)?),
+            "sinceSeconds" => options.since_seconds = Some(count(key, &value)?),
+            "sinceTime" => options.since_time = Some(parsed(key, &value)?),
             _ => {}
         }
     }
@@ -49,10 +32,16 @@ fn flag(key: &str, value: &str) -> Result<bool, String> {
     }
 }
 
-fn number<T: std::str::FromStr>(key: &str, value: &str) -> Result<T, String> {
-    value
-        .parse()
-        .map_err(|_| format!("{value:?} is not a value of {key}"))
+fn count(key: &str, value: &str) -> Result<i64, String> {
+    let count: i64 = parsed(key, value)?;
+    match count {
+        0.. => Ok(count),
+        _ => Err(format!("{key} is not {value:?}")),
+    }
+}
+
+fn parsed<T: std::str::FromStr>(key: &str, value: &str) -> Result<T, String> {
+    value.parse().map_err(|_| format!("{key} is not {value:?}"))
 }
 
 #[cfg(test)]
@@ -62,17 +51,15 @@ mod tests {
     #[test]
     fn api_server_queries_are_parsed() {
         let written = "follow=true&limitBytes=10&previous=false&sinceSeconds=5&sinceTime=2026-03-02T12%3A00%3A00%2B01%3A00&stream=All&tailLines=3&timestamps=true";
-        let read = PodLogOptions {
-            follow: true,
-            previous: false,
-            timestamps: true,
-            tail_lines: Some(3),
-            limit_bytes: Some(10),
-            since_seconds: Some(5),
-            since_time: Some("2026-03-02T11:00:00Z".parse().unwrap()),
-        };
-        assert_eq!(parse(written), Ok(read));
-        assert_eq!(parse(""), Ok(PodLogOptions::default()));
+        let read = parse(written).unwrap();
+        assert!(read.follow && !read.previous && read.timestamps);
+        assert_eq!(
+            (read.tail_lines, read.limit_bytes, read.since_seconds),
+            (Some(3), Some(10), Some(5))
+        );
+        let since = "2026-03-02T11:00:00Z".parse().unwrap();
+        assert_eq!(read.since_time, Some(since));
+        assert!(parse("").is_ok_and(|read| !read.follow && read.tail_lines.is_none()));
         for wrong in [
             "tailLines=-1",
             "follow=maybe",

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use jiff::Timestamp;
+use kube::api::LogParams;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
@@ -19,24 +20,14 @@ use kueue_lab_clock::Clock;
 const LINES: usize = 10_000;
 
 /// Which log to read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct LogQuery {
     /// UID of the pod.
     pub uid: String,
     /// Name of the container.
     pub container: String,
-    /// Stream new lines.
-    pub follow: bool,
-    /// Only the last lines.
-    pub tail_lines: Option<usize>,
-    /// Only lines younger than this many seconds of lab time.
-    pub since_seconds: Option<u64>,
-    /// Prefix each line with its time.
-    pub timestamps: bool,
-    /// The previous instance of the container.
-    pub previous: bool,
-    /// At most this many bytes.
-    pub limit_bytes: Option<usize>,
+    /// The query options; their container and `since_time` are unset.
+    pub options: LogParams,
 }
 
 /// Why a log cannot be read.
@@ -126,21 +117,20 @@ impl LogStore {
         let runs = self.instances.lock();
         let pod = runs.get(&query.uid).ok_or(LogError::NotStarted)?;
         let (present, before) = pod.get(&query.container).ok_or(LogError::NotStarted)?;
-        let run = if query.previous {
+        let options = &query.options;
+        let run = if options.previous {
             before.clone().ok_or(LogError::NoPrevious)?
         } else {
             present.clone()
         };
         drop(runs);
-        let (text, read) = self.current_lines(&run, query);
-        let left = query
-            .limit_bytes
-            .map(|limit| limit.saturating_sub(text.len()));
+        let (text, read) = self.current_lines(&run, options);
+        let left = byte_limit(options).map(|limit| limit.saturating_sub(text.len()));
         let first = futures::stream::iter((!text.is_empty()).then_some(text));
-        if !query.follow || query.previous || left == Some(0) {
+        if !options.follow || options.previous || left == Some(0) {
             return Ok(first.boxed());
         }
-        let rest = follow(self.clock.clone(), run, read, query.timestamps);
+        let rest = follow(self.clock.clone(), run, read, options.timestamps);
         let rest = rest.scan(left, |left, mut piece: Bytes| {
             if let Some(left) = left {
                 piece.truncate(*left);
@@ -151,14 +141,17 @@ impl LogStore {
         Ok(first.chain(rest).boxed())
     }
 
-    /// The lines until now, and how many program events they took.
-    fn current_lines(&self, run: &ContainerInstance, query: &LogQuery) -> (Bytes, usize) {
+    /// The lines until now, and how many moments of the program they took.
+    fn current_lines(&self, run: &ContainerInstance, options: &LogParams) -> (Bytes, usize) {
         let until = run.ended.borrow().unwrap_or_else(|| self.clock.now());
-        let since = query.since_seconds.and_then(|seconds| {
-            let back = jiff::SignedDuration::from_secs(i64::try_from(seconds).ok()?);
+        let since = options.since_seconds.and_then(|seconds| {
+            let back = jiff::SignedDuration::from_secs(seconds);
             self.clock.now().checked_sub(back).ok()
         });
-        let keep = query.tail_lines.unwrap_or(LINES).min(LINES);
+        let tail = options
+            .tail_lines
+            .and_then(|lines| usize::try_from(lines).ok());
+        let keep = tail.unwrap_or(LINES).min(LINES);
         let mut lines = VecDeque::new();
         let mut read = 0;
         for moment in run.program.events() {
@@ -182,14 +175,20 @@ impl LogStore {
         }
         let mut text = String::new();
         for (at, line) in lines {
-            write_line(&mut text, at, line, query.timestamps);
+            write_line(&mut text, at, line, options.timestamps);
         }
         let mut text = Bytes::from(text);
-        if let Some(limit) = query.limit_bytes {
+        if let Some(limit) = byte_limit(options) {
             text.truncate(limit);
         }
         (text, read)
     }
+}
+
+fn byte_limit(options: &LogParams) -> Option<usize> {
+    options
+        .limit_bytes
+        .and_then(|bytes| usize::try_from(bytes).ok())
 }
 
 fn write_line(text: &mut String, at: Timestamp, line: &str, timestamps: bool) {
@@ -267,11 +266,11 @@ mod tests {
         String::from_utf8(pieces.concat()).unwrap()
     }
 
-    fn query() -> LogQuery {
+    fn query(options: LogParams) -> LogQuery {
         LogQuery {
             uid: "u".into(),
             container: "c".into(),
-            ..LogQuery::default()
+            options,
         }
     }
 
@@ -280,29 +279,32 @@ mod tests {
         virtual_runtime().unwrap().block_on(async {
             let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
             let logs = LogStore::new(clock.clone());
-            assert_eq!(logs.read(&query()).err(), Some(LogError::NotStarted));
+            assert_eq!(
+                logs.read(&query(LogParams::default())).err(),
+                Some(LogError::NotStarted)
+            );
             logs.container_started("u", "c", ticking(), clock.now());
             clock.sleep(Duration::from_millis(2_500)).await;
-            let all = text(logs.read(&query()).unwrap()).await;
+            let all = text(logs.read(&query(LogParams::default())).unwrap()).await;
             assert_eq!(all, "begin\ntick\ntick\n");
-            let last = LogQuery {
+            let last = query(LogParams {
                 tail_lines: Some(1),
                 timestamps: true,
-                ..query()
-            };
+                ..LogParams::default()
+            });
             assert_eq!(
                 text(logs.read(&last).unwrap()).await,
                 "2026-03-02T12:00:02.000000000Z tick\n"
             );
-            let few = LogQuery {
+            let few = query(LogParams {
                 limit_bytes: Some(3),
-                ..query()
-            };
+                ..LogParams::default()
+            });
             assert_eq!(text(logs.read(&few).unwrap()).await, "beg");
-            let previous = LogQuery {
+            let previous = query(LogParams {
                 previous: true,
-                ..query()
-            };
+                ..LogParams::default()
+            });
             assert_eq!(logs.read(&previous).err(), Some(LogError::NoPrevious));
         });
     }
@@ -313,10 +315,10 @@ mod tests {
             let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
             let logs = LogStore::new(clock.clone());
             logs.container_started("u", "c", ticking(), clock.now());
-            let follow = LogQuery {
+            let follow = query(LogParams {
                 follow: true,
-                ..query()
-            };
+                ..LogParams::default()
+            });
             let stream = logs.read(&follow).unwrap();
             let ending = async {
                 clock.sleep(Duration::from_millis(3_500)).await;

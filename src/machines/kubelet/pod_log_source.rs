@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::LogParams;
 
-use super::log_options::PodLogOptions;
 use super::logs::{LogError, LogQuery, LogStore};
 use super::pod_workers::NodeScope;
 use super::server::{ContainerLogError, ContainerLogRequest, LogSource};
@@ -50,21 +50,20 @@ impl PodLogSource {
         }
     }
 
-    fn query(&self, uid: String, container: &str, options: &PodLogOptions) -> LogQuery {
+    fn query(&self, uid: String, container: &str, options: &LogParams) -> LogQuery {
         let ago = options.since_time.map(|time| {
             let ago = self.clock.now().duration_since(time);
             // `sinceTime` is inclusive.
-            u64::try_from(ago.as_secs()).map_or(0, |ago| ago.saturating_add(1))
+            ago.as_secs().saturating_add(1).max(0)
         });
         LogQuery {
             uid,
             container: container.to_owned(),
-            follow: options.follow,
-            tail_lines: options.tail_lines,
-            since_seconds: options.since_seconds.or(ago),
-            timestamps: options.timestamps,
-            previous: options.previous,
-            limit_bytes: options.limit_bytes,
+            options: LogParams {
+                since_seconds: options.since_seconds.or(ago),
+                since_time: None,
+                ..options.clone()
+            },
         }
     }
 }

@@ -150,7 +150,7 @@ fn container_status(
         ContainerPhase::BackOff(_) => {
             let message = format!(
                 "back-off {} restarting failed container={} pod={}_{}({})",
-                go_duration(container.restart_delay()),
+                kueue_lab_duration::Duration::from(container.restart_delay()),
                 container.name,
                 pod.name_any(),
                 ObjectKey::of(pod).namespace,
@@ -209,16 +209,7 @@ fn repository(image: &str) -> &str {
     name.split(':').next().unwrap_or_default()
 }
 
-/// A duration in Go's format, such as `1m20s`.
-fn go_duration(time: std::time::Duration) -> String {
-    let seconds = time.as_secs();
-    match (seconds / 60, seconds % 60) {
-        (0, s) => format!("{s}s"),
-        (m, s) => format!("{m}m{s}s"),
-    }
-}
-
-/// Type, status, reason and message of a condition.
+/// Type, whether it holds, reason, message.
 type ConditionTuple = (&'static str, bool, Option<&'static str>, Option<String>);
 
 fn pod_conditions(

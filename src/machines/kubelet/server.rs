@@ -18,29 +18,30 @@ use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
+use kube::api::LogParams;
 use serde_json::json;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio_rustls::TlsAcceptor;
+use tower::service_fn;
 
 use super::log_options;
+use kueue_lab_http::{HttpServer, Limits};
 use kueue_lab_runtime::Tasks;
 
-/// Connections open at the same time: each `kubectl logs -f` has one.
-const CONNECTIONS: usize = 256;
-/// How long a client may take for the handshake or the head of a request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
+/// Each `kubectl logs -f` has one connection.
+const LIMITS: Limits = Limits {
+    max_connections: 256,
+    header_timeout: Duration::from_secs(15),
+    max_header_bytes: None,
+    max_concurrent_streams: None,
+    http2_ping_interval: Some(Duration::from_secs(15)),
+};
 
 /// Which log somebody wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct ContainerLogRequest<'a> {
     pub(super) namespace: &'a str,
     pub(super) pod: &'a str,
     pub(super) container: &'a str,
-    pub(super) options: &'a log_options::PodLogOptions,
+    pub(super) options: &'a LogParams,
 }
 
 /// Why there is no log, as a kubelet says it.
@@ -71,56 +72,16 @@ pub(super) async fn serve(
     tls: Arc<rustls::ServerConfig>,
     librarian: Arc<dyn LogSource>,
 ) -> std::io::Result<SocketAddr> {
-    let listener = TcpListener::bind(listen).await?;
-    let address = listener.local_addr()?;
-    let (all, acceptor) = (tasks.clone(), TlsAcceptor::from(tls));
-    tasks.spawn("kubelet-logs", async move {
-        let places = Arc::new(Semaphore::new(CONNECTIONS));
-        loop {
-            let Ok(place) = places.clone().acquire_owned().await else {
-                return;
-            };
-            let Ok((stream, _)) = listener.accept().await else {
-                // Out of file descriptors, most likely; it passes when connections close, which nothing
-                // here hears of.
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                continue;
-            };
-            let (acceptor, librarian) = (acceptor.clone(), librarian.clone());
-            all.spawn("kubelet-connection", async move {
-                connection(stream, &acceptor, librarian).await;
-                drop(place);
-            });
-        }
-    });
-    Ok(address)
-}
-
-async fn connection(stream: TcpStream, acceptor: &TlsAcceptor, librarian: Arc<dyn LogSource>) {
-    // Lines must not wait for more.
-    let _ = stream.set_nodelay(true);
-    let accepted = tokio::time::timeout(HEAD_TIMEOUT, acceptor.accept(stream)).await;
-    let Ok(Ok(stream)) = accepted else {
-        return;
-    };
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .keep_alive_interval(HEAD_TIMEOUT)
-        .keep_alive_timeout(HEAD_TIMEOUT);
+    let server = HttpServer::bind("kubelet-logs", listen, LIMITS)
+        .await?
+        .with_tls(tls);
+    let address = server.local_addr();
     let service = service_fn(move |request: Request<Incoming>| {
-        let answer = answer(&*librarian, &request);
-        async move { Ok::<_, Infallible>(answer) }
+        let response = answer(&*librarian, &request);
+        async move { Ok::<_, Infallible>(response) }
     });
-    let served = builder.serve_connection(TokioIo::new(stream), service);
-    if let Err(error) = served.await {
-        tracing::debug!(%error, "a connection to the kubelets broke");
-    }
+    tasks.spawn("kubelet-logs", server.serve(service, tasks.token()));
+    Ok(address)
 }
 
 /// What is answered to a request, whose body nobody reads.

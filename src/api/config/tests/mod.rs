@@ -227,7 +227,7 @@ fn invalid_files_are_rejected_with_a_position() {
         ),
         (
             &file("v1beta2", "waitForPodsReady:\n  timeout: 5 min\n"),
-            "line 4, column 12: waitForPodsReady.timeout: time: invalid duration \"5 min\"; write a number and a unit, such as 30s, 5m or 1h30m",
+            "line 4, column 12: waitForPodsReady.timeout: time: unknown unit \" min\" in duration \"5 min\"; write a number and a unit, such as 30s, 5m or 1h30m",
         ),
         (
             &file("v1beta2", "featureGates:\n  Nonsense: true\n"),

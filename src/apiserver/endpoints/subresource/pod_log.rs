@@ -1,5 +1,6 @@
 //! `pods/log`: what a container has written.
 
+use kube::api::LogParams;
 use serde_json::Value;
 
 use super::super::object_meta;
@@ -71,12 +72,15 @@ fn log_options(call: &RequestContext<'_>) -> Result<PodLogRequest, ApiError> {
     Ok(PodLogRequest {
         namespace: call.path.namespace.clone(),
         pod: call.path.name.clone(),
-        follow: flag("follow"),
-        tail_lines: tail.and_then(|n| usize::try_from(n).ok()),
-        since_seconds: since.map(i64::unsigned_abs),
-        timestamps: flag("timestamps"),
-        previous: flag("previous"),
-        limit_bytes: limit.and_then(|n| usize::try_from(n).ok()),
+        options: LogParams {
+            follow: flag("follow"),
+            tail_lines: tail,
+            since_seconds: since,
+            timestamps: flag("timestamps"),
+            previous: flag("previous"),
+            limit_bytes: limit,
+            ..LogParams::default()
+        },
         ..PodLogRequest::default()
     })
 }

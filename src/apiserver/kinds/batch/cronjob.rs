@@ -1,8 +1,10 @@
 //! Cron jobs.
 
+use jiff::tz::TimeZone;
+use kueue_lab_cron::Schedule;
 use serde_json::{Value, json};
 
-use super::{cron_schedule, job};
+use super::job;
 use crate::field_error::FieldError;
 use crate::kinds::builtin_strategy::BuiltinStrategy;
 use crate::kinds::error_list::{ErrorList, FieldPath};
@@ -59,8 +61,8 @@ fn validate_spec(errors: &mut ErrorList, spec: &Value, old: Option<&Value>) {
     match schedule {
         "" => errors.required(&path, ""),
         _ => {
-            if let Err(why) = cron_schedule::validate(schedule) {
-                errors.invalid(&path, schedule, why);
+            if let Err(error) = Schedule::parse(schedule, &TimeZone::UTC) {
+                errors.invalid(&path, schedule, error.to_string());
             }
             let had_zone = old.is_some_and(|o| o.text("/schedule").contains("TZ"));
             if schedule.contains("TZ") && !had_zone {

@@ -1,7 +1,6 @@
 //! Jobs and cron jobs.
 
 pub mod completion_indexes;
-pub mod cron_schedule;
 pub mod cronjob;
 pub mod job;
 mod job_status;

@@ -3,9 +3,7 @@
 pub mod container;
 pub mod defaults;
 mod env;
-pub mod pod_requests;
 mod probe;
-pub mod qos;
 mod resize;
 pub mod resource_validation;
 pub mod scheduling;
@@ -15,6 +13,8 @@ mod status;
 mod update;
 mod volume;
 mod volume_mount;
+
+pub use kueue_lab_quota::{pod_requests, qos};
 
 use serde_json::{Value, json};
 

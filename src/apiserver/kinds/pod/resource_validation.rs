@@ -6,16 +6,7 @@ use crate::kinds::error_list::{ErrorList, FieldPath};
 use crate::kinds::metadata_validation::name_validation;
 use crate::kinds::value_ext::ValueExt;
 use kueue_lab_quantity::Quantity;
-
-/// Whether a resource is one of Kubernetes itself.
-pub fn is_native(name: &str) -> bool {
-    !name.contains('/') || name.contains("kubernetes.io/")
-}
-
-/// Whether a resource is memory in huge pages.
-pub fn is_huge_page(name: &str) -> bool {
-    name.starts_with("hugepages-")
-}
+pub use kueue_lab_quota::resource_name::{is_huge_page, is_native};
 
 /// Whether a resource is an extended one, such as `nvidia.com/gpu`.
 pub fn is_extended(name: &str) -> bool {

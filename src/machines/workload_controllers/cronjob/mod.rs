@@ -1,7 +1,6 @@
 //! The CronJob controller: creates Jobs on a schedule.
 
 mod cronjob_controller;
-mod schedule;
 mod sync_cron_job;
 
 pub(crate) use cronjob_controller::start;

@@ -9,10 +9,10 @@ use k8s_openapi::api::batch::v1::{CronJob, CronJobSpec, CronJobStatus, Job};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
-use super::schedule::Schedule;
 use crate::event_recorder::NewEvent;
 use crate::workload_controllers::job::conditions;
 use crate::workload_controllers::pods;
+use kueue_lab_cron::Schedule;
 
 /// Maximum number of missed times that are enumerated; with more, the last one is used.
 const MISSED: usize = 100;

@@ -1,5 +1,9 @@
-//! Short ways to look into an object and to fill it. Absent and null are the same everywhere, as they
-//! are to Kubernetes.
+//! Access to Kubernetes objects as JSON: fields by pointer, and setting defaults. Absent and null are the
+//! same, as they are to Kubernetes.
+//!
+//! Must not know any other crate of the lab.
+
+#![warn(unreachable_pub)]
 
 use serde_json::{Map, Value};
 

@@ -1,25 +1,26 @@
-//! Recalculates `status.used` of ResourceQuotas when objects of their namespace change.
+//! The resource quota controller: recalculates `status.used` of ResourceQuotas when objects of their
+//! namespace change. (The API server's ResourceQuota admission plugin enforces them.)
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
-use k8s_openapi::api::core::v1::{
-    PersistentVolumeClaim, Pod, ResourceQuota, ResourceQuotaStatus, Service,
-};
+use k8s_openapi::api::core::v1::{Pod, ResourceQuota, ResourceQuotaStatus};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
 use kube::ResourceExt;
 use kube::api::{DynamicObject, ListParams, PostParams};
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::{Config, Event};
 use parking_lot::Mutex;
+use serde::Serialize;
+use serde_json::Value;
 
-use super::usage;
-use super::usage::{ResourceList, add, resource_of};
-use crate::controller_manager::discovery::{DiscoveredKind, DiscoveredKinds};
+use super::discovery::{DiscoveredKind, DiscoveredKinds};
 use crate::workload_controllers::{SharedInformers, pods};
 use kueue_lab_quantity::Quantity;
+use kueue_lab_quota::pod_requests::{ResourceList, add_resource_list};
+use kueue_lab_quota::{Evaluator, resource_of};
 use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
 use kueue_lab_runtime::{
     Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue, watcher,
@@ -94,7 +95,7 @@ impl ResourceQuotaController {
             .as_ref()
             .and_then(|s| s.hard.clone())
             .unwrap_or_default();
-        let used = self.calculate_usage(&quota, &hard).await?;
+        let used = self.calculate_usage(&quota).await?;
         let status = ResourceQuotaStatus {
             used: Some(used).filter(|u| !u.is_empty()),
             hard: Some(hard).filter(|h| !h.is_empty()),
@@ -125,74 +126,56 @@ impl ResourceQuotaController {
     async fn calculate_usage(
         self: &Arc<Self>,
         quota: &ResourceQuota,
-        hard: &BTreeMap<String, Text>,
     ) -> Result<BTreeMap<String, Text>, kube::Error> {
         let namespace = quota.namespace().unwrap_or_default();
-        let spec = quota.spec.clone().unwrap_or_default();
+        let quota = to_json(quota);
+        let hard = kueue_lab_quota::hard_limits(&quota);
         let mut sum: ResourceList = hard.keys().map(|n| (n.clone(), Quantity::ZERO)).collect();
-        let about: BTreeSet<_> = hard.keys().map(|name| resource_of(name)).collect();
-        for (group, plural) in about {
-            if group.is_empty() && plural == "pods" {
-                let now = self.context.clock.now();
-                for pod in self.pods.list_namespace(&namespace) {
-                    if usage::in_scope(&spec, &pod) {
-                        add(&mut sum, usage::pod(&pod, now));
-                    }
-                }
-            } else if !usage::is_scoped(&spec) {
-                add(
-                    &mut sum,
-                    self.usage_of_other_resources(&namespace, group, plural)
-                        .await?,
-                );
-            }
+        let resources: BTreeSet<_> = hard.keys().map(|name| resource_of(name)).collect();
+        let now = self.context.clock.now();
+        for (group, plural) in resources {
+            let evaluator = Evaluator::of(group, plural);
+            let used = if matches!(evaluator, Evaluator::Pods) {
+                let pods = self.pods.list_namespace(&namespace);
+                let pods = pods.iter().map(|pod| to_json(pod.as_ref()));
+                kueue_lab_quota::calculate_usage(&evaluator, &quota, pods, now)
+            } else {
+                let content = evaluator.reads_content();
+                let objects = self.list(&namespace, group, plural, content).await?;
+                kueue_lab_quota::calculate_usage(&evaluator, &quota, objects, now)
+            };
+            add_resource_list(&mut sum, &used);
         }
-        sum.retain(|name, _| hard.contains_key(name));
         Ok(sum
             .into_iter()
             .map(|(name, amount)| (name, Text(amount.to_string())))
             .collect())
     }
 
-    /// The usage of objects other than pods.
-    async fn usage_of_other_resources(
+    /// The objects of a resource other than pods; only their metadata unless their content is read.
+    async fn list(
         self: &Arc<Self>,
         namespace: &str,
-        group: String,
-        plural: String,
-    ) -> Result<ResourceList, kube::Error> {
+        group: &str,
+        plural: &str,
+        content: bool,
+    ) -> Result<Vec<Value>, kube::Error> {
         let kinds = self.kinds.discovered().await;
         let mut known = kinds.values();
         let found = known.find(|k| k.resource.group == group && k.resource.plural == plural);
         let Some(kind) = found else {
-            return Ok(ResourceList::new());
+            return Ok(Vec::new());
         };
         self.start_monitor(kind);
         let client = self.context.client.clone();
+        let api: Api<DynamicObject> = Api::namespaced_with(client, namespace, &kind.resource);
         let all = ListParams::default();
-        let mut sum = ResourceList::new();
-        match (group.as_str(), plural.as_str()) {
-            ("", "services") => {
-                let api: Api<Service> = Api::namespaced(client, namespace);
-                let list = api.list(&all).await?;
-                list.iter().for_each(|s| add(&mut sum, usage::service(s)));
-            }
-            ("", "persistentvolumeclaims") => {
-                let api: Api<PersistentVolumeClaim> = Api::namespaced(client, namespace);
-                let list = api.list(&all).await?;
-                list.iter().for_each(|c| add(&mut sum, usage::claim(c)));
-            }
-            _ => {
-                let api: Api<DynamicObject> =
-                    Api::namespaced_with(client, namespace, &kind.resource);
-                let count = api.list_metadata(&all).await?.items.len() as i64;
-                let dot = if group.is_empty() { "" } else { "." };
-                let count = Quantity::from_value(count);
-                sum.insert(format!("count/{plural}{dot}{group}"), count);
-                sum.insert(plural, count);
-            }
-        }
-        Ok(sum)
+        Ok(if content {
+            api.list(&all).await?.iter().map(to_json).collect()
+        } else {
+            let list = api.list_metadata(&all).await?;
+            list.iter().map(to_json).collect()
+        })
     }
 
     /// Starts to monitor the objects of a kind.
@@ -215,4 +198,8 @@ impl ResourceQuotaController {
             }
         });
     }
+}
+
+fn to_json(object: &impl Serialize) -> Value {
+    serde_json::to_value(object).unwrap_or_default()
 }

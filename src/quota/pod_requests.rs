@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::resource_validation;
-use crate::kinds::value_ext::ValueExt;
+use crate::resource_name;
+use kueue_lab_json::ValueExt;
 use kueue_lab_quantity::Quantity;
 
 /// Amounts by name of resource.
@@ -55,7 +55,7 @@ pub fn pod_limits(pod: &Value, overhead: bool) -> ResourceList {
 fn pod_level_resources(pod: &Value, pointer: &str) -> ResourceList {
     let mut all = parse_resource_list(pod.at(pointer));
     all.retain(|name, _| {
-        matches!(name.as_str(), "cpu" | "memory") || resource_validation::is_huge_page(name)
+        matches!(name.as_str(), "cpu" | "memory") || resource_name::is_huge_page(name)
     });
     all
 }

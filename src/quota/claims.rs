@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::one;
-use crate::kinds::pod::pod_requests::ResourceList;
-use crate::kinds::value_ext::ValueExt;
+use crate::evaluator::one;
+use crate::pod_requests::{ResourceList, add_resource_list};
+use kueue_lab_json::ValueExt;
 use kueue_lab_quantity::Quantity;
 
 const CLASS: &str = ".storageclass.storage.k8s.io/";
@@ -12,14 +12,14 @@ const DEVICES: &str = ".deviceclass.resource.k8s.io/devices";
 const COUNT: &str = "count/resourceclaims.resource.k8s.io";
 
 /// Whether a quota on that name is about volume claims.
-pub(super) fn is_volume_claim_resource(name: &str) -> bool {
+pub(crate) fn is_volume_claim_resource(name: &str) -> bool {
     let plain = name.split_once(CLASS).map_or(name, |(_, field)| field);
     matches!(plain, "persistentvolumeclaims" | "requests.storage")
         || name == "count/persistentvolumeclaims"
 }
 
 /// What a volume claim uses, in all and of its class.
-pub(super) fn volume_claim_usage(claim: &Value) -> ResourceList {
+pub(crate) fn volume_claim_usage(claim: &Value) -> ResourceList {
     let mut used = ResourceList::new();
     let beta = claim.annotation("volume.beta.kubernetes.io/storage-class");
     let class = beta.unwrap_or(claim.text("/spec/storageClassName"));
@@ -40,12 +40,12 @@ pub(super) fn volume_claim_usage(claim: &Value) -> ResourceList {
 }
 
 /// Whether a quota on that name is about device claims.
-pub(super) fn is_resource_claim_resource(name: &str) -> bool {
+pub(crate) fn is_resource_claim_resource(name: &str) -> bool {
     name == COUNT || name.ends_with(DEVICES)
 }
 
 /// What a device claim uses: the most devices it may get, by class.
-pub(super) fn resource_claim_usage(claim: &Value) -> ResourceList {
+pub(crate) fn resource_claim_usage(claim: &Value) -> ResourceList {
     let mut used = ResourceList::new();
     used.insert(COUNT.into(), one());
     for request in claim.list("/spec/devices/requests") {
@@ -63,7 +63,7 @@ pub(super) fn resource_claim_usage(claim: &Value) -> ResourceList {
                 most.insert(name, largest);
             }
         }
-        crate::kinds::pod::pod_requests::add_resource_list(&mut used, &most);
+        add_resource_list(&mut used, &most);
     }
     used
 }
@@ -78,7 +78,7 @@ fn add_device_request(used: &mut ResourceList, request: &Value) {
     let name = format!("{}{DEVICES}", request.text("/deviceClassName"));
     let mut more = ResourceList::new();
     more.insert(name, Quantity::from_value(count));
-    crate::kinds::pod::pod_requests::add_resource_list(used, &more);
+    add_resource_list(used, &more);
 }
 
 #[cfg(test)]

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use crate::kinds::pod::pod_requests::{self, ResourceList};
-use crate::kinds::pod::resource_validation::{is_extended, is_huge_page, is_native};
-use crate::kinds::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 use kueue_lab_quantity::Quantity;
+
+use crate::pod_requests::{self, ResourceList};
+use crate::resource_name::{is_extended, is_huge_page, is_native};
 
 /// What containers must say of themselves where a quota limits it.
 const ENFORCED_RESOURCES: [&str; 6] = [
@@ -21,7 +22,7 @@ const ENFORCED_RESOURCES: [&str; 6] = [
 ];
 
 /// Whether a quota on that name is about pods.
-pub(super) fn is_pod_resource(name: &str) -> bool {
+pub(crate) fn is_pod_resource(name: &str) -> bool {
     let plain = name.strip_prefix("requests.");
     let compute = |n: &str| matches!(n, "cpu" | "memory" | "ephemeral-storage");
     matches!(name, "pods" | "count/pods")
@@ -32,7 +33,7 @@ pub(super) fn is_pod_resource(name: &str) -> bool {
 }
 
 /// What a pod uses: itself, and while it lives what it asks for and is limited to.
-pub(super) fn pod_usage(pod: &Value, now: Timestamp) -> ResourceList {
+pub(crate) fn pod_usage(pod: &Value, now: Timestamp) -> ResourceList {
     let mut used = ResourceList::new();
     if is_charged(pod, now) {
         used = compute_usage(
@@ -81,7 +82,7 @@ fn compute_usage(requests: &ResourceList, limits: &ResourceList) -> ResourceList
 }
 
 /// What the containers of a pod must say and do not.
-pub(super) fn missing_requirements(limited: &[&str], pod: &Value) -> Option<String> {
+pub fn missing_requirements(limited: &[&str], pod: &Value) -> Option<String> {
     let must: Vec<&str> = limited
         .iter()
         .copied()

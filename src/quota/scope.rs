@@ -2,18 +2,18 @@
 
 use serde_json::Value;
 
-use crate::kinds::pod::qos;
-use crate::kinds::value_ext::ValueExt;
+use crate::qos;
+use kueue_lab_json::ValueExt;
 
 /// One condition of a quota.
-pub(super) struct ScopeRequirement<'a> {
+pub(crate) struct ScopeRequirement<'a> {
     name: &'a str,
     operator: &'a str,
     values: &'a [Value],
 }
 
 /// The conditions of a quota; an object must meet all.
-pub(super) fn scope_requirements(quota: &Value) -> Vec<ScopeRequirement<'_>> {
+pub(crate) fn scope_requirements(quota: &Value) -> Vec<ScopeRequirement<'_>> {
     let plain = quota
         .list("/spec/scopes")
         .iter()
@@ -46,7 +46,7 @@ impl ScopeRequirement<'_> {
 }
 
 /// Whether a pod meets a condition.
-pub(super) fn pod_matches_scope(scope: &ScopeRequirement<'_>, pod: &Value) -> bool {
+pub(crate) fn pod_matches_scope(scope: &ScopeRequirement<'_>, pod: &Value) -> bool {
     let ends = pod
         .at("/spec/activeDeadlineSeconds")
         .as_i64()
@@ -63,7 +63,7 @@ pub(super) fn pod_matches_scope(scope: &ScopeRequirement<'_>, pod: &Value) -> bo
 }
 
 /// Whether a volume claim meets a condition.
-pub(super) fn claim_matches_scope(scope: &ScopeRequirement<'_>, claim: &Value) -> bool {
+pub(crate) fn claim_matches_scope(scope: &ScopeRequirement<'_>, claim: &Value) -> bool {
     match scope.name {
         "VolumeAttributesClass" => {
             let wanted = claim.text("/spec/volumeAttributesClassName");

@@ -1,0 +1,168 @@
+//! Durations as Go's `time.ParseDuration` reads them and `Duration.String` writes them: `5m0s`,
+//! `1h30m`, `300ms`. Kubernetes uses them in configuration, CronJob schedules, OpenAPI formats and
+//! messages.
+//!
+//! Must not know any other crate of the lab.
+
+#![warn(unreachable_pub)]
+
+mod parse;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A span of time in whole nanoseconds; may be negative.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Duration {
+    nanos: i64,
+}
+
+/// An invalid duration, in the words of Go's `time.ParseDuration`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseDurationError {
+    /// The text is not a sequence of numbers with units, or does not fit into 64 bits of nanoseconds.
+    #[error("time: invalid duration {}", quote(.0))]
+    Invalid(String),
+    /// A number has no unit.
+    #[error("time: missing unit in duration {}", quote(.0))]
+    MissingUnit(String),
+    /// A unit does not exist.
+    #[error("time: unknown unit {} in duration {}", quote(.unit), quote(.text))]
+    UnknownUnit {
+        /// The unit.
+        unit: String,
+        /// The whole text.
+        text: String,
+    },
+}
+
+const SECOND: i64 = 1_000_000_000;
+
+impl Duration {
+    /// No time.
+    pub const ZERO: Self = Self { nanos: 0 };
+
+    /// A number of seconds, as far as they fit.
+    pub const fn from_secs(seconds: i64) -> Self {
+        Self {
+            nanos: seconds.saturating_mul(SECOND),
+        }
+    }
+
+    /// A number of nanoseconds.
+    pub const fn from_nanos(nanos: i64) -> Self {
+        Self { nanos }
+    }
+
+    /// Nanoseconds.
+    pub const fn as_nanos(self) -> i64 {
+        self.nanos
+    }
+
+    /// Whole seconds, rounded towards zero.
+    pub const fn as_secs(self) -> i64 {
+        self.nanos / SECOND
+    }
+
+    /// Whether it is below zero.
+    pub const fn is_negative(self) -> bool {
+        self.nanos < 0
+    }
+
+    /// The span as the standard library has it; nothing left of a negative one.
+    pub fn to_std(self) -> std::time::Duration {
+        std::time::Duration::from_nanos(u64::try_from(self.nanos).unwrap_or(0))
+    }
+}
+
+impl FromStr for Duration {
+    type Err = ParseDurationError;
+
+    fn from_str(text: &str) -> Result<Self, ParseDurationError> {
+        parse::parse(text).map(Self::from_nanos)
+    }
+}
+
+/// Saturates.
+impl From<std::time::Duration> for Duration {
+    fn from(span: std::time::Duration) -> Self {
+        Self::from_nanos(i64::try_from(span.as_nanos()).unwrap_or(i64::MAX))
+    }
+}
+
+/// Go's `time.quote`: escapes quotes, backslashes, control characters and every byte that is not
+/// ASCII.
+fn quote(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' => quoted.extend(['\\', char::from(byte)]),
+            b' '..=b'\x7f' => quoted.push(char::from(byte)),
+            _ => quoted.push_str(&format!("\\x{byte:02x}")),
+        }
+    }
+    quoted + "\""
+}
+
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.nanos < 0 {
+            f.write_str("-")?;
+        }
+        let nanos = self.nanos.unsigned_abs();
+        let decimal = |f: &mut fmt::Formatter<'_>, unit: u64, name: &str| {
+            let (whole, rest) = (nanos / unit, nanos % unit);
+            let digits = format!("{:0>1$}", rest, unit.ilog10() as usize);
+            let digits = digits.trim_end_matches('0');
+            if rest == 0 {
+                write!(f, "{whole}{name}")
+            } else {
+                write!(f, "{whole}.{digits}{name}")
+            }
+        };
+        match nanos {
+            0 => f.write_str("0s"),
+            1..1_000 => write!(f, "{nanos}ns"),
+            1_000..1_000_000 => decimal(f, 1_000, "µs"),
+            1_000_000..1_000_000_000 => decimal(f, 1_000_000, "ms"),
+            _ => {
+                let (minutes, below) = (nanos / 60_000_000_000, nanos % 60_000_000_000);
+                match (minutes / 60, minutes % 60) {
+                    (0, 0) => {}
+                    (0, m) => write!(f, "{m}m")?,
+                    (h, m) => write!(f, "{h}h{m}m")?,
+                }
+                let (seconds, rest) = (below / 1_000_000_000, below % 1_000_000_000);
+                let digits = format!("{rest:0>9}");
+                let digits = digits.trim_end_matches('0');
+                if rest == 0 {
+                    write!(f, "{seconds}s")
+                } else {
+                    write!(f, "{seconds}.{digits}s")
+                }
+            }
+        }
+    }
+}
+
+impl Serialize for Duration {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Duration {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(|error: ParseDurationError| {
+            serde::de::Error::custom(format_args!(
+                "{error}; write a number and a unit, such as 30s, 5m or 1h30m"
+            ))
+        })
+    }
+}

@@ -1,0 +1,114 @@
+//! One connection: TLS handshake, HTTP/1 or HTTP/2 with the limits of its server, graceful shutdown.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tower::{Service, ServiceExt};
+
+use crate::Limits;
+
+/// The address of the client, in the extensions of each request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerAddr(pub SocketAddr);
+
+/// A connection that was accepted.
+pub(crate) struct Connection {
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) peer: SocketAddr,
+    pub(crate) stop: CancellationToken,
+}
+
+impl Connection {
+    /// Serves the connection until it is closed.
+    pub(crate) async fn serve<S, B>(self, stream: TcpStream, service: S)
+    where
+        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>
+            + Clone
+            + Send
+            + 'static,
+        S::Future: Send + 'static,
+        B: http_body::Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
+    {
+        // Small responses are sent at once.
+        let _ = stream.set_nodelay(true);
+        let Some(tls) = &self.tls else {
+            return self.serve_http(stream, service).await;
+        };
+        match tokio::time::timeout(self.limits.header_timeout, tls.accept(stream)).await {
+            Ok(Ok(stream)) => self.serve_http(stream, service).await,
+            Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
+            Err(_) => tracing::debug!("TLS handshake timed out"),
+        }
+    }
+
+    async fn serve_http<I, S, B>(self, stream: I, service: S)
+    where
+        I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>
+            + Clone
+            + Send
+            + 'static,
+        S::Future: Send + 'static,
+        B: http_body::Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
+    {
+        let Self {
+            limits, peer, stop, ..
+        } = self;
+        let builder = connection_builder(&limits);
+        let service = service.map_request(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(PeerAddr(peer));
+            request
+        });
+        let connection =
+            builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+        tokio::pin!(connection);
+        let result = tokio::select! {
+            result = connection.as_mut() => result,
+            () = stop.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = result {
+            tracing::debug!(%error, "connection failed");
+        }
+    }
+}
+
+fn connection_builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    let mut http1 = builder.http1();
+    http1
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header_timeout);
+    if let Some(bytes) = limits.max_header_bytes {
+        http1.max_buf_size(bytes as usize);
+    }
+    let Some(ping_interval) = limits.http2_ping_interval else {
+        return builder.http1_only();
+    };
+    let mut http2 = builder.http2();
+    http2
+        .timer(TokioTimer::new())
+        .keep_alive_interval(ping_interval)
+        .keep_alive_timeout(limits.header_timeout);
+    if let Some(streams) = limits.max_concurrent_streams {
+        http2.max_concurrent_streams(streams);
+    }
+    if let Some(bytes) = limits.max_header_bytes {
+        http2.max_header_list_size(bytes);
+    }
+    builder
+}

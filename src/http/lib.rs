@@ -1,0 +1,15 @@
+//! The HTTP server of the API server, the kubelets, the webhooks, and the health and metrics endpoints:
+//! a listener with optional TLS, limits on connections and headers, and graceful shutdown.
+//!
+//! Must not know any other crate of the lab, nor what is served.
+
+#![warn(unreachable_pub)]
+
+mod connection;
+mod server;
+
+pub use connection::PeerAddr;
+pub use server::{HttpServer, Limits};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! [`HttpServer`]: a listener and the loop that accepts connections.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Request, Response};
+use hyper::body::Incoming;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tower::Service;
+use tracing::Instrument;
+
+use crate::connection::Connection;
+
+/// Pause after a failed `accept`: most often the process is out of file descriptors until connections
+/// close.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
+
+/// Limits of one server.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Connections open at the same time; more wait in the backlog of the socket.
+    pub max_connections: usize,
+    /// Timeout of the TLS handshake and of the headers of an HTTP/1 request.
+    pub header_timeout: Duration,
+    /// Bytes of all headers of a request; `None` is hyper's default.
+    pub max_header_bytes: Option<u32>,
+    /// Requests open at the same time on one HTTP/2 connection; `None` is hyper's default.
+    pub max_concurrent_streams: Option<u32>,
+    /// Period of HTTP/2 PING frames on an idle connection, which is closed if none is acknowledged
+    /// within `header_timeout`. `None` serves HTTP/1 only.
+    pub http2_ping_interval: Option<Duration>,
+}
+
+/// A bound listener; [`HttpServer::serve`] accepts connections.
+pub struct HttpServer {
+    name: &'static str,
+    limits: Limits,
+    listener: TcpListener,
+    address: SocketAddr,
+    tls: Option<TlsAcceptor>,
+}
+
+impl HttpServer {
+    /// Binds the address; port 0 is any free port. `name` identifies the server in logs.
+    ///
+    /// # Errors
+    /// The address cannot be bound.
+    pub async fn bind(name: &'static str, address: SocketAddr, limits: Limits) -> io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
+        Ok(Self {
+            name,
+            limits,
+            address: listener.local_addr()?,
+            listener,
+            tls: None,
+        })
+    }
+
+    /// Serves HTTPS instead of HTTP.
+    #[must_use]
+    pub fn with_tls(mut self, config: Arc<rustls::ServerConfig>) -> Self {
+        self.tls = Some(TlsAcceptor::from(config));
+        self
+    }
+
+    /// The bound address, with the port that was chosen.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Accepts connections and calls `service` for each request until `stop` is cancelled; then stops
+    /// accepting, and returns when the open connections have finished their requests. Dropping the
+    /// future aborts all connections.
+    ///
+    /// Each request carries [`PeerAddr`](crate::PeerAddr) in its extensions.
+    pub async fn serve<S, B>(self, service: S, stop: CancellationToken)
+    where
+        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>
+            + Clone
+            + Send
+            + 'static,
+        S::Future: Send + 'static,
+        B: http_body::Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
+    {
+        let Self {
+            name,
+            limits,
+            listener,
+            tls,
+            ..
+        } = self;
+        let limits = Arc::new(limits);
+        let mut connections = JoinSet::new();
+        loop {
+            let has_capacity = connections.len() < limits.max_connections;
+            let accepted = tokio::select! {
+                () = stop.cancelled() => break,
+                Some(_) = connections.join_next() => continue,
+                accepted = listener.accept(), if has_capacity => accepted,
+            };
+            match accepted {
+                Ok((stream, peer)) => {
+                    let connection = Connection {
+                        limits: limits.clone(),
+                        tls: tls.clone(),
+                        peer,
+                        stop: stop.clone(),
+                    };
+                    let span = tracing::debug_span!("connection", server = name, %peer);
+                    let serving = connection.serve(stream, service.clone());
+                    connections.spawn(serving.instrument(span));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, server = name, "cannot accept a connection");
+                    tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
+                }
+            }
+        }
+        drop(listener);
+        while connections.join_next().await.is_some() {}
+    }
+}

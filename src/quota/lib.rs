@@ -1,0 +1,18 @@
+//! Usage of resource quotas: what objects use of what a ResourceQuota limits, what pods request, and
+//! their quality of service. Objects are JSON.
+//!
+//! Used by the API server's ResourceQuota plugin and by the ResourceQuota controller. Must not know
+//! either.
+
+#![warn(unreachable_pub)]
+
+mod claims;
+mod evaluator;
+pub mod pod_requests;
+mod pods;
+pub mod qos;
+pub mod resource_name;
+mod scope;
+
+pub use evaluator::{Evaluator, calculate_usage, hard_limits, mask, resource_of};
+pub use pods::missing_requirements;
