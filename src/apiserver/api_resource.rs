@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::crd::ScalePaths;
-use super::field_error::FieldError;
 use super::schema::Schema;
+use crate::apimachinery::field_error::FieldError;
 
 /// One kind in one served version.
 #[derive(Clone)]

@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
-use super::endpoints::{crd_lifecycle, object_meta};
+use super::endpoints::crd_lifecycle;
 use super::registry::CrdSpec;
 use super::server::ApiServer;
 use super::storage::PendingObject;
+use crate::apimachinery::object_meta;
 
 impl ApiServer {
     /// Serves a custom kind ahead of time. `decode_object` makes its CustomResourceDefinition (apiVersion,

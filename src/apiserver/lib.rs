@@ -6,13 +6,12 @@
 
 pub mod admission_plugins;
 mod admission_webhooks;
-pub mod api_error;
 pub mod api_resource;
+pub mod apimachinery;
 mod bootstrap;
 mod builtin_conversion;
 pub mod crd;
 mod endpoints;
-pub mod field_error;
 pub mod fieldmanager;
 pub mod http;
 mod install_crd;

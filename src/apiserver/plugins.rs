@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
 
 /// What a request does to an object, as admission sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

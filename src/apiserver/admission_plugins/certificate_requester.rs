@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::PluginContext;
-use crate::kinds::value_ext::{ValueExt, ValueMutExt};
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 
 const FIELDS: [&str; 4] = ["username", "uid", "groups", "extra"];
 

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::PluginContext;
-use crate::api_error::ApiError;
-use crate::kinds::value_ext::{ValueExt, ValueMutExt};
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use kueue_lab_quantity::Quantity;
 
 /// Gives a new claim that names no class the default one: of several the youngest, then the first by

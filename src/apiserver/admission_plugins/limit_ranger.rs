@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::PluginContext;
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::pod::pod_requests::{self, ResourceList};
-use crate::kinds::value_ext::{ValueExt, ValueMutExt};
 use kueue_lab_quantity::Quantity;
 
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";

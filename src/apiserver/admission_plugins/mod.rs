@@ -20,9 +20,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::api_error::ApiError;
 use super::http::authentication::User;
 use super::plugins::{AdmissionRequest, Operation};
+use crate::apimachinery::api_error::ApiError;
 use kueue_lab_entropy::Entropy;
 
 /// The objects that are there, in the version they are stored in.
@@ -160,7 +160,7 @@ pub fn validate(write: &PluginContext<'_>, object: &Value) -> Result<(), ApiErro
 #[cfg(test)]
 pub(crate) mod fake {
     use super::*;
-    use crate::kinds::value_ext::ValueExt;
+    use crate::apimachinery::value_ext::ValueExt;
 
     /// Objects by group and resource.
     #[derive(Default)]

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::PluginContext;
-use crate::api_error::ApiError;
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::value_ext::ValueExt;
 use crate::plugins::Operation;
 
 const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];

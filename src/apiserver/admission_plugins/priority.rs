@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::PluginContext;
-use crate::api_error::ApiError;
-use crate::kinds::value_ext::{ValueExt, ValueMutExt};
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::plugins::Operation;
 
 const GROUP: &str = "scheduling.k8s.io";

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::PluginContext;
-use crate::api_error::ApiError;
-use crate::kinds::value_ext::{ValueExt, ValueMutExt};
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 
 const MIRROR: &str = "kubernetes.io/config.mirror";
 const VOLUME: &str = "kube-api-access-";

@@ -6,10 +6,10 @@ use std::net::Ipv4Addr;
 use serde_json::{Value, json};
 
 use super::PluginContext;
-use crate::api_error::ApiError;
-use crate::field_error::FieldError;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::service::patch_allocated_values;
-use crate::kinds::value_ext::{ValueExt, ValueMutExt};
 
 /// The network of service addresses: its first address and how many there are.
 const SERVICE_CIDR: (Ipv4Addr, u32) = (Ipv4Addr::new(10, 96, 0, 0), 1 << 20);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::kinds::value_ext::{ValueExt, ValueMutExt};
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 

@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::matching::{AdmissionAttributes, operation_name};
-use crate::api_error::ApiError;
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::value_ext::ValueExt;
 
 /// The versions of reviews this server speaks.
 const SUPPORTED_REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];

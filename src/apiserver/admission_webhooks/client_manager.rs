@@ -16,7 +16,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use serde_json::Value;
 
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::value_ext::ValueExt;
 
 /// The largest answer that is read: a patch may be as large as an object, encoded.
 const ANSWER_LIMIT: usize = 8 << 20;

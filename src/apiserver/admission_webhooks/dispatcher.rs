@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::admission_review::{self, AdmissionResponse, AdmissionReviewBuilder};
 use super::client_manager::ClientManager;
 use super::matching::AdmissionAttributes;
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::value_ext::ValueExt;
 use crate::crd::Activation;
-use crate::kinds::value_ext::ValueExt;
 use crate::schema::Schema;
 
 /// What a webhook is asked about: a write, in the version it is asked in.

@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use crate::admission_plugins::Reader;
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::label_selector::LabelSelector;
+use crate::apimachinery::value_ext::ValueExt;
 use crate::crd::{Activation, EvaluationResult};
 use crate::http::authentication::User;
-use crate::kinds::value_ext::ValueExt;
 use crate::plugins::{AdmissionRequest, Operation};
-use crate::request::LabelSelector;
 
 /// One write, as configurations look at it.
 pub struct AdmissionAttributes<'a> {

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::admission_review::status_reason;
 use super::matching::AdmissionAttributes;
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::value_ext::ValueExt;
 use crate::crd::{Activation, EvaluationResult};
-use crate::kinds::value_ext::ValueExt;
 
 /// The longest text a message expression may make.
 const MESSAGE_MAX: usize = 5 * 1024;

@@ -5,9 +5,9 @@ mod system_objects;
 
 use serde_json::{Map, Value, json};
 
-use super::endpoints::object_meta;
 use super::server::ServerState;
 use super::storage::PendingObject;
+use crate::apimachinery::object_meta;
 
 /// Creates them.
 pub(super) fn create_bootstrap_objects(core: &ServerState) {
@@ -41,7 +41,7 @@ impl BootstrapObject {
     ) -> Self {
         let (group, version, _) = resource;
         let mut object = json!({
-            "apiVersion": super::registry::api_version(group, version),
+            "apiVersion": crate::apimachinery::group_version::api_version(group, version),
             "kind": kind,
             "metadata": {"name": name},
         });

@@ -46,7 +46,7 @@ pub(super) fn priority_classes() -> impl Iterator<Item = BootstrapObject> {
 /// One for each group version that is built in.
 pub(super) fn api_services(core: &ServerState) -> impl Iterator<Item = BootstrapObject> {
     let table = core.registry.table();
-    let now = crate::endpoints::object_meta::metav1_time(core.clock.now());
+    let now = crate::apimachinery::object_meta::metav1_time(core.clock.now());
     let mut seeds = Vec::new();
     for group in table.groups() {
         for (i, version) in group.versions.iter().enumerate() {

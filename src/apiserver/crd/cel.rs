@@ -8,7 +8,7 @@ use kube_cel::cel::{ExecutionError, Value as Cel};
 use serde_json::Value;
 
 use super::list_type::CorrelatedItems;
-use crate::field_error::{FieldError, FieldErrorKind};
+use crate::apimachinery::field_error::{FieldError, FieldErrorKind};
 use crate::schema::{Schema, ValidationRule, ValueType};
 pub use activation::{Activation, EvaluationResult};
 use program::RuleActivation;

@@ -10,8 +10,8 @@ use super::printer_columns::{PrinterColumn, printer_columns};
 use super::scale::ScalePaths;
 use super::{cel, compile_schema, custom_resource_validation, embedded_resource, list_type};
 use crate::api_resource::{Strategy, TableColumn};
-use crate::field_error::{FieldError, FieldErrorKind};
-use crate::kinds::metadata_validation;
+use crate::apimachinery::field_error::{FieldError, FieldErrorKind};
+use crate::apimachinery::metadata_validation;
 use crate::schema::go_format::go_text;
 use crate::schema::{Schema, ValueType, prune};
 

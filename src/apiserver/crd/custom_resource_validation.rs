@@ -10,7 +10,7 @@ mod validation_result;
 use serde_json::Value;
 
 use super::list_type::CorrelatedItems;
-use crate::field_error::{FieldError, FieldErrorKind};
+use crate::apimachinery::field_error::{FieldError, FieldErrorKind};
 use crate::schema::go_format::go_float;
 use crate::schema::{Schema, ValueType, ValueValidation};
 pub(super) use go_regexp::compile_regexp;

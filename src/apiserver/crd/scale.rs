@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::field_error::FieldError;
+use crate::apimachinery::field_error::FieldError;
 use crate::schema::go_format::go_text;
 
 /// Where a custom resource keeps what `autoscaling/v1` Scale speaks of.

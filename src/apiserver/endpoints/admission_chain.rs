@@ -4,11 +4,12 @@
 use parking_lot::MutexGuard;
 use serde_json::Value;
 
+use super::configured_admission;
 use super::request_context::RequestContext;
 use super::stored_objects::StoredObjects;
-use super::{configured_admission, object_meta};
 use crate::admission_plugins::{self, PluginContext, resource_quota};
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::object_meta;
 use crate::plugins::{AdmissionRequest, Operation};
 
 /// One write on its way through admission.

@@ -11,12 +11,12 @@ use super::version_conversion;
 use crate::admission_plugins::Reader;
 use crate::admission_webhooks::dispatcher::{VersionedAttributes, WebhookResponse};
 use crate::admission_webhooks::{AdmissionAttributes, validating_admission_policy};
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::label_selector::LabelSelector;
+use crate::apimachinery::value_ext::ValueExt;
 use crate::crd::Activation;
-use crate::kinds::value_ext::ValueExt;
 use crate::plugins::AdmissionRequest;
 use crate::registry::{ResourceTable, ServedResource};
-use crate::request::LabelSelector;
 use crate::schema::decode::{DecodeSource, decode};
 
 const GROUP: &str = "admissionregistration.k8s.io";

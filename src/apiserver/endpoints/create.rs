@@ -8,8 +8,9 @@ use super::admission_chain::AdmissionChain;
 use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use super::write_options::WriteOptions;
-use super::{crd_lifecycle, managed_fields, object_meta, request_body, version_conversion};
-use crate::api_error::ApiError;
+use super::{crd_lifecycle, managed_fields, request_body, version_conversion};
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::object_meta;
 use crate::plugins::Operation;
 use crate::storage::{CommitError, Object, PendingObject};
 

@@ -8,9 +8,10 @@ use super::admission_chain::AdmissionChain;
 use super::graceful_deletion::{self, GracefulDeletion};
 use super::request_context::RequestContext;
 use super::response::ApiResponse;
-use super::{crd_lifecycle, list, namespace_deletion, object_meta, version_conversion};
-use crate::api_error::ApiError;
-use crate::field_error::FieldError;
+use super::{crd_lifecycle, list, namespace_deletion, version_conversion};
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::object_meta;
 use crate::plugins::Operation;
 use crate::storage::{CommitError, Object, PendingObject};
 

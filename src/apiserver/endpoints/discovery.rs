@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 
 use super::AuthenticatedRequest;
 use super::response::ApiResponse;
-use crate::api_error::ApiError;
 use crate::api_resource::ApiResource;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::group_version::api_version;
 use crate::http::Body;
-use crate::registry::{ResourceTable, ServedGroup, ServedResource, ServedVersion, api_version};
+use crate::registry::{ResourceTable, ServedGroup, ServedResource, ServedVersion};
 use crate::request::ResponseForm;
 use crate::request::content_negotiation::{EndpointRestrictions, MediaTypeOptions};
 use crate::server::ServerState;

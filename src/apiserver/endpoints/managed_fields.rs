@@ -8,7 +8,7 @@ use super::patch::APPLY;
 use super::request_context::RequestContext;
 use super::version_conversion;
 use super::write_options::WriteOptions;
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
 use crate::fieldmanager::field_set::FieldSet;
 use crate::fieldmanager::{self, FieldManager, VersionConverter, reset_fields};
 use crate::patch::FieldValidation;

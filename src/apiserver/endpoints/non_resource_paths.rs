@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::response::ApiResponse;
 use super::{AuthenticatedRequest, discovery, openapi};
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::group_version::api_version;
 use crate::http::service_account_token::ISSUER;
-use crate::registry::api_version;
 use crate::server::ServerState;
 
 /// The checks behind the health endpoints, in the order they are listed.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
 use crate::http::authentication::User;
 use crate::server::ServerState;
 

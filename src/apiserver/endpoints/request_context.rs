@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use super::AuthenticatedRequest;
 use super::response_transformer::{IncludeObjectPolicy, ResponseTransformer};
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
 use crate::fieldmanager;
 use crate::registry::ServedResource;
 use crate::request::content_negotiation::{EndpointRestrictions, MediaTypeOptions};

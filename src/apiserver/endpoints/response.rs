@@ -5,7 +5,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, WARNING
 use http::{Response, StatusCode};
 use serde_json::Value;
 
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
 use crate::http::Body;
 use crate::request::content_negotiation::{Encoding, MediaTypeOptions};
 

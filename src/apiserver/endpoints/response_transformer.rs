@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::response::ApiResponse;
 use super::version_conversion;
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
 use crate::registry::ServedResource;
 use crate::request::{MediaTypeOptions, ResponseForm};
 use crate::server::ServerState;

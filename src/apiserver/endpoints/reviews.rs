@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::object_meta;
 use super::rbac_authorizer::{AuthorizationAttributes, authorize, rules_for};
 use super::request_body;
 use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use super::write_options::WriteOptions;
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::object_meta;
 use crate::http::authentication::User;
 
 /// POST of a kind that is never stored.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::request_context::{RequestContext, storage_key};
 use super::response_transformer::ResponseTransformer;
-use crate::api_error::ApiError;
-use crate::request::{FieldSelector, LabelSelector};
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::field_selector::FieldSelector;
+use crate::apimachinery::label_selector::LabelSelector;
 use crate::storage::Object;
 
 /// A namespace, and selectors on labels and fields.

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::stored_objects::StoredObjects;
 use crate::admission_plugins::Reader;
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::value_ext::ValueExt;
 use crate::builtin_conversion as builtin;
-use crate::kinds::value_ext::ValueExt;
 use crate::registry::ServedResource;
 use crate::schema::Schema;
 use crate::schema::decode::{DecodeSource, decode};

@@ -4,8 +4,6 @@
 
 use serde_json::{Value, json};
 
-use crate::api_error::ApiError;
-
 use super::compare::compare;
 use super::field_set::FieldSet;
 use super::managed_fields::{self, ManagedFieldsEntry};
@@ -15,9 +13,9 @@ use super::update::{
 };
 use super::{
     ApplyResult, FieldManager, atom, empty_object, last_applied, merge, object_description,
-    path_element, typed_value,
+    path_element, strip_meta, typed_value, untyped_error, validate,
 };
-use super::{strip_meta, untyped_error, validate};
+use crate::apimachinery::api_error::ApiError;
 
 /// The manager that owns what was there before anybody tracked ownership.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";

@@ -19,13 +19,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::api_error::ApiError;
 use super::schema::Schema;
+use crate::apimachinery::api_error::ApiError;
+use field_set::FieldSet;
 
 pub use apply::apply;
 pub use update::{ignore_managed_fields_timestamps, update};
-
-use field_set::FieldSet;
 
 /// The other versions of a kind, for managers that wrote in one of them.
 pub trait VersionConverter {

@@ -12,7 +12,7 @@ use http::uri::Authority;
 use percent_encoding::percent_decode_str;
 
 use super::authentication::{TokenAuthenticator, User};
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
 
 /// The longest request target.
 const TARGET_MAX: usize = 64 << 10;

@@ -14,7 +14,7 @@ use tower::BoxError;
 
 use super::Body;
 use super::authentication::User;
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
 use crate::endpoints::{self, AuthenticatedRequest};
 use crate::server::ServerState;
 

@@ -5,10 +5,11 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::builtin_strategy::{BuiltinStrategy, SelectableFields};
-use super::error_list::{ErrorList, FieldPath};
-use super::metadata_validation::name_validation;
-use super::value_ext::{ValueExt, ValueMutExt};
-use crate::field_error::FieldError;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::metadata_validation::name_validation;
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 
 /// The most bytes the values of one object may have together.
 const MAX_SECRET_SIZE: usize = 1024 * 1024;

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::builtin_strategy::BuiltinStrategy;
-use super::error_list::{ErrorList, FieldPath};
-use super::metadata_validation::name_validation;
 use super::pod::resource_validation;
-use super::value_ext::{ValueExt, ValueMutExt};
-use crate::field_error::FieldError;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::metadata_validation::name_validation;
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use kueue_lab_quantity::Quantity;
 
 /// The rules of limit ranges.

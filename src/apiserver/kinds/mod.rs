@@ -8,10 +8,8 @@ pub mod batch;
 pub mod builtin_resources;
 mod builtin_strategy;
 mod config_map_and_secret;
-pub mod error_list;
 mod go_struct_format;
 mod limit_range_and_resource_quota;
-pub mod metadata_validation;
 mod namespace;
 mod node;
 mod other_api_groups;
@@ -20,7 +18,6 @@ pub mod printers;
 pub mod service;
 mod strategies;
 mod unified_diff;
-pub mod value_ext;
 
 use std::sync::Arc;
 

@@ -3,13 +3,12 @@
 use serde_json::json;
 
 use super::builtin_strategy::{BuiltinStrategy, SelectableField, SelectableFields};
-use super::metadata_validation::name_validation;
-use super::pod;
-use super::value_ext::ValueMutExt;
 use super::{
     apps, batch, config_map_and_secret, limit_range_and_resource_quota, namespace, node,
-    other_api_groups, service,
+    other_api_groups, pod, service,
 };
+use crate::apimachinery::metadata_validation::name_validation;
+use crate::apimachinery::value_ext::ValueMutExt;
 use crate::crd::definition_validation as definition;
 
 /// The rules of a built-in kind, but for its table and scope.
@@ -77,8 +76,8 @@ const POD_SELECTABLE_FIELDS: &[SelectableField] = &[
 const POD_TEMPLATE: BuiltinStrategy = BuiltinStrategy {
     set_defaults: pod::defaults::template,
     validate_create: |object| {
-        let mut errors = super::error_list::ErrorList::default();
-        let template = super::error_list::FieldPath::root("template");
+        let mut errors = crate::apimachinery::error_list::ErrorList::default();
+        let template = crate::apimachinery::field_path::FieldPath::root("template");
         pod::validate_template(&mut errors, &template, &object["template"]);
         errors.0
     },

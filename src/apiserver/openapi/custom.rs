@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::REF;
 use crate::api_resource::ApiResource;
-use crate::kinds::value_ext::{ValueExt, ValueMutExt};
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 
 /// What a version of a custom resource definition says of its objects.
 #[derive(Clone, Debug, Default, PartialEq)]

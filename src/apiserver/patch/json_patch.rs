@@ -2,10 +2,9 @@
 
 use serde_json::Value;
 
-use crate::api_error::ApiError;
-use crate::schema::strict_json::{ParsedBody, parse};
-
 use super::unprocessable;
+use crate::apimachinery::api_error::ApiError;
+use crate::schema::strict_json::{ParsedBody, parse};
 
 /// Most operations in one patch.
 const MAX_OPERATIONS: usize = 10_000;

@@ -8,10 +8,10 @@ mod strategic_merge_patch;
 
 use serde_json::{Value, json};
 
-use super::api_error::ApiError;
-use super::field_error::FieldError;
 use super::schema::decode::DecodeSource;
 use super::schema::{Schema, go_format};
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::field_error::FieldError;
 
 /// What a request wants done about unknown and duplicate fields (`fieldValidation`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -20,15 +20,6 @@ pub use crd_spec::{CrdNames, CrdSpec, CrdSpecVersion, SchemaSource};
 pub use resource_table::{ResourceTable, ServedGroup, ServedVersion};
 pub use served_resource::{CustomResourceInfo, ServedResource};
 
-/// `group/version`, or just `version` for the core group.
-pub fn api_version(group: &str, version: &str) -> String {
-    if group.is_empty() {
-        version.to_string()
-    } else {
-        format!("{group}/{version}")
-    }
-}
-
 /// The kinds served, changing while the server runs.
 pub struct Registry {
     store: Store,

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{CrdSpec, CrdSpecVersion, api_version};
+use super::{CrdSpec, CrdSpecVersion};
 use crate::api_resource::{ApiResource, Subresource, storage_version_hash};
+use crate::apimachinery::group_version::api_version;
 use crate::crd::{self, CustomResourceStrategy};
 use crate::schema::{self, Schema};
 use crate::storage::ResourceStorage;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
 
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
 
 /// The query parameters of a request, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::one;
+use crate::apimachinery::value_ext::ValueExt;
 use crate::kinds::pod::pod_requests::ResourceList;
-use crate::kinds::value_ext::ValueExt;
 use kueue_lab_quantity::Quantity;
 
 const CLASS: &str = ".storageclass.storage.k8s.io/";

@@ -13,9 +13,9 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::{PluginContext, Reader};
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::value_ext::ValueExt;
 use crate::kinds::pod::pod_requests::{self, ResourceList};
-use crate::kinds::value_ext::ValueExt;
 use crate::plugins::Operation;
 use kueue_lab_quantity::Quantity;
 

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
+use crate::apimachinery::value_ext::ValueExt;
 use crate::kinds::pod::pod_requests::{self, ResourceList};
 use crate::kinds::pod::resource_validation::{is_extended, is_huge_page, is_native};
-use crate::kinds::value_ext::ValueExt;
 use kueue_lab_quantity::Quantity;
 
 /// What containers must say of themselves where a quota limits it.

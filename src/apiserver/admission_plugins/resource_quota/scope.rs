@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use crate::apimachinery::value_ext::ValueExt;
 use crate::kinds::pod::qos;
-use crate::kinds::value_ext::ValueExt;
 
 /// One condition of a quota.
 pub(super) struct ScopeRequirement<'a> {

@@ -21,9 +21,10 @@ mod versions;
 use serde_json::{Value, json};
 
 use super::formats;
-use crate::field_error::FieldError;
-use crate::kinds::error_list::{ErrorList, FieldPath};
-use crate::kinds::value_ext::{ValueExt, ValueMutExt};
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 
 /// Fills in what a definition leaves out.
 pub fn set_defaults(definition: &mut Value) {

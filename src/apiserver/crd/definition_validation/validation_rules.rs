@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::super::cel;
 use super::schema_accessors::{is_set, list, text};
 use super::{internal_version, schema_path, type_check};
-use crate::kinds::error_list::{ErrorList, FieldPath};
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_path::FieldPath;
 
 const FIELD: &str = "x-kubernetes-validations";
 

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::CLEANUP_FINALIZER;
 use super::condition::Condition;
-use crate::endpoints::{graceful_deletion, object_meta};
+use crate::apimachinery::object_meta;
+use crate::endpoints::graceful_deletion;
 use crate::registry::CrdNames;
 use crate::server::ServerState;
 use crate::storage::{CommitError, PendingObject, ResourceStorage};

@@ -13,8 +13,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::delete::DeletionPlan;
+use super::graceful_deletion;
 use super::request_context::RequestContext;
-use super::{graceful_deletion, object_meta};
+use crate::apimachinery::object_meta;
 use crate::registry::{CrdNames, CrdSpec, ServedResource};
 use crate::server::ServerState;
 use crate::storage::{CommitError, Object, PendingObject, ResourceStorage};

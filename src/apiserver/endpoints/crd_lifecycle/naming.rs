@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::condition::Condition;
 use super::crds_of_group;
+use crate::apimachinery::object_meta;
 use crate::crd::definition_validation::add_stored_version;
-use crate::endpoints::object_meta;
 use crate::registry::CrdNames;
 use crate::server::ServerState;
 

@@ -4,13 +4,14 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::super::guaranteed_update::update_without_admission;
+use super::super::request_body;
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
 use super::super::write_options::WriteOptions;
-use super::super::{object_meta, request_body};
 use super::{created_status, text};
-use crate::api_error::ApiError;
-use crate::field_error::FieldError;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::object_meta;
 
 /// Labels of a node that its pods get too.
 const TOPOLOGY_LABELS: [&str; 2] = [

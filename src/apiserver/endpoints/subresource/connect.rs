@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
 use super::text;
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
 
 /// Refuses `exec`, `attach`, `portforward` and `proxy` with the reason a client understands.
 pub(super) fn not_implemented(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {

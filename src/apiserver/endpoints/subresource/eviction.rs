@@ -6,13 +6,14 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::super::delete::{DeleteOptions, delete_named};
+use super::super::request_body;
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
 use super::super::write_options::WriteOptions;
-use super::super::{object_meta, request_body};
 use super::{created_status, text};
-use crate::api_error::ApiError;
-use crate::kinds::metadata_validation::labels::{is_empty_selector, selector_matches};
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::metadata_validation::labels::{is_empty_selector, selector_matches};
+use crate::apimachinery::object_meta;
 use crate::registry::ServedResource;
 use crate::storage::{CommitError, Object, PendingObject};
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use super::{get, patch, update};
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
 
 /// Answers a request to a subresource the kind has, with a verb it has.
 pub(super) async fn answer(call: &RequestContext<'_>, verb: &str) -> Result<ApiResponse, ApiError> {

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::super::object_meta;
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
 use super::text;
-use crate::api_error::ApiError;
-use crate::field_error::FieldError;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::object_meta;
 use crate::http::Body;
 use crate::plugins::PodLogRequest;
 

@@ -7,12 +7,13 @@ use super::super::patch::{self, apply_patch};
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
 use super::super::write_options::WriteOptions;
-use super::super::{managed_fields, object_meta, request_body};
+use super::super::{managed_fields, request_body};
 use super::text;
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::label_selector::LabelSelector;
+use crate::apimachinery::object_meta;
 use crate::crd::ScalePaths;
-use crate::field_error::FieldError;
-use crate::request::LabelSelector;
 use crate::schema::{self, strict_json as text_json};
 
 const API_VERSION: &str = "autoscaling/v1";

@@ -2,13 +2,14 @@
 
 use serde_json::{Value, json};
 
+use super::super::request_body;
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
 use super::super::write_options::WriteOptions;
-use super::super::{object_meta, request_body};
 use super::text;
-use crate::api_error::ApiError;
-use crate::field_error::FieldError;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::object_meta;
 use crate::http::service_account_token::ISSUER;
 
 /// How long a token lasts when the request does not say, in seconds.

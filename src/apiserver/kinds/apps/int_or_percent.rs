@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use crate::kinds::error_list::{ErrorList, FieldPath};
-use crate::kinds::metadata_validation::name_validation;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::metadata_validation::name_validation;
 use crate::kinds::printers::cells::scalar;
 
 /// A number of pods: not negative, or a percentage.

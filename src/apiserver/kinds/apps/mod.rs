@@ -9,10 +9,11 @@ mod statefulset;
 use serde_json::Value;
 
 use super::builtin_strategy::BuiltinStrategy;
-use super::error_list::{ErrorList, FieldPath};
-use super::metadata_validation::labels;
 use super::pod;
-use super::value_ext::ValueExt;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::metadata_validation::labels;
+use crate::apimachinery::value_ext::ValueExt;
 
 /// The rules of a kind of apps.
 pub fn strategy_of(kind: &str) -> BuiltinStrategy {

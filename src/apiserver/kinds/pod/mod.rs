@@ -19,9 +19,10 @@ mod volume_mount;
 use serde_json::{Value, json};
 
 use super::builtin_strategy::BuiltinStrategy;
-use super::error_list::{ErrorList, FieldPath};
-use super::value_ext::{ValueExt, ValueMutExt};
-use crate::field_error::FieldError;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 
 /// The rules of pods, but for their field selectors.
 pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {
@@ -178,12 +179,12 @@ fn warnings(new: &Value, _old: Option<&Value>) -> Vec<String> {
 pub fn validate_template(errors: &mut ErrorList, path: &FieldPath<'_>, template: &Value) {
     let metadata = template.at("/metadata");
     let labels = path.child("labels").to_string();
-    errors.extend(super::metadata_validation::labels::validate(
+    errors.extend(crate::apimachinery::metadata_validation::labels::validate(
         metadata.at("/labels"),
         &labels,
     ));
     let annotations_path = path.child("annotations");
-    let found = super::metadata_validation::annotations(
+    let found = crate::apimachinery::metadata_validation::annotations(
         metadata.at("/annotations"),
         &annotations_path.to_string(),
     );

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::resource_validation;
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::value_ext::ValueExt;
 use kueue_lab_quantity::Quantity;
 
 /// Amounts by name of resource.

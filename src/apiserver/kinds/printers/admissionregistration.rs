@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::cells::{age_cell, format_label_selector, text_or};
 use super::{AGE, DEFAULT, NAME, TablePrinter};
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::value_ext::ValueExt;
 
 pub(super) fn printer_of(kind: &str) -> TablePrinter {
     match kind {

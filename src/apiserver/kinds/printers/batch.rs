@@ -8,7 +8,7 @@ use super::cells::{
 };
 use super::workload::{CONTAINERS, IMAGES, SELECTOR};
 use super::{AGE, DEFAULT, NAME, TablePrinter};
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::value_ext::ValueExt;
 
 pub(super) fn printer_of(kind: &str) -> TablePrinter {
     match kind {

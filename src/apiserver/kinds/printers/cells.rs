@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::value_ext::ValueExt;
 
 /// How long ago the object was created, as `kubectl get` prints it.
 pub fn age_cell(object: &Value, now: Timestamp) -> Value {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::cells::{age_cell, containers, labels, text_or, translate_timestamp_since};
 use super::{AGE, DEFAULT, NAME, TablePrinter, persistent_volume, service};
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::value_ext::ValueExt;
 use kueue_lab_quantity::Quantity;
 
 pub(super) fn printer_of(kind: &str) -> TablePrinter {

@@ -16,8 +16,8 @@ mod workload;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::value_ext::ValueExt;
 use crate::api_resource::TableColumn;
+use crate::apimachinery::value_ext::ValueExt;
 use cells::age_cell;
 
 /// The table of one kind.

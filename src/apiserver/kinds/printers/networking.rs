@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::cells::{age_cell, scalar, selector_cell, text_or, truncate_list};
 use super::service::load_balancer_status;
 use super::{AGE, DEFAULT, NAME, TablePrinter};
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::value_ext::ValueExt;
 
 pub(super) fn printer_of(kind: &str) -> TablePrinter {
     match kind {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::cells::{age_cell, human_duration, text_or};
 use super::{AGE, DEFAULT, NAME, NAME_AND_AGE, TablePrinter};
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::value_ext::ValueExt;
 
 pub(super) fn printer_of(kind: &str) -> TablePrinter {
     match kind {

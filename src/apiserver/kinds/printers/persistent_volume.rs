@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::cells::{age_cell, text_or};
 use super::{AGE, NAME, TablePrinter};
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::value_ext::ValueExt;
 use kueue_lab_quantity::Quantity;
 
 /// Access modes by their short names, without doubles.

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::cells::{age_cell, text_or, translate_timestamp_since};
 use super::{AGE, NAME, TablePrinter};
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::value_ext::ValueExt;
 
 pub(super) const POD: TablePrinter = TablePrinter {
     columns: &[

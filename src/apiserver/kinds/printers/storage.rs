@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::cells::{age_cell, scalar, text_or};
 use super::{AGE, DEFAULT, NAME, TablePrinter};
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::value_ext::ValueExt;
 use kueue_lab_quantity::Quantity;
 
 pub(super) fn printer_of(kind: &str) -> TablePrinter {

@@ -7,7 +7,7 @@ use super::cells::{
     age_cell, containers, format_label_selector, labels, scalar, selector_cell, text_or,
 };
 use super::{AGE, DEFAULT, NAME, TablePrinter};
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::value_ext::ValueExt;
 use kueue_lab_quantity::Quantity;
 
 pub(super) fn printer_of(kind: &str) -> TablePrinter {

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::builtin_strategy::{BuiltinStrategy, SelectableFields};
-use super::error_list::ErrorList;
-use super::metadata_validation::name_validation;
-use super::value_ext::{ValueExt, ValueMutExt};
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::metadata_validation::name_validation;
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use validation::{validate, validate_cluster_ips_update};
 
 /// The rules of services. Addresses are given out by `create_policy`.

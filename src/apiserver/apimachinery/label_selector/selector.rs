@@ -1,13 +1,9 @@
-//! Label selectors: `app=a,tier in (x,y),!old`.
+//! A parsed label selector.
 
-mod lexer;
-mod parser;
-
-use std::fmt;
-
+use super::parser;
+use crate::apimachinery::api_error::ApiError;
 use serde_json::Value;
-
-use crate::api_error::ApiError;
+use std::fmt;
 
 /// How a requirement relates a label to its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

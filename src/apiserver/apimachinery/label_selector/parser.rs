@@ -2,11 +2,11 @@
 
 use super::lexer::{Token, tokens};
 use super::{Operator, Requirement};
-use crate::field_error::FieldError;
-use crate::kinds::metadata_validation::name_validation;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::metadata_validation::name_validation;
 
 /// Reads `text`; an error is the sentence for the client.
-pub(super) fn parse(text: &str) -> Result<Vec<Requirement>, String> {
+pub(crate) fn parse(text: &str) -> Result<Vec<Requirement>, String> {
     let mut parser = Parser {
         tokens: tokens(text),
         at: 0,

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::name_validation;
-use crate::field_error::FieldError;
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::value_ext::ValueExt;
 
 /// Field errors of labels.
 pub fn validate(labels: &Value, path: &str) -> Vec<FieldError> {

@@ -1,13 +1,10 @@
-//! Metadata that all kinds share: what it must look like and what of it may change.
+//! Validation of `metadata`, as `validation.ValidateObjectMeta`.
 
-pub mod labels;
-pub mod name_validation;
-
+use super::name_validation::ValidateNameFn;
+use super::{labels, name_validation};
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::value_ext::ValueExt;
 use serde_json::Value;
-
-use self::name_validation::ValidateNameFn;
-use super::value_ext::ValueExt;
-use crate::field_error::FieldError;
 
 /// The most bytes annotations may have together.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;

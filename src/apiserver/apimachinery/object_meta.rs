@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::api_error::ApiError;
+use super::api_error::ApiError;
 use kueue_lab_clock::whole_seconds;
 use kueue_lab_entropy::Entropy;
 

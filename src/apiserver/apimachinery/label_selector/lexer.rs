@@ -2,7 +2,7 @@
 
 /// One token with the text it was written as.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Token {
+pub(crate) enum Token {
     /// A key or value.
     Word(String),
     In,
@@ -25,7 +25,7 @@ const SYMBOL_CHARS: &str = "=!(),><";
 
 impl Token {
     /// The text an error quotes.
-    pub(super) fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         match self {
             Self::Word(w) | Self::Error(w) => w,
             Self::In => "in",
@@ -45,7 +45,7 @@ impl Token {
 }
 
 /// The tokens of `text`; the last one is [`ContinueToken::End`].
-pub(super) fn tokens(text: &str) -> Vec<Token> {
+pub(crate) fn tokens(text: &str) -> Vec<Token> {
     let mut out = Vec::new();
     let mut rest = text.trim_start();
     while let Some(first) = rest.chars().next() {

@@ -1,73 +1,10 @@
 //! Collecting field errors: paths that cost nothing until an error needs them, and the errors.
 
-use std::fmt;
-
 use serde_json::Value;
 
+use super::field_error::FieldError;
+use super::field_path::FieldPath;
 use super::value_ext::ValueExt;
-use crate::field_error::FieldError;
-
-/// Where in an object a check is, such as `spec.containers[0].name`.
-#[derive(Clone, Copy)]
-pub struct FieldPath<'a> {
-    parent: Option<&'a FieldPath<'a>>,
-    step: FieldPathElement<'a>,
-}
-
-#[derive(Clone, Copy)]
-enum FieldPathElement<'a> {
-    Field(&'a str),
-    Index(usize),
-    Key(&'a str),
-}
-
-impl<'a> FieldPath<'a> {
-    /// A field of the object itself; dots are kept as they are.
-    pub const fn root(name: &'a str) -> Self {
-        Self {
-            parent: None,
-            step: FieldPathElement::Field(name),
-        }
-    }
-
-    /// `self.name`.
-    pub const fn child(&'a self, name: &'a str) -> Self {
-        Self {
-            parent: Some(self),
-            step: FieldPathElement::Field(name),
-        }
-    }
-
-    /// `self[index]`.
-    pub const fn index(&'a self, index: usize) -> Self {
-        Self {
-            parent: Some(self),
-            step: FieldPathElement::Index(index),
-        }
-    }
-
-    /// `self[key]`.
-    pub const fn key(&'a self, key: &'a str) -> Self {
-        Self {
-            parent: Some(self),
-            step: FieldPathElement::Key(key),
-        }
-    }
-}
-
-impl fmt::Display for FieldPath<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(parent) = self.parent {
-            parent.fmt(f)?;
-        }
-        match self.step {
-            FieldPathElement::Field(name) if self.parent.is_some() => write!(f, ".{name}"),
-            FieldPathElement::Field(name) => f.write_str(name),
-            FieldPathElement::Index(index) => write!(f, "[{index}]"),
-            FieldPathElement::Key(key) => write!(f, "[{key}]"),
-        }
-    }
-}
 
 /// Field errors in the order they were found.
 #[derive(Debug, Default)]
@@ -180,30 +117,6 @@ impl ErrorList {
     }
 }
 
-/// An IP address as Kubernetes accepts it for new values.
-pub fn ip(errors: &mut ErrorList, path: &FieldPath<'_>, text: &str) {
-    if text.parse::<std::net::IpAddr>().is_err() {
-        let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-        errors.invalid(path, text, detail);
-    }
-}
-
-/// A CIDR.
-pub fn cidr(errors: &mut ErrorList, path: &FieldPath<'_>, text: &str) {
-    let valid = text.split_once('/').is_some_and(|(address, bits)| {
-        let max = match address.parse::<std::net::IpAddr>() {
-            Ok(std::net::IpAddr::V4(_)) => 32,
-            Ok(std::net::IpAddr::V6(_)) => 128,
-            Err(_) => return false,
-        };
-        !bits.starts_with('+') && bits.parse::<u8>().is_ok_and(|bits| bits <= max)
-    });
-    if !valid {
-        let detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
-        errors.invalid(path, text, detail);
-    }
-}
-
 /// A number of seconds and the like: an integer of an object that must be there to be looked at.
 pub fn integer_at(object: &Value, pointer: &str) -> Option<i64> {
     object.at(pointer).as_i64()
@@ -214,6 +127,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::apimachinery::ip_validation::{cidr, ip};
 
     #[test]
     fn paths_and_errors() {

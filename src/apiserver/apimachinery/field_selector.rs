@@ -1,6 +1,6 @@
 //! Field selectors: `status.phase!=Failed,spec.nodeName=n1`.
 
-use crate::api_error::ApiError;
+use super::api_error::ApiError;
 
 /// A conjunction of comparisons of fields with values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
