@@ -6,7 +6,6 @@
 
 pub mod admission_plugins;
 mod admission_webhooks;
-pub mod api_resource;
 pub mod apimachinery;
 mod bootstrap;
 mod builtin_conversion;
@@ -20,12 +19,14 @@ mod metrics;
 pub mod openapi;
 pub mod patch;
 pub mod plugins;
+pub mod printers;
 pub mod protobuf;
 pub mod registry;
 pub mod request;
 pub mod schema;
 pub mod server;
 pub mod storage;
+pub mod strategy;
 
 pub use http::secure_serving::{ServeError, ServeOptions, ServingHandle};
 pub use server::{ApiServer, ApiServerBuilder};

@@ -1,8 +1,8 @@
 //! What can be plugged into a cluster that is run here: policy, conversion, kinds and logs.
 
 pub use kueue_lab_apiserver::apimachinery::api_error::ApiError;
-pub use kueue_lab_apiserver::api_resource::TableColumn;
-pub use kueue_lab_apiserver::crd::ScalePaths;
+pub use kueue_lab_apiserver::strategy::table_column::TableColumn;
+pub use kueue_lab_apiserver::strategy::scale_paths::ScalePaths;
 pub use kueue_lab_apiserver::plugins::{
     AdmissionPlugin, AdmissionRequest, AdmissionWarnings, CustomResourceConverter, KubeletClient,
     LogStream, Operation, PodLogRequest,

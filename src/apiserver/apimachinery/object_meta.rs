@@ -1,11 +1,11 @@
 //! Object metadata as the server fills and guards it.
 
 use jiff::Timestamp;
+use kueue_lab_clock::whole_seconds;
+use kueue_lab_entropy::Entropy;
 use serde_json::{Map, Value};
 
 use super::api_error::ApiError;
-use kueue_lab_clock::whole_seconds;
-use kueue_lab_entropy::Entropy;
 
 /// How many random characters a generated name ends in.
 const RANDOM_SUFFIX_LENGTH: usize = 5;

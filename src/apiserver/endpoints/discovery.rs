@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::AuthenticatedRequest;
 use super::response::ApiResponse;
-use crate::api_resource::ApiResource;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::group_version::api_version;
 use crate::http::Body;
@@ -12,6 +11,7 @@ use crate::registry::{ResourceTable, ServedGroup, ServedResource, ServedVersion}
 use crate::request::ResponseForm;
 use crate::request::content_negotiation::{EndpointRestrictions, MediaTypeOptions};
 use crate::server::ServerState;
+use crate::strategy::api_resource::ApiResource;
 
 /// The content type of aggregated discovery.
 const AGGREGATED_DISCOVERY_MEDIA_TYPE: &str =

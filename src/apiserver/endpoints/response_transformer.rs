@@ -180,7 +180,7 @@ impl ResponseTransformer {
 
     fn column_definitions(&self) -> Vec<Value> {
         let columns = self.served.kind.strategy.table_columns().into_iter();
-        let column = |c: crate::api_resource::TableColumn| {
+        let column = |c: crate::strategy::table_column::TableColumn| {
             json!({
                 "name": c.name,
                 "type": c.column_type,

@@ -208,7 +208,7 @@ pub const RESOURCE_QUOTA: BuiltinStrategy = BuiltinStrategy {
             quota
                 .list("/spec/scopes")
                 .iter()
-                .map(super::printers::cells::scalar)
+                .map(crate::printers::cells::scalar)
                 .collect()
         };
         if scopes(new) != scopes(old) {

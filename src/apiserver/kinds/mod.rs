@@ -14,7 +14,6 @@ mod namespace;
 mod node;
 mod other_api_groups;
 pub mod pod;
-pub mod printers;
 pub mod service;
 mod strategies;
 mod unified_diff;
@@ -24,7 +23,7 @@ use std::sync::Arc;
 pub use builtin_resources::builtin_api_resources;
 pub use builtin_strategy::{BuiltinStrategy, SelectableField, SelectableFields};
 
-use super::api_resource::Strategy;
+use crate::strategy::rest_strategy::Strategy;
 
 /// The behaviour of a built-in kind.
 fn strategy_for_kind(
@@ -36,7 +35,7 @@ fn strategy_for_kind(
     let rules = strategies::strategy_of(group, kind);
     Arc::new(BuiltinStrategy {
         namespaced,
-        printer: printers::printer_of(group, kind),
+        printer: crate::printers::printer_of(group, kind),
         ..rules
     })
 }

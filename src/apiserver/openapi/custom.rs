@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::REF;
-use crate::api_resource::ApiResource;
 use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
+use crate::strategy::api_resource::ApiResource;
 
 /// What a version of a custom resource definition says of its objects.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -19,7 +19,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
-use super::api_resource::ApiResource;
+use crate::strategy::api_resource::ApiResource;
 
 pub use custom::CustomSchema;
 pub use gnostic::MEDIA_TYPE as PROTOBUF_V2;

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::operation::{Action, OperationTarget, operation, path_parameter, pretty};
 use super::{definition_name, is_builtin};
-use crate::api_resource::{ApiResource, Subresource};
+use crate::strategy::api_resource::{ApiResource, Subresource};
 
 /// The paths of the kinds of one group and version.
 pub(super) fn build_paths(group: &str, version: &str, kinds: &[ApiResource]) -> Map<String, Value> {

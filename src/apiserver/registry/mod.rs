@@ -13,9 +13,8 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
-use super::api_resource::ApiResource;
 use super::storage::{ResourceStorage, Store};
-pub use crate::crd::ScalePaths;
+use crate::strategy::api_resource::ApiResource;
 pub use crd_spec::{CrdNames, CrdSpec, CrdSpecVersion, SchemaSource};
 pub use resource_table::{ResourceTable, ServedGroup, ServedVersion};
 pub use served_resource::{CustomResourceInfo, ServedResource};

@@ -1,9 +1,11 @@
 //! A parsed label selector.
 
+use std::fmt;
+
+use serde_json::Value;
+
 use super::parser;
 use crate::apimachinery::api_error::ApiError;
-use serde_json::Value;
-use std::fmt;
 
 /// How a requirement relates a label to its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,11 @@
 //! Validation of `metadata`, as `validation.ValidateObjectMeta`.
 
+use serde_json::Value;
+
 use super::name_validation::ValidateNameFn;
 use super::{labels, name_validation};
 use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::value_ext::ValueExt;
-use serde_json::Value;
 
 /// The most bytes annotations may have together.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;

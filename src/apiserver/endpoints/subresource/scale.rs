@@ -13,8 +13,8 @@ use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::label_selector::LabelSelector;
 use crate::apimachinery::object_meta;
-use crate::crd::ScalePaths;
 use crate::schema::{self, strict_json as text_json};
+use crate::strategy::scale_paths::ScalePaths;
 
 const API_VERSION: &str = "autoscaling/v1";
 const KIND: &str = "Scale";

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation;
-use crate::kinds::printers::cells::scalar;
+use crate::printers::cells::scalar;
 
 /// A number of pods: not negative, or a percentage.
 pub fn int_or_percent(errors: &mut ErrorList, path: &FieldPath<'_>, value: &Value) {

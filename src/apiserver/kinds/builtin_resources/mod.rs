@@ -6,7 +6,7 @@ mod cluster_resources;
 mod workload_resources;
 
 use super::strategy_for_kind;
-use crate::api_resource::{ApiResource, Subresource, storage_version_hash};
+use crate::strategy::api_resource::{ApiResource, Subresource, storage_version_hash};
 use api_resource_row::{ApiResourceRow, SubresourceRow};
 use cluster_resources::CLUSTER_RESOURCES;
 use workload_resources::{CORE_RESOURCES, WORKLOAD_RESOURCES};

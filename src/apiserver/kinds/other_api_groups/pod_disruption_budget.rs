@@ -8,7 +8,7 @@ use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::{labels, name_validation};
 use crate::apimachinery::value_ext::ValueExt;
 use crate::kinds::builtin_strategy::BuiltinStrategy;
-use crate::kinds::printers::cells::scalar;
+use crate::printers::cells::scalar;
 
 pub(super) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
     prepare_for_create: |budget| {

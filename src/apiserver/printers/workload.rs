@@ -6,11 +6,12 @@ use serde_json::Value;
 use super::cells::{
     age_cell, containers, format_label_selector, labels, scalar, selector_cell, text_or,
 };
-use super::{AGE, DEFAULT, NAME, TablePrinter};
+use super::table_printer::{AGE, NAME};
+use super::{DEFAULT, TablePrinter};
 use crate::apimachinery::value_ext::ValueExt;
 use kueue_lab_quantity::Quantity;
 
-pub(super) fn printer_of(kind: &str) -> TablePrinter {
+pub(crate) fn printer_of(kind: &str) -> TablePrinter {
     match kind {
         "Deployment" => DEPLOYMENT,
         "ReplicaSet" => REPLICA_SET,
@@ -23,9 +24,9 @@ pub(super) fn printer_of(kind: &str) -> TablePrinter {
     }
 }
 
-pub(super) const CONTAINERS: (&str, &str, i32) = ("Containers", "string", 1);
-pub(super) const IMAGES: (&str, &str, i32) = ("Images", "string", 1);
-pub(super) const SELECTOR: (&str, &str, i32) = ("Selector", "string", 1);
+pub(crate) const CONTAINERS: (&str, &str, i32) = ("Containers", "string", 1);
+pub(crate) const IMAGES: (&str, &str, i32) = ("Images", "string", 1);
+pub(crate) const SELECTOR: (&str, &str, i32) = ("Selector", "string", 1);
 const TEMPLATE: &str = "/spec/template/spec/containers";
 
 const DEPLOYMENT: TablePrinter = TablePrinter {
@@ -88,7 +89,7 @@ const REPLICA_SET: TablePrinter = TablePrinter {
     cells: |o, now| replicas(o, now, selector_cell(o.at("/spec/selector"))),
 };
 
-pub(super) const REPLICATION_CONTROLLER: TablePrinter = TablePrinter {
+pub(crate) const REPLICATION_CONTROLLER: TablePrinter = TablePrinter {
     columns: REPLICA_COLUMNS,
     cells: |o, now| replicas(o, now, labels(o.at("/spec/selector"))),
 };

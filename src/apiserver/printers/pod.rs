@@ -3,11 +3,12 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::TablePrinter;
 use super::cells::{age_cell, text_or, translate_timestamp_since};
-use super::{AGE, NAME, TablePrinter};
+use super::table_printer::{AGE, NAME};
 use crate::apimachinery::value_ext::ValueExt;
 
-pub(super) const POD: TablePrinter = TablePrinter {
+pub(crate) const POD: TablePrinter = TablePrinter {
     columns: &[
         NAME,
         ("Ready", "string", 0),

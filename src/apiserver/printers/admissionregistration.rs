@@ -3,10 +3,11 @@
 use serde_json::Value;
 
 use super::cells::{age_cell, format_label_selector, text_or};
-use super::{AGE, DEFAULT, NAME, TablePrinter};
+use super::table_printer::{AGE, NAME};
+use super::{DEFAULT, TablePrinter};
 use crate::apimachinery::value_ext::ValueExt;
 
-pub(super) fn printer_of(kind: &str) -> TablePrinter {
+pub(crate) fn printer_of(kind: &str) -> TablePrinter {
     match kind {
         "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" => WEBHOOKS,
         "ValidatingAdmissionPolicy" => VALIDATING_POLICY,

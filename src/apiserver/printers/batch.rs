@@ -6,11 +6,12 @@ use serde_json::Value;
 use super::cells::{
     age_cell, containers, duration_between, selector_cell, text_or, translate_timestamp_since,
 };
+use super::table_printer::{AGE, NAME};
 use super::workload::{CONTAINERS, IMAGES, SELECTOR};
-use super::{AGE, DEFAULT, NAME, TablePrinter};
+use super::{DEFAULT, TablePrinter};
 use crate::apimachinery::value_ext::ValueExt;
 
-pub(super) fn printer_of(kind: &str) -> TablePrinter {
+pub(crate) fn printer_of(kind: &str) -> TablePrinter {
     match kind {
         "Job" => JOB,
         "CronJob" => CRON_JOB,
@@ -134,7 +135,7 @@ mod tests {
             let cells = job(&o, now);
             cells[1..4]
                 .iter()
-                .map(super::super::cells::scalar)
+                .map(crate::printers::cells::scalar)
                 .collect::<Vec<_>>()
                 .join(" ")
         };

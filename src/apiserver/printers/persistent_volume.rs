@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
+use super::TablePrinter;
 use super::cells::{age_cell, text_or};
-use super::{AGE, NAME, TablePrinter};
+use super::table_printer::{AGE, NAME};
 use crate::apimachinery::value_ext::ValueExt;
 use kueue_lab_quantity::Quantity;
 
@@ -34,7 +35,7 @@ fn volume_phase(o: &Value) -> Value {
     }
 }
 
-pub(super) const PERSISTENT_VOLUME: TablePrinter = TablePrinter {
+pub(crate) const PERSISTENT_VOLUME: TablePrinter = TablePrinter {
     columns: &[
         NAME,
         ("Capacity", "string", 0),
@@ -74,7 +75,7 @@ pub(super) const PERSISTENT_VOLUME: TablePrinter = TablePrinter {
     },
 };
 
-pub(super) const PERSISTENT_VOLUME_CLAIM: TablePrinter = TablePrinter {
+pub(crate) const PERSISTENT_VOLUME_CLAIM: TablePrinter = TablePrinter {
     columns: &[
         NAME,
         ("Status", "string", 0),

@@ -4,10 +4,11 @@ use serde_json::Value;
 
 use super::cells::{age_cell, scalar, selector_cell, text_or, truncate_list};
 use super::service::load_balancer_status;
-use super::{AGE, DEFAULT, NAME, TablePrinter};
+use super::table_printer::{AGE, NAME};
+use super::{DEFAULT, TablePrinter};
 use crate::apimachinery::value_ext::ValueExt;
 
-pub(super) fn printer_of(kind: &str) -> TablePrinter {
+pub(crate) fn printer_of(kind: &str) -> TablePrinter {
     match kind {
         "Ingress" => INGRESS,
         "IngressClass" => INGRESS_CLASS,

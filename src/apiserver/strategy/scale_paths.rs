@@ -35,7 +35,7 @@ impl ScalePaths {
     }
 
     /// What is wrong with the numbers of an object; `status_subresource` alone when only that is written.
-    pub(super) fn validate(&self, object: &Value, status_only: bool) -> Vec<FieldError> {
+    pub(crate) fn validate(&self, object: &Value, status_only: bool) -> Vec<FieldError> {
         let mut out = Vec::new();
         if !status_only {
             number(object, &self.spec_replicas, &mut out);

@@ -3,11 +3,12 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::TablePrinter;
 use super::cells::{age_cell, labels, text_or};
-use super::{AGE, NAME, TablePrinter};
+use super::table_printer::{AGE, NAME};
 use crate::apimachinery::value_ext::ValueExt;
 
-pub(super) const SERVICE: TablePrinter = TablePrinter {
+pub(crate) const SERVICE: TablePrinter = TablePrinter {
     columns: &[
         NAME,
         ("Type", "string", 0),
@@ -62,7 +63,7 @@ fn external_ip(service: &Value) -> String {
 }
 
 /// Addresses of a load balancer, sorted, without doubles.
-pub(super) fn load_balancer_status(ingress: &[Value]) -> String {
+pub(crate) fn load_balancer_status(ingress: &[Value]) -> String {
     let point = |i: &Value| text_or(i.text("/ip"), i.text("/hostname"));
     let mut points: Vec<String> = ingress
         .iter()
@@ -74,7 +75,7 @@ pub(super) fn load_balancer_status(ingress: &[Value]) -> String {
     points.join(",")
 }
 
-pub(super) const ENDPOINTS: TablePrinter = TablePrinter {
+pub(crate) const ENDPOINTS: TablePrinter = TablePrinter {
     columns: &[NAME, ("Endpoints", "string", 0), AGE],
     cells: |o, now| {
         vec![

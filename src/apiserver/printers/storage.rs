@@ -3,11 +3,12 @@
 use serde_json::Value;
 
 use super::cells::{age_cell, scalar, text_or};
-use super::{AGE, DEFAULT, NAME, TablePrinter};
+use super::table_printer::{AGE, NAME};
+use super::{DEFAULT, TablePrinter};
 use crate::apimachinery::value_ext::ValueExt;
 use kueue_lab_quantity::Quantity;
 
-pub(super) fn printer_of(kind: &str) -> TablePrinter {
+pub(crate) fn printer_of(kind: &str) -> TablePrinter {
     match kind {
         "StorageClass" => STORAGE_CLASS,
         "VolumeAttributesClass" => VOLUME_ATTRIBUTES_CLASS,

@@ -4,11 +4,12 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::cells::{age_cell, containers, labels, text_or, translate_timestamp_since};
-use super::{AGE, DEFAULT, NAME, TablePrinter, persistent_volume, service};
+use super::table_printer::{AGE, NAME};
+use super::{DEFAULT, TablePrinter, persistent_volume, service};
 use crate::apimachinery::value_ext::ValueExt;
 use kueue_lab_quantity::Quantity;
 
-pub(super) fn printer_of(kind: &str) -> TablePrinter {
+pub(crate) fn printer_of(kind: &str) -> TablePrinter {
     match kind {
         "Namespace" => NAMESPACE,
         "Node" => NODE,
@@ -17,7 +18,7 @@ pub(super) fn printer_of(kind: &str) -> TablePrinter {
         "Secret" => SECRET,
         "Service" => service::SERVICE,
         "Endpoints" => service::ENDPOINTS,
-        "ServiceAccount" | "LimitRange" => super::NAME_AND_AGE,
+        "ServiceAccount" | "LimitRange" => super::table_printer::NAME_AND_AGE,
         "ResourceQuota" => RESOURCE_QUOTA,
         "PersistentVolume" => persistent_volume::PERSISTENT_VOLUME,
         "PersistentVolumeClaim" => persistent_volume::PERSISTENT_VOLUME_CLAIM,
@@ -307,7 +308,7 @@ mod tests {
             "eventTime": "2026-01-01T00:58:00.000000Z", "note": "m ", "deprecatedCount": 3});
         let cells = event(&core, now());
         assert_eq!(cells, event(&other, now()));
-        let text: Vec<String> = cells.iter().map(super::super::cells::scalar).collect();
+        let text: Vec<String> = cells.iter().map(crate::printers::cells::scalar).collect();
         assert_eq!(text.join("|"), "10s|||pod/p||c|m|2m|3|e");
     }
 

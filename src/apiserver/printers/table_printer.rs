@@ -1,30 +1,20 @@
-//! What `kubectl get [-o wide]` shows of each built-in kind: columns and cells, as a real API server
-//! prints them.
-
-mod admissionregistration;
-mod batch;
-pub mod cells;
-mod core;
-mod networking;
-mod other_api_groups;
-mod persistent_volume;
-mod pod;
-mod service;
-mod storage;
-mod workload;
+//! Columns and cells of one kind, as `pkg/printers/internalversion`.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::api_resource::TableColumn;
+use super::cells::age_cell;
+use super::{
+    admissionregistration, batch, core, networking, other_api_groups, pod, storage, workload,
+};
 use crate::apimachinery::value_ext::ValueExt;
-use cells::age_cell;
+use crate::strategy::table_column::TableColumn;
 
 /// The table of one kind.
 #[derive(Clone, Copy)]
 pub struct TablePrinter {
     /// Header, type, priority.
-    columns: &'static [(&'static str, &'static str, i32)],
+    pub(super) columns: &'static [(&'static str, &'static str, i32)],
     /// Cells of one object in the order of the columns.
     pub cells: fn(&Value, Timestamp) -> Vec<Value>,
 }
@@ -43,8 +33,9 @@ impl TablePrinter {
     }
 }
 
-const NAME: (&str, &str, i32) = ("Name", "string", 0);
-const AGE: (&str, &str, i32) = ("Age", "string", 0);
+pub(crate) const NAME: (&str, &str, i32) = ("Name", "string", 0);
+
+pub(crate) const AGE: (&str, &str, i32) = ("Age", "string", 0);
 
 /// Kinds without columns of their own: name and time of creation.
 pub const DEFAULT: TablePrinter = TablePrinter {
@@ -53,7 +44,7 @@ pub const DEFAULT: TablePrinter = TablePrinter {
 };
 
 /// Name and age.
-const NAME_AND_AGE: TablePrinter = TablePrinter {
+pub(crate) const NAME_AND_AGE: TablePrinter = TablePrinter {
     columns: &[NAME, AGE],
     cells: |o, now| vec![o.name().into(), age_cell(o, now)],
 };

@@ -4,10 +4,11 @@
 use serde_json::Value;
 
 use super::cells::{age_cell, human_duration, text_or};
-use super::{AGE, DEFAULT, NAME, NAME_AND_AGE, TablePrinter};
+use super::table_printer::{AGE, NAME, NAME_AND_AGE};
+use super::{DEFAULT, TablePrinter};
 use crate::apimachinery::value_ext::ValueExt;
 
-pub(super) fn printer_of(kind: &str) -> TablePrinter {
+pub(crate) fn printer_of(kind: &str) -> TablePrinter {
     match kind {
         "PriorityClass" => PRIORITY_CLASS,
         "RuntimeClass" => RUNTIME_CLASS,
