@@ -25,6 +25,7 @@ pub mod registry;
 pub mod request;
 pub mod schema;
 pub mod server;
+mod server_state;
 pub mod storage;
 pub mod strategy;
 

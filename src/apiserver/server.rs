@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use parking_lot::{Mutex, RwLock};
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
+use parking_lot::Mutex;
 
 use super::admission_webhooks::{ClientManager, WebhookConverter};
 use super::bootstrap::create_bootstrap_objects;
@@ -11,11 +13,10 @@ use super::http::tower_service::InProcessService;
 use super::kinds;
 use super::metrics::Metrics;
 use super::openapi::Documents;
-use super::plugins::{AdmissionPlugin, CustomResourceConverter, KubeletClient};
+use super::plugins::{AdmissionPlugin, CustomResourceConverter, KubeletClient, Plugins};
 use super::registry::Registry;
 use super::storage::{StorageLimits, Store};
-use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use crate::server_state::ServerState;
 
 /// An embedded Kubernetes API server. Clones are handles to the same server.
 #[derive(Clone)]
@@ -23,73 +24,33 @@ pub struct ApiServer {
     pub(super) core: Arc<ServerState>,
 }
 
-/// What all requests share.
-pub(super) struct ServerState {
-    pub(super) clock: Clock,
-    pub(super) entropy: Entropy,
-    pub(super) store: Store,
-    pub(super) registry: Registry,
-    pub(super) plugins: Plugins,
-    pub(super) authenticator: TokenAuthenticator,
-    pub(super) metrics: Metrics,
-    pub(super) openapi: Documents,
-    /// Connections to admission webhooks.
-    pub(super) webhook_clients: ClientManager,
-    /// The way to conversion webhooks.
-    pub(super) conversion_webhooks: WebhookConverter,
-    /// Held while what quotas count is checked and stored.
-    pub(super) quota_lock: Mutex<()>,
-}
-
-/// What is plugged in from outside; may change while the server runs.
-#[derive(Default)]
-pub(super) struct Plugins {
-    admission: RwLock<Vec<Arc<dyn AdmissionPlugin>>>,
-    converter: RwLock<Option<Arc<dyn CustomResourceConverter>>>,
-    kubelet: RwLock<Option<Arc<dyn KubeletClient>>>,
-}
-
-impl Plugins {
-    pub(super) fn admission(&self) -> Vec<Arc<dyn AdmissionPlugin>> {
-        self.admission.read().clone()
-    }
-
-    pub(super) fn converter(&self) -> Option<Arc<dyn CustomResourceConverter>> {
-        self.converter.read().clone()
-    }
-
-    pub(super) fn kubelet(&self) -> Option<Arc<dyn KubeletClient>> {
-        self.kubelet.read().clone()
-    }
-}
-
 /// Builds an [`ApiServer`].
 pub struct ApiServerBuilder {
     clock: Clock,
     entropy: Entropy,
     limits: StorageLimits,
-    sockets: Plugins,
+    plugins: Plugins,
 }
 
 impl ApiServerBuilder {
     /// Plugs in admission. Plug-ins are asked in the order they were added.
     #[must_use]
     pub fn admission(self, plugin: Arc<dyn AdmissionPlugin>) -> Self {
-        self.sockets.admission.write().push(plugin);
+        self.plugins.add_admission(plugin);
         self
     }
 
     /// Plugs in conversion between versions of custom resources.
     #[must_use]
     pub fn converter(self, converter: Arc<dyn CustomResourceConverter>) -> Self {
-        *self.sockets.converter.write() = Some(converter);
+        self.plugins.set_converter(converter);
         self
     }
 
     /// Plugs in the kubelets that answer for logs.
     #[must_use]
     pub fn kubelet(self, kubelet: Arc<dyn KubeletClient>) -> Self {
-        *self.sockets.kubelet.write() = Some(kubelet);
+        self.plugins.set_kubelet(kubelet);
         self
     }
 
@@ -115,7 +76,7 @@ impl ApiServerBuilder {
             entropy: self.entropy,
             store,
             registry,
-            plugins: self.sockets,
+            plugins: self.plugins,
         };
         create_bootstrap_objects(&core);
         ApiServer {
@@ -131,7 +92,7 @@ impl ApiServer {
             clock,
             entropy,
             limits: StorageLimits::default(),
-            sockets: Plugins::default(),
+            plugins: Plugins::default(),
         }
     }
 
@@ -143,16 +104,16 @@ impl ApiServer {
 
     /// Adds an admission plug-in to a running server.
     pub fn add_admission(&self, plugin: Arc<dyn AdmissionPlugin>) {
-        self.core.plugins.admission.write().push(plugin);
+        self.core.plugins.add_admission(plugin);
     }
 
     /// Plugs in or replaces the conversion of custom resources on a running server.
     pub fn set_converter(&self, converter: Arc<dyn CustomResourceConverter>) {
-        *self.core.plugins.converter.write() = Some(converter);
+        self.core.plugins.set_converter(converter);
     }
 
     /// Plugs in or replaces the kubelets of a running server.
     pub fn set_kubelet(&self, kubelet: Arc<dyn KubeletClient>) {
-        *self.core.plugins.kubelet.write() = Some(kubelet);
+        self.core.plugins.set_kubelet(kubelet);
     }
 }

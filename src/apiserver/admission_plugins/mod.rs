@@ -15,24 +15,14 @@ mod service_account;
 mod service_allocator;
 mod taint_nodes_by_condition;
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::http::authentication::User;
 use super::plugins::{AdmissionRequest, Operation};
 use crate::apimachinery::api_error::ApiError;
+use crate::registry::object_reader::ObjectReader;
 use kueue_lab_entropy::Entropy;
-
-/// The objects that are there, in the version they are stored in.
-pub trait Reader {
-    /// One object; `namespace` is empty for cluster-scoped kinds.
-    fn get(&self, group: &str, resource: &str, namespace: &str, name: &str) -> Option<Arc<Value>>;
-
-    /// All objects of a namespace (of all namespaces for an empty one), by name.
-    fn list(&self, group: &str, resource: &str, namespace: &str) -> Vec<Arc<Value>>;
-}
 
 /// One write and what deciding on it takes.
 pub struct PluginContext<'a> {
@@ -41,7 +31,7 @@ pub struct PluginContext<'a> {
     /// Who writes.
     pub user: &'a User,
     /// The objects that are there.
-    pub reader: &'a dyn Reader,
+    pub reader: &'a dyn ObjectReader,
     /// Chance, for generated names, addresses and ports.
     pub entropy: &'a Entropy,
     /// The present time.
@@ -159,6 +149,8 @@ pub fn validate(write: &PluginContext<'_>, object: &Value) -> Result<(), ApiErro
 /// Objects for the tests of this room.
 #[cfg(test)]
 pub(crate) mod fake {
+    use std::sync::Arc;
+
     use super::*;
     use crate::apimachinery::value_ext::ValueExt;
 
@@ -166,7 +158,7 @@ pub(crate) mod fake {
     #[derive(Default)]
     pub struct Objects(pub Vec<(&'static str, &'static str, Value)>);
 
-    impl Reader for Objects {
+    impl ObjectReader for Objects {
         fn get(&self, group: &str, resource: &str, ns: &str, name: &str) -> Option<Arc<Value>> {
             self.list(group, resource, ns)
                 .into_iter()

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use crate::admission_plugins::Reader;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::label_selector::LabelSelector;
 use crate::apimachinery::value_ext::ValueExt;
 use crate::crd::{Activation, EvaluationResult};
 use crate::http::authentication::User;
 use crate::plugins::{AdmissionRequest, Operation};
+use crate::registry::object_reader::ObjectReader;
 
 /// One write, as configurations look at it.
 pub struct AdmissionAttributes<'a> {
@@ -19,7 +19,7 @@ pub struct AdmissionAttributes<'a> {
     /// The versions the kind is served in.
     pub versions: &'a [String],
     /// The objects that are there.
-    pub reader: &'a (dyn Reader + Sync),
+    pub reader: &'a (dyn ObjectReader + Sync),
 }
 
 /// As rules and reviews name an operation.
@@ -175,7 +175,7 @@ mod tests {
 
     struct One(Value);
 
-    impl Reader for One {
+    impl ObjectReader for One {
         fn get(&self, _: &str, resource: &str, _: &str, name: &str) -> Option<Arc<Value>> {
             (resource == "namespaces" && self.0.name() == name).then(|| Arc::new(self.0.clone()))
         }

@@ -5,9 +5,9 @@ mod system_objects;
 
 use serde_json::{Map, Value, json};
 
-use super::server::ServerState;
 use super::storage::PendingObject;
 use crate::apimachinery::object_meta;
+use crate::server_state::ServerState;
 
 /// Creates them.
 pub(super) fn create_bootstrap_objects(core: &ServerState) {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::BootstrapObject;
 use crate::http::tls::KUBERNETES_SERVICE_IP;
-use crate::server::ServerState;
+use crate::server_state::ServerState;
 
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 

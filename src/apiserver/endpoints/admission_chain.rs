@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::configured_admission;
 use super::request_context::RequestContext;
-use super::stored_objects::StoredObjects;
 use crate::admission_plugins::{self, PluginContext, resource_quota};
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::object_meta;
@@ -49,7 +48,7 @@ impl AdmissionChain<'_> {
         run(&PluginContext {
             request,
             user: &self.context.request.user,
-            reader: &StoredObjects(core),
+            reader: &core.objects(),
             entropy: &core.entropy,
             now: core.clock.now(),
         })

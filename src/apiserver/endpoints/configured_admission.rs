@@ -6,9 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::admission_chain::AdmissionChain;
-use super::stored_objects::StoredObjects;
 use super::version_conversion;
-use crate::admission_plugins::Reader;
 use crate::admission_webhooks::dispatcher::{VersionedAttributes, WebhookResponse};
 use crate::admission_webhooks::{AdmissionAttributes, validating_admission_policy};
 use crate::apimachinery::api_error::ApiError;
@@ -16,6 +14,8 @@ use crate::apimachinery::label_selector::LabelSelector;
 use crate::apimachinery::value_ext::ValueExt;
 use crate::crd::Activation;
 use crate::plugins::AdmissionRequest;
+use crate::registry::object_reader::ObjectReader;
+use crate::registry::stored_objects::StoredObjects;
 use crate::registry::{ResourceTable, ServedResource};
 use crate::schema::decode::{DecodeSource, decode};
 
@@ -33,7 +33,11 @@ pub(super) async fn mutate(
 ) -> Result<(), ApiError> {
     let request = admitting.request();
     let configurations =
-        StoredObjects(admitting.context.core).list(GROUP, "mutatingwebhookconfigurations", "");
+        admitting
+            .context
+            .core
+            .objects()
+            .list(GROUP, "mutatingwebhookconfigurations", "");
     if configurations.is_empty() || is_exempt(&request) {
         return Ok(());
     }
@@ -71,7 +75,7 @@ pub(super) async fn validate(
     if is_exempt(&request) {
         return Ok(());
     }
-    let stored = StoredObjects(admitting.context.core);
+    let stored = admitting.context.core.objects();
     let bindings = stored.list(GROUP, "validatingadmissionpolicybindings", "");
     if !bindings.is_empty() {
         let policies = stored.list(GROUP, "validatingadmissionpolicies", "");
@@ -131,7 +135,7 @@ impl<'a> ConfiguredAdmission<'a> {
         Self {
             chain,
             request,
-            stored: StoredObjects(chain.context.core),
+            stored: chain.context.core.objects(),
             table,
             versions,
         }

@@ -246,7 +246,7 @@ async fn delete_in_namespace(
     name: &str,
 ) -> Result<DeleteOutcome, ApiError> {
     let space = call.storage()?;
-    let key = super::request_context::storage_key(namespace, name);
+    let key = crate::storage::key::storage_key(namespace, name);
     loop {
         let Some(present) = space.get(&key) else {
             return Err(call.not_found(name));

@@ -10,7 +10,7 @@ use crate::http::Body;
 use crate::registry::{ResourceTable, ServedGroup, ServedResource, ServedVersion};
 use crate::request::ResponseForm;
 use crate::request::content_negotiation::{EndpointRestrictions, MediaTypeOptions};
-use crate::server::ServerState;
+use crate::server_state::ServerState;
 use crate::strategy::api_resource::ApiResource;
 
 /// The content type of aggregated discovery.

@@ -9,7 +9,7 @@ use crate::apimachinery::api_error::ApiError;
 use crate::openapi::{CustomSchema, OpenApiSource, PROTOBUF_V2};
 use crate::registry::ResourceTable;
 use crate::request::Query;
-use crate::server::ServerState;
+use crate::server_state::ServerState;
 use crate::strategy::api_resource::ApiResource;
 
 /// Answers a path below `/openapi`.

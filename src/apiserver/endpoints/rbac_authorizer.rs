@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::apimachinery::api_error::ApiError;
 use crate::http::authentication::User;
-use crate::server::ServerState;
+use crate::server_state::ServerState;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 

@@ -10,7 +10,7 @@ use super::version_conversion;
 use crate::apimachinery::api_error::ApiError;
 use crate::registry::ServedResource;
 use crate::request::{MediaTypeOptions, ResponseForm};
-use crate::server::ServerState;
+use crate::server_state::ServerState;
 use crate::storage::Object;
 
 /// How one client wants to see objects of one kind.

@@ -4,16 +4,15 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::stored_objects::StoredObjects;
-use crate::admission_plugins::Reader;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::value_ext::ValueExt;
 use crate::builtin_conversion as builtin;
 use crate::registry::ServedResource;
+use crate::registry::object_reader::ObjectReader;
 use crate::schema::Schema;
 use crate::schema::decode::{DecodeSource, decode};
 use crate::schema::prune::default;
-use crate::server::ServerState;
+use crate::server_state::ServerState;
 
 /// The object in the version `to` serves, whichever it is in.
 pub(super) fn converted_to(
@@ -119,7 +118,7 @@ fn convert_to_version(
 fn conversion_webhook_config(core: &ServerState, served: &ServedResource) -> Option<Value> {
     let name = &served.custom.as_ref()?.definition.name;
     let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
-    let definition = StoredObjects(core).get(group, plural, "", name)?;
+    let definition = core.objects().get(group, plural, "", name)?;
     let conversion = definition.at("/spec/conversion");
     let asks = conversion.text("/strategy") == "Webhook";
     asks.then(|| conversion.at("/webhook/clientConfig").clone())

@@ -19,14 +19,14 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::Body;
 use super::authentication::User;
 use super::kubeconfig::{kubeconfig, write_private_file};
 use super::request_filters::{self, AllowedHosts};
 use super::tls::{CertificateAuthority, KUBERNETES_SERVICE_IP, SERVER_NAMES, TlsError};
-use super::tower_service;
+use super::{Body, tower_service};
 use crate::endpoints;
-use crate::server::{ApiServer, ServerState};
+use crate::server::ApiServer;
+use crate::server_state::ServerState;
 
 /// Connections open at the same time.
 const MAX_CONNECTIONS: usize = 1024;

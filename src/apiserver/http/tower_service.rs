@@ -16,7 +16,7 @@ use super::Body;
 use super::authentication::User;
 use crate::apimachinery::api_error::ApiError;
 use crate::endpoints::{self, AuthenticatedRequest};
-use crate::server::ServerState;
+use crate::server_state::ServerState;
 
 /// The largest request body Kubernetes accepts.
 pub const BODY_LIMIT: usize = 3 << 20;

@@ -4,8 +4,10 @@
 //! Must not know HTTP.
 
 mod crd_spec;
+pub mod object_reader;
 mod resource_table;
 mod served_resource;
+pub(crate) mod stored_objects;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

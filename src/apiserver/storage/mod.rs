@@ -9,6 +9,7 @@
 //! Must not know HTTP, kinds, validation or time.
 
 mod decoded_cache;
+pub(crate) mod key;
 mod object;
 mod resource_storage;
 mod snapshot;

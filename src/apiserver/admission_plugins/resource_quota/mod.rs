@@ -12,11 +12,12 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::{PluginContext, Reader};
+use super::PluginContext;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::value_ext::ValueExt;
 use crate::kinds::pod::pod_requests::{self, ResourceList};
 use crate::plugins::Operation;
+use crate::registry::object_reader::ObjectReader;
 use kueue_lab_quantity::Quantity;
 
 /// Whether a write may need [`check`] to happen while nothing else is counted.
@@ -170,7 +171,7 @@ fn hard_limits(quota: &Value) -> ResourceList {
 }
 
 /// What is used of everything a quota limits: the `quota_status_used` of its status.
-pub fn quota_status_used(quota: &Value, reader: &dyn Reader, now: Timestamp) -> Value {
+pub fn quota_status_used(quota: &Value, reader: &dyn ObjectReader, now: Timestamp) -> Value {
     let hard = hard_limits(quota);
     let mut sum: ResourceList = hard.keys().map(|n| (n.clone(), Quantity::ZERO)).collect();
     let resources: BTreeSet<_> = hard.keys().map(|name| resource_of(name)).collect();
@@ -193,7 +194,7 @@ fn calculate_usage(
     counted: &Evaluator,
     quota: &Value,
     (group, resource): (&str, &str),
-    reader: &dyn Reader,
+    reader: &dyn ObjectReader,
     now: Timestamp,
 ) -> ResourceList {
     let mut sum = ResourceList::new();

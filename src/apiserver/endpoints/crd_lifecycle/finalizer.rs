@@ -7,7 +7,7 @@ use super::condition::Condition;
 use crate::apimachinery::object_meta;
 use crate::endpoints::graceful_deletion;
 use crate::registry::CrdNames;
-use crate::server::ServerState;
+use crate::server_state::ServerState;
 use crate::storage::{CommitError, PendingObject, ResourceStorage};
 
 /// Deletes the instances of a definition that is on its way out. True when it can go with them.

@@ -17,7 +17,7 @@ use super::graceful_deletion;
 use super::request_context::RequestContext;
 use crate::apimachinery::object_meta;
 use crate::registry::{CrdNames, CrdSpec, ServedResource};
-use crate::server::ServerState;
+use crate::server_state::ServerState;
 use crate::storage::{CommitError, Object, PendingObject, ResourceStorage};
 use condition::{Condition, is_true};
 use finalizer::delete_instances;

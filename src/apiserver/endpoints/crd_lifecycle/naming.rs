@@ -7,7 +7,7 @@ use super::crds_of_group;
 use crate::apimachinery::object_meta;
 use crate::crd::definition_validation::add_stored_version;
 use crate::registry::CrdNames;
-use crate::server::ServerState;
+use crate::server_state::ServerState;
 
 const API_APPROVED_ANNOTATION: &str = "api-approved.kubernetes.io";
 

@@ -1,20 +1,23 @@
-//! The objects that are there, for the admission that is built in.
+//! The stored objects, read through the table of served resources.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::request_context;
-use crate::admission_plugins::Reader;
-use crate::server::ServerState;
-use crate::storage::ResourceStorage;
+use super::Registry;
+use super::object_reader::ObjectReader;
+use crate::storage::key::storage_key;
+use crate::storage::{ResourceStorage, Store};
 
-/// What a server has stored.
-pub(super) struct StoredObjects<'a>(pub(super) &'a ServerState);
+/// The stored objects of a server, each in its storage version.
+pub(crate) struct StoredObjects<'a> {
+    pub(crate) registry: &'a Registry,
+    pub(crate) store: &'a Store,
+}
 
 impl StoredObjects<'_> {
     fn storage(&self, group: &str, resource: &str) -> Option<Arc<ResourceStorage>> {
-        let table = self.0.registry.table();
+        let table = self.registry.table();
         let mut versions = table.group(group)?.versions.iter();
         versions.find_map(|version| {
             let served = table.find(group, &version.name, resource)?;
@@ -23,29 +26,25 @@ impl StoredObjects<'_> {
     }
 }
 
-impl Reader for StoredObjects<'_> {
+impl ObjectReader for StoredObjects<'_> {
     fn get(&self, group: &str, resource: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
-        let space = self.storage(group, resource)?;
-        Some(
-            space
-                .get(&request_context::storage_key(namespace, name))?
-                .value(),
-        )
+        let storage = self.storage(group, resource)?;
+        Some(storage.get(&storage_key(namespace, name))?.value())
     }
 
     fn list(&self, group: &str, resource: &str, namespace: &str) -> Vec<Arc<Value>> {
-        let Some(space) = self.storage(group, resource) else {
+        let Some(storage) = self.storage(group, resource) else {
             return Vec::new();
         };
-        if space.is_empty() {
+        if storage.is_empty() {
             return Vec::new();
         }
         let prefix = if namespace.is_empty() {
             String::new()
         } else {
-            request_context::storage_key(namespace, "")
+            storage_key(namespace, "")
         };
-        let snapshot = self.0.store.snapshot(&space);
+        let snapshot = self.store.snapshot(&storage);
         snapshot.scan(&prefix, None).map(|o| o.value()).collect()
     }
 }
