@@ -7,8 +7,9 @@
 pub mod admission_plugins;
 mod admission_webhooks;
 pub mod apimachinery;
+pub mod auth;
 mod bootstrap;
-mod builtin_conversion;
+mod conversion;
 pub mod crd;
 mod endpoints;
 pub mod fieldmanager;
@@ -28,6 +29,7 @@ pub mod server;
 mod server_state;
 pub mod storage;
 pub mod strategy;
+mod webhook_client;
 
 pub use http::secure_serving::{ServeError, ServeOptions, ServingHandle};
 pub use server::{ApiServer, ApiServerBuilder};

@@ -6,9 +6,7 @@ use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 use parking_lot::Mutex;
 
-use super::admission_webhooks::{ClientManager, WebhookConverter};
 use super::bootstrap::create_bootstrap_objects;
-use super::http::authentication::TokenAuthenticator;
 use super::http::tower_service::InProcessService;
 use super::kinds;
 use super::metrics::Metrics;
@@ -16,7 +14,10 @@ use super::openapi::Documents;
 use super::plugins::{AdmissionPlugin, CustomResourceConverter, KubeletClient, Plugins};
 use super::registry::Registry;
 use super::storage::{StorageLimits, Store};
+use crate::auth::token_authenticator::TokenAuthenticator;
+use crate::conversion::webhook_converter::WebhookConverter;
 use crate::server_state::ServerState;
+use crate::webhook_client::client_manager::ClientManager;
 
 /// An embedded Kubernetes API server. Clones are handles to the same server.
 #[derive(Clone)]

@@ -4,14 +4,16 @@ use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 use parking_lot::Mutex;
 
-use crate::admission_webhooks::{ClientManager, WebhookConverter};
-use crate::http::authentication::TokenAuthenticator;
+use crate::auth::token_authenticator::TokenAuthenticator;
+use crate::conversion::version_converter::VersionConverter;
+use crate::conversion::webhook_converter::WebhookConverter;
 use crate::metrics::Metrics;
 use crate::openapi::Documents;
 use crate::plugins::Plugins;
 use crate::registry::Registry;
 use crate::registry::stored_objects::StoredObjects;
 use crate::storage::Store;
+use crate::webhook_client::client_manager::ClientManager;
 
 /// What all requests share.
 pub(crate) struct ServerState {
@@ -37,6 +39,17 @@ impl ServerState {
         StoredObjects {
             registry: &self.registry,
             store: &self.store,
+        }
+    }
+
+    /// Conversion between the storage version and the served versions.
+    pub(crate) fn version_converter(&self) -> VersionConverter<'_> {
+        VersionConverter {
+            registry: &self.registry,
+            store: &self.store,
+            plugins: &self.plugins,
+            webhooks: &self.conversion_webhooks,
+            entropy: &self.entropy,
         }
     }
 }

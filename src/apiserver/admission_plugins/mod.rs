@@ -18,9 +18,9 @@ mod taint_nodes_by_condition;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::http::authentication::User;
 use super::plugins::{AdmissionRequest, Operation};
 use crate::apimachinery::api_error::ApiError;
+use crate::auth::user::User;
 use crate::registry::object_reader::ObjectReader;
 use kueue_lab_entropy::Entropy;
 

@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::admission_review::{self, AdmissionResponse, AdmissionReviewBuilder};
-use super::client_manager::ClientManager;
 use super::matching::AdmissionAttributes;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::value_ext::ValueExt;
 use crate::crd::Activation;
 use crate::schema::Schema;
+use crate::webhook_client::client_manager::ClientManager;
 
 /// What a webhook is asked about: a write, in the version it is asked in.
 pub struct VersionedAttributes<'a> {

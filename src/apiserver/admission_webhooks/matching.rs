@@ -5,8 +5,8 @@ use serde_json::Value;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::label_selector::LabelSelector;
 use crate::apimachinery::value_ext::ValueExt;
+use crate::auth::user::User;
 use crate::crd::{Activation, EvaluationResult};
-use crate::http::authentication::User;
 use crate::plugins::{AdmissionRequest, Operation};
 use crate::registry::object_reader::ObjectReader;
 

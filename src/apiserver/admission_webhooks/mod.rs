@@ -4,12 +4,8 @@
 //! clients speak it. The handlers bring writes here after what is built in and what is plugged in.
 
 mod admission_review;
-mod client_manager;
 pub mod dispatcher;
 mod matching;
 pub mod validating_admission_policy;
-mod webhook_converter;
 
-pub use client_manager::ClientManager;
 pub use matching::AdmissionAttributes;
-pub use webhook_converter::WebhookConverter;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::admission_chain::AdmissionChain;
-use super::version_conversion;
 use crate::admission_webhooks::dispatcher::{VersionedAttributes, WebhookResponse};
 use crate::admission_webhooks::{AdmissionAttributes, validating_admission_policy};
 use crate::apimachinery::api_error::ApiError;
@@ -163,7 +162,11 @@ impl<'a> ConfiguredAdmission<'a> {
         if object.is_null() || version == self.request.version {
             return Ok(object.clone());
         }
-        version_conversion::converted_to(self.chain.context.core, self.served(version)?, object)
+        self.chain
+            .context
+            .core
+            .version_converter()
+            .converted_to(self.served(version)?, object)
     }
 
     /// Asks a webhook if it is about this write; `None` when it is not.
@@ -234,7 +237,12 @@ impl<'a> ConfiguredAdmission<'a> {
         json_patch::patch(&mut patched, &patch).map_err(|e| internal(e.to_string()))?;
         let own = self.served(self.request.version)?;
         if version != self.request.version {
-            patched = version_conversion::converted_to(self.chain.context.core, own, &patched)?;
+            patched = self
+                .chain
+                .context
+                .core
+                .version_converter()
+                .converted_to(own, &patched)?;
         }
         if let Some(schema) = own.schema() {
             decode(&schema, &mut patched, DecodeSource::Json).map_err(internal)?;

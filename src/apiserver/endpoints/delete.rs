@@ -8,7 +8,7 @@ use super::admission_chain::AdmissionChain;
 use super::graceful_deletion::{self, GracefulDeletion};
 use super::request_context::RequestContext;
 use super::response::ApiResponse;
-use super::{crd_lifecycle, list, namespace_deletion, version_conversion};
+use super::{crd_lifecycle, list, namespace_deletion};
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::object_meta;
@@ -42,7 +42,9 @@ impl DeleteOutcome {
     fn in_request_version(mut self, call: &RequestContext<'_>) -> Result<Self, ApiError> {
         if !call.served.is_storage_version() {
             let (Self::Removed(object) | Self::Terminating(object)) = &mut self;
-            version_conversion::to_served_version(call.core, &call.served, object)?;
+            call.core
+                .version_converter()
+                .to_served_version(&call.served, object)?;
         }
         Ok(self)
     }

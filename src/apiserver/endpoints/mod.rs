@@ -17,7 +17,6 @@ mod namespace_deletion;
 mod non_resource_paths;
 mod openapi;
 mod patch;
-mod rbac_authorizer;
 mod request_body;
 mod request_context;
 mod response;
@@ -26,7 +25,6 @@ mod reviews;
 mod selection_predicate;
 mod subresource;
 mod update;
-mod version_conversion;
 mod watch;
 mod write_options;
 
@@ -37,12 +35,12 @@ use bytes::Bytes;
 use http::{Method, Response, request::Parts};
 
 use super::http::Body;
-use super::http::authentication::User;
 use super::metrics::RequestLabels;
 use super::request::{Query, RequestInfo, ResourcePath};
 use crate::apimachinery::api_error::ApiError;
+use crate::auth::rbac_authorizer::AuthorizationAttributes;
+use crate::auth::user::User;
 use crate::server_state::ServerState;
-use rbac_authorizer::AuthorizationAttributes;
 use request_context::RequestContext;
 use response::ApiResponse;
 
@@ -114,7 +112,7 @@ fn serve_non_resource(
         ..AuthorizationAttributes::default()
     };
     if !non_resource_paths::is_public(segments)
-        && !rbac_authorizer::authorize(core, &incoming.user, &asked)
+        && !crate::auth::rbac_authorizer::authorize(&core.objects(), &incoming.user, &asked)
     {
         return Err(asked.forbidden_error(&incoming.user));
     }
@@ -138,7 +136,7 @@ async fn serve_resource(
         name: path.name.clone(),
         path: String::new(),
     };
-    if !rbac_authorizer::authorize(core, &incoming.user, &asked) {
+    if !crate::auth::rbac_authorizer::authorize(&core.objects(), &incoming.user, &asked) {
         return Err(asked.forbidden_error(&incoming.user));
     }
     let Some(call) = RequestContext::new(core, incoming, path, query)? else {

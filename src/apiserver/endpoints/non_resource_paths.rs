@@ -6,7 +6,7 @@ use super::response::ApiResponse;
 use super::{AuthenticatedRequest, discovery, openapi};
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::group_version::api_version;
-use crate::http::service_account_token::ISSUER;
+use crate::auth::service_account_token::ISSUER;
 use crate::server_state::ServerState;
 
 /// The checks behind the health endpoints, in the order they are listed.

@@ -6,7 +6,6 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::response::ApiResponse;
-use super::version_conversion;
 use crate::apimachinery::api_error::ApiError;
 use crate::registry::ServedResource;
 use crate::request::{MediaTypeOptions, ResponseForm};
@@ -55,7 +54,8 @@ pub(super) fn decoded(
         return Ok(stored);
     }
     let mut value = (*stored).clone();
-    version_conversion::to_served_version(core, served, &mut value)?;
+    core.version_converter()
+        .to_served_version(served, &mut value)?;
     Ok(Arc::new(value))
 }
 

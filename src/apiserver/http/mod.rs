@@ -3,12 +3,10 @@
 //! Turns HTTP requests into calls of [`crate::handlers`] and their replies into HTTP.
 //! Must not know storage or kinds.
 
-pub mod authentication;
 pub mod body;
+mod host_check;
 pub mod kubeconfig;
-mod request_filters;
 pub mod secure_serving;
-pub mod service_account_token;
 pub mod tls;
 pub mod tower_service;
 

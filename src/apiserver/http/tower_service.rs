@@ -13,8 +13,8 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tower::BoxError;
 
 use super::Body;
-use super::authentication::User;
 use crate::apimachinery::api_error::ApiError;
+use crate::auth::user::User;
 use crate::endpoints::{self, AuthenticatedRequest};
 use crate::server_state::ServerState;
 

@@ -10,7 +10,7 @@ use super::text;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::object_meta;
-use crate::http::service_account_token::ISSUER;
+use crate::auth::service_account_token::ISSUER;
 
 /// How long a token lasts when the request does not say, in seconds.
 const DEFAULT_SECONDS: i64 = 3600;

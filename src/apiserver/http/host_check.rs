@@ -3,15 +3,12 @@
 //! A server on loopback can be reached from any web page by DNS rebinding; so the Host must be one
 //! of ours, and a browser's Origin is refused.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use http::header::{AUTHORIZATION, HOST, ORIGIN};
+use http::header::{HOST, ORIGIN};
 use http::request::Parts;
 use http::uri::Authority;
-use percent_encoding::percent_decode_str;
 
-use super::authentication::{TokenAuthenticator, User};
 use crate::apimachinery::api_error::ApiError;
 
 /// The longest request target.
@@ -66,80 +63,6 @@ pub(super) fn check_host_and_origin(head: &Parts, hosts: &AllowedHosts) -> Resul
     Ok(())
 }
 
-/// Who makes a request, by its bearer token. Without one it is anonymous.
-pub(super) fn authenticate(
-    head: &Parts,
-    identity: &TokenAuthenticator,
-    now: i64,
-) -> Result<User, ApiError> {
-    let Some(header) = head.headers.get(AUTHORIZATION) else {
-        return Ok(User::anonymous());
-    };
-    let token = header.to_str().ok().and_then(|h| {
-        let (scheme, token) = h.split_once(' ')?;
-        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-    });
-    token
-        .and_then(|token| identity.authenticate_token(token, now))
-        .ok_or_else(unauthorized)
-}
-
-/// Turns the caller into the user it wants to act as, which only the administrator may.
-pub(super) fn impersonate(head: &mut Parts, user: User) -> Result<User, ApiError> {
-    let headers = &head.headers;
-    let text = |name: &str| {
-        headers
-            .get_all(name)
-            .iter()
-            .filter_map(|v| v.to_str().ok())
-            .map(str::to_string)
-    };
-    let groups: Vec<String> = text("impersonate-group").collect();
-    let uid = text("impersonate-uid").next();
-    let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (name, value) in headers {
-        if let (Some(key), Ok(value)) = (
-            name.as_str().strip_prefix("impersonate-extra-"),
-            value.to_str(),
-        ) {
-            let key = percent_decode_str(key).decode_utf8_lossy().into_owned();
-            extra.entry(key).or_default().push(value.to_string());
-        }
-    }
-    let Some(name) = text("impersonate-user").next() else {
-        if groups.is_empty() && extra.is_empty() && uid.is_none() {
-            return Ok(user);
-        }
-        return Err(ApiError::bad_request(
-            "requested [groups/extra/uid] without impersonating a user",
-        ));
-    };
-    if !user.is_system_masters() {
-        return Err(ApiError::forbidden(
-            "",
-            "users",
-            &name,
-            &format!(
-                "User {:?} cannot impersonate resource \"users\" in API group \"\" at the cluster scope",
-                user.name
-            ),
-        ));
-    }
-    let mut acting = User {
-        name,
-        groups,
-        uid: uid.unwrap_or_default(),
-        extra,
-    };
-    acting.add_implied_groups();
-    Ok(acting)
-}
-
-/// 401.
-pub(super) fn unauthorized() -> ApiError {
-    ApiError::new(401, "Unauthorized", "Unauthorized")
-}
-
 #[cfg(test)]
 mod tests {
     use http::Request;
@@ -191,25 +114,5 @@ mod tests {
             .header(HOST, "localhost")
             .header(ORIGIN, "http://x");
         assert_eq!(code(page), Some(403));
-    }
-
-    #[test]
-    fn the_admin_token_authenticates_the_administrator() {
-        let identity = TokenAuthenticator::generate();
-        let with = |value: String| {
-            let (head, ()) = Request::get("/")
-                .header(AUTHORIZATION, value)
-                .body(())
-                .unwrap()
-                .into_parts();
-            authenticate(&head, &identity, 0)
-        };
-        assert!(
-            with(format!("Bearer {}", identity.admin_token()))
-                .unwrap()
-                .is_system_masters()
-        );
-        assert_eq!(with("Bearer nonsense".into()).unwrap_err().code, 401);
-        assert_eq!(with("Basic YTpi".into()).unwrap_err().code, 401);
     }
 }

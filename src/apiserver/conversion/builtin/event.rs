@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::rename_field;
+use super::convert::rename_field;
 
 /// Names in `v1` and in `events.k8s.io/v1`.
 const NAMES: [(&str, &str); 7] = [
@@ -15,7 +15,7 @@ const NAMES: [(&str, &str); 7] = [
     ("reportingComponent", "reportingController"),
 ];
 
-pub(super) fn to_events_v1(object: &mut Value) {
+pub(crate) fn to_events_v1(object: &mut Value) {
     let Some(fields) = object.as_object_mut() else {
         return;
     };
@@ -24,7 +24,7 @@ pub(super) fn to_events_v1(object: &mut Value) {
         .for_each(|(core, events)| rename_field(fields, core, events));
 }
 
-pub(super) fn to_core_v1(object: &mut Value) {
+pub(crate) fn to_core_v1(object: &mut Value) {
     let Some(fields) = object.as_object_mut() else {
         return;
     };
@@ -37,7 +37,7 @@ pub(super) fn to_core_v1(object: &mut Value) {
 mod tests {
     use serde_json::json;
 
-    use super::super::convert_builtin;
+    use crate::conversion::builtin::convert_builtin;
 
     #[test]
     fn round_trip() {

@@ -47,7 +47,7 @@ fn list(value: Option<Value>) -> Vec<Value> {
     }
 }
 
-pub(super) fn to_v2(object: &mut Value) {
+pub(crate) fn to_v2(object: &mut Value) {
     let mut metrics = list(take_json(object, METRICS));
     if let Some(percent) = take(object, "spec", "targetCPUUtilizationPercentage") {
         metrics.push(json!({
@@ -79,7 +79,7 @@ pub(super) fn to_v2(object: &mut Value) {
     }
 }
 
-pub(super) fn to_v1(object: &mut Value) {
+pub(crate) fn to_v1(object: &mut Value) {
     let mut metrics = list(take(object, "spec", "metrics"));
     let is_cpu = |m: &Value| m["type"] == "Resource" && m["resource"]["name"] == "cpu";
     let wanted = |m: &Value| is_cpu(m) && m["resource"]["target"]["averageUtilization"].is_i64();
@@ -111,8 +111,8 @@ pub(super) fn to_v1(object: &mut Value) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::convert_builtin;
     use super::*;
+    use crate::conversion::builtin::convert_builtin;
 
     #[test]
     fn cpu_is_a_field_and_the_rest_travels_along() {

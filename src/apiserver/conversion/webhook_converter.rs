@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::client_manager::ClientManager;
 use crate::apimachinery::value_ext::ValueExt;
+use crate::webhook_client::client_manager::ClientManager;
 
 /// Seconds a webhook has to answer in.
 const TIMEOUT: u64 = 30;

@@ -34,7 +34,7 @@ impl ClientManager {
     ///
     /// # Errors
     /// Why there is none, with the address.
-    pub(super) async fn call(
+    pub(crate) async fn call(
         &self,
         config: &Value,
         review: &Value,

@@ -1,11 +1,8 @@
-//! Conversion between the versions of built-in kinds that are served in two forms.
-//!
-//! Works on objects only. Custom resources convert through [`crate::hooks::Converter`].
-
-mod event;
-mod horizontal_pod_autoscaler;
+//! Conversion of an object between the versions of a built-in kind.
 
 use serde_json::{Map, Value};
+
+use super::{event, horizontal_pod_autoscaler};
 
 /// Converts a built-in object in place from its own apiVersion to `to`. Kinds with one version only
 /// have nothing to convert.
@@ -25,7 +22,7 @@ pub fn convert_builtin(object: &mut Value, to: &str) {
 }
 
 /// Moves a field to another name.
-fn rename_field(object: &mut Map<String, Value>, from: &str, to: &str) {
+pub(crate) fn rename_field(object: &mut Map<String, Value>, from: &str, to: &str) {
     if let Some(value) = object.remove(from) {
         object.insert(to.into(), value);
     }

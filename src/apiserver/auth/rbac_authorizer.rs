@@ -2,29 +2,29 @@
 
 use serde_json::Value;
 
+use super::user::User;
 use crate::apimachinery::api_error::ApiError;
-use crate::http::authentication::User;
-use crate::server_state::ServerState;
+use crate::registry::object_reader::ObjectReader;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// What is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct AuthorizationAttributes {
+pub(crate) struct AuthorizationAttributes {
     /// Verb, such as `list`.
-    pub(super) verb: String,
+    pub(crate) verb: String,
     /// API group of the resource.
-    pub(super) group: String,
+    pub(crate) group: String,
     /// Plural resource name; empty for other paths.
-    pub(super) resource: String,
+    pub(crate) resource: String,
     /// Subresource, or empty.
-    pub(super) subresource: String,
+    pub(crate) subresource: String,
     /// Namespace; empty at the cluster scope.
-    pub(super) namespace: String,
+    pub(crate) namespace: String,
     /// Object name, where one is named.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Path, for what is no resource.
-    pub(super) path: String,
+    pub(crate) path: String,
 }
 
 impl AuthorizationAttributes {
@@ -37,7 +37,7 @@ impl AuthorizationAttributes {
     }
 
     /// The refusal of this request to `user`.
-    pub(super) fn forbidden_error(&self, user: &User) -> ApiError {
+    pub(crate) fn forbidden_error(&self, user: &User) -> ApiError {
         if self.resource.is_empty() {
             let why = format!(
                 "User {:?} cannot {} path {:?}",
@@ -62,40 +62,33 @@ impl AuthorizationAttributes {
 }
 
 /// Whether `user` may do it.
-pub(super) fn authorize(core: &ServerState, user: &User, asked: &AuthorizationAttributes) -> bool {
+pub(crate) fn authorize(
+    reader: &dyn ObjectReader,
+    user: &User,
+    asked: &AuthorizationAttributes,
+) -> bool {
     user.is_system_masters()
-        || rules_for(core, user, &asked.namespace)
+        || rules_for(reader, user, &asked.namespace)
             .iter()
             .any(|rule| rule_allows(rule, asked))
 }
 
 /// The rules that hold for `user` in a namespace (empty: cluster-wide only).
-pub(super) fn rules_for(core: &ServerState, user: &User, namespace: &str) -> Vec<Value> {
+pub(crate) fn rules_for(reader: &dyn ObjectReader, user: &User, namespace: &str) -> Vec<Value> {
     let mut found = Vec::new();
-    for binding in list_bindings(core, "clusterrolebindings", "") {
-        visit_binding(core, user, &binding, "", &mut found);
+    for binding in reader.list(GROUP, "clusterrolebindings", "") {
+        visit_binding(reader, user, &binding, "", &mut found);
     }
     if !namespace.is_empty() {
-        for binding in list_bindings(core, "rolebindings", &format!("{namespace}/")) {
-            visit_binding(core, user, &binding, namespace, &mut found);
+        for binding in reader.list(GROUP, "rolebindings", namespace) {
+            visit_binding(reader, user, &binding, namespace, &mut found);
         }
     }
     found
 }
 
-fn list_bindings(core: &ServerState, plural: &str, prefix: &str) -> Vec<std::sync::Arc<Value>> {
-    let Some(served) = core.registry.find(GROUP, "v1", plural) else {
-        return Vec::new();
-    };
-    let Some(space) = &served.storage else {
-        return Vec::new();
-    };
-    let snapshot = core.store.snapshot(space);
-    snapshot.scan(prefix, None).map(|o| o.value()).collect()
-}
-
 fn visit_binding(
-    core: &ServerState,
+    reader: &dyn ObjectReader,
     user: &User,
     binding: &Value,
     namespace: &str,
@@ -111,15 +104,13 @@ fn visit_binding(
     }
     let role = &binding["roleRef"];
     let name = role["name"].as_str().unwrap_or_default();
-    let (plural, key) = match role["kind"].as_str() {
-        Some("ClusterRole") => ("clusterroles", name.to_string()),
-        Some("Role") => ("roles", format!("{namespace}/{name}")),
+    let role = match role["kind"].as_str() {
+        Some("ClusterRole") => reader.get(GROUP, "clusterroles", "", name),
+        Some("Role") => reader.get(GROUP, "roles", namespace, name),
         _ => return,
     };
-    let served = core.registry.find(GROUP, "v1", plural);
-    let role = served.and_then(|s| s.storage.as_ref()?.get(&key));
     if let Some(role) = role
-        && let Some(rules) = role.value()["rules"].as_array()
+        && let Some(rules) = role["rules"].as_array()
     {
         found.extend(rules.iter().cloned());
     }
