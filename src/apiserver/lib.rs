@@ -4,17 +4,16 @@
 //! Knows only [`kueue_lab_clock`], [`kueue_lab_entropy`], k8s-openapi and serde_json; must never import
 //! `api`, `admission` or `controller`.
 
-pub mod admission_plugins;
-mod admission_webhooks;
+mod admission;
 pub mod apimachinery;
 pub mod auth;
 mod bootstrap;
+mod cel;
 mod conversion;
 pub mod crd;
 mod endpoints;
 pub mod fieldmanager;
 pub mod http;
-mod install_crd;
 pub mod kinds;
 mod metrics;
 pub mod openapi;

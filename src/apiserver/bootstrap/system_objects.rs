@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::BootstrapObject;
+use super::bootstrap_object::BootstrapObject;
 use crate::http::tls::KUBERNETES_SERVICE_IP;
 use crate::server_state::ServerState;
 

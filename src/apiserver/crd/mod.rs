@@ -13,7 +13,6 @@ pub mod jsonpath;
 mod list_type;
 pub mod printer_columns;
 
-pub use cel::{Activation, EvaluationResult};
 pub use custom_resource_strategy::{CrdVersion, CustomResourceStrategy};
 
 #[cfg(test)]

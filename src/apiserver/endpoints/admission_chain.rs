@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::configured_admission;
 use super::request_context::RequestContext;
-use crate::admission_plugins::{self, PluginContext, resource_quota};
+use crate::admission::plugins as admission_plugins;
+use crate::admission::plugins::{PluginContext, resource_quota};
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::object_meta;
 use crate::plugins::{AdmissionRequest, Operation};

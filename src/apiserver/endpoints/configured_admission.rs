@@ -6,12 +6,13 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::admission_chain::AdmissionChain;
-use crate::admission_webhooks::dispatcher::{VersionedAttributes, WebhookResponse};
-use crate::admission_webhooks::{AdmissionAttributes, validating_admission_policy};
+use crate::admission::matching::AdmissionAttributes;
+use crate::admission::policies::validating_admission_policy;
+use crate::admission::webhooks::dispatcher::{VersionedAttributes, WebhookResponse};
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::label_selector::LabelSelector;
 use crate::apimachinery::value_ext::ValueExt;
-use crate::crd::Activation;
+use crate::cel::activation::Activation;
 use crate::plugins::AdmissionRequest;
 use crate::registry::object_reader::ObjectReader;
 use crate::registry::stored_objects::StoredObjects;

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::AuthenticatedRequest;
 use super::response::ApiResponse;
+use super::response_body::Body;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::group_version::api_version;
-use crate::http::Body;
 use crate::registry::{ResourceTable, ServedGroup, ServedResource, ServedVersion};
 use crate::request::ResponseForm;
 use crate::request::content_negotiation::{EndpointRestrictions, MediaTypeOptions};

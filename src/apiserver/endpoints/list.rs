@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 
 use super::request_context::RequestContext;
 use super::response::ApiResponse;
+use super::response_body::Body;
 use super::response_transformer::{is_stored_form, partial_object_metadata};
 use super::selection_predicate::SelectionPredicate;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::field_error::FieldError;
-use crate::http::Body;
 use crate::request::ResponseForm;
 use crate::request::content_negotiation::Encoding;
 use crate::storage::{Object, Snapshot, SnapshotError};

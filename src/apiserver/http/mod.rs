@@ -3,11 +3,8 @@
 //! Turns HTTP requests into calls of [`crate::handlers`] and their replies into HTTP.
 //! Must not know storage or kinds.
 
-pub mod body;
 mod host_check;
 pub mod kubeconfig;
 pub mod secure_serving;
 pub mod tls;
 pub mod tower_service;
-
-pub use body::Body;

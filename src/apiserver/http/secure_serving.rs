@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
 use http::Response;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -22,10 +21,10 @@ use tokio_util::task::TaskTracker;
 use super::host_check::AllowedHosts;
 use super::kubeconfig::{kubeconfig, write_private_file};
 use super::tls::{CertificateAuthority, KUBERNETES_SERVICE_IP, SERVER_NAMES, TlsError};
-use super::{Body, host_check as request_filters, tower_service};
+use super::{host_check as request_filters, tower_service};
 use crate::auth::service_account::is_deleted_service_account;
 use crate::endpoints;
-use crate::server::ApiServer;
+use crate::endpoints::response_body::Body;
 use crate::server_state::ServerState;
 
 /// Connections open at the same time.
@@ -98,12 +97,15 @@ struct ConnectionContext {
     stop: CancellationToken,
 }
 
-impl ApiServer {
+impl ServerState {
     /// Starts serving over TLS.
     ///
     /// # Errors
     /// [`ServeError`] when the address cannot be listened on or TLS cannot be set up.
-    pub async fn serve(&self, options: ServeOptions) -> Result<ServingHandle, ServeError> {
+    pub(crate) async fn serve(
+        self: &Arc<Self>,
+        options: ServeOptions,
+    ) -> Result<ServingHandle, ServeError> {
         let asked = SocketAddr::new(options.address, options.port);
         let listen = |source| ServeError::Listen {
             address: asked,
@@ -136,12 +138,12 @@ impl ApiServer {
             &options.name,
             &format!("https://{reachable}"),
             authority.certificate_pem(),
-            self.core.authenticator.admin_token(),
+            self.authenticator.admin_token(),
         );
         let stop = CancellationToken::new();
         let open = TaskTracker::new();
         let shared = Arc::new(ConnectionContext {
-            core: self.core.clone(),
+            core: self.clone(),
             hosts: AllowedHosts { names, addresses },
             stop: stop.clone(),
         });
@@ -296,11 +298,4 @@ async fn serve_connection_request(
     let response = tower_service::read_and_handle(shared.core.clone(), request, user).await;
     let stop = shared.stop.clone();
     response.map(|body| body.until(stop.cancelled_owned()))
-}
-
-impl Body {
-    /// The same body; a stream ends when `end` happens.
-    fn until(self, end: impl Future<Output = ()> + Send + 'static) -> Self {
-        self.map_stream(|stream| stream.take_until(Box::pin(end)).boxed())
-    }
 }

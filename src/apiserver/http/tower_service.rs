@@ -12,9 +12,9 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tower::BoxError;
 
-use super::Body;
 use crate::apimachinery::api_error::ApiError;
 use crate::auth::user::User;
+use crate::endpoints::response_body::Body;
 use crate::endpoints::{self, AuthenticatedRequest};
 use crate::server_state::ServerState;
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
-use super::text;
+use super::dispatch::text;
 use crate::apimachinery::api_error::ApiError;
 
 /// Refuses `exec`, `attach`, `portforward` and `proxy` with the reason a client understands.

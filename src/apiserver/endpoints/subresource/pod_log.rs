@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
-use super::text;
+use super::dispatch::text;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::object_meta;
-use crate::http::Body;
+use crate::endpoints::response_body::Body;
 use crate::plugins::PodLogRequest;
 
 /// GET of a pod's log.

@@ -6,7 +6,7 @@ use super::super::request_body;
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
 use super::super::write_options::WriteOptions;
-use super::text;
+use super::dispatch::text;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::object_meta;

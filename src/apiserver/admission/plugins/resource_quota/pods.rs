@@ -1,0 +1,171 @@
+//! What pods use.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use crate::apimachinery::value_ext::ValueExt;
+use crate::kinds::pod::pod_requests::{self, ResourceList};
+use crate::kinds::pod::resource_validation::{is_extended, is_huge_page, is_native};
+use kueue_lab_quantity::Quantity;
+
+/// What containers must say of themselves where a quota limits it.
+const ENFORCED_RESOURCES: [&str; 6] = [
+    "cpu",
+    "memory",
+    "requests.cpu",
+    "requests.memory",
+    "limits.cpu",
+    "limits.memory",
+];
+
+/// Whether a quota on that name is about pods.
+pub(crate) fn is_pod_resource(name: &str) -> bool {
+    let plain = name.strip_prefix("requests.");
+    let compute = |n: &str| matches!(n, "cpu" | "memory" | "ephemeral-storage");
+    matches!(name, "pods" | "count/pods")
+        || compute(name)
+        || plain.is_some_and(|n| compute(n) || is_huge_page(n) || !is_native(n))
+        || name.strip_prefix("limits.").is_some_and(compute)
+        || is_huge_page(name)
+}
+
+/// What a pod uses: itself, and while it lives what it asks for and is limited to.
+pub(crate) fn pod_usage(pod: &Value, now: Timestamp) -> ResourceList {
+    let mut used = ResourceList::new();
+    if is_charged(pod, now) {
+        used = compute_usage(
+            &pod_requests::pod_requests(pod, true),
+            &pod_requests::pod_limits(pod, true),
+        );
+    }
+    used.insert("count/pods".into(), Quantity::from_value(1));
+    used
+}
+
+/// Whether a pod has neither ended nor outlived the time it was given to end.
+fn is_charged(pod: &Value, now: Timestamp) -> bool {
+    if matches!(pod.text("/status/phase"), "Failed" | "Succeeded") {
+        return false;
+    }
+    let grace = pod.at("/metadata/deletionGracePeriodSeconds").as_i64();
+    let marked: Option<Timestamp> = pod.text("/metadata/deletionTimestamp").parse().ok();
+    match (marked, grace) {
+        (Some(marked), Some(grace)) => marked
+            .checked_add(SignedDuration::from_secs(grace))
+            .is_ok_and(|end| now <= end),
+        _ => true,
+    }
+}
+
+/// Amounts under the names of quotas.
+fn compute_usage(requests: &ResourceList, limits: &ResourceList) -> ResourceList {
+    let mut used = ResourceList::new();
+    used.insert("pods".into(), Quantity::from_value(1));
+    for (name, amount) in requests {
+        let native = matches!(name.as_str(), "cpu" | "memory" | "ephemeral-storage");
+        if native || is_huge_page(name) {
+            used.insert(name.clone(), *amount);
+        }
+        if native || is_huge_page(name) || is_extended(name) {
+            used.insert(format!("requests.{name}"), *amount);
+        }
+    }
+    for name in ["cpu", "memory", "ephemeral-storage"] {
+        if let Some(amount) = limits.get(name) {
+            used.insert(format!("limits.{name}"), *amount);
+        }
+    }
+    used
+}
+
+/// What the containers of a pod must say and do not.
+pub(crate) fn missing_requirements(limited: &[&str], pod: &Value) -> Option<String> {
+    let must: Vec<&str> = limited
+        .iter()
+        .copied()
+        .filter(|n| ENFORCED_RESOURCES.contains(n))
+        .collect();
+    let mut missing: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for list in ["/spec/containers", "/spec/initContainers"] {
+        for container in pod.list(list) {
+            let requests = pod_requests::parse_resource_list(container.at("/resources/requests"));
+            let limits = pod_requests::parse_resource_list(container.at("/resources/limits"));
+            let said = compute_usage(&requests, &limits);
+            for name in must.iter().filter(|n| !said.contains_key(**n)) {
+                missing
+                    .entry(name)
+                    .or_default()
+                    .insert(container.text("/name"));
+            }
+        }
+    }
+    if missing.is_empty() {
+        return None;
+    }
+    let parts: Vec<String> = missing
+        .into_iter()
+        .map(|(name, containers)| {
+            let containers: Vec<&str> = containers.into_iter().collect();
+            format!("{name} for: {}", containers.join(","))
+        })
+        .collect();
+    Some(format!("must specify {}", parts.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn names_of_quotas_about_pods() {
+        for name in [
+            "pods",
+            "cpu",
+            "requests.memory",
+            "limits.cpu",
+            "requests.nvidia.com/gpu",
+            "hugepages-2Mi",
+        ] {
+            assert!(is_pod_resource(name), "{name}");
+        }
+        for name in [
+            "services",
+            "requests.storage",
+            "nvidia.com/gpu",
+            "limits.nvidia.com/gpu",
+        ] {
+            assert!(!is_pod_resource(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn extended_resources_are_counted_as_requests() {
+        let pod = json!({"spec": {"containers": [{"resources": {
+            "requests": {"nvidia.com/gpu": "2", "cpu": "1"}, "limits": {"nvidia.com/gpu": "2"}}}]}});
+        let used = pod_usage(&pod, Timestamp::UNIX_EPOCH);
+        let names: Vec<&str> = used.keys().map(String::as_str).collect();
+        assert_eq!(
+            names,
+            [
+                "count/pods",
+                "cpu",
+                "pods",
+                "requests.cpu",
+                "requests.nvidia.com/gpu"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_pod_past_its_grace_period_is_not_charged() {
+        let pod = json!({"metadata": {"deletionTimestamp": "1970-01-01T00:00:10Z",
+            "deletionGracePeriodSeconds": 5}});
+        let at =
+            |s| pod_usage(&pod, Timestamp::from_second(s).expect("a time")).contains_key("pods");
+        assert!(at(15) && !at(16));
+    }
+}
