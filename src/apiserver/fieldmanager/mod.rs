@@ -24,6 +24,7 @@ use crate::apimachinery::api_error::ApiError;
 use field_set::FieldSet;
 
 pub use apply::apply;
+pub(crate) use managed_fields::restore_invalid_managed_fields;
 pub use update::{ignore_managed_fields_timestamps, update};
 
 /// The other versions of a kind, for managers that wrote in one of them.
@@ -97,12 +98,6 @@ pub fn reset_fields(paths: &[&[&str]]) -> FieldSet {
         set.insert(elements.iter().map(String::as_str));
     }
     set
-}
-
-/// What is wrong with `managedFields` that mutating admission has changed, if anything. The caller
-/// then restores them and warns.
-pub fn validate_managed_fields(object: &Value) -> Option<String> {
-    managed_fields::decode(object.pointer("/metadata/managedFields").cloned(), false).err()
 }
 
 /// Fields of the object's identity, which nobody owns.
