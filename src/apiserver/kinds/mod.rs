@@ -18,24 +18,5 @@ pub mod service;
 mod strategies;
 mod unified_diff;
 
-use std::sync::Arc;
-
 pub use builtin_resources::builtin_api_resources;
 pub use builtin_strategy::{BuiltinStrategy, SelectableField, SelectableFields};
-
-use crate::strategy::rest_strategy::Strategy;
-
-/// The behaviour of a built-in kind.
-fn strategy_for_kind(
-    group: &str,
-    _version: &str,
-    kind: &str,
-    namespaced: bool,
-) -> Arc<dyn Strategy> {
-    let rules = strategies::strategy_of(group, kind);
-    Arc::new(BuiltinStrategy {
-        namespaced,
-        printer: crate::printers::printer_of(group, kind),
-        ..rules
-    })
-}

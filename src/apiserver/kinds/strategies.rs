@@ -1,5 +1,7 @@
 //! Which rules each built-in kind follows.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::builtin_strategy::{BuiltinStrategy, SelectableField, SelectableFields};
@@ -10,9 +12,26 @@ use super::{
 use crate::apimachinery::metadata_validation::name_validation;
 use crate::apimachinery::value_ext::ValueMutExt;
 use crate::crd::definition_validation as definition;
+use crate::printers;
+use crate::strategy::rest_strategy::Strategy;
+
+/// The behaviour of a built-in kind.
+pub(super) fn strategy_for_kind(
+    group: &str,
+    _version: &str,
+    kind: &str,
+    namespaced: bool,
+) -> Arc<dyn Strategy> {
+    let rules = strategy_of(group, kind);
+    Arc::new(BuiltinStrategy {
+        namespaced,
+        printer: printers::printer_of(group, kind),
+        ..rules
+    })
+}
 
 /// The rules of a built-in kind, but for its table and scope.
-pub(super) fn strategy_of(group: &str, kind: &str) -> BuiltinStrategy {
+fn strategy_of(group: &str, kind: &str) -> BuiltinStrategy {
     match (group, kind) {
         ("", "Namespace") => namespace::STRATEGY,
         ("", "Node") => node::STRATEGY,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::unprocessable;
+use super::apply_patch::unprocessable;
 use crate::apimachinery::api_error::ApiError;
 use crate::schema::strict_json::{ParsedBody, parse};
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::unprocessable;
+use super::apply_patch::unprocessable;
 use crate::apimachinery::api_error::ApiError;
 use crate::schema::go_format::go_text;
 use crate::schema::strict_json::{ParsedBody, parse};

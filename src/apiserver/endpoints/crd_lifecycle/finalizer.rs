@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::CLEANUP_FINALIZER;
 use super::condition::Condition;
+use super::deletion::CLEANUP_FINALIZER;
 use crate::apimachinery::object_meta;
 use crate::endpoints::graceful_deletion;
 use crate::registry::CrdNames;

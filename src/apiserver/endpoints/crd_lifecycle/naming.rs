@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::condition::Condition;
-use super::crds_of_group;
+use super::sync::crds_of_group;
 use crate::apimachinery::object_meta;
 use crate::crd::definition_validation::add_stored_version;
 use crate::registry::CrdNames;

@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::common::{
+    SPEC, always_restarted, validate_immutable_selector, validate_non_negative_counts,
+};
 use super::int_or_percent::{int_or_percent, is_not_more_than_100_percent, is_zero};
-use super::{SPEC, always_restarted, validate_immutable_selector, validate_non_negative_counts};
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;
@@ -36,7 +38,7 @@ pub(super) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
         validate_non_negative_counts(&mut errors, new.at("/status"), &fields);
         errors.0
     },
-    warnings: super::warnings,
+    warnings: super::common::warnings,
     generation_fields: &["spec"],
     ..BuiltinStrategy::DEFAULT
 };

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::int_or_percent::{int_or_percent, is_not_more_than_100_percent, is_zero};
-use super::{
+use super::common::{
     SPEC, selector, template, validate_count_limits, validate_immutable_selector,
     validate_non_negative_counts,
 };
+use super::int_or_percent::{int_or_percent, is_not_more_than_100_percent, is_zero};
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
@@ -28,7 +28,7 @@ pub(super) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
         errors.0
     },
     validate_subresource_update: |_, new, old| status(new, old),
-    warnings: super::warnings,
+    warnings: super::common::warnings,
     generation_fields: &["spec"],
     // Rolling back writes an annotation; it counts as a change of what is wanted.
     generation_counts_annotations: true,

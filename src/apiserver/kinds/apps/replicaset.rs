@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{
+use super::common::{
     SPEC, always_restarted, selector, template, validate_count_limits, validate_immutable_selector,
     validate_non_negative_counts,
 };
@@ -27,7 +27,7 @@ pub(super) const REPLICA_SET: BuiltinStrategy = BuiltinStrategy {
         errors.0
     },
     validate_subresource_update: |_, new, _| status(new),
-    warnings: super::warnings,
+    warnings: super::common::warnings,
     generation_fields: &["spec"],
     ..BuiltinStrategy::DEFAULT
 };
@@ -79,7 +79,7 @@ pub const REPLICATION_CONTROLLER: BuiltinStrategy = BuiltinStrategy {
     validate_create: |controller| controller_checks(controller),
     validate_update: |new, _| controller_checks(new),
     validate_subresource_update: |_, new, _| status(new),
-    warnings: super::warnings,
+    warnings: super::common::warnings,
     generation_fields: &["spec"],
     orphans_dependents_by_default: true,
     ..BuiltinStrategy::DEFAULT

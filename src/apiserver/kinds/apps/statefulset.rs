@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::common::{
+    SPEC, selector, template, validate_count_limits, validate_non_negative_counts,
+};
 use super::int_or_percent::{int_or_percent, is_not_more_than_100_percent, is_zero};
-use super::{SPEC, selector, template, validate_count_limits, validate_non_negative_counts};
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;
@@ -28,7 +30,7 @@ pub(super) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
         errors.0
     },
     validate_subresource_update: |_, new, _| status(new),
-    warnings: super::warnings,
+    warnings: super::common::warnings,
     generation_fields: &["spec"],
     ..BuiltinStrategy::DEFAULT
 };

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{SPEC, metadata_and_spec, qos};
+use super::qos;
+use super::strategy::{SPEC, metadata_and_spec};
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{SPEC, metadata_and_spec, scheduling};
+use super::scheduling;
+use super::strategy::{SPEC, metadata_and_spec};
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;

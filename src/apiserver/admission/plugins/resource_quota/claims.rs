@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::one;
+use super::evaluator::one;
 use crate::apimachinery::value_ext::ValueExt;
 use crate::kinds::pod::pod_requests::ResourceList;
 use kueue_lab_quantity::Quantity;
