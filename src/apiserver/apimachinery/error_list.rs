@@ -1,4 +1,4 @@
-//! Collecting field errors: paths that cost nothing until an error needs them, and the errors.
+//! A list of field errors.
 
 use serde_json::Value;
 

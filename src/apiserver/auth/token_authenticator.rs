@@ -1,4 +1,4 @@
-//! Who calls.
+//! Authenticates bearer tokens: the administrator's and those of service accounts.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

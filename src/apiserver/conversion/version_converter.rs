@@ -1,4 +1,4 @@
-//! Objects between the version they are stored in and the versions that are served.
+//! Conversion between the storage version and the served versions.
 
 use std::sync::Arc;
 

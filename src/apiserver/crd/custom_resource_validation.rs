@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use super::list_type::CorrelatedItems;
 use crate::apimachinery::field_error::{FieldError, FieldErrorKind};
-use crate::schema::go_format::go_float;
 use crate::schema::{Schema, ValueType, ValueValidation};
 pub(super) use go_regexp::compile_regexp;
 use validation_result::{ValidationError, ValidationResult};
@@ -288,9 +287,4 @@ fn object(
         ));
     }
     out
-}
-
-/// A number as Go's `%v` prints it.
-fn shown(n: f64) -> String {
-    go_float(n)
 }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::delete::DeletionPlan;
+use super::deletion_plan::DeletionPlan;
 use super::graceful_deletion;
 use super::request_context::RequestContext;
 use crate::apimachinery::object_meta;

@@ -9,8 +9,8 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
-use super::list::{parse_resource_version, too_large_resource_version};
 use super::request_context::RequestContext;
+use super::resource_version::{parse_resource_version, too_large_resource_version};
 use super::response::ApiResponse;
 use super::response_body::Body;
 use super::response_transformer::{ResponseTransformer, partial_object_metadata};

@@ -1,6 +1,6 @@
-//! The wire: response bodies, who may call, TLS, connections.
+//! Serving on the network: TLS, connections, the check of the Host header, the tower service.
 //!
-//! Turns HTTP requests into calls of [`crate::handlers`] and their replies into HTTP.
+//! Authenticates requests and passes them to [`crate::endpoints`].
 //! Must not know storage or kinds.
 
 mod host_check;

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::builtin_strategy::{BuiltinStrategy, SelectableField, SelectableFields};
 use super::{
-    apps, batch, config_map_and_secret, limit_range_and_resource_quota, namespace, node,
-    other_api_groups, pod, service,
+    apps, batch, config_map as config_map_and_secret,
+    limit_range as limit_range_and_resource_quota, namespace, node, other_api_groups, pod, service,
 };
 use crate::apimachinery::metadata_validation::name_validation;
 use crate::apimachinery::value_ext::ValueMutExt;
@@ -40,12 +40,12 @@ fn strategy_of(group: &str, kind: &str) -> BuiltinStrategy {
             ..pod::STRATEGY
         },
         ("", "ConfigMap") => config_map_and_secret::CONFIG_MAP,
-        ("", "Secret") => config_map_and_secret::SECRET,
+        ("", "Secret") => super::secret::SECRET,
         ("", "Service") => service::STRATEGY,
         ("", "ReplicationController") => apps::REPLICATION_CONTROLLER,
         ("", "PodTemplate") => POD_TEMPLATE,
         ("", "LimitRange") => limit_range_and_resource_quota::LIMIT_RANGE,
-        ("", "ResourceQuota") => limit_range_and_resource_quota::RESOURCE_QUOTA,
+        ("", "ResourceQuota") => super::resource_quota::RESOURCE_QUOTA,
         ("", "PersistentVolume") => other_api_groups::PERSISTENT_VOLUME,
         ("", "PersistentVolumeClaim") => other_api_groups::PERSISTENT_VOLUME_CLAIM,
         ("", "Endpoints") => ENDPOINTS,

@@ -1,4 +1,4 @@
-//! The API server put together: storage, kinds, the sockets for policy, and the ways in.
+//! The API server, its in-process client and its plugins.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the server knows of one served kind: its names for discovery, and its behaviour.
+//! One served resource: names for discovery, schema and strategy.
 
 use std::sync::Arc;
 

@@ -23,7 +23,7 @@ pub fn mutate(write: &PluginContext<'_>, object: &mut Value) -> Result<(), ApiEr
                 service_account::admit(write, object)?;
             }
             priority::set_pod_priority(write, object)?;
-            priority::add_default_tolerations(object);
+            super::default_toleration_seconds::add_default_tolerations(object);
             if write.is_create() {
                 runtime_class::admit(write, object)?;
             }
@@ -43,7 +43,7 @@ pub fn mutate(write: &PluginContext<'_>, object: &mut Value) -> Result<(), ApiEr
         ("networking.k8s.io", "ingresses")
             if write.is_write_of("networking.k8s.io", "ingresses") =>
         {
-            default_storage_class::set_default_ingress_class(write, object)
+            super::default_ingress_class::set_default_ingress_class(write, object)
         }
         ("certificates.k8s.io", "certificatesigningrequests") => {
             certificate_requester::set_requester(write, object);
@@ -69,7 +69,7 @@ pub fn validate(write: &PluginContext<'_>, object: &Value) -> Result<(), ApiErro
         }
         ("", "persistentvolumeclaims") if write.is_write_of("", "persistentvolumeclaims") => {
             limit_ranger::validate_limits(write, object)?;
-            default_storage_class::validate_volume_resize(write, object)?;
+            super::persistent_volume_claim_resize::validate_volume_resize(write, object)?;
         }
         ("scheduling.k8s.io", "priorityclasses")
             if write.is_write_of("scheduling.k8s.io", "priorityclasses") =>

@@ -6,9 +6,12 @@
 
 mod certificate_requester;
 mod chain;
+mod default_ingress_class;
 mod default_storage_class;
+mod default_toleration_seconds;
 mod limit_ranger;
 mod namespace_lifecycle;
+mod persistent_volume_claim_resize;
 mod plugin_context;
 mod priority;
 pub mod resource_quota;

@@ -1,6 +1,6 @@
-//! The priority of pods and how long they bear nodes that are gone.
+//! Priority: resolves the priority class of a pod; there is one global default.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::PluginContext;
 use crate::apimachinery::api_error::ApiError;
@@ -8,8 +8,6 @@ use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::plugins::Operation;
 
 const GROUP: &str = "scheduling.k8s.io";
-/// How long pods stay bound to a node that is not ready or not reachable, in seconds.
-const DEFAULT_TOLERATION_SECONDS: u32 = 300;
 
 /// Resolves the priority class of a pod.
 pub(crate) fn set_pod_priority(write: &PluginContext<'_>, pod: &mut Value) -> Result<(), ApiError> {
@@ -90,34 +88,10 @@ pub(crate) fn validate_priority_class(
     }
 }
 
-/// Lets a pod stay a while on a node that is gone, unless it says itself how long.
-pub(crate) fn add_default_tolerations(pod: &mut Value) {
-    let spec = pod.object_mut("spec");
-    for key in [
-        "node.kubernetes.io/not-ready",
-        "node.kubernetes.io/unreachable",
-    ] {
-        let covers = |t: &Value| {
-            matches!(t.text("/key"), k if k == key || k.is_empty())
-                && matches!(t.text("/effect"), "" | "NoExecute")
-        };
-        if spec.list("/tolerations").iter().any(covers) {
-            continue;
-        }
-        spec.set_default("tolerations", json!([]));
-        if let Some(Value::Array(tolerations)) = spec.get_mut("tolerations") {
-            tolerations.push(json!({
-                "key": key,
-                "operator": "Exists",
-                "effect": "NoExecute",
-                "tolerationSeconds": DEFAULT_TOLERATION_SECONDS,
-            }));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::admission::plugins::fake::{Objects, request, with};
 
@@ -174,27 +148,5 @@ mod tests {
         let update = request(GROUP, "priorityclasses", Operation::Update);
         let same = json!({"metadata": {"name": "usual"}, "globalDefault": true});
         assert!(with(&classes(), &update, |w| validate_priority_class(w, &same)).is_ok());
-    }
-
-    #[test]
-    fn default_tolerations() {
-        let mut pod = json!({"spec": {"tolerations": [
-            {"key": "node.kubernetes.io/unreachable", "operator": "Exists"}]}});
-        add_default_tolerations(&mut pod);
-        let keys: Vec<&str> = pod
-            .list("/spec/tolerations")
-            .iter()
-            .map(|t| t.text("/key"))
-            .collect();
-        assert_eq!(
-            keys,
-            [
-                "node.kubernetes.io/unreachable",
-                "node.kubernetes.io/not-ready"
-            ]
-        );
-        let mut all = json!({"spec": {"tolerations": [{"operator": "Exists"}]}});
-        add_default_tolerations(&mut all);
-        assert_eq!(all.list("/spec/tolerations").len(), 1);
     }
 }

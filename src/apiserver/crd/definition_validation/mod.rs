@@ -25,6 +25,7 @@ mod versions;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use api_approval::API_APPROVED_ANNOTATION;
 pub use set_defaults::set_defaults;
 
 pub use unrecognized_formats::warnings;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::condition::Condition;
 use super::sync::is_definition;
 use crate::apimachinery::object_meta;
-use crate::endpoints::delete::DeletionPlan;
+use crate::endpoints::deletion_plan::DeletionPlan;
 use crate::endpoints::graceful_deletion;
 use crate::endpoints::request_context::RequestContext;
 

@@ -3,6 +3,7 @@
 //! Everything happens within the request that causes it: when the answer to a definition's creation
 //! is sent, its kinds are served.
 
+mod api_approval;
 mod condition;
 mod deletion;
 mod established;

@@ -1,6 +1,6 @@
 //! Dispatches a request to the handler of its subresource.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{binding, connect, eviction, pod_log, scale, token_request};
 use crate::apimachinery::api_error::ApiError;
@@ -34,12 +34,4 @@ pub(crate) fn created_status(call: &RequestContext<'_>) -> ApiResponse {
         "code": 201,
     });
     ApiResponse::value(201, call.transformer.accept, &status)
-}
-
-/// A string in an object, empty where it is not there.
-pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object
-        .pointer(pointer)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
 }

@@ -6,10 +6,10 @@ use super::super::request_body;
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
 use super::super::write_options::WriteOptions;
-use super::dispatch::text;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::object_meta;
+use crate::apimachinery::value_ext::ValueExt;
 use crate::auth::service_account_token::ISSUER;
 
 /// How long a token lasts when the request does not say, in seconds.
@@ -53,8 +53,8 @@ pub(super) fn create_token_request(call: &RequestContext<'_>) -> Result<ApiRespo
         .pointer("/spec/boundObjectRef")
         .filter(|o| o.is_object())
     {
-        let kind = text(object, "/kind").to_lowercase();
-        bound[kind] = json!({"name": text(object, "/name"), "uid": text(object, "/uid")});
+        let kind = object.text("/kind").to_lowercase();
+        bound[kind] = json!({"name": object.text("/name"), "uid": object.text("/uid")});
     }
     let claims = json!({
         "iss": ISSUER,

@@ -5,9 +5,10 @@ mod daemonset;
 mod deployment;
 mod int_or_percent;
 mod replicaset;
+mod replication_controller;
 mod statefulset;
 mod strategies;
 
-pub use replicaset::REPLICATION_CONTROLLER;
+pub use replication_controller::REPLICATION_CONTROLLER;
 
 pub use strategies::strategy_of;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{job_status, job_update, pod_failure_and_success_policy};
+use super::{job_status, job_update, pod_failure_policy as pod_failure_and_success_policy};
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;
@@ -214,7 +214,7 @@ pub fn validate_spec(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value)
         &path.child("podFailurePolicy"),
         spec,
     );
-    pod_failure_and_success_policy::success_policy(errors, &path.child("successPolicy"), spec);
+    super::success_policy::success_policy(errors, &path.child("successPolicy"), spec);
     validate_pod_replacement_policy(errors, &path.child("podReplacementPolicy"), spec);
     let template = path.child("template");
     pod::validate_template(errors, &template, spec.at("/template"));

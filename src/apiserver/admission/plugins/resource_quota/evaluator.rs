@@ -5,7 +5,7 @@ use kueue_lab_quantity::Quantity;
 use serde_json::Value;
 
 use super::services::service;
-use super::{claims, pods, scope};
+use super::{pods, scope};
 use crate::kinds::pod::pod_requests::ResourceList;
 use crate::plugins::Operation;
 
@@ -50,8 +50,10 @@ impl Evaluator {
                 name,
                 "count/services" | "services" | "services.nodeports" | "services.loadbalancers"
             ),
-            Self::PersistentVolumeClaims => claims::is_volume_claim_resource(name),
-            Self::ResourceClaims => claims::is_resource_claim_resource(name),
+            Self::PersistentVolumeClaims => {
+                super::persistent_volume_claims::is_volume_claim_resource(name)
+            }
+            Self::ResourceClaims => super::resource_claims::is_resource_claim_resource(name),
             Self::Objects(names) => names.iter().any(|n| n == name),
         }
     }
@@ -61,8 +63,10 @@ impl Evaluator {
         match self {
             Self::Pods => pods::pod_usage(object, now),
             Self::Services => service(object),
-            Self::PersistentVolumeClaims => claims::volume_claim_usage(object),
-            Self::ResourceClaims => claims::resource_claim_usage(object),
+            Self::PersistentVolumeClaims => {
+                super::persistent_volume_claims::volume_claim_usage(object)
+            }
+            Self::ResourceClaims => super::resource_claims::resource_claim_usage(object),
             Self::Objects(names) => names.iter().map(|n| (n.clone(), one())).collect(),
         }
     }

@@ -3,10 +3,11 @@
 //! What is used is counted from the objects that are there, each time, so that nothing is ever
 //! charged that does not exist.
 
-mod claims;
 mod controller;
 mod evaluator;
+mod persistent_volume_claims;
 mod pods;
+mod resource_claims;
 mod scope;
 mod services;
 
