@@ -1,8 +1,8 @@
 //! Structural schemas: one compact form for built-in kinds and for custom resources, on which
 //! decoding, pruning, defaulting, patching, ownership of fields and OpenAPI all work.
 //!
-//! Built-in types come from the tables in `types/` (see [`printer`]); custom resources are converted
-//! by `crd`. Knows nothing of storage, HTTP or particular kinds.
+//! Built-in types come from the tables in `types/` (see [`builtin_types`]); `crd` compiles custom
+//! resources. Knows nothing of storage, HTTP or particular kinds.
 
 pub mod builtin_types;
 pub mod decode;
