@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use kueue_lab_apiserver::apimachinery::api_error::ApiError;
-use kueue_lab_apiserver::plugins::{AdmissionPlugin, AdmissionRequest, AdmissionWarnings, Operation};
+use kueue_lab_apiserver::plugins::{
+    AdmissionPlugin, AdmissionRequest, AdmissionWarnings, Operation,
+};
 use serde_json::{Value, json};
 
 use super::server_fixture::*;
