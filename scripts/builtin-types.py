@@ -4,8 +4,8 @@
     scripts/builtin-types.py ROOT
 
 ROOT holds checkouts of k8s.io modules at one release: api, apimachinery, apiextensions-apiserver and
-kube-aggregator. Extracted are: names, types, JSON tags, list and map types, patch strategies,
-defaults, enumerations. The format is described in src/apiserver/schema/table.rs.
+kube-aggregator. Only facts are taken: names, types, JSON tags, list and map types, patch strategies,
+defaults, enumerations. The format is described in src/apiserver/schema/builtin_types.rs.
 """
 import json
 import pathlib

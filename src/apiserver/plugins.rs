@@ -1,10 +1,13 @@
 //! The sockets for policy: what the lab plugs into the API server without the server knowing it.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use kube::api::LogParams;
+use parking_lot::RwLock;
 use serde_json::Value;
 
-use super::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
 
 /// What a request does to an object, as admission sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,3 +121,37 @@ pub struct PodLogRequest {
 
 /// Log text in pieces; ends when the container has ended or, without `follow`, at the last line.
 pub type LogStream = futures::stream::BoxStream<'static, bytes::Bytes>;
+
+/// What is plugged in from outside; may change while the server runs.
+#[derive(Default)]
+pub(crate) struct Plugins {
+    admission: RwLock<Vec<Arc<dyn AdmissionPlugin>>>,
+    converter: RwLock<Option<Arc<dyn CustomResourceConverter>>>,
+    kubelet: RwLock<Option<Arc<dyn KubeletClient>>>,
+}
+
+impl Plugins {
+    pub(crate) fn admission(&self) -> Vec<Arc<dyn AdmissionPlugin>> {
+        self.admission.read().clone()
+    }
+
+    pub(crate) fn converter(&self) -> Option<Arc<dyn CustomResourceConverter>> {
+        self.converter.read().clone()
+    }
+
+    pub(crate) fn kubelet(&self) -> Option<Arc<dyn KubeletClient>> {
+        self.kubelet.read().clone()
+    }
+
+    pub(crate) fn add_admission(&self, plugin: Arc<dyn AdmissionPlugin>) {
+        self.admission.write().push(plugin);
+    }
+
+    pub(crate) fn set_converter(&self, converter: Arc<dyn CustomResourceConverter>) {
+        *self.converter.write() = Some(converter);
+    }
+
+    pub(crate) fn set_kubelet(&self, kubelet: Arc<dyn KubeletClient>) {
+        *self.kubelet.write() = Some(kubelet);
+    }
+}

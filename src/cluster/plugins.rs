@@ -1,13 +1,13 @@
 //! Extension points of an embedded cluster: admission, conversion, kinds and logs.
 
-pub use kueue_lab_apiserver::api_error::ApiError;
-pub use kueue_lab_apiserver::api_resource::TableColumn;
-pub use kueue_lab_apiserver::crd::ScalePaths;
+pub use kueue_lab_apiserver::apimachinery::api_error::ApiError;
 pub use kueue_lab_apiserver::plugins::{
     AdmissionPlugin, AdmissionRequest, AdmissionWarnings, CustomResourceConverter, KubeletClient,
     LogStream, Operation, PodLogRequest,
 };
 pub use kueue_lab_apiserver::registry::{CrdNames, CrdSpec, CrdSpecVersion};
+pub use kueue_lab_apiserver::strategy::scale_paths::ScalePaths;
+pub use kueue_lab_apiserver::strategy::table_column::TableColumn;
 
 /// A preinstalled custom resource definition.
 pub struct PreinstalledKind {

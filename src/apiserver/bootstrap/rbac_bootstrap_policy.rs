@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::BootstrapObject;
+use super::bootstrap_object::BootstrapObject;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 const READ: &[&str] = &["get", "list", "watch"];

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::BootstrapObject;
+use super::bootstrap_object::BootstrapObject;
 use crate::http::tls::KUBERNETES_SERVICE_IP;
-use crate::server::ServerState;
+use crate::server_state::ServerState;
 
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
@@ -46,7 +46,7 @@ pub(super) fn priority_classes() -> impl Iterator<Item = BootstrapObject> {
 /// One for each group version that is built in.
 pub(super) fn api_services(core: &ServerState) -> impl Iterator<Item = BootstrapObject> {
     let table = core.registry.table();
-    let now = crate::endpoints::object_meta::metav1_time(core.clock.now());
+    let now = crate::apimachinery::object_meta::metav1_time(core.clock.now());
     let mut seeds = Vec::new();
     for group in table.groups() {
         for (i, version) in group.versions.iter().enumerate() {

@@ -1,19 +1,14 @@
 //! `x-kubernetes-validations`: rules in CEL over a value and the value it replaces.
 
-mod activation;
-mod program;
-mod value;
-
 use kube_cel::cel::{ExecutionError, Value as Cel};
 use serde_json::Value;
 
 use super::list_type::CorrelatedItems;
-use crate::field_error::{FieldError, FieldErrorKind};
+use crate::apimachinery::field_error::{FieldError, FieldErrorKind};
+use crate::cel::error::{error_reason, is_overload};
+use crate::cel::program::{RuleActivation, compile};
+use crate::cel::value;
 use crate::schema::{Schema, ValidationRule, ValueType};
-pub use activation::{Activation, EvaluationResult};
-use program::RuleActivation;
-pub(super) use program::{Compiled, compile};
-pub(super) use value::escape_field_name;
 
 /// The longest text a message expression may make.
 const MESSAGE_MAX: usize = 5 * 1024;
@@ -173,29 +168,6 @@ fn error_text(error: &ExecutionError, rule: &str) -> String {
     format!("{} evaluating rule: {rule}", error_reason(error))
 }
 
-fn is_overload(error: &ExecutionError) -> bool {
-    matches!(
-        error,
-        ExecutionError::NoSuchOverload
-            | ExecutionError::UnsupportedBinaryOperator(..)
-            | ExecutionError::UnsupportedUnaryOperator(..)
-    )
-}
-
-/// What went wrong, in the words of the library the real server uses.
-fn error_reason(error: &ExecutionError) -> String {
-    match error {
-        ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
-        ExecutionError::IndexOutOfBounds(Cel::Int(i)) => format!("index out of bounds: {i}"),
-        ExecutionError::DivisionByZero(_) => "division by zero".into(),
-        ExecutionError::RemainderByZero(_) => "modulus by zero".into(),
-        ExecutionError::Overflow(..) => "integer overflow".into(),
-        other if is_overload(other) => "no such overload".into(),
-        ExecutionError::FunctionError { message, .. } => message.clone(),
-        other => other.to_string(),
-    }
-}
-
 fn rule_violation(
     rule: &ValidationRule,
     scope: &RuleActivation<'_>,
@@ -230,7 +202,7 @@ fn rule_violation(
 }
 
 /// What the message expression makes; `None` when it fails or makes nothing usable.
-fn message(rule: &ValidationRule, scope: &RuleActivation<'_>) -> Option<String> {
+pub(crate) fn message(rule: &ValidationRule, scope: &RuleActivation<'_>) -> Option<String> {
     if rule.message_expression.is_empty() {
         return None;
     }

@@ -17,7 +17,6 @@ use crate::schema::{
 pub fn compile_root(openapi: &Value) -> Schema {
     let context = Context {
         allows_unknown: false,
-        spine: true,
     };
     let mut schema = compile(openapi, context);
     if let ValueType::Struct(shape) = &mut schema.value_type {
@@ -31,7 +30,6 @@ pub fn compile_root(openapi: &Value) -> Schema {
 pub fn compile_value(openapi: &Value) -> Schema {
     let context = Context {
         allows_unknown: false,
-        spine: true,
     };
     compile(openapi, context)
 }
@@ -40,8 +38,6 @@ pub fn compile_value(openapi: &Value) -> Schema {
 struct Context {
     /// An object around this one keeps unknown fields, so that they may be applied.
     allows_unknown: bool,
-    /// On the structural spine, where types are stated; not below `anyOf` and the like.
-    spine: bool,
 }
 
 fn compile(json: &Value, context: Context) -> Schema {
@@ -50,7 +46,6 @@ fn compile(json: &Value, context: Context) -> Schema {
     let preserve = flag("x-kubernetes-preserve-unknown-fields");
     let inner = Context {
         allows_unknown: context.allows_unknown || preserve,
-        spine: context.spine,
     };
     let mut rules = compile_value_validation(json, context);
     let has = |name: &str| json.get(name).is_some_and(|v| !v.is_null());
@@ -215,7 +210,6 @@ fn add_meta(
             stated,
             Context {
                 allows_unknown: true,
-                spine: true,
             },
         );
         rules.get_or_insert_default().metadata = Some(Box::new(metadata));
@@ -234,12 +228,8 @@ fn compile_value_validation(json: &Value, context: Context) -> ValueValidation {
             .flatten()
     };
     let nested = |name: &str| {
-        let below = Context {
-            spine: false,
-            ..context
-        };
         list(name)
-            .map(|j| compile(j, below))
+            .map(|j| compile(j, context))
             .collect::<Vec<Schema>>()
     };
     let types = if flag("x-kubernetes-int-or-string") {
@@ -266,15 +256,10 @@ fn compile_value_validation(json: &Value, context: Context) -> ValueValidation {
         all_of: nested("allOf"),
         any_of: nested("anyOf"),
         one_of: nested("oneOf"),
-        not: json.get("not").filter(|n| n.is_object()).map(|n| {
-            Box::new(compile(
-                n,
-                Context {
-                    spine: false,
-                    ..context
-                },
-            ))
-        }),
+        not: json
+            .get("not")
+            .filter(|n| n.is_object())
+            .map(|n| Box::new(compile(n, context))),
         metadata: None,
         validations: list("x-kubernetes-validations").map(rule).collect(),
     }

@@ -10,8 +10,7 @@ mod validation_result;
 use serde_json::Value;
 
 use super::list_type::CorrelatedItems;
-use crate::field_error::{FieldError, FieldErrorKind};
-use crate::schema::go_format::go_float;
+use crate::apimachinery::field_error::{FieldError, FieldErrorKind};
 use crate::schema::{Schema, ValueType, ValueValidation};
 pub(super) use go_regexp::compile_regexp;
 use validation_result::{ValidationError, ValidationResult};
@@ -288,9 +287,4 @@ fn object(
         ));
     }
     out
-}
-
-/// A number as Go's `%v` prints it.
-fn shown(n: f64) -> String {
-    go_float(n)
 }

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::field_error::FieldError;
-use crate::kinds::metadata_validation;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::metadata_validation;
 use crate::schema::{Schema, ValueType};
 
 /// What is wrong with embedded objects anywhere below the value.

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use regex::Regex;
 
-use crate::kinds::metadata_validation::name_validation;
+use crate::apimachinery::metadata_validation::name_validation;
 
 /// The format as it is checked: without dashes, and empty where it means nothing for the type.
 pub(super) fn supported(json_type: &str, format: &str) -> &'static str {

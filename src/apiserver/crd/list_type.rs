@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use crate::field_error::FieldError;
+use crate::apimachinery::field_error::FieldError;
 use crate::schema::{ListSchema, ListType, Name, Schema, ValueType};
 
 /// Duplicates in sets and keyed lists.

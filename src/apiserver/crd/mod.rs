@@ -12,11 +12,8 @@ mod formats;
 pub mod jsonpath;
 mod list_type;
 pub mod printer_columns;
-mod scale;
 
-pub use cel::{Activation, EvaluationResult};
 pub use custom_resource_strategy::{CrdVersion, CustomResourceStrategy};
-pub use scale::ScalePaths;
 
 #[cfg(test)]
 mod tests;

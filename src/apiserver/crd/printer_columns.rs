@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::jsonpath::JsonPath;
-use crate::api_resource::TableColumn;
-use crate::kinds::printers::cells;
+use crate::printers::cells;
 use crate::schema::go_format::go_text;
+use crate::strategy::table_column::TableColumn;
 
 /// One column with the path to its value.
 pub(super) struct PrinterColumn {

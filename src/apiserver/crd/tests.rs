@@ -1,8 +1,9 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::api_resource::Strategy;
 use crate::schema::decode::{DecodeSource, decode};
+use crate::strategy::rest_strategy::Strategy;
+use crate::strategy::scale_paths::ScalePaths;
 
 fn schema() -> Value {
     json!({

@@ -4,11 +4,12 @@
 use parking_lot::MutexGuard;
 use serde_json::Value;
 
+use super::configured_admission;
 use super::request_context::RequestContext;
-use super::stored_objects::StoredObjects;
-use super::{configured_admission, object_meta};
-use crate::admission_plugins::{self, PluginContext, resource_quota};
-use crate::api_error::ApiError;
+use crate::admission::plugins::{self as admission_plugins, PluginContext, resource_quota};
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::object_meta;
+use crate::fieldmanager::restore_invalid_managed_fields;
 use crate::plugins::{AdmissionRequest, Operation};
 
 /// One write on its way through admission.
@@ -48,7 +49,7 @@ impl AdmissionChain<'_> {
         run(&PluginContext {
             request,
             user: &self.context.request.user,
-            reader: &StoredObjects(core),
+            reader: &core.objects(),
             entropy: &core.entropy,
             now: core.clock.now(),
         })
@@ -57,6 +58,7 @@ impl AdmissionChain<'_> {
     /// Lets what is built in and every plug-in change the object.
     pub(super) async fn mutate(&self, object: &mut Value) -> Result<(), ApiError> {
         let request = self.request();
+        let managed_fields_before = object.pointer("/metadata/managedFields").cloned();
         self.run_builtin_plugins(&request, |write| admission_plugins::mutate(write, object))?;
         for plugin in self.context.core.plugins.admission() {
             if plugin.handles(request.group, request.resource, request.subresource) {
@@ -68,6 +70,12 @@ impl AdmissionChain<'_> {
             }
         }
         configured_admission::mutate(self, object).await?;
+        if let Err(why) = restore_invalid_managed_fields(object, managed_fields_before) {
+            self.context.warn(format!(
+                ".metadata.managedFields was in an invalid state after admission; this could be \
+                 caused by an outdated mutating admission controller; please fix your requests: {why}"
+            ));
+        }
         object_meta::dedup_owner_references(object);
         Ok(())
     }

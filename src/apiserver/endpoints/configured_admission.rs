@@ -6,17 +6,17 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::admission_chain::AdmissionChain;
-use super::stored_objects::StoredObjects;
-use super::version_conversion;
-use crate::admission_plugins::Reader;
-use crate::admission_webhooks::dispatcher::{VersionedAttributes, WebhookResponse};
-use crate::admission_webhooks::{AdmissionAttributes, validating_admission_policy};
-use crate::api_error::ApiError;
-use crate::crd::Activation;
-use crate::kinds::value_ext::ValueExt;
+use crate::admission::matching::AdmissionAttributes;
+use crate::admission::policies::validating_admission_policy;
+use crate::admission::webhooks::dispatcher::{VersionedAttributes, WebhookResponse};
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::label_selector::LabelSelector;
+use crate::apimachinery::value_ext::ValueExt;
+use crate::cel::activation::Activation;
 use crate::plugins::AdmissionRequest;
+use crate::registry::object_reader::ObjectReader;
+use crate::registry::stored_objects::StoredObjects;
 use crate::registry::{ResourceTable, ServedResource};
-use crate::request::LabelSelector;
 use crate::schema::decode::{DecodeSource, decode};
 
 const GROUP: &str = "admissionregistration.k8s.io";
@@ -33,7 +33,11 @@ pub(super) async fn mutate(
 ) -> Result<(), ApiError> {
     let request = admitting.request();
     let configurations =
-        StoredObjects(admitting.context.core).list(GROUP, "mutatingwebhookconfigurations", "");
+        admitting
+            .context
+            .core
+            .objects()
+            .list(GROUP, "mutatingwebhookconfigurations", "");
     if configurations.is_empty() || is_exempt(&request) {
         return Ok(());
     }
@@ -71,7 +75,7 @@ pub(super) async fn validate(
     if is_exempt(&request) {
         return Ok(());
     }
-    let stored = StoredObjects(admitting.context.core);
+    let stored = admitting.context.core.objects();
     let bindings = stored.list(GROUP, "validatingadmissionpolicybindings", "");
     if !bindings.is_empty() {
         let policies = stored.list(GROUP, "validatingadmissionpolicies", "");
@@ -131,7 +135,7 @@ impl<'a> ConfiguredAdmission<'a> {
         Self {
             chain,
             request,
-            stored: StoredObjects(chain.context.core),
+            stored: chain.context.core.objects(),
             table,
             versions,
         }
@@ -159,7 +163,11 @@ impl<'a> ConfiguredAdmission<'a> {
         if object.is_null() || version == self.request.version {
             return Ok(object.clone());
         }
-        version_conversion::converted_to(self.chain.context.core, self.served(version)?, object)
+        self.chain
+            .context
+            .core
+            .version_converter()
+            .converted_to(self.served(version)?, object)
     }
 
     /// Asks a webhook if it is about this write; `None` when it is not.
@@ -230,7 +238,12 @@ impl<'a> ConfiguredAdmission<'a> {
         json_patch::patch(&mut patched, &patch).map_err(|e| internal(e.to_string()))?;
         let own = self.served(self.request.version)?;
         if version != self.request.version {
-            patched = version_conversion::converted_to(self.chain.context.core, own, &patched)?;
+            patched = self
+                .chain
+                .context
+                .core
+                .version_converter()
+                .converted_to(own, &patched)?;
         }
         if let Some(schema) = own.schema() {
             decode(&schema, &mut patched, DecodeSource::Json).map_err(internal)?;

@@ -8,8 +8,9 @@ use super::admission_chain::AdmissionChain;
 use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use super::write_options::WriteOptions;
-use super::{crd_lifecycle, managed_fields, object_meta, request_body, version_conversion};
-use crate::api_error::ApiError;
+use super::{crd_lifecycle, managed_fields, request_body};
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::object_meta;
 use crate::plugins::Operation;
 use crate::storage::{CommitError, Object, PendingObject};
 
@@ -146,7 +147,9 @@ fn store_object(
         object_meta::meta_mut(&mut object).remove("resourceVersion");
         return Ok(WriteOutcome::DryRun(object));
     }
-    version_conversion::to_storage_version(call.core, &call.served, &mut object)?;
+    call.core
+        .version_converter()
+        .to_storage_version(&call.served, &mut object)?;
     let draft = PendingObject::new(object).map_err(|e| ApiError::internal(e.to_string()))?;
     let draft = draft.with_schema_generation(call.served.schema_generation);
     match call.core.store.create(space, &key, draft) {

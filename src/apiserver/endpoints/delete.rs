@@ -5,28 +5,15 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::admission_chain::AdmissionChain;
-use super::graceful_deletion::{self, GracefulDeletion};
+use super::delete_options::DeleteOptions;
+use super::deletion_plan::{DeletionPlan, plan_deletion};
 use super::request_context::RequestContext;
 use super::response::ApiResponse;
-use super::{crd_lifecycle, list, namespace_deletion, object_meta, version_conversion};
-use crate::api_error::ApiError;
-use crate::field_error::FieldError;
+use super::{crd_lifecycle, list, namespace_deletion};
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::object_meta;
 use crate::plugins::Operation;
 use crate::storage::{CommitError, Object, PendingObject};
-
-const FOREGROUND: &str = "foregroundDeletion";
-const ORPHAN: &str = "orphan";
-
-/// What a client may ask of a delete.
-#[derive(Clone, Debug, Default)]
-pub(super) struct DeleteOptions {
-    pub(super) grace_period_seconds: Option<i64>,
-    pub(super) propagation_policy: Option<String>,
-    pub(super) orphan_dependents: Option<bool>,
-    pub(super) uid: Option<String>,
-    pub(super) resource_version: Option<String>,
-    pub(super) dry_run: bool,
-}
 
 /// What a delete came to.
 pub(super) enum DeleteOutcome {
@@ -41,113 +28,11 @@ impl DeleteOutcome {
     fn in_request_version(mut self, call: &RequestContext<'_>) -> Result<Self, ApiError> {
         if !call.served.is_storage_version() {
             let (Self::Removed(object) | Self::Terminating(object)) = &mut self;
-            version_conversion::to_served_version(call.core, &call.served, object)?;
+            call.core
+                .version_converter()
+                .to_served_version(&call.served, object)?;
         }
         Ok(self)
-    }
-}
-
-impl DeleteOptions {
-    /// Reads the options of a call: from the body where there is one, else from the query.
-    pub(super) fn from_request(call: &RequestContext<'_>) -> Result<Self, ApiError> {
-        let body = &call.request.body;
-        if body.is_empty() {
-            return Self::from_query(call);
-        }
-        let value: Value = match call.content_type() {
-            "application/yaml" => {
-                serde_yaml::from_slice(body).map_err(|e| ApiError::bad_request(e.to_string()))?
-            }
-            _ => serde_json::from_slice(body).map_err(|e| ApiError::bad_request(e.to_string()))?,
-        };
-        Self::from_value(&value)
-    }
-
-    fn from_query(call: &RequestContext<'_>) -> Result<Self, ApiError> {
-        let query = &call.query;
-        let text = |key: &str| Some(query.text(key).to_string()).filter(|t| !t.is_empty());
-        let options = Self {
-            grace_period_seconds: query.integer("gracePeriodSeconds")?,
-            propagation_policy: text("propagationPolicy"),
-            orphan_dependents: query.flag("orphanDependents"),
-            dry_run: query.dry_run()?,
-            ..Self::default()
-        };
-        options.validated()
-    }
-
-    pub(super) fn from_value(value: &Value) -> Result<Self, ApiError> {
-        let text = |path: &str| {
-            value
-                .pointer(path)
-                .and_then(Value::as_str)
-                .map(str::to_string)
-        };
-        let dry_run = value.get("dryRun").and_then(Value::as_array);
-        let options = Self {
-            grace_period_seconds: value.get("gracePeriodSeconds").and_then(Value::as_i64),
-            propagation_policy: text("/propagationPolicy"),
-            orphan_dependents: value.get("orphanDependents").and_then(Value::as_bool),
-            uid: text("/preconditions/uid"),
-            resource_version: text("/preconditions/resourceVersion"),
-            dry_run: dry_run.is_some_and(|d| !d.is_empty()),
-        };
-        options.validated()
-    }
-
-    /// Refuses options that contradict each other.
-    fn validated(self) -> Result<Self, ApiError> {
-        let mut errors = Vec::new();
-        if let Some(policy) = &self.propagation_policy {
-            if self.orphan_dependents.is_some() {
-                let why = "orphanDependents and deletionPropagation cannot be both set";
-                errors.push(FieldError::invalid(
-                    "propagationPolicy",
-                    policy.as_str(),
-                    why,
-                ));
-            }
-            if !matches!(policy.as_str(), "Foreground" | "Background" | "Orphan") {
-                let known = ["Foreground", "Background", "Orphan", "nil"];
-                errors.push(FieldError::not_supported(
-                    "propagationPolicy",
-                    policy.as_str(),
-                    &known,
-                ));
-            }
-        }
-        if errors.is_empty() {
-            return Ok(self);
-        }
-        Err(ApiError::invalid(
-            "meta.k8s.io",
-            "DeleteOptions",
-            "",
-            &errors,
-        ))
-    }
-
-    /// The finalizers an object has once its deletion is asked for like this.
-    fn deletion_finalizers(&self, call: &RequestContext<'_>, object: &Value) -> Vec<String> {
-        let mut kept = object_meta::finalizers(object);
-        let had = |f: &str| kept.iter().any(|k| k == f);
-        let (had_orphan, had_foreground) = (had(ORPHAN), had(FOREGROUND));
-        let (orphan, foreground) =
-            match (self.orphan_dependents, self.propagation_policy.as_deref()) {
-                (Some(orphan), _) => (orphan, false),
-                (None, Some("Orphan")) => (true, false),
-                (None, Some("Foreground")) => (false, true),
-                (None, Some(_)) => (false, false),
-                (None, None) if had_orphan || had_foreground => (had_orphan, had_foreground),
-                (None, None) => (
-                    call.served.kind.strategy.orphans_dependents_by_default(),
-                    false,
-                ),
-            };
-        kept.retain(|f| f != ORPHAN && f != FOREGROUND);
-        kept.extend(orphan.then(|| ORPHAN.to_string()));
-        kept.extend(foreground.then(|| FOREGROUND.to_string()));
-        kept
     }
 }
 
@@ -245,7 +130,7 @@ async fn delete_in_namespace(
     name: &str,
 ) -> Result<DeleteOutcome, ApiError> {
     let space = call.storage()?;
-    let key = super::request_context::storage_key(namespace, name);
+    let key = crate::storage::key::storage_key(namespace, name);
     loop {
         let Some(present) = space.get(&key) else {
             return Err(call.not_found(name));
@@ -311,55 +196,6 @@ fn check_preconditions(
         )));
     }
     Ok(())
-}
-
-/// What is to happen to the object.
-pub(super) enum DeletionPlan {
-    /// Nothing; it is on its way already.
-    AlreadyTerminating,
-    /// It goes now, in this last state.
-    Remove(Value),
-    /// It is marked and stays until its finalizers or its grace period are over.
-    MarkTerminating(Value),
-}
-
-fn plan_deletion(call: &RequestContext<'_>, options: &DeleteOptions, old: &Value) -> DeletionPlan {
-    let now = call.core.clock.now();
-    let mut new = old.clone();
-    let given =
-        graceful_deletion::before_delete(&call.served, &mut new, options.grace_period_seconds, now);
-    if given == GracefulDeletion::Pending {
-        return DeletionPlan::AlreadyTerminating;
-    }
-    let finalizers = options.deletion_finalizers(call, old);
-    set_finalizers(&mut new, &finalizers);
-    match given {
-        GracefulDeletion::Marked(seconds) if seconds > 0 => {
-            return DeletionPlan::MarkTerminating(new);
-        }
-        _ if finalizers.is_empty() => return DeletionPlan::Remove(new),
-        GracefulDeletion::NotSupported if !object_meta::is_terminating(old) => {
-            graceful_deletion::mark_terminating(&mut new, 0, now);
-            if object_meta::generation(old) > 0 {
-                object_meta::set_generation(&mut new, object_meta::generation(old) + 1);
-            }
-        }
-        _ => {}
-    }
-    if new == *old {
-        DeletionPlan::AlreadyTerminating
-    } else {
-        DeletionPlan::MarkTerminating(new)
-    }
-}
-
-fn set_finalizers(object: &mut Value, finalizers: &[String]) {
-    let fields = object_meta::meta_mut(object);
-    if finalizers.is_empty() {
-        fields.remove("finalizers");
-    } else {
-        fields.insert("finalizers".into(), json!(finalizers));
-    }
 }
 
 fn commit_deletion(

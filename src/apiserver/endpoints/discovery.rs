@@ -4,13 +4,14 @@ use serde_json::{Value, json};
 
 use super::AuthenticatedRequest;
 use super::response::ApiResponse;
-use crate::api_error::ApiError;
-use crate::api_resource::ApiResource;
-use crate::http::Body;
-use crate::registry::{ResourceTable, ServedGroup, ServedResource, ServedVersion, api_version};
+use super::response_body::Body;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::group_version::api_version;
+use crate::registry::{ResourceTable, ServedGroup, ServedResource, ServedVersion};
 use crate::request::ResponseForm;
 use crate::request::content_negotiation::{EndpointRestrictions, MediaTypeOptions};
-use crate::server::ServerState;
+use crate::server_state::ServerState;
+use crate::strategy::api_resource::ApiResource;
 
 /// The content type of aggregated discovery.
 const AGGREGATED_DISCOVERY_MEDIA_TYPE: &str =

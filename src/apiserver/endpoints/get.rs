@@ -2,7 +2,7 @@
 
 use super::request_context::RequestContext;
 use super::response::ApiResponse;
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
 
 /// GET of a named object.
 pub(super) fn get(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::object_meta;
+use crate::apimachinery::object_meta;
 use crate::registry::ServedResource;
 
 /// What grace means for one delete of one object.

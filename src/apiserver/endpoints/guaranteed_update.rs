@@ -8,9 +8,10 @@ use super::admission_chain::AdmissionChain;
 use super::create::{WriteOutcome, create_object};
 use super::request_context::RequestContext;
 use super::write_options::WriteOptions;
-use super::{crd_lifecycle, managed_fields, namespace_deletion, object_meta, version_conversion};
-use crate::api_error::ApiError;
-use crate::field_error::FieldError;
+use super::{crd_lifecycle, managed_fields, namespace_deletion};
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::object_meta;
 use crate::fieldmanager;
 use crate::plugins::Operation;
 use crate::storage::{CommitError, Object, PendingObject};
@@ -136,7 +137,9 @@ async fn try_update(
     if options.dry_run {
         return Ok(Some(WriteOutcome::DryRun(new)));
     }
-    version_conversion::to_storage_version(call.core, &call.served, &mut new)?;
+    call.core
+        .version_converter()
+        .to_storage_version(&call.served, &mut new)?;
     let draft = PendingObject::new(new).map_err(|e| ApiError::internal(e.to_string()))?;
     let draft = draft.with_schema_generation(call.served.schema_generation);
     let (store, space) = (&call.core.store, call.storage()?);

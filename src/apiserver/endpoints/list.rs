@@ -2,35 +2,21 @@
 
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::continue_token::{decode_continue, encode_continue, expired_continue_error};
 use super::request_context::RequestContext;
+use super::resource_version::{parse_resource_version, too_large_resource_version};
 use super::response::ApiResponse;
+use super::response_body::Body;
 use super::response_transformer::{is_stored_form, partial_object_metadata};
 use super::selection_predicate::SelectionPredicate;
-use crate::api_error::ApiError;
-use crate::field_error::FieldError;
-use crate::http::Body;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::field_error::FieldError;
 use crate::request::ResponseForm;
 use crate::request::content_negotiation::Encoding;
 use crate::storage::{Object, Snapshot, SnapshotError};
-
-const TOKEN_EXPIRED: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.";
-const TOKEN_INCONSISTENT: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
-
-/// Where a list goes on; the form clients of Kubernetes see (and must not look into).
-#[derive(Serialize, Deserialize)]
-struct ContinueToken {
-    v: String,
-    /// The moment listed; -1 for whatever is there now.
-    rv: i64,
-    /// The last key listed.
-    start: String,
-}
 
 /// One page of a list.
 pub(super) struct ListPage {
@@ -216,28 +202,6 @@ fn snapshot(
     })
 }
 
-/// A resourceVersion as a number; empty is 0.
-pub(super) fn parse_resource_version(text: &str) -> Result<u64, ApiError> {
-    if text.is_empty() {
-        return Ok(0);
-    }
-    text.parse().map_err(|_| {
-        let why = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
-        let error = FieldError::invalid("resourceVersion", text, why);
-        ApiError::invalid("meta.k8s.io", "ListOptions", "", &[error])
-    })
-}
-
-/// 504: a version from the future. Clients wait and retry.
-pub(super) fn too_large_resource_version(message: &str) -> ApiError {
-    let mut error = ApiError::new(504, "Timeout", message);
-    error.details = json!({
-        "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
-        "retryAfterSeconds": 1,
-    });
-    error
-}
-
 fn validate(
     call: &RequestContext<'_>,
     version: &str,
@@ -272,47 +236,4 @@ fn validate(
         return Ok(());
     }
     Err(ApiError::invalid("meta.k8s.io", "ListOptions", "", &errors))
-}
-
-fn encode_continue(revision: u64, key: &str) -> String {
-    let token = ContinueToken {
-        v: "meta.k8s.io/v1".into(),
-        rv: i64::try_from(revision).unwrap_or(-1),
-        start: format!("{key}\0"),
-    };
-    URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).unwrap_or_default())
-}
-
-fn decode_continue(text: &str) -> Result<ContinueToken, ApiError> {
-    let invalid = |why: &str| ApiError::bad_request(format!("continue key is not valid: {why}"));
-    let json = URL_SAFE_NO_PAD
-        .decode(text)
-        .map_err(|e| invalid(&e.to_string()))?;
-    let mut token: ContinueToken =
-        serde_json::from_slice(&json).map_err(|e| invalid(&e.to_string()))?;
-    if token.v != "meta.k8s.io/v1" {
-        return Err(invalid(&format!(
-            "server does not recognize this encoded version {:?}",
-            token.v
-        )));
-    }
-    // A key never ends in a zero byte; the form only says "after this one".
-    token
-        .start
-        .truncate(token.start.trim_end_matches('\0').len());
-    Ok(token)
-}
-
-fn expired_continue_error(key: &str) -> ApiError {
-    let token = ContinueToken {
-        v: "meta.k8s.io/v1".into(),
-        rv: -1,
-        start: format!("{key}\0"),
-    };
-    let Ok(json) = serde_json::to_vec(&token) else {
-        return ApiError::expired(TOKEN_EXPIRED);
-    };
-    let mut error = ApiError::expired(TOKEN_INCONSISTENT);
-    error.continue_token = Some(URL_SAFE_NO_PAD.encode(json));
-    error
 }

@@ -6,9 +6,8 @@ use serde_json::Value;
 
 use super::patch::APPLY;
 use super::request_context::RequestContext;
-use super::version_conversion;
 use super::write_options::WriteOptions;
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
 use crate::fieldmanager::field_set::FieldSet;
 use crate::fieldmanager::{self, FieldManager, VersionConverter, reset_fields};
 use crate::patch::FieldValidation;
@@ -23,7 +22,11 @@ impl VersionConverter for RequestContext<'_> {
             .core
             .registry
             .find(group, version, &self.path.resource)?;
-        let object = version_conversion::converted_to(self.core, &served, object).ok()?;
+        let object = self
+            .core
+            .version_converter()
+            .converted_to(&served, object)
+            .ok()?;
         Some((object, served.schema()?))
     }
 }

@@ -3,11 +3,16 @@
 //! Works on storage, kinds and parsed requests; must not know sockets or TLS.
 
 mod admission_chain;
+mod authenticated_request;
 mod configured_admission;
+mod continue_token;
 pub(super) mod crd_lifecycle;
 mod create;
 mod delete;
+mod delete_options;
+mod deletion_plan;
 mod discovery;
+mod dispatch;
 mod get;
 mod graceful_deletion;
 mod guaranteed_update;
@@ -15,181 +20,21 @@ mod list;
 mod managed_fields;
 mod namespace_deletion;
 mod non_resource_paths;
-pub(super) mod object_meta;
 mod openapi;
 mod patch;
-mod rbac_authorizer;
 mod request_body;
 mod request_context;
+mod resource_version;
 mod response;
+pub(crate) mod response_body;
 mod response_transformer;
 mod reviews;
 mod selection_predicate;
-mod stored_objects;
 mod subresource;
 mod update;
-mod version_conversion;
 mod watch;
 mod write_options;
 
-use std::sync::Arc;
-use std::time::Instant;
+pub use authenticated_request::AuthenticatedRequest;
 
-use bytes::Bytes;
-use http::{Method, Response, request::Parts};
-
-use super::api_error::ApiError;
-use super::http::Body;
-use super::http::authentication::User;
-use super::metrics::RequestLabels;
-use super::request::{Query, RequestInfo, ResourcePath};
-use super::server::ServerState;
-use rbac_authorizer::AuthorizationAttributes;
-use request_context::RequestContext;
-use response::ApiResponse;
-
-/// A request that has been read completely, from a caller who is known.
-pub struct AuthenticatedRequest {
-    /// Method, URL and headers.
-    pub parts: Parts,
-    /// The body.
-    pub body: Bytes,
-    /// Who asks.
-    pub user: User,
-}
-
-/// Answers a request. Refusals are answers too.
-pub(super) async fn handle(
-    core: Arc<ServerState>,
-    incoming: AuthenticatedRequest,
-) -> Response<Body> {
-    let began = Instant::now();
-    let (reply, mut labels) = match RequestInfo::parse(incoming.parts.uri.path()) {
-        RequestInfo::NonResource(segments) => {
-            let reply = serve_non_resource(&core, &incoming, &segments);
-            let resource = segments.first().cloned().unwrap_or_default();
-            let labels = RequestLabels {
-                verb: "get",
-                group: String::new(),
-                version: String::new(),
-                resource,
-                code: 0,
-            };
-            (reply, labels)
-        }
-        RequestInfo::Resource(path) => {
-            let query = Query::parse(incoming.parts.uri.query().unwrap_or_default());
-            let verb = request_verb(&incoming.parts.method, &path, &query).unwrap_or("unknown");
-            let labels = RequestLabels {
-                verb,
-                group: path.group.clone(),
-                version: path.version.clone(),
-                resource: path.resource.clone(),
-                code: 0,
-            };
-            (
-                serve_resource(&core, &incoming, path, query, verb).await,
-                labels,
-            )
-        }
-    };
-    let reply = reply.unwrap_or_else(|e| ApiResponse::error(&e));
-    labels.code = reply.status();
-    core.metrics.observe_request(labels, began.elapsed());
-    reply.into_response()
-}
-
-/// The answer to a request that was refused before it was understood.
-pub(super) fn error_response(error: &ApiError) -> Response<Body> {
-    ApiResponse::error(error).into_response()
-}
-
-/// Answers a path that names no resource.
-fn serve_non_resource(
-    core: &ServerState,
-    incoming: &AuthenticatedRequest,
-    segments: &[String],
-) -> Result<ApiResponse, ApiError> {
-    let asked = AuthorizationAttributes {
-        verb: incoming.parts.method.as_str().to_lowercase(),
-        path: incoming.parts.uri.path().into(),
-        ..AuthorizationAttributes::default()
-    };
-    if !non_resource_paths::is_public(segments)
-        && !rbac_authorizer::authorize(core, &incoming.user, &asked)
-    {
-        return Err(asked.forbidden_error(&incoming.user));
-    }
-    non_resource_paths::answer(core, incoming, segments)
-}
-
-/// Answers a request to a resource.
-async fn serve_resource(
-    core: &Arc<ServerState>,
-    incoming: &AuthenticatedRequest,
-    path: ResourcePath,
-    query: Query,
-    verb: &'static str,
-) -> Result<ApiResponse, ApiError> {
-    let asked = AuthorizationAttributes {
-        verb: verb.into(),
-        group: path.group.clone(),
-        resource: path.resource.clone(),
-        subresource: path.subresource.clone(),
-        namespace: path.namespace.clone(),
-        name: path.name.clone(),
-        path: String::new(),
-    };
-    if !rbac_authorizer::authorize(core, &incoming.user, &asked) {
-        return Err(asked.forbidden_error(&incoming.user));
-    }
-    let Some(call) = RequestContext::new(core, incoming, path, query)? else {
-        return Ok(ApiResponse::page_not_found());
-    };
-    let outcome = dispatch_verb(&call, verb).await;
-    let reply = outcome.unwrap_or_else(|e| ApiResponse::error(&e));
-    Ok(reply.with_warnings(call.warnings()))
-}
-
-async fn dispatch_verb(call: &RequestContext<'_>, verb: &str) -> Result<ApiResponse, ApiError> {
-    call.check_verb(verb)?;
-    if !call.path.subresource.is_empty() {
-        return subresource::answer(call, verb).await;
-    }
-    if call.served.storage.is_none() {
-        return match (verb, &*call.served.kind.kind) {
-            ("create", "Binding") => subresource::create_legacy_binding(call),
-            ("create", _) => reviews::create_review(call),
-            _ => list::empty_list(call),
-        };
-    }
-    match verb {
-        "get" => get::get(call),
-        "list" => list::list(call),
-        "watch" => watch::watch(call),
-        "create" => create::create(call).await,
-        "update" => update::update(call).await,
-        "patch" => patch::patch(call).await,
-        "delete" => delete::delete(call).await,
-        "deletecollection" => delete::delete_collection(call).await,
-        _ => Err(ApiError::method_not_allowed()),
-    }
-}
-
-/// The verb of a request, as authorization and discovery name it.
-fn request_verb(method: &Method, path: &ResourcePath, query: &Query) -> Option<&'static str> {
-    let named = !path.name.is_empty();
-    Some(match *method {
-        Method::GET | Method::HEAD if path.watch_prefix => "watch",
-        Method::GET | Method::HEAD if named && path.subresource.is_empty() => "get",
-        Method::GET | Method::HEAD if named => "get",
-        Method::GET | Method::HEAD if query.flag("watch").unwrap_or(false) => "watch",
-        Method::GET | Method::HEAD => "list",
-        Method::POST => "create",
-        Method::PUT if named => "update",
-        Method::PATCH if named => "patch",
-        Method::DELETE if named => "delete",
-        Method::DELETE => "deletecollection",
-        _ => return None,
-    })
-}
+pub(super) use dispatch::{error_response, handle};

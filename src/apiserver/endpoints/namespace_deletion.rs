@@ -3,9 +3,10 @@
 
 use serde_json::Value;
 
-use super::delete::DeletionPlan;
+use super::deletion_plan::DeletionPlan;
+use super::graceful_deletion;
 use super::request_context::RequestContext;
-use super::{graceful_deletion, object_meta};
+use crate::apimachinery::object_meta;
 
 fn is_namespace(call: &RequestContext<'_>) -> bool {
     call.path.group.is_empty() && call.path.resource == "namespaces"

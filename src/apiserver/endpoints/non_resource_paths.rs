@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::response::ApiResponse;
 use super::{AuthenticatedRequest, discovery, openapi};
-use crate::api_error::ApiError;
-use crate::http::service_account_token::ISSUER;
-use crate::registry::api_version;
-use crate::server::ServerState;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::group_version::api_version;
+use crate::auth::service_account_token::ISSUER;
+use crate::server_state::ServerState;
 
 /// The checks behind the health endpoints, in the order they are listed.
 const HEALTH_CHECKS: [&str; 3] = ["ping", "log", "etcd"];

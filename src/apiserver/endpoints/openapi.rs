@@ -5,12 +5,12 @@ use serde_json::json;
 
 use super::AuthenticatedRequest;
 use super::response::ApiResponse;
-use crate::api_error::ApiError;
-use crate::api_resource::ApiResource;
+use crate::apimachinery::api_error::ApiError;
 use crate::openapi::{CustomSchema, OpenApiSource, PROTOBUF_V2};
 use crate::registry::ResourceTable;
 use crate::request::Query;
-use crate::server::ServerState;
+use crate::server_state::ServerState;
+use crate::strategy::api_resource::ApiResource;
 
 /// Answers a path below `/openapi`.
 pub(super) fn answer(

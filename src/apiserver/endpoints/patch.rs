@@ -7,7 +7,7 @@ use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use super::write_options::WriteOptions;
 use super::{managed_fields, request_body};
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
 use crate::patch::{PatchType, patch as compute};
 use crate::schema::Schema;
 use crate::schema::decode::{DecodeSource, decode};

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::request_context::RequestContext;
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
 use crate::patch::FieldValidation;
 use crate::protobuf;
 use crate::request::content_negotiation::MEDIA_TYPES;

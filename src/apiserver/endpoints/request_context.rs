@@ -7,13 +7,14 @@ use parking_lot::Mutex;
 
 use super::AuthenticatedRequest;
 use super::response_transformer::{IncludeObjectPolicy, ResponseTransformer};
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
 use crate::fieldmanager;
 use crate::registry::ServedResource;
 use crate::request::content_negotiation::{EndpointRestrictions, MediaTypeOptions};
 use crate::request::{Query, ResourcePath};
-use crate::server::ServerState;
+use crate::server_state::ServerState;
 use crate::storage::ResourceStorage;
+use crate::storage::key::storage_key;
 
 /// A request to a resource that is served.
 pub(super) struct RequestContext<'s> {
@@ -165,15 +166,6 @@ impl<'s> RequestContext<'s> {
     pub(super) fn field_manager(&self) -> String {
         let agent = header(self.request, &http::header::USER_AGENT);
         fieldmanager::manager_name(self.query.text("fieldManager"), agent)
-    }
-}
-
-/// The key objects are stored under.
-pub(super) fn storage_key(namespace: &str, name: &str) -> String {
-    if namespace.is_empty() {
-        name.into()
-    } else {
-        format!("{namespace}/{name}")
     }
 }
 

@@ -5,8 +5,8 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, WARNING
 use http::{Response, StatusCode};
 use serde_json::Value;
 
-use crate::api_error::ApiError;
-use crate::http::Body;
+use super::response_body::Body;
+use crate::apimachinery::api_error::ApiError;
 use crate::request::content_negotiation::{Encoding, MediaTypeOptions};
 
 /// Status, headers and body of an answer.

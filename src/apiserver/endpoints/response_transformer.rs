@@ -6,11 +6,10 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::response::ApiResponse;
-use super::version_conversion;
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
 use crate::registry::ServedResource;
 use crate::request::{MediaTypeOptions, ResponseForm};
-use crate::server::ServerState;
+use crate::server_state::ServerState;
 use crate::storage::Object;
 
 /// How one client wants to see objects of one kind.
@@ -55,7 +54,8 @@ pub(super) fn decoded(
         return Ok(stored);
     }
     let mut value = (*stored).clone();
-    version_conversion::to_served_version(core, served, &mut value)?;
+    core.version_converter()
+        .to_served_version(served, &mut value)?;
     Ok(Arc::new(value))
 }
 
@@ -180,7 +180,7 @@ impl ResponseTransformer {
 
     fn column_definitions(&self) -> Vec<Value> {
         let columns = self.served.kind.strategy.table_columns().into_iter();
-        let column = |c: crate::api_resource::TableColumn| {
+        let column = |c: crate::strategy::table_column::TableColumn| {
             json!({
                 "name": c.name,
                 "type": c.column_type,

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::object_meta;
-use super::rbac_authorizer::{AuthorizationAttributes, authorize, rules_for};
 use super::request_body;
 use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use super::write_options::WriteOptions;
-use crate::api_error::ApiError;
-use crate::http::authentication::User;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::object_meta;
+use crate::auth::rbac_authorizer::{AuthorizationAttributes, authorize, rules_for};
+use crate::auth::user::User;
 
 /// POST of a kind that is never stored.
 pub(super) fn create_review(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
@@ -83,12 +83,12 @@ fn access_review_status(call: &RequestContext<'_>, user: &User, spec: &Value) ->
             ..AuthorizationAttributes::default()
         }
     };
-    json!({"allowed": authorize(call.core, user, &asked)})
+    json!({"allowed": authorize(&call.core.objects(), user, &asked)})
 }
 
 fn rules_review_status(call: &RequestContext<'_>, user: &User, spec: &Value) -> Value {
     let namespace = text(spec, "namespace");
-    let mut found = rules_for(call.core, user, &namespace);
+    let mut found = rules_for(&call.core.objects(), user, &namespace);
     if user.is_system_masters() {
         found.push(json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}));
         found.push(json!({"verbs": ["*"], "nonResourceURLs": ["*"]}));
@@ -107,7 +107,7 @@ fn token_review_status(call: &RequestContext<'_>, spec: &Value) -> Value {
         Some(user) => json!({
             "authenticated": true,
             "user": user_info(&user),
-            "audiences": [crate::http::service_account_token::ISSUER],
+            "audiences": [crate::auth::service_account_token::ISSUER],
         }),
         None => json!({"authenticated": false, "user": {}, "error": "invalid bearer token"}),
     }

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use super::request_context::{RequestContext, storage_key};
+use super::request_context::RequestContext;
 use super::response_transformer::ResponseTransformer;
-use crate::api_error::ApiError;
-use crate::request::{FieldSelector, LabelSelector};
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::field_selector::FieldSelector;
+use crate::apimachinery::label_selector::LabelSelector;
 use crate::storage::Object;
+use crate::storage::key::storage_key;
 
 /// A namespace, and selectors on labels and fields.
 pub(super) struct SelectionPredicate {

@@ -5,7 +5,7 @@ use super::request_body;
 use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use super::write_options::WriteOptions;
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
 
 /// PUT of a named object.
 pub(super) async fn update(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {

@@ -9,14 +9,14 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
-use super::list::{parse_resource_version, too_large_resource_version};
 use super::request_context::RequestContext;
+use super::resource_version::{parse_resource_version, too_large_resource_version};
 use super::response::ApiResponse;
+use super::response_body::Body;
 use super::response_transformer::{ResponseTransformer, partial_object_metadata};
 use super::selection_predicate::SelectionPredicate;
-use crate::api_error::ApiError;
-use crate::field_error::FieldError;
-use crate::http::Body;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::field_error::FieldError;
 use crate::request::ResponseForm;
 use crate::storage::{Object, WatchEvent, WatchEventType, Watcher};
 

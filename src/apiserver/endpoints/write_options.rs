@@ -1,10 +1,9 @@
 //! The options of a write.
 
-use crate::api_error::ApiError;
-use crate::field_error::FieldError;
-use crate::patch::FieldValidation;
-
 use super::request_context::RequestContext;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::field_error::FieldError;
+use crate::patch::FieldValidation;
 
 /// Options of create, update, patch and apply.
 #[derive(Clone, Debug, Default)]

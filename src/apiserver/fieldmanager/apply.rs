@@ -4,20 +4,19 @@
 
 use serde_json::{Value, json};
 
-use crate::api_error::ApiError;
-
 use super::compare::compare;
+use super::field_manager::{empty_object, object_description, untyped_error};
 use super::field_set::FieldSet;
 use super::managed_fields::{self, ManagedFieldsEntry};
+use super::strip_meta::strip_meta;
 use super::update::{
     format_time, reconcile_with_schema_changes, remove_changed_fields, update_managers,
     writer_entry,
 };
 use super::{
-    ApplyResult, FieldManager, atom, empty_object, last_applied, merge, object_description,
-    path_element, typed_value,
+    ApplyResult, FieldManager, atom, last_applied, merge, path_element, typed_value, validate,
 };
-use super::{strip_meta, untyped_error, validate};
+use crate::apimachinery::api_error::ApiError;
 
 /// The manager that owns what was there before anybody tracked ownership.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";

@@ -34,7 +34,10 @@ pub(super) fn remove_allowed_conflicts(
 }
 
 /// The fields of the last applied configuration that the live object still has as they were.
-fn allowed_conflicts(writer: &FieldManager<'_>, live: &Value) -> Option<super::FieldSet> {
+fn allowed_conflicts(
+    writer: &FieldManager<'_>,
+    live: &Value,
+) -> Option<super::field_set::FieldSet> {
     let config: Value = serde_json::from_str(annotation(live)?).ok()?;
     if config.get("apiVersion").and_then(Value::as_str) != Some(writer.api_version) {
         return None;

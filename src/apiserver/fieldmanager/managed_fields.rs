@@ -101,6 +101,31 @@ pub(super) fn decode(
     Ok(out)
 }
 
+/// Restores `before` where mutating admission has left `managedFields` invalid, as upstream's
+/// managedFieldsValidatingAdmissionController.
+///
+/// # Errors
+/// What is wrong with the entries that were replaced.
+pub(crate) fn restore_invalid_managed_fields(
+    object: &mut Value,
+    before: Option<Value>,
+) -> Result<(), String> {
+    let after = object.pointer("/metadata/managedFields");
+    if after == before.as_ref() {
+        return Ok(());
+    }
+    let result = decode(after.cloned(), false);
+    if result.is_err()
+        && let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
+    {
+        match before {
+            Some(before) => metadata.insert("managedFields".into(), before),
+            None => metadata.remove("managedFields"),
+        };
+    }
+    result.map(drop)
+}
+
 /// Whether entries that come with a request ask for ownership to be forgotten.
 pub(super) fn is_reset(fields: Option<&Value>) -> bool {
     match fields.and_then(Value::as_array).map(Vec::as_slice) {
@@ -204,4 +229,27 @@ pub(super) fn cap_update_managers(entries: &mut Vec<ManagedFieldsEntry>) {
         !gone[i - 1]
     });
     entries.extend(buckets);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn invalid_managed_fields_are_restored() {
+        let valid = json!([{"manager": "m", "operation": "Update", "apiVersion": "v1",
+            "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {}}}]);
+        let mut object = json!({"metadata": {"managedFields": [{"operation": "Update"}]}});
+        let result = restore_invalid_managed_fields(&mut object, Some(valid.clone()));
+        assert_eq!(result.unwrap_err(), "apiVersion must not be empty");
+        assert_eq!(object["metadata"]["managedFields"], valid);
+        object["metadata"]["managedFields"][0]["manager"] = "other".into();
+        assert_eq!(
+            restore_invalid_managed_fields(&mut object, Some(valid)),
+            Ok(())
+        );
+        assert_eq!(object["metadata"]["managedFields"][0]["manager"], "other");
+    }
 }

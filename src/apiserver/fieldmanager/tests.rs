@@ -1,7 +1,12 @@
-use serde_json::json;
+use std::sync::Arc;
 
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::field_set::FieldSet;
 use super::*;
-use crate::schema::builtin_schema;
+use crate::apimachinery::api_error::ApiError;
+use crate::schema::{Schema, builtin_schema};
 
 mod laws;
 

@@ -4,8 +4,10 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::compare::{Comparison, compare};
+use super::field_manager::empty_object;
 use super::managed_fields::{self, ManagedFieldsEntry};
-use super::{FieldManager, empty_object, strip_meta, typed_value};
+use super::strip_meta::strip_meta;
+use super::{FieldManager, typed_value};
 
 /// Records in `new` who owns what after a create (`client_with_webhooks` is `None`) or an update. Entries that come
 /// with the request replace the live ones; without any, the live ones go on.
@@ -94,7 +96,7 @@ pub(super) fn writer_entry(writer: &FieldManager<'_>, applied: bool) -> ManagedF
         api_version: writer.api_version.into(),
         subresource: writer.subresource.into(),
         time: None,
-        fields: super::FieldSet::default(),
+        fields: super::field_set::FieldSet::default(),
     }
 }
 

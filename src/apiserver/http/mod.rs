@@ -1,15 +1,10 @@
-//! The wire: response bodies, who may call, TLS, connections.
+//! Serving on the network: TLS, connections, the check of the Host header, the tower service.
 //!
-//! Turns HTTP requests into calls of [`crate::handlers`] and their replies into HTTP.
+//! Authenticates requests and passes them to [`crate::endpoints`].
 //! Must not know storage or kinds.
 
-pub mod authentication;
-pub mod body;
+mod host_check;
 pub mod kubeconfig;
-mod request_filters;
 pub mod secure_serving;
-pub mod service_account_token;
 pub mod tls;
 pub mod tower_service;
-
-pub use body::Body;

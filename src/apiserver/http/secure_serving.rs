@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
 use http::Response;
 use hyper::body::Incoming;
 use kueue_lab_http::{HttpServer, Limits};
@@ -15,14 +14,14 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tower::service_fn;
 
-use super::Body;
-use super::authentication::User;
+use super::host_check::AllowedHosts;
 use super::kubeconfig::{kubeconfig, write_private_file};
-use super::request_filters::{self, AllowedHosts};
 use super::tls::{CertificateAuthority, KUBERNETES_SERVICE_IP, SERVER_NAMES, TlsError};
-use super::tower_service;
+use super::{host_check as request_filters, tower_service};
+use crate::auth::service_account::is_deleted_service_account;
 use crate::endpoints;
-use crate::server::{ApiServer, ServerState};
+use crate::endpoints::response_body::Body;
+use crate::server_state::ServerState;
 
 /// Limits of the listener.
 const LIMITS: Limits = Limits {
@@ -91,12 +90,15 @@ struct ConnectionContext {
     stop: CancellationToken,
 }
 
-impl ApiServer {
+impl ServerState {
     /// Starts serving over TLS.
     ///
     /// # Errors
     /// [`ServeError`] when the address cannot be listened on or TLS cannot be set up.
-    pub async fn serve(&self, options: ServeOptions) -> Result<ServingHandle, ServeError> {
+    pub(crate) async fn serve(
+        self: &Arc<Self>,
+        options: ServeOptions,
+    ) -> Result<ServingHandle, ServeError> {
         let asked = SocketAddr::new(options.address, options.port);
         let listen = |source| ServeError::Listen {
             address: asked,
@@ -131,11 +133,11 @@ impl ApiServer {
             &options.name,
             &format!("https://{reachable}"),
             authority.certificate_pem(),
-            self.core.authenticator.admin_token(),
+            self.authenticator.admin_token(),
         );
         let stop = CancellationToken::new();
         let shared = Arc::new(ConnectionContext {
-            core: self.core.clone(),
+            core: self.clone(),
             hosts: AllowedHosts { names, addresses },
             stop: stop.clone(),
         });
@@ -200,12 +202,16 @@ async fn serve_connection_request(
     let (mut head, body) = request.into_parts();
     let now = shared.core.clock.now().as_second();
     let user = request_filters::check_host_and_origin(&head, &shared.hosts)
-        .and_then(|()| request_filters::authenticate(&head, &shared.core.authenticator, now))
-        .and_then(|user| match shared.core.is_deleted_service_account(&user) {
-            true => Err(request_filters::unauthorized()),
-            false => Ok(user),
+        .and_then(|()| {
+            crate::auth::bearer_token::authenticate(&head, &shared.core.authenticator, now)
         })
-        .and_then(|user| request_filters::impersonate(&mut head, user));
+        .and_then(
+            |user| match is_deleted_service_account(&shared.core.objects(), &user) {
+                true => Err(crate::auth::bearer_token::unauthorized()),
+                false => Ok(user),
+            },
+        )
+        .and_then(|user| crate::auth::impersonation::impersonate(&mut head, user));
     let user = match user {
         Ok(user) => user,
         Err(error) => return endpoints::error_response(&error),
@@ -214,25 +220,4 @@ async fn serve_connection_request(
     let response = tower_service::read_and_handle(shared.core.clone(), request, user).await;
     let stop = shared.stop.clone();
     response.map(|body| body.until(stop.cancelled_owned()))
-}
-
-impl ServerState {
-    /// Whether a user is a service account that is not there any more, or another of the same name.
-    fn is_deleted_service_account(&self, user: &User) -> bool {
-        let account = user.name.strip_prefix("system:serviceaccount:");
-        let Some((namespace, name)) = account.and_then(|a| a.split_once(':')) else {
-            return false;
-        };
-        let served = self.registry.find("", "v1", "serviceaccounts");
-        let space = served.and_then(|served| served.storage.clone());
-        let there = space.and_then(|space| space.get(&format!("{namespace}/{name}")));
-        there.is_none_or(|there| there.value()["metadata"]["uid"] != user.uid.as_str())
-    }
-}
-
-impl Body {
-    /// The same body; a stream ends when `end` happens.
-    fn until(self, end: impl Future<Output = ()> + Send + 'static) -> Self {
-        self.map_stream(|stream| stream.take_until(Box::pin(end)).boxed())
-    }
 }

@@ -12,11 +12,11 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tower::BoxError;
 
-use super::Body;
-use super::authentication::User;
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
+use crate::auth::user::User;
+use crate::endpoints::response_body::Body;
 use crate::endpoints::{self, AuthenticatedRequest};
-use crate::server::ServerState;
+use crate::server_state::ServerState;
 
 /// The largest request body Kubernetes accepts.
 pub const BODY_LIMIT: usize = 3 << 20;

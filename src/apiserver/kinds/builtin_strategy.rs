@@ -3,11 +3,12 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::metadata_validation::{self, name_validation};
-use super::printers::{self, TablePrinter};
-use super::value_ext::ValueExt;
-use crate::api_resource::{Strategy, TableColumn};
-use crate::field_error::FieldError;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::metadata_validation::{self, name_validation};
+use crate::apimachinery::value_ext::ValueExt;
+use crate::printers::{self, TablePrinter};
+use crate::strategy::rest_strategy::Strategy;
+use crate::strategy::table_column::TableColumn;
 
 /// What is particular to a built-in kind. Start from [`Rules::PLAIN`].
 #[derive(Clone, Copy)]

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::unified_diff;
-use super::value_ext::ValueExt;
+use crate::apimachinery::value_ext::ValueExt;
 use crate::schema::{self, Schema, StructSchema, ValueType};
 
 /// The difference between two pod specs in their internal form.

@@ -7,39 +7,18 @@ mod apps;
 pub mod batch;
 pub mod builtin_resources;
 mod builtin_strategy;
-mod config_map_and_secret;
-pub mod error_list;
+mod config_map;
 mod go_struct_format;
-mod limit_range_and_resource_quota;
-pub mod metadata_validation;
+mod limit_range;
 mod namespace;
 mod node;
 mod other_api_groups;
 pub mod pod;
-pub mod printers;
+mod resource_quota;
+mod secret;
 pub mod service;
 mod strategies;
 mod unified_diff;
 
-use std::sync::Arc;
-
 pub use builtin_resources::builtin_api_resources;
 pub use builtin_strategy::{BuiltinStrategy, SelectableField, SelectableFields};
-pub use kueue_lab_json as value_ext;
-
-use super::api_resource::Strategy;
-
-/// The behaviour of a built-in kind.
-fn strategy_for_kind(
-    group: &str,
-    _version: &str,
-    kind: &str,
-    namespaced: bool,
-) -> Arc<dyn Strategy> {
-    let rules = strategies::strategy_of(group, kind);
-    Arc::new(BuiltinStrategy {
-        namespaced,
-        printer: printers::printer_of(group, kind),
-        ..rules
-    })
-}

@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 
 use super::builtin_strategy::{BuiltinStrategy, SelectableFields};
-use super::error_list::{ErrorList, FieldPath};
-use super::metadata_validation::name_validation;
-use super::value_ext::{ValueExt, ValueMutExt};
-use crate::field_error::FieldError;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::metadata_validation::name_validation;
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 
 /// The rules of namespaces.
 pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::builtin_strategy::{BuiltinStrategy, SelectableFields};
-use super::error_list::{self, ErrorList, FieldPath};
 use super::go_struct_format;
-use super::metadata_validation::name_validation;
 use super::pod::{resource_validation, scheduling};
-use super::value_ext::{ValueExt, ValueMutExt};
-use crate::field_error::FieldError;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::metadata_validation::name_validation;
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 
 /// The rules of nodes. A node may be created with its status: that is how kubelets register.
 pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {
@@ -100,7 +101,11 @@ fn pod_cidrs(errors: &mut ErrorList, node: &Value) {
     let path = SPEC.child("podCIDRs");
     let ranges = node.list("/spec/podCIDRs");
     for (i, range) in ranges.iter().enumerate() {
-        error_list::cidr(errors, &path.index(i), range.as_str().unwrap_or_default());
+        crate::apimachinery::ip_validation::cidr(
+            errors,
+            &path.index(i),
+            range.as_str().unwrap_or_default(),
+        );
     }
     let v6 = ranges
         .iter()

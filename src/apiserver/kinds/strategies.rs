@@ -1,19 +1,37 @@
 //! Which rules each built-in kind follows.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::builtin_strategy::{BuiltinStrategy, SelectableField, SelectableFields};
-use super::metadata_validation::name_validation;
-use super::pod;
-use super::value_ext::ValueMutExt;
 use super::{
-    apps, batch, config_map_and_secret, limit_range_and_resource_quota, namespace, node,
-    other_api_groups, service,
+    apps, batch, config_map as config_map_and_secret,
+    limit_range as limit_range_and_resource_quota, namespace, node, other_api_groups, pod, service,
 };
+use crate::apimachinery::metadata_validation::name_validation;
+use crate::apimachinery::value_ext::ValueMutExt;
 use crate::crd::definition_validation as definition;
+use crate::printers;
+use crate::strategy::rest_strategy::Strategy;
+
+/// The behaviour of a built-in kind.
+pub(super) fn strategy_for_kind(
+    group: &str,
+    _version: &str,
+    kind: &str,
+    namespaced: bool,
+) -> Arc<dyn Strategy> {
+    let rules = strategy_of(group, kind);
+    Arc::new(BuiltinStrategy {
+        namespaced,
+        printer: printers::printer_of(group, kind),
+        ..rules
+    })
+}
 
 /// The rules of a built-in kind, but for its table and scope.
-pub(super) fn strategy_of(group: &str, kind: &str) -> BuiltinStrategy {
+fn strategy_of(group: &str, kind: &str) -> BuiltinStrategy {
     match (group, kind) {
         ("", "Namespace") => namespace::STRATEGY,
         ("", "Node") => node::STRATEGY,
@@ -22,12 +40,12 @@ pub(super) fn strategy_of(group: &str, kind: &str) -> BuiltinStrategy {
             ..pod::STRATEGY
         },
         ("", "ConfigMap") => config_map_and_secret::CONFIG_MAP,
-        ("", "Secret") => config_map_and_secret::SECRET,
+        ("", "Secret") => super::secret::SECRET,
         ("", "Service") => service::STRATEGY,
         ("", "ReplicationController") => apps::REPLICATION_CONTROLLER,
         ("", "PodTemplate") => POD_TEMPLATE,
         ("", "LimitRange") => limit_range_and_resource_quota::LIMIT_RANGE,
-        ("", "ResourceQuota") => limit_range_and_resource_quota::RESOURCE_QUOTA,
+        ("", "ResourceQuota") => super::resource_quota::RESOURCE_QUOTA,
         ("", "PersistentVolume") => other_api_groups::PERSISTENT_VOLUME,
         ("", "PersistentVolumeClaim") => other_api_groups::PERSISTENT_VOLUME_CLAIM,
         ("", "Endpoints") => ENDPOINTS,
@@ -77,8 +95,8 @@ const POD_SELECTABLE_FIELDS: &[SelectableField] = &[
 const POD_TEMPLATE: BuiltinStrategy = BuiltinStrategy {
     set_defaults: pod::defaults::template,
     validate_create: |object| {
-        let mut errors = super::error_list::ErrorList::default();
-        let template = super::error_list::FieldPath::root("template");
+        let mut errors = crate::apimachinery::error_list::ErrorList::default();
+        let template = crate::apimachinery::field_path::FieldPath::root("template");
         pod::validate_template(&mut errors, &template, &object["template"]);
         errors.0
     },

@@ -198,7 +198,7 @@ fn watch_event() -> Value {
         "required": ["type", "object"],
         "properties": {
             "type": {"type": "string", "default": ""},
-            "object": {"allOf": [{"$ref": format!("{}{RAW}", super::REF)}]},
+            "object": {"allOf": [{"$ref": format!("{}{RAW}", super::openapi_v3::REF)}]},
         },
     })
 }
@@ -274,14 +274,14 @@ fn kinds(definitions: &mut Map<String, Value>, group: &str, version: &str) {
         if &*kind.group != group || &*kind.version != version {
             continue;
         }
-        let name = super::definition_name(&kind, &kind.kind);
+        let name = super::openapi_v3::definition_name(&kind, &kind.kind);
         let gvk = |kind: &str| json!([{"group": group, "kind": kind, "version": version}]);
         let Some(definition) = definitions.get_mut(&name) else {
             continue;
         };
         definition["x-kubernetes-group-version-kind"] = gvk(&kind.kind);
         if kind.verbs.contains(&"list") {
-            let list = super::definition_name(&kind, &kind.list_kind);
+            let list = super::openapi_v3::definition_name(&kind, &kind.list_kind);
             let mut definition = list_of(&name, &kind.list_kind, &kind.plural);
             definition["x-kubernetes-group-version-kind"] = gvk(&kind.list_kind);
             definitions.insert(list, definition);
@@ -299,14 +299,14 @@ pub(super) fn list_of(item: &str, kind: &str, plural: &str) -> Value {
             "apiVersion": super::custom::api_version(),
             "kind": super::custom::kind(),
             "metadata": {
-                "allOf": [{"$ref": format!("{}{}", super::REF, super::custom::LIST_META)}],
+                "allOf": [{"$ref": format!("{}{}", super::openapi_v3::REF, super::custom::LIST_META)}],
                 "default": {},
                 "description": "Standard list metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
             },
             "items": {
                 "type": "array",
                 "description": format!("The {plural}."),
-                "items": {"allOf": [{"$ref": format!("{}{item}", super::REF)}], "default": {}},
+                "items": {"allOf": [{"$ref": format!("{}{item}", super::openapi_v3::REF)}], "default": {}},
             },
         },
     })

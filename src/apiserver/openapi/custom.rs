@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::REF;
-use crate::api_resource::ApiResource;
-use crate::kinds::value_ext::{ValueExt, ValueMutExt};
+use super::openapi_v3::REF;
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
+use crate::strategy::api_resource::ApiResource;
 
 /// What a version of a custom resource definition says of its objects.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,7 +42,7 @@ fn metadata() -> Value {
 /// Adds the definitions of a kind and its list.
 pub(super) fn add(schemas: &mut Map<String, Value>, served: &ApiResource, custom: &CustomSchema) {
     let (group, version) = (&*served.group, &*served.version);
-    let name = super::definition_name(served, &served.kind);
+    let name = super::openapi_v3::definition_name(served, &served.kind);
     let gvk = |kind: &str| json!([{"group": group, "kind": kind, "version": version}]);
     let mut schema = match &custom.schema {
         Value::Object(_) => custom.schema.clone(),
@@ -66,7 +66,10 @@ pub(super) fn add(schemas: &mut Map<String, Value>, served: &ApiResource, custom
         format!("List of {}. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md", served.plural).into();
     list["description"] = format!("{} is a list of {}", served.list_kind, served.kind).into();
     list["x-kubernetes-group-version-kind"] = gvk(&served.list_kind);
-    schemas.insert(super::definition_name(served, &served.list_kind), list);
+    schemas.insert(
+        super::openapi_v3::definition_name(served, &served.list_kind),
+        list,
+    );
     schemas.insert(name, schema);
 }
 

@@ -73,7 +73,7 @@ fn downgrade_schema(value: Value) -> Value {
             )
         }
         Value::Array(items) => items.into_iter().map(downgrade_schema).collect(),
-        Value::String(text) => match text.strip_prefix(super::REF) {
+        Value::String(text) => match text.strip_prefix(super::openapi_v3::REF) {
             Some(name) => format!("#/definitions/{name}").into(),
             None => text.into(),
         },

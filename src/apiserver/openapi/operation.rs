@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::REF;
+use super::openapi_v3::REF;
 
 /// Query parameters: name, type, what it does.
 type Parameter = (&'static str, &'static str, &'static str);

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::openapi_v3::{definition_name, is_builtin};
 use super::operation::{Action, OperationTarget, operation, path_parameter, pretty};
-use super::{definition_name, is_builtin};
-use crate::api_resource::{ApiResource, Subresource};
+use crate::strategy::api_resource::{ApiResource, Subresource};
 
 /// The paths of the kinds of one group and version.
 pub(super) fn build_paths(group: &str, version: &str, kinds: &[ApiResource]) -> Map<String, Value> {
@@ -48,7 +48,7 @@ fn tag(group: &str, version: &str) -> String {
 
 fn resource_list(group: &str, version: &str) -> Value {
     let list = "io.k8s.apimachinery.pkg.apis.meta.v1.APIResourceList";
-    let schema = json!({"schema": {"$ref": format!("{}{list}", super::REF)}});
+    let schema = json!({"schema": {"$ref": format!("{}{list}", super::openapi_v3::REF)}});
     json!({"get": {
         "description": "get available resources",
         "operationId": format!("get{}APIResources", group_version_title(group, version)),

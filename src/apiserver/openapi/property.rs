@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::REF;
+use super::openapi_v3::REF;
 use crate::schema::{Field, ListType, Presence, Schema, TypeRef, ValueType};
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";

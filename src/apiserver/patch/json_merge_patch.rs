@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
 use crate::schema::strict_json::{ParsedBody, parse};
 
 /// Reads a merge patch; also returns strict decoding errors in it.

@@ -2,10 +2,9 @@
 
 use serde_json::Value;
 
-use crate::api_error::ApiError;
+use super::apply_patch::unprocessable;
+use crate::apimachinery::api_error::ApiError;
 use crate::schema::strict_json::{ParsedBody, parse};
-
-use super::unprocessable;
 
 /// Most operations in one patch.
 const MAX_OPERATIONS: usize = 10_000;

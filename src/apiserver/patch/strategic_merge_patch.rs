@@ -7,12 +7,11 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use crate::api_error::ApiError;
+use super::apply_patch::unprocessable;
+use crate::apimachinery::api_error::ApiError;
 use crate::schema::go_format::go_text;
 use crate::schema::strict_json::{ParsedBody, parse};
 use crate::schema::{PatchStrategy, Schema, ValueType};
-
-use super::unprocessable;
 
 const DIRECTIVE: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";

@@ -1,5 +1,6 @@
 use serde_json::json;
 
+use super::envelope::MAGIC;
 use super::*;
 
 /// Writes one length-delimited field.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::resource_table::compare_kube_aware_versions;
-use crate::api_resource::TableColumn;
-use crate::crd::ScalePaths;
 use crate::crd::printer_columns::parse_printer_column;
+use crate::strategy::scale_paths::ScalePaths;
+use crate::strategy::table_column::TableColumn;
 
 /// A custom kind and its versions.
 #[derive(Clone, Debug)]

@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{CrdSpec, CrdSpecVersion, api_version};
-use crate::api_resource::{ApiResource, Subresource, storage_version_hash};
+use super::{CrdSpec, CrdSpecVersion};
+use crate::apimachinery::group_version::api_version;
 use crate::crd::{self, CustomResourceStrategy};
 use crate::schema::{self, Schema};
 use crate::storage::ResourceStorage;
+use crate::strategy::api_resource::{ApiResource, Subresource, storage_version_hash};
 
 const READ_WRITE: &[&str] = &["get", "patch", "update"];
 const VERBS: &[&str] = &[

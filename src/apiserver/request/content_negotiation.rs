@@ -1,6 +1,6 @@
 //! Which form of answer a client accepts.
 
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
 
 /// What an answer is turned into before it is encoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,13 +3,9 @@
 //! Pure parsing; must not know storage or kinds.
 
 pub mod content_negotiation;
-pub mod field_selector;
-pub mod label_selector;
 pub mod query;
 pub mod request_info;
 
 pub use content_negotiation::{MediaTypeOptions, ResponseForm};
-pub use field_selector::FieldSelector;
-pub use label_selector::LabelSelector;
 pub use query::Query;
 pub use request_info::{RequestInfo, ResourcePath};

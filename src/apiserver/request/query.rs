@@ -1,6 +1,6 @@
 //! Query parameters, read the way Kubernetes reads them.
 
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
 
 /// The query parameters of a request, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

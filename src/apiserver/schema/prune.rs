@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::decode::{DecodeSource, decode_at};
 use super::{Field, Schema, StructSchema, ValueType};
-use crate::field_error::FieldError;
+use crate::apimachinery::field_error::FieldError;
 
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 

@@ -2,7 +2,8 @@
 
 use serde_json::{Number, Value};
 
-use super::{ValidationError, ValidationResult, shown};
+use super::{ValidationError, ValidationResult};
+use crate::schema::go_format::go_float;
 use crate::schema::{Schema, ValueType, ValueValidation};
 
 pub(super) fn check(
@@ -42,7 +43,7 @@ pub(super) fn check(
         #[allow(clippy::float_cmp, reason = "the limit itself is meant")]
         if beyond || exclusive && value == limit {
             let words = words[usize::from(exclusive)];
-            let text = format!("{path} in body should be {words} {}", shown(limit));
+            let text = format!("{path} in body should be {words} {}", go_float(limit));
             out.add(ValidationError::invalid(
                 path,
                 Value::Number(n.clone()),
@@ -88,7 +89,7 @@ fn multiple(
         return;
     }
     if factor <= 0.0 {
-        return out.add(not_positive(factor.into(), shown(factor)));
+        return out.add(not_positive(factor.into(), go_float(factor)));
     }
     let times = if factor < 1.0 {
         1.0 / factor * value
@@ -96,7 +97,7 @@ fn multiple(
         value / factor
     };
     if (times - times.round()).abs() > f64::EPSILON * times.abs().max(1.0) {
-        out.add(fault(shown(factor)));
+        out.add(fault(go_float(factor)));
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::compile_regexp;
 use super::validation_result::{ValidationError, ValidationResult};
+use crate::apimachinery::field_error::FieldErrorKind;
 use crate::crd::formats;
-use crate::field_error::FieldErrorKind;
 use crate::schema::ValueValidation;
 
 /// Whether the text has the length and pattern it must have.

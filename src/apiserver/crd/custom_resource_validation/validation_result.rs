@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::field_error::{FieldError, FieldErrorKind};
+use crate::apimachinery::field_error::{FieldError, FieldErrorKind};
 
 /// One fault, as the validator sees it.
 #[derive(Clone, Debug)]

@@ -4,12 +4,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::is_established;
-use crate::kinds::error_list::{ErrorList, FieldPath};
-use crate::kinds::metadata_validation::name_validation::{
+use super::validate::is_established;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::metadata_validation::name_validation::{
     dns1035_label, dns1123_subdomain, port_number,
 };
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::value_ext::ValueExt;
 
 /// Versions of ConversionReview a server understands.
 const ACCEPTED_REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];

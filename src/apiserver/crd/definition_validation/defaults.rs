@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use super::super::{cel, compile_schema, custom_resource_validation, embedded_resource};
 use super::schema_accessors::{schema_field, schema_map};
-use crate::field_error::FieldError;
-use crate::kinds::error_list::{ErrorList, FieldPath};
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::field_path::FieldPath;
 use crate::schema::prune;
 
 /// Checks every default in the schema of a root, which is structural.

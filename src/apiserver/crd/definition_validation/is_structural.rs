@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use super::super::custom_resource_validation::compile_regexp;
 use super::go_regexp_error;
 use super::schema_accessors::{is_set, list, schema_field, schema_map, text};
-use crate::field_error::FieldError;
-use crate::kinds::error_list::{ErrorList, FieldPath};
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::field_path::FieldPath;
 
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 const EMBEDDED: &str = "x-kubernetes-embedded-resource";

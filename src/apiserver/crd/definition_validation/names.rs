@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use crate::kinds::error_list::{ErrorList, FieldPath};
-use crate::kinds::metadata_validation::name_validation::dns1035_label;
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::metadata_validation::name_validation::dns1035_label;
+use crate::apimachinery::value_ext::ValueExt;
 
 /// Names a spec must have.
 pub(super) fn required(names: &Value, path: &FieldPath<'_>, errors: &mut ErrorList) {

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::schema_accessors::{self, is_set, list, schema_field, schema_map, text};
 use super::{defaults, internal_version, is_structural, validation_rules};
-use crate::kinds::error_list::{ErrorList, FieldPath};
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_path::FieldPath;
 
 /// Go's names of what may stand at the root when the status is a subresource.
 const AT_ROOT: [&str; 22] = [

@@ -1,6 +1,8 @@
 use serde_json::{Value, json};
 
+use super::api_approval::API_APPROVED_ANNOTATION;
 use super::*;
+use crate::apimachinery::field_error::FieldError;
 
 /// A definition with one version and this schema of its `spec`.
 fn definition(spec: Value) -> Value {

@@ -6,8 +6,8 @@ mod functions;
 use kube_cel::cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
 use serde_json::Value;
 
-use super::super::cel;
 use super::schema_accessors::{is_set, schema_field, schema_map, text};
+use crate::cel::value::escape_field_name;
 use functions::{FUNCTIONS, NAMES};
 
 /// The type of a value.
@@ -75,7 +75,7 @@ impl<'s> Type<'s> {
             Self::Object(_, true) if name == "metadata" => Some(Self::ObjectMeta),
             Self::Object(schema, _) => {
                 let mut fields = schema_map(schema, "properties");
-                let (_, field) = fields.find(|(own, _)| cel::escape_field_name(own) == name)?;
+                let (_, field) = fields.find(|(own, _)| escape_field_name(own) == name)?;
                 Self::of(field, is_set(field, "x-kubernetes-embedded-resource"))
             }
             _ => None,

@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
-use super::super::cel;
 use super::schema_accessors::{is_set, list, text};
 use super::{internal_version, schema_path, type_check};
-use crate::kinds::error_list::{ErrorList, FieldPath};
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_path::FieldPath;
+use crate::cel::program::{self, Compiled};
 
 const FIELD: &str = "x-kubernetes-validations";
 
@@ -81,7 +82,7 @@ pub(super) fn compile(
         let mut fail = |at: &FieldPath<'_>, detail: String| {
             errors.invalid_with_text(at, internal_version::rule(rule), &detail);
         };
-        let program = cel::compile(expression);
+        let program = program::compile(expression);
         let uses_old = program.as_ref().is_ok_and(|p| p.uses_old_self);
         match type_checked(&program, expression, schema, whole, optional) {
             Err(why) => fail(&at, format!("compilation failed: {why}")),
@@ -118,7 +119,7 @@ fn message(
     }
     let at = path.child("messageExpression");
     match type_checked(
-        &cel::compile(expression),
+        &program::compile(expression),
         expression,
         schema,
         whole,
@@ -133,7 +134,7 @@ fn message(
 }
 
 fn type_checked<'s>(
-    program: &cel::Compiled,
+    program: &Compiled,
     expression: &str,
     schema: &'s Value,
     whole: bool,

@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use super::{internal_version, names, openapi_schema, schema_accessors, schema_path};
-use crate::kinds::error_list::{ErrorList, FieldPath};
-use crate::kinds::metadata_validation::name_validation::dns1123_subdomain;
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::metadata_validation::name_validation::dns1123_subdomain;
+use crate::apimachinery::value_ext::ValueExt;
 
 /// A version may have this many selectable fields.
 const MAX_SELECTABLE: usize = 8;

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::CLEANUP_FINALIZER;
 use super::condition::Condition;
-use crate::endpoints::{graceful_deletion, object_meta};
+use super::deletion::CLEANUP_FINALIZER;
+use crate::apimachinery::object_meta;
+use crate::endpoints::graceful_deletion;
 use crate::registry::CrdNames;
-use crate::server::ServerState;
+use crate::server_state::ServerState;
 use crate::storage::{CommitError, PendingObject, ResourceStorage};
 
 /// Deletes the instances of a definition that is on its way out. True when it can go with them.

@@ -2,14 +2,13 @@
 
 use serde_json::Value;
 
+use super::api_approval::set_api_approval_condition;
 use super::condition::Condition;
-use super::crds_of_group;
+use super::sync::crds_of_group;
+use crate::apimachinery::object_meta;
 use crate::crd::definition_validation::add_stored_version;
-use crate::endpoints::object_meta;
 use crate::registry::CrdNames;
-use crate::server::ServerState;
-
-const API_APPROVED_ANNOTATION: &str = "api-approved.kubernetes.io";
+use crate::server_state::ServerState;
 
 /// Decides which of the names a definition asks for it gets, and whether that establishes it.
 pub(super) fn sync_names(core: &ServerState, name: &str, definition: &mut Value) {
@@ -122,44 +121,6 @@ fn calculate_names(
     }
     accepted.categories.clone_from(&wanted.categories);
     (accepted, conflict)
-}
-
-/// Groups of the Kubernetes project must say who approved them.
-fn set_api_approval_condition(definition: &mut Value, group: &str, now: &Value) {
-    let protected = ["k8s.io", "kubernetes.io"]
-        .into_iter()
-        .any(|own| group == own || group.ends_with(&format!(".{own}")));
-    if !protected {
-        return;
-    }
-    let approval = definition["metadata"]["annotations"][API_APPROVED_ANNOTATION]
-        .as_str()
-        .unwrap_or_default();
-    let (status, reason, message) = if approval.starts_with("unapproved") {
-        (
-            false,
-            "UnapprovedAnnotation",
-            format!("not approved: {approval:?}"),
-        )
-    } else if approval.is_empty() {
-        let text =
-            format!("protected groups must have approval annotation {API_APPROVED_ANNOTATION:?}");
-        (false, "MissingAnnotation", text)
-    } else {
-        (
-            true,
-            "ApprovedAnnotation",
-            format!("approved in {approval}"),
-        )
-    };
-    let kind = "KubernetesAPIApprovalPolicyConformant";
-    Condition {
-        condition_type: kind,
-        status,
-        reason,
-        message,
-    }
-    .set(&mut definition["status"], now);
 }
 
 #[cfg(test)]

@@ -4,13 +4,15 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::super::guaranteed_update::update_without_admission;
+use super::super::request_body;
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
 use super::super::write_options::WriteOptions;
-use super::super::{object_meta, request_body};
-use super::{created_status, text};
-use crate::api_error::ApiError;
-use crate::field_error::FieldError;
+use super::dispatch::created_status;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::object_meta;
+use crate::apimachinery::value_ext::ValueExt;
 
 /// Labels of a node that its pods get too.
 const TOPOLOGY_LABELS: [&str; 2] = [
@@ -55,7 +57,7 @@ fn assign_pod(
     if !errors.is_empty() {
         return Err(ApiError::invalid("", "Binding", name, &errors));
     }
-    let node = text(binding, "/target/name").to_string();
+    let node = binding.text("/target/name").to_string();
     let now = call.core.clock.now();
     let conflict = |why: String| ApiError::conflict("", "pods/binding", name, &why);
     update_without_admission(pods, options, name, &|pod: &Value| {
@@ -73,7 +75,7 @@ fn assign_pod(
 
 fn validate(binding: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let kind = text(binding, "/target/kind");
+    let kind = binding.text("/target/kind");
     if !matches!(kind, "" | "Node") {
         errors.push(FieldError::not_supported(
             "target.kind",
@@ -81,7 +83,7 @@ fn validate(binding: &Value) -> Vec<FieldError> {
             &["Node", "<empty>"],
         ));
     }
-    if text(binding, "/target/name").is_empty() {
+    if binding.text("/target/name").is_empty() {
         errors.push(FieldError::required("target.name", ""));
     }
     errors
@@ -101,7 +103,7 @@ fn check_assignable(binding: &Value, pod: &Value, name: &str) -> Result<(), Stri
             "pod {name} is being deleted, cannot be assigned to a host"
         ));
     }
-    let node = text(pod, "/spec/nodeName");
+    let node = pod.text("/spec/nodeName");
     if !node.is_empty() {
         return Err(format!("pod {name} is already assigned to node {node:?}"));
     }

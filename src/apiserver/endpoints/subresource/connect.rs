@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
-use super::text;
-use crate::api_error::ApiError;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::value_ext::ValueExt;
 
 /// Refuses `exec`, `attach`, `portforward` and `proxy` with the reason a client understands.
 pub(super) fn not_implemented(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
@@ -17,7 +17,7 @@ pub(super) fn not_implemented(call: &RequestContext<'_>) -> Result<ApiResponse, 
     if call.path.resource == "pods" {
         let pod = call.transformer.decoded(&object)?;
         let host: &Value = &pod;
-        if text(host, "/spec/nodeName").is_empty() {
+        if host.text("/spec/nodeName").is_empty() {
             return Err(ApiError::bad_request(format!(
                 "pod {name} does not have a host assigned"
             )));

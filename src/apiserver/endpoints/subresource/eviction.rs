@@ -5,14 +5,17 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::super::delete::{DeleteOptions, delete_named};
+use super::super::delete::delete_named;
+use super::super::request_body;
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
 use super::super::write_options::WriteOptions;
-use super::super::{object_meta, request_body};
-use super::{created_status, text};
-use crate::api_error::ApiError;
-use crate::kinds::metadata_validation::labels::{is_empty_selector, selector_matches};
+use super::dispatch::created_status;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::metadata_validation::labels::{is_empty_selector, selector_matches};
+use crate::apimachinery::object_meta;
+use crate::apimachinery::value_ext::ValueExt;
+use crate::endpoints::delete_options::DeleteOptions;
 use crate::registry::ServedResource;
 use crate::storage::{CommitError, Object, PendingObject};
 
@@ -63,7 +66,7 @@ pub(super) async fn create_eviction(call: &RequestContext<'_>) -> Result<ApiResp
 
 /// Pods that have ended, or are about to, or have not begun, may always go.
 fn can_ignore_pdb(pod: &Value) -> bool {
-    let phase = text(pod, "/status/phase");
+    let phase = pod.text("/status/phase");
     matches!(phase, "Succeeded" | "Failed" | "Pending") || object_meta::is_terminating(pod)
 }
 

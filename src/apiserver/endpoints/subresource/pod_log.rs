@@ -3,13 +3,13 @@
 use kube::api::LogParams;
 use serde_json::Value;
 
-use super::super::object_meta;
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
-use super::text;
-use crate::api_error::ApiError;
-use crate::field_error::FieldError;
-use crate::http::Body;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::object_meta;
+use crate::apimachinery::value_ext::ValueExt;
+use crate::endpoints::response_body::Body;
 use crate::plugins::PodLogRequest;
 
 /// GET of a pod's log.
@@ -24,7 +24,7 @@ pub(super) async fn pod_log(call: &RequestContext<'_>) -> Result<ApiResponse, Ap
     request.container = select_container(&pod, name, call.query.text("container"))?;
     request.uid = object_meta::meta_str(&pod, "uid").to_string();
     let kubelet = call.core.plugins.kubelet();
-    let (Some(kubelet), false) = (kubelet, text(&pod, "/spec/nodeName").is_empty()) else {
+    let (Some(kubelet), false) = (kubelet, pod.text("/spec/nodeName").is_empty()) else {
         // Nobody has the pod, so nobody has written anything.
         return Ok(ApiResponse::empty(204));
     };

@@ -7,13 +7,14 @@ use super::super::patch::{self, apply_patch};
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
 use super::super::write_options::WriteOptions;
-use super::super::{managed_fields, object_meta, request_body};
-use super::text;
-use crate::api_error::ApiError;
-use crate::crd::ScalePaths;
-use crate::field_error::FieldError;
-use crate::request::LabelSelector;
+use super::super::{managed_fields, request_body};
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::label_selector::LabelSelector;
+use crate::apimachinery::object_meta;
+use crate::apimachinery::value_ext::ValueExt;
 use crate::schema::{self, strict_json as text_json};
+use crate::strategy::scale_paths::ScalePaths;
 
 const API_VERSION: &str = "autoscaling/v1";
 const KIND: &str = "Scale";
@@ -89,7 +90,7 @@ fn scale_from_object(object: &Value, paths: Option<&ScalePaths>) -> Value {
         scale["spec"]["replicas"] = replicas.into();
     }
     let selector = at(|p| &p.label_selector, ".spec.selector");
-    let selector = match (text(object, "/kind"), selector) {
+    let selector = match (object.text("/kind"), selector) {
         (_, Value::String(text)) => text.clone(),
         // Its selector is a plain map.
         ("ReplicationController", map) => {

@@ -2,14 +2,15 @@
 
 use serde_json::{Value, json};
 
+use super::super::request_body;
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
 use super::super::write_options::WriteOptions;
-use super::super::{object_meta, request_body};
-use super::text;
-use crate::api_error::ApiError;
-use crate::field_error::FieldError;
-use crate::http::service_account_token::ISSUER;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::object_meta;
+use crate::apimachinery::value_ext::ValueExt;
+use crate::auth::service_account_token::ISSUER;
 
 /// How long a token lasts when the request does not say, in seconds.
 const DEFAULT_SECONDS: i64 = 3600;
@@ -52,8 +53,8 @@ pub(super) fn create_token_request(call: &RequestContext<'_>) -> Result<ApiRespo
         .pointer("/spec/boundObjectRef")
         .filter(|o| o.is_object())
     {
-        let kind = text(object, "/kind").to_lowercase();
-        bound[kind] = json!({"name": text(object, "/name"), "uid": text(object, "/uid")});
+        let kind = object.text("/kind").to_lowercase();
+        bound[kind] = json!({"name": object.text("/name"), "uid": object.text("/uid")});
     }
     let claims = json!({
         "iss": ISSUER,

@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::fieldmanager::strip_meta::strip_meta;
 use crate::schema::{
     AnyType, Field, ListSchema, ListType, MapSchema, Name, PatchStrategy, Presence, StructSchema,
     TypeRef, ValueType,

@@ -2,14 +2,17 @@
 
 use serde_json::{Value, json};
 
+use super::common::{
+    SPEC, always_restarted, validate_immutable_selector, validate_non_negative_counts,
+};
 use super::int_or_percent::{int_or_percent, is_not_more_than_100_percent, is_zero};
-use super::{SPEC, always_restarted, validate_immutable_selector, validate_non_negative_counts};
-use crate::field_error::FieldError;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::metadata_validation::labels;
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::builtin_strategy::BuiltinStrategy;
-use crate::kinds::error_list::{ErrorList, FieldPath};
-use crate::kinds::metadata_validation::labels;
 use crate::kinds::pod;
-use crate::kinds::value_ext::{ValueExt, ValueMutExt};
 
 pub(super) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
     set_defaults: default,
@@ -35,7 +38,7 @@ pub(super) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
         validate_non_negative_counts(&mut errors, new.at("/status"), &fields);
         errors.0
     },
-    warnings: super::warnings,
+    warnings: super::common::warnings,
     generation_fields: &["spec"],
     ..BuiltinStrategy::DEFAULT
 };

@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::int_or_percent::{int_or_percent, is_not_more_than_100_percent, is_zero};
-use super::{
+use super::common::{
     SPEC, selector, template, validate_count_limits, validate_immutable_selector,
     validate_non_negative_counts,
 };
-use crate::field_error::FieldError;
+use super::int_or_percent::{int_or_percent, is_not_more_than_100_percent, is_zero};
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::builtin_strategy::BuiltinStrategy;
-use crate::kinds::error_list::ErrorList;
 use crate::kinds::pod;
-use crate::kinds::value_ext::{ValueExt, ValueMutExt};
 
 pub(super) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
     set_defaults: default,
@@ -28,7 +28,7 @@ pub(super) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
         errors.0
     },
     validate_subresource_update: |_, new, old| status(new, old),
-    warnings: super::warnings,
+    warnings: super::common::warnings,
     generation_fields: &["spec"],
     // Rolling back writes an annotation; it counts as a change of what is wanted.
     generation_counts_annotations: true,

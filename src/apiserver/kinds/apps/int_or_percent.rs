@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use crate::kinds::error_list::{ErrorList, FieldPath};
-use crate::kinds::metadata_validation::name_validation;
-use crate::kinds::printers::cells::scalar;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::metadata_validation::name_validation;
+use crate::printers::cells::scalar;
 
 /// A number of pods: not negative, or a percentage.
 pub fn int_or_percent(errors: &mut ErrorList, path: &FieldPath<'_>, value: &Value) {

@@ -2,14 +2,17 @@
 
 use serde_json::{Value, json};
 
+use super::common::{
+    SPEC, selector, template, validate_count_limits, validate_non_negative_counts,
+};
 use super::int_or_percent::{int_or_percent, is_not_more_than_100_percent, is_zero};
-use super::{SPEC, selector, template, validate_count_limits, validate_non_negative_counts};
-use crate::field_error::FieldError;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::metadata_validation::name_validation;
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::builtin_strategy::BuiltinStrategy;
-use crate::kinds::error_list::{ErrorList, FieldPath};
-use crate::kinds::metadata_validation::name_validation;
 use crate::kinds::pod;
-use crate::kinds::value_ext::{ValueExt, ValueMutExt};
 
 pub(super) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
     validate_name: name_validation::name_is_dns_label,
@@ -27,7 +30,7 @@ pub(super) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
         errors.0
     },
     validate_subresource_update: |_, new, _| status(new),
-    warnings: super::warnings,
+    warnings: super::common::warnings,
     generation_fields: &["spec"],
     ..BuiltinStrategy::DEFAULT
 };

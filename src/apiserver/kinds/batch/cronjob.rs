@@ -5,12 +5,13 @@ use kueue_lab_cron::Schedule;
 use serde_json::{Value, json};
 
 use super::job;
-use crate::field_error::FieldError;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::metadata_validation::labels;
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::builtin_strategy::BuiltinStrategy;
-use crate::kinds::error_list::{ErrorList, FieldPath};
-use crate::kinds::metadata_validation::labels;
 use crate::kinds::pod;
-use crate::kinds::value_ext::{ValueExt, ValueMutExt};
 
 /// The rules of cron jobs.
 pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {

@@ -2,13 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{job_status, job_update, pod_failure_and_success_policy};
-use crate::field_error::FieldError;
+use super::{job_status, job_update, pod_failure_policy as pod_failure_and_success_policy};
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::metadata_validation::{labels, name_validation};
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::builtin_strategy::BuiltinStrategy;
-use crate::kinds::error_list::{ErrorList, FieldPath};
-use crate::kinds::metadata_validation::{labels, name_validation};
 use crate::kinds::pod;
-use crate::kinds::value_ext::{ValueExt, ValueMutExt};
 
 /// The rules of Jobs, but for their field selectors.
 pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {
@@ -213,7 +214,7 @@ pub fn validate_spec(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value)
         &path.child("podFailurePolicy"),
         spec,
     );
-    pod_failure_and_success_policy::success_policy(errors, &path.child("successPolicy"), spec);
+    super::success_policy::success_policy(errors, &path.child("successPolicy"), spec);
     validate_pod_replacement_policy(errors, &path.child("podReplacementPolicy"), spec);
     let template = path.child("template");
     pod::validate_template(errors, &template, spec.at("/template"));

@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use super::completion_indexes;
-use crate::field_error::FieldError;
-use crate::kinds::error_list::{ErrorList, FieldPath};
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::value_ext::ValueExt;
 
 const STATUS: FieldPath<'_> = FieldPath::root("status");
 

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::job::{NAME_LABELS, SPEC, generated_selector, validate_job_spec};
-use crate::field_error::FieldError;
-use crate::kinds::error_list::ErrorList;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::metadata_validation::labels;
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::go_struct_format;
-use crate::kinds::metadata_validation::labels;
-use crate::kinds::value_ext::{ValueExt, ValueMutExt};
 
 /// Field errors of a change of a Job.
 pub(super) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {

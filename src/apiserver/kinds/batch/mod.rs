@@ -5,4 +5,5 @@ pub mod cronjob;
 pub mod job;
 mod job_status;
 mod job_update;
-mod pod_failure_and_success_policy;
+mod pod_failure_policy;
+mod success_policy;

@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
-use crate::field_error::FieldError;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::value_ext::ValueExt;
 use crate::kinds::builtin_strategy::{BuiltinStrategy, SelectableFields};
-use crate::kinds::error_list::{ErrorList, FieldPath};
-use crate::kinds::value_ext::ValueExt;
 
 pub(super) fn strategy_of(group: &str) -> BuiltinStrategy {
     match group {

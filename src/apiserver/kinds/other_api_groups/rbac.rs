@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
-use crate::field_error::FieldError;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::metadata_validation::name_validation;
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::builtin_strategy::BuiltinStrategy;
-use crate::kinds::error_list::{ErrorList, FieldPath};
-use crate::kinds::metadata_validation::name_validation;
-use crate::kinds::value_ext::{ValueExt, ValueMutExt};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 const BASE: BuiltinStrategy = BuiltinStrategy {

@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 
-use crate::field_error::FieldError;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::metadata_validation::name_validation;
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::builtin_strategy::BuiltinStrategy;
-use crate::kinds::error_list::{ErrorList, FieldPath};
-use crate::kinds::metadata_validation::name_validation;
 use crate::kinds::pod::scheduling;
-use crate::kinds::value_ext::{ValueExt, ValueMutExt};
 
 /// The largest priority a user may give.
 const HIGHEST_USER_DEFINABLE_PRIORITY: i64 = 1_000_000_000;

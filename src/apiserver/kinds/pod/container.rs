@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{env, probe, resource_validation, security_context, volume_mount};
-use crate::kinds::error_list::{ErrorList, FieldPath};
-use crate::kinds::metadata_validation::name_validation;
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::metadata_validation::name_validation;
+use crate::apimachinery::value_ext::ValueExt;
 
 /// What checks of a container need to know of its pod.
 pub struct PodValidationContext<'a> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::kinds::value_ext::{ValueExt, ValueMutExt};
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use kueue_lab_quantity::Quantity;
 
 /// Defaults of a pod.

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use crate::kinds::error_list::{ErrorList, FieldPath};
-use crate::kinds::metadata_validation::name_validation;
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::metadata_validation::name_validation;
+use crate::apimachinery::value_ext::ValueExt;
 use kueue_lab_quantity::Quantity;
 
 /// Fields of a pod that a variable may show, in order.

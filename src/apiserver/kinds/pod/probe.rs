@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::container::port_or_name;
-use crate::kinds::error_list::{ErrorList, FieldPath};
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::value_ext::ValueExt;
 
 /// Field errors of a container's lifecycle and its three probes.
 pub fn lifecycle_and_probes(

@@ -2,10 +2,12 @@
 
 use serde_json::Value;
 
-use super::{SPEC, metadata_and_spec, qos};
-use crate::field_error::FieldError;
-use crate::kinds::error_list::{ErrorList, FieldPath};
-use crate::kinds::value_ext::{ValueExt, ValueMutExt};
+use super::qos;
+use super::strategy::{SPEC, metadata_and_spec};
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use kueue_lab_quantity::Quantity;
 
 /// Keeps everything but the containers' resources and resize policies.

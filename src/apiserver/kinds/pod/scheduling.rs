@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::kinds::error_list::{ErrorList, FieldPath};
-use crate::kinds::metadata_validation::{labels, name_validation};
-use crate::kinds::value_ext::{ValueExt, ValueMutExt};
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::metadata_validation::{labels, name_validation};
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 
 /// Field errors of scheduling gates.
 pub fn gates(errors: &mut ErrorList, path: &FieldPath<'_>, gates: &[Value]) {

@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use super::container::{self, PodValidationContext};
 use super::{resource_validation, scheduling, security_context, volume};
-use crate::kinds::error_list::{self, ErrorList, FieldPath};
-use crate::kinds::metadata_validation::{labels, name_validation};
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::metadata_validation::{labels, name_validation};
+use crate::apimachinery::value_ext::ValueExt;
 
 /// Field errors of a pod spec; `is_pod` tells a pod from a template.
 pub fn validate(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value, is_pod: bool) {
@@ -261,7 +262,7 @@ fn dns_config(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
         errors.invalid(&servers_path, config.at("/nameservers").clone(), detail);
     }
     for (i, server) in servers.iter().enumerate() {
-        error_list::ip(
+        crate::apimachinery::ip_validation::ip(
             errors,
             &servers_path.index(i),
             server.as_str().unwrap_or_default(),
@@ -310,7 +311,7 @@ fn host_users(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
 fn host_aliases(errors: &mut ErrorList, path: &FieldPath<'_>, list: &[Value]) {
     for (i, alias) in list.iter().enumerate() {
         let path = path.index(i);
-        error_list::ip(errors, &path.child("ip"), alias.text("/ip"));
+        crate::apimachinery::ip_validation::ip(errors, &path.child("ip"), alias.text("/ip"));
         let names_path = path.child("hostnames");
         for (j, name) in alias
             .list("/hostnames")

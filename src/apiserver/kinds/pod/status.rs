@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
-use crate::field_error::FieldError;
-use crate::kinds::error_list::{self, ErrorList, FieldPath};
-use crate::kinds::metadata_validation::name_validation;
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::metadata_validation::name_validation;
+use crate::apimachinery::value_ext::ValueExt;
 
 const STATUS: FieldPath<'_> = FieldPath::root("status");
 
@@ -126,7 +127,7 @@ fn addresses(errors: &mut ErrorList, field: &str, single: Option<&str>, new: &Va
         );
     }
     for (i, address) in list.iter().enumerate() {
-        error_list::ip(errors, &path.index(i), address.text("/ip"));
+        crate::apimachinery::ip_validation::ip(errors, &path.index(i), address.text("/ip"));
     }
     let families: Vec<bool> = list.iter().map(|a| a.text("/ip").contains(':')).collect();
     let v6 = families.iter().filter(|f| **f).count();

@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use super::env;
 use super::security_context::{local_descending_path, path_no_backsteps};
-use crate::kinds::error_list::{ErrorList, FieldPath};
-use crate::kinds::metadata_validation::name_validation;
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::metadata_validation::name_validation;
+use crate::apimachinery::value_ext::ValueExt;
 use kueue_lab_quantity::Quantity;
 
 /// Sources of volumes in the order in which Kubernetes looks for them.

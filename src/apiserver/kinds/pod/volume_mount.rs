@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use super::container::PodValidationContext;
 use super::security_context::local_descending_path;
-use crate::kinds::error_list::{ErrorList, FieldPath};
-use crate::kinds::value_ext::ValueExt;
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::value_ext::ValueExt;
 
 /// Field errors of a container's mounts.
 pub fn mounts(

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::field_error::FieldError;
-use crate::kinds::error_list::{self, ErrorList, FieldPath};
-use crate::kinds::metadata_validation::{labels, name_validation};
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::metadata_validation::{labels, name_validation};
+use crate::apimachinery::value_ext::ValueExt;
 use crate::kinds::pod::container::{port_number, port_or_name};
-use crate::kinds::value_ext::ValueExt;
 
 const SPEC: FieldPath<'_> = FieldPath::root("spec");
 
@@ -50,7 +51,7 @@ pub(super) fn validate(service: &Value) -> Vec<FieldError> {
     addresses(&mut errors, spec);
     let external = SPEC.child("externalIPs");
     for (i, ip) in spec.list("/externalIPs").iter().enumerate() {
-        error_list::ip(
+        crate::apimachinery::ip_validation::ip(
             &mut errors,
             &external.index(i),
             ip.as_str().unwrap_or_default(),
@@ -188,7 +189,7 @@ fn addresses(errors: &mut ErrorList, spec: &Value) {
             }
             continue;
         }
-        error_list::ip(errors, &path.index(i), ip);
+        crate::apimachinery::ip_validation::ip(errors, &path.index(i), ip);
     }
     if all.len() > 2 {
         errors.invalid(&path, shown, "may only hold up to 2 values");

@@ -1,0 +1,279 @@
+//! Which writes a webhook or a policy is about.
+
+use serde_json::Value;
+
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::label_selector::LabelSelector;
+use crate::apimachinery::value_ext::ValueExt;
+use crate::auth::user::User;
+use crate::cel::activation::{Activation, EvaluationResult};
+use crate::plugins::{AdmissionRequest, Operation};
+use crate::registry::object_reader::ObjectReader;
+
+/// One write, as configurations look at it.
+pub struct AdmissionAttributes<'a> {
+    /// The write.
+    pub request: &'a AdmissionRequest<'a>,
+    /// Who writes.
+    pub user: &'a User,
+    /// The versions the kind is served in.
+    pub versions: &'a [String],
+    /// The objects that are there.
+    pub reader: &'a (dyn ObjectReader + Sync),
+}
+
+/// As rules and reviews name an operation.
+pub(crate) fn operation_name(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Create => "CREATE",
+        Operation::Update => "UPDATE",
+        Operation::Delete => "DELETE",
+    }
+}
+
+impl AdmissionAttributes<'_> {
+    /// Whether the write is one of those `criteria` selects: a webhook, or the `matchConstraints` or
+    /// `matchResources` of a policy. Gives the version it is spoken of in.
+    ///
+    /// # Errors
+    /// The namespace is not there.
+    pub fn matching_version(
+        &self,
+        criteria: &Value,
+        object: &Value,
+    ) -> Result<Option<String>, ApiError> {
+        let objects = LabelSelector::from_object(criteria.at("/objectSelector"));
+        let old = self.request.old_object.unwrap_or(&Value::Null);
+        if !objects.is_empty()
+            && !selector_matches(&objects, object)
+            && !selector_matches(&objects, old)
+        {
+            return Ok(None);
+        }
+        let equivalent = criteria.text("/matchPolicy") != "Exact";
+        let excluded = criteria.list("/excludeResourceRules");
+        if self.version_matching_rules(excluded, equivalent).is_some() {
+            return Ok(None);
+        }
+        let version = if criteria.has("/clientConfig") {
+            self.version_matching_rules(criteria.list("/rules"), equivalent)
+        } else {
+            match criteria.list("/resourceRules") {
+                [] => Some(self.request.version.to_string()),
+                rules => self.version_matching_rules(rules, equivalent),
+            }
+        };
+        let Some(version) = version else {
+            return Ok(None);
+        };
+        let namespaces = LabelSelector::from_object(criteria.at("/namespaceSelector"));
+        Ok(self
+            .namespace_matches(&namespaces, object)?
+            .then_some(version))
+    }
+
+    /// The version in which one of the rules names the resource; the client's own comes first.
+    fn version_matching_rules(&self, rules: &[Value], equivalent: bool) -> Option<String> {
+        let own = self.request.version;
+        if rules.iter().any(|rule| self.rule_matches(rule, own)) {
+            return Some(own.to_string());
+        }
+        let mut others = self.versions.iter().filter(|v| *v != own && equivalent);
+        let found = others.find(|v| rules.iter().any(|rule| self.rule_matches(rule, v)));
+        found.cloned()
+    }
+
+    fn rule_matches(&self, rule: &Value, version: &str) -> bool {
+        let r = self.request;
+        let any = |field: &str, wanted: &str| {
+            let mut all = rule.list(field).iter();
+            all.any(|n| n == "*" || n == wanted)
+        };
+        let resource = |named: &Value| {
+            let named = named.as_str().unwrap_or_default();
+            let (resource, sub) = named.split_once('/').unwrap_or((named, ""));
+            (resource == "*" || resource == r.resource) && (sub == "*" || sub == r.subresource)
+        };
+        let names = rule.list("/resourceNames");
+        let in_cluster = r.namespace.is_empty() || self.is_namespace();
+        let scoped = match rule.text("/scope") {
+            "Cluster" => in_cluster,
+            "Namespaced" => !in_cluster,
+            _ => true,
+        };
+        scoped
+            && any("/operations", operation_name(r.operation))
+            && any("/apiGroups", r.group)
+            && any("/apiVersions", version)
+            && rule.list("/resources").iter().any(resource)
+            && (names.is_empty() || names.iter().any(|n| n == r.name))
+    }
+
+    fn is_namespace(&self) -> bool {
+        self.request.group.is_empty() && self.request.resource == "namespaces"
+    }
+
+    fn namespace_matches(
+        &self,
+        selector: &LabelSelector,
+        object: &Value,
+    ) -> Result<bool, ApiError> {
+        let r = self.request;
+        if selector.is_empty() || (r.namespace.is_empty() && !self.is_namespace()) {
+            return Ok(true);
+        }
+        if self.is_namespace() && r.subresource.is_empty() && object.is_object() {
+            return Ok(selector_matches(selector, object));
+        }
+        let name = if self.is_namespace() {
+            r.name
+        } else {
+            r.namespace
+        };
+        match self.reader.get("", "namespaces", "", name) {
+            Some(namespace) => Ok(selector_matches(selector, &namespace)),
+            None => Err(ApiError::not_found("", "namespaces", name)),
+        }
+    }
+
+    /// Whether all match conditions hold. One that is false decides, whatever the others do.
+    ///
+    /// # Errors
+    /// What is wrong with conditions that fail.
+    pub fn match_conditions_met(
+        &self,
+        conditions: &[Value],
+        names: &Activation,
+    ) -> Result<bool, String> {
+        let mut faults = Vec::new();
+        for condition in conditions {
+            match names.evaluate(condition.text("/expression")) {
+                Ok(EvaluationResult::Bool(true)) => {}
+                Ok(_) => return Ok(false),
+                Err(fault) => faults.push(fault),
+            }
+        }
+        match faults.as_slice() {
+            [] => Ok(true),
+            [one] => Err(one.clone()),
+            all => Err(format!("[{}]", all.join(", "))),
+        }
+    }
+}
+
+fn selector_matches(selector: &LabelSelector, object: &Value) -> bool {
+    object.is_object() && selector.matches(|key| object.label(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+
+    struct One(Value);
+
+    impl ObjectReader for One {
+        fn get(&self, _: &str, resource: &str, _: &str, name: &str) -> Option<Arc<Value>> {
+            (resource == "namespaces" && self.0.name() == name).then(|| Arc::new(self.0.clone()))
+        }
+
+        fn list(&self, _: &str, _: &str, _: &str) -> Vec<Arc<Value>> {
+            Vec::new()
+        }
+    }
+
+    fn selected(
+        criteria: &Value,
+        object: &Value,
+        change: impl Fn(&mut AdmissionRequest<'_>),
+    ) -> String {
+        let mut request = AdmissionRequest {
+            group: "batch",
+            version: "v1",
+            kind: "Job",
+            resource: "jobs",
+            subresource: "",
+            namespace: "team",
+            name: "j",
+            operation: Operation::Create,
+            old_object: None,
+            dry_run: false,
+            user: "u",
+        };
+        change(&mut request);
+        let reader = One(json!({"metadata": {"name": "team", "labels": {"managed": "yes"}}}));
+        let subject = AdmissionAttributes {
+            request: &request,
+            user: &User::admin(),
+            versions: &["v1".into(), "v1beta1".into()],
+            reader: &reader,
+        };
+        match subject.matching_version(criteria, object) {
+            Ok(Some(version)) => version,
+            Ok(None) => "no".into(),
+            Err(error) => error.message,
+        }
+    }
+
+    #[test]
+    fn rules_and_selectors_decide_together() {
+        let rule = |resources: Value, versions: Value| {
+            json!({"operations": ["CREATE", "UPDATE"], "apiGroups": ["batch"],
+                "apiVersions": versions, "resources": resources, "scope": "*"})
+        };
+        let hook = |rule: Value| json!({"clientConfig": {"url": "u"}, "rules": [rule]});
+        let job = json!({"metadata": {"labels": {"app": "a"}}});
+        let plain = |criteria: &Value| selected(criteria, &job, |_| ());
+        assert_eq!(plain(&hook(rule(json!(["jobs"]), json!(["v1"])))), "v1");
+        assert_eq!(plain(&hook(rule(json!(["*/*"]), json!(["*"])))), "v1");
+        assert_eq!(
+            plain(&hook(rule(json!(["jobs/status"]), json!(["v1"])))),
+            "no"
+        );
+        assert_eq!(plain(&hook(rule(json!(["cronjobs"]), json!(["v1"])))), "no");
+        // Another version of the same kind is as good, unless exactly this one is asked for.
+        let mut older = hook(rule(json!(["jobs"]), json!(["v1beta1"])));
+        assert_eq!(plain(&older), "v1beta1");
+        older["matchPolicy"] = "Exact".into();
+        assert_eq!(plain(&older), "no");
+
+        let jobs = hook(rule(json!(["jobs"]), json!(["v1"])));
+        let delete = |r: &mut AdmissionRequest<'_>| r.operation = Operation::Delete;
+        assert_eq!(selected(&jobs, &job, delete), "no");
+        let with = |field: &str, labels: Value| {
+            let mut jobs = jobs.clone();
+            jobs[field] = json!({"matchLabels": labels});
+            jobs
+        };
+        assert_eq!(plain(&with("objectSelector", json!({"app": "a"}))), "v1");
+        assert_eq!(plain(&with("objectSelector", json!({"app": "b"}))), "no");
+        assert_eq!(
+            plain(&with("namespaceSelector", json!({"managed": "yes"}))),
+            "v1"
+        );
+        assert_eq!(
+            plain(&with("namespaceSelector", json!({"managed": "no"}))),
+            "no"
+        );
+        let elsewhere = |r: &mut AdmissionRequest<'_>| r.namespace = "gone";
+        let there = with("namespaceSelector", json!({"managed": "yes"}));
+        assert_eq!(
+            selected(&there, &job, elsewhere),
+            "namespaces \"gone\" not found"
+        );
+    }
+
+    #[test]
+    fn policies_without_rules_match_everything_but_what_is_excluded() {
+        let object = json!({"metadata": {}});
+        assert_eq!(selected(&json!({}), &object, |_| ()), "v1");
+        let rule = json!({"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"],
+            "resources": ["jobs"], "resourceNames": ["j"]});
+        let excluding = json!({"excludeResourceRules": [rule]});
+        assert_eq!(selected(&excluding, &object, |_| ()), "no");
+        assert_eq!(selected(&excluding, &object, |r| r.name = "other"), "v1");
+    }
+}

@@ -1,0 +1,8 @@
+//! Admission: built-in plugins, webhooks, and policies in CEL.
+//!
+//! Works on one write and on stored objects; does not know storage or HTTP as clients speak it.
+
+pub(crate) mod matching;
+pub(crate) mod plugins;
+pub(crate) mod policies;
+pub(crate) mod webhooks;

@@ -1,0 +1,82 @@
+//! The chain of built-in admission plugins, as `admission/chain.go`.
+
+use serde_json::Value;
+
+use super::plugin_context::PluginContext;
+use super::{
+    certificate_requester, default_storage_class, limit_ranger, namespace_lifecycle, priority,
+    resource_quota, runtime_class, service_account, service_allocator, taint_nodes_by_condition,
+};
+use crate::apimachinery::api_error::ApiError;
+use crate::plugins::Operation;
+
+/// Changes an object before plug-ins do.
+///
+/// # Errors
+/// Refuses the write.
+pub fn mutate(write: &PluginContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+    namespace_lifecycle::admit(write)?;
+    match (write.request.group, write.request.resource) {
+        ("", "pods") if write.is_write_of("", "pods") => {
+            if write.is_create() {
+                limit_ranger::set_default_requirements(write, object);
+                service_account::admit(write, object)?;
+            }
+            priority::set_pod_priority(write, object)?;
+            super::default_toleration_seconds::add_default_tolerations(object);
+            if write.is_create() {
+                runtime_class::admit(write, object)?;
+            }
+            Ok(())
+        }
+        ("", "nodes") if write.is_write_of("", "nodes") && write.is_create() => {
+            taint_nodes_by_condition::add_not_ready_taint(object);
+            Ok(())
+        }
+        ("", "services") if write.is_write_of("", "services") => {
+            service_allocator::allocate(write, object)
+        }
+        ("", "persistentvolumeclaims") if write.is_write_of("", "persistentvolumeclaims") => {
+            default_storage_class::set_default_storage_class(write, object);
+            Ok(())
+        }
+        ("networking.k8s.io", "ingresses")
+            if write.is_write_of("networking.k8s.io", "ingresses") =>
+        {
+            super::default_ingress_class::set_default_ingress_class(write, object)
+        }
+        ("certificates.k8s.io", "certificatesigningrequests") => {
+            certificate_requester::set_requester(write, object);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Looks at an object after plug-ins have. Quotas come last, so that they count only what nothing
+/// else refuses; whoever calls keeps others from being counted until the object is stored.
+///
+/// # Errors
+/// Refuses the write.
+pub fn validate(write: &PluginContext<'_>, object: &Value) -> Result<(), ApiError> {
+    if write.request.operation == Operation::Delete {
+        return namespace_lifecycle::admit(write);
+    }
+    match (write.request.group, write.request.resource) {
+        ("", "pods") if write.is_write_of("", "pods") && write.is_create() => {
+            limit_ranger::validate_limits(write, object)?;
+            runtime_class::validate(write, object)?;
+        }
+        ("", "persistentvolumeclaims") if write.is_write_of("", "persistentvolumeclaims") => {
+            limit_ranger::validate_limits(write, object)?;
+            super::persistent_volume_claim_resize::validate_volume_resize(write, object)?;
+        }
+        ("scheduling.k8s.io", "priorityclasses")
+            if write.is_write_of("scheduling.k8s.io", "priorityclasses") =>
+        {
+            priority::validate_priority_class(write, object)?;
+        }
+        _ => {}
+    }
+    resource_quota::check_request(write, object)
+}

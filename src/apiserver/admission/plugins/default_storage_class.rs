@@ -1,0 +1,68 @@
+//! DefaultStorageClass.
+
+use serde_json::Value;
+
+use super::PluginContext;
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
+
+/// Gives a new claim that names no class the default one: of several the youngest, then the first by
+/// name.
+pub(crate) fn set_default_storage_class(write: &PluginContext<'_>, claim: &mut Value) {
+    let named = claim.has("/spec/storageClassName")
+        || claim
+            .annotation("volume.beta.kubernetes.io/storage-class")
+            .is_some();
+    if named || !write.is_create() {
+        return;
+    }
+    let all = write.reader.list("storage.k8s.io", "storageclasses", "");
+    let is_default = |class: &&std::sync::Arc<Value>| {
+        [
+            "storageclass.kubernetes.io/is-default-class",
+            "storageclass.beta.kubernetes.io/is-default-class",
+        ]
+        .iter()
+        .any(|key| class.annotation(key) == Some("true"))
+    };
+    let youngest = all.iter().filter(is_default).max_by(|a, b| {
+        let born = |c: &Value| c.text("/metadata/creationTimestamp").to_string();
+        born(a).cmp(&born(b)).then_with(|| b.name().cmp(a.name()))
+    });
+    if let Some(class) = youngest {
+        claim.object_mut("spec")["storageClassName"] = class.name().into();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::admission::plugins::fake::{Objects, request, with};
+    use crate::plugins::Operation;
+
+    fn class(name: &str, born: &str) -> (&'static str, &'static str, Value) {
+        let class = json!({"metadata": {"name": name, "creationTimestamp": born, "annotations":
+            {"storageclass.kubernetes.io/is-default-class": "true"}}, "allowVolumeExpansion": name == "b"});
+        ("storage.k8s.io", "storageclasses", class)
+    }
+
+    #[test]
+    fn the_youngest_default_class() {
+        let objects = Objects(vec![
+            class("a", "2026-01-01T00:00:00Z"),
+            class("b", "2026-01-02T00:00:00Z"),
+        ]);
+        let create = request("", "persistentvolumeclaims", Operation::Create);
+        let mut claim = json!({"spec": {}});
+        with(&objects, &create, |w| {
+            set_default_storage_class(w, &mut claim)
+        });
+        assert_eq!(claim.text("/spec/storageClassName"), "b");
+        let mut none = json!({"spec": {"storageClassName": ""}});
+        with(&objects, &create, |w| {
+            set_default_storage_class(w, &mut none)
+        });
+        assert_eq!(none.text("/spec/storageClassName"), "");
+    }
+}

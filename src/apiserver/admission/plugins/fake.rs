@@ -1,0 +1,75 @@
+//! Requests and stored objects for tests of plugins.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kueue_lab_entropy::Entropy;
+use serde_json::Value;
+
+use super::PluginContext;
+use crate::apimachinery::value_ext::ValueExt;
+use crate::auth::user::User;
+use crate::plugins::{AdmissionRequest, Operation};
+use crate::registry::object_reader::ObjectReader;
+
+/// Objects by group and resource.
+#[derive(Default)]
+pub struct Objects(pub Vec<(&'static str, &'static str, Value)>);
+
+impl ObjectReader for Objects {
+    fn get(&self, group: &str, resource: &str, ns: &str, name: &str) -> Option<Arc<Value>> {
+        self.list(group, resource, ns)
+            .into_iter()
+            .find(|o| o.name() == name)
+    }
+
+    fn list(&self, group: &str, resource: &str, ns: &str) -> Vec<Arc<Value>> {
+        let all = self.0.iter();
+        all.filter(|(g, r, o)| {
+            *g == group && *r == resource && (ns.is_empty() || o.text("/metadata/namespace") == ns)
+        })
+        .map(|(_, _, o)| Arc::new(o.clone()))
+        .collect()
+    }
+}
+
+/// A request of the namespace `n`.
+pub fn request<'a>(
+    group: &'a str,
+    resource: &'a str,
+    operation: Operation,
+) -> AdmissionRequest<'a> {
+    AdmissionRequest {
+        group,
+        version: "v1",
+        kind: "",
+        resource,
+        subresource: "",
+        namespace: "n",
+        name: "x",
+        operation,
+        old_object: None,
+        dry_run: false,
+        user: "me",
+    }
+}
+
+/// Runs something on a write of an object.
+pub fn with<T>(
+    objects: &Objects,
+    request: &AdmissionRequest<'_>,
+    run: impl FnOnce(&PluginContext<'_>) -> T,
+) -> T {
+    let user = User {
+        name: "me".into(),
+        groups: vec!["we".into()],
+        ..User::default()
+    };
+    run(&PluginContext {
+        request,
+        user: &user,
+        reader: objects,
+        entropy: &Entropy::seeded(1),
+        now: Timestamp::UNIX_EPOCH,
+    })
+}

@@ -1,0 +1,316 @@
+//! Limit ranges: what containers get that do not say what they need, and how much is too much.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kueue_lab_quantity::Quantity;
+use serde_json::Value;
+
+use super::PluginContext;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
+use crate::kinds::pod::pod_requests::{self, ResourceList};
+
+const ANNOTATION: &str = "kubernetes.io/limit-ranger";
+
+fn ranges(write: &PluginContext<'_>) -> Vec<Arc<Value>> {
+    let namespace = write.request.namespace;
+    write.reader.list("", "limitranges", namespace)
+}
+
+/// Fills in the requests and limits of a new pod, range by range.
+pub(crate) fn set_default_requirements(write: &PluginContext<'_>, pod: &mut Value) {
+    for range in ranges(write) {
+        merge_pod_resource_requirements(&range, pod);
+    }
+}
+
+fn merge_pod_resource_requirements(range: &Value, pod: &mut Value) {
+    let (mut requests, mut limits) = (BTreeMap::new(), BTreeMap::new());
+    for limit in range.list("/spec/limits") {
+        if limit.text("/type") == "Container" {
+            requests.extend(limit.entries("/defaultRequest"));
+            limits.extend(limit.entries("/default"));
+        }
+    }
+    let mut set = Vec::new();
+    let spec = pod.object_mut("spec");
+    for (list, what) in [
+        ("containers", "container"),
+        ("initContainers", "init container"),
+    ] {
+        for container in spec.items_mut(list) {
+            for (field, defaults) in [("requests", &requests), ("limits", &limits)] {
+                let names = merge_container_resources(container, field, defaults);
+                if !names.is_empty() {
+                    let field = field.trim_end_matches('s');
+                    let (names, name) = (names.join(", "), container.text("/name"));
+                    set.push(format!("{names} {field} for {what} {name}"));
+                }
+            }
+        }
+    }
+    if !set.is_empty() {
+        let text = format!("LimitRanger plugin set: {}", set.join("; "));
+        pod.object_mut("metadata").object_mut("annotations")[ANNOTATION] = text.into();
+    }
+}
+
+/// Fills one list of a container; the names of what was missing.
+fn merge_container_resources(
+    container: &mut Value,
+    field: &str,
+    defaults: &BTreeMap<&String, &Value>,
+) -> Vec<String> {
+    let mut set = Vec::new();
+    for (name, amount) in defaults {
+        let present = container.at("/resources").get(field);
+        if present.is_none_or(|list| list.get(name.as_str()).is_none()) {
+            let list = container.object_mut("resources").object_mut(field);
+            list[name.as_str()] = (*amount).clone();
+            set.push((*name).clone());
+        }
+    }
+    set
+}
+
+/// Refuses a new pod, or a claim, that asks for too little or too much.
+pub(crate) fn validate_limits(write: &PluginContext<'_>, object: &Value) -> Result<(), ApiError> {
+    if object.is_terminating() {
+        return Ok(());
+    }
+    let is_pod = write.request.resource == "pods";
+    for range in ranges(write) {
+        let mut reasons = Vec::new();
+        for limit in range.list("/spec/limits") {
+            match limit.text("/type") {
+                "Container" if is_pod => containers(limit, object, &mut reasons),
+                "Pod" if is_pod => {
+                    let requests = pod_requests::pod_requests(object, false);
+                    let limits = pod_requests::pod_limits(object, false);
+                    bounds(limit, &requests, &limits, &mut reasons);
+                }
+                "PersistentVolumeClaim" if !is_pod => claim(limit, object, &mut reasons),
+                _ => {}
+            }
+        }
+        if !reasons.is_empty() {
+            return Err(write.forbidden_for_all(reasons));
+        }
+    }
+    Ok(())
+}
+
+fn containers(limit: &Value, pod: &Value, reasons: &mut Vec<String>) {
+    for list in ["/spec/containers", "/spec/initContainers"] {
+        for container in pod.list(list) {
+            let requests = pod_requests::parse_resource_list(container.at("/resources/requests"));
+            let limits = pod_requests::parse_resource_list(container.at("/resources/limits"));
+            bounds(limit, &requests, &limits, reasons);
+        }
+    }
+}
+
+fn claim(limit: &Value, claim: &Value, reasons: &mut Vec<String>) {
+    let requests = pod_requests::parse_resource_list(claim.at("/spec/resources/requests"));
+    let kind = limit.text("/type");
+    for (name, amount) in amounts_of(limit, "/min") {
+        reasons.extend(at_least(
+            kind,
+            name,
+            amount,
+            &requests,
+            &ResourceList::new(),
+        ));
+    }
+    for (name, most) in amounts_of(limit, "/max") {
+        match requests.get(name) {
+            None => reasons.push(format!(
+                "maximum {name} usage per {kind} is {most}.  No request is specified"
+            )),
+            Some(request) if *request > most => reasons.push(format!(
+                "maximum {name} usage per {kind} is {most}, but request is {request}"
+            )),
+            Some(_) => {}
+        }
+    }
+}
+
+fn amounts_of<'a>(
+    limit: &'a Value,
+    pointer: &str,
+) -> impl Iterator<Item = (&'a str, Quantity)> + use<'a> {
+    let entries = limit.at(pointer).as_object().into_iter().flatten();
+    entries.filter_map(|(name, value)| Some((name.as_str(), Quantity::of(value)?)))
+}
+
+fn bounds(
+    limit: &Value,
+    requests: &ResourceList,
+    limits: &ResourceList,
+    reasons: &mut Vec<String>,
+) {
+    let kind = limit.text("/type");
+    for (name, amount) in amounts_of(limit, "/min") {
+        reasons.extend(at_least(kind, name, amount, requests, limits));
+    }
+    for (name, amount) in amounts_of(limit, "/max") {
+        reasons.extend(at_most(kind, name, amount, requests, limits));
+    }
+    for (name, amount) in amounts_of(limit, "/maxLimitRequestRatio") {
+        reasons.extend(ratio(kind, name, amount, requests, limits));
+    }
+}
+
+fn at_least(
+    kind: &str,
+    name: &str,
+    least: Quantity,
+    requests: &ResourceList,
+    limits: &ResourceList,
+) -> Option<String> {
+    let what = format!("minimum {name} usage per {kind} is {least}");
+    let Some(request) = requests.get(name) else {
+        return Some(format!("{what}.  No request is specified"));
+    };
+    if *request < least {
+        return Some(format!("{what}, but request is {request}"));
+    }
+    let limit = limits.get(name).filter(|l| **l < least)?;
+    Some(format!("{what}, but limit is {limit}"))
+}
+
+fn at_most(
+    kind: &str,
+    name: &str,
+    most: Quantity,
+    requests: &ResourceList,
+    limits: &ResourceList,
+) -> Option<String> {
+    let what = format!("maximum {name} usage per {kind} is {most}");
+    let Some(limit) = limits.get(name) else {
+        return Some(format!("{what}.  No limit is specified"));
+    };
+    if *limit > most {
+        return Some(format!("{what}, but limit is {limit}"));
+    }
+    let request = requests.get(name).filter(|r| **r > most)?;
+    Some(format!("{what}, but request is {request}"))
+}
+
+fn ratio(
+    kind: &str,
+    name: &str,
+    most: Quantity,
+    requests: &ResourceList,
+    limits: &ResourceList,
+) -> Option<String> {
+    let what = format!("{name} max limit to request ratio per {kind} is {most}");
+    let millis = |list: &ResourceList| list.get(name).map_or(0, |q| q.milli_value());
+    let (request, limit) = (millis(requests), millis(limits));
+    if request == 0 {
+        return Some(format!(
+            "{what}, but no request is specified or request is 0"
+        ));
+    }
+    if limit == 0 {
+        return Some(format!("{what}, but no limit is specified or limit is 0"));
+    }
+    let over = i128::from(limit) * 1000 > i128::from(most.milli_value()) * i128::from(request);
+    over.then(|| {
+        let ratio = limit as f64 / request as f64;
+        format!("{what}, but provided ratio is {ratio:.6}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::admission::plugins::fake::{Objects, request, with};
+    use crate::plugins::Operation;
+
+    fn range(limit: Value) -> Objects {
+        let range =
+            json!({"metadata": {"name": "r", "namespace": "n"}, "spec": {"limits": [limit]}});
+        Objects(vec![("", "limitranges", range)])
+    }
+
+    fn refusal(objects: &Objects, resource: &str, object: &Value) -> Option<String> {
+        let request = request("", resource, Operation::Create);
+        let refused = with(objects, &request, |w| validate_limits(w, object)).err()?;
+        let (_, why) = refused.message.split_once(" is forbidden: ")?;
+        Some(why.to_string())
+    }
+
+    #[test]
+    fn containers_get_default_requirements() {
+        let objects = range(
+            json!({"type": "Container", "default": {"cpu": "1", "memory": "1Gi"},
+            "defaultRequest": {"cpu": "500m"}}),
+        );
+        let mut pod = json!({"spec": {"containers": [
+            {"name": "a"}, {"name": "b", "resources": {"limits": {"cpu": "2"}, "requests": {"cpu": "2"}}}],
+            "initContainers": [{"name": "i", "resources": {"limits": {"cpu": "1", "memory": "1"}}}]}});
+        let create = request("", "pods", Operation::Create);
+        with(&objects, &create, |w| set_default_requirements(w, &mut pod));
+        let a = json!({"requests": {"cpu": "500m"}, "limits": {"cpu": "1", "memory": "1Gi"}});
+        assert_eq!(pod["spec"]["containers"][0]["resources"], a);
+        assert_eq!(
+            pod["spec"]["containers"][1]["resources"]["limits"]["memory"],
+            "1Gi"
+        );
+        assert_eq!(
+            pod.annotation(ANNOTATION),
+            Some(
+                "LimitRanger plugin set: cpu request for container a; cpu, memory limit for container a; memory limit for container b; cpu request for init container i"
+            )
+        );
+    }
+
+    #[test]
+    fn too_little_and_too_much() {
+        let limit = json!({"type": "Container", "min": {"cpu": "100m"}, "max": {"cpu": "1"},
+            "maxLimitRequestRatio": {"cpu": "2"}});
+        let pod = |resources: Value| json!({"spec": {"containers": [{"resources": resources}]}});
+        let told = |resources: Value| refusal(&range(limit.clone()), "pods", &pod(resources));
+        assert_eq!(
+            told(json!({"requests": {"cpu": "500m"}, "limits": {"cpu": "1"}})),
+            None
+        );
+        assert_eq!(
+            told(json!({})).as_deref(),
+            Some(
+                "[minimum cpu usage per Container is 100m.  No request is specified, maximum cpu usage per Container is 1.  No limit is specified, cpu max limit to request ratio per Container is 2, but no request is specified or request is 0]"
+            )
+        );
+        assert_eq!(
+            told(json!({"requests": {"cpu": "200m"}, "limits": {"cpu": "500m"}})).as_deref(),
+            Some(
+                "cpu max limit to request ratio per Container is 2, but provided ratio is 2.500000"
+            )
+        );
+        assert_eq!(
+            told(json!({"requests": {"cpu": "1"}, "limits": {"cpu": "1500m"}})).as_deref(),
+            Some("maximum cpu usage per Container is 1, but limit is 1500m")
+        );
+    }
+
+    #[test]
+    fn pods_and_claims() {
+        let two = json!({"resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}});
+        let pod = json!({"spec": {"containers": [two, two]}});
+        let limit = json!({"type": "Pod", "max": {"cpu": "1"}});
+        assert_eq!(
+            refusal(&range(limit), "pods", &pod).as_deref(),
+            Some("maximum cpu usage per Pod is 1, but limit is 2")
+        );
+        let claim = json!({"spec": {"resources": {"requests": {"storage": "2Gi"}}}});
+        let limit = json!({"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}});
+        assert_eq!(
+            refusal(&range(limit), "persistentvolumeclaims", &claim).as_deref(),
+            Some("maximum storage usage per PersistentVolumeClaim is 1Gi, but request is 2Gi")
+        );
+    }
+}

@@ -1,0 +1,359 @@
+//! Addresses and node ports of services. A service that names its own must name one that is free.
+
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+
+use serde_json::{Value, json};
+
+use super::PluginContext;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
+use crate::kinds::service::patch_allocated_values;
+
+/// The network of service addresses: its first address and how many there are.
+const SERVICE_CIDR: (Ipv4Addr, u32) = (Ipv4Addr::new(10, 96, 0, 0), 1 << 20);
+const NETWORK_TEXT: &str = "10.96.0.0/12";
+/// The first addresses are left to those who name theirs.
+const STATIC_BAND: u32 = 256;
+const NODE_PORT_RANGE: std::ops::RangeInclusive<i64> = 30000..=32767;
+
+/// What other services have.
+#[derive(Default)]
+struct Allocations {
+    addresses: BTreeSet<String>,
+    /// Protocol and number.
+    ports: BTreeSet<(String, i64)>,
+}
+
+impl Allocations {
+    fn of(write: &PluginContext<'_>) -> Self {
+        let mut taken = Self::default();
+        let r = write.request;
+        for service in write.reader.list("", "services", "") {
+            if service.name() == r.name && service.text("/metadata/namespace") == r.namespace {
+                continue;
+            }
+            let addresses = service.list("/spec/clusterIPs").iter();
+            taken
+                .addresses
+                .extend(addresses.map(|a| a.text("").to_string()));
+            for port in service.list("/spec/ports") {
+                let number = port.int("/nodePort");
+                taken.ports.insert((port.text("/protocol").into(), number));
+            }
+            let check = service.int("/spec/healthCheckNodePort");
+            taken.ports.insert(("TCP".into(), check));
+        }
+        taken
+    }
+
+    fn free_address(&self, write: &PluginContext<'_>) -> Option<String> {
+        let (first, count) = (u32::from(SERVICE_CIDR.0), SERVICE_CIDR.1);
+        let span = count - STATIC_BAND - 1;
+        let start = draw(write, span);
+        (0..span)
+            .map(|i| Ipv4Addr::from(first + STATIC_BAND + (start + i) % span).to_string())
+            .find(|a| !self.addresses.contains(a))
+    }
+
+    fn free_port(&self, write: &PluginContext<'_>, protocol: &str) -> Option<i64> {
+        let span = u32::try_from(NODE_PORT_RANGE.end() - NODE_PORT_RANGE.start() + 1).unwrap_or(1);
+        let start = draw(write, span);
+        (0..span)
+            .map(|i| NODE_PORT_RANGE.start() + i64::from((start + i) % span))
+            .find(|n| !self.ports.contains(&(protocol.to_string(), *n)))
+    }
+}
+
+/// A random number below `span`.
+fn draw(write: &PluginContext<'_>, span: u32) -> u32 {
+    let drawn = (write.entropy.unit() * f64::from(span)) as u32;
+    drawn.min(span - 1)
+}
+
+/// Gives a service what its type needs, and takes what it no longer does.
+pub(crate) fn allocate(write: &PluginContext<'_>, service: &mut Value) -> Result<(), ApiError> {
+    let old = write.request.old_object;
+    if let Some(old) = old {
+        drop_type_dependent_fields(service, old);
+    }
+    patch_allocated_values(service, old);
+    let kind = service.text("/spec/type").to_string();
+    if !service.at("/spec").is_object() || kind == "ExternalName" {
+        return Ok(());
+    }
+    init_ip_family_fields(service);
+    let taken = Allocations::of(write);
+    let mut errors = Vec::new();
+    address(write, &taken, service, &mut errors)?;
+    let wants_ports = kind == "NodePort"
+        || kind == "LoadBalancer"
+            && service.at("/spec/allocateLoadBalancerNodePorts") != &json!(false);
+    node_ports(write, &taken, service, wants_ports, &mut errors)?;
+    if kind == "LoadBalancer"
+        && service.text("/spec/externalTrafficPolicy") == "Local"
+        && service.int("/spec/healthCheckNodePort") == 0
+        && let Some(port) = taken.free_port(write, "TCP")
+    {
+        service["spec"]["healthCheckNodePort"] = port.into();
+    }
+    if errors.is_empty() {
+        return Ok(());
+    }
+    Err(ApiError::invalid("", "Service", service.name(), &errors))
+}
+
+/// Clears what an update to another type leaves behind, where the update says nothing of it.
+fn drop_type_dependent_fields(service: &mut Value, old: &Value) {
+    let needs_address = |s: &Value| s.text("/spec/type") != "ExternalName";
+    let needs_ports = |s: &Value| matches!(s.text("/spec/type"), "NodePort" | "LoadBalancer");
+    if needs_address(old) && !needs_address(service) {
+        for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
+            if service.at("/spec").get(field) == old.at("/spec").get(field) {
+                service.object_mut("spec").remove_key(field);
+            }
+        }
+    }
+    if needs_ports(old) && !needs_ports(service) {
+        let numbers = |s: &Value| -> Vec<i64> {
+            let ports = s.list("/spec/ports").iter();
+            ports.map(|p| p.int("/nodePort")).collect()
+        };
+        if numbers(service) == numbers(old) {
+            for port in service.object_mut("spec").items_mut("ports") {
+                port.remove_key("nodePort");
+            }
+        }
+    }
+}
+
+/// One family, that of IPv4; headless services that choose no pods may be found under both.
+fn init_ip_family_fields(service: &mut Value) {
+    let headless = service.text("/spec/clusterIP") == "None";
+    let loose = headless && service.entries("/spec/selector").next().is_none();
+    let spec = service.object_mut("spec");
+    spec.set_default(
+        "ipFamilyPolicy",
+        if loose {
+            "RequireDualStack"
+        } else {
+            "SingleStack"
+        },
+    );
+    let both = loose && spec.text("/ipFamilyPolicy") != "SingleStack";
+    if spec.list("/ipFamilies").is_empty() {
+        spec.set_or_remove("ipFamilies", Some(json!(["IPv4"])));
+    }
+    if both && spec.list("/ipFamilies").len() == 1 {
+        let other = if spec.text("/ipFamilies/0") == "IPv4" {
+            "IPv6"
+        } else {
+            "IPv4"
+        };
+        let first = spec.text("/ipFamilies/0").to_string();
+        spec["ipFamilies"] = json!([first, other]);
+    }
+}
+
+fn address(
+    write: &PluginContext<'_>,
+    taken: &Allocations,
+    service: &mut Value,
+    errors: &mut Vec<FieldError>,
+) -> Result<(), ApiError> {
+    let own = service.text("/spec/clusterIP").to_string();
+    let before = write.request.old_object.map(|o| o.text("/spec/clusterIP"));
+    if own.is_empty() {
+        let free = taken
+            .free_address(write)
+            .ok_or_else(|| range_full_error("serviceIP"))?;
+        let spec = service.object_mut("spec");
+        spec["clusterIPs"] = json!([free]);
+        spec["clusterIP"] = free.into();
+        return Ok(());
+    }
+    if own == "None" || before == Some(&own) {
+        return Ok(());
+    }
+    let why = match own.parse::<Ipv4Addr>() {
+        Err(_) => return Ok(()),
+        Ok(ip) if u32::from(ip).wrapping_sub(u32::from(SERVICE_CIDR.0)) >= SERVICE_CIDR.1 => {
+            format!(
+                "the provided IP ({own}) is not in the valid range. The range of valid IPs is {NETWORK_TEXT}"
+            )
+        }
+        Ok(_) if taken.addresses.contains(&own) => "provided IP is already allocated".to_string(),
+        Ok(_) => return Ok(()),
+    };
+    errors.push(FieldError::invalid(
+        "spec.clusterIPs",
+        service.at("/spec/clusterIPs").clone(),
+        format!("failed to allocate IP {own}: {why}"),
+    ));
+    Ok(())
+}
+
+/// Everything is taken.
+fn range_full_error(what: &str) -> ApiError {
+    ApiError::internal(format!("failed to allocate a {what}: range is full"))
+}
+
+fn node_ports(
+    write: &PluginContext<'_>,
+    taken: &Allocations,
+    service: &mut Value,
+    wants: bool,
+    errors: &mut Vec<FieldError>,
+) -> Result<(), ApiError> {
+    let before: BTreeSet<i64> = write
+        .request
+        .old_object
+        .map(|o| {
+            o.list("/spec/ports")
+                .iter()
+                .map(|p| p.int("/nodePort"))
+                .collect()
+        })
+        .unwrap_or_default();
+    // Ports of one number but different protocols share their node port.
+    let mut shared: Vec<(i64, String, i64)> = Vec::new();
+    let mut given = Allocations::default();
+    given.ports.extend(taken.ports.iter().cloned());
+    let ports = service.list("/spec/ports").iter();
+    let named = ports.map(|p| (p.text("/protocol").to_string(), p.int("/nodePort")));
+    let named: Vec<_> = named.filter(|(_, n)| *n != 0).collect();
+    for (i, port) in service
+        .object_mut("spec")
+        .items_mut("ports")
+        .iter_mut()
+        .enumerate()
+    {
+        let protocol = port.text("/protocol").to_string();
+        let (number, own) = (port.int("/port"), port.int("/nodePort"));
+        if own != 0 {
+            shared.push((number, protocol.clone(), own));
+            if before.contains(&own) {
+                continue;
+            }
+            let path = format!("spec.ports[{i}].nodePort");
+            if !NODE_PORT_RANGE.contains(&own) {
+                errors.push(FieldError::invalid(path, own, format!(
+                    "provided port is not in the valid range. The range of valid ports is {}-{}",
+                    NODE_PORT_RANGE.start(),
+                    NODE_PORT_RANGE.end()
+                )));
+            } else if taken.ports.contains(&(protocol, own)) {
+                errors.push(FieldError::invalid(
+                    path,
+                    own,
+                    "provided port is already allocated",
+                ));
+            }
+            continue;
+        }
+        if !wants {
+            continue;
+        }
+        given.ports.extend(named.iter().cloned());
+        let sibling = shared.iter().find(|(p, proto, n)| {
+            *p == number && *proto != protocol && !given.ports.contains(&(protocol.clone(), *n))
+        });
+        let free = match sibling {
+            Some((_, _, n)) => Some(*n),
+            None => given.free_port(write, &protocol),
+        };
+        let free = free.ok_or_else(|| range_full_error("nodePort"))?;
+        port["nodePort"] = free.into();
+        given.ports.insert((protocol.clone(), free));
+        shared.push((number, protocol, free));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admission::plugins::fake::{Objects, request, with};
+    use crate::plugins::{AdmissionRequest, Operation};
+
+    fn service(spec: Value) -> Value {
+        json!({"metadata": {"name": "x", "namespace": "n"}, "spec": spec})
+    }
+
+    fn other() -> Objects {
+        let mut other = service(
+            json!({"clusterIP": "10.96.0.7", "clusterIPs": ["10.96.0.7"],
+            "ports": [{"port": 80, "protocol": "TCP", "nodePort": 30001}]}),
+        );
+        other["metadata"]["name"] = "other".into();
+        Objects(vec![("", "services", other)])
+    }
+
+    fn allocated(old: Option<&Value>, spec: Value) -> Result<Value, String> {
+        let mut service = service(spec);
+        let operation = if old.is_some() {
+            Operation::Update
+        } else {
+            Operation::Create
+        };
+        let request = AdmissionRequest {
+            old_object: old,
+            ..request("", "services", operation)
+        };
+        with(&other(), &request, |w| allocate(w, &mut service)).map_err(|e| e.message)?;
+        Ok(service)
+    }
+
+    #[test]
+    fn addresses() {
+        let plain = allocated(None, json!({"type": "ClusterIP"})).expect("allocated");
+        let given: Ipv4Addr = plain.text("/spec/clusterIP").parse().expect("an address");
+        assert!(given > Ipv4Addr::new(10, 96, 0, 255));
+        assert_eq!(plain["spec"]["clusterIPs"], json!([given.to_string()]));
+        assert_eq!(plain["spec"]["ipFamilies"], json!(["IPv4"]));
+        let taken = allocated(None, json!({"type": "ClusterIP", "clusterIP": "10.96.0.7"}));
+        assert_eq!(
+            taken.expect_err("refused"),
+            r#"Service "x" is invalid: spec.clusterIPs: Invalid value: ["10.96.0.7"]: failed to allocate IP 10.96.0.7: provided IP is already allocated"#
+        );
+        let loose = allocated(None, json!({"type": "ClusterIP", "clusterIP": "None"}));
+        assert_eq!(
+            loose.expect("allocated")["spec"]["ipFamilyPolicy"],
+            "RequireDualStack"
+        );
+        let name = allocated(None, json!({"type": "ExternalName"})).expect("allocated");
+        assert!(!name.has("/spec/clusterIP"));
+    }
+
+    #[test]
+    fn ports() {
+        let ports = json!([{"port": 53, "protocol": "TCP"}, {"port": 53, "protocol": "UDP"}]);
+        let both = allocated(None, json!({"type": "NodePort", "ports": ports})).expect("allocated");
+        let number = both.int("/spec/ports/0/nodePort");
+        assert!(NODE_PORT_RANGE.contains(&number));
+        assert_eq!(both.int("/spec/ports/1/nodePort"), number);
+        let own = |n: i64| {
+            let ports = json!([{"port": 1, "protocol": "TCP", "nodePort": n}]);
+            allocated(None, json!({"type": "NodePort", "ports": ports})).expect_err("refused")
+        };
+        assert!(own(30001).ends_with("Invalid value: 30001: provided port is already allocated"));
+        assert!(own(80).ends_with("The range of valid ports is 30000-32767"));
+    }
+
+    #[test]
+    fn updates_keep_and_release() {
+        let ports = json!([{"port": 53, "protocol": "TCP"}]);
+        let old = allocated(None, json!({"type": "NodePort", "ports": ports})).expect("allocated");
+        let same =
+            allocated(Some(&old), json!({"type": "NodePort", "ports": ports})).expect("kept");
+        assert_eq!(same["spec"], old["spec"]);
+        let mut spec = old["spec"].clone();
+        spec["type"] = "ClusterIP".into();
+        let plain = allocated(Some(&old), spec.clone()).expect("released");
+        assert!(!plain.has("/spec/ports/0/nodePort"));
+        spec["type"] = "ExternalName".into();
+        let name = allocated(Some(&old), spec).expect("released");
+        assert!(!name.has("/spec/clusterIP") && !name.has("/spec/clusterIPs"));
+    }
+}

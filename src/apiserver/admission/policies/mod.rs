@@ -1,0 +1,3 @@
+//! Policies in CEL.
+
+pub(crate) mod validating_admission_policy;

@@ -1,0 +1,227 @@
+//! `ValidatingAdmissionPolicy`: validations in CEL, put into force by bindings.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::admission::matching::AdmissionAttributes;
+use crate::admission::webhooks::admission_review::status_reason;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::value_ext::ValueExt;
+use crate::cel::activation::{Activation, EvaluationResult};
+
+/// The longest text a message expression may make.
+const MESSAGE_MAX: usize = 5 * 1024;
+
+/// What policies need to know besides the write.
+pub trait PolicyEnvironment {
+    /// The values expressions may name, with the object in a version.
+    ///
+    /// # Errors
+    /// The object cannot be had in that version.
+    fn activation(&self, version: &str) -> Result<Activation, ApiError>;
+
+    /// The objects of a `paramKind` that a `paramRef` of a binding refers to.
+    ///
+    /// # Errors
+    /// What is wrong with the reference.
+    fn params(&self, kind: &Value, reference: &Value) -> Result<Vec<Arc<Value>>, String>;
+}
+
+/// One validation that failed.
+struct PolicyDecision {
+    message: String,
+    reason: &'static str,
+}
+
+/// Judges a write by the policies and their bindings. What it gives back are warnings.
+///
+/// # Errors
+/// The first refusal.
+pub fn validate(
+    subject: &AdmissionAttributes<'_>,
+    object: &Value,
+    world: &dyn PolicyEnvironment,
+    policies: &[Arc<Value>],
+    bindings: &[Arc<Value>],
+) -> Result<Vec<String>, ApiError> {
+    let mut warnings = Vec::new();
+    for policy in policies {
+        let forgiving = policy.text("/spec/failurePolicy") == "Ignore";
+        let own = |b: &&Arc<Value>| b.text("/spec/policyName") == policy.name();
+        let constraints = policy.at("/spec/matchConstraints");
+        let version = match subject.matching_version(constraints, object) {
+            Ok(Some(version)) => version,
+            Ok(None) => continue,
+            Err(_) if forgiving => continue,
+            Err(why) => {
+                let message = format!("failed to configure policy: {}", why.message);
+                return Err(denied_error(
+                    subject,
+                    policy,
+                    None,
+                    &PolicyDecision::of(message),
+                ));
+            }
+        };
+        for binding in bindings.iter().filter(own) {
+            let broken = |why: String| {
+                let message = format!("failed to configure binding: {why}");
+                denied_error(subject, policy, Some(binding), &PolicyDecision::of(message))
+            };
+            match subject.matching_version(binding.at("/spec/matchResources"), object) {
+                Ok(Some(_)) => {}
+                Ok(None) => continue,
+                Err(_) if forgiving => continue,
+                Err(why) => return Err(broken(why.message)),
+            }
+            let params = match params(world, policy, binding) {
+                Ok(params) => params,
+                Err(_) if forgiving => continue,
+                Err(why) => return Err(broken(why)),
+            };
+            let mut names = world.activation(&version)?;
+            if let Some(namespace) = namespace(subject) {
+                names.bind("namespaceObject", None, &namespace);
+            }
+            for param in params {
+                names.bind("params", None, &param);
+                for failure in failed_validations(policy, subject, names.clone()) {
+                    for action in binding.list("/spec/validationActions") {
+                        match action.as_str() {
+                            Some("Deny") => {
+                                return Err(denied_error(subject, policy, Some(binding), &failure));
+                            }
+                            Some("Warn") => warnings.push(format!(
+                                "Validation failed for ValidatingAdmissionPolicy '{}' with \
+                                 binding '{}': {}",
+                                policy.name(),
+                                binding.name(),
+                                failure.message
+                            )),
+                            _ => {}
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Ok(warnings)
+}
+
+impl PolicyDecision {
+    fn of(message: String) -> Self {
+        Self {
+            message,
+            reason: "Invalid",
+        }
+    }
+}
+
+/// The parameters of a binding; where a policy takes none, one that is null.
+fn params(
+    world: &dyn PolicyEnvironment,
+    policy: &Value,
+    binding: &Value,
+) -> Result<Vec<Arc<Value>>, String> {
+    let (kind, reference) = (policy.at("/spec/paramKind"), binding.at("/spec/paramRef"));
+    if kind.is_null() || reference.is_null() {
+        return Ok(vec![Arc::new(Value::Null)]);
+    }
+    let found = world.params(kind, reference)?;
+    if found.is_empty() && reference.text("/parameterNotFoundAction") == "Deny" {
+        return Err(
+            "no params found for policy binding with `Deny` parameterNotFoundAction".into(),
+        );
+    }
+    Ok(found)
+}
+
+fn namespace(subject: &AdmissionAttributes<'_>) -> Option<Arc<Value>> {
+    let name = subject.request.namespace;
+    if name.is_empty() {
+        return Some(Arc::new(Value::Null));
+    }
+    subject.reader.get("", "namespaces", "", name)
+}
+
+/// The validations of a policy that fail, in their order.
+fn failed_validations(
+    policy: &Value,
+    subject: &AdmissionAttributes<'_>,
+    mut names: Activation,
+) -> Vec<PolicyDecision> {
+    let forgiving = policy.text("/spec/failurePolicy") == "Ignore";
+    match subject.match_conditions_met(policy.list("/spec/matchConditions"), &names) {
+        Ok(true) => {}
+        Ok(false) => return Vec::new(),
+        Err(_) if forgiving => return Vec::new(),
+        Err(why) => return vec![PolicyDecision::of(why)],
+    }
+    for variable in policy.list("/spec/variables") {
+        // One that fails is missing where it is used.
+        let _ = names.define_variable(variable.text("/name"), variable.text("/expression"));
+    }
+    let validations = policy.list("/spec/validations").iter();
+    let judged =
+        validations.filter_map(
+            |validation| match names.evaluate(validation.text("/expression")) {
+                Ok(EvaluationResult::Bool(true)) => None,
+                Ok(_) => Some(PolicyDecision {
+                    message: message(validation, &names),
+                    reason: match status_reason(validation.text("/reason")) {
+                        "" => "Invalid",
+                        reason => reason,
+                    },
+                }),
+                Err(_) if forgiving => None,
+                Err(why) => Some(PolicyDecision::of(why)),
+            },
+        );
+    judged.collect()
+}
+
+/// What a failed validation says.
+fn message(validation: &Value, names: &Activation) -> String {
+    let expression = validation.text("/messageExpression");
+    if !expression.is_empty()
+        && let Ok(EvaluationResult::Text(text)) = names.evaluate(expression)
+    {
+        let text = text.trim();
+        if !text.is_empty() && text.len() <= MESSAGE_MAX && !text.contains('\n') {
+            return text.into();
+        }
+    }
+    match validation.text("/message").trim() {
+        "" => format!(
+            "failed expression: {}",
+            validation.text("/expression").trim()
+        ),
+        message => message.into(),
+    }
+}
+
+fn denied_error(
+    subject: &AdmissionAttributes<'_>,
+    policy: &Value,
+    binding: Option<&Arc<Value>>,
+    failure: &PolicyDecision,
+) -> ApiError {
+    let r = subject.request;
+    let with = binding.map_or_else(String::new, |b| format!(" with binding '{}'", b.name()));
+    let message = format!(
+        "ValidatingAdmissionPolicy '{}'{with} denied request: {}",
+        policy.name(),
+        failure.message
+    );
+    let mut error = ApiError::forbidden(r.group, r.resource, r.name, &message);
+    error.code = match failure.reason {
+        "Forbidden" => 403,
+        "Unauthorized" => 401,
+        "RequestEntityTooLarge" => 413,
+        _ => 422,
+    };
+    error.reason = failure.reason;
+    error.details["causes"] = json!([{"message": message}]);
+    error
+}

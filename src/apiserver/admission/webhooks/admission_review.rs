@@ -1,0 +1,253 @@
+//! `AdmissionReview`: the question to a webhook and its answer.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::admission::matching::{AdmissionAttributes, operation_name};
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::value_ext::ValueExt;
+
+/// The versions of reviews this server speaks.
+const SUPPORTED_REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
+
+/// What is asked about.
+pub(crate) struct AdmissionReviewBuilder<'a> {
+    pub(crate) subject: &'a AdmissionAttributes<'a>,
+    /// The version the webhook is asked in, and the object and its predecessor in that version.
+    pub(crate) version: &'a str,
+    pub(crate) object: &'a Value,
+    pub(crate) old: &'a Value,
+    pub(crate) uid: &'a str,
+}
+
+/// The version of the review a webhook understands.
+pub(crate) fn review_version(hook: &Value) -> &'static str {
+    let mut known = hook.list("/admissionReviewVersions").iter();
+    known
+        .find_map(|v| SUPPORTED_REVIEW_VERSIONS.into_iter().find(|s| v == s))
+        .unwrap_or("v1")
+}
+
+impl AdmissionReviewBuilder<'_> {
+    /// The `admission_request` of a review, which CEL expressions see too.
+    pub(crate) fn admission_request(&self) -> Value {
+        let (r, user) = (self.subject.request, self.subject.user);
+        let kind = |version: &str| json!({"group": r.group, "version": version, "kind": r.kind});
+        let resource =
+            |version: &str| json!({"group": r.group, "version": version, "resource": r.resource});
+        let mut request = json!({
+            "uid": self.uid,
+            "kind": kind(self.version),
+            "resource": resource(self.version),
+            "requestKind": kind(r.version),
+            "requestResource": resource(r.version),
+            "operation": operation_name(r.operation),
+            "userInfo": {"username": user.name, "groups": user.groups},
+            "object": self.object,
+            "oldObject": self.old,
+            "dryRun": r.dry_run,
+            "options": null,
+        });
+        let options = match operation_name(r.operation) {
+            "CREATE" => "CreateOptions",
+            "UPDATE" => "UpdateOptions",
+            _ => "DeleteOptions",
+        };
+        request["options"] = json!({"kind": options, "apiVersion": "meta.k8s.io/v1"});
+        let texts = [
+            ("subResource", r.subresource),
+            ("requestSubResource", r.subresource),
+            ("namespace", r.namespace),
+            ("name", r.name),
+        ];
+        for (field, text) in texts {
+            if !text.is_empty() {
+                request[field] = text.into();
+            }
+        }
+        if !user.uid.is_empty() {
+            request["userInfo"]["uid"] = user.uid.as_str().into();
+        }
+        if !user.extra.is_empty() {
+            request["userInfo"]["extra"] = json!(user.extra);
+        }
+        request
+    }
+
+    /// The whole review.
+    pub(crate) fn admission_review(&self, version: &str) -> Value {
+        json!({
+            "kind": "AdmissionReview",
+            "apiVersion": format!("admission.k8s.io/{version}"),
+            "request": self.admission_request(),
+        })
+    }
+}
+
+/// What a webhook answers.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct AdmissionResponse {
+    pub(crate) warnings: Vec<String>,
+    /// A JSON patch; empty for none.
+    pub(crate) patch: Vec<u8>,
+    /// Why it refuses.
+    pub(crate) rejection: Option<ApiError>,
+}
+
+/// Reads an answer to the review `uid` of the webhook `validate_name`.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn verify_response(
+    review: &Value,
+    version: &str,
+    uid: &str,
+    name: &str,
+    mutating: bool,
+) -> Result<AdmissionResponse, String> {
+    let invalid = |why: String| format!("received invalid webhook response: {why}");
+    let response = review.at("/response");
+    if !response.is_object() {
+        return Err(invalid("webhook response was absent".into()));
+    }
+    let strict = version == "v1";
+    let wanted = format!("admission.k8s.io/{version}");
+    let given = (review.text("/apiVersion"), review.text("/kind"));
+    if strict && given != (wanted.as_str(), "AdmissionReview") {
+        return Err(invalid(format!(
+            "expected webhook response of {wanted}, Kind=AdmissionReview, got {}, Kind={}",
+            given.0, given.1
+        )));
+    }
+    if strict && response.text("/uid") != uid {
+        let got = response.text("/uid");
+        return Err(invalid(format!(
+            "expected response.uid={uid:?}, got {got:?}"
+        )));
+    }
+    let patch = response.text("/patch");
+    if strict && !patch.is_empty() && !mutating {
+        return Err(invalid(
+            "validating webhook may not return response.patch".into(),
+        ));
+    }
+    if strict && !patch.is_empty() && response.text("/patchType").is_empty() {
+        return Err(invalid(
+            "webhook returned response.patch but not response.patchType".into(),
+        ));
+    }
+    let patch_type = response.text("/patchType");
+    if !patch.is_empty() && !matches!(patch_type, "" | "JSONPatch") {
+        return Err(format!("unsupported patch type {patch_type:?}"));
+    }
+    let undecodable =
+        |why: base64::DecodeError| format!("received undecodable patch in webhook response: {why}");
+    let warnings = response.list("/warnings").iter();
+    Ok(AdmissionResponse {
+        warnings: warnings
+            .filter_map(|w| Some(w.as_str()?.to_string()))
+            .collect(),
+        patch: STANDARD.decode(patch).map_err(undecodable)?,
+        rejection: (!response.flag("/allowed"))
+            .then(|| to_status_error(name, response.at("/status"))),
+    })
+}
+
+/// The refusal of a webhook, with what it says of it.
+fn to_status_error(name: &str, status: &Value) -> ApiError {
+    let denied = format!("admission webhook {name:?} denied the request");
+    let message = match (status.text("/message"), status.text("/reason")) {
+        ("", "") => format!("{denied} without explanation"),
+        ("", reason) => format!("{denied}: {reason}"),
+        (message, _) => format!("{denied}: {message}"),
+    };
+    let code = u16::try_from(status.int("/code")).unwrap_or_default();
+    let code = if (400..600).contains(&code) {
+        code
+    } else {
+        400
+    };
+    let mut error = ApiError::new(code, status_reason(status.text("/reason")), message);
+    if status.has("/details") {
+        error.details = status.at("/details").clone();
+    }
+    error
+}
+
+/// A reason this server can answer with.
+pub(crate) fn status_reason(text: &str) -> &'static str {
+    const REASONS: [&str; 17] = [
+        "Unauthorized",
+        "Forbidden",
+        "NotFound",
+        "AlreadyExists",
+        "Conflict",
+        "Gone",
+        "Invalid",
+        "ServerTimeout",
+        "Timeout",
+        "TooManyRequests",
+        "BadRequest",
+        "MethodNotAllowed",
+        "NotAcceptable",
+        "RequestEntityTooLarge",
+        "InternalError",
+        "Expired",
+        "ServiceUnavailable",
+    ];
+    REASONS.into_iter().find(|r| *r == text).unwrap_or("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_checked_before_they_are_believed() {
+        let answer = |response: Value| {
+            let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+                "response": response});
+            verify_response(&review, "v1", "u1", "hook.example.dev", true)
+        };
+        assert_eq!(
+            answer(json!({"uid": "u1", "allowed": true})),
+            Ok(AdmissionResponse::default())
+        );
+        let wrong = answer(json!({"uid": "u2", "allowed": true})).unwrap_err();
+        assert_eq!(
+            wrong,
+            "received invalid webhook response: expected response.uid=\"u1\", got \"u2\""
+        );
+        let patched =
+            json!({"uid": "u1", "allowed": true, "patch": "W10=", "patchType": "JSONPatch"});
+        assert_eq!(answer(patched).unwrap().patch, b"[]");
+        assert!(answer(json!({"uid": "u1", "allowed": true, "patch": "W10="})).is_err());
+        assert!(answer(Value::Null).is_err());
+    }
+
+    #[test]
+    fn refusals_say_who_refused_and_why() {
+        let refused = |status: Value| {
+            let error = to_status_error("hook.example.dev", &status);
+            (error.code, error.reason, error.message)
+        };
+        assert_eq!(
+            refused(json!({"code": 403, "reason": "Forbidden", "message": "no queue"})),
+            (
+                403,
+                "Forbidden",
+                "admission webhook \"hook.example.dev\" denied the request: no queue".into()
+            )
+        );
+        assert_eq!(
+            refused(json!({"code": 200})),
+            (
+                400,
+                "",
+                "admission webhook \"hook.example.dev\" denied the request without explanation"
+                    .into()
+            )
+        );
+    }
+}

@@ -1,0 +1,147 @@
+//! One call of one webhook, and what becomes of a call that fails.
+
+use serde_json::Value;
+
+use super::admission_review::{self, AdmissionResponse, AdmissionReviewBuilder};
+use crate::admission::matching::AdmissionAttributes;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::value_ext::ValueExt;
+use crate::cel::activation::Activation;
+use crate::schema::Schema;
+use crate::webhook_client::client_manager::ClientManager;
+
+/// What a webhook is asked about: a write, in the version it is asked in.
+pub struct VersionedAttributes<'a> {
+    /// The write.
+    pub subject: &'a AdmissionAttributes<'a>,
+    /// The version.
+    pub version: &'a str,
+    /// The object in that version; null for a delete.
+    pub object: &'a Value,
+    /// The object before, in that version, or null.
+    pub old: &'a Value,
+    /// The schema of the version.
+    pub schema: Option<&'a Schema>,
+    /// Tells this call from every other.
+    pub uid: &'a str,
+}
+
+/// What a webhook that lets a write pass says.
+#[derive(Debug, Default)]
+pub struct WebhookResponse {
+    /// For the client.
+    pub warnings: Vec<String>,
+    /// The JSON patch it asks for; empty for none.
+    pub patch: Vec<u8>,
+}
+
+impl VersionedAttributes<'_> {
+    fn review_builder(&self) -> AdmissionReviewBuilder<'_> {
+        AdmissionReviewBuilder {
+            subject: self.subject,
+            version: self.version,
+            object: self.object,
+            old: self.old,
+            uid: self.uid,
+        }
+    }
+
+    /// The values conditions may name.
+    pub fn activation(&self) -> Activation {
+        let mut request = self.review_builder().admission_request();
+        if let Some(fields) = request.as_object_mut() {
+            fields.remove("object");
+            fields.remove("oldObject");
+        }
+        let mut names = Activation::default();
+        names.bind("object", self.schema, self.object);
+        names.bind("oldObject", self.schema, self.old);
+        names.bind("request", None, &request);
+        names
+    }
+
+    /// Asks the webhook, if its conditions are met.
+    ///
+    /// # Errors
+    /// Its refusal, or that it could not be asked and says that this is one.
+    pub async fn call_hook(
+        &self,
+        callers: &ClientManager,
+        hook: &Value,
+        mutating: bool,
+    ) -> Result<WebhookResponse, ApiError> {
+        let r = self.subject.request;
+        let ignored = hook.text("/failurePolicy") == "Ignore";
+        let conditions = hook.list("/matchConditions");
+        if !conditions.is_empty() {
+            match self
+                .subject
+                .match_conditions_met(conditions, &self.activation())
+            {
+                Ok(true) => {}
+                Ok(false) => return Ok(WebhookResponse::default()),
+                Err(_) if ignored => return Ok(WebhookResponse::default()),
+                Err(why) => return Err(ApiError::forbidden(r.group, r.resource, r.name, &why)),
+            }
+        }
+        let name = hook.text("/name");
+        let harmless = matches!(hook.text("/sideEffects"), "None" | "NoneOnDryRun");
+        if r.dry_run && !harmless {
+            let why = format!("admission webhook {name:?} does not support dry run");
+            return Err(ApiError::bad_request(why));
+        }
+        match self.send_review(callers, hook, mutating).await {
+            Ok(AdmissionResponse {
+                rejection: Some(refusal),
+                ..
+            }) => Err(refusal),
+            Ok(AdmissionResponse {
+                warnings, patch, ..
+            }) => Ok(WebhookResponse { warnings, patch }),
+            Err(why) if ignored => {
+                tracing::warn!("webhook {name} failed, and is ignored: {why}");
+                Ok(WebhookResponse::default())
+            }
+            Err(why) => Err(ApiError::internal(format!(
+                "Internal error occurred: failed calling webhook {name:?}: {why}"
+            ))),
+        }
+    }
+
+    async fn send_review(
+        &self,
+        callers: &ClientManager,
+        hook: &Value,
+        mutating: bool,
+    ) -> Result<AdmissionResponse, String> {
+        let version = admission_review::review_version(hook);
+        let question = self.review_builder().admission_review(version);
+        let timeout = u64::try_from(hook.int("/timeoutSeconds")).unwrap_or_default();
+        let timeout = if timeout == 0 { 10 } else { timeout.min(30) };
+        if hook.has("/clientConfig/service") {
+            return Err(self.service_error(hook.at("/clientConfig/service"), timeout));
+        }
+        let answer = callers
+            .call(hook.at("/clientConfig"), &question, timeout)
+            .await?;
+        admission_review::verify_response(&answer, version, self.uid, hook.text("/name"), mutating)
+    }
+
+    /// Why a webhook behind a Service cannot be called: nothing runs behind Services here.
+    fn service_error(&self, service: &Value, timeout: u64) -> String {
+        let (namespace, name) = (service.text("/namespace"), service.text("/name"));
+        let port = match service.int("/port") {
+            0 => 443,
+            port => port,
+        };
+        let path = service.text("/path");
+        let reader = self.subject.reader;
+        let why = match reader.get("", "services", namespace, name) {
+            Some(_) => "this cluster has no network to Services".to_owned(),
+            None => format!("service {name:?} not found"),
+        };
+        format!(
+            "failed to call webhook: Post \"https://{name}.{namespace}.svc:{port}{path}?timeout={timeout}s\": {why}"
+        )
+    }
+}

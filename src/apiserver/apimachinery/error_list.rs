@@ -1,0 +1,158 @@
+//! A list of field errors.
+
+use serde_json::Value;
+
+use super::field_error::{BadValue, FieldError};
+use super::field_path::FieldPath;
+use super::value_ext::ValueExt;
+
+/// Field errors in the order they were found.
+#[derive(Debug, Default)]
+pub struct ErrorList(pub Vec<FieldError>);
+
+impl ErrorList {
+    /// `path: Required value: detail`.
+    pub fn required(&mut self, path: &FieldPath<'_>, detail: &str) {
+        self.0.push(FieldError::required(path.to_string(), detail));
+    }
+
+    /// `path: Invalid value: bad: detail`.
+    pub fn invalid(&mut self, path: &FieldPath<'_>, bad: impl BadValue, detail: impl Into<String>) {
+        self.0
+            .push(FieldError::invalid(path.to_string(), bad, detail));
+    }
+
+    /// `path: Invalid value: shown: detail`, the value in a form of its own.
+    pub fn invalid_with_text(&mut self, path: &FieldPath<'_>, shown: String, detail: &str) {
+        self.0.push(
+            FieldError::invalid(path.to_string(), Value::Null, detail).with_bad_value_text(shown),
+        );
+    }
+
+    /// `path: Invalid value: detail`.
+    pub fn invalid_without_value(&mut self, path: &FieldPath<'_>, detail: impl Into<String>) {
+        self.0
+            .push(FieldError::invalid_without_value(path.to_string(), detail));
+    }
+
+    /// One invalid value for each complaint.
+    pub fn invalid_for_each(&mut self, path: &FieldPath<'_>, bad: &str, complaints: Vec<String>) {
+        for complaint in complaints {
+            self.invalid(path, bad, complaint);
+        }
+    }
+
+    /// `path: Forbidden: detail`.
+    pub fn forbidden(&mut self, path: &FieldPath<'_>, detail: impl Into<String>) {
+        self.0.push(FieldError::forbidden(path.to_string(), detail));
+    }
+
+    /// `path: Duplicate value: bad`.
+    pub fn duplicate(&mut self, path: &FieldPath<'_>, bad: impl BadValue) {
+        self.0.push(FieldError::duplicate(path.to_string(), bad));
+    }
+
+    /// `path: Not found: bad`.
+    pub fn not_found(&mut self, path: &FieldPath<'_>, bad: impl BadValue) {
+        self.0.push(FieldError::not_found(path.to_string(), bad));
+    }
+
+    /// `path: Too long: may not be more than N bytes`.
+    pub fn too_long(&mut self, path: &FieldPath<'_>, max_bytes: usize) {
+        self.0
+            .push(FieldError::too_long(path.to_string(), max_bytes));
+    }
+
+    /// `path: Too many: N: must have at most M items`, where there are more.
+    pub fn at_most(&mut self, path: &FieldPath<'_>, actual: usize, max: usize) {
+        if actual > max {
+            self.0
+                .push(FieldError::too_many(path.to_string(), actual, max));
+        }
+    }
+
+    /// `path: Unsupported value`, where a value is none of those supported.
+    pub fn one_of(&mut self, path: &FieldPath<'_>, value: &str, supported: &[&str]) {
+        if !supported.contains(&value) {
+            self.0.push(FieldError::not_supported(
+                path.to_string(),
+                value,
+                supported,
+            ));
+        }
+    }
+
+    /// The same, an empty value being `Required`.
+    pub fn required_one_of(&mut self, path: &FieldPath<'_>, value: &str, supported: &[&str]) {
+        match value {
+            "" => self.required(path, ""),
+            value => self.one_of(path, value, supported),
+        }
+    }
+
+    /// `must be greater than or equal to 0` for a number of `decode_object` that is there and negative.
+    pub fn not_negative(&mut self, path: &FieldPath<'_>, object: &Value, field: &str) {
+        if let Some(n) = object.get(field).and_then(Value::as_i64)
+            && n < 0
+        {
+            self.invalid(&path.child(field), n, "must be greater than or equal to 0");
+        }
+    }
+
+    /// `field is immutable`, where a field differs from what it was.
+    pub fn immutable(&mut self, path: &FieldPath<'_>, new: &Value, old: &Value) {
+        if new != old {
+            self.invalid(path, new.clone(), "field is immutable");
+        }
+    }
+
+    /// Appends errors found elsewhere.
+    pub fn extend(&mut self, errors: impl IntoIterator<Item = FieldError>) {
+        self.0.extend(errors);
+    }
+}
+
+/// A number of seconds and the like: an integer of an object that must be there to be looked at.
+pub fn integer_at(object: &Value, pointer: &str) -> Option<i64> {
+    object.at(pointer).as_i64()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::apimachinery::ip_validation::{cidr, ip};
+
+    #[test]
+    fn paths_and_errors() {
+        let spec = FieldPath::root("spec");
+        let containers = spec.child("containers");
+        let container = containers.index(1);
+        let limits = container.child("limits");
+        assert_eq!(
+            limits.key("nvidia.com/gpu").to_string(),
+            "spec.containers[1].limits[nvidia.com/gpu]"
+        );
+        let mut errors = ErrorList::default();
+        errors.required_one_of(&spec.child("a"), "", &["X"]);
+        errors.required_one_of(&spec.child("a"), "Y", &["X"]);
+        errors.required_one_of(&spec.child("a"), "X", &["X"]);
+        errors.not_negative(&spec, &json!({"b": -1, "c": 0}), "b");
+        errors.not_negative(&spec, &json!({"b": -1, "c": 0}), "c");
+        ip(&mut errors, &spec, "10.0.0.256");
+        cidr(&mut errors, &spec, "10.0.0.0/33");
+        cidr(&mut errors, &spec, "2001:db8::/64");
+        let texts: Vec<String> = errors.0.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "spec.a: Required value",
+                r#"spec.a: Unsupported value: "Y": supported values: "X""#,
+                "spec.b: Invalid value: -1: must be greater than or equal to 0",
+                r#"spec: Invalid value: "10.0.0.256": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"#,
+                r#"spec: Invalid value: "10.0.0.0/33": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"#,
+            ]
+        );
+    }
+}

@@ -1,0 +1,65 @@
+//! Paths of fields, such as `spec.containers[0].name`; rendered only for an error.
+
+use std::fmt;
+
+/// Where in an object a check is, such as `spec.containers[0].name`.
+#[derive(Clone, Copy)]
+pub struct FieldPath<'a> {
+    parent: Option<&'a FieldPath<'a>>,
+    step: FieldPathElement<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum FieldPathElement<'a> {
+    Field(&'a str),
+    Index(usize),
+    Key(&'a str),
+}
+
+impl<'a> FieldPath<'a> {
+    /// A field of the object itself; dots are kept as they are.
+    pub const fn root(name: &'a str) -> Self {
+        Self {
+            parent: None,
+            step: FieldPathElement::Field(name),
+        }
+    }
+
+    /// `self.name`.
+    pub const fn child(&'a self, name: &'a str) -> Self {
+        Self {
+            parent: Some(self),
+            step: FieldPathElement::Field(name),
+        }
+    }
+
+    /// `self[index]`.
+    pub const fn index(&'a self, index: usize) -> Self {
+        Self {
+            parent: Some(self),
+            step: FieldPathElement::Index(index),
+        }
+    }
+
+    /// `self[key]`.
+    pub const fn key(&'a self, key: &'a str) -> Self {
+        Self {
+            parent: Some(self),
+            step: FieldPathElement::Key(key),
+        }
+    }
+}
+
+impl fmt::Display for FieldPath<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parent) = self.parent {
+            parent.fmt(f)?;
+        }
+        match self.step {
+            FieldPathElement::Field(name) if self.parent.is_some() => write!(f, ".{name}"),
+            FieldPathElement::Field(name) => f.write_str(name),
+            FieldPathElement::Index(index) => write!(f, "[{index}]"),
+            FieldPathElement::Key(key) => write!(f, "[{key}]"),
+        }
+    }
+}

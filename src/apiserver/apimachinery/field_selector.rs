@@ -1,0 +1,176 @@
+//! Field selectors: `status.phase!=Failed,spec.nodeName=n1`.
+
+use super::api_error::ApiError;
+
+/// A conjunction of comparisons of fields with values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldSelector {
+    terms: Vec<FieldRequirement>,
+}
+
+/// One comparison.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FieldRequirement {
+    /// The field's path, such as `status.phase`.
+    pub field: String,
+    /// Whether the term asks for equality.
+    pub equal: bool,
+    /// The value compared with.
+    pub value: String,
+}
+
+impl FieldSelector {
+    /// Reads a selector; empty terms are allowed and mean nothing.
+    ///
+    /// # Errors
+    /// 400 with upstream's words.
+    pub fn parse(text: &str) -> Result<Self, ApiError> {
+        let mut parts = split_terms(text);
+        parts.sort_unstable();
+        let mut terms = Vec::new();
+        for part in parts.into_iter().filter(|p| !p.is_empty()) {
+            let Some((field, equal, value)) = split_term(part) else {
+                return Err(ApiError::bad_request(format!(
+                    "invalid selector: '{text}'; can't understand '{part}'"
+                )));
+            };
+            terms.push(FieldRequirement {
+                field: field.into(),
+                equal,
+                value: unescape(value)?,
+            });
+        }
+        Ok(Self { terms })
+    }
+
+    /// The comparisons, in the order upstream prints them.
+    pub fn terms(&self) -> &[FieldRequirement] {
+        &self.terms
+    }
+
+    /// Whether everything matches.
+    pub fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// The value `selectable_field_value` must have, where the selector says.
+    pub fn requires_exact_match(&self, field: &str) -> Option<&str> {
+        self.terms
+            .iter()
+            .find(|t| t.equal && t.field == field)
+            .map(|t| t.value.as_str())
+    }
+
+    /// Whether an object whose fields `get` reads is selected; an absent field is empty.
+    pub fn matches(&self, mut get: impl FnMut(&str) -> Option<String>) -> bool {
+        self.terms
+            .iter()
+            .all(|t| (get(&t.field).unwrap_or_default() == t.value) == t.equal)
+    }
+}
+
+impl std::fmt::Display for FieldSelector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (i, t) in self.terms.iter().enumerate() {
+            let comma = if i > 0 { "," } else { "" };
+            let op = if t.equal { "=" } else { "!=" };
+            let value = t
+                .value
+                .replace('\\', "\\\\")
+                .replace(',', "\\,")
+                .replace('=', "\\=");
+            write!(f, "{comma}{}{op}{value}", t.field)?;
+        }
+        Ok(())
+    }
+}
+
+/// Splits at commas that no backslash precedes.
+fn split_terms(text: &str) -> Vec<&str> {
+    let (mut terms, mut start, mut escaped) = (Vec::new(), 0, false);
+    for (i, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            ',' => {
+                terms.push(&text[start..i]);
+                start = i + 1;
+            }
+            _ => {}
+        }
+    }
+    terms.push(&text[start..]);
+    terms
+}
+
+/// Splits at the first operator.
+fn split_term(term: &str) -> Option<(&str, bool, &str)> {
+    term.char_indices().find_map(|(i, _)| {
+        let (field, rest) = term.split_at(i);
+        [("!=", false), ("==", true), ("=", true)]
+            .into_iter()
+            .find_map(|(op, equal)| Some((field, equal, rest.strip_prefix(op)?)))
+    })
+}
+
+fn unescape(value: &str) -> Result<String, ApiError> {
+    let bad = |what: String| ApiError::bad_request(format!("invalid field selector: {what}"));
+    let mut out = String::with_capacity(value.len());
+    let mut chars = value.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next() {
+                Some(c @ ('\\' | ',' | '=')) => out.push(c),
+                other => {
+                    let seen: String = other.into_iter().collect();
+                    return Err(bad(format!("invalid escape sequence: \\{seen}")));
+                }
+            },
+            // Upstream prints the code point.
+            ',' | '=' => return Err(bad(format!("unescaped character in value: {}", c as u32))),
+            c => out.push(c),
+        }
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_inequalities_of_one_field() {
+        let s = FieldSelector::parse("status.phase!=Failed,status.phase!=Unknown,").unwrap();
+        assert!(s.matches(|_| Some("Running".into())));
+        assert!(!s.matches(|_| Some("Failed".into())));
+        assert_eq!(s.to_string(), "status.phase!=Failed,status.phase!=Unknown");
+    }
+
+    #[test]
+    fn an_empty_selector_selects_all_and_an_absent_field_is_empty() {
+        assert!(FieldSelector::parse("").unwrap().matches(|_| None));
+        assert!(
+            FieldSelector::parse("spec.nodeName=")
+                .unwrap()
+                .matches(|_| None)
+        );
+        assert!(
+            !FieldSelector::parse("spec.nodeName!=")
+                .unwrap()
+                .matches(|_| None)
+        );
+    }
+
+    #[test]
+    fn operators_escapes_and_errors() {
+        let s = FieldSelector::parse("a==b,c=d\\,e").unwrap();
+        assert_eq!(s.requires_exact_match("a"), Some("b"));
+        assert_eq!(s.requires_exact_match("c"), Some("d,e"));
+        let e = FieldSelector::parse("nonsense").unwrap_err();
+        assert_eq!(
+            e.message,
+            "invalid selector: 'nonsense'; can't understand 'nonsense'"
+        );
+        assert!(FieldSelector::parse("a=b=c").is_err());
+    }
+}

@@ -1,0 +1,11 @@
+//! Metadata that all kinds share: what it must look like and what of it may change.
+
+pub mod labels;
+pub mod name_validation;
+mod object_meta;
+
+pub use object_meta::{
+    annotations, field_manager, immutable, validate_common, validate_common_update,
+    validate_custom_resource_meta, validate_custom_resource_meta_update, validate_object_meta,
+    validate_object_meta_update,
+};

@@ -1,0 +1,3 @@
+//! Access to fields of JSON values.
+
+pub use kueue_lab_json::*;

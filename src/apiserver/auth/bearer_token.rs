@@ -1,0 +1,58 @@
+//! Authentication by bearer token.
+
+use http::header::AUTHORIZATION;
+use http::request::Parts;
+
+use super::token_authenticator::TokenAuthenticator;
+use super::user::User;
+use crate::apimachinery::api_error::ApiError;
+
+/// Who makes a request, by its bearer token. Without one it is anonymous.
+pub(crate) fn authenticate(
+    head: &Parts,
+    identity: &TokenAuthenticator,
+    now: i64,
+) -> Result<User, ApiError> {
+    let Some(header) = head.headers.get(AUTHORIZATION) else {
+        return Ok(User::anonymous());
+    };
+    let token = header.to_str().ok().and_then(|h| {
+        let (scheme, token) = h.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+    });
+    token
+        .and_then(|token| identity.authenticate_token(token, now))
+        .ok_or_else(unauthorized)
+}
+
+/// 401.
+pub(crate) fn unauthorized() -> ApiError {
+    ApiError::new(401, "Unauthorized", "Unauthorized")
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    #[test]
+    fn the_admin_token_authenticates_the_administrator() {
+        let identity = TokenAuthenticator::generate();
+        let with = |value: String| {
+            let (head, ()) = Request::get("/")
+                .header(AUTHORIZATION, value)
+                .body(())
+                .unwrap()
+                .into_parts();
+            authenticate(&head, &identity, 0)
+        };
+        assert!(
+            with(format!("Bearer {}", identity.admin_token()))
+                .unwrap()
+                .is_system_masters()
+        );
+        assert_eq!(with("Bearer nonsense".into()).unwrap_err().code, 401);
+        assert_eq!(with("Basic YTpi".into()).unwrap_err().code, 401);
+    }
+}

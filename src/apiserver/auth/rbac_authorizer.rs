@@ -1,0 +1,223 @@
+//! Who may do what: role-based access control over the roles and bindings that are stored.
+
+use serde_json::Value;
+
+use super::user::User;
+use crate::apimachinery::api_error::ApiError;
+use crate::registry::object_reader::ObjectReader;
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+
+/// What is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AuthorizationAttributes {
+    /// Verb, such as `list`.
+    pub(crate) verb: String,
+    /// API group of the resource.
+    pub(crate) group: String,
+    /// Plural resource name; empty for other paths.
+    pub(crate) resource: String,
+    /// Subresource, or empty.
+    pub(crate) subresource: String,
+    /// Namespace; empty at the cluster scope.
+    pub(crate) namespace: String,
+    /// Object name, where one is named.
+    pub(crate) name: String,
+    /// Path, for what is no resource.
+    pub(crate) path: String,
+}
+
+impl AuthorizationAttributes {
+    fn resource_and_subresource(&self) -> String {
+        if self.subresource.is_empty() {
+            self.resource.clone()
+        } else {
+            format!("{}/{}", self.resource, self.subresource)
+        }
+    }
+
+    /// The refusal of this request to `user`.
+    pub(crate) fn forbidden_error(&self, user: &User) -> ApiError {
+        if self.resource.is_empty() {
+            let why = format!(
+                "User {:?} cannot {} path {:?}",
+                user.name, self.verb, self.path
+            );
+            return ApiError::forbidden("", "", "", &why);
+        }
+        let place = if self.namespace.is_empty() {
+            "at the cluster scope".to_string()
+        } else {
+            format!("in the namespace {:?}", self.namespace)
+        };
+        let why = format!(
+            "User {:?} cannot {} resource {:?} in API group {:?} {place}",
+            user.name,
+            self.verb,
+            self.resource_and_subresource(),
+            self.group
+        );
+        ApiError::forbidden(&self.group, &self.resource, &self.name, &why)
+    }
+}
+
+/// Whether `user` may do it.
+pub(crate) fn authorize(
+    reader: &dyn ObjectReader,
+    user: &User,
+    asked: &AuthorizationAttributes,
+) -> bool {
+    user.is_system_masters()
+        || rules_for(reader, user, &asked.namespace)
+            .iter()
+            .any(|rule| rule_allows(rule, asked))
+}
+
+/// The rules that hold for `user` in a namespace (empty: cluster-wide only).
+pub(crate) fn rules_for(reader: &dyn ObjectReader, user: &User, namespace: &str) -> Vec<Value> {
+    let mut found = Vec::new();
+    for binding in reader.list(GROUP, "clusterrolebindings", "") {
+        visit_binding(reader, user, &binding, "", &mut found);
+    }
+    if !namespace.is_empty() {
+        for binding in reader.list(GROUP, "rolebindings", namespace) {
+            visit_binding(reader, user, &binding, namespace, &mut found);
+        }
+    }
+    found
+}
+
+fn visit_binding(
+    reader: &dyn ObjectReader,
+    user: &User,
+    binding: &Value,
+    namespace: &str,
+    found: &mut Vec<Value>,
+) {
+    let subjects = binding["subjects"].as_array();
+    if !subjects
+        .into_iter()
+        .flatten()
+        .any(|s| applies_to_user(s, user))
+    {
+        return;
+    }
+    let role = &binding["roleRef"];
+    let name = role["name"].as_str().unwrap_or_default();
+    let role = match role["kind"].as_str() {
+        Some("ClusterRole") => reader.get(GROUP, "clusterroles", "", name),
+        Some("Role") => reader.get(GROUP, "roles", namespace, name),
+        _ => return,
+    };
+    if let Some(role) = role
+        && let Some(rules) = role["rules"].as_array()
+    {
+        found.extend(rules.iter().cloned());
+    }
+}
+
+fn applies_to_user(subject: &Value, user: &User) -> bool {
+    let text = |field: &str| subject[field].as_str().unwrap_or_default();
+    match text("kind") {
+        "User" => text("name") == user.name,
+        "Group" => user.groups.iter().any(|g| g == text("name")),
+        "ServiceAccount" => {
+            user.name
+                == format!(
+                    "system:serviceaccount:{}:{}",
+                    text("namespace"),
+                    text("name")
+                )
+        }
+        _ => false,
+    }
+}
+
+fn rule_allows(rule: &Value, asked: &AuthorizationAttributes) -> bool {
+    let list = |field: &str| {
+        rule[field]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+    };
+    let has = |field: &str, wanted: &str| list(field).any(|v| v == "*" || v == wanted);
+    if !has("verbs", &asked.verb) {
+        return false;
+    }
+    if asked.resource.is_empty() {
+        return list("nonResourceURLs").any(|pattern| match pattern.strip_suffix('*') {
+            Some(prefix) => asked.path.starts_with(prefix),
+            None => asked.path == pattern,
+        });
+    }
+    let full = asked.resource_and_subresource();
+    let resource = list("resources").any(|r| {
+        r == "*"
+            || r == full
+            || (!asked.subresource.is_empty() && r.strip_prefix("*/") == Some(&asked.subresource))
+    });
+    let mut names = list("resourceNames").peekable();
+    let named = names.peek().is_none() || names.any(|n| n == asked.name);
+    has("apiGroups", &asked.group) && resource && named
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn asked(verb: &str, resource: &str, subresource: &str) -> AuthorizationAttributes {
+        AuthorizationAttributes {
+            verb: verb.into(),
+            resource: resource.into(),
+            subresource: subresource.into(),
+            name: "x".into(),
+            ..AuthorizationAttributes::default()
+        }
+    }
+
+    #[test]
+    fn rules_grant_what_they_name_and_no_more() {
+        let rule = json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods", "*/scale"]});
+        assert!(rule_allows(&rule, &asked("get", "pods", "")));
+        assert!(rule_allows(&rule, &asked("get", "anything", "scale")));
+        assert!(!rule_allows(&rule, &asked("get", "pods", "log")));
+        assert!(!rule_allows(&rule, &asked("list", "pods", "")));
+        let named =
+            json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "resourceNames": ["y"]});
+        assert!(!rule_allows(&named, &asked("get", "pods", "")));
+        let path = json!({"verbs": ["get"], "nonResourceURLs": ["/healthz/*", "/version"]});
+        let at = |p: &str| AuthorizationAttributes {
+            path: p.into(),
+            verb: "get".into(),
+            ..AuthorizationAttributes::default()
+        };
+        assert!(rule_allows(&path, &at("/version")) && rule_allows(&path, &at("/healthz/ping")));
+        assert!(!rule_allows(&path, &at("/metrics")));
+    }
+
+    #[test]
+    fn refusals_name_user_verb_resource_and_place() {
+        let user = User {
+            name: "bob".into(),
+            ..User::default()
+        };
+        let mut a = asked("list", "widgets", "");
+        (a.name, a.group, a.namespace) = (String::new(), "x.dev".into(), "n".into());
+        assert_eq!(
+            a.forbidden_error(&user).message,
+            "widgets.x.dev is forbidden: User \"bob\" cannot list resource \"widgets\" in API group \"x.dev\" in the namespace \"n\""
+        );
+        let path = AuthorizationAttributes {
+            verb: "get".into(),
+            path: "/metrics".into(),
+            ..AuthorizationAttributes::default()
+        };
+        assert_eq!(
+            path.forbidden_error(&user).message,
+            "forbidden: User \"bob\" cannot get path \"/metrics\""
+        );
+    }
+}

@@ -1,0 +1,72 @@
+//! The user of a request.
+
+use std::collections::BTreeMap;
+
+/// The group that may do everything.
+pub const SYSTEM_MASTERS: &str = "system:masters";
+
+const AUTHENTICATED: &str = "system:authenticated";
+
+const UNAUTHENTICATED: &str = "system:unauthenticated";
+
+/// The user a request is made as.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct User {
+    /// User name.
+    pub name: String,
+    /// Stable identifier, often empty.
+    pub uid: String,
+    /// Groups, in the order given.
+    pub groups: Vec<String>,
+    /// Whatever else the authenticator knows.
+    pub extra: BTreeMap<String, Vec<String>>,
+}
+
+impl User {
+    /// The administrator every way in starts as.
+    pub fn admin() -> Self {
+        Self {
+            name: "kubernetes-admin".into(),
+            groups: vec![SYSTEM_MASTERS.into(), AUTHENTICATED.into()],
+            ..Self::default()
+        }
+    }
+
+    /// Nobody in particular.
+    pub fn anonymous() -> Self {
+        Self {
+            name: "system:anonymous".into(),
+            groups: vec![UNAUTHENTICATED.into()],
+            ..Self::default()
+        }
+    }
+
+    /// Adds the groups that follow from the name, as impersonation does.
+    pub(crate) fn add_implied_groups(&mut self) {
+        if let Some(account) = self.name.strip_prefix("system:serviceaccount:")
+            && self.groups.is_empty()
+            && let Some((namespace, _)) = account.split_once(':')
+        {
+            self.groups.push("system:serviceaccounts".into());
+            self.groups
+                .push(format!("system:serviceaccounts:{namespace}"));
+        }
+        let known = if self.name == "system:anonymous" {
+            UNAUTHENTICATED
+        } else {
+            AUTHENTICATED
+        };
+        if !self
+            .groups
+            .iter()
+            .any(|g| g == AUTHENTICATED || g == UNAUTHENTICATED)
+        {
+            self.groups.push(known.into());
+        }
+    }
+
+    /// Whether every request of this user is allowed.
+    pub fn is_system_masters(&self) -> bool {
+        self.groups.iter().any(|g| g == SYSTEM_MASTERS)
+    }
+}

@@ -1,0 +1,81 @@
+//! Creates the objects of a new cluster.
+
+use serde_json::{Map, Value, json};
+
+use super::{rbac_bootstrap_policy, system_objects};
+use crate::apimachinery::object_meta;
+use crate::server_state::ServerState;
+use crate::storage::PendingObject;
+
+/// Creates them.
+pub(crate) fn create_bootstrap_objects(core: &ServerState) {
+    let objects = system_objects::namespaces()
+        .chain(system_objects::priority_classes())
+        .chain(rbac_bootstrap_policy::cluster_roles())
+        .chain(rbac_bootstrap_policy::cluster_role_bindings())
+        .chain(system_objects::api_services(core))
+        .chain(system_objects::kubernetes_service());
+    for object in objects {
+        create_object(core, object);
+    }
+}
+
+/// One object to create: where, and what.
+pub(super) struct BootstrapObject {
+    /// Group, version and plural name of its resource.
+    pub(super) resource: (&'static str, &'static str, &'static str),
+    /// The object, without identity.
+    pub(super) object: Value,
+}
+
+impl BootstrapObject {
+    /// An object of a kind with the given name, labels and further fields.
+    pub(super) fn new(
+        resource: (&'static str, &'static str, &'static str),
+        kind: &str,
+        name: &str,
+        labels: &[(&str, &str)],
+        fields: Value,
+    ) -> Self {
+        let (group, version, _) = resource;
+        let mut object = json!({
+            "apiVersion": crate::apimachinery::group_version::api_version(group, version),
+            "kind": kind,
+            "metadata": {"name": name},
+        });
+        if !labels.is_empty() {
+            let labels: Map<String, Value> = labels
+                .iter()
+                .map(|(k, v)| ((*k).to_string(), (*v).into()))
+                .collect();
+            object["metadata"]["labels"] = labels.into();
+        }
+        if let (Value::Object(into), Value::Object(fields)) = (&mut object, fields) {
+            into.extend(fields);
+        }
+        Self { resource, object }
+    }
+}
+
+fn create_object(core: &ServerState, mut seed: BootstrapObject) {
+    let (group, version, plural) = seed.resource;
+    let Some(served) = core.registry.find(group, version, plural) else {
+        return;
+    };
+    let Some(space) = &served.storage else { return };
+    let behaviour = &served.kind.strategy;
+    behaviour.set_defaults(&mut seed.object);
+    object_meta::fill_system_fields(&mut seed.object, &core.entropy, core.clock.now());
+    if behaviour.has_generation() {
+        object_meta::set_generation(&mut seed.object, 1);
+    }
+    let name = object_meta::meta_str(&seed.object, "name").to_string();
+    let key = match object_meta::meta_str(&seed.object, "namespace") {
+        "" => name,
+        namespace => format!("{namespace}/{name}"),
+    };
+    if let Ok(draft) = PendingObject::new(seed.object) {
+        // The space is empty, so the only refusal, a namesake, cannot be.
+        let _ = core.store.create(space, &key, draft);
+    }
+}

@@ -1,0 +1,164 @@
+//! CEL programs, compiled once per text.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use kube_cel::KubeCelExt;
+use kube_cel::cel::extractors::Arguments;
+use kube_cel::cel::objects::OptionalValue;
+use kube_cel::cel::parser::{Expression, Parser};
+use kube_cel::cel::{Context, ExecutionError, ResolveResult, Value};
+use parking_lot::RwLock;
+
+/// A compiled expression.
+pub struct Program {
+    expression: Expression,
+    /// Whether it mentions `oldSelf`.
+    pub uses_old_self: bool,
+}
+
+/// A program, or what the parser says.
+pub type Compiled = Result<Arc<Program>, String>;
+
+static CACHE: LazyLock<RwLock<HashMap<String, Compiled>>> = LazyLock::new(RwLock::default);
+/// More expressions than this are compiled again each time.
+const MOST: usize = 16_384;
+
+thread_local! {
+    /// All functions of the Kubernetes CEL libraries.
+    static BASE: Context<'static> = base();
+}
+
+fn base() -> Context<'static> {
+    let mut context = Context::default().with_all();
+    // the library has no types as values; their names do for comparing them
+    context.add_function("type", |Arguments(args): Arguments| -> ResolveResult {
+        let value = args
+            .first()
+            .ok_or(ExecutionError::MissingArgumentOrTarget)?;
+        Ok(Value::String(Arc::new(type_name(value))))
+    });
+    for name in TYPES {
+        context.add_variable_from_value(name, Value::String(Arc::new(name.into())));
+    }
+    context
+}
+
+const TYPES: [&str; 9] = [
+    "bool",
+    "int",
+    "uint",
+    "double",
+    "string",
+    "bytes",
+    "list",
+    "map",
+    "null_type",
+];
+
+fn type_name(value: &Value) -> String {
+    match value {
+        Value::Bool(_) => "bool".into(),
+        Value::Int(_) => "int".into(),
+        Value::UInt(_) => "uint".into(),
+        Value::Float(_) => "double".into(),
+        Value::String(_) => "string".into(),
+        Value::Bytes(_) => "bytes".into(),
+        Value::List(_) => "list".into(),
+        Value::Map(_) => "map".into(),
+        Value::Null => "null_type".into(),
+        other => other.type_of().to_string(),
+    }
+}
+
+/// Compiles an expression.
+///
+/// # Errors
+/// What the parser says.
+pub fn compile(text: &str) -> Compiled {
+    if let Some(compiled) = CACHE.read().get(text) {
+        return compiled.clone();
+    }
+    let compiled = Parser::new()
+        .enable_optional_syntax(true)
+        .parse(text)
+        .map(|expression| {
+            let uses_old_self = expression.references().has_variable("oldSelf");
+            Arc::new(Program {
+                expression,
+                uses_old_self,
+            })
+        })
+        .map_err(|e| e.to_string());
+    let mut cache = CACHE.write();
+    if cache.len() < MOST {
+        cache.insert(text.into(), compiled.clone());
+    }
+    compiled
+}
+
+/// What the rules of one value see; made once for all of them.
+pub(crate) struct RuleActivation<'b> {
+    plain: Context<'b>,
+    /// With `oldSelf` as an optional; only where a rule asks for it.
+    optional: Option<Context<'b>>,
+}
+
+impl RuleActivation<'_> {
+    /// Runs `f` with a scope in which `self` is `this` and `oldSelf`, if there is one, `prev_object`.
+    pub(crate) fn with<T>(
+        this: Value,
+        before: Option<Value>,
+        optional: bool,
+        f: impl FnOnce(&RuleActivation<'_>) -> T,
+    ) -> T {
+        BASE.with(|base| {
+            let optional = optional.then(|| {
+                let mut context = base.new_inner_scope();
+                let old = before
+                    .clone()
+                    .map_or_else(OptionalValue::none, OptionalValue::of);
+                context.add_variable_from_value("self", this.clone());
+                context.add_variable_from_value("oldSelf", Value::Opaque(Arc::new(old)));
+                context
+            });
+            let mut plain = base.new_inner_scope();
+            plain.add_variable_from_value("self", this);
+            if let Some(before) = before {
+                plain.add_variable_from_value("oldSelf", before);
+            }
+            f(&RuleActivation { plain, optional })
+        })
+    }
+}
+
+/// Evaluates a program over values that have names.
+pub(crate) fn evaluate_with(
+    values: impl Iterator<Item = (&'static str, Value)>,
+    program: &Program,
+) -> Result<Value, ExecutionError> {
+    BASE.with(|base| {
+        let mut scope = base.new_inner_scope();
+        for (name, value) in values {
+            scope.add_variable_from_value(name, value);
+        }
+        scope.resolve(&program.expression)
+    })
+}
+
+impl Program {
+    /// What the parser made of the text.
+    pub fn expression(&self) -> &Expression {
+        &self.expression
+    }
+
+    /// Evaluates the expression.
+    pub(crate) fn run(
+        &self,
+        scope: &RuleActivation<'_>,
+        optional: bool,
+    ) -> Result<Value, ExecutionError> {
+        let context = scope.optional.as_ref().filter(|_| optional);
+        context.unwrap_or(&scope.plain).resolve(&self.expression)
+    }
+}

@@ -1,0 +1,127 @@
+//! JSON values as CEL sees them: field names are escaped, times and durations parsed.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use kube_cel::cel::objects::{Key, Map};
+use kube_cel::cel::{Context, Program, Value as Cel};
+use serde_json::Value;
+
+use crate::schema::{Schema, ValueType};
+
+/// Words a field cannot be called by.
+const RESERVED: [&str; 21] = [
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
+];
+
+/// The value as rules see it.
+pub(crate) fn to_cel(schema: &Schema, value: &Value) -> Cel {
+    match (value, &schema.value_type) {
+        (Value::Object(map), ValueType::Struct(shape)) => {
+            let fields = map.iter().filter_map(|(name, value)| {
+                // what the schema does not name cannot be named by a rule
+                let field = shape.field(name)?;
+                Some((key(&escape_field_name(name)), to_cel(&field.schema, value)))
+            });
+            mapping(fields.collect())
+        }
+        (Value::Object(map), ValueType::Map(shape)) => mapping(
+            map.iter()
+                .map(|(k, v)| (key(k), to_cel(&shape.value, v)))
+                .collect(),
+        ),
+        (Value::Array(items), ValueType::List(shape)) => Cel::List(Arc::new(
+            items.iter().map(|item| to_cel(&shape.item, item)).collect(),
+        )),
+        (Value::String(text), ValueType::String { .. }) => {
+            let format = schema
+                .value_validation
+                .as_ref()
+                .map_or("", |r| r.format.as_str());
+            parsed(format, text).unwrap_or_else(|| string(text))
+        }
+        (Value::Number(n), ValueType::Float) => Cel::Float(n.as_f64().unwrap_or_default()),
+        (value, _) => untyped_to_cel(value),
+    }
+}
+
+/// A value without schema.
+pub(crate) fn untyped_to_cel(value: &Value) -> Cel {
+    match value {
+        Value::Null => Cel::Null,
+        Value::Bool(b) => Cel::Bool(*b),
+        Value::Number(n) => match n.as_i64() {
+            Some(i) => Cel::Int(i),
+            None => Cel::Float(n.as_f64().unwrap_or_default()),
+        },
+        Value::String(s) => string(s),
+        Value::Array(items) => Cel::List(Arc::new(items.iter().map(untyped_to_cel).collect())),
+        Value::Object(map) => mapping(
+            map.iter()
+                .map(|(k, v)| (key(k), untyped_to_cel(v)))
+                .collect(),
+        ),
+    }
+}
+
+fn string(text: &str) -> Cel {
+    Cel::String(Arc::new(text.into()))
+}
+
+fn key(text: &str) -> Key {
+    Key::String(Arc::new(text.into()))
+}
+
+fn mapping(map: HashMap<Key, Cel>) -> Cel {
+    Cel::Map(Map { map: Arc::new(map) })
+}
+
+/// A field name in the form rules use for it.
+pub(crate) fn escape_field_name(name: &str) -> String {
+    if RESERVED.contains(&name) {
+        return format!("__{name}__");
+    }
+    if !name.contains(['.', '-', '/']) && !name.contains("__") {
+        return name.into();
+    }
+    name.replace("__", "__underscores__")
+        .replace('.', "__dot__")
+        .replace('-', "__dash__")
+        .replace('/', "__slash__")
+}
+
+/// The conversion CEL has for a string format.
+fn parsed(format: &str, text: &str) -> Option<Cel> {
+    static TIME: LazyLock<Option<Program>> =
+        LazyLock::new(|| Program::compile("timestamp(text)").ok());
+    static DURATION: LazyLock<Option<Program>> =
+        LazyLock::new(|| Program::compile("duration(text)").ok());
+    let program = match format {
+        "date-time" => TIME.as_ref()?,
+        "duration" => DURATION.as_ref()?,
+        _ => return None,
+    };
+    let mut context = Context::default();
+    context.add_variable_from_value("text", string(text));
+    program.execute(&context).ok()
+}

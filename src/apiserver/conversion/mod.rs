@@ -1,0 +1,5 @@
+//! Conversion between the versions of a kind: built-in, by plugin, by webhook.
+
+pub(crate) mod builtin;
+pub(crate) mod version_converter;
+pub mod webhook_converter;

@@ -1,0 +1,144 @@
+//! Conversion between the storage version and the served versions.
+
+use std::sync::Arc;
+
+use kueue_lab_entropy::Entropy;
+use serde_json::Value;
+
+use super::builtin;
+use super::webhook_converter::WebhookConverter;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::value_ext::ValueExt;
+use crate::plugins::Plugins;
+use crate::registry::Registry;
+use crate::registry::ServedResource;
+use crate::registry::object_reader::ObjectReader;
+use crate::registry::stored_objects::StoredObjects;
+use crate::schema::Schema;
+use crate::schema::decode::{DecodeSource, decode};
+use crate::schema::prune::default;
+use crate::storage::Store;
+
+/// Converts objects between the storage version and the served versions: by the plugin, by the
+/// conversion webhook of the definition, or built in.
+pub(crate) struct VersionConverter<'a> {
+    pub(crate) registry: &'a Registry,
+    pub(crate) store: &'a Store,
+    pub(crate) plugins: &'a Plugins,
+    pub(crate) webhooks: &'a WebhookConverter,
+    pub(crate) entropy: &'a Entropy,
+}
+
+impl VersionConverter<'_> {
+    /// The object in the version `to` serves, whichever it is in.
+    pub(crate) fn converted_to(
+        &self,
+        to: &ServedResource,
+        object: &Value,
+    ) -> Result<Value, ApiError> {
+        let mut object = object.clone();
+        if object["apiVersion"] != to.api_version.as_str() {
+            self.to_served_version(to, &mut object)?;
+        }
+        Ok(object)
+    }
+
+    /// Brings an object that is in the storage version, or another, into the version `to` serves.
+    pub(crate) fn to_served_version(
+        &self,
+        to: &ServedResource,
+        object: &mut Value,
+    ) -> Result<(), ApiError> {
+        if to.custom.is_some() && object["apiVersion"] == to.storage_api_version.as_str() {
+            prune_and_default(self.storage_schema(to), object);
+        }
+        self.convert_to_version(to, &to.api_version, object)?;
+        if !to.is_storage_version() || to.custom.is_none() {
+            // What conversion makes fits the schema; decoding settles what is written when unset.
+            let schema = to.schema();
+            let _ = schema.map(|schema| decode(&schema, object, DecodeSource::Json));
+        }
+        Ok(())
+    }
+
+    /// Brings an object into the version it is stored in.
+    pub(crate) fn to_storage_version(
+        &self,
+        served: &ServedResource,
+        object: &mut Value,
+    ) -> Result<(), ApiError> {
+        if served.is_storage_version() {
+            return Ok(());
+        }
+        self.convert_to_version(served, &served.storage_api_version, object)?;
+        if served.custom.is_some() {
+            prune_and_default(self.storage_schema(served), object);
+        }
+        Ok(())
+    }
+
+    /// The schema custom resources are stored by; `None` when its version is not served.
+    fn storage_schema(&self, served: &ServedResource) -> Option<Arc<Schema>> {
+        let kind = &served.kind;
+        if served.is_storage_version() {
+            return served.schema();
+        }
+        self.registry
+            .find(&kind.group, &kind.storage_version, &kind.plural)?
+            .schema()
+    }
+
+    fn convert_to_version(
+        &self,
+        served: &ServedResource,
+        api_version: &str,
+        object: &mut Value,
+    ) -> Result<(), ApiError> {
+        let kind = &served.kind;
+        let converter = self
+            .plugins
+            .converter()
+            .filter(|c| c.handles(&kind.group, &kind.kind));
+        match converter {
+            Some(converter) => converter.convert(object, api_version).map_err(|why| {
+                ApiError::internal(format!(
+                    "conversion of {} to {api_version} failed: {why}",
+                    kind.kind
+                ))
+            }),
+            None => match self.conversion_webhook_config(served) {
+                Some(config) if object["apiVersion"] != api_version => {
+                    let uid = self.entropy.uid();
+                    let converted = self.webhooks.convert(&config, object, api_version, &uid);
+                    converted.map_err(ApiError::internal)
+                }
+                _ => {
+                    builtin::convert_builtin(object, api_version);
+                    Ok(())
+                }
+            },
+        }
+    }
+
+    /// The webhook that converts objects of a custom kind, if its definition names one.
+    fn conversion_webhook_config(&self, served: &ServedResource) -> Option<Value> {
+        let name = &served.custom.as_ref()?.definition.name;
+        let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
+        let definition = StoredObjects {
+            registry: self.registry,
+            store: self.store,
+        }
+        .get(group, plural, "", name)?;
+        let conversion = definition.at("/spec/conversion");
+        let asks = conversion.text("/strategy") == "Webhook";
+        asks.then(|| conversion.at("/webhook/clientConfig").clone())
+    }
+}
+
+/// Leaves in a custom resource what its schema knows, and fills in defaults.
+fn prune_and_default(schema: Option<Arc<Schema>>, object: &mut Value) {
+    if let Some(schema) = schema {
+        let _ = decode(&schema, object, DecodeSource::Json);
+        default(&schema, object);
+    }
+}

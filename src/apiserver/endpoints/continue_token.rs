@@ -1,0 +1,64 @@
+//! Continue tokens of lists, as `storage/continue.go`.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+
+use crate::apimachinery::api_error::ApiError;
+
+const TOKEN_EXPIRED: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.";
+
+const TOKEN_INCONSISTENT: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
+
+/// Where a list goes on; the form clients of Kubernetes see (and must not look into).
+#[derive(Serialize, Deserialize)]
+pub(super) struct ContinueToken {
+    pub(super) v: String,
+    /// The moment listed; -1 for whatever is there now.
+    pub(super) rv: i64,
+    /// The last key listed.
+    pub(super) start: String,
+}
+
+pub(super) fn encode_continue(revision: u64, key: &str) -> String {
+    let token = ContinueToken {
+        v: "meta.k8s.io/v1".into(),
+        rv: i64::try_from(revision).unwrap_or(-1),
+        start: format!("{key}\0"),
+    };
+    URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).unwrap_or_default())
+}
+
+pub(super) fn decode_continue(text: &str) -> Result<ContinueToken, ApiError> {
+    let invalid = |why: &str| ApiError::bad_request(format!("continue key is not valid: {why}"));
+    let json = URL_SAFE_NO_PAD
+        .decode(text)
+        .map_err(|e| invalid(&e.to_string()))?;
+    let mut token: ContinueToken =
+        serde_json::from_slice(&json).map_err(|e| invalid(&e.to_string()))?;
+    if token.v != "meta.k8s.io/v1" {
+        return Err(invalid(&format!(
+            "server does not recognize this encoded version {:?}",
+            token.v
+        )));
+    }
+    // A key never ends in a zero byte; the form only says "after this one".
+    token
+        .start
+        .truncate(token.start.trim_end_matches('\0').len());
+    Ok(token)
+}
+
+pub(super) fn expired_continue_error(key: &str) -> ApiError {
+    let token = ContinueToken {
+        v: "meta.k8s.io/v1".into(),
+        rv: -1,
+        start: format!("{key}\0"),
+    };
+    let Ok(json) = serde_json::to_vec(&token) else {
+        return ApiError::expired(TOKEN_EXPIRED);
+    };
+    let mut error = ApiError::expired(TOKEN_INCONSISTENT);
+    error.continue_token = Some(URL_SAFE_NO_PAD.encode(json));
+    error
+}

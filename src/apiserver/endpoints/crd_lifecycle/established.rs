@@ -1,0 +1,35 @@
+//! Status of a definition that is established.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::condition::Condition;
+use crate::apimachinery::object_meta;
+use crate::registry::CrdSpec;
+
+/// The status of a definition whose names nobody else has.
+pub(crate) fn established_status(definition: &CrdSpec, now: Timestamp) -> Value {
+    let now = object_meta::metav1_time(now);
+    let mut status = json!({
+        "acceptedNames": definition.names.to_value(),
+        "storedVersions": [definition.storage_version()],
+    });
+    for (kind, reason, message) in [
+        ("NamesAccepted", "NoConflicts", "no conflicts found"),
+        (
+            "Established",
+            "InitialNamesAccepted",
+            "the initial names have been accepted",
+        ),
+    ] {
+        let message = message.to_string();
+        Condition {
+            condition_type: kind,
+            status: true,
+            reason,
+            message,
+        }
+        .set(&mut status, &now);
+    }
+    status
+}

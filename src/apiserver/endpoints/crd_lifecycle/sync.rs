@@ -1,0 +1,132 @@
+//! Serves the kinds of definitions: names, conditions, registration.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::condition::is_true;
+use super::deletion::CLEANUP_FINALIZER;
+use super::finalizer::delete_instances;
+use super::naming::sync_names;
+use crate::apimachinery::object_meta;
+use crate::registry::{CrdNames, CrdSpec, ServedResource};
+use crate::server_state::ServerState;
+use crate::storage::{CommitError, Object, PendingObject, ResourceStorage};
+
+const GROUP: &str = "apiextensions.k8s.io";
+
+const PLURAL: &str = "customresourcedefinitions";
+
+pub(crate) fn is_definition(served: &ServedResource) -> bool {
+    &*served.kind.plural == PLURAL && &*served.kind.group == GROUP
+}
+
+/// Where definitions are stored.
+pub(crate) fn crd_storage(core: &ServerState) -> Option<Arc<ResourceStorage>> {
+    core.registry.find(GROUP, "v1", PLURAL)?.storage.clone()
+}
+
+/// What follows from a commit to an object of a kind.
+pub(crate) fn after_commit(core: &ServerState, served: &ServedResource, key: &str) {
+    if is_definition(served) {
+        sync_crd(core, key);
+    } else if let Some(custom) = served.custom.as_ref().filter(|c| c.terminating)
+        && served.storage.as_ref().is_some_and(|s| s.is_empty())
+    {
+        sync_crd(core, &custom.definition.name);
+    }
+}
+
+/// Brings the status of a definition, and what is served for it, in line with what it says. Does
+/// the same for definitions of the group that wait for its names.
+pub(crate) fn sync_crd(core: &ServerState, name: &str) {
+    let group = name.split_once('.').map_or("", |(_, group)| group);
+    sync_one_crd(core, group, name);
+    for object in crds_of_group(core, group) {
+        let waits = !is_true(&object.value(), "NamesAccepted");
+        if waits && object.key() != name {
+            sync_one_crd(core, group, object.key());
+        }
+    }
+}
+
+fn sync_one_crd(core: &ServerState, group: &str, name: &str) {
+    let Some(space) = crd_storage(core) else {
+        return;
+    };
+    loop {
+        let Some(present) = space.get(name) else {
+            core.registry.stop_serving_crd(group, name);
+            return;
+        };
+        let old = present.value();
+        let mut new = (*old).clone();
+        sync_names(core, name, &mut new);
+        let terminating = object_meta::is_terminating(&old);
+        serve_established_crd(core, &present, &new, terminating);
+        let mut gone = false;
+        if terminating
+            && object_meta::finalizers(&old)
+                .iter()
+                .any(|f| f == CLEANUP_FINALIZER)
+        {
+            gone = delete_instances(core, &mut new);
+        }
+        if new == *old {
+            return;
+        }
+        let Ok(draft) = PendingObject::new(new) else {
+            return;
+        };
+        let revision = present.revision();
+        let outcome = if gone {
+            core.store.remove(&space, name, revision, draft)
+        } else {
+            core.store.replace(&space, name, revision, draft)
+        };
+        if let Err(CommitError::Closed | CommitError::KeyExists(_)) = outcome {
+            return;
+        }
+    }
+}
+
+/// Serves what the definition defines, once its names are accepted.
+fn serve_established_crd(
+    core: &ServerState,
+    present: &Arc<Object>,
+    definition: &Value,
+    terminating: bool,
+) {
+    if !is_true(definition, "Established") {
+        return;
+    }
+    let schema = |version: usize| {
+        let object = present.clone();
+        let source = move || {
+            let path = format!("/spec/versions/{version}/schema/openAPIV3Schema");
+            object.value().pointer(&path).cloned().unwrap_or_default()
+        };
+        Arc::new(source) as crate::registry::SchemaSource
+    };
+    let mut outline = CrdSpec::from_object(definition, schema);
+    outline.names = CrdNames::of(&definition["status"]["acceptedNames"]);
+    let (uid, generation) = (
+        object_meta::meta_str(definition, "uid"),
+        object_meta::generation(definition),
+    );
+    let identity = format!("{uid} {generation} {:?}", outline.names);
+    core.registry.serve_crd(outline, &identity, terminating);
+}
+
+pub(crate) fn crds_of_group(core: &ServerState, group: &str) -> Vec<Arc<Object>> {
+    let Some(space) = crd_storage(core) else {
+        return Vec::new();
+    };
+    let snapshot = core.store.snapshot(&space);
+    let suffix = format!(".{group}");
+    snapshot
+        .scan("", None)
+        .filter(|o| o.key().ends_with(&suffix))
+        .cloned()
+        .collect()
+}

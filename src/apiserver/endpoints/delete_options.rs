@@ -1,0 +1,128 @@
+//! `DeleteOptions`, from the body and the query.
+
+use serde_json::Value;
+
+use super::deletion_plan::{FOREGROUND, ORPHAN};
+use super::request_context::RequestContext;
+use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::field_error::FieldError;
+use crate::apimachinery::object_meta;
+
+/// What a client may ask of a delete.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DeleteOptions {
+    pub(super) grace_period_seconds: Option<i64>,
+    pub(super) propagation_policy: Option<String>,
+    pub(super) orphan_dependents: Option<bool>,
+    pub(super) uid: Option<String>,
+    pub(super) resource_version: Option<String>,
+    pub(super) dry_run: bool,
+}
+
+impl DeleteOptions {
+    /// Reads the options of a call: from the body where there is one, else from the query.
+    pub(super) fn from_request(call: &RequestContext<'_>) -> Result<Self, ApiError> {
+        let body = &call.request.body;
+        if body.is_empty() {
+            return Self::from_query(call);
+        }
+        let value: Value = match call.content_type() {
+            "application/yaml" => {
+                serde_yaml::from_slice(body).map_err(|e| ApiError::bad_request(e.to_string()))?
+            }
+            _ => serde_json::from_slice(body).map_err(|e| ApiError::bad_request(e.to_string()))?,
+        };
+        Self::from_value(&value)
+    }
+
+    fn from_query(call: &RequestContext<'_>) -> Result<Self, ApiError> {
+        let query = &call.query;
+        let text = |key: &str| Some(query.text(key).to_string()).filter(|t| !t.is_empty());
+        let options = Self {
+            grace_period_seconds: query.integer("gracePeriodSeconds")?,
+            propagation_policy: text("propagationPolicy"),
+            orphan_dependents: query.flag("orphanDependents"),
+            dry_run: query.dry_run()?,
+            ..Self::default()
+        };
+        options.validated()
+    }
+
+    pub(super) fn from_value(value: &Value) -> Result<Self, ApiError> {
+        let text = |path: &str| {
+            value
+                .pointer(path)
+                .and_then(Value::as_str)
+                .map(str::to_string)
+        };
+        let dry_run = value.get("dryRun").and_then(Value::as_array);
+        let options = Self {
+            grace_period_seconds: value.get("gracePeriodSeconds").and_then(Value::as_i64),
+            propagation_policy: text("/propagationPolicy"),
+            orphan_dependents: value.get("orphanDependents").and_then(Value::as_bool),
+            uid: text("/preconditions/uid"),
+            resource_version: text("/preconditions/resourceVersion"),
+            dry_run: dry_run.is_some_and(|d| !d.is_empty()),
+        };
+        options.validated()
+    }
+
+    /// Refuses options that contradict each other.
+    fn validated(self) -> Result<Self, ApiError> {
+        let mut errors = Vec::new();
+        if let Some(policy) = &self.propagation_policy {
+            if self.orphan_dependents.is_some() {
+                let why = "orphanDependents and deletionPropagation cannot be both set";
+                errors.push(FieldError::invalid(
+                    "propagationPolicy",
+                    policy.as_str(),
+                    why,
+                ));
+            }
+            if !matches!(policy.as_str(), "Foreground" | "Background" | "Orphan") {
+                let known = ["Foreground", "Background", "Orphan", "nil"];
+                errors.push(FieldError::not_supported(
+                    "propagationPolicy",
+                    policy.as_str(),
+                    &known,
+                ));
+            }
+        }
+        if errors.is_empty() {
+            return Ok(self);
+        }
+        Err(ApiError::invalid(
+            "meta.k8s.io",
+            "DeleteOptions",
+            "",
+            &errors,
+        ))
+    }
+
+    /// The finalizers an object has once its deletion is asked for like this.
+    pub(super) fn deletion_finalizers(
+        &self,
+        call: &RequestContext<'_>,
+        object: &Value,
+    ) -> Vec<String> {
+        let mut kept = object_meta::finalizers(object);
+        let had = |f: &str| kept.iter().any(|k| k == f);
+        let (had_orphan, had_foreground) = (had(ORPHAN), had(FOREGROUND));
+        let (orphan, foreground) =
+            match (self.orphan_dependents, self.propagation_policy.as_deref()) {
+                (Some(orphan), _) => (orphan, false),
+                (None, Some("Orphan")) => (true, false),
+                (None, Some("Foreground")) => (false, true),
+                (None, Some(_)) => (false, false),
+                (None, None) if had_orphan || had_foreground => (had_orphan, had_foreground),
+                (None, None) => (
+                    call.served.kind.strategy.orphans_dependents_by_default(),
+                    false,
+                ),
+            };
+        kept.retain(|f| f != ORPHAN && f != FOREGROUND);
+        kept.extend(orphan.then(|| ORPHAN.to_string()));
+        kept.extend(foreground.then(|| FOREGROUND.to_string()));
+        kept
+    }
+}

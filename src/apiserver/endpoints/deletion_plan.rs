@@ -1,0 +1,65 @@
+//! How an object is deleted: at once, gracefully, or after its finalizers.
+
+use serde_json::{Value, json};
+
+use super::delete_options::DeleteOptions;
+use super::graceful_deletion::{self, GracefulDeletion};
+use super::request_context::RequestContext;
+use crate::apimachinery::object_meta;
+
+pub(super) const FOREGROUND: &str = "foregroundDeletion";
+
+pub(super) const ORPHAN: &str = "orphan";
+
+/// What is to happen to the object.
+pub(super) enum DeletionPlan {
+    /// Nothing; it is on its way already.
+    AlreadyTerminating,
+    /// It goes now, in this last state.
+    Remove(Value),
+    /// It is marked and stays until its finalizers or its grace period are over.
+    MarkTerminating(Value),
+}
+
+pub(super) fn plan_deletion(
+    call: &RequestContext<'_>,
+    options: &DeleteOptions,
+    old: &Value,
+) -> DeletionPlan {
+    let now = call.core.clock.now();
+    let mut new = old.clone();
+    let given =
+        graceful_deletion::before_delete(&call.served, &mut new, options.grace_period_seconds, now);
+    if given == GracefulDeletion::Pending {
+        return DeletionPlan::AlreadyTerminating;
+    }
+    let finalizers = options.deletion_finalizers(call, old);
+    set_finalizers(&mut new, &finalizers);
+    match given {
+        GracefulDeletion::Marked(seconds) if seconds > 0 => {
+            return DeletionPlan::MarkTerminating(new);
+        }
+        _ if finalizers.is_empty() => return DeletionPlan::Remove(new),
+        GracefulDeletion::NotSupported if !object_meta::is_terminating(old) => {
+            graceful_deletion::mark_terminating(&mut new, 0, now);
+            if object_meta::generation(old) > 0 {
+                object_meta::set_generation(&mut new, object_meta::generation(old) + 1);
+            }
+        }
+        _ => {}
+    }
+    if new == *old {
+        DeletionPlan::AlreadyTerminating
+    } else {
+        DeletionPlan::MarkTerminating(new)
+    }
+}
+
+fn set_finalizers(object: &mut Value, finalizers: &[String]) {
+    let fields = object_meta::meta_mut(object);
+    if finalizers.is_empty() {
+        fields.remove("finalizers");
+    } else {
+        fields.insert("finalizers".into(), json!(finalizers));
+    }
+}

@@ -1,0 +1,155 @@
+//! Authorizes a request and dispatches it to the handler of its verb.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use http::{Method, Response};
+
+use super::authenticated_request::AuthenticatedRequest;
+use super::request_context::RequestContext;
+use super::response::ApiResponse;
+use super::response_body::Body;
+use super::{
+    create, delete, get, list, non_resource_paths, patch, reviews, subresource, update, watch,
+};
+use crate::apimachinery::api_error::ApiError;
+use crate::auth::rbac_authorizer::{self, AuthorizationAttributes};
+use crate::metrics::RequestLabels;
+use crate::request::{Query, RequestInfo, ResourcePath};
+use crate::server_state::ServerState;
+
+/// Answers a request. Refusals are answers too.
+pub(crate) async fn handle(
+    core: Arc<ServerState>,
+    incoming: AuthenticatedRequest,
+) -> Response<Body> {
+    let began = Instant::now();
+    let (reply, mut labels) = match RequestInfo::parse(incoming.parts.uri.path()) {
+        RequestInfo::NonResource(segments) => {
+            let reply = serve_non_resource(&core, &incoming, &segments);
+            let resource = segments.first().cloned().unwrap_or_default();
+            let labels = RequestLabels {
+                verb: "get",
+                group: String::new(),
+                version: String::new(),
+                resource,
+                code: 0,
+            };
+            (reply, labels)
+        }
+        RequestInfo::Resource(path) => {
+            let query = Query::parse(incoming.parts.uri.query().unwrap_or_default());
+            let verb = request_verb(&incoming.parts.method, &path, &query).unwrap_or("unknown");
+            let labels = RequestLabels {
+                verb,
+                group: path.group.clone(),
+                version: path.version.clone(),
+                resource: path.resource.clone(),
+                code: 0,
+            };
+            (
+                serve_resource(&core, &incoming, path, query, verb).await,
+                labels,
+            )
+        }
+    };
+    let reply = reply.unwrap_or_else(|e| ApiResponse::error(&e));
+    labels.code = reply.status();
+    core.metrics.observe_request(labels, began.elapsed());
+    reply.into_response()
+}
+
+/// The answer to a request that was refused before it was understood.
+pub(crate) fn error_response(error: &ApiError) -> Response<Body> {
+    ApiResponse::error(error).into_response()
+}
+
+/// Answers a path that names no resource.
+fn serve_non_resource(
+    core: &ServerState,
+    incoming: &AuthenticatedRequest,
+    segments: &[String],
+) -> Result<ApiResponse, ApiError> {
+    let asked = AuthorizationAttributes {
+        verb: incoming.parts.method.as_str().to_lowercase(),
+        path: incoming.parts.uri.path().into(),
+        ..AuthorizationAttributes::default()
+    };
+    if !non_resource_paths::is_public(segments)
+        && !rbac_authorizer::authorize(&core.objects(), &incoming.user, &asked)
+    {
+        return Err(asked.forbidden_error(&incoming.user));
+    }
+    non_resource_paths::answer(core, incoming, segments)
+}
+
+/// Answers a request to a resource.
+async fn serve_resource(
+    core: &Arc<ServerState>,
+    incoming: &AuthenticatedRequest,
+    path: ResourcePath,
+    query: Query,
+    verb: &'static str,
+) -> Result<ApiResponse, ApiError> {
+    let asked = AuthorizationAttributes {
+        verb: verb.into(),
+        group: path.group.clone(),
+        resource: path.resource.clone(),
+        subresource: path.subresource.clone(),
+        namespace: path.namespace.clone(),
+        name: path.name.clone(),
+        path: String::new(),
+    };
+    if !rbac_authorizer::authorize(&core.objects(), &incoming.user, &asked) {
+        return Err(asked.forbidden_error(&incoming.user));
+    }
+    let Some(call) = RequestContext::new(core, incoming, path, query)? else {
+        return Ok(ApiResponse::page_not_found());
+    };
+    let outcome = dispatch_verb(&call, verb).await;
+    let reply = outcome.unwrap_or_else(|e| ApiResponse::error(&e));
+    Ok(reply.with_warnings(call.warnings()))
+}
+
+async fn dispatch_verb(call: &RequestContext<'_>, verb: &str) -> Result<ApiResponse, ApiError> {
+    call.check_verb(verb)?;
+    if !call.path.subresource.is_empty() {
+        return subresource::answer(call, verb).await;
+    }
+    if call.served.storage.is_none() {
+        return match (verb, &*call.served.kind.kind) {
+            ("create", "Binding") => subresource::create_legacy_binding(call),
+            ("create", _) => reviews::create_review(call),
+            _ => list::empty_list(call),
+        };
+    }
+    match verb {
+        "get" => get::get(call),
+        "list" => list::list(call),
+        "watch" => watch::watch(call),
+        "create" => create::create(call).await,
+        "update" => update::update(call).await,
+        "patch" => patch::patch(call).await,
+        "delete" => delete::delete(call).await,
+        "deletecollection" => delete::delete_collection(call).await,
+        _ => Err(ApiError::method_not_allowed()),
+    }
+}
+
+/// The verb of a request, as authorization and discovery name it.
+fn request_verb(method: &Method, path: &ResourcePath, query: &Query) -> Option<&'static str> {
+    let named = !path.name.is_empty();
+    Some(match *method {
+        Method::GET | Method::HEAD if path.watch_prefix => "watch",
+        Method::GET | Method::HEAD if named && path.subresource.is_empty() => "get",
+        Method::GET | Method::HEAD if named => "get",
+        Method::GET | Method::HEAD if query.flag("watch").unwrap_or(false) => "watch",
+        Method::GET | Method::HEAD => "list",
+        Method::POST => "create",
+        Method::PUT if named => "update",
+        Method::PATCH if named => "patch",
+        Method::DELETE if named => "delete",
+        Method::DELETE => "deletecollection",
+        _ => return None,
+    })
+}

@@ -1,0 +1,83 @@
+//! Response bodies: bytes, a few pieces of bytes, or a stream without an end.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use futures::{Stream, StreamExt};
+use http_body::{Frame, SizeHint};
+
+/// A response body. Never fails: a broken stream just ends.
+pub struct Body(BodyContent);
+
+enum BodyContent {
+    Pieces { left: u64, pieces: VecDeque<Bytes> },
+    Stream(BoxStream<'static, Bytes>),
+}
+
+impl Body {
+    /// A body sent in the given pieces, of known length.
+    pub fn pieces(pieces: impl Into<VecDeque<Bytes>>) -> Self {
+        let pieces = pieces.into();
+        let left = pieces.iter().map(|p| p.len() as u64).sum();
+        Self(BodyContent::Pieces { left, pieces })
+    }
+
+    /// A body that sends what the stream gives, when it gives it.
+    pub fn stream(stream: BoxStream<'static, Bytes>) -> Self {
+        Self(BodyContent::Stream(stream))
+    }
+
+    /// The same body; a stream ends when `end` happens.
+    pub(crate) fn until(self, end: impl Future<Output = ()> + Send + 'static) -> Self {
+        match self.0 {
+            BodyContent::Stream(stream) => Self::stream(stream.take_until(Box::pin(end)).boxed()),
+            pieces => Self(pieces),
+        }
+    }
+}
+
+impl From<Bytes> for Body {
+    fn from(bytes: Bytes) -> Self {
+        let pieces: VecDeque<Bytes> = if bytes.is_empty() {
+            VecDeque::new()
+        } else {
+            [bytes].into()
+        };
+        Self::pieces(pieces)
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match &mut self.0 {
+            BodyContent::Pieces { left, pieces } => Poll::Ready(pieces.pop_front().map(|piece| {
+                *left -= piece.len() as u64;
+                Ok(Frame::data(piece))
+            })),
+            BodyContent::Stream(stream) => Pin::new(stream)
+                .poll_next(cx)
+                .map(|next| next.map(|b| Ok(Frame::data(b)))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(&self.0, BodyContent::Pieces { pieces, .. } if pieces.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            BodyContent::Pieces { left, .. } => SizeHint::with_exact(*left),
+            BodyContent::Stream(_) => SizeHint::default(),
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Dispatches a request to the handler of its subresource.
+
+use serde_json::json;
+
+use super::{binding, connect, eviction, pod_log, scale, token_request};
+use crate::apimachinery::api_error::ApiError;
+use crate::endpoints::request_context::RequestContext;
+use crate::endpoints::response::ApiResponse;
+use crate::endpoints::{get, patch, update};
+
+/// Answers a request to a subresource the kind has, with a verb it has.
+pub(crate) async fn answer(call: &RequestContext<'_>, verb: &str) -> Result<ApiResponse, ApiError> {
+    match (call.path.subresource.as_str(), verb) {
+        ("scale", _) => scale::answer(call, verb).await,
+        ("log", "get") => pod_log::pod_log(call).await,
+        ("binding", "create") => binding::create_binding(call),
+        ("eviction", "create") => eviction::create_eviction(call).await,
+        ("token", "create") => token_request::create_token_request(call),
+        ("exec" | "attach" | "portforward" | "proxy", _) => connect::not_implemented(call),
+        (_, "get") => get::get(call),
+        (_, "update") => update::update(call).await,
+        (_, "patch") => patch::patch(call).await,
+        _ => Err(ApiError::method_not_allowed()),
+    }
+}
+
+/// The Status that says a create-only subresource has done its work.
+pub(crate) fn created_status(call: &RequestContext<'_>) -> ApiResponse {
+    let status = json!({
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "code": 201,
+    });
+    ApiResponse::value(201, call.transformer.accept, &status)
+}

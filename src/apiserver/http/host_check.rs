@@ -1,0 +1,118 @@
+//! What is checked of every request from the network before anything looks at its path.
+//!
+//! A server on loopback can be reached from any web page by DNS rebinding; so the Host must be one
+//! of ours, and a browser's Origin is refused.
+
+use std::net::IpAddr;
+
+use http::header::{HOST, ORIGIN};
+use http::request::Parts;
+use http::uri::Authority;
+
+use crate::apimachinery::api_error::ApiError;
+
+/// The longest request target.
+const TARGET_MAX: usize = 64 << 10;
+
+/// The names and addresses a server answers to.
+#[derive(Clone, Debug)]
+pub(super) struct AllowedHosts {
+    pub(super) names: Vec<String>,
+    pub(super) addresses: Vec<IpAddr>,
+}
+
+impl AllowedHosts {
+    fn contains(&self, host: &str) -> bool {
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        match host.parse::<IpAddr>() {
+            Ok(address) => address.is_loopback() || self.addresses.contains(&address),
+            Err(_) => self.names.iter().any(|n| n.eq_ignore_ascii_case(host)),
+        }
+    }
+}
+
+/// Refuses requests that are not meant for this server or that a browser makes.
+pub(super) fn check_host_and_origin(head: &Parts, hosts: &AllowedHosts) -> Result<(), ApiError> {
+    let header = head.headers.get(HOST).and_then(|v| v.to_str().ok());
+    let authority = match (head.uri.authority(), header) {
+        (Some(authority), _) => Some(authority.clone()),
+        (None, Some(text)) => text.parse::<Authority>().ok(),
+        (None, None) => None,
+    };
+    if !authority.is_some_and(|a| hosts.contains(a.host())) {
+        return Err(ApiError::new(
+            421,
+            "",
+            "this server does not answer to the host name of the request",
+        ));
+    }
+    if head.headers.contains_key(ORIGIN) {
+        return Err(ApiError::new(
+            403,
+            "Forbidden",
+            "requests from web pages are refused",
+        ));
+    }
+    if head
+        .uri
+        .path_and_query()
+        .is_some_and(|p| p.as_str().len() > TARGET_MAX)
+    {
+        return Err(ApiError::new(414, "", "the request URI is too long"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    fn hosts() -> AllowedHosts {
+        AllowedHosts {
+            names: vec!["localhost".into()],
+            addresses: Vec::new(),
+        }
+    }
+
+    fn code(request: http::request::Builder) -> Option<u16> {
+        let (head, ()) = request.body(()).unwrap().into_parts();
+        check_host_and_origin(&head, &hosts()).err().map(|e| e.code)
+    }
+
+    #[test]
+    fn foreign_hosts_and_browser_origins_are_refused() {
+        for host in [
+            "127.0.0.1:6443",
+            "localhost",
+            "LocalHost:1",
+            "[::1]:443",
+            "127.0.0.1",
+        ] {
+            assert_eq!(
+                code(Request::get("/api").header(HOST, host)),
+                None,
+                "{host}"
+            );
+        }
+        for host in [
+            "evil.example:6443",
+            "10.0.0.1",
+            "",
+            "localhost.evil.example",
+        ] {
+            assert_eq!(
+                code(Request::get("/api").header(HOST, host)),
+                Some(421),
+                "{host}"
+            );
+        }
+        assert_eq!(code(Request::get("/api")), Some(421));
+        assert_eq!(code(Request::get("https://127.0.0.1:1/api")), None);
+        let page = Request::get("/api")
+            .header(HOST, "localhost")
+            .header(ORIGIN, "http://x");
+        assert_eq!(code(page), Some(403));
+    }
+}

@@ -1,0 +1,99 @@
+//! Validation that the workloads of `apps` share.
+
+use serde_json::Value;
+
+use crate::apimachinery::error_list::ErrorList;
+use crate::apimachinery::field_path::FieldPath;
+use crate::apimachinery::metadata_validation::labels;
+use crate::apimachinery::value_ext::ValueExt;
+use crate::kinds::pod;
+
+pub(crate) const SPEC: FieldPath<'_> = FieldPath::root("spec");
+
+/// A selector that must be there and select something.
+pub(crate) fn selector(errors: &mut ErrorList, spec: &Value, kind: &str) {
+    let path = SPEC.child("selector");
+    let selector = spec.at("/selector");
+    if selector.is_null() {
+        errors.required(&path, "");
+        return;
+    }
+    errors.extend(labels::validate_selector(selector, &path.to_string()));
+    if labels::is_empty_selector(selector) {
+        let detail = format!("empty selector is invalid for {kind}");
+        errors.invalid_with_text(&path, labels::go_selector_string(selector), &detail);
+    }
+}
+
+/// The template of pods that run for ever: selected by the selector, always restarted.
+pub(crate) fn template(errors: &mut ErrorList, spec: &Value, kind: &str) {
+    let path = SPEC.child("template");
+    let selector = spec.at("/selector");
+    let own = spec.at("/template/metadata/labels");
+    if !labels::is_empty_selector(selector) && !labels::selector_matches(selector, own) {
+        let metadata = path.child("metadata");
+        let detail = "`selector` does not match template `labels`";
+        errors.invalid(&metadata.child("labels"), own.clone(), detail);
+    }
+    pod::validate_template(errors, &path, spec.at("/template"));
+    always_restarted(errors, &path, spec.at("/template"), kind);
+}
+
+pub(crate) fn always_restarted(
+    errors: &mut ErrorList,
+    path: &FieldPath<'_>,
+    template: &Value,
+    kind: &str,
+) {
+    let pod = path.child("spec");
+    let policy = template.text("/spec/restartPolicy");
+    errors.one_of(&pod.child("restartPolicy"), policy, &["Always"]);
+    if template.has("/spec/activeDeadlineSeconds") {
+        let detail = format!("activeDeadlineSeconds in {kind} is not Supported");
+        errors.forbidden(&pod.child("activeDeadlineSeconds"), detail);
+    }
+}
+
+/// What a selector was it stays.
+pub(crate) fn validate_immutable_selector(errors: &mut ErrorList, new: &Value, old: &Value) {
+    if new.at("/spec/selector") != old.at("/spec/selector") {
+        let shown = labels::go_selector_string(new.at("/spec/selector"));
+        errors.invalid_with_text(&SPEC.child("selector"), shown, "field is immutable");
+    }
+}
+
+/// Numbers of a status that may not be negative.
+pub(crate) fn validate_non_negative_counts(
+    errors: &mut ErrorList,
+    status: &Value,
+    fields: &[&str],
+) {
+    let path = FieldPath::root("status");
+    for field in fields {
+        errors.not_negative(&path, status, field);
+    }
+}
+
+/// Numbers of a status that may not be above another.
+pub(crate) fn validate_count_limits(
+    errors: &mut ErrorList,
+    status: &Value,
+    pairs: &[(&str, &str, &str)],
+) {
+    let path = FieldPath::root("status");
+    for (field, other, detail) in pairs {
+        let of = |field: &str| {
+            status
+                .get(field)
+                .and_then(Value::as_i64)
+                .unwrap_or_default()
+        };
+        if of(field) > of(other) {
+            errors.invalid(&path.child(field), of(field), *detail);
+        }
+    }
+}
+
+pub(crate) fn warnings(new: &Value, _old: Option<&Value>) -> Vec<String> {
+    pod::spec::warnings(new.at("/spec/template/spec"), "spec.template.spec")
+}

@@ -1,0 +1,86 @@
+//! Columns and cells of one kind, as `pkg/printers/internalversion`.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::cells::age_cell;
+use super::{
+    admissionregistration, batch, core, networking, other_api_groups, pod, storage, workload,
+};
+use crate::apimachinery::value_ext::ValueExt;
+use crate::strategy::table_column::TableColumn;
+
+/// The table of one kind.
+#[derive(Clone, Copy)]
+pub struct TablePrinter {
+    /// Header, type, priority.
+    pub(super) columns: &'static [(&'static str, &'static str, i32)],
+    /// Cells of one object in the order of the columns.
+    pub cells: fn(&Value, Timestamp) -> Vec<Value>,
+}
+
+impl TablePrinter {
+    /// The columns as the API describes them.
+    pub fn columns(&self) -> Vec<TableColumn> {
+        let column = |&(name, kind, priority): &(&str, &'static str, i32)| TableColumn {
+            name: name.into(),
+            column_type: kind,
+            format: if name == "Name" { "name" } else { "" },
+            description: String::new(),
+            priority,
+        };
+        self.columns.iter().map(column).collect()
+    }
+}
+
+pub(crate) const NAME: (&str, &str, i32) = ("Name", "string", 0);
+
+pub(crate) const AGE: (&str, &str, i32) = ("Age", "string", 0);
+
+/// Kinds without columns of their own: name and time of creation.
+pub const DEFAULT: TablePrinter = TablePrinter {
+    columns: &[NAME, ("Created At", "date", 0)],
+    cells: |o, _| vec![o.name().into(), o.at("/metadata/creationTimestamp").clone()],
+};
+
+/// Name and age.
+pub(crate) const NAME_AND_AGE: TablePrinter = TablePrinter {
+    columns: &[NAME, AGE],
+    cells: |o, now| vec![o.name().into(), age_cell(o, now)],
+};
+
+/// The table of a built-in kind.
+pub fn printer_of(group: &str, kind: &str) -> TablePrinter {
+    match (group, kind) {
+        ("", "Pod") => pod::POD,
+        ("", _) | ("events.k8s.io", _) => core::printer_of(kind),
+        ("apps" | "policy" | "autoscaling", _) => workload::printer_of(kind),
+        ("batch", _) => batch::printer_of(kind),
+        ("networking.k8s.io" | "discovery.k8s.io", _) => networking::printer_of(kind),
+        ("storage.k8s.io", _) => storage::printer_of(kind),
+        ("admissionregistration.k8s.io" | "flowcontrol.apiserver.k8s.io", _) => {
+            admissionregistration::printer_of(kind)
+        }
+        _ => other_api_groups::printer_of(kind),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::kinds::builtin_resources::builtin_api_resources;
+
+    #[test]
+    fn every_table_has_a_cell_for_each_column_even_for_an_empty_object() {
+        let now = Timestamp::UNIX_EPOCH;
+        for kind in builtin_api_resources() {
+            let table = printer_of(&kind.group, &kind.kind);
+            let cells = (table.cells)(&json!({}), now);
+            assert_eq!(table.columns().len(), cells.len(), "{kind:?}");
+            let cells = (table.cells)(&json!({"spec": 3, "status": [], "metadata": "x"}), now);
+            assert_eq!(table.columns().len(), cells.len(), "{kind:?}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The resources served now, built in and custom.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+
+use super::crd_spec::CrdSpec;
+use super::resource_table::ResourceTable;
+use super::served_resource::{CustomResourceInfo, ServedResource};
+use crate::storage::{ResourceStorage, Store};
+use crate::strategy::api_resource::ApiResource;
+
+/// The kinds served, changing while the server runs.
+pub struct Registry {
+    store: Store,
+    table: ArcSwap<ResourceTable>,
+    state: Mutex<RegistryState>,
+}
+
+#[derive(Default)]
+struct RegistryState {
+    builtin: Vec<Arc<ServedResource>>,
+    /// Kinds of custom resource definitions by group and definition name.
+    custom: BTreeMap<(String, String), ServedCrd>,
+    /// How many texts of definitions there have been.
+    last_schema_generation: u64,
+    /// By `group/plural` of the storage version.
+    storages: BTreeMap<String, Arc<ResourceStorage>>,
+}
+
+/// What one definition defines.
+struct ServedCrd {
+    identity: String,
+    schema_generation: u64,
+    terminating: bool,
+    served: Vec<Arc<ServedResource>>,
+}
+
+impl RegistryState {
+    fn resource_storage(
+        &mut self,
+        store: &Store,
+        group: &str,
+        plural: &str,
+    ) -> Arc<ResourceStorage> {
+        let place = format!("{group}/{plural}");
+        self.storages
+            .entry(place)
+            .or_insert_with(|| store.new_resource_storage())
+            .clone()
+    }
+}
+
+impl Registry {
+    /// Serves the given built-in kinds.
+    pub fn new(store: Store, builtin: Vec<ApiResource>) -> Self {
+        let mut state = RegistryState::default();
+        for kind in builtin {
+            let stored = !kind.storage_version_hash.is_empty();
+            let space =
+                stored.then(|| state.resource_storage(&store, &kind.storage_group, &kind.plural));
+            state
+                .builtin
+                .push(Arc::new(ServedResource::builtin(kind, space)));
+        }
+        let registry = Self {
+            store,
+            table: ArcSwap::default(),
+            state: Mutex::default(),
+        };
+        registry.publish(&state);
+        *registry.state.lock() = state;
+        registry
+    }
+
+    /// The kinds served now.
+    pub fn table(&self) -> Arc<ResourceTable> {
+        self.table.load_full()
+    }
+
+    /// Finds a resource by its place in a path.
+    pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<ServedResource>> {
+        self.table.load().find(group, version, plural).cloned()
+    }
+
+    /// Serves a custom kind as defined, in place of what its definition said before. `authenticator`
+    /// tells this text of the definition from every other; `terminating` that it is on its way out.
+    pub fn serve_crd(&self, definition: CrdSpec, identity: &str, terminating: bool) {
+        let mut state = self.state.lock();
+        let place = (definition.group.clone(), definition.name.clone());
+        let known = state.custom.get(&place).filter(|d| d.identity == identity);
+        let shape = match known {
+            // Compiled schemas stay as they are.
+            Some(known) if known.terminating == terminating => return,
+            Some(known) => known.schema_generation,
+            None => state.last_schema_generation + 1,
+        };
+        state.last_schema_generation = state.last_schema_generation.max(shape);
+        let definition = Arc::new(definition);
+        let space =
+            state.resource_storage(&self.store, &definition.group, &definition.names.plural);
+        let served = (0..definition.versions.len()).filter_map(|version| {
+            let custom = CustomResourceInfo {
+                definition: definition.clone(),
+                version,
+                terminating,
+            };
+            Some(Arc::new(ServedResource::custom(
+                custom,
+                shape,
+                space.clone(),
+            )?))
+        });
+        let served = served.collect();
+        let defined = ServedCrd {
+            identity: identity.into(),
+            schema_generation: shape,
+            terminating,
+            served,
+        };
+        state.custom.insert(place, defined);
+        self.publish(&state);
+    }
+
+    /// Stops serving a custom kind. Its watches end and its objects, if there still are any, go.
+    pub fn stop_serving_crd(&self, group: &str, name: &str) {
+        let mut state = self.state.lock();
+        let Some(defined) = state.custom.remove(&(group.to_string(), name.to_string())) else {
+            return;
+        };
+        self.publish(&state);
+        if let Some(plural) = defined.served.first().map(|s| s.kind.plural.clone())
+            && let Some(space) = state.storages.remove(&format!("{group}/{plural}"))
+        {
+            space.close();
+        }
+    }
+
+    fn publish(&self, state: &RegistryState) {
+        let custom = state.custom.values().flat_map(|d| &d.served);
+        let all = state.builtin.iter().chain(custom).cloned().collect();
+        self.table.store(Arc::new(ResourceTable::new(all)));
+    }
+}

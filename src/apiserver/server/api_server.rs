@@ -1,0 +1,45 @@
+//! The API server, its in-process client and its plugins.
+
+use std::sync::Arc;
+
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
+
+use super::builder::ApiServerBuilder;
+use crate::http::tower_service::InProcessService;
+use crate::plugins::{AdmissionPlugin, CustomResourceConverter, KubeletClient};
+use crate::server_state::ServerState;
+
+/// An embedded Kubernetes API server. Clones are handles to the same server.
+#[derive(Clone)]
+pub struct ApiServer {
+    pub(super) core: Arc<ServerState>,
+}
+
+impl ApiServer {
+    /// Starts building a server that lives on `clock` and draws uids and names from `entropy`.
+    pub fn builder(clock: Clock, entropy: Entropy) -> ApiServerBuilder {
+        ApiServerBuilder::new(clock, entropy)
+    }
+
+    /// A client that calls this server in-process, as an administrator, with the default namespace
+    /// `set_defaults`. Needs a tokio runtime around it.
+    pub fn client(&self) -> kube::Client {
+        kube::Client::new(InProcessService::new(self.core.clone()), "default")
+    }
+
+    /// Adds an admission plug-in to a running server.
+    pub fn add_admission(&self, plugin: Arc<dyn AdmissionPlugin>) {
+        self.core.plugins.add_admission(plugin);
+    }
+
+    /// Plugs in or replaces the conversion of custom resources on a running server.
+    pub fn set_converter(&self, converter: Arc<dyn CustomResourceConverter>) {
+        self.core.plugins.set_converter(converter);
+    }
+
+    /// Plugs in or replaces the kubelets of a running server.
+    pub fn set_kubelet(&self, kubelet: Arc<dyn KubeletClient>) {
+        self.core.plugins.set_kubelet(kubelet);
+    }
+}

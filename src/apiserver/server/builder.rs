@@ -1,0 +1,90 @@
+//! Builds an API server.
+
+use std::sync::Arc;
+
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
+use parking_lot::Mutex;
+
+use super::api_server::ApiServer;
+use crate::auth::token_authenticator::TokenAuthenticator;
+use crate::bootstrap::create_bootstrap_objects;
+use crate::conversion::webhook_converter::WebhookConverter;
+use crate::kinds;
+use crate::metrics::Metrics;
+use crate::openapi::Documents;
+use crate::plugins::{AdmissionPlugin, CustomResourceConverter, KubeletClient, Plugins};
+use crate::registry::Registry;
+use crate::server_state::ServerState;
+use crate::storage::{StorageLimits, Store};
+use crate::webhook_client::client_manager::ClientManager;
+
+/// Builds an [`ApiServer`].
+pub struct ApiServerBuilder {
+    clock: Clock,
+    entropy: Entropy,
+    limits: StorageLimits,
+    plugins: Plugins,
+}
+
+impl ApiServerBuilder {
+    pub(super) fn new(clock: Clock, entropy: Entropy) -> Self {
+        Self {
+            clock,
+            entropy,
+            limits: StorageLimits::default(),
+            plugins: Plugins::default(),
+        }
+    }
+
+    /// Plugs in admission. Plug-ins are asked in the order they were added.
+    #[must_use]
+    pub fn admission(self, plugin: Arc<dyn AdmissionPlugin>) -> Self {
+        self.plugins.add_admission(plugin);
+        self
+    }
+
+    /// Plugs in conversion between versions of custom resources.
+    #[must_use]
+    pub fn converter(self, converter: Arc<dyn CustomResourceConverter>) -> Self {
+        self.plugins.set_converter(converter);
+        self
+    }
+
+    /// Plugs in the kubelets that answer for logs.
+    #[must_use]
+    pub fn kubelet(self, kubelet: Arc<dyn KubeletClient>) -> Self {
+        self.plugins.set_kubelet(kubelet);
+        self
+    }
+
+    /// Bounds what storage keeps of the past.
+    #[must_use]
+    pub fn limits(mut self, limits: StorageLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The server, with the objects every new cluster has. Serves nobody on the network yet.
+    pub fn build(self) -> ApiServer {
+        let store = Store::new(self.limits);
+        let registry = Registry::new(store.clone(), kinds::builtin_api_resources());
+        let core = ServerState {
+            authenticator: TokenAuthenticator::generate(),
+            metrics: Metrics::default(),
+            openapi: Documents::default(),
+            webhook_clients: ClientManager::default(),
+            conversion_webhooks: WebhookConverter::default(),
+            quota_lock: Mutex::default(),
+            clock: self.clock,
+            entropy: self.entropy,
+            store,
+            registry,
+            plugins: self.plugins,
+        };
+        create_bootstrap_objects(&core);
+        ApiServer {
+            core: Arc::new(core),
+        }
+    }
+}

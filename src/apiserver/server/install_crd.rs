@@ -1,0 +1,54 @@
+//! Custom kinds that are there from the start, without anything being parsed.
+
+use serde_json::Value;
+
+use super::api_server::ApiServer;
+use crate::apimachinery::object_meta;
+use crate::endpoints::crd_lifecycle;
+use crate::registry::CrdSpec;
+use crate::storage::PendingObject;
+
+impl ApiServer {
+    /// Serves a custom kind ahead of time. `decode_object` makes its CustomResourceDefinition (apiVersion,
+    /// kind and spec; metadata and status are the server's) when somebody reads more of it than its
+    /// metadata; until then nothing is parsed, and the schemas of `definition` are read when they
+    /// are first needed.
+    pub fn install_crd(
+        &self,
+        definition: CrdSpec,
+        object: impl Fn() -> Value + Send + Sync + 'static,
+    ) {
+        let core = &self.core;
+        let Some(space) = crd_lifecycle::crd_storage(core) else {
+            return;
+        };
+        let mut identity = serde_json::json!({
+            "kind": "CustomResourceDefinition",
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "metadata": {"name": definition.name},
+            "status": crd_lifecycle::established_status(&definition, core.clock.now()),
+        });
+        object_meta::fill_system_fields(&mut identity, &core.entropy, core.clock.now());
+        object_meta::set_generation(&mut identity, 1);
+        let name = definition.name.clone();
+        let uid = object_meta::meta_str(&identity, "uid");
+        let settled = format!("{uid} 1 {:?}", definition.names);
+        core.registry.serve_crd(definition, &settled, false);
+        let head = serde_json::json!({
+            "kind": identity["kind"],
+            "apiVersion": identity["apiVersion"],
+            "metadata": identity["metadata"],
+        });
+        let whole = move || {
+            let mut whole = object();
+            for field in ["metadata", "status"] {
+                whole[field] = identity[field].clone();
+            }
+            whole
+        };
+        // A namesake that is there already keeps its object.
+        let _ = core
+            .store
+            .create(&space, &name, PendingObject::lazy(head, whole));
+    }
+}

@@ -1,0 +1,9 @@
+//! The API server: its builder, listener and in-process client.
+
+mod api_server;
+mod builder;
+mod install_crd;
+mod serve;
+
+pub use api_server::ApiServer;
+pub use builder::ApiServerBuilder;

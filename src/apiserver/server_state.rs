@@ -1,0 +1,55 @@
+//! State shared by all requests.
+
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
+use parking_lot::Mutex;
+
+use crate::auth::token_authenticator::TokenAuthenticator;
+use crate::conversion::version_converter::VersionConverter;
+use crate::conversion::webhook_converter::WebhookConverter;
+use crate::metrics::Metrics;
+use crate::openapi::Documents;
+use crate::plugins::Plugins;
+use crate::registry::Registry;
+use crate::registry::stored_objects::StoredObjects;
+use crate::storage::Store;
+use crate::webhook_client::client_manager::ClientManager;
+
+/// What all requests share.
+pub(crate) struct ServerState {
+    pub(crate) clock: Clock,
+    pub(crate) entropy: Entropy,
+    pub(crate) store: Store,
+    pub(crate) registry: Registry,
+    pub(crate) plugins: Plugins,
+    pub(crate) authenticator: TokenAuthenticator,
+    pub(crate) metrics: Metrics,
+    pub(crate) openapi: Documents,
+    /// Connections to admission webhooks.
+    pub(crate) webhook_clients: ClientManager,
+    /// The way to conversion webhooks.
+    pub(crate) conversion_webhooks: WebhookConverter,
+    /// Held while what quotas count is checked and stored.
+    pub(crate) quota_lock: Mutex<()>,
+}
+
+impl ServerState {
+    /// Read access to the stored objects.
+    pub(crate) fn objects(&self) -> StoredObjects<'_> {
+        StoredObjects {
+            registry: &self.registry,
+            store: &self.store,
+        }
+    }
+
+    /// Conversion between the storage version and the served versions.
+    pub(crate) fn version_converter(&self) -> VersionConverter<'_> {
+        VersionConverter {
+            registry: &self.registry,
+            store: &self.store,
+            plugins: &self.plugins,
+            webhooks: &self.conversion_webhooks,
+            entropy: &self.entropy,
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The store of all resources: revisions, transactions, watch history.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use super::commit_error::CommitError;
+use super::decoded_cache::DecodedCache;
+use super::limits::StorageLimits;
+use super::object::{Object, PendingObject};
+use super::resource_storage::ResourceStorage;
+use super::watch_event::WatchEventType;
+
+/// The storage of one API server. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Store {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// Held while a commit takes its revision and becomes visible, so that revisions become visible
+    /// in order.
+    commit: Mutex<()>,
+    revision: AtomicU64,
+    limits: StorageLimits,
+    decoded_cache: Arc<DecodedCache>,
+}
+
+impl Store {
+    /// An empty store at revision 1.
+    pub fn new(limits: StorageLimits) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                commit: Mutex::new(()),
+                revision: AtomicU64::new(1),
+                limits,
+                decoded_cache: Arc::new(DecodedCache::new(limits.decoded_cache_bytes)),
+            }),
+        }
+    }
+
+    /// The revision of the latest commit in any space. Everything up to it is visible.
+    pub fn revision(&self) -> u64 {
+        self.shared.revision.load(Ordering::Acquire)
+    }
+
+    /// A new, empty space. Its history starts now: a watch from before is refused.
+    pub fn new_resource_storage(&self) -> Arc<ResourceStorage> {
+        Arc::new(ResourceStorage::new(self.revision()))
+    }
+
+    /// Stores a new object under `storage_key`.
+    ///
+    /// # Errors
+    /// [`CommitError::Exists`] with the present object, or [`CommitError::Closed`].
+    pub fn create(
+        &self,
+        space: &ResourceStorage,
+        key: &str,
+        draft: PendingObject,
+    ) -> Result<Arc<Object>, CommitError> {
+        self.commit(space, key, |present, revision| match present {
+            Some(present) => Err(CommitError::KeyExists(present.clone())),
+            None => Ok((
+                WatchEventType::Added,
+                draft.commit(key, revision, &self.shared.decoded_cache),
+            )),
+        })
+    }
+
+    /// Replaces the object under `storage_key`, which must still be at `expected`.
+    ///
+    /// # Errors
+    /// [`CommitError::Missing`], [`CommitError::Stale`] or [`CommitError::Closed`].
+    pub fn replace(
+        &self,
+        space: &ResourceStorage,
+        key: &str,
+        expected: u64,
+        draft: PendingObject,
+    ) -> Result<Arc<Object>, CommitError> {
+        self.commit(space, key, |present, revision| {
+            require_revision(present, expected)?;
+            Ok((
+                WatchEventType::Modified,
+                draft.commit(key, revision, &self.shared.decoded_cache),
+            ))
+        })
+    }
+
+    /// Removes the object under `storage_key`, which must still be at `expected`. What is returned, and what
+    /// watchers see, is `last`: the object's final state, at the revision of its removal.
+    ///
+    /// # Errors
+    /// [`CommitError::Missing`], [`CommitError::Stale`] or [`CommitError::Closed`].
+    pub fn remove(
+        &self,
+        space: &ResourceStorage,
+        key: &str,
+        expected: u64,
+        last: PendingObject,
+    ) -> Result<Arc<Object>, CommitError> {
+        self.commit(space, key, |present, revision| {
+            require_revision(present, expected)?;
+            Ok((
+                WatchEventType::Deleted,
+                last.commit(key, revision, &self.shared.decoded_cache),
+            ))
+        })
+    }
+
+    fn commit(
+        &self,
+        space: &ResourceStorage,
+        key: &str,
+        decide: impl FnOnce(Option<&Arc<Object>>, u64) -> Result<(WatchEventType, Object), CommitError>,
+    ) -> Result<Arc<Object>, CommitError> {
+        let order = self.shared.commit.lock();
+        let mut state = space.write();
+        if state.is_closed() {
+            return Err(CommitError::Closed);
+        }
+        let revision = self.revision() + 1;
+        let (kind, object) = decide(state.get(key), revision)?;
+        let object = Arc::new(object);
+        state.record(kind, object.clone(), &self.shared.limits);
+        self.shared.revision.store(revision, Ordering::Release);
+        drop(state);
+        drop(order);
+        space.notify_watchers();
+        if object.size() > 0 {
+            self.shared.decoded_cache.insert(&object);
+        }
+        Ok(object)
+    }
+}
+
+fn require_revision(present: Option<&Arc<Object>>, expected: u64) -> Result<(), CommitError> {
+    match present {
+        None => Err(CommitError::KeyNotFound),
+        Some(o) if o.revision() != expected => Err(CommitError::ResourceVersionConflict(o.clone())),
+        Some(_) => Ok(()),
+    }
+}

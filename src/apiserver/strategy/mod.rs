@@ -1,0 +1,7 @@
+//! What the API server knows of one resource: names, verbs, and the strategy of its kind, as
+//! `k8s.io/apiserver/pkg/registry/rest`.
+
+pub mod api_resource;
+pub mod rest_strategy;
+pub mod scale_paths;
+pub mod table_column;

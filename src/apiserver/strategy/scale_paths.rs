@@ -1,0 +1,115 @@
+//! The paths a scale subresource reads and writes.
+
+use serde_json::{Map, Value};
+
+use crate::apimachinery::field_error::FieldError;
+use crate::schema::go_format::go_text;
+
+/// Where a custom resource keeps what `autoscaling/v1` Scale speaks of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScalePaths {
+    /// Of the wanted number, such as `.spec.replicas`.
+    pub spec_replicas: String,
+    /// Of the present number.
+    pub status_replicas: String,
+    /// Of the selector in text form; empty where there is none.
+    pub label_selector: String,
+}
+
+impl ScalePaths {
+    /// The value at a path.
+    pub fn get<'v>(object: &'v Value, path: &str) -> Option<&'v Value> {
+        fields(path).try_fold(object, |value, name| value.get(name))
+    }
+
+    /// Puts a value at a path, making the objects on the way.
+    pub fn set(object: &mut Value, path: &str, value: Value) {
+        let mut at = object;
+        for name in fields(path) {
+            if !at.is_object() {
+                *at = Value::Object(Map::new());
+            }
+            at = &mut at[name];
+        }
+        *at = value;
+    }
+
+    /// What is wrong with the numbers of an object; `status_subresource` alone when only that is written.
+    pub(crate) fn validate(&self, object: &Value, status_only: bool) -> Vec<FieldError> {
+        let mut out = Vec::new();
+        if !status_only {
+            number(object, &self.spec_replicas, &mut out);
+        }
+        number(object, &self.status_replicas, &mut out);
+        if !self.label_selector.is_empty() {
+            let text = nested_field(object, &self.label_selector, "string", Value::is_string);
+            if let Err(why) = text {
+                out.push(FieldError::invalid(&*self.label_selector, "", why));
+            }
+        }
+        out
+    }
+}
+
+fn fields(path: &str) -> impl Iterator<Item = &str> {
+    path.trim_start_matches('.').split('.')
+}
+
+fn number(object: &Value, path: &str, out: &mut Vec<FieldError>) {
+    let whole = |v: &Value| v.is_i64() || v.is_u64();
+    let detail = match nested_field(object, path, "int64", whole) {
+        Err(why) => return out.push(FieldError::invalid(path, 0, why)),
+        Ok(None) => return,
+        Ok(Some(value)) => match value.as_i64() {
+            Some(n) if n < 0 => (n, "should be a non-negative integer".to_string()),
+            Some(n) if n > i64::from(i32::MAX) => {
+                (n, format!("should be less than or equal to {}", i32::MAX))
+            }
+            _ => return,
+        },
+    };
+    out.push(FieldError::invalid(path, detail.0, detail.1));
+}
+
+/// The value at a path, checked to be of a type.
+fn nested_field<'v>(
+    object: &'v Value,
+    path: &str,
+    wanted: &str,
+    fits: impl Fn(&Value) -> bool,
+) -> Result<Option<&'v Value>, String> {
+    let mut at = object;
+    let mut so_far = String::new();
+    let wrong = |so_far: &str, value: &Value, wanted: &str| {
+        let found = match value {
+            Value::Bool(_) => "bool",
+            Value::Number(n) if n.is_f64() => "float64",
+            Value::Number(_) => "int64",
+            Value::String(_) => "string",
+            Value::Array(_) => "[]interface {}",
+            _ => "map[string]interface {}",
+        };
+        Err(format!(
+            "{so_far} accessor error: {} is of the type {found}, expected {wanted}",
+            go_text(value)
+        ))
+    };
+    for name in fields(path) {
+        if at.is_null() {
+            return Ok(None);
+        }
+        so_far.extend([".", name]);
+        let Value::Object(map) = at else {
+            return wrong(&so_far, at, "map[string]interface{}");
+        };
+        match map.get(name) {
+            Some(value) => at = value,
+            None => return Ok(None),
+        }
+    }
+    if fits(at) {
+        Ok(Some(at))
+    } else {
+        wrong(&so_far, at, wanted)
+    }
+}

@@ -1,0 +1,3 @@
+//! HTTPS client of admission and conversion webhooks.
+
+pub mod client_manager;
