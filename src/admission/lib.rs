@@ -32,7 +32,7 @@ pub mod config;
 pub mod cycle;
 pub mod dra;
 pub mod engine;
-pub mod fair_sharing;
+mod fair_weight;
 pub mod feature_gates;
 pub mod flavor_assigner;
 pub mod hash_map;

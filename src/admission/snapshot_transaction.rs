@@ -12,21 +12,11 @@ use super::afs::AfsUsageLedger;
 use super::cache::{Cache, CachedWorkload, ClusterQueue, HierarchyNodeId, WorkloadIndex};
 use super::config::EngineConfig;
 use super::hash_map::FastHashMap;
-use super::resources::{FlavorName, FlavorResourceQuantities};
+use super::resources::FlavorName;
 use super::tas::{
     FindOptions, TasAssignmentsResult, TasFlavorSnapshot, TasSnapshots, WorkloadTasRequests,
 };
-use super::topology_assignment::TasUsage;
-use super::workload::{LocalQueueKey, QueueOrderKey};
-
-/// Quota and topology domains a workload takes up.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Usage {
-    /// Quota.
-    pub quota: FlavorResourceQuantities,
-    /// Topology domains.
-    pub tas: TasUsage,
-}
+use super::workload::{LocalQueueKey, QueueOrderKey, TasUsage, Usage};
 
 /// Whether there is room for some usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -1,34 +1,9 @@
-//! Usage of topology domains: what the engine hands to and takes from topology-aware scheduling.
-//!
-//! Must not know how placement works.
-
-use std::collections::BTreeMap;
+//! [`TopologyAssignment`]: the domains that the pods of a pod set are assigned to, decoded from the
+//! compressed form of the API. Encoding is in `tas/assignment_encoding.rs`.
 
 use serde::Serialize;
 
-use super::resources::{FlavorName, Requests};
 use kueue_lab_api::v1beta2 as api;
-
-/// Pods of one pod set on one topology domain.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct TopologyDomainRequests {
-    /// The domain: its value on each level of the assignment, from the highest level down.
-    pub values: Vec<String>,
-    /// What one pod requests.
-    pub single_pod_requests: Requests,
-    /// How many pods.
-    pub count: i32,
-}
-
-impl TopologyDomainRequests {
-    /// What all these pods request.
-    pub fn total_requests(&self) -> Requests {
-        self.single_pod_requests.scaled_up(i64::from(self.count))
-    }
-}
-
-/// Usage of topology domains by flavor.
-pub type TasUsage = BTreeMap<FlavorName, Vec<TopologyDomainRequests>>;
 
 /// Where the pods of a pod set are placed: the uncompressed form of the API's assignment. The
 /// order of domains matters.
@@ -81,7 +56,7 @@ pub fn decode(assignment: &api::TopologyAssignment) -> TopologyAssignment {
 }
 
 /// The most domains one slice of an assignment may announce; the API allows no more.
-const MAX_DOMAINS: usize = 100_000;
+pub(crate) const MAX_DOMAINS: usize = 100_000;
 
 fn value(values: &api::TopologyAssignmentSliceLevelValues, index: usize) -> String {
     if let Some(universal) = &values.universal {

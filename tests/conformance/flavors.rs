@@ -13,9 +13,8 @@ use kueue_lab_admission::flavor_assigner::{
 use kueue_lab_admission::resources::{
     Amount, FlavorResourceId, FlavorResourceQuantities, ResourceName,
 };
-use kueue_lab_admission::snapshot_transaction::{SnapshotTransaction, Usage};
-use kueue_lab_admission::topology_assignment::{TasUsage, TopologyDomainRequests};
-use kueue_lab_admission::workload::{Info, PodSetResources};
+use kueue_lab_admission::snapshot_transaction::SnapshotTransaction;
+use kueue_lab_admission::workload::{Usage, TasUsage, TopologyDomainRequests, Info, PodSetResources};
 use kueue_lab_api::v1beta2::{
     self as api, ClusterQueue, FlavorFungibility, FlavorQuotas, PodSet, ResourceFlavor, Topology,
     Workload,

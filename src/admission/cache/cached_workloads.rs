@@ -10,8 +10,7 @@ use smallvec::SmallVec;
 use super::hierarchy::HierarchyNodeId;
 use crate::resources::Amount;
 use crate::resources::{FlavorResourceId, FlavorResourceQuantities, FlavorResourceTable};
-use crate::topology_assignment::TasUsage;
-use crate::workload::{Info, predicates};
+use crate::workload::{Info, TasUsage, predicates};
 use kueue_lab_api::constants as c;
 
 /// A workload that holds quota, by its place in the slab.

@@ -2,7 +2,9 @@
 //!
 //! Must not know of pending workloads.
 
-use crate::resources::{FlavorResourceQuantities, FlavorResourceTable, Requests};
+use super::{Cache, CacheError};
+use crate::resources::{Amount, FlavorResourceQuantities, FlavorResourceTable, Requests};
+use crate::workload::LocalQueueKey;
 
 /// What the workloads of a LocalQueue hold in its ClusterQueue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +20,16 @@ pub struct LocalQueueUsage {
 }
 
 impl LocalQueueUsage {
+    /// Adds or removes the usage of a workload that reserves quota.
+    pub(super) fn update(&mut self, usage: &FlavorResourceQuantities, admitted: bool, add: bool) {
+        update_flavor_usage(&mut self.reserved, usage, add);
+        step(&mut self.reserving_workloads, add);
+        if admitted {
+            update_flavor_usage(&mut self.admitted, usage, add);
+            step(&mut self.admitted_workloads, add);
+        }
+    }
+
     /// The usage of admitted workloads by resource, over all flavors.
     pub fn admitted_by_resource(&self, frs: &FlavorResourceTable) -> Requests {
         let mut sum = Requests::new();
@@ -26,4 +38,68 @@ impl LocalQueueUsage {
         }
         sum
     }
+}
+
+impl Cache {
+    /// Counts for a LocalQueue of a ClusterQueue from now on, members it already has included.
+    ///
+    /// # Errors
+    /// When it is counted for already. Nothing happens when the ClusterQueue is not there.
+    pub fn add_local_queue(&mut self, queue: &str, key: &LocalQueueKey) -> Result<(), CacheError> {
+        let Some(node) = self.node_of(queue) else {
+            return Ok(());
+        };
+        let Some(queue) = self.cluster_queue_by_node(node) else {
+            return Ok(());
+        };
+        if queue.local_queues.contains_key(key) {
+            return Err(CacheError::LocalQueueExists);
+        }
+        let mut usage = LocalQueueUsage::default();
+        for workload in queue
+            .reserving_workloads
+            .iter()
+            .filter_map(|member| self.workloads.get(member.idx))
+        {
+            if workload.info.local_queue == *key {
+                usage.update(&workload.usage, workload.admitted, true);
+            }
+        }
+        if let Some(queue) = self.cluster_queue_by_node_mut(node) {
+            queue.local_queues.insert(key.clone(), usage);
+        }
+        Ok(())
+    }
+
+    /// Counts no longer for a LocalQueue of a ClusterQueue.
+    pub fn delete_local_queue(&mut self, queue: &str, key: &LocalQueueKey) {
+        if let Some(node) = self.node_of(queue)
+            && let Some(queue) = self.cluster_queue_by_node_mut(node)
+        {
+            queue.local_queues.remove(key);
+        }
+    }
+}
+
+pub(super) fn update_flavor_usage(
+    total: &mut FlavorResourceQuantities,
+    usage: &FlavorResourceQuantities,
+    add: bool,
+) {
+    for (fr, amount) in usage.iter() {
+        let signed = if add {
+            amount.value()
+        } else {
+            amount.value().saturating_neg()
+        };
+        total.add(fr, Amount::new(signed));
+    }
+}
+
+pub(super) fn step(count: &mut usize, add: bool) {
+    *count = if add {
+        *count + 1
+    } else {
+        count.saturating_sub(1)
+    };
 }

@@ -1,6 +1,6 @@
 //! Changes to ClusterQueues, cohorts, flavors, checks and topologies.
 //!
-//! Must not change workloads; see [`super::members`].
+//! Must not change workloads; see [`super::reserving_workloads`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,11 +18,12 @@ use super::hierarchy::{CohortHasCycle, HierarchyNodeId};
 use super::preemption_policies::PreemptionPolicies;
 use super::resource_node::Quota;
 use crate::config::EngineConfig;
+use crate::fair_weight::fair_weight;
 use crate::kube::label_selector::{Selector, SelectorError};
 use crate::resources::{Decimal, FlavorResourceId, ResourceName, amount_from_quantity};
 use crate::workload::Info;
 use kueue_lab_api::v1beta2::{
-    self as api, AdmissionCheck, Cohort, FairSharing, ResourceFlavor, StopPolicy, Topology,
+    self as api, AdmissionCheck, Cohort, ResourceFlavor, StopPolicy, Topology,
 };
 
 /// Why a change to the cache did not go through as a whole.
@@ -53,11 +54,6 @@ pub enum CacheError {
 
 /// Names of ClusterQueues.
 pub type QueueNames = BTreeSet<Arc<str>>;
-
-fn weight(fair_sharing: Option<&FairSharing>) -> f64 {
-    let weight = fair_sharing.and_then(|f| f.weight.as_ref());
-    weight.map_or(1.0, |w| Decimal::parse_lossy(w).as_f64())
-}
 
 impl Cache {
     fn quotas(&mut self, groups: &[api::ResourceGroup]) -> Vec<(FlavorResourceId, Quota)> {
@@ -157,7 +153,7 @@ impl Cache {
         }
 
         let selector = Selector::from_api(spec.namespace_selector.as_ref())?;
-        self.hierarchy[node].weight = weight(spec.fair_sharing.as_ref());
+        self.hierarchy[node].weight = fair_weight(spec.fair_sharing.as_ref());
         if let Some(queue) = self.cluster_queue_by_node_mut(node) {
             queue.namespace_selector = selector;
             queue.inactive_reasons.stopped = spec.stop_policy() != StopPolicy::None;
@@ -277,7 +273,7 @@ impl Cache {
             .parent(node)
             .map(|p| self.hierarchy[p].name.clone());
         self.hierarchy.set_parent(node, &cohort.spec.parent_name);
-        self.hierarchy[node].weight = weight(cohort.spec.fair_sharing.as_ref());
+        self.hierarchy[node].weight = fair_weight(cohort.spec.fair_sharing.as_ref());
         let quotas = self.quotas(&cohort.spec.resource_groups);
         self.hierarchy.set_quotas(node, &quotas);
         if let Some(old) = old.filter(|old| **old != *cohort.spec.parent_name) {

@@ -7,8 +7,7 @@ use super::decision::Decision;
 use super::entry::{Entry, EntryStatus};
 use super::preempted_workloads::PreemptedWorkloads;
 use super::scheduling_cycle::{CycleCounts, CycleProgress, SchedulingCycle};
-use crate::snapshot_transaction::Usage;
-use crate::workload::WorkloadKey;
+use crate::workload::{Usage, WorkloadKey};
 
 /// A cycle whose decisions are made. Its actions are to be carried out in order; what came of
 /// them is told to [`crate::Engine::finish_cycle`].

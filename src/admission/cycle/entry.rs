@@ -11,8 +11,8 @@ use crate::flavor_assigner::Assignment;
 use crate::preemption::{EvaluatedCandidate, Target};
 use crate::queue::{Head, QuotaReservedReason, RequeueReason};
 use crate::resources::FlavorResourceQuantities;
-use crate::snapshot_transaction::{SnapshotTransaction, Usage};
-use crate::workload::{Info, WorkloadKey, predicates};
+use crate::snapshot_transaction::SnapshotTransaction;
+use crate::workload::{Info, Usage, WorkloadKey, predicates};
 
 use super::decision::Decision;
 use kueue_lab_api::v1beta2::Workload;

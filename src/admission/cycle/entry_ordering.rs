@@ -8,7 +8,7 @@ use crate::workload::predicates;
 
 /// Sorts entries: those that hold quota already, preemptors, those that borrow from less far away,
 /// higher priorities, earlier times. Equals stay in the order of the heads.
-pub fn sort(entries: &mut [Entry], gates: &Gates) {
+pub fn sort_entries(entries: &mut [Entry], gates: &Gates) {
     // Entries are big: what decides is sorted in their stead, and each is moved once.
     entries.sort_by_cached_key(|entry| precedence(entry, gates));
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use crate::cache::{HierarchyNodeId, WorkloadIndex};
 use crate::hash_map::FastHashSet;
 use crate::preemption::Target;
-use crate::snapshot_transaction::{FitsCheck, SnapshotTransaction, Usage};
+use crate::snapshot_transaction::{FitsCheck, SnapshotTransaction};
+use crate::workload::Usage;
 
 /// The victims of a cycle so far.
 #[derive(Clone, Debug, Default)]

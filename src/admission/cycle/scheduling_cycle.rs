@@ -5,15 +5,18 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::action::Action;
+use super::action::{Action, ActionKind};
 use super::entry::Entry;
-use super::entry_ordering;
+use super::entry_ordering::sort_entries;
+use super::fair_sharing_iterator::FairSharingIterator;
 use super::preempted_workloads::PreemptedWorkloads;
 use super::preemption_expectations::PreemptionExpectations;
 use super::process_entry::ProcessResult;
 use crate::cluster_objects::ClusterObjects;
-use crate::fair_sharing::FairSharingIterator;
+use crate::messages::Event;
 use crate::snapshot_transaction::SnapshotTransaction;
+use crate::status::StatusChange;
+use crate::workload::WorkloadKey;
 
 /// What came of looking for other victims when somebody else claimed the first ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -109,7 +112,7 @@ impl<'a> SchedulingCycle<'a> {
     /// Puts the nominated entries into the order that does not depend on shares.
     pub fn sort(&mut self) {
         if !self.snapshot.config.fair_sharing_enabled() {
-            entry_ordering::sort(&mut self.entries, &self.snapshot.config.gates);
+            sort_entries(&mut self.entries, &self.snapshot.config.gates);
         }
     }
 
@@ -132,5 +135,25 @@ impl<'a> SchedulingCycle<'a> {
             }
         }
         CycleProgress::Done
+    }
+
+    pub(super) fn push_action(
+        &mut self,
+        entry: usize,
+        kind: ActionKind,
+        (workload, uid): (WorkloadKey, String),
+        change: Option<StatusChange>,
+        events: Vec<Event>,
+    ) {
+        let action = Action {
+            id: self.actions.len(),
+            kind,
+            workload,
+            uid,
+            change,
+            events,
+            then: None,
+        };
+        self.actions.push((entry, action));
     }
 }

@@ -3,7 +3,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::*;
-use kueue_lab_api::field::{FieldErrorKind, aggregate};
+use crate::config::EngineConfig;
+use crate::resources::Decimal;
+use crate::workload::DraRequests;
+use kueue_lab_api::field::{FieldErrorKind, FieldErrors, aggregate};
+use kueue_lab_api::v1beta2::Workload;
 
 const CLASS: &str = "gpu.example.com";
 

@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::Engine;
-use super::queries::{PendingState, QueueInadmissibleReason};
+use super::pending_workloads::PendingState;
+use super::quota_reserved_condition::QueueInadmissibleReason;
 use crate::cycle::{CycleProgress, Decision};
 use crate::queue::Head;
 use crate::workload::{Info, WorkloadKey, adjust_resources, predicates};

@@ -15,8 +15,8 @@ use crate::resources::{
     ResourceName,
 };
 use crate::tas;
-use crate::topology_assignment::{TasUsage, TopologyAssignment};
-use crate::workload::{AssignmentClusterQueueState, Info};
+use crate::topology_assignment::TopologyAssignment;
+use crate::workload::{AssignmentClusterQueueState, Info, TasUsage};
 use kueue_lab_api::v1beta2::{self as api, DelayedTopologyRequestState};
 
 /// A flavor for a resource.

@@ -6,6 +6,7 @@ use super::assigner::{FlavorAssigner, PreemptionOracle};
 use super::assignment::{AssignmentStatus, FlavorAssignment};
 use super::flavor_attempts::FlavorAssignmentAttempt;
 use super::flavor_eligibility::{IneligibleFlavor, check_flavor_for_pod_sets, no_fit_status};
+use super::flavor_fungibility::tried_flavor_idx;
 use super::granular_mode::{GranularMode, PreemptionMode};
 use super::resource_attempt::{FlavorMismatch, ResourceAttempt};
 use crate::cache::{PreemptionPolicy, ResourceGroup};
@@ -142,10 +143,7 @@ impl FlavorAssigner<'_> {
             }
         }
         if fungible {
-            // After the last flavor the next search starts over.
-            let last = group.flavors.len().checked_sub(1);
-            let tried = attempted.filter(|_| attempted != last);
-            let tried = tried.and_then(|i| i32::try_from(i).ok()).unwrap_or(-1);
+            let tried = tried_flavor_idx(attempted, group.flavors.len());
             best.iter_mut()
                 .for_each(|(_, f)| f.tried_flavor_idx = tried);
             if best_mode.preemption == PreemptionMode::Fit {

@@ -4,8 +4,6 @@
 
 use serde::Serialize;
 
-use crate::cache::FlavorFungibilityConfig;
-
 /// How a workload could get what was assigned to it, from worst to best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum FlavorAssignmentMode {
@@ -119,45 +117,4 @@ impl GranularMode {
         preemption: PreemptionMode::Fit,
         borrow: 0,
     };
-
-    /// Whether this way is strictly better than another, by the preference of a ClusterQueue.
-    pub fn is_preferred_to(
-        self,
-        other: GranularMode,
-        fungibility: &FlavorFungibilityConfig,
-    ) -> bool {
-        use PreemptionMode::{NoCandidates, NoFit};
-        if self.preemption == NoFit {
-            return false;
-        }
-        if other.preemption == NoFit {
-            return true;
-        }
-        // Without candidates nothing comes of it this time, whatever the preference.
-        let hopeless = (
-            self.preemption == NoCandidates,
-            other.preemption == NoCandidates,
-        );
-        if hopeless.0 != hopeless.1 {
-            return hopeless.1;
-        }
-        let preempts_less = self.preemption.cmp(&other.preemption);
-        let borrows_less = other.borrow.cmp(&self.borrow);
-        let better = if fungibility.prefer_less_borrowing {
-            borrows_less.then(preempts_less)
-        } else {
-            preempts_less.then(borrows_less)
-        };
-        better.is_gt()
-    }
-
-    /// Whether the search should go on to the next flavor.
-    pub fn should_try_next_flavor(self, fungibility: &FlavorFungibilityConfig) -> bool {
-        use PreemptionMode as P;
-        match self.preemption {
-            P::NoFit | P::NoCandidates => true,
-            P::Preempt | P::Reclaim if fungibility.try_next_if_preempting => true,
-            _ => self.borrow > 0 && fungibility.try_next_if_borrowing,
-        }
-    }
 }

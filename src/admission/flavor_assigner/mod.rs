@@ -8,6 +8,7 @@ mod assignment;
 mod find_flavor;
 mod flavor_attempts;
 mod flavor_eligibility;
+mod flavor_fungibility;
 mod granular_mode;
 mod pod_set_reducer;
 mod resource_attempt;
@@ -21,6 +22,6 @@ pub use flavor_attempts::FlavorAssignmentAttempt;
 pub use granular_mode::{
     FlavorAssignmentMode, GranularMode, PreemptionMode, PreemptionPossibility,
 };
-pub use pod_set_reducer::search as search_counts;
+pub use pod_set_reducer::search_counts;
 pub use resource_attempt::{FlavorMismatch, ResourceAttempt};
 pub use tas_flavor_assigner::{TopologyRequestError, is_tas_implied, is_tas_requested};

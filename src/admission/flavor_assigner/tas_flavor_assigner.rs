@@ -13,8 +13,8 @@ use crate::kube::pod_requests::pod_requests;
 use crate::resources::FlavorName;
 use crate::snapshot_transaction::SnapshotTransaction;
 use crate::tas::{TasAssignmentsResult, TasPodSetRequests, WorkloadTasRequests};
-use crate::topology_assignment::{TasUsage, TopologyDomainRequests, decode};
-use crate::workload::{Info, predicates};
+use crate::topology_assignment::decode;
+use crate::workload::{Info, TasUsage, TopologyDomainRequests, predicates};
 use kueue_lab_api::v1beta2::{
     Admission, CheckState, DelayedTopologyRequestState, PodSet, TopologyAssignment,
 };

@@ -9,6 +9,9 @@ use crate::workload::ordering::creation;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 
+/// Of a Workload some of whose pods are not ready, in its PodsReady condition.
+pub const PODS_NOT_READY: &str = "Not all pods are ready or succeeded";
+
 /// The type of an Event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum EventType {

@@ -6,9 +6,8 @@ mod event;
 mod preemption;
 mod truncate;
 
-pub use event::{Event, EventType, admitted, quota_reserved, slice_replaced, unadmitted};
+pub use event::{
+    Event, EventType, PODS_NOT_READY, admitted, quota_reserved, slice_replaced, unadmitted,
+};
 pub use preemption::{PreemptionMessages, migration};
 pub use truncate::{truncate_condition, truncate_event};
-
-/// Of a Workload some of whose pods are not ready, in its PodsReady condition.
-pub const PODS_NOT_READY: &str = "Not all pods are ready or succeeded";

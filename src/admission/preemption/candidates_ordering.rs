@@ -84,6 +84,6 @@ pub fn candidates_ordering(
 }
 
 /// Sorts candidates into the order they are taken in.
-pub fn sort(candidates: &mut [Candidate], snapshot: &SnapshotTransaction<'_>) {
+pub fn sort_candidates(candidates: &mut [Candidate], snapshot: &SnapshotTransaction<'_>) {
     candidates.sort_by(|a, b| candidates_ordering(a, b, snapshot));
 }

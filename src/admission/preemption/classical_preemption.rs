@@ -4,7 +4,7 @@
 
 use smallvec::SmallVec;
 
-use super::candidates_ordering::{Candidate, sort};
+use super::candidates_ordering::{Candidate, sort_candidates};
 use super::preemption_policy::satisfies_preemption_policy;
 use super::preemption_search::{PreemptionSearch, restore_snapshot, set_outcome};
 use super::target::{
@@ -168,9 +168,9 @@ fn collect_candidates(
         );
     }
     collect_candidates_for_hierarchical_reclaim(search, snapshot, preemption, &mut pools);
-    sort(&mut pools.hierarchical, snapshot);
-    sort(&mut pools.by_priority, snapshot);
-    sort(&mut pools.same_queue, snapshot);
+    sort_candidates(&mut pools.hierarchical, snapshot);
+    sort_candidates(&mut pools.by_priority, snapshot);
+    sort_candidates(&mut pools.same_queue, snapshot);
     pools
 }
 

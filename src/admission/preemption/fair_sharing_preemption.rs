@@ -1,13 +1,13 @@
 //! Preemption by dominant resource share.
 
-use super::candidates_ordering::{Candidate, sort};
+use super::candidates_ordering::{Candidate, sort_candidates};
 use super::preemption_policy::satisfies_preemption_policy;
 use super::preemption_search::{PreemptionSearch, restore_snapshot, set_outcome};
 use super::target::{
     CandidateOutcome, EvaluatedCandidate, PreemptionReason, PreemptionVariant, SharesCompared,
     Target, Victims,
 };
-use super::target_cluster_queue_ordering::TargetClusterQueueOrdering as TargetOrdering;
+use super::target_cluster_queue_ordering::TargetClusterQueueOrdering;
 use crate::cache::{Drs, HierarchyNodeId, PreemptionPolicy, WorkloadIndex};
 use crate::config::PreemptionStrategy;
 use crate::snapshot_transaction::SnapshotTransaction;
@@ -96,7 +96,7 @@ pub(super) fn fair_preemptions(
     if candidates.is_empty() {
         return Victims::default();
     }
-    sort(&mut candidates, snapshot);
+    sort_candidates(&mut candidates, snapshot);
     let configured = snapshot.config.fair_sharing.as_ref();
     let strategies: Vec<PreemptionStrategy> = match configured {
         Some(fs) if !fs.strategies.is_empty() => fs.strategies.clone(),
@@ -240,7 +240,7 @@ fn run_first_fs_strategy(
             .iter()
             .any(|&fr| forest.borrowing_with(search.node, fr, zero))
     };
-    let mut ordering = TargetOrdering::new(search.node, candidates, snapshot);
+    let mut ordering = TargetClusterQueueOrdering::new(search.node, candidates, snapshot);
     while let Some(queue) = ordering.next(snapshot) {
         let at_once = if queue == search.node {
             Some(PreemptionReason::InClusterQueue)
@@ -298,7 +298,7 @@ fn run_second_fs_strategy(
     progress: &mut FairPreemptionState,
 ) -> bool {
     let retry = std::mem::take(&mut progress.retry);
-    let mut ordering = TargetOrdering::new(search.node, retry, snapshot);
+    let mut ordering = TargetClusterQueueOrdering::new(search.node, retry, snapshot);
     while let Some(queue) = ordering.next(snapshot) {
         let (mine, theirs) = ordering.compute_shares(queue, snapshot);
         let Some(candidate) = ordering.pop(queue) else {

@@ -11,7 +11,7 @@ mod preemption_search;
 mod target;
 mod target_cluster_queue_ordering;
 
-pub use candidates_ordering::{Candidate, sort as sort_candidates};
+pub use candidates_ordering::{Candidate, sort_candidates};
 pub use preemption_oracle::Oracle;
 pub use preemption_policy::satisfies_preemption_policy;
 pub use preemption_search::PreemptionSearch;

@@ -6,9 +6,9 @@ use super::target::{CandidateOutcome, EvaluatedCandidate, Target, Victims};
 use crate::cache::HierarchyNodeId;
 use crate::flavor_assigner::Assignment;
 use crate::resources::{FlavorResourceId, FlavorResourceQuantities};
-use crate::snapshot_transaction::{SnapshotTransaction, Usage};
+use crate::snapshot_transaction::SnapshotTransaction;
 use crate::tas::{FindOptions, WorkloadTasRequests};
-use crate::workload::Info;
+use crate::workload::{Info, Usage};
 
 /// A search for victims.
 pub struct PreemptionSearch<'a> {

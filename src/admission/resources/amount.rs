@@ -8,6 +8,8 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use super::{Decimal, ResourceName, resource_value};
+
 /// An amount of quota or usage: milli-units for `cpu`, whole units for every other resource.
 ///
 /// [`Amount::UNLIMITED`] stands for a quota too large for 64 bits. Arithmetic saturates and keeps
@@ -125,6 +127,20 @@ impl Serialize for Amount {
     }
 }
 
+/// The amount of quota a quantity of `name` stands for: rounded up, and unlimited when it does not
+/// fit 64 bits (for `cpu` in thousandths).
+pub fn amount_from_quantity(name: ResourceName, quantity: Decimal) -> Amount {
+    let limit = if name.is_cpu() {
+        i64::MAX / 1000
+    } else {
+        i64::MAX
+    };
+    if quantity >= Decimal::from_int(limit) {
+        return Amount::UNLIMITED;
+    }
+    Amount::new(resource_value(name, quantity))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,6 +168,18 @@ mod tests {
             Amount::new(i64::MAX - 1).plus(Amount::new(5)),
             Amount::UNLIMITED
         );
+    }
+
+    #[test]
+    fn quota_beyond_the_integers_is_unlimited() {
+        let of =
+            |name: &str, q: &str| amount_from_quantity(name.into(), Decimal::parse(q).unwrap());
+        assert_eq!(of("cpu", "1E"), Amount::UNLIMITED);
+        assert_eq!(of("cpu", "1P"), Amount::new(1_000_000_000_000_000_000));
+        assert_eq!(of("memory", "1E"), Amount::new(1_000_000_000_000_000_000));
+        assert_eq!(of("memory", "10E"), Amount::UNLIMITED);
+        assert_eq!(of("cpu", "-1"), Amount::new(-1000));
+        assert_eq!(of("example.com/gpu", "1.5m"), Amount::new(1));
     }
 
     proptest! {

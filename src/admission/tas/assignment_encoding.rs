@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::io::Write;
 
 use super::nodes_cache::HOSTNAME;
-use crate::topology_assignment::{TopologyAssignment, TopologyDomainAssignment};
+use crate::topology_assignment::{MAX_DOMAINS, TopologyAssignment, TopologyDomainAssignment};
 use kueue_lab_api::v1beta2::{
     TopologyAssignment as Compressed, TopologyAssignmentSlice as Slice,
     TopologyAssignmentSliceLevelIndividualValues as IndividualValues,
@@ -14,8 +14,6 @@ use kueue_lab_api::v1beta2::{
     TopologyAssignmentSlicePodCounts as PodCounts,
 };
 
-/// The most domains one slice of a compressed assignment may have.
-const MAX_DOMAINS: usize = 100_000;
 /// The most slices a compressed assignment may have.
 const MAX_SLICES: usize = 1_000;
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::assumed_usage::with_pods;
 use super::topology_tree::domain_id;
 use crate::resources::Requests;
-use crate::topology_assignment::TopologyDomainRequests;
+use crate::workload::TopologyDomainRequests;
 
 /// Usage of domains by workload and in total. Totals include the share of `non_tas_usage`.
 #[derive(Clone, Debug, Default)]

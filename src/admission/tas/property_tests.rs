@@ -10,7 +10,8 @@ use super::resolved_topology_request::layers;
 use super::{FindOptions, TasAssignmentsResult, TasCache, TasPodSetRequests, encode};
 use crate::feature_gates::Gates;
 use crate::resources::Requests;
-use crate::topology_assignment::{TasUsage, TopologyDomainRequests, decode};
+use crate::topology_assignment::decode;
+use crate::workload::{TasUsage, TopologyDomainRequests};
 use kueue_lab_api::v1beta2::{PodSet, PodSetTopologyRequest};
 
 const FLAVOR: &str = "tas";

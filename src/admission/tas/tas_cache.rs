@@ -18,7 +18,7 @@ use super::topology_tree::TopologyTree;
 use crate::feature_gates::Gates;
 use crate::kube::label_selector::Labels;
 use crate::resources::{FlavorName, Requests};
-use crate::topology_assignment::TopologyDomainRequests;
+use crate::workload::TopologyDomainRequests;
 use kueue_lab_api::v1beta2::{ResourceFlavor, Topology};
 
 /// A ResourceFlavor that names a topology.

@@ -17,7 +17,8 @@ use super::placement::DomainState;
 use super::resolved_topology_request::has_levels;
 use super::topology_tree::{Leaf, TopologyTree};
 use crate::resources::{FlavorName, Requests};
-use crate::topology_assignment::{TopologyAssignment, TopologyDomainRequests};
+use crate::topology_assignment::TopologyAssignment;
+use crate::workload::TopologyDomainRequests;
 use kueue_lab_api::v1beta2::PodSetTopologyRequest;
 
 /// Outcomes of node filters are kept for the next search up to this number.

@@ -10,7 +10,7 @@ use super::failure::TasFailure;
 use super::pod_set_requests::{FindOptions, TasAssignmentsResult, WorkloadTasRequests};
 use super::tas_flavor_snapshot::TasFlavorSnapshot;
 use crate::resources::FlavorName;
-use crate::topology_assignment::TasUsage;
+use crate::workload::TasUsage;
 
 /// The topologies of all flavors that have one, by flavor.
 #[derive(Clone, Debug, Default)]

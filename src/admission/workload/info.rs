@@ -14,7 +14,7 @@ use super::total_requests::{
 use super::{LocalQueueKey, WorkloadKey};
 use crate::config::EngineConfig;
 use crate::resources::Requests;
-use crate::topology_assignment::TasUsage;
+use crate::workload::TasUsage;
 use kueue_lab_api::v1beta2::Workload;
 
 /// A Workload with its total requests and place in the order of things. Taken afresh from every

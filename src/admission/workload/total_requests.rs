@@ -9,7 +9,8 @@ use serde::Serialize;
 use crate::config::{EngineConfig, ResourceTransformation, TransformationStrategy};
 use crate::kube::pod_requests::{ExactList, exact, pod_requests, pod_requests_exact};
 use crate::resources::{Decimal, FlavorName, Requests, ResourceList, ResourceName};
-use crate::topology_assignment::{self, TopologyDomainRequests};
+use crate::topology_assignment;
+use crate::workload::TopologyDomainRequests;
 use kueue_lab_api::v1beta2::{DelayedTopologyRequestState, Workload};
 
 /// What one pod set requests in total.

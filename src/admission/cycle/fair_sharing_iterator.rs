@@ -6,12 +6,13 @@
 
 use std::collections::BTreeMap;
 
+use super::entry::Entry;
 use super::entry_comparer::{FairSharingEntry, entry_less};
 use crate::cache::{Drs, HierarchyNodeId};
-use crate::cycle::Entry;
 use crate::feature_gates::Gates;
 use crate::hash_map::FastHashMap;
-use crate::snapshot_transaction::{SnapshotTransaction, Usage};
+use crate::snapshot_transaction::SnapshotTransaction;
+use crate::workload::Usage;
 
 /// A ClusterQueue's entry with its share under the lowest cohort.
 struct ClusterQueueEntry {
