@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{LimitRange, Namespace};
 use k8s_openapi::api::node::v1::RuntimeClass;
 
-use super::dra::DraCache;
 use super::kube::label_selector::Labels;
 use super::kube::limit_range::LimitRangeSummary;
 use super::resources::ResourceList;
@@ -15,8 +14,6 @@ use super::resources::ResourceList;
 /// Namespaces, LimitRanges, RuntimeClasses and devices as last seen.
 #[derive(Clone, Debug, Default)]
 pub struct ClusterObjects {
-    /// Devices of dynamic resource allocation.
-    pub dra: DraCache,
     namespaces: BTreeMap<String, Labels>,
     limit_ranges: BTreeMap<String, BTreeMap<String, LimitRange>>,
     summaries: BTreeMap<String, LimitRangeSummary>,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::dra::DeviceClassMappings;
+use super::device_class_mappings::DeviceClassMappings;
 use super::feature_gates::Gates;
 use super::resources::{Decimal, ResourceFormatter, ResourceName};
 

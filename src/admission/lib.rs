@@ -30,6 +30,7 @@ pub mod cluster_objects;
 pub mod concurrent_admission;
 pub mod config;
 pub mod cycle;
+mod device_class_mappings;
 pub mod dra;
 pub mod engine;
 mod fair_weight;
@@ -46,6 +47,7 @@ pub mod snapshot_transaction;
 pub mod status;
 pub mod tas;
 pub mod topology_assignment;
+mod truncate;
 pub mod workload;
 pub mod workload_slicing;
 

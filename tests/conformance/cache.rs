@@ -7,7 +7,7 @@ use kueue_lab_admission::EngineConfig;
 use kueue_lab_admission::cache::{Cache, Drs, HierarchyNodeId, QueueStatus};
 use kueue_lab_admission::resources::{Amount, FlavorResourceQuantities};
 use kueue_lab_admission::snapshot_transaction::SnapshotTransaction;
-use kueue_lab_admission::workload::{Usage, TasUsage, LocalQueueKey, WorkloadKey, predicates};
+use kueue_lab_admission::workload::{LocalQueueKey, TasUsage, Usage, WorkloadKey, predicates};
 use kueue_lab_api::v1beta2::{
     AdmissionCheck, ClusterQueue, LocalQueue, ResourceFlavor, StopPolicy, Topology, Workload,
 };

@@ -155,3 +155,57 @@ impl AfsUsageLedger {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resources::{Decimal, ResourceName};
+
+    fn list(name: &str, quantity: &str) -> ExactList {
+        [(ResourceName::new(name), Decimal::parse(quantity).unwrap())].into()
+    }
+
+    #[test]
+    fn removing_a_penalty_drops_the_zero_quantities_it_leaves() {
+        let mut ledger = AfsUsageLedger::default();
+        let queue = LocalQueueKey::new("ns", "lq");
+        let (wl1, wl2) = (WorkloadKey::new("ns", "wl1"), WorkloadKey::new("ns", "wl2"));
+        let now = Timestamp::UNIX_EPOCH;
+        ledger.push_penalty(&queue, &wl1, list("cpu", "2"), now);
+        ledger.push_penalty(&queue, &wl2, list("memory", "4Gi"), now);
+        assert_eq!(ledger.remove_penalty(&queue, &wl1), Some(list("cpu", "2")));
+        let pending =
+            |ledger: &AfsUsageLedger| ledger.get(&queue).unwrap().pending_penalty().clone();
+        assert_eq!(pending(&ledger), list("memory", "4Gi"));
+        assert!(ledger.has_pending_penalty(&queue));
+        assert_eq!(ledger.remove_penalty(&queue, &wl1), None);
+        ledger.remove_penalty(&queue, &wl2);
+        assert!(pending(&ledger).is_empty());
+        assert!(!ledger.has_pending_penalty(&queue));
+    }
+
+    #[test]
+    fn pushing_a_penalty_again_replaces_it() {
+        let mut ledger = AfsUsageLedger::default();
+        let queue = LocalQueueKey::new("ns", "lq");
+        let wl = WorkloadKey::new("ns", "wl");
+        let now = Timestamp::UNIX_EPOCH;
+        ledger.push_penalty(&queue, &wl, list("cpu", "2"), now);
+        ledger.push_penalty(&queue, &wl, list("cpu", "3"), now);
+        assert_eq!(
+            ledger.get(&queue).map(UsageLedgerEntry::pending_penalty),
+            Some(&list("cpu", "3"))
+        );
+    }
+
+    #[test]
+    fn removing_a_penalty_creates_no_entry() {
+        let mut ledger = AfsUsageLedger::default();
+        let queue = LocalQueueKey::new("ns", "lq");
+        assert_eq!(
+            ledger.remove_penalty(&queue, &WorkloadKey::new("ns", "wl")),
+            None
+        );
+        assert!(ledger.get(&queue).is_none());
+    }
+}

@@ -165,7 +165,7 @@ impl ClusterQueue {
                 };
                 let messages: Vec<&str> = why.iter().map(|(_, m)| m.as_str()).collect();
                 let text = format!("Can't admit new workloads: {}.", messages.join(", "));
-                inactive(reason, crate::messages::truncate_condition(text))
+                inactive(reason, crate::truncate::truncate_condition(text))
             }
         }
     }

@@ -9,7 +9,6 @@
 mod cel_selectors;
 mod claims;
 mod counters_and_capacity;
-mod device_class_mappings;
 mod device_matching;
 mod dra_cache;
 mod extended_resources;
@@ -19,7 +18,7 @@ mod resource_requests;
 #[cfg(test)]
 mod tests;
 
-pub use device_class_mappings::{DeviceClassMappings, DeviceSource, DeviceSourceConfig};
+pub use crate::device_class_mappings::{DeviceClassMappings, DeviceSource, DeviceSourceConfig};
 pub use dra_cache::DraCache;
 pub use needs_dra_reconcile::{
     has_dra, has_resource_claims, needs_dra_reconcile, requests_extended_resource,

@@ -2,10 +2,10 @@
 
 use super::claims;
 use super::counters_and_capacity;
-use super::device_class_mappings::{DeviceClassMappings, DeviceSource};
 use super::dra_cache::DraCache;
 use super::extended_resources;
 use crate::config::EngineConfig;
+use crate::device_class_mappings::{DeviceClassMappings, DeviceSource};
 use crate::feature_gates::Gates;
 use crate::resources::{Decimal, ResourceList};
 use crate::workload::{DraRequests, predicates};

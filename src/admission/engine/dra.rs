@@ -18,7 +18,7 @@ use kueue_lab_api::v1beta2::Workload;
 impl Engine {
     /// Whether the devices of a Workload have to be counted before it is queued.
     pub fn needs_dra_reconcile(&self, wl: &Workload) -> bool {
-        dra::needs_dra_reconcile(wl, &self.cluster_objects.dra, &self.config.gates)
+        dra::needs_dra_reconcile(wl, &self.dra_cache, &self.config.gates)
     }
 
     /// What the devices of a Workload count as; none where it has none that count.
@@ -30,11 +30,8 @@ impl Engine {
             return Ok(None);
         }
         let adjusted = adjust_resources(wl, &self.cluster_objects);
-        let counted = dra::resource_requests_for_workload(
-            &adjusted,
-            &self.cluster_objects.dra,
-            &self.config,
-        )?;
+        let counted =
+            dra::resource_requests_for_workload(&adjusted, &self.dra_cache, &self.config)?;
         Ok((counted != DraRequests::default()).then_some(counted))
     }
 
@@ -57,7 +54,7 @@ impl Engine {
     /// Takes note of a DeviceClass as it is now. Pending Workloads with an extended resource that
     /// the class no longer stands behind count it by its own name.
     pub fn upsert_device_class(&mut self, class: Arc<DeviceClass>, now: Timestamp) {
-        let changed = self.cluster_objects.dra.upsert_class(class);
+        let changed = self.dra_cache.upsert_class(class);
         self.requeue_pending(
             |wl| {
                 changed
@@ -70,7 +67,7 @@ impl Engine {
 
     /// Forgets a DeviceClass.
     pub fn delete_device_class(&mut self, name: &str, now: Timestamp) {
-        let changed = self.cluster_objects.dra.remove_class(name);
+        let changed = self.dra_cache.remove_class(name);
         self.requeue_pending(
             |wl| {
                 changed
@@ -83,32 +80,32 @@ impl Engine {
 
     /// Takes note of a ResourceClaimTemplate as it is now.
     pub fn upsert_claim_template(&mut self, template: Arc<ResourceClaimTemplate>) {
-        self.cluster_objects.dra.upsert_template(template);
+        self.dra_cache.upsert_template(template);
     }
 
     /// Forgets a ResourceClaimTemplate.
     pub fn delete_claim_template(&mut self, namespace: &str, name: &str) {
-        self.cluster_objects.dra.remove_template(namespace, name);
+        self.dra_cache.remove_template(namespace, name);
     }
 
     /// Takes note of a ResourceSlice as it is now. Where devices of its driver are measured, what
     /// is parked in the ClusterQueues of those resources is retried.
     pub fn upsert_resource_slice(&mut self, slice: Arc<ResourceSlice>, now: Timestamp) {
         let driver = slice.spec.driver.clone();
-        self.cluster_objects.dra.upsert_slice(slice);
+        self.dra_cache.upsert_slice(slice);
         self.retry_inadmissible_for_driver(&driver, now);
     }
 
     /// Forgets a ResourceSlice.
     pub fn delete_resource_slice(&mut self, name: &str, now: Timestamp) {
-        if let Some(slice) = self.cluster_objects.dra.remove_slice(name) {
+        if let Some(slice) = self.dra_cache.remove_slice(name) {
             self.retry_inadmissible_for_driver(&slice.spec.driver, now);
         }
     }
 
     /// Says that the cluster does not serve ResourceSlices.
     pub fn set_resource_slices_unavailable(&mut self) {
-        self.cluster_objects.dra.set_resource_slices_unavailable();
+        self.dra_cache.set_resource_slices_unavailable();
     }
 
     fn retry_inadmissible_for_driver(&mut self, driver: &str, now: Timestamp) {

@@ -102,7 +102,7 @@ impl Engine {
         // Those whose devices count come when these were counted.
         let workloads = self.store.workloads_of(key).filter(|wl| {
             !predicates::is_admissible(wl, gates)
-                || !dra::needs_dra_reconcile(wl, &self.cluster_objects.dra, gates)
+                || !dra::needs_dra_reconcile(wl, &self.dra_cache, gates)
         });
         let queue = &lq.spec.cluster_queue;
         let weight = local_queue_weight(lq);

@@ -9,6 +9,7 @@ use crate::cache::{Cache, HierarchyNodeId};
 use crate::cluster_objects::ClusterObjects;
 use crate::config::EngineConfig;
 use crate::cycle::{Decision, PreemptionExpectations};
+use crate::dra::DraCache;
 use crate::hash_map::FastHashMap;
 use crate::queue::{OrderContext, QueueManager};
 use crate::workload::{Info, WorkloadKey};
@@ -20,6 +21,7 @@ pub struct Engine {
     pub(super) cache: Cache,
     pub(super) queues: QueueManager,
     pub(super) cluster_objects: ClusterObjects,
+    pub(super) dra_cache: DraCache,
     pub(super) store: ObjectStore,
     pub(super) ledger: AfsUsageLedger,
     pub(super) expectations: PreemptionExpectations,

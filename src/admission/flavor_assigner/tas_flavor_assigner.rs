@@ -295,3 +295,96 @@ fn admitted_domain_counts(admission: Option<&Admission>, pod_set: &str) -> BTree
     }
     counts
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::EngineConfig;
+    use crate::cache::Cache;
+    use crate::flavor_assigner::{FlavorAssignment, PodSetAssignment};
+    use crate::resources::ResourceName;
+    use kueue_lab_api::v1beta2::{ClusterQueue as ApiClusterQueue, ResourceFlavor, Topology};
+
+    fn read<T: serde::de::DeserializeOwned>(value: serde_json::Value) -> T {
+        serde_json::from_value(value).unwrap()
+    }
+
+    /// The error of a pod set that requires a topology level and is assigned `assigned`, in a
+    /// ClusterQueue of these flavors. Flavors whose name starts with `tas` have a topology.
+    fn error_of(flavors: &[&str], assigned: &[&str]) -> Option<String> {
+        let config = EngineConfig::default();
+        let mut cache = Cache::new(&config.gates);
+        let mut topology = Topology::named("default");
+        topology.spec.levels = read(json!([{"nodeLabel": "kubernetes.io/hostname"}]));
+        cache.upsert_topology(&topology, &config);
+        for name in flavors {
+            let mut flavor = ResourceFlavor::named(*name);
+            flavor.spec.topology_name = name.starts_with("tas").then(|| "default".to_owned());
+            cache.upsert_flavor(flavor.into(), &config);
+        }
+        let mut queue = ApiClusterQueue::named("cq");
+        let flavors: Vec<_> = flavors
+            .iter()
+            .map(|name| json!({"name": name, "resources": []}))
+            .collect();
+        queue.spec.resource_groups = read(json!([{"coveredResources": [], "flavors": flavors}]));
+        cache.add_cluster_queue(&queue, &config).unwrap();
+        let wl = read(json!({"metadata": {"name": "wl"}, "spec": {"podSets": [{
+            "name": "main", "count": 1,
+            "topologyRequest": {"required": "kubernetes.io/hostname"},
+            "template": {"spec": {"containers": [{"name": "c"}]}},
+        }]}}));
+        let wl = Info::new(std::sync::Arc::new(wl), &config);
+        let mut pod_set = PodSetAssignment {
+            name: "main".to_owned(),
+            count: 1,
+            ..Default::default()
+        };
+        let mut assignment = Assignment::default();
+        for (i, flavor) in assigned.iter().enumerate() {
+            let resource = ResourceName::new(&format!("resource-{i}"));
+            pod_set.flavors.insert(resource, i);
+            assignment.flavors.push(FlavorAssignment {
+                flavor: (*flavor).into(),
+                mode: FlavorAssignmentMode::Fit,
+                tried_flavor_idx: -1,
+                borrow: 0,
+            });
+        }
+        assignment.pod_sets.push(pod_set);
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        let snapshot = SnapshotTransaction::new(&mut cache, &config, None, now);
+        let node = snapshot.active_node("cq").unwrap();
+        let requests = assignment.workload_topology_requests(&wl, None, &snapshot, node);
+        let error = assignment.pod_sets[0].status.error.clone();
+        assert_eq!(requests.is_empty(), error.is_some());
+        error.map(|e| e.to_string())
+    }
+
+    #[test]
+    fn a_cluster_queue_without_tas_flavors_has_no_tas_cache_information() {
+        assert_eq!(
+            error_of(&["default"], &["default"]).as_deref(),
+            Some("workload requires Topology, but there is no TAS cache information")
+        );
+    }
+
+    #[test]
+    fn an_assigned_flavor_without_topology_snapshot_is_no_tas_flavor() {
+        assert_eq!(
+            error_of(&["default", "tas"], &["default"]).as_deref(),
+            Some("no TAS flavor assigned")
+        );
+    }
+
+    #[test]
+    fn exactly_one_tas_flavor_may_be_assigned() {
+        assert_eq!(error_of(&["default", "tas"], &["tas", "default"]), None);
+        assert_eq!(
+            error_of(&["tas-a", "tas-b"], &["tas-b", "tas-a"]).as_deref(),
+            Some("more than one TAS flavor assigned: tas-a, tas-b")
+        );
+    }
+}

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::truncate::truncate_event;
+use crate::truncate::truncate_event;
 use crate::workload::WorkloadKey;
 use crate::workload::ordering::creation;
 use kueue_lab_api::constants as c;

@@ -4,10 +4,9 @@
 
 mod event;
 mod preemption;
-mod truncate;
 
+pub use crate::truncate::{truncate_condition, truncate_event};
 pub use event::{
     Event, EventType, PODS_NOT_READY, admitted, quota_reserved, slice_replaced, unadmitted,
 };
 pub use preemption::{PreemptionMessages, migration};
-pub use truncate::{truncate_condition, truncate_event};

@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use crate::messages::truncate_condition;
+use crate::truncate::truncate_condition;
 use crate::workload::predicates::generation;
 use kueue_lab_api::v1beta2::Workload;
 

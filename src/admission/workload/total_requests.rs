@@ -234,3 +234,67 @@ fn apply_resource_transformations(
     }
     total
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn topology_request_of_an_admission_has_the_untransformed_requests_of_one_pod() {
+        let wl: Workload = serde_json::from_value(json!({
+            "metadata": {"name": "tas"},
+            "spec": {"podSets": [{
+                "name": "main", "count": 2,
+                "topologyRequest": {"required": "kubernetes.io/hostname"},
+                "template": {"spec": {"containers": [{"name": "c", "resources": {"requests": {
+                    "cpu": "1", "memory": "1Gi",
+                    "example.com/gpu": "1", "networking.example.com/vpc": "1",
+                }}}]}},
+            }]},
+            "status": {"admission": {"clusterQueue": "tas-cq", "podSetAssignments": [{
+                "name": "main", "count": 2,
+                "flavors": {"cpu": "tas", "memory": "tas", "example.com/logical-gpu": "quota"},
+                "resourceUsage": {"cpu": "2", "memory": "2Gi", "example.com/logical-gpu": "2"},
+                "topologyAssignment": {
+                    "levels": ["kubernetes.io/hostname"],
+                    "slices": [{
+                        "domainCount": 2,
+                        "valuesPerLevel": [{"individual": {"roots": ["node-a", "node-b"]}}],
+                        "podCounts": {"universal": 1},
+                    }],
+                },
+            }]}},
+        }))
+        .unwrap();
+        let totals = total_requests_from_admission(&wl, &EngineConfig::default());
+        let requests = |list: &[(&str, i64)]| -> Requests {
+            list.iter().map(|&(name, n)| (name.into(), n)).collect()
+        };
+        assert_eq!(totals.len(), 1);
+        assert_eq!(
+            totals[0].requests,
+            requests(&[
+                ("cpu", 2000),
+                ("memory", 2 << 30),
+                ("example.com/logical-gpu", 2)
+            ])
+        );
+        let domain = |node: &str| TopologyDomainRequests {
+            values: vec![node.to_owned()],
+            single_pod_requests: requests(&[
+                ("cpu", 1000),
+                ("memory", 1 << 30),
+                ("example.com/gpu", 1),
+                ("networking.example.com/vpc", 1),
+            ]),
+            count: 1,
+        };
+        let want = TopologyRequest {
+            levels: vec!["kubernetes.io/hostname".to_owned()],
+            domain_requests: vec![domain("node-a"), domain("node-b")],
+        };
+        assert_eq!(totals[0].topology_request.as_ref(), Some(&want));
+    }
+}
