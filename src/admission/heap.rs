@@ -1,30 +1,30 @@
-//! [`Heap`]: things by precedence, found by key, each change in O(log n).
+//! [`Heap`]: a binary heap with lookup by key; every update is O(log n).
 //!
-//! The order may change behind the heap's back (a LocalQueue's usage grows); [`Heap::rebuild`]
-//! makes it whole again. Must not know what the order is, nor what is ordered.
+//! When the order of many items changes at once (the usage of a LocalQueue grows),
+//! [`Heap::rebuild`] restores the heap property. Must not know the order or the items.
 
 use std::hash::Hash;
 
 use crate::hash_map::FastHashMap;
 
-/// Something that is found again by its key.
+/// An item with a key.
 pub trait Item {
-    /// What tells it from others in the same heap.
+    /// The key type, unique within a heap.
     type Key: Clone + Eq + Hash;
 
     /// Its key.
     fn key(&self) -> &Self::Key;
 }
 
-/// The number of an item for as long as it is in the heap. Moving an item only notes its new
-/// place under its number; keys are hashed when items come and go.
+/// The number of an item while it is in the heap. Moving an item updates only its position by
+/// number; keys are hashed on insertion and removal.
 type Slot = u32;
 
-/// Things by precedence.
+/// A binary heap with lookup by key.
 #[derive(Clone, Debug)]
 pub struct Heap<T: Item> {
     items: Vec<(Slot, T)>,
-    /// Where the item of each slot is in `items`.
+    /// The index in `items` of each slot.
     places: Vec<u32>,
     free: Vec<Slot>,
     slots: FastHashMap<T::Key, Slot>,
@@ -42,22 +42,22 @@ impl<T: Item> Default for Heap<T> {
 }
 
 impl<T: Item> Heap<T> {
-    /// How many there are.
+    /// The number of items.
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether there is none.
+    /// Whether the heap is empty.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// The first.
+    /// The first item.
     pub fn first(&self) -> Option<&T> {
         self.items.first().map(|(_, item)| item)
     }
 
-    /// One of them by key.
+    /// An item by key.
     pub fn get(&self, key: &T::Key) -> Option<&T> {
         self.place(key).map(|i| &self.items[i].1)
     }
@@ -67,17 +67,17 @@ impl<T: Item> Heap<T> {
         Some(self.places[slot as usize] as usize)
     }
 
-    /// All of them, in no particular order.
+    /// All items, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.items.iter().map(|(_, item)| item)
     }
 
-    /// All of them, in no particular order.
+    /// All items, in no particular order.
     pub fn into_items(self) -> impl Iterator<Item = T> {
         self.items.into_iter().map(|(_, item)| item)
     }
 
-    /// Adds one, or puts it in the place of its earlier version, which is given back.
+    /// Inserts an item, or replaces and returns the item with the same key.
     pub fn push_or_update(&mut self, item: T, before: impl Fn(&T, &T) -> bool) -> Option<T> {
         if let Some(i) = self.place(item.key()) {
             let old = std::mem::replace(&mut self.items[i].1, item);
@@ -95,7 +95,7 @@ impl<T: Item> Heap<T> {
         None
     }
 
-    /// Changes one, which may move it.
+    /// Updates an item, which may move it.
     pub fn change<R>(
         &mut self,
         key: &T::Key,
@@ -108,7 +108,7 @@ impl<T: Item> Heap<T> {
         Some(result)
     }
 
-    /// Changes the first, which may move it.
+    /// Updates the first item, which may move it.
     pub fn change_first<R>(
         &mut self,
         f: impl FnOnce(&mut T) -> R,
@@ -119,7 +119,7 @@ impl<T: Item> Heap<T> {
         Some(result)
     }
 
-    /// Takes the first.
+    /// Removes and returns the first item.
     pub fn pop(&mut self, before: impl Fn(&T, &T) -> bool) -> Option<T> {
         if self.items.is_empty() {
             return None;
@@ -127,7 +127,7 @@ impl<T: Item> Heap<T> {
         Some(self.remove_at(0, &before))
     }
 
-    /// Takes one out by key.
+    /// Removes an item by key.
     pub fn remove(&mut self, key: &T::Key, before: impl Fn(&T, &T) -> bool) -> Option<T> {
         let i = self.place(key)?;
         Some(self.remove_at(i, &before))
@@ -145,7 +145,7 @@ impl<T: Item> Heap<T> {
         removed
     }
 
-    /// Restores the order after it changed for many.
+    /// Restores the heap property after the order changed for many items.
     pub fn rebuild(&mut self, before: impl Fn(&T, &T) -> bool) {
         for i in (0..self.items.len() / 2).rev() {
             self.down(i, &before);

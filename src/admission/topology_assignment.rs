@@ -5,27 +5,27 @@ use serde::Serialize;
 
 use kueue_lab_api::v1beta2 as api;
 
-/// Where the pods of a pod set are placed: the uncompressed form of the API's assignment. The
-/// order of domains matters.
+/// A topology assignment of a pod set, in the uncompressed form. The order of domains is
+/// significant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TopologyAssignment {
-    /// The node labels of the levels, from the highest down.
+    /// The node labels of the levels, from the highest level to the lowest.
     pub levels: Vec<String>,
-    /// The domains with their pods.
+    /// The domains with their pod counts.
     pub domains: Vec<TopologyDomainAssignment>,
 }
 
-/// Pods on one domain.
+/// The pods assigned to one domain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TopologyDomainAssignment {
-    /// The domain's value on each level.
+    /// The value of the domain on each level.
     pub values: Vec<String>,
-    /// How many pods.
+    /// The number of pods.
     pub count: i32,
 }
 
-/// The domains of a compressed assignment with their pods, one by one. Lists of the API object
-/// that are too short for the number of domains they announce read as empty and zero.
+/// Decodes a compressed topology assignment. Values and counts that the API object does not have
+/// read as empty and zero.
 pub fn decode(assignment: &api::TopologyAssignment) -> TopologyAssignment {
     let mut domains = Vec::new();
     for slice in &assignment.slices {
@@ -55,7 +55,7 @@ pub fn decode(assignment: &api::TopologyAssignment) -> TopologyAssignment {
     }
 }
 
-/// The most domains one slice of an assignment may announce; the API allows no more.
+/// The maximum number of domains in one slice of an assignment, as the API validates.
 pub(crate) const MAX_DOMAINS: usize = 100_000;
 
 fn value(values: &api::TopologyAssignmentSliceLevelValues, index: usize) -> String {

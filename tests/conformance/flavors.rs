@@ -615,14 +615,10 @@ struct TasFlavors {
 impl TasFlavors {
     fn of(case: &Case) -> Self {
         let listed = &case.config["tasFlavorsInClusterQueue"];
-        let (without_snapshot, with_snapshot) = if let Some(map) = listed.as_object() {
-            let (nil, set): (Vec<_>, Vec<_>) = map.iter().partition(|(_, v)| v.is_null());
-            let names = |list: Vec<(&String, &Value)>| list.into_iter().map(|(k, _)| k.clone());
-            (names(nil).collect(), names(set).collect())
-        } else if case.name == NIL_TAS_SNAPSHOT {
-            (string_list(listed), Vec::new())
-        } else {
-            (Vec::new(), string_list(listed))
+        let (without_snapshot, with_snapshot) = match listed.as_object() {
+            Some(map) => map.keys().cloned().partition(|name| map[name].is_null()),
+            None if case.name == NIL_TAS_SNAPSHOT => (string_list(listed), Vec::new()),
+            None => (Vec::new(), string_list(listed)),
         };
         TasFlavors {
             with_snapshot,

@@ -9,12 +9,12 @@ use crate::kube::pod_requests::ExactList;
 use crate::resources::{Decimal, ResourceName};
 use kueue_lab_api::v1beta2::LocalQueue;
 
-/// The weight of a LocalQueue, 1 when it states none.
+/// The fair sharing weight of a LocalQueue, 1 by default.
 pub fn local_queue_weight(queue: &LocalQueue) -> f64 {
     fair_weight(queue.spec.fair_sharing.as_ref())
 }
 
-/// Past usage after `elapsed` more, in which `current` was used all the time.
+/// The consumed usage after the time `elapsed`, during which `current` was used.
 pub fn calculate_decayed_consumed(
     past: &ExactList,
     current: &ExactList,
@@ -26,8 +26,9 @@ pub fn calculate_decayed_consumed(
     sum(&scaled(past, 1.0 - alpha), &scaled(current, alpha))
 }
 
-/// The number that orders LocalQueues: weighted usage and pending penalties by the queue's weight.
-/// A queue without a positive weight comes last.
+/// The fair sharing usage of a LocalQueue: consumed usage and pending penalties, multiplied by the
+/// resource weights and divided by the weight of the LocalQueue. Infinite when that is not
+/// positive.
 pub fn calculate_usage(
     consumed: &ExactList,
     penalty: &ExactList,
@@ -42,11 +43,11 @@ pub fn calculate_usage(
     let weighted = all.iter().map(|(name, quantity)| {
         config.resource_weights.get(name).copied().unwrap_or(1.0) * quantity.as_f64()
     });
-    // Summed one by one, in order.
+    // Floating point addition depends on the order.
     weighted.fold(0.0, |total, v| total + v) / weight
 }
 
-/// The share of the newest sample in a decaying average.
+/// The factor of the newest sample in the exponential moving average.
 pub(super) fn alpha(elapsed: f64, half_life: f64) -> f64 {
     if half_life == 0.0 {
         0.0
@@ -55,14 +56,14 @@ pub(super) fn alpha(elapsed: f64, half_life: f64) -> f64 {
     }
 }
 
-/// Multiplies every quantity, truncating to nanos.
+/// Multiplies all quantities, truncating to nanos.
 pub(super) fn scaled(list: &ExactList, factor: f64) -> ExactList {
     list.iter()
         .map(|(&name, q)| (name, q.times_f64(factor)))
         .collect()
 }
 
-/// Adds quantities by resource.
+/// Adds resource lists.
 pub fn sum(a: &ExactList, b: &ExactList) -> ExactList {
     let mut total = a.clone();
     for (&name, &quantity) in b {

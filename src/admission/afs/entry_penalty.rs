@@ -5,7 +5,7 @@ use crate::config::AdmissionFairSharing;
 use crate::kube::pod_requests::ExactList;
 use crate::resources::{Decimal, Requests, ResourceName};
 
-/// What a LocalQueue is charged at once when one of its workloads gets quota.
+/// The entry penalty of a workload with these requests: one sampling interval of usage.
 pub fn entry_penalty(requests: &Requests, config: &AdmissionFairSharing) -> ExactList {
     let alpha = alpha(
         config.usage_sampling_interval.as_secs_f64(),

@@ -16,24 +16,24 @@ use crate::tas::TasCache;
 use crate::workload::WorkloadKey;
 use kueue_lab_api::v1beta2::ResourceFlavor;
 
-/// Who holds how much of what.
+/// Upstream's scheduler cache.
 #[derive(Clone, Debug, Default)]
 pub struct Cache {
-    /// Quota and usage.
+    /// Quota and usage of ClusterQueues and Cohorts.
     pub hierarchy: CohortHierarchy,
     pub(super) queues: BTreeMap<Arc<str>, HierarchyNodeId>,
     pub(super) by_node: Vec<Option<Box<ClusterQueue>>>,
     pub(super) flavors: BTreeMap<FlavorName, Arc<ResourceFlavor>>,
     pub(super) checks: BTreeMap<String, AdmissionCheckInfo>,
-    /// Topologies, nodes, and where workloads that hold quota are placed.
+    /// Topologies, nodes, and TAS usage of workloads that reserve quota.
     pub tas: TasCache,
     pub(super) workloads: CachedWorkloads,
-    /// The ClusterQueue each workload was last counted in, as long as it holds quota.
+    /// The ClusterQueue of each workload that reserves quota.
     pub(super) assigned: FastHashMap<WorkloadKey, Arc<str>>,
 }
 
 impl Cache {
-    /// A cache that knows nothing yet.
+    /// An empty cache.
     pub fn new(gates: &Gates) -> Self {
         Cache {
             tas: TasCache::new(gates),
@@ -46,7 +46,7 @@ impl Cache {
         self.cluster_queue_by_node(*self.queues.get(name)?)
     }
 
-    /// The ClusterQueue behind a node.
+    /// The ClusterQueue of a node.
     pub fn cluster_queue_by_node(&self, node: HierarchyNodeId) -> Option<&ClusterQueue> {
         self.by_node.get(node.index())?.as_deref()
     }
@@ -85,34 +85,34 @@ impl Cache {
         self.checks.get(name)
     }
 
-    /// A workload that holds quota.
+    /// A workload that reserves quota.
     pub fn workload(&self, idx: WorkloadIndex) -> Option<&CachedWorkload> {
         self.workloads.get(idx)
     }
 
-    /// A workload that holds quota, to mark it.
+    /// A workload that reserves quota, mutably.
     pub fn workload_mut(&mut self, idx: WorkloadIndex) -> Option<&mut CachedWorkload> {
         self.workloads.get_mut(idx)
     }
 
-    /// A workload that holds quota, by key, wherever it holds it.
+    /// A workload that reserves quota, by key, in any ClusterQueue.
     pub fn workload_by_key(&self, key: &WorkloadKey) -> Option<&CachedWorkload> {
         self.workload(self.index_of(key)?)
     }
 
-    /// The place of a workload that holds quota, wherever it holds it.
+    /// The index of a workload that reserves quota, in any ClusterQueue.
     pub fn index_of(&self, key: &WorkloadKey) -> Option<WorkloadIndex> {
         self.cluster_queue(self.assigned.get(key)?)?
             .reserving_workload(key)
     }
 
-    /// Whether the topology of a TAS flavor is there.
+    /// Whether the Topology of a TAS flavor exists.
     pub fn has_topology(&self, flavor: &str) -> bool {
         self.tas.has_topology(flavor)
     }
 
-    /// Marks the ClusterQueues that take part in a cycle: active ones, whose cohorts form no cycle,
-    /// and whose placed workloads are all charged.
+    /// Marks the ClusterQueues that take part in a cycle: they are active, their cohorts form no
+    /// cycle, and the TAS usage of their workloads is synced.
     pub(crate) fn mark_active(&mut self, config: &EngineConfig) {
         for &node in self.queues.values() {
             let active = self

@@ -1,4 +1,4 @@
-//! The workloads that hold quota, each with what preemption and usage need to know at hand.
+//! The workloads that reserve quota, with precomputed usage.
 //!
 //! Must not know of quota.
 
@@ -13,7 +13,7 @@ use crate::resources::{FlavorResourceId, FlavorResourceQuantities, FlavorResourc
 use crate::workload::{Info, TasUsage, predicates};
 use kueue_lab_api::constants as c;
 
-/// A workload that holds quota, by its place in the slab.
+/// The index of a workload that reserves quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WorkloadIndex(u32);
 
@@ -24,33 +24,33 @@ impl WorkloadIndex {
     }
 }
 
-/// A workload that holds quota.
+/// A workload that reserves quota.
 #[derive(Clone, Debug)]
 pub struct CachedWorkload {
     /// The workload.
     pub info: Arc<Info>,
     /// The node of its ClusterQueue.
     pub queue: HierarchyNodeId,
-    /// The quota it holds.
+    /// The quota it reserves.
     pub usage: FlavorResourceQuantities,
-    /// The pairs it was assigned, also those it requests nothing of.
+    /// The flavor resources it is assigned, including those with no requests.
     pub uses: SmallVec<[FlavorResourceId; 4]>,
-    /// The topology domains it takes up.
+    /// The topology domains it uses.
     pub tas_usage: Option<Arc<TasUsage>>,
     /// Whether it is being evicted.
     pub evicted: bool,
     /// Whether it is admitted.
     pub admitted: bool,
-    /// When it got its quota; none when its conditions do not tell.
+    /// The transition time of its QuotaReserved condition, if it is True.
     pub reserved_at: Option<Timestamp>,
-    /// Whether a simulation took it out of its ClusterQueue.
+    /// Whether a simulation removed it from its ClusterQueue.
     pub removed: bool,
-    /// Its place among the members of its ClusterQueue.
+    /// Its index among the reserving workloads of its ClusterQueue.
     pub(super) position: usize,
 }
 
 impl CachedWorkload {
-    /// Works out what a workload holds.
+    /// Computes the usage of a workload.
     pub fn new(info: Arc<Info>, queue: HierarchyNodeId, frs: &mut FlavorResourceTable) -> Self {
         let (usage, uses) = usage_of(&info, frs);
         let reserved = predicates::true_condition(&info.obj, c::QUOTA_RESERVED);
@@ -68,13 +68,13 @@ impl CachedWorkload {
         }
     }
 
-    /// Whether it was assigned one of these pairs.
+    /// Whether it is assigned any of these flavor resources.
     pub fn uses_any(&self, frs: &[FlavorResourceId]) -> bool {
         self.uses.iter().any(|fr| frs.contains(fr))
     }
 }
 
-/// The quota a workload with flavors takes up, and all pairs it was assigned.
+/// The quota usage of a workload with assigned flavors, and all flavor resources it is assigned.
 pub fn usage_of(
     info: &Info,
     frs: &mut FlavorResourceTable,
@@ -97,7 +97,7 @@ pub fn usage_of(
     (usage, uses)
 }
 
-/// All workloads that hold quota.
+/// All workloads that reserve quota.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CachedWorkloads {
     slots: Vec<Option<CachedWorkload>>,

@@ -1,10 +1,11 @@
-//! The forest of cohorts and ClusterQueues: quota lent upwards, usage carried upwards.
+//! [`CohortHierarchy`]: the tree of Cohorts and ClusterQueues.
 //!
-//! A node's usage is its children's usage beyond what they never lend; adding and removing usage
-//! keeps that true along the path to the root, so nothing is ever summed anew. Changes can be
-//! recorded and rolled back, which is how a cycle tries preemptions on the live forest.
+//! The usage of a node includes the usage of its children above their local quota. Adding and
+//! removing usage keeps that invariant along the path to the root, so usage is never recomputed.
+//! Changes of usage can be journaled and rolled back, which is how a cycle simulates preemptions on
+//! the live tree. Quota and usage arithmetic is in `resource_node.rs`.
 //!
-//! Must not know of workloads or policies.
+//! Must not know of workloads or preemption policies.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use super::resource_node::ResourceNode;
 use crate::resources::{Amount, FlavorResourceId, FlavorResourceTable};
 
-/// A node of the forest.
+/// The id of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HierarchyNodeId(u32);
 
@@ -23,7 +24,7 @@ impl HierarchyNodeId {
     }
 }
 
-/// What a node stands for.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HierarchyNodeKind {
     /// A ClusterQueue.
@@ -32,40 +33,40 @@ pub enum HierarchyNodeKind {
     Cohort,
 }
 
-/// A ClusterQueue or cohort with its place in the forest.
+/// A ClusterQueue or Cohort in the hierarchy.
 #[derive(Clone, Debug)]
 pub struct HierarchyNode {
     /// Its name.
     pub name: Arc<str>,
-    /// Which of the two it is.
+    /// Its kind.
     pub kind: HierarchyNodeKind,
-    /// Its weight in fair sharing.
+    /// Its fair sharing weight.
     pub weight: f64,
     /// Its quotas and usage.
     pub resources: ResourceNode,
-    /// For a ClusterQueue: grows when more may fit than before.
+    /// For a ClusterQueue: incremented when quota may have become available.
     pub generation: i64,
-    /// Whether the node takes part in the current cycle.
+    /// Whether the node is active in the current cycle.
     pub active: bool,
-    /// Distance to the furthest leaf, counting only what takes part in the current cycle.
+    /// The distance to the furthest leaf that is active in the current cycle.
     pub height: usize,
     pub(super) parent: Option<HierarchyNodeId>,
     pub(super) child_cohorts: Vec<HierarchyNodeId>,
     pub(super) child_queues: Vec<HierarchyNodeId>,
-    /// For a cohort: whether there is an object behind it.
+    /// For a Cohort: whether its object exists.
     explicit: bool,
     pub(super) cyclic: bool,
 }
 
-/// The cohort chain of a node leads back to itself.
+/// The cohort or one of its ancestors is in a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cohort has a cycle")]
 pub struct CohortHasCycle;
 
-/// All cohorts and ClusterQueues.
+/// All Cohorts and ClusterQueues.
 #[derive(Clone, Debug, Default)]
 pub struct CohortHierarchy {
-    /// The (flavor, resource) pairs quota and usage are counted in.
+    /// The flavor resources of quota and usage.
     pub frs: FlavorResourceTable,
     pub(super) nodes: Vec<HierarchyNode>,
     free: Vec<HierarchyNodeId>,
@@ -87,13 +88,13 @@ impl std::ops::IndexMut<HierarchyNodeId> for CohortHierarchy {
     }
 }
 
-/// Structure.
+/// Structure of the tree.
 impl CohortHierarchy {
     fn insert(&mut self, name: &str, kind: HierarchyNodeKind) -> HierarchyNodeId {
         let node = HierarchyNode {
             name: name.into(),
             kind,
-            // A cohort without an object has no weight; it has no parent to share with either.
+            // An implicit cohort has no weight, and no parent.
             weight: if kind == HierarchyNodeKind::Cohort {
                 0.0
             } else {
@@ -117,12 +118,12 @@ impl CohortHierarchy {
         HierarchyNodeId(self.nodes.len() as u32 - 1)
     }
 
-    /// A new node for a ClusterQueue, without a parent.
+    /// Inserts a node for a ClusterQueue, without parent.
     pub fn insert_cluster_queue(&mut self, name: &str) -> HierarchyNodeId {
         self.insert(name, HierarchyNodeKind::ClusterQueue)
     }
 
-    /// The node of a cohort, made if there is none; from now on it has an object behind it.
+    /// The node of a cohort whose object exists, created if needed.
     pub fn insert_cohort(&mut self, name: &str) -> HierarchyNodeId {
         let id = self.get_or_create_cohort(name);
         self[id].explicit = true;
@@ -149,11 +150,11 @@ impl CohortHierarchy {
         self.cohorts.values().copied()
     }
 
-    /// Hangs a node below the cohort of this name, which comes to be if need be; below none when
-    /// the name is empty. A cohort without an object and children goes away.
+    /// Sets the parent of a node; an empty name means none. A missing cohort is created as an
+    /// implicit one; an implicit cohort without children is removed.
     pub fn set_parent(&mut self, id: HierarchyNodeId, parent: &str) {
         let now = self[id].parent.map_or("", |p| &*self[p].name);
-        // A cohort must not go away and come back, without quota, under its only child.
+        // Do not remove and recreate, without quota, a cohort with a single child.
         if now != parent {
             self.detach(id);
             if !parent.is_empty() {
@@ -162,7 +163,7 @@ impl CohortHierarchy {
             }
         }
         match self[id].kind {
-            // Nothing is below a ClusterQueue.
+            // A ClusterQueue has no children.
             HierarchyNodeKind::ClusterQueue => {
                 let cyclic = self[id].parent.is_some_and(|p| self[p].cyclic);
                 self[id].cyclic = cyclic;
@@ -210,14 +211,14 @@ impl CohortHierarchy {
         }
     }
 
-    /// Takes a ClusterQueue out of the forest.
+    /// Removes a ClusterQueue.
     pub fn remove_cluster_queue(&mut self, id: HierarchyNodeId) {
         self.detach(id);
         self.free.push(id);
     }
 
-    /// Takes the object behind a cohort away: without children the cohort is gone, with children it
-    /// stays, on top and without quota. Gives what remains of it.
+    /// Removes the object of a cohort. Without children the node is removed; otherwise it becomes
+    /// an implicit root cohort without quota, and is returned.
     pub fn remove_cohort(&mut self, id: HierarchyNodeId) -> Option<HierarchyNodeId> {
         self.detach(id);
         let node = &mut self[id];
@@ -235,7 +236,7 @@ impl CohortHierarchy {
         remains.then_some(id)
     }
 
-    /// Marks every node whose chain of parents never ends.
+    /// Marks all nodes whose chain of parents is endless.
     fn find_cycles(&mut self) {
         let limit = self.cohorts.len() + 1;
         for i in 0..self.nodes.len() {
@@ -252,7 +253,7 @@ impl CohortHierarchy {
         }
     }
 
-    /// Whether the chain of parents never ends.
+    /// Whether the chain of parents of a node is endless.
     pub fn has_cycle(&self, id: HierarchyNodeId) -> bool {
         self[id].cyclic
     }
@@ -267,17 +268,17 @@ impl CohortHierarchy {
         self[id].parent.is_some()
     }
 
-    /// The cohorts right below a cohort, by name.
+    /// The child Cohorts of a Cohort, by name.
     pub fn child_cohorts(&self, id: HierarchyNodeId) -> &[HierarchyNodeId] {
         &self[id].child_cohorts
     }
 
-    /// The ClusterQueues right below a cohort, by name.
+    /// The child ClusterQueues of a Cohort, by name.
     pub fn child_queues(&self, id: HierarchyNodeId) -> &[HierarchyNodeId] {
         &self[id].child_queues
     }
 
-    /// The cohorts above a node, from its parent to the root; none within a cycle.
+    /// The ancestors of a node, from its parent to the root; none in a cycle.
     pub fn ancestors(&self, id: HierarchyNodeId) -> impl Iterator<Item = HierarchyNodeId> + '_ {
         let first = if self[id].cyclic {
             None
@@ -287,13 +288,12 @@ impl CohortHierarchy {
         std::iter::successors(first, |&id| self[id].parent)
     }
 
-    /// The top of the tree a node is in: itself when it has no parent.
+    /// The root of the tree of a node: itself without a parent.
     pub fn root(&self, id: HierarchyNodeId) -> HierarchyNodeId {
         self.ancestors(id).last().unwrap_or(id)
     }
 
-    /// The ClusterQueues of a subtree: those of the cohort itself first, then those of its child
-    /// cohorts.
+    /// The ClusterQueues of a subtree: those of the cohort first, then those of its child cohorts.
     pub fn subtree_queues(&self, id: HierarchyNodeId) -> Vec<HierarchyNodeId> {
         self.subtree_cohorts(id)
             .into_iter()
@@ -312,7 +312,7 @@ impl CohortHierarchy {
         order
     }
 
-    /// Works out the height of every cohort, counting the ClusterQueues that are active.
+    /// Computes the height of every cohort from the active ClusterQueues.
     pub fn measure_heights(&mut self) {
         let roots: Vec<HierarchyNodeId> = self
             .cohorts()
@@ -329,18 +329,18 @@ impl CohortHierarchy {
     }
 }
 
-/// Recording changes of usage, and undoing them.
+/// The journal of usage changes.
 impl CohortHierarchy {
     pub(super) fn acyclic_parent(&self, id: HierarchyNodeId) -> Option<HierarchyNodeId> {
         self[id].parent.filter(|_| !self[id].cyclic)
     }
 
-    /// Starts recording changes of usage.
+    /// Starts the journal.
     pub fn begin(&mut self) {
         self.journal = Some(Vec::new());
     }
 
-    /// Puts back every usage changed since [`CohortHierarchy::begin`] and stops recording.
+    /// Restores the usage at the time of [`CohortHierarchy::begin`] and stops the journal.
     pub fn roll_back(&mut self) {
         for (id, fr, usage) in self.journal.take().into_iter().flatten().rev() {
             self[id].resources.flavor_resource_mut(fr).usage = usage;

@@ -1,4 +1,4 @@
-//! What the workloads of a LocalQueue hold.
+//! [`LocalQueueUsage`]: the usage of the workloads of a LocalQueue.
 //!
 //! Must not know of pending workloads.
 
@@ -6,16 +6,16 @@ use super::{Cache, CacheError};
 use crate::resources::{Amount, FlavorResourceQuantities, FlavorResourceTable, Requests};
 use crate::workload::LocalQueueKey;
 
-/// What the workloads of a LocalQueue hold in its ClusterQueue.
+/// The usage of the workloads of a LocalQueue in its ClusterQueue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LocalQueueUsage {
-    /// How many hold quota.
+    /// The number of workloads that reserve quota.
     pub reserving_workloads: usize,
-    /// How many of them are admitted.
+    /// The number of admitted workloads.
     pub admitted_workloads: usize,
-    /// The quota held.
+    /// The reserved quota.
     pub reserved: FlavorResourceQuantities,
-    /// The part of it held by admitted workloads.
+    /// The quota reserved by admitted workloads.
     pub admitted: FlavorResourceQuantities,
 }
 
@@ -30,7 +30,7 @@ impl LocalQueueUsage {
         }
     }
 
-    /// The usage of admitted workloads by resource, over all flavors.
+    /// The usage of admitted workloads by resource, summed over flavors.
     pub fn admitted_by_resource(&self, frs: &FlavorResourceTable) -> Requests {
         let mut sum = Requests::new();
         for (fr, amount) in self.admitted.iter() {
@@ -41,10 +41,11 @@ impl LocalQueueUsage {
 }
 
 impl Cache {
-    /// Counts for a LocalQueue of a ClusterQueue from now on, members it already has included.
+    /// Adds a LocalQueue to a ClusterQueue, with the usage of its reserving workloads. Does nothing
+    /// when the ClusterQueue does not exist.
     ///
     /// # Errors
-    /// When it is counted for already. Nothing happens when the ClusterQueue is not there.
+    /// When it is added already.
     pub fn add_local_queue(&mut self, queue: &str, key: &LocalQueueKey) -> Result<(), CacheError> {
         let Some(node) = self.node_of(queue) else {
             return Ok(());
@@ -71,7 +72,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Counts no longer for a LocalQueue of a ClusterQueue.
+    /// Removes a LocalQueue from a ClusterQueue.
     pub fn delete_local_queue(&mut self, queue: &str, key: &LocalQueueKey) {
         if let Some(node) = self.node_of(queue)
             && let Some(queue) = self.cluster_queue_by_node_mut(node)

@@ -1,5 +1,5 @@
-//! The cache: who holds how much of what. ClusterQueues and cohorts with their quota, flavors,
-//! checks, and the workloads that hold quota.
+//! The cache: ClusterQueues and Cohorts with their quota, flavors, admission checks, and the
+//! workloads that reserve quota. Upstream's `pkg/cache/scheduler`.
 //!
 //! Must not know of pending workloads.
 

@@ -26,7 +26,8 @@ impl ClusterQueue {
 }
 
 impl Cache {
-    /// Whether the pods of all workloads counted are ready. True when that is not watched.
+    /// Whether the pods of all workloads that reserve quota are ready. True while admission is not
+    /// blocked on it.
     pub fn pods_ready_for_all_admitted_workloads(&self) -> bool {
         self.cluster_queues().all(|q| q.not_ready.is_empty())
     }

@@ -13,11 +13,11 @@ use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 
 impl Cache {
-    /// Counts a workload that holds quota, in its newest version; one that no longer holds any is
-    /// taken out. True when it is counted now.
+    /// Adds or updates a workload that reserves quota; removes one that no longer does. Returns
+    /// true when the workload is in the cache afterwards.
     ///
     /// # Errors
-    /// When the ClusterQueue it is admitted to is not there.
+    /// When the ClusterQueue it is admitted to does not exist.
     pub fn upsert_workload(
         &mut self,
         wl: &Arc<Workload>,
@@ -30,11 +30,11 @@ impl Cache {
         )
     }
 
-    /// Counts a workload that was just given quota, of which `before` tells what does not change
-    /// with that. True when it is counted now.
+    /// Adds a workload that was just assigned quota; `before` provides what the admission does not
+    /// change. Returns true when the workload is in the cache afterwards.
     ///
     /// # Errors
-    /// When the ClusterQueue it is admitted to is not there.
+    /// When the ClusterQueue it is admitted to does not exist.
     pub fn assume_workload(
         &mut self,
         wl: &Arc<Workload>,
@@ -79,10 +79,10 @@ impl Cache {
         Ok(true)
     }
 
-    /// Takes a workload out, if it is counted.
+    /// Deletes a workload, if it is in the cache.
     ///
     /// # Errors
-    /// When the ClusterQueue it was counted in is gone.
+    /// When its ClusterQueue does not exist.
     pub fn delete_workload(&mut self, key: &WorkloadKey) -> Result<(), CacheError> {
         let Some(name) = self.assigned.get(key).cloned() else {
             return Ok(());
@@ -95,7 +95,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Counts a workload in a ClusterQueue, replacing an earlier version of it.
+    /// Adds a workload to a ClusterQueue, replacing an earlier version of it.
     pub(crate) fn add_reserving_workload(
         &mut self,
         node: HierarchyNodeId,
@@ -136,7 +136,7 @@ impl Cache {
             return;
         };
         self.update_workload_usage(idx, false);
-        // Less is used than before, so that more may fit.
+        // Quota was released, so more workloads may fit.
         self.hierarchy[node].generation += 1;
         let Some(gone) = self.workloads.remove(idx) else {
             return;
@@ -155,7 +155,7 @@ impl Cache {
         }
     }
 
-    /// Adds a member's usage to, or removes it from, its ClusterQueue, cohorts and LocalQueue.
+    /// Adds or removes the usage of a workload in its ClusterQueue, the cohorts and its LocalQueue.
     fn update_workload_usage(&mut self, idx: WorkloadIndex, add: bool) {
         let Some(workload) = self.workloads.get(idx) else {
             return;
@@ -192,7 +192,7 @@ impl Cache {
         }
     }
 
-    /// Whether a workload is counted in a ClusterQueue.
+    /// Whether a workload is in the cache of a ClusterQueue.
     pub fn is_added(&self, queue: &str, key: &WorkloadKey) -> bool {
         self.cluster_queue(queue)
             .is_some_and(|q| q.by_key.contains_key(key))

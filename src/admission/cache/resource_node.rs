@@ -8,28 +8,29 @@ use smallvec::SmallVec;
 use super::hierarchy::{CohortHasCycle, CohortHierarchy, HierarchyNodeId, HierarchyNodeKind};
 use crate::resources::{Amount, FlavorResourceId, FlavorResourceQuantities, ResourceName};
 
-/// What a node is given of one resource in one flavor.
+/// The quota of a node for one flavor resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quota {
-    /// What it may use by right.
+    /// The nominal quota.
     pub nominal: Amount,
-    /// How much more it may take from its cohort; none means as much as there is.
+    /// The maximum quota above nominal that may be borrowed; none means no limit.
     pub borrowing_limit: Option<Amount>,
-    /// How much of its own it lends; none means all of it.
+    /// The maximum nominal quota that may be lent; none means all of it.
     pub lending_limit: Option<Amount>,
 }
 
-/// The state of one (flavor, resource) pair at a node.
+/// Quota and usage of a node for one flavor resource.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FlavorResourceQuota {
     pub fr: FlavorResourceId,
-    /// The node's own quota, if it declares the pair.
+    /// The quota of the node, if its spec has the flavor resource.
     pub quota: Option<Quota>,
-    /// Its quota and what its children lend it; none when neither declares the pair.
+    /// The nominal quota and what the children lend; none when no node of the subtree has the
+    /// flavor resource.
     pub subtree: Option<Amount>,
-    /// What counts against the subtree quota.
+    /// The usage, including that of children above their local quota.
     pub usage: Amount,
-    /// The part of the subtree quota that is never lent to the parent.
+    /// The part of the subtree quota that is not lent to the parent.
     pub local_quota: Amount,
 }
 
@@ -48,12 +49,12 @@ impl FlavorResourceQuota {
         self.subtree.unwrap_or(Amount::ZERO)
     }
 
-    /// What is left of the part that is never lent.
+    /// The unused local quota.
     pub fn local_available(&self) -> Amount {
         self.local_quota.minus(self.usage).or_zero()
     }
 
-    /// Works out the part never lent from the subtree quota.
+    /// Computes the local quota from the subtree quota.
     pub fn update_local_quota(&mut self) {
         self.local_quota = match self.quota.and_then(|q| q.lending_limit) {
             Some(limit) => self.subtree_quota().minus(limit).or_zero(),
@@ -62,17 +63,18 @@ impl FlavorResourceQuota {
     }
 }
 
-/// The quotas and usage of a node, ordered by pair.
+/// Quota and usage of a node by flavor resource, sorted.
 #[derive(Clone, Debug, Default)]
 pub struct ResourceNode {
     flavor_resources: Vec<FlavorResourceQuota>,
-    /// What the subtree of this node could hold at most, by resource; worked out when asked for.
+    /// Upstream's lendable: the potentially available quota of the subtree by resource, computed on
+    /// demand.
     pub(super) lendable: Option<Vec<(ResourceName, Amount)>>,
 }
 
 impl ResourceNode {
     pub(super) fn flavor_resource(&self, fr: FlavorResourceId) -> Option<&FlavorResourceQuota> {
-        // Few pairs: walking the sorted list is as fast as bisecting it.
+        // For few entries a linear search is as fast as a binary one.
         if self.flavor_resources.len() <= 8 {
             return self.flavor_resources.iter().find(|c| c.fr == fr);
         }
@@ -98,50 +100,50 @@ impl ResourceNode {
         &self.flavor_resources
     }
 
-    /// The node's own quota for a pair; nothing when it declares none.
+    /// The quota of the node for a flavor resource; zero when its spec has none.
     pub fn quota(&self, fr: FlavorResourceId) -> Quota {
         self.flavor_resource(fr)
             .and_then(|c| c.quota)
             .unwrap_or_default()
     }
 
-    /// The pairs the node declares, with their quotas.
+    /// The flavor resources of the spec, with their quotas.
     pub fn quotas(&self) -> impl Iterator<Item = (FlavorResourceId, Quota)> + '_ {
         self.flavor_resources
             .iter()
             .filter_map(|c| Some((c.fr, c.quota?)))
     }
 
-    /// Its quota and what its children lend it.
+    /// The nominal quota and what the children lend.
     pub fn subtree_quota(&self, fr: FlavorResourceId) -> Amount {
         self.flavor_resource(fr)
             .map_or(Amount::ZERO, FlavorResourceQuota::subtree_quota)
     }
 
-    /// The pairs of the subtree with their subtree quota.
+    /// The flavor resources of the subtree with their subtree quota.
     pub fn subtree_quotas(&self) -> impl Iterator<Item = (FlavorResourceId, Amount)> + '_ {
         self.flavor_resources
             .iter()
             .filter_map(|c| Some((c.fr, c.subtree?)))
     }
 
-    /// What counts against the subtree quota.
+    /// The usage of a flavor resource.
     pub fn usage(&self, fr: FlavorResourceId) -> Amount {
         self.flavor_resource(fr).map_or(Amount::ZERO, |c| c.usage)
     }
 
-    /// All usage of the node.
+    /// The usage of all flavor resources.
     pub fn usages(&self) -> impl Iterator<Item = (FlavorResourceId, Amount)> + '_ {
         self.flavor_resources.iter().map(|c| (c.fr, c.usage))
     }
 
-    /// What is left of the quota that is never lent.
+    /// The unused local quota of a flavor resource.
     pub fn local_available(&self, fr: FlavorResourceId) -> Amount {
         self.flavor_resource(fr)
             .map_or(Amount::ZERO, FlavorResourceQuota::local_available)
     }
 
-    /// Replaces the quotas; true when they differ from before.
+    /// Replaces the quotas; true when they changed.
     pub(super) fn set_quotas(&mut self, quotas: &[(FlavorResourceId, Quota)]) -> bool {
         let before: Vec<(FlavorResourceId, Quota)> = self.quotas().collect();
         for cell in &mut self.flavor_resources {
@@ -153,8 +155,8 @@ impl ResourceNode {
         !before.iter().copied().eq(self.quotas())
     }
 
-    /// Starts the subtree quota over from the node's own quotas; for a cohort the usage, which is
-    /// its children's, as well.
+    /// Resets the subtree quota to the nominal quota; for a cohort also the usage, which comes from
+    /// its children.
     pub(super) fn reset_subtree_quota(&mut self, is_cohort: bool) {
         self.lendable = None;
         if is_cohort {
@@ -172,7 +174,8 @@ impl ResourceNode {
 
 /// Quota of the tree.
 impl CohortHierarchy {
-    /// Replaces the quotas of a node; true when they differ. The tree has to be summed up after.
+    /// Replaces the quotas of a node; true when they changed. The resources of the tree have to be
+    /// updated afterwards.
     pub fn set_quotas(
         &mut self,
         id: HierarchyNodeId,
@@ -181,17 +184,17 @@ impl CohortHierarchy {
         self[id].resources.set_quotas(quotas)
     }
 
-    /// Sums up quota and usage of a ClusterQueue without a parent.
+    /// Updates the subtree quota of a ClusterQueue without parent.
     pub fn update_cluster_queue_resource_node(&mut self, id: HierarchyNodeId) {
         let node = &mut self[id];
         node.generation += 1;
         node.resources.reset_subtree_quota(false);
     }
 
-    /// Sums up quota and usage of the whole tree a node is in.
+    /// Updates the subtree quota and usage of the tree of a node.
     ///
     /// # Errors
-    /// When the node is in or below a cycle; nothing is summed then.
+    /// When the node is in or below a cycle; nothing is updated then.
     pub fn update_cohort_tree_resources(
         &mut self,
         id: HierarchyNodeId,
@@ -204,7 +207,7 @@ impl CohortHierarchy {
         Ok(())
     }
 
-    /// Sums up quota and usage of a subtree. The node must not be in a cycle.
+    /// Updates the subtree quota and usage of a subtree. The node must not be in a cycle.
     pub fn update_cohort_resource_node(&mut self, id: HierarchyNodeId) {
         if self[id].kind == HierarchyNodeKind::ClusterQueue {
             return self.update_cluster_queue_resource_node(id);
@@ -258,8 +261,8 @@ impl CohortHierarchy {
         }
     }
 
-    /// What is left for a node: its own and what its cohort has, within its borrowing limit. Below
-    /// zero when more is used than there is.
+    /// The available quota of a node: its own and that of its cohort, within its borrowing limit.
+    /// Negative when usage exceeds quota.
     pub fn available(&self, id: HierarchyNodeId, fr: FlavorResourceId) -> Amount {
         self.fold_from_root(id, fr, |cell, from_parent| {
             let Some(mut from_parent) = from_parent else {
@@ -275,7 +278,7 @@ impl CohortHierarchy {
         })
     }
 
-    /// What there would be for a node if nothing were used.
+    /// The available quota of a node without any usage.
     pub fn potential_available(&self, id: HierarchyNodeId, fr: FlavorResourceId) -> Amount {
         self.fold_from_root(id, fr, |cell, from_parent| {
             let Some(from_parent) = from_parent else {
@@ -289,7 +292,7 @@ impl CohortHierarchy {
         })
     }
 
-    /// Folds the state of a pair from the root down to a node.
+    /// Folds a flavor resource from the root down to a node.
     fn fold_from_root(
         &self,
         id: HierarchyNodeId,
@@ -310,7 +313,7 @@ impl CohortHierarchy {
         amount.unwrap_or_default()
     }
 
-    /// What the subtree of a cohort could hold at most, by resource, over all flavors.
+    /// The potentially available quota of a cohort, by resource, summed over flavors.
     pub fn lendable(&mut self, id: HierarchyNodeId) -> &[(ResourceName, Amount)] {
         if self[id].resources.lendable.is_none() {
             let root = self.root(id);
@@ -328,8 +331,8 @@ impl CohortHierarchy {
         self[id].resources.lendable.as_deref().unwrap_or_default()
     }
 
-    /// Whether usage of `amount` more goes beyond the node's quota: the nominal one of a
-    /// ClusterQueue, the subtree quota of a cohort.
+    /// Whether the node borrows with `amount` more usage: above the nominal quota of a
+    /// ClusterQueue, the subtree quota of a Cohort.
     pub fn borrowing_with(
         &self,
         id: HierarchyNodeId,
@@ -344,7 +347,8 @@ impl CohortHierarchy {
         quota < node.resources.usage(fr).plus(amount)
     }
 
-    /// Whether requests fit the subtree quota of a node, and what of them its parent has to give.
+    /// Whether requests fit the subtree quota of a node, and the part of them above its local
+    /// quota.
     pub fn quantities_fit_in_quota(
         &self,
         id: HierarchyNodeId,
@@ -360,15 +364,15 @@ impl CohortHierarchy {
         (fits, remaining)
     }
 
-    /// Whether a node uses no more than its subtree quota of all these pairs.
+    /// Whether the usage of a node is within its subtree quota for all these flavor resources.
     pub fn is_within_nominal(&self, id: HierarchyNodeId, frs: &[FlavorResourceId]) -> bool {
         let node = &self[id].resources;
         frs.iter()
             .all(|&fr| node.subtree_quota(fr) >= node.usage(fr))
     }
 
-    /// The height of the lowest subtree around a ClusterQueue that could hold `amount` more, and
-    /// whether that is less than the whole tree. 0 means no borrowing.
+    /// The height of the lowest subtree of a ClusterQueue's ancestors that fits `amount` more, and
+    /// whether it is smaller than the whole tree. 0 means no borrowing.
     pub fn height_of_lowest_subtree_that_fits(
         &self,
         queue: HierarchyNodeId,
@@ -394,7 +398,7 @@ impl CohortHierarchy {
 
 /// Usage of the tree.
 impl CohortHierarchy {
-    /// Adds usage to a node; what it cannot hold in quota it never lends goes to its parent.
+    /// Adds usage to a node; the part above its local quota is added to its parent.
     pub fn add_usage(&mut self, id: HierarchyNodeId, fr: FlavorResourceId, amount: Amount) {
         let (mut id, mut amount) = (id, amount);
         loop {
@@ -413,7 +417,7 @@ impl CohortHierarchy {
         }
     }
 
-    /// Removes usage from a node; what its parent held for it goes first.
+    /// Removes usage from a node; the part stored in its parent is removed first.
     pub fn remove_usage(&mut self, id: HierarchyNodeId, fr: FlavorResourceId, amount: Amount) {
         let (mut id, mut amount) = (id, amount);
         loop {
@@ -460,7 +464,7 @@ mod tests {
         }
     }
 
-    /// Two ClusterQueues a and b in one cohort, on one pair.
+    /// ClusterQueues a and b in one cohort, with one flavor resource.
     fn pair(
         a: Quota,
         b: Quota,
@@ -511,7 +515,7 @@ mod tests {
     }
 
     proptest! {
-        /// Usage carried along is what summing up gives, and rolling back restores it.
+        /// Usage kept incrementally equals usage recomputed, and a rollback restores it.
         #[test]
         fn usage_is_a_function_of_the_leaves(
             limits in proptest::collection::vec((0i64..20, proptest::option::of(0i64..20)), 4),

@@ -1,4 +1,4 @@
-//! Turns what was decided about an entry into actions.
+//! Admits an entry: builds its admission, its conditions and Events.
 
 use super::action::{Action, ActionKind};
 use super::entry::EntryStatus;
@@ -11,7 +11,7 @@ use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Admission;
 
 impl SchedulingCycle<'_> {
-    /// Gives an entry its quota.
+    /// Reserves quota for an entry.
     pub(super) fn admit(&mut self, i: usize, node: HierarchyNodeId) {
         let entry = &self.entries[i];
         let Some(queue) = self.snapshot.cluster_queue(node) else {

@@ -1,4 +1,4 @@
-//! The flavors and victims of one entry, on the cache as it stands in the cycle.
+//! The flavor assignment and preemption targets of one entry.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::tas::FindOptions;
 use crate::workload::{Info, predicates};
 use crate::workload_slicing;
 
-/// Finds flavors and victims for a workload. Where the last search stopped is forgotten when it
-/// no longer describes the state of affairs.
+/// Computes the flavor assignment and preemption targets of a workload. Drops the last assignment
+/// state when it is outdated.
 pub(super) fn get_assignments(
     info: &mut Info,
     node: HierarchyNodeId,
@@ -128,8 +128,8 @@ fn get_initial_assignments(
     }
 }
 
-/// Finds the places an entry takes once its victims are gone; without victims those it would take
-/// in an empty cluster, so that nobody slips in while it waits.
+/// Finds the topology assignment of an entry as if its targets were preempted; without targets, as
+/// if the cluster were empty, so that its capacity stays reserved while it waits.
 fn update_assignment_for_tas(
     info: &Info,
     node: HierarchyNodeId,

@@ -1,4 +1,4 @@
-//! [`DecidedCycle`]: a cycle whose decisions are made, before what came of writing them is known.
+//! [`DecidedCycle`]: a cycle with its decisions, before the outcomes of its actions are known.
 
 use std::collections::BTreeMap;
 
@@ -9,29 +9,28 @@ use super::preempted_workloads::PreemptedWorkloads;
 use super::scheduling_cycle::{CycleCounts, CycleProgress, SchedulingCycle};
 use crate::workload::{Usage, WorkloadKey};
 
-/// A cycle whose decisions are made. Its actions are to be carried out in order; what came of
-/// them is told to [`crate::Engine::finish_cycle`].
+/// A cycle with its decisions. Its actions are executed in order; their outcomes are passed to
+/// [`crate::Engine::finish_cycle`].
 #[derive(Debug)]
 pub struct DecidedCycle {
     /// The number of the cycle.
     pub number: i64,
-    /// What is to be written.
+    /// The API writes to execute.
     pub actions: Vec<Action>,
-    /// Whether the cycle waits until the pods of all admitted workloads are ready, to be resumed
-    /// then.
+    /// Whether the cycle is suspended until the pods of all admitted workloads are ready.
     pub waits_for_pods_ready: bool,
     pub(crate) waiting_entry: Option<usize>,
     pub(crate) entries: Vec<Entry>,
     pub(crate) rejected: Vec<Entry>,
-    /// Who was passed over for others, and who looked for other victims.
+    /// Skipped preemptions and recomputed assignments.
     pub counts: CycleCounts,
-    /// The entry each action is for.
+    /// The index of the entry of each action.
     pub(crate) owners: Vec<usize>,
     victims: Vec<WorkloadKey>,
 }
 
 impl SchedulingCycle<'_> {
-    /// Ends the cycle as far as the cache is concerned.
+    /// Ends the transaction of the cycle.
     pub fn into_decided(mut self, progress: CycleProgress) -> DecidedCycle {
         let waits = match progress {
             CycleProgress::Done => None,
@@ -67,8 +66,8 @@ impl SchedulingCycle<'_> {
         }
     }
 
-    /// Goes on with a suspended cycle, on the cache as it is now. What was decided before stands;
-    /// the entry that waited is admitted.
+    /// Resumes a suspended cycle on the current cache. Earlier decisions stay; the entry that
+    /// waited is admitted.
     pub fn resume(&mut self, open: DecidedCycle) -> CycleProgress {
         self.number = open.number;
         self.entries = open.entries;
@@ -144,7 +143,7 @@ impl Entry {
 }
 
 impl DecidedCycle {
-    /// Takes in how writing went; what nothing is said of went well. Gives the victims whose
+    /// Records the outcomes of actions; those not listed succeeded. Returns the targets whose
     /// eviction failed.
     pub(crate) fn record_outcomes(
         &mut self,

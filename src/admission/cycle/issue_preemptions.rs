@@ -11,7 +11,7 @@ use crate::workload::{Info, predicates};
 use kueue_lab_api::constants as c;
 
 impl SchedulingCycle<'_> {
-    /// Sends victims away, save those that are going already.
+    /// Evicts the preemption targets that are not evicted yet.
     pub(super) fn issue_preemptions(
         &mut self,
         i: usize,
@@ -102,7 +102,7 @@ impl SchedulingCycle<'_> {
     ) {
         let eviction = Eviction::new(reason, message.clone());
         let mut events = Vec::new();
-        // One that holds no quota has nothing to lose, and nothing is told of it.
+        // Without an admission nothing is evicted, and no Event is recorded.
         if victim.obj.status.admission.is_some() {
             let reason = eviction.event_reason();
             let key = victim.key.clone();

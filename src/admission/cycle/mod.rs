@@ -1,8 +1,7 @@
-//! A scheduling cycle: takes the heads of the queues, finds flavors and victims for each, and
-//! decides in order which get quota.
+//! A scheduling cycle: nominates the heads of the queues, and decides in order which are admitted.
+//! Upstream's `pkg/scheduler`.
 //!
-//! Works on a snapshot only; what it decides comes out as data. Must not know of the queues
-//! themselves.
+//! Works on a snapshot; its decisions are data. Must not know of the queues.
 
 mod action;
 mod admit;

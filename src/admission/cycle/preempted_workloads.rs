@@ -1,4 +1,4 @@
-//! The victims of a cycle so far, and whether something fits once they are gone.
+//! The preemption targets of a cycle so far, and whether usage fits once they are gone.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::preemption::Target;
 use crate::snapshot_transaction::{FitsCheck, SnapshotTransaction};
 use crate::workload::Usage;
 
-/// The victims of a cycle so far.
+/// The preemption targets of a cycle so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PreemptedWorkloads {
     all: FastHashSet<WorkloadIndex>,
@@ -16,12 +16,12 @@ pub(super) struct PreemptedWorkloads {
 }
 
 impl PreemptedWorkloads {
-    /// Whether any of these is a victim already.
+    /// Whether any of these targets is preempted already.
     pub fn has_any(&self, targets: &[Target]) -> bool {
         targets.iter().any(|t| self.all.contains(&t.idx))
     }
 
-    /// Adds victims.
+    /// Adds targets.
     pub fn insert(&mut self, targets: &[Target], snapshot: &SnapshotTransaction<'_>) {
         for target in targets {
             if self.all.insert(target.idx)
@@ -33,13 +33,13 @@ impl PreemptedWorkloads {
         }
     }
 
-    /// All victims, by cohort tree and in the order they became so.
+    /// All targets, by cohort tree and in the order they were added.
     pub fn iter(&self) -> impl Iterator<Item = WorkloadIndex> + '_ {
         self.by_root.values().flatten().copied()
     }
 
-    /// The victims whose going may make room for usage in this ClusterQueue: those of its cohort
-    /// tree and, if topology domains are asked for, those that take up any.
+    /// The targets whose preemption may release quota or topology domains for this usage: those of
+    /// the same cohort tree, and those that use topology domains if the usage has any.
     fn relevant(
         &self,
         node: HierarchyNodeId,
@@ -63,7 +63,7 @@ impl PreemptedWorkloads {
             .collect()
     }
 
-    /// Whether usage fits once all victims, and these targets, are gone.
+    /// Whether usage fits once all targets, and these ones, are preempted.
     pub fn fits(
         &self,
         snapshot: &mut SnapshotTransaction<'_>,
@@ -73,7 +73,7 @@ impl PreemptedWorkloads {
     ) -> FitsCheck {
         let mut gone: Vec<WorkloadIndex> = Vec::new();
         let mut check = FitsCheck::NoQuota;
-        // Less usage never makes anything fit worse, so that most often few need to be taken out.
+        // Less usage never makes the fit worse, so usually only few targets have to be removed.
         for step in 0..3 {
             let more: Vec<WorkloadIndex> = match step {
                 0 => Vec::new(),

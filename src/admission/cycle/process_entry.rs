@@ -1,5 +1,5 @@
-//! Takes one entry through the cycle: brings its assignment up to date, then admits it, sends its
-//! victims away, or passes it over.
+//! Processes one entry: updates its assignment, then admits it, issues its preemptions, or skips
+//! it.
 
 use super::entry::Entry;
 use super::scheduling_cycle::{RecomputationResult, SchedulingCycle};
@@ -11,7 +11,7 @@ use crate::snapshot_transaction::FitsCheck;
 use crate::workload::{Usage, predicates};
 use crate::workload_slicing;
 
-/// Whether an entry is through, or has to wait until the pods of all admitted workloads are ready.
+/// Whether an entry is processed, or waits until the pods of all admitted workloads are ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessResult {
     Done,
@@ -19,7 +19,7 @@ pub(super) enum ProcessResult {
 }
 
 impl SchedulingCycle<'_> {
-    /// Takes one entry through the cycle.
+    /// Processes one entry.
     pub(super) fn process_entry(&mut self, i: usize) -> ProcessResult {
         self.entries[i].processed = true;
         let Some(node) = self.entries[i].node else {
@@ -62,7 +62,7 @@ impl SchedulingCycle<'_> {
             }
         }
         if mode == FlavorAssignmentMode::DeferredFit {
-            // Once the others' victims are gone a better flavor may be free as well.
+            // Another flavor may fit once the targets are gone.
             entry.info.last_assignment = None;
             entry.message = "Workload has overlapping preemption targets with another workload, but will fit after these preemptions complete".to_owned();
             entry.quota_reserved_reason = Some(Reason::WaitingForPreemptedWorkloads);
@@ -117,8 +117,8 @@ impl SchedulingCycle<'_> {
         self.entries[i].reserved_usage = usage;
     }
 
-    /// Brings the assignment up to date: entries before this one may have taken its places or
-    /// claimed its victims. Gives its usage and whether that fits once all victims are gone.
+    /// Updates the assignment if earlier entries of the cycle used its topology domains or preempt
+    /// its targets. Returns its usage, and whether that fits once all targets are gone.
     fn update_assignment_if_needed(&mut self, i: usize, node: HierarchyNodeId) -> (Usage, bool) {
         let gates = &self.snapshot.config.gates;
         let recompute_tas = gates.tas_recompute_assignment_within_scheduling_cycle;
@@ -135,7 +135,7 @@ impl SchedulingCycle<'_> {
             self.snapshot.remove_workload(idx);
         }
         let entry = &mut self.entries[i];
-        // All flavors of the nomination are looked at again, and no others.
+        // Tries all flavors of the nomination, and no others.
         entry.info.last_assignment = None;
         let nomination = entry.assignment.nomination();
         let outlook = super::assignments::get_assignments(
@@ -187,8 +187,8 @@ impl SchedulingCycle<'_> {
         *of_queue.entry(result).or_default() += 1;
     }
 
-    /// Keeps quota for an entry that has nobody to preempt but whose turn it is, unless it can
-    /// take what is its own back at any time.
+    /// Reserves capacity for an entry without preemption candidates, unless its ClusterQueue can
+    /// always reclaim its nominal quota.
     fn reserve_capacity_for_unreclaimable_preempt(&mut self, i: usize, node: HierarchyNodeId) {
         let gates = &self.snapshot.config.gates;
         let waiting = gates.prioritize_preemptor_workloads && self.entries[i].is_preemptor;
@@ -206,8 +206,8 @@ impl SchedulingCycle<'_> {
     }
 }
 
-/// How much quota to keep for an entry that waits: no more than it could take by right, or by
-/// borrowing where it has to borrow.
+/// The quota to reserve for an entry: up to the nominal quota, or up to the borrowing limit if it
+/// borrows.
 pub fn quota_resources_to_reserve(entry: &Entry, node: &ResourceNode) -> FlavorResourceQuantities {
     let wanted = &entry.assignment.usage;
     if entry.assignment.mode() != FlavorAssignmentMode::Preempt {

@@ -11,7 +11,7 @@ use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 
 impl SchedulingCycle<'_> {
-    /// Admits an entry that fits, unless a less favorable variant of it has to go first.
+    /// Admits an entry that fits, or first evicts an admitted less favorable variant.
     pub(super) fn admit_or_migrate(&mut self, i: usize, node: HierarchyNodeId) {
         let worse = self.find_admitted_less_favorable_sibling(i, node);
         if let Some(idx) = worse {
@@ -66,8 +66,8 @@ impl SchedulingCycle<'_> {
         self.find_admitted_sibling(i, node, |sibling, own| sibling > own)
     }
 
-    /// An admitted variant of the same workload in the ClusterQueue, by the places of both their
-    /// flavors. The first by name, where there are several.
+    /// An admitted variant of the same workload in the ClusterQueue, selected by the flavor indexes
+    /// of both; the first one by name.
     fn find_admitted_sibling(
         &self,
         i: usize,
@@ -95,14 +95,14 @@ impl SchedulingCycle<'_> {
             .map(|(idx, _)| idx)
     }
 
-    /// The place of a variant's flavor in its ClusterQueue.
+    /// The index of a variant's flavor in its ClusterQueue.
     fn resolve_flavor_index(&self, wl: &Workload, node: HierarchyNodeId) -> Option<usize> {
         let group = self.snapshot.cluster_queue(node)?.groups.first()?;
         let flavor = concurrent_admission::variant_flavor(wl)?;
         group.flavors.iter().position(|f| **f == *flavor)
     }
 
-    /// Whether the policy of the ClusterQueue lets the entry take its sibling's place.
+    /// Whether the concurrent admission policy of the ClusterQueue allows the migration.
     fn is_migration_allowed(&mut self, i: usize, node: HierarchyNodeId) -> bool {
         let Some(queue) = self.snapshot.cluster_queue(node) else {
             return false;

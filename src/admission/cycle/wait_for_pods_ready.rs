@@ -8,8 +8,8 @@ use crate::workload::predicates;
 use kueue_lab_api::constants as c;
 
 impl SchedulingCycle<'_> {
-    /// Whether the entry has to wait until the pods of all admitted workloads are ready. One that
-    /// holds quota already would only wait for itself.
+    /// Whether the entry has to wait until the pods of all admitted workloads are ready. A second
+    /// pass does not wait: the workload would wait for its own pods.
     pub(super) fn must_wait_for_pods_ready(&self, i: usize) -> bool {
         self.snapshot.config.block_admission_until_pods_ready
             && !predicates::needs_second_pass(&self.entries[i].info.obj)

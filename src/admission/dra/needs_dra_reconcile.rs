@@ -8,13 +8,13 @@ use crate::resources::Decimal;
 use crate::workload::predicates;
 use kueue_lab_api::v1beta2::{PodSet, Workload};
 
-/// Whether some pod uses a resource claim by name, which cannot be counted: others may use it too.
+/// Whether any pod references a ResourceClaim by name, which is not supported: it may be shared.
 pub fn has_resource_claims(wl: &Workload) -> bool {
     let mut claims = wl.spec.pod_sets.iter().flat_map(pod_resource_claims);
     claims.any(|(_, claim)| claim.resource_claim_name.is_some())
 }
 
-/// Whether some pod uses resource claims.
+/// Whether any pod uses resource claims.
 pub fn has_dra(wl: &Workload) -> bool {
     let mut claims = wl.spec.pod_sets.iter().flat_map(pod_resource_claims);
     claims.any(|(_, claim)| {
@@ -22,12 +22,12 @@ pub fn has_dra(wl: &Workload) -> bool {
     })
 }
 
-/// Whether some container requests this extended resource.
+/// Whether any container requests an extended resource.
 pub fn requests_extended_resource(wl: &Workload, resource: &str) -> bool {
     extended_resource_names(wl).any(|name| name == resource)
 }
 
-/// Whether the requests of a Workload have to be counted before it is queued.
+/// Whether the device requests of a Workload are resolved before it is queued.
 pub fn needs_dra_reconcile(wl: &Workload, devices: &DraCache, gates: &Gates) -> bool {
     if predicates::is_on_hold(wl) {
         return false;
@@ -41,7 +41,7 @@ pub fn needs_dra_reconcile(wl: &Workload, devices: &DraCache, gates: &Gates) -> 
             && extended_resource_names(wl).any(|name| devices.has_extended_resource(name)))
 }
 
-/// Whether a pod set names resource claims, its own or by template.
+/// The resource claims of a pod set, with their index.
 pub(super) fn pod_resource_claims(
     set: &PodSet,
 ) -> impl Iterator<Item = (usize, &PodResourceClaim)> {
@@ -50,7 +50,7 @@ pub(super) fn pod_resource_claims(
     claims.into_iter().flatten().enumerate()
 }
 
-/// The extended resources that containers request, repeatedly.
+/// The extended resources that containers request, with duplicates.
 fn extended_resource_names(wl: &Workload) -> impl Iterator<Item = &str> {
     let specs = wl.spec.pod_sets.iter();
     let specs = specs.filter_map(|set| set.template.spec.as_ref());
@@ -65,7 +65,7 @@ fn extended_resource_names(wl: &Workload) -> impl Iterator<Item = &str> {
         .map(|(name, _)| name.as_str())
 }
 
-/// Whether a resource is an extended one: of a domain, and not of Kubernetes itself.
+/// Whether a resource is an extended resource: it has a domain other than `kubernetes.io`.
 pub(super) fn is_extended(name: &str) -> bool {
     name.contains('/') && !name.starts_with("kubernetes.io/") && !name.starts_with("hugepages-")
 }

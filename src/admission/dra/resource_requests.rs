@@ -1,4 +1,4 @@
-//! Resource requests of the devices of a Workload.
+//! Resolves the resource requests of the devices of a Workload.
 
 use super::claims;
 use super::counters_and_capacity;
@@ -12,12 +12,11 @@ use crate::workload::{DraRequests, predicates};
 use kueue_lab_api::field::{FieldErrors, Path};
 use kueue_lab_api::v1beta2::Workload;
 
-/// What the devices of a Workload with effective requests count as.
+/// The resource requests of the devices of an adjusted Workload.
 ///
 /// # Errors
-/// Of a claim or extended resource that cannot be counted. Internal ones may go away by
-/// themselves, when a template, class or slice appears; all others stay until the Workload or a
-/// class changes.
+/// Of a claim or extended resource that cannot be resolved. Internal errors are transient, until a
+/// template, class or slice is added; all others are permanent.
 pub fn resource_requests_for_workload(
     wl: &Workload,
     devices: &DraCache,
@@ -80,7 +79,7 @@ pub fn resource_requests_for_workload(
     Ok(total)
 }
 
-/// What counting needs to know.
+/// The context of resolving device requests.
 pub(super) struct DraContext<'a> {
     pub(super) namespace: &'a str,
     pub(super) devices: &'a DraCache,
@@ -89,7 +88,7 @@ pub(super) struct DraContext<'a> {
 }
 
 impl DraContext<'_> {
-    /// How devices of a class are counted other than by their number, as far as that is turned on.
+    /// The enabled source by which devices of a class count, if not by their number.
     pub(super) fn device_source(&self, class: &str) -> Option<DeviceSource> {
         let measured = |source| !self.mappings.source_configs(source, class).is_empty();
         if self.gates.kueue_dra_integration_partitionable_devices && measured(DeviceSource::Counter)

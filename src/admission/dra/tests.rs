@@ -11,7 +11,7 @@ use kueue_lab_api::v1beta2::Workload;
 
 const CLASS: &str = "gpu.example.com";
 
-/// Devices and mappings as a test sets them up.
+/// The DRA objects and configuration of a test.
 #[derive(Default)]
 struct DraFixture {
     devices: DraCache,
@@ -23,7 +23,7 @@ fn read<T: serde::de::DeserializeOwned>(value: Value) -> Arc<T> {
 }
 
 impl DraFixture {
-    /// `CLASS` counts as `gpus`.
+    /// Maps `CLASS` to `gpus`.
     fn mapped() -> Self {
         let mut bench = Self::default();
         let classes = [CLASS.to_owned()];
@@ -34,7 +34,7 @@ impl DraFixture {
         bench
     }
 
-    /// `CLASS` counts as `gpu-share` by a measure called `memory` of all the driver's devices.
+    /// Maps `CLASS` to `gpu-share` by a source named `memory` of all devices of the driver.
     fn measured(source: DeviceSource) -> Self {
         let mut bench = Self::default();
         bench.config.gates.kueue_dra_integration_consumable_capacity = true;
@@ -89,7 +89,7 @@ impl DraFixture {
         resource_requests_for_workload(wl, &self.devices, &self.config)
     }
 
-    /// `resource=amount` of the only pod set, `-resource` for one that is replaced.
+    /// The requests `resource=amount` of the only pod set, `-resource` for a replaced one.
     fn counted(&self, wl: &Workload) -> Vec<String> {
         let counted = self.count(wl).unwrap();
         let added = counted.added.values().flatten();
@@ -100,7 +100,7 @@ impl DraFixture {
             .collect()
     }
 
-    /// What is said, and whether it may pass.
+    /// The error text, and whether it is transient.
     fn refused(&self, wl: &Workload) -> (String, bool) {
         let errors = self.count(wl).unwrap_err();
         let passing = errors.iter().any(|e| e.kind == FieldErrorKind::Internal);
@@ -108,7 +108,7 @@ impl DraFixture {
     }
 }
 
-/// Asks for `count` devices of `CLASS`.
+/// Requests `count` devices of `CLASS`.
 fn exactly(count: i64) -> Value {
     exactly_with(count, json!({}))
 }
@@ -141,7 +141,7 @@ fn workload(spec: Value) -> Workload {
     serde_json::from_value(wl).unwrap()
 }
 
-/// A Workload whose pods have claims by these templates.
+/// A Workload whose pods have claims of these templates.
 fn claiming(templates: &[&str]) -> Workload {
     let claims: Vec<Value> = templates
         .iter()
@@ -150,7 +150,7 @@ fn claiming(templates: &[&str]) -> Workload {
     workload(json!({"resourceClaims": claims}))
 }
 
-/// A Workload whose containers request these amounts of extended resources.
+/// A Workload whose containers request these extended resources.
 fn extending(inits: &[Value], containers: &[Value]) -> Workload {
     let all = |requests: &[Value]| -> Vec<Value> {
         let all = requests.iter();
@@ -298,7 +298,7 @@ fn selectors_must_match_enough_devices_of_the_cluster() {
     assert_eq!(bench.counted(&claiming(&["one"])), ["gpus=1"]);
     assert_eq!(bench.counted(&claiming(&["memory"])), ["gpus=1"]);
     assert_eq!(bench.counted(&claiming(&["optional"])), ["gpus=2"]);
-    // The only large device serves one request.
+    // The only large device counts for one request.
     let (text, _) = bench.refused(&claiming(&["two"]));
     assert!(
         text.contains("requests[1].exactly.selectors: Internal error"),
@@ -455,7 +455,7 @@ fn partitions_count_by_the_most_they_use_up() {
         ("pool", 1, 2),
         json!([device("a", None), device("b", None)]),
     );
-    // Half a pool says nothing.
+    // The devices of an incomplete pool do not count.
     assert!(bench.refused(&wl).0.contains("0 device(s) match"));
     bench.slice("s1", ("pool", 1, 2), json!([device("c", None)]));
     let (text, passing) = bench.refused(&wl);
@@ -464,7 +464,7 @@ fn partitions_count_by_the_most_they_use_up() {
         text.ends_with("matched devices have no consumesCounters entry for counter \"memory\""),
         "{text}"
     );
-    // A newer generation stands for the whole pool.
+    // A new generation replaces the whole pool.
     let newer = json!([
         device("a", Some("10Gi")),
         device("b", Some("20Gi")),
@@ -472,7 +472,7 @@ fn partitions_count_by_the_most_they_use_up() {
     ]);
     bench.slice("s2", ("pool", 2, 1), newer);
     assert_eq!(bench.counted(&wl), [format!("gpu-share={}", 40i64 << 30)]);
-    // A second counter of the same class counts beside it.
+    // A second counter of the same class counts in addition.
     bench.measure("gpu-slices", "slices", DeviceSource::Counter);
     assert!(bench.refused(&wl).0.contains("for counter \"slices\""));
 }

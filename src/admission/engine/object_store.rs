@@ -1,4 +1,4 @@
-//! [`ObjectStore`]: the newest version of every object, with the indexes the engine looks them up by.
+//! [`ObjectStore`]: the latest version of every object, with indexes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::hash_map::FastHashMap;
 use crate::workload::{LocalQueueKey, WorkloadKey, predicates};
 use kueue_lab_api::v1beta2::{ClusterQueue, Cohort, LocalQueue, Topology, Workload};
 
-/// The newest version of every object.
+/// The latest version of every object.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ObjectStore {
     workloads: FastHashMap<WorkloadKey, Arc<Workload>>,
@@ -18,7 +18,7 @@ pub(super) struct ObjectStore {
     pub local_queues: BTreeMap<LocalQueueKey, Arc<LocalQueue>>,
     pub cohorts: BTreeMap<String, Arc<Cohort>>,
     pub topologies: BTreeMap<String, Arc<Topology>>,
-    /// The weights of LocalQueues.
+    /// The fair sharing weights of LocalQueues.
     pub weights: BTreeMap<LocalQueueKey, f64>,
 }
 
@@ -30,7 +30,7 @@ fn admitting_queue(wl: &Workload) -> Option<&str> {
 }
 
 impl ObjectStore {
-    /// Keeps a Workload; gives the version before.
+    /// Stores a Workload; returns the previous version.
     pub fn insert_workload(
         &mut self,
         key: &WorkloadKey,
@@ -57,7 +57,7 @@ impl ObjectStore {
         old
     }
 
-    /// Forgets a Workload; gives its last version.
+    /// Removes a Workload; returns its last version.
     pub fn remove_workload(&mut self, key: &WorkloadKey) -> Option<Arc<Workload>> {
         let old = self.workloads.remove(key)?;
         drop_from(&mut self.by_queue, &predicates::local_queue_key(&old), key);
@@ -94,7 +94,7 @@ impl ObjectStore {
         keys.filter_map(|key| self.workloads.get(key))
     }
 
-    /// Keeps a LocalQueue; gives the version before.
+    /// Stores a LocalQueue; returns the previous version.
     pub fn insert_local_queue(
         &mut self,
         key: &LocalQueueKey,
@@ -104,7 +104,7 @@ impl ObjectStore {
         self.local_queues.insert(key.clone(), queue)
     }
 
-    /// Forgets a LocalQueue; gives its last version.
+    /// Removes a LocalQueue; returns its last version.
     pub fn remove_local_queue(&mut self, key: &LocalQueueKey) -> Option<Arc<LocalQueue>> {
         self.weights.remove(key);
         self.local_queues.remove(key)

@@ -9,40 +9,40 @@ use super::{Engine, order_context};
 use crate::workload::{LocalQueueKey, WorkloadKey};
 use kueue_lab_api::v1beta2::Workload;
 
-/// Pending workloads of a ClusterQueue.
+/// The number of pending workloads of a ClusterQueue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PendingCounts {
-    /// Those waiting for their turn.
+    /// Active workloads.
     pub active: usize,
-    /// Those that are parked until something changes.
+    /// Inadmissible workloads.
     pub inadmissible: usize,
 }
 
-/// A pending workload with its place in the queues.
+/// A pending workload with its position in the queues.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingPosition {
     /// The workload.
     pub workload: Arc<Workload>,
-    /// Its place in the ClusterQueue, from 0.
+    /// Its position in the ClusterQueue, from 0.
     pub in_cluster_queue: usize,
-    /// Its place in the LocalQueue, from 0.
+    /// Its position in the LocalQueue, from 0.
     pub in_local_queue: usize,
 }
 
-/// Where a pending workload stands.
+/// The state of a pending workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum PendingState {
-    /// It waits for its turn.
+    /// In the heap of its ClusterQueue.
     Active,
-    /// It is parked until something changes.
+    /// Inadmissible until an event requeues it.
     Inadmissible,
-    /// The scheduler has it in hand.
+    /// A head of the current cycle.
     Inflight,
 }
 
 impl Engine {
-    /// How many workloads wait in front of a ClusterQueue.
+    /// The number of pending workloads of a ClusterQueue.
     pub fn pending_counts(&self, queue: &str) -> Option<PendingCounts> {
         let (active, inadmissible) = self.queues.cluster_queue(queue)?.counts();
         Some(PendingCounts {
@@ -51,13 +51,13 @@ impl Engine {
         })
     }
 
-    /// How many workloads wait in a LocalQueue; none when it is stopped or not there.
+    /// The number of pending workloads of a LocalQueue; none when it is stopped or does not exist.
     pub fn local_queue_pending(&self, key: &LocalQueueKey) -> Option<usize> {
         Some(self.queues.local_queue(key)?.pending())
     }
 
-    /// The pending workloads of a ClusterQueue in the order they would be tried, from `offset` on,
-    /// at most `limit`. None when the ClusterQueue is not there.
+    /// The pending workloads of a ClusterQueue in queue order, at most `limit` from `offset`. None
+    /// when the ClusterQueue does not exist.
     pub fn pending_positions(
         &self,
         queue: &str,
@@ -81,8 +81,7 @@ impl Engine {
         Some(positions.skip(offset).collect())
     }
 
-    /// Where a pending workload stands: whether it waits for its turn, is parked, or is in the
-    /// hands of the scheduler; none when it is in no queue.
+    /// The state of a pending workload; none when it is in no queue.
     pub fn pending_state(&self, key: &WorkloadKey) -> Option<PendingState> {
         let wl = self.store.workload(key)?;
         let (queue, _) = self.cluster_queue_of(wl)?;

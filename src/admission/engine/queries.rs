@@ -14,10 +14,10 @@ impl Engine {
         self.cache.active_condition(queue, &self.config)
     }
 
-    /// What the workloads of a ClusterQueue hold.
+    /// The usage of a ClusterQueue.
     ///
     /// # Errors
-    /// When it is not there.
+    /// When it does not exist.
     pub fn cluster_queue_usage(
         &mut self,
         queue: &str,
@@ -25,10 +25,10 @@ impl Engine {
         self.cache.cluster_queue_usage(queue, &self.config)
     }
 
-    /// What the workloads of a LocalQueue hold.
+    /// The usage of a LocalQueue.
     ///
     /// # Errors
-    /// When its ClusterQueue does not count for it.
+    /// When it is not in the cache of its ClusterQueue.
     pub fn local_queue_usage(
         &self,
         queue: &str,
@@ -37,15 +37,15 @@ impl Engine {
         self.cache.local_queue_usage(queue, key, &self.config)
     }
 
-    /// The weighted share of a cohort.
+    /// The weighted share of a Cohort.
     ///
     /// # Errors
-    /// When it is not there.
+    /// When it does not exist.
     pub fn cohort_weighted_share(&mut self, cohort: &str) -> Result<i64, CacheError> {
         self.cache.cohort_weighted_share(cohort)
     }
 
-    /// Whether a ClusterQueue holds no quota for anybody, so that it may be deleted.
+    /// Whether no workload reserves quota of a ClusterQueue, so that its finalizer may be removed.
     pub fn is_cluster_queue_empty(&self, queue: &str) -> bool {
         let members = self
             .cache
@@ -54,15 +54,15 @@ impl Engine {
         members.is_none_or(<[_]>::is_empty)
     }
 
-    /// The ClusterQueue a workload is submitted to, by its LocalQueue; none when that is stopped
-    /// or not there.
+    /// The ClusterQueue of a workload's LocalQueue, and whether it exists; none when the LocalQueue
+    /// is stopped or does not exist.
     pub fn cluster_queue_of(&self, wl: &Workload) -> Option<(&Arc<str>, bool)> {
         self.queues
             .cluster_queue_of(&predicates::local_queue_key(wl))
     }
 
-    /// Whether a workload is to stand for variants of itself: its ClusterQueue says so, and it is none
-    /// itself.
+    /// Whether a workload is a parent of variants: its ClusterQueue has a concurrent admission
+    /// policy, and it is not a variant.
     pub fn is_concurrent_admission_parent(&self, wl: &Workload) -> bool {
         self.queues
             .is_concurrent_admission_parent(wl, self.order_context())

@@ -11,7 +11,7 @@ use kueue_lab_api::constants as c;
 use kueue_lab_api::constants::quota_reserved as q;
 use kueue_lab_api::v1beta2::{StopPolicy, Workload};
 
-/// Why the queue of a workload keeps it from being looked at.
+/// Why the queue of a workload makes it inadmissible.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct QueueInadmissibleReason {
     /// The reason for the QuotaReserved condition.
@@ -21,15 +21,15 @@ pub struct QueueInadmissibleReason {
 }
 
 impl Engine {
-    /// Why a pending workload is passed over without being looked at, if it is: one like it was
-    /// found not to fit.
+    /// The reason why a pending workload is inadmissible without evaluation, if it is: a workload
+    /// with the same scheduling hash did not fit.
     pub fn no_fit_reason(&self, wl: &Workload) -> Option<&'static str> {
         let (queue, exists) = self.cluster_queue_of(wl)?;
         let pending = self.queues.cluster_queue(queue).filter(|_| exists)?;
         Some(pending.no_fit_reason(&predicates::key(wl))?.as_str())
     }
 
-    /// Why the queue of a workload keeps it from being looked at.
+    /// Why the queue of a workload makes it inadmissible.
     pub fn queue_inadmissible_reason(&self, wl: &Workload) -> Option<QueueInadmissibleReason> {
         let blocker = |reason, message| Some(QueueInadmissibleReason { reason, message });
         let name = &wl.spec.queue_name;
@@ -60,8 +60,8 @@ impl Engine {
         None
     }
 
-    /// Reason and message that the QuotaReserved condition of a workload without quota should
-    /// have; none when nothing is to be said yet.
+    /// Reason and message of the QuotaReserved condition of a workload without quota; none when the
+    /// condition is not set yet.
     pub fn quota_reserved_false_condition(&self, wl: &Workload) -> Option<(String, String)> {
         let gates = &self.config.gates;
         let blocker = || {
@@ -109,7 +109,7 @@ impl Engine {
         Some((q::PENDING_EVALUATION.to_owned(), message.to_owned()))
     }
 
-    /// What keeps a workload from being admitted whatever the quota.
+    /// Why a workload is inadmissible regardless of quota.
     fn inadmissible_error(&self, wl: &Workload) -> Option<String> {
         let lq = self
             .store
@@ -125,8 +125,8 @@ impl Engine {
     }
 }
 
-/// Whether the condition of a workload says too little to keep it when one like it was found not
-/// to fit.
+/// Whether the reason of the condition may be replaced when the workload is inadmissible by its
+/// scheduling hash.
 fn can_bypass_evaluation(reason: Option<&str>, gates: &Gates) -> bool {
     gates.scheduling_equivalence_hashing
         && match reason {
@@ -142,7 +142,7 @@ fn can_bypass_evaluation(reason: Option<&str>, gates: &Gates) -> bool {
         }
 }
 
-/// Whether the scheduler gave this reason, which stands until it looks again.
+/// Whether the scheduler sets this reason; it stays until the next evaluation.
 fn is_set_by_scheduler(reason: &str) -> bool {
     [
         q::NO_MATCHING_FLAVOR,

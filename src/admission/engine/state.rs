@@ -28,21 +28,21 @@ pub struct Engine {
     pub(super) timers: Timers,
     /// The number of the last cycle.
     pub(super) cycle: i64,
-    /// Workloads taken to be admitted, until it is known whether they could be written.
+    /// Assumed workloads, until the outcome of their admission is known.
     pub(super) assumed: FastHashMap<WorkloadKey, AssumedWorkload>,
-    /// The last decision on each workload that exists.
+    /// The last decision on each existing workload.
     pub(super) decisions: FastHashMap<WorkloadKey, Arc<Decision>>,
 }
 
-/// A workload taken to be admitted.
+/// A workload that is assumed to be admitted.
 #[derive(Clone, Debug)]
 pub(super) struct AssumedWorkload {
     pub(super) info: Info,
-    /// Whether its LocalQueue was charged.
+    /// Whether its LocalQueue has an entry penalty for it.
     pub(super) penalty: bool,
 }
 
-/// The context of order among pending workloads, borrowed field by field.
+/// The order context of pending workloads, borrowing the fields of the engine separately.
 macro_rules! order_context {
     ($engine:expr) => {
         $crate::queue::OrderContext {
@@ -54,7 +54,7 @@ macro_rules! order_context {
 pub(super) use order_context;
 
 impl Engine {
-    /// An engine that knows no objects yet.
+    /// An engine without objects.
     pub fn new(config: EngineConfig) -> Self {
         Engine {
             cache: Cache::new(&config.gates),
@@ -63,12 +63,12 @@ impl Engine {
         }
     }
 
-    /// The settings.
+    /// The configuration.
     pub fn config(&self) -> &EngineConfig {
         &self.config
     }
 
-    /// Who holds how much of what.
+    /// The cache.
     pub fn cache(&self) -> &Cache {
         &self.cache
     }
@@ -78,12 +78,12 @@ impl Engine {
         &self.queues
     }
 
-    /// Past usage of LocalQueues.
+    /// Consumed usage and entry penalties of LocalQueues.
     pub fn ledger(&self) -> &AfsUsageLedger {
         &self.ledger
     }
 
-    /// Namespaces, limits and runtime classes.
+    /// Namespaces, LimitRanges and RuntimeClasses.
     pub fn cluster_objects(&self) -> &ClusterObjects {
         &self.cluster_objects
     }
@@ -97,7 +97,7 @@ impl Engine {
         order_context!(self)
     }
 
-    /// Asks for the parked workloads of ClusterQueues and their cohorts to be retried.
+    /// Requests that the inadmissible workloads of ClusterQueues and their cohorts are requeued.
     pub(super) fn notify_retry_inadmissible(
         &mut self,
         queues: impl IntoIterator<Item = Arc<str>>,

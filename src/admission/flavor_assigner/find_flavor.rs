@@ -1,4 +1,4 @@
-//! The search through the flavors of a resource group.
+//! Finds the flavor of a resource group.
 
 use std::sync::Arc;
 
@@ -18,19 +18,19 @@ use crate::resources::{
 use crate::snapshot_transaction::SnapshotTransaction;
 use crate::workload::AssignmentClusterQueueState;
 
-/// What the search through a resource group came to.
+/// The result of a flavor search in a resource group.
 #[derive(Default)]
 pub(super) struct FlavorSearchResult {
-    /// The flavor of each resource of the group that is requested, in the order of the requests;
-    /// empty when there is none.
+    /// The flavor of each requested resource of the group, in the order of the requests; empty when
+    /// there is none.
     pub flavors: Vec<(ResourceName, FlavorAssignment)>,
-    /// What stands in the way; none when it fits.
+    /// Why no flavor fits; none when one does.
     pub status: Option<AssignmentStatus>,
-    /// What came of each flavor.
+    /// The attempts by flavor.
     pub attempts: Vec<FlavorAssignmentAttempt>,
 }
 
-/// How well one flavor serves all resources of the group.
+/// The evaluation of one flavor for all resources of the group.
 struct FlavorEvaluation {
     mode: GranularMode,
     max_borrow: usize,
@@ -42,8 +42,8 @@ struct FlavorEvaluation {
 }
 
 impl FlavorAssigner<'_> {
-    /// Finds the flavor, for the resources of the group that `resource` belongs to, that serves
-    /// these pod sets best, or the first that is good enough.
+    /// Finds the flavor of the resource group of `resource` that fits these pod sets best, or the
+    /// first one that flavor fungibility accepts.
     pub(super) fn find_flavor_for_pod_sets(
         &self,
         snapshot: &mut SnapshotTransaction<'_>,
@@ -161,7 +161,7 @@ impl FlavorAssigner<'_> {
         }
     }
 
-    /// Why a flavor is not even looked at.
+    /// Why a flavor is not tried.
     fn skip_reason(
         &self,
         snapshot: &SnapshotTransaction<'_>,
@@ -210,7 +210,7 @@ impl FlavorAssigner<'_> {
         check_flavor_for_pod_sets(snapshot, self.node, object, pod_sets, group)
     }
 
-    /// Looks at the quota of a flavor for each resource requested.
+    /// Evaluates the quota of a flavor for each requested resource.
     fn evaluate_flavor(
         &self,
         snapshot: &mut SnapshotTransaction<'_>,
@@ -258,8 +258,7 @@ impl FlavorAssigner<'_> {
         judged
     }
 
-    /// What is requested beyond the slice that is replaced, which holds the rest. Both slices have
-    /// to have the same flavor.
+    /// The requests beyond those of the replaced slice. Both slices must have the same flavor.
     fn subtract_replaced_slice(
         &self,
         flavor: &FlavorName,
@@ -291,7 +290,7 @@ impl FlavorAssigner<'_> {
         amount
     }
 
-    /// Looks at the quota of one pair.
+    /// Evaluates the quota of one flavor resource.
     fn fits_resource_quota(
         &self,
         snapshot: &mut SnapshotTransaction<'_>,
@@ -359,10 +358,10 @@ impl FlavorAssigner<'_> {
     }
 }
 
-/// How well the quota of one pair serves.
+/// The evaluation of the quota of one flavor resource.
 struct QuotaEvaluation {
     mode: GranularMode,
-    /// What stands in the way, and of which kind it is when preemption does not help.
+    /// Why it does not fit, with the reason if preemption does not help.
     no_fit: Option<(String, Option<QuotaReservedReason>)>,
     attempt: ResourceAttempt,
 }

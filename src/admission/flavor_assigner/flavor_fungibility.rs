@@ -7,7 +7,7 @@ use super::granular_mode::{GranularMode, PreemptionMode};
 use crate::cache::FlavorFungibilityConfig;
 
 impl GranularMode {
-    /// Whether this way is strictly better than another, by the preference of a ClusterQueue.
+    /// Whether this mode is strictly preferred, by the preference of a ClusterQueue.
     pub fn is_preferred_to(
         self,
         other: GranularMode,
@@ -20,7 +20,7 @@ impl GranularMode {
         if other.preemption == NoFit {
             return true;
         }
-        // Without candidates nothing comes of it this time, whatever the preference.
+        // A mode without candidates loses regardless of the preference.
         let hopeless = (
             self.preemption == NoCandidates,
             other.preemption == NoCandidates,
@@ -38,7 +38,7 @@ impl GranularMode {
         better.is_gt()
     }
 
-    /// Whether the search should go on to the next flavor.
+    /// Whether the next flavor is tried after this mode.
     pub fn should_try_next_flavor(self, fungibility: &FlavorFungibilityConfig) -> bool {
         use PreemptionMode as P;
         match self.preemption {

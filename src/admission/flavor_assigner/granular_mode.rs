@@ -1,24 +1,24 @@
-//! How well a flavor serves a request, and which of two ways is better.
+//! Assignment modes of a flavor.
 //!
 //! Must not know of flavors or quota.
 
 use serde::Serialize;
 
-/// How a workload could get what was assigned to it, from worst to best.
+/// The mode of an assignment, from worst to best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum FlavorAssignmentMode {
-    /// Not at all for now: there is not enough, and preemption does not help.
+    /// It does not fit, and preemption does not help.
     NoFit,
-    /// If others went, which they may or may not have to.
+    /// It may fit after preemption.
     Preempt,
-    /// Once others are gone that are going already.
+    /// It fits once preemptions in progress complete.
     DeferredFit,
-    /// At once, perhaps by borrowing.
+    /// It fits, possibly by borrowing.
     Fit,
 }
 
 impl FlavorAssignmentMode {
-    /// The name of the mode in events.
+    /// The name in Events.
     pub fn as_str(self) -> &'static str {
         match self {
             FlavorAssignmentMode::NoFit => "NoFit",
@@ -29,19 +29,19 @@ impl FlavorAssignmentMode {
     }
 }
 
-/// What a simulated preemption found, from worst to best.
+/// The result of a simulated preemption, from worst to best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum PreemptionPossibility {
-    /// Nobody who could be preempted to any avail.
+    /// No candidates.
     NoCandidates,
-    /// Workloads of the ClusterQueue itself, perhaps among others.
+    /// Candidates in the ClusterQueue, possibly among others.
     Preempt,
-    /// Only workloads of other ClusterQueues.
+    /// Candidates in other ClusterQueues only.
     Reclaim,
 }
 
 impl PreemptionPossibility {
-    /// The name in events.
+    /// The name in Events.
     pub fn as_str(self) -> &'static str {
         match self {
             PreemptionPossibility::NoCandidates => "NoCandidates",
@@ -51,23 +51,23 @@ impl PreemptionPossibility {
     }
 }
 
-/// A mode with the kind of preemption told apart, from worst to best.
+/// The assignment mode with the kind of preemption, from worst to best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PreemptionMode {
-    /// Not enough, and preemption does not help.
+    /// It does not fit, and preemption does not help.
     NoFit,
-    /// Preemption would be allowed, but there is nobody to preempt.
+    /// Preemption is allowed, but there are no candidates.
     NoCandidates,
-    /// By preempting in the ClusterQueue.
+    /// Preemption within the ClusterQueue.
     Preempt,
-    /// By preempting others in the cohort only.
+    /// Preemption of other ClusterQueues of the cohort only.
     Reclaim,
-    /// At once.
+    /// It fits.
     Fit,
 }
 
 impl PreemptionMode {
-    /// The mode as decisions have it.
+    /// The assignment mode.
     pub fn mode(self) -> FlavorAssignmentMode {
         match self {
             PreemptionMode::NoFit => FlavorAssignmentMode::NoFit,
@@ -76,7 +76,7 @@ impl PreemptionMode {
         }
     }
 
-    /// What a simulated preemption found, if one was made.
+    /// The result of the simulated preemption, if there was one.
     pub fn possibility(self) -> Option<PreemptionPossibility> {
         match self {
             PreemptionMode::NoCandidates => Some(PreemptionPossibility::NoCandidates),
@@ -97,22 +97,22 @@ impl From<PreemptionPossibility> for PreemptionMode {
     }
 }
 
-/// How well a flavor serves: the kind of preemption it takes, and how far away it borrows.
+/// The mode of a flavor: the kind of preemption, and the borrowing level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GranularMode {
     /// The kind of preemption.
     pub preemption: PreemptionMode,
-    /// The height of the subtree the quota comes from; 0 is the ClusterQueue itself.
+    /// The height of the subtree that provides the quota; 0 is the ClusterQueue itself.
     pub borrow: usize,
 }
 
 impl GranularMode {
-    /// Worse than any other.
+    /// The worst mode.
     pub const WORST: GranularMode = GranularMode {
         preemption: PreemptionMode::NoFit,
         borrow: usize::MAX,
     };
-    /// Better than any other.
+    /// The best mode.
     pub const BEST: GranularMode = GranularMode {
         preemption: PreemptionMode::Fit,
         borrow: 0,

@@ -1,6 +1,7 @@
-//! Flavor assignment: which flavors a workload could get, and how.
+//! Flavor assignment: the flavors of a workload's pod sets, with their modes. Upstream's
+//! `pkg/scheduler/flavorassigner`.
 //!
-//! Must not know of queues or of the order of workloads; preemption is asked through
+//! Must not know of queues or of the order of workloads; preemption is simulated through
 //! [`PreemptionOracle`].
 
 mod assigner;

@@ -1,9 +1,9 @@
-//! Partial admission: the most pods that still fit.
+//! Partial admission: the largest pod counts that fit.
 
 use kueue_lab_api::v1beta2::PodSet;
 
-/// The largest counts, between those wanted and those minimally needed, for which `workload_fits` gives
-/// something; found by bisection over how far to go down, the same share for every pod set.
+/// The largest counts, between the minimum and the requested counts, for which `workload_fits`
+/// returns a value. Bisects the reduction, which is proportional over the pod sets.
 pub fn search_counts<R>(
     pod_sets: &[PodSet],
     mut fits: impl FnMut(&[i32]) -> Option<R>,

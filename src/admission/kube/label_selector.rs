@@ -11,7 +11,7 @@ pub type Labels = BTreeMap<String, String>;
 /// A selector that cannot be evaluated.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SelectorError {
-    /// The operator is none of In, NotIn, Exists, DoesNotExist.
+    /// The operator is not one of In, NotIn, Exists, DoesNotExist.
     #[error("{0:?} is not a valid label selector operator")]
     Operator(String),
     /// In or NotIn without values.
@@ -22,7 +22,7 @@ pub enum SelectorError {
     UnwantedValues(Vec<String>),
 }
 
-/// A label selector ready to be matched. An absent selector matches nothing, an empty one all.
+/// A parsed label selector. Without a selector nothing matches, an empty one matches everything.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Selector {
     /// Matches no labels.
@@ -65,10 +65,10 @@ impl Requirement {
 }
 
 impl Selector {
-    /// The selector of an API object.
+    /// Parses the selector of an API object.
     ///
     /// # Errors
-    /// When an operator is unknown or its values do not suit it.
+    /// When an operator is unknown or its values are invalid.
     pub fn from_api(selector: Option<&LabelSelector>) -> Result<Self, SelectorError> {
         let Some(selector) = selector else {
             return Ok(Selector::Nothing);

@@ -1,6 +1,6 @@
-//! Events and the texts of conditions and Events that decisions come to.
+//! Messages of Events and conditions.
 //!
-//! Every text is made here, from the data of the decision. Must not know how decisions are made.
+//! All messages are created here from the data of a decision. Must not know how decisions are made.
 
 mod event;
 mod preemption;

@@ -1,6 +1,6 @@
-//! Preemption by priority and by the right to quota.
+//! Classical preemption: by priority, and reclaiming nominal quota in the cohort.
 //!
-//! Victims are taken in order until the workload fits, then put back as far as possible.
+//! Candidates are preempted in order until the workload fits, then added back as far as possible.
 
 use smallvec::SmallVec;
 
@@ -13,19 +13,19 @@ use super::target::{
 use crate::cache::{HierarchyNodeId, PreemptionPolicies, PreemptionPolicy};
 use crate::snapshot_transaction::SnapshotTransaction;
 
-/// The candidates of a search, each list in order.
+/// The candidates of a search, each list sorted.
 #[derive(Default)]
 struct ClassicalCandidates {
-    /// In other ClusterQueues, whose quota the preemptor is closer to.
+    /// In other ClusterQueues, over which the preemptor has hierarchical advantage.
     hierarchical: Vec<Candidate>,
     /// In other ClusterQueues, by priority.
     by_priority: Vec<Candidate>,
-    /// In the preemptor's own.
+    /// In the preemptor's ClusterQueue.
     same_queue: Vec<Candidate>,
 }
 
 impl ClassicalCandidates {
-    /// All of them: those that are going already first, then by pool.
+    /// All candidates: evicted ones first, then by list.
     fn in_order(&self) -> Vec<Candidate> {
         let pools = [&self.hierarchical, &self.by_priority, &self.same_queue];
         let going = pools.iter().flat_map(|p| p.iter()).filter(|c| c.evicted);
@@ -34,7 +34,7 @@ impl ClassicalCandidates {
     }
 }
 
-/// Finds victims.
+/// Finds preemption targets.
 pub(super) fn classical_preemptions(
     search: &PreemptionSearch<'_>,
     snapshot: &mut SnapshotTransaction<'_>,
@@ -98,8 +98,8 @@ fn reason(ground: PreemptionVariant) -> Option<PreemptionReason> {
     })
 }
 
-/// Whether to try with borrowing, without, or both, and in which order. Without, more candidates
-/// are allowed; with, there is more quota.
+/// Whether to search with borrowing, without, or both, in order. Without borrowing more candidates
+/// are allowed; with borrowing more quota is available.
 fn borrowing_attempts(
     search: &PreemptionSearch<'_>,
     snapshot: &SnapshotTransaction<'_>,
@@ -117,7 +117,8 @@ fn borrowing_attempts(
     }
 }
 
-/// Whether the preemptor's ClusterQueue uses less than its nominal quota of every pair it lacks.
+/// Whether the preemptor's ClusterQueue is below its nominal quota for every flavor resource that
+/// needs preemption.
 fn is_under_nominal(search: &PreemptionSearch<'_>, snapshot: &SnapshotTransaction<'_>) -> bool {
     let node = &snapshot.cache.hierarchy[search.node].resources;
     search
@@ -126,8 +127,8 @@ fn is_under_nominal(search: &PreemptionSearch<'_>, snapshot: &SnapshotTransactio
         .all(|&fr| node.quota(fr).nominal > node.usage(fr))
 }
 
-/// Whether a candidate may be taken as things stand: preempting others may have made it
-/// untouchable.
+/// Whether a candidate is still valid: earlier preemptions may have brought its ClusterQueue or
+/// cohort within nominal quota.
 fn candidate_is_valid(
     search: &PreemptionSearch<'_>,
     snapshot: &SnapshotTransaction<'_>,
@@ -174,9 +175,9 @@ fn collect_candidates(
     pools
 }
 
-/// Walks from the preemptor's cohort to the root, at each taking candidates from what is below it
-/// and was not looked at before. From where the request fits the quota of a subtree on, the
-/// preemptor has the better right to it.
+/// Collects candidates from the preemptor's cohort up to the root, at each level from the subtrees
+/// not visited yet. The preemptor has hierarchical advantage from the first subtree whose quota
+/// fits the request.
 fn collect_candidates_for_hierarchical_reclaim(
     search: &PreemptionSearch<'_>,
     snapshot: &mut SnapshotTransaction<'_>,
@@ -218,7 +219,7 @@ fn collect_candidates_for_hierarchical_reclaim(
     }
 }
 
-/// The ClusterQueues below a cohort that use more than their quota, in cohorts that do so too.
+/// The ClusterQueues below a cohort that are over nominal quota, in cohorts that are as well.
 fn cluster_queues_over_nominal(
     search: &PreemptionSearch<'_>,
     snapshot: &SnapshotTransaction<'_>,
@@ -283,7 +284,7 @@ fn get_candidates_from_cluster_queue(
     }
 }
 
-/// Whether a candidate of this priority may go while the preemptor's ClusterQueue borrows.
+/// The preemption variant of a candidate of this priority in another ClusterQueue.
 fn classify_preemption_variant(
     preemption: PreemptionPolicies,
     preemptor: i64,

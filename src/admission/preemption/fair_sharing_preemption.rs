@@ -1,4 +1,4 @@
-//! Preemption by dominant resource share.
+//! Fair sharing preemption: by dominant resource share.
 
 use super::candidates_ordering::{Candidate, sort_candidates};
 use super::preemption_policy::satisfies_preemption_policy;
@@ -17,8 +17,8 @@ const DEFAULT_STRATEGIES: [PreemptionStrategy; 2] = [
     PreemptionStrategy::LessThanInitialShare,
 ];
 
-/// Whether the shares allow a preemption: the preemptor's with the workload, the target's before
-/// and after its own workload goes.
+/// Whether a strategy allows the preemption: by the preemptor's share with its workload, and the
+/// target's share before and after.
 fn strategy_allows(
     strategy: PreemptionStrategy,
     preemptor: &Drs,
@@ -46,7 +46,7 @@ fn shares(
     }
 }
 
-/// What is found so far.
+/// The state of the search.
 #[derive(Default)]
 struct FairPreemptionState {
     targets: Vec<Target>,
@@ -55,7 +55,7 @@ struct FairPreemptionState {
 }
 
 impl FairPreemptionState {
-    /// Notes the shares that were compared for a candidate.
+    /// Records the shares compared for a candidate.
     fn compared(&mut self, idx: WorkloadIndex, shares: SharesCompared) {
         if let Some(c) = self.considered.iter_mut().find(|c| c.idx == idx) {
             c.shares = Some(shares);
@@ -87,7 +87,7 @@ impl FairPreemptionState {
     }
 }
 
-/// Finds victims.
+/// Finds preemption targets.
 pub(super) fn fair_preemptions(
     search: &PreemptionSearch<'_>,
     snapshot: &mut SnapshotTransaction<'_>,
@@ -115,7 +115,7 @@ pub(super) fn fair_preemptions(
         ..Default::default()
     };
 
-    // Shares include the workload.
+    // Shares include the preemptor's usage.
     let usage = search.as_usage();
     snapshot.add_usage(search.node, &usage);
     let mut fits =
@@ -205,7 +205,7 @@ fn find_candidates(
         .collect()
 }
 
-/// Whether the workload fits once its own usage, which shares include, is set aside.
+/// Whether the workload fits, without its own usage that shares include.
 fn workload_fits_for_fair_sharing(
     search: &PreemptionSearch<'_>,
     snapshot: &mut SnapshotTransaction<'_>,
@@ -217,14 +217,14 @@ fn workload_fits_for_fair_sharing(
     fits
 }
 
-/// Whether no candidate of a target can pass: the preemptor's share is infinite and the target's
-/// is not, and taking from it will not raise it.
+/// Whether no candidate of a target can satisfy a strategy: the preemptor's share is infinite, and
+/// the target's is finite.
 fn fs_strategy_unsatisfiable(preemptor: &Drs, before: &Drs) -> bool {
     preemptor.precise_weighted_share().is_infinite() && before.precise_weighted_share().is_finite()
 }
 
-/// Takes victims from the ClusterQueue with the highest share, again and again; true once the
-/// workload fits. Candidates whose shares did not allow it are kept for the second strategy.
+/// Preempts in the ClusterQueue with the highest share until the workload fits, which returns true.
+/// Candidates that the first strategy does not allow are kept for the second one.
 fn run_first_fs_strategy(
     search: &PreemptionSearch<'_>,
     snapshot: &mut SnapshotTransaction<'_>,
@@ -283,15 +283,15 @@ fn run_first_fs_strategy(
             if workload_fits_for_fair_sharing(search, snapshot) {
                 return true;
             }
-            // Shares have changed; another ClusterQueue may have the highest now.
+            // The shares changed: select the ClusterQueue again.
             break;
         }
     }
     false
 }
 
-/// Takes one victim at most from each ClusterQueue whose share before is higher than the
-/// preemptor's; true once the workload fits.
+/// Preempts at most one workload of each ClusterQueue whose share is above the preemptor's; true
+/// once the workload fits.
 fn run_second_fs_strategy(
     search: &PreemptionSearch<'_>,
     snapshot: &mut SnapshotTransaction<'_>,

@@ -1,6 +1,7 @@
-//! Preemption: whom a workload would evict to get quota, by priority or by fair share.
+//! Preemption: the workloads to preempt so that another one fits, classical or by fair sharing.
+//! Upstream's `pkg/scheduler/preemption`.
 //!
-//! Only searches; evicting is for others. Must not know of queues.
+//! Only searches; does not evict. Must not know of queues.
 
 mod candidates_ordering;
 mod classical_preemption;

@@ -1,4 +1,5 @@
-//! [`Search`]: whom a workload would have to preempt, and the means both ways of searching share.
+//! [`PreemptionSearch`]: the search for preemption targets, with what classical and fair sharing
+//! preemption have in common.
 
 use super::classical_preemption;
 use super::fair_sharing_preemption;
@@ -10,22 +11,22 @@ use crate::snapshot_transaction::SnapshotTransaction;
 use crate::tas::{FindOptions, WorkloadTasRequests};
 use crate::workload::{Info, Usage};
 
-/// A search for victims.
+/// A search for preemption targets.
 pub struct PreemptionSearch<'a> {
-    /// The workload that needs room.
+    /// The preemptor.
     pub preemptor: &'a Info,
-    /// Its ClusterQueue.
+    /// The node of its ClusterQueue.
     pub node: HierarchyNodeId,
-    /// The pairs it lacks.
+    /// The flavor resources that need preemption.
     pub frs: Vec<FlavorResourceId>,
-    /// What it needs in all.
+    /// Its total usage.
     pub usage: FlavorResourceQuantities,
-    /// The places it needs.
+    /// Its topology requests.
     pub tas_requests: WorkloadTasRequests<'a>,
 }
 
 impl<'a> PreemptionSearch<'a> {
-    /// The search for a workload with flavors.
+    /// The search for a workload with assigned flavors.
     pub fn for_assignment(
         wl: &'a Info,
         node: HierarchyNodeId,
@@ -48,7 +49,7 @@ impl<'a> PreemptionSearch<'a> {
         }
     }
 
-    /// Finds victims. The snapshot is as before afterwards.
+    /// Finds preemption targets, without side effects on the snapshot.
     pub fn get_targets(&self, snapshot: &mut SnapshotTransaction<'_>) -> Victims {
         if snapshot.config.fair_sharing_enabled() {
             fair_sharing_preemption::fair_preemptions(self, snapshot)
@@ -57,7 +58,7 @@ impl<'a> PreemptionSearch<'a> {
         }
     }
 
-    /// Whether the workload has room as things stand, with or without borrowing.
+    /// Whether the workload fits the snapshot, with or without borrowing.
     pub(super) fn workload_fits(
         &self,
         snapshot: &mut SnapshotTransaction<'_>,
@@ -85,7 +86,7 @@ impl<'a> PreemptionSearch<'a> {
             .is_none()
     }
 
-    /// What the workload needs and holds, as usage.
+    /// The requests of the workload as usage.
     pub(super) fn as_usage(&self) -> Usage {
         Usage {
             quota: self.usage.clone(),
@@ -93,8 +94,8 @@ impl<'a> PreemptionSearch<'a> {
         }
     }
 
-    /// Puts victims back, last to first, as long as the others suffice. The last of all takes the
-    /// place of one that is put back.
+    /// Adds targets back, last to first, as long as the workload still fits. The last target takes
+    /// the index of one that is added back.
     pub(super) fn fill_back_workloads(
         &self,
         snapshot: &mut SnapshotTransaction<'_>,
@@ -125,7 +126,7 @@ pub(super) fn set_outcome(
     }
 }
 
-/// Puts all victims back.
+/// Adds all targets back.
 pub(super) fn restore_snapshot(snapshot: &mut SnapshotTransaction<'_>, targets: &[Target]) {
     for target in targets {
         snapshot.add_workload(target.idx);

@@ -1,5 +1,5 @@
-//! Which ClusterQueue fair sharing takes from next: from the root down, the node with the highest
-//! share.
+//! The order in which fair sharing selects ClusterQueues for preemption: from the root, the node
+//! with the highest share.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,18 +8,18 @@ use crate::cache::{Drs, HierarchyNodeId, WorkloadIndex};
 use crate::hash_map::FastHashSet;
 use crate::snapshot_transaction::SnapshotTransaction;
 
-/// The order in which ClusterQueues give up candidates. A ClusterQueue may come several times in a
-/// row; each time a candidate has to be popped, or the ClusterQueue dropped.
+/// Iterates the ClusterQueues with candidates. A ClusterQueue may be returned several times; each
+/// time a candidate is popped or the ClusterQueue is dropped.
 pub(super) struct TargetClusterQueueOrdering {
     preemptor: HierarchyNodeId,
     ancestors: Vec<HierarchyNodeId>,
     candidates: BTreeMap<HierarchyNodeId, VecDeque<Candidate>>,
-    /// Nodes that will yield no more candidates.
+    /// Nodes without further candidates.
     pruned: FastHashSet<HierarchyNodeId>,
 }
 
 impl TargetClusterQueueOrdering {
-    /// The order among the ClusterQueues of these candidates, which are in order themselves.
+    /// The order of the ClusterQueues of these sorted candidates.
     pub fn new(
         preemptor: HierarchyNodeId,
         candidates: Vec<Candidate>,
@@ -40,7 +40,7 @@ impl TargetClusterQueueOrdering {
         }
     }
 
-    /// The ClusterQueue to take from next.
+    /// The next ClusterQueue.
     pub fn next(&mut self, snapshot: &mut SnapshotTransaction<'_>) -> Option<HierarchyNodeId> {
         let Some(&root) = self.ancestors.last() else {
             let queue = self.preemptor;
@@ -54,12 +54,12 @@ impl TargetClusterQueueOrdering {
         None
     }
 
-    /// Takes the first candidate of a ClusterQueue.
+    /// Pops the first candidate of a ClusterQueue.
     pub fn pop(&mut self, queue: HierarchyNodeId) -> Option<Candidate> {
         self.candidates.get_mut(&queue)?.pop_front()
     }
 
-    /// Takes no more from a ClusterQueue.
+    /// Drops a ClusterQueue.
     pub fn drop_queue(&mut self, queue: HierarchyNodeId) {
         self.pruned.insert(queue);
     }
@@ -68,8 +68,7 @@ impl TargetClusterQueueOrdering {
         self.candidates.get(&queue)?.front()
     }
 
-    /// Goes down from a cohort to the node with the highest share; none when that only found out
-    /// that nothing is left somewhere.
+    /// Descends from a cohort to the node with the highest share; none when it only pruned a node.
     fn next_target(
         &mut self,
         cohort: HierarchyNodeId,
@@ -86,7 +85,7 @@ impl TargetClusterQueueOrdering {
                 }
                 (Some((queue, _)), None) => return Some(queue),
                 (None, Some((child, _))) => at = child,
-                // Within the cohort there may be a node with an even higher share.
+                // The cohort may contain a node with a higher share.
                 (Some((_, q)), Some((child, c))) if c.compare(&q).is_ge() => at = child,
                 (Some((queue, _)), Some(_)) => return Some(queue),
             }
@@ -137,7 +136,7 @@ impl TargetClusterQueueOrdering {
                 continue;
             }
             let drs = Drs::of(&mut snapshot.cache.hierarchy, child, None);
-            // Above the preemptor there may be imbalance, or candidates of its own.
+            // An ancestor of the preemptor may be imbalanced, or have candidates.
             if !drs.borrowing && !self.ancestors.contains(&child) {
                 self.pruned.insert(child);
                 continue;
@@ -152,7 +151,8 @@ impl TargetClusterQueueOrdering {
         highest
     }
 
-    /// The nodes right below the lowest cohort that holds both the preemptor and a ClusterQueue.
+    /// The children of the lowest common ancestor that contain the preemptor and a ClusterQueue
+    /// (upstream's almost-LCAs).
     fn almost_lcas(
         &self,
         queue: HierarchyNodeId,
@@ -174,7 +174,7 @@ impl TargetClusterQueueOrdering {
         (self.preemptor, queue)
     }
 
-    /// The shares of the preemptor's side, with the workload, and of a ClusterQueue's side.
+    /// The shares of the preemptor's side, with its workload, and of a ClusterQueue's side.
     pub fn compute_shares(
         &self,
         queue: HierarchyNodeId,
@@ -185,7 +185,7 @@ impl TargetClusterQueueOrdering {
         (Drs::of(forest, mine, None), Drs::of(forest, theirs, None))
     }
 
-    /// The share of a ClusterQueue's side once a workload of it is gone.
+    /// The share of a ClusterQueue's side without a workload.
     pub fn compute_target_share_after_removal(
         &self,
         queue: HierarchyNodeId,

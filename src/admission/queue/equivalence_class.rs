@@ -1,6 +1,7 @@
-//! [`EquivalenceClass`]: pending workloads of one shape, which are parked and retried together.
+//! [`EquivalenceClass`]: pending workloads with one scheduling hash, which become inadmissible and
+//! are requeued together.
 //!
-//! Must not know where they wait.
+//! Must not know their state.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use crate::heap::{Heap, Item};
 use crate::workload::{EquivalenceHash, Info, QueueOrderKey, WorkloadKey, predicates};
 use kueue_lab_api::constants as c;
 
-/// A pending workload with its rank beside it, so that putting many into order fetches few.
+/// A pending workload with its order key inline, so that sorting needs few lookups.
 #[derive(Clone, Debug)]
 pub(super) struct QueuedWorkload {
     pub order_key: QueueOrderKey,
@@ -34,17 +35,18 @@ impl Item for QueuedWorkload {
     }
 }
 
-/// Whether one workload comes before another.
+/// Whether one workload is ordered before another.
 pub(super) type Before<'a> = &'a dyn Fn(&QueuedWorkload, &QueuedWorkload) -> bool;
 
-/// Workloads of one shape by precedence, with what has to be known to retry them all at once.
+/// The workloads of one scheduling hash by queue order, with what is needed to requeue them
+/// together.
 #[derive(Clone, Debug)]
 pub(super) struct EquivalenceClass {
     hash: EquivalenceHash,
     heap: Heap<QueuedWorkload>,
-    /// How many have a backoff in their status, over or not.
+    /// The number of workloads with a requeue backoff, expired or not.
     backing_off: usize,
-    /// How many there are of each namespace, which the first key stands for.
+    /// The number of workloads by namespace, represented by its first key.
     namespaces: SmallVec<[(WorkloadKey, usize); 1]>,
 }
 
@@ -56,7 +58,7 @@ impl Item for EquivalenceClass {
     }
 }
 
-/// Whether the status of a workload may make it wait before it is tried again.
+/// Whether the status of a workload has a requeue backoff.
 fn has_backoff(info: &Info) -> bool {
     let state = info.obj.status.requeue_state.as_ref();
     state.is_some_and(|s| s.requeue_at.is_some())
@@ -97,7 +99,7 @@ impl EquivalenceClass {
         self.heap.into_items().map(|queued| queued.info)
     }
 
-    /// Whether none of them has a backoff, and all are of namespaces that are taken.
+    /// Whether none has a backoff, and all namespaces match.
     pub fn can_requeue_all(&self, takes: impl Fn(&str) -> bool) -> bool {
         let mut namespaces = self.namespaces.iter();
         self.backing_off == 0 && namespaces.all(|(key, _)| takes(key.namespace()))
@@ -126,7 +128,7 @@ impl EquivalenceClass {
         }
     }
 
-    /// Adds one, or puts it in the place of its earlier version.
+    /// Adds or updates a workload.
     pub fn push_or_update(&mut self, info: Arc<Info>, before: Before<'_>) {
         self.count_in(&info);
         let old = self.heap.push_or_update(info.into(), |a, b| before(a, b));
@@ -147,7 +149,7 @@ impl EquivalenceClass {
         Some(removed)
     }
 
-    /// Puts one where it belongs after its precedence changed.
+    /// Moves a workload after its order key changed.
     pub fn reorder(&mut self, key: &WorkloadKey, before: Before<'_>) {
         self.heap.change(key, |_| (), |a, b| before(a, b));
     }
@@ -156,7 +158,7 @@ impl EquivalenceClass {
         self.heap.rebuild(|a, b| before(a, b));
     }
 
-    /// Both together: the fewer move to the more.
+    /// Merges two classes: the smaller into the larger.
     #[must_use]
     pub fn merged(self, other: EquivalenceClass, before: Before<'_>) -> EquivalenceClass {
         let (mut more, fewer) = if self.len() < other.len() {

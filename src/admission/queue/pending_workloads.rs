@@ -1,7 +1,7 @@
-//! [`Waiting`]: the workloads of one ClusterQueue that wait to be tried, and the parked ones.
+//! [`PendingWorkloads`]: the active and the inadmissible workloads of one ClusterQueue.
 //!
-//! Workloads of one shape are kept together, so that parking a shape and retrying it moves one
-//! thing however many workloads there are. Must not know when to do either.
+//! Workloads are kept by scheduling hash, so that moving all workloads of a hash is one operation.
+//! Must not know when workloads move.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use crate::hash_map::FastHashMap;
 use crate::heap::Heap;
 use crate::workload::{EquivalenceHash, Info, WorkloadKey};
 
-/// Workloads that wait to be tried, by precedence, and parked ones. Each is in one place only.
+/// Active workloads by queue order, and inadmissible ones. A workload is in one of the two.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PendingWorkloads {
-    /// Shapes by the precedence of their first workload; none is empty.
+    /// Non-empty classes by the order of their first workload.
     active: Heap<EquivalenceClass>,
     inadmissible: BTreeMap<EquivalenceHash, EquivalenceClass>,
-    /// The shape each workload is kept under.
+    /// The scheduling hash of each workload's class.
     hashes: FastHashMap<WorkloadKey, EquivalenceHash>,
     inadmissible_count: usize,
 }
@@ -29,49 +29,49 @@ fn class_before(before: Before<'_>) -> impl Fn(&EquivalenceClass, &EquivalenceCl
     }
 }
 
-/// Looking.
+/// Lookups.
 impl PendingWorkloads {
-    /// The workload, if it waits to be tried.
+    /// The workload, if it is active.
     pub fn active(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
         self.active.get(self.hashes.get(key)?)?.get(key)
     }
 
-    /// The workload, if it is parked.
+    /// The workload, if it is inadmissible.
     pub fn inadmissible(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
         self.inadmissible.get(self.hashes.get(key)?)?.get(key)
     }
 
-    /// The workload, in either place.
+    /// The workload, active or inadmissible.
     pub fn get(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
         self.active(key).or_else(|| self.inadmissible(key))
     }
 
-    /// How many wait to be tried.
+    /// The number of active workloads.
     pub fn active_count(&self) -> usize {
         self.hashes.len() - self.inadmissible_count
     }
 
-    /// How many are parked.
+    /// The number of inadmissible workloads.
     pub fn inadmissible_count(&self) -> usize {
         self.inadmissible_count
     }
 
-    /// Those that wait to be tried, in no particular order.
+    /// The active workloads, in no particular order.
     pub fn iter_active(&self) -> impl Iterator<Item = &Arc<Info>> {
         self.active.iter().flat_map(EquivalenceClass::iter)
     }
 
-    /// The parked ones, in no particular order.
+    /// The inadmissible workloads, in no particular order.
     pub fn iter_inadmissible(&self) -> impl Iterator<Item = &Arc<Info>> {
         self.inadmissible.values().flat_map(EquivalenceClass::iter)
     }
 
-    /// Whether a workload of this shape waits to be tried.
+    /// Whether a workload of this scheduling hash is active.
     pub fn has_active_hash(&self, shape: EquivalenceHash) -> bool {
         self.active.get(&shape).is_some()
     }
 
-    /// How many known shapes wait to be tried, and how many are parked.
+    /// The number of known scheduling hashes of active and of inadmissible workloads.
     pub fn scheduling_hash_counts(&self) -> (usize, usize) {
         let unknown = EquivalenceHash::Unknown;
         let active = self.active.len() - usize::from(self.has_active_hash(unknown));
@@ -81,10 +81,9 @@ impl PendingWorkloads {
     }
 }
 
-/// One by one.
+/// Single workloads.
 impl PendingWorkloads {
-    /// Adds a workload to those to be tried, or puts it in the place of its earlier version,
-    /// parked or not.
+    /// Adds a workload as active, or updates it, active or inadmissible.
     pub fn push_or_update_active(&mut self, info: Arc<Info>, before: Before<'_>) {
         let shape = info.scheduling_hash;
         match self.hashes.insert(info.key.clone(), shape) {
@@ -112,7 +111,7 @@ impl PendingWorkloads {
         }
     }
 
-    /// Parks a workload, or puts it in the place of its earlier version, parked or not.
+    /// Adds a workload as inadmissible, or updates it, active or inadmissible.
     pub fn insert_inadmissible(&mut self, info: Arc<Info>, before: Before<'_>) {
         let shape = info.scheduling_hash;
         if let Some(old) = self.hashes.insert(info.key.clone(), shape) {
@@ -151,13 +150,13 @@ impl PendingWorkloads {
         Some(info)
     }
 
-    /// Takes a workload out.
+    /// Removes a workload.
     pub fn remove(&mut self, key: &WorkloadKey, before: Before<'_>) -> Option<Arc<Info>> {
         let shape = self.hashes.remove(key)?;
         self.take_from(key, shape, before)
     }
 
-    /// Takes the next workload to try.
+    /// Pops the first active workload.
     pub fn pop(&mut self, before: Before<'_>) -> Option<Arc<Info>> {
         let popped = if self.active.first()?.len() == 1 {
             self.active.pop(class_before(before))?.pop(before)
@@ -169,7 +168,7 @@ impl PendingWorkloads {
         Some(popped)
     }
 
-    /// Makes a parked workload wait to be tried.
+    /// Moves an inadmissible workload to the active ones.
     pub fn move_to_active(&mut self, key: &WorkloadKey, before: Before<'_>) -> bool {
         let Some(info) = self.inadmissible(key).cloned() else {
             return false;
@@ -179,9 +178,9 @@ impl PendingWorkloads {
     }
 }
 
-/// All of a shape.
+/// Whole scheduling hashes.
 impl PendingWorkloads {
-    /// Parks all workloads of a shape; gives how many there were to park.
+    /// Moves all workloads of a scheduling hash to the inadmissible ones; returns how many.
     pub fn move_hash_to_inadmissible(
         &mut self,
         shape: EquivalenceHash,
@@ -200,9 +199,9 @@ impl PendingWorkloads {
         count
     }
 
-    /// Makes parked workloads wait to be tried: whole shapes where all of them may, which
-    /// `takes`, asked of namespaces, has a say in, otherwise those that `may_go`. `reordered` says
-    /// whether the order may have changed while they were parked. Gives how many.
+    /// Moves inadmissible workloads to the active ones: whole classes if all their namespaces match
+    /// `takes` and none has a backoff, otherwise the workloads that `may_go`. `reordered` is
+    /// whether their order may have changed meanwhile. Returns how many.
     pub fn move_inadmissible_to_active(
         &mut self,
         takes: impl Fn(&str) -> bool,
@@ -240,7 +239,7 @@ impl PendingWorkloads {
         moved
     }
 
-    /// Restores the order of those to be tried after it changed for many.
+    /// Rebuilds the heap of active workloads after the order changed for many.
     pub fn rebuild(&mut self, before: Before<'_>) {
         let active = std::mem::take(&mut self.active);
         for mut alike in active.into_items() {
@@ -249,7 +248,7 @@ impl PendingWorkloads {
         }
     }
 
-    /// Puts a workload where it belongs after its precedence changed.
+    /// Moves a workload after its order key changed.
     pub fn reorder(&mut self, key: &WorkloadKey, before: Before<'_>) {
         let Some(&shape) = self.hashes.get(key) else {
             return;

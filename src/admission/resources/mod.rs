@@ -1,7 +1,7 @@
-//! Quantities as the engine counts them: amounts of quota, requests, (flavor, resource) pairs.
+//! Amounts of quota, requests and flavor resources.
 //!
-//! The bottom of the room. Must not know of queues, workloads or topology; everything else here
-//! builds on it. `cpu` is counted in thousandths, every other resource in whole units.
+//! The lowest layer: must not know of queues, workloads or topology. `cpu` is in milli-units, all
+//! other resources are in whole units.
 
 mod amount;
 mod decimal;

@@ -1,7 +1,7 @@
-//! Elastic workloads: a workload slice that replaces another keeps its pods where they are and
-//! places only what it has more.
+//! Elastic workloads: a replacement slice keeps the domains of the replaced one and places only the
+//! additional pods.
 //!
-//! Must not know how slices are recognised; see [`TasPodSetRequests::previous_assignment`].
+//! Must not know how slices are detected; see [`TasPodSetRequests::previous_assignment`].
 
 use super::assignment_encoding::{count_pods, truncate};
 use super::assumed_usage::AssumedUsage;
@@ -11,8 +11,9 @@ use super::tas_flavor_snapshot::TasFlavorSnapshot;
 use crate::topology_assignment::{TopologyAssignment, decode};
 
 impl TasFlavorSnapshot {
-    /// Places workers and leader by what they had before. None when they are to be placed anew:
-    /// there is no assignment before, or part of it is gone. Otherwise whether it worked out.
+    /// Places workers and leader based on their previous assignment. None when they are placed from
+    /// scratch: there is no previous assignment, or a domain of it is stale. Otherwise whether it
+    /// succeeded.
     pub(super) fn handle_elastic_workload(
         &mut self,
         workers: &TasPodSetRequests<'_>,
@@ -44,7 +45,7 @@ impl TasFlavorSnapshot {
             ));
         }
         if leader.is_some() && leader_previous.is_none() {
-            // The workers would be placed but not their leader.
+            // The workers would be placed without their leader.
             return None;
         }
         let kept = if workers.count < before {
@@ -100,7 +101,7 @@ impl TasFlavorSnapshot {
     }
 }
 
-/// A pod set that has become larger.
+/// A pod set that scales up.
 struct ScaleUp<'r, 'a> {
     workers: &'r TasPodSetRequests<'a>,
     leader: Option<&'r TasPodSetRequests<'a>>,

@@ -1,9 +1,10 @@
-//! Topology-aware scheduling: places for pods in the hierarchy of blocks, racks and hosts.
+//! Topology-aware scheduling (TAS): assigns pods to topology domains such as blocks, racks and
+//! hosts.
 //!
-//! [`TasCache`] is told of topologies, flavors, nodes, pods and workloads that hold quota. For a
-//! scheduling cycle it hands out [`TasSnapshots`], where places are searched for
-//! ([`TasSnapshots::find_topology_assignments`]), checked ([`TasSnapshots::fits`]) and simulated;
-//! at the end the cycle rolls back and tells the cache what came of it.
+//! [`TasCache`] tracks Topologies, TAS flavors, Nodes, Pods and the usage of workloads that reserve
+//! quota. Its [`TasSnapshots`] serve a scheduling cycle, which finds assignments
+//! ([`TasSnapshots::find_topology_assignments`]), checks ([`TasSnapshots::fits`]) and simulates
+//! usage; at the end of the cycle everything is rolled back.
 //!
 //! Must not know of quota, ClusterQueues or queues.
 

@@ -1,4 +1,4 @@
-//! Node affinity terms made ready for many nodes, and the texts of terms that cannot be read.
+//! Parsed node affinity terms, and the texts of invalid ones.
 //!
 //! Must not know of topologies.
 
@@ -10,19 +10,19 @@ use super::label_validation;
 use super::nodes_cache::NodeInfo;
 use crate::kube::label_selector::Labels;
 
-/// Terms of which one must match.
+/// Required terms, one of which must match.
 #[derive(Clone, Debug)]
 pub(super) struct RequiredTerms(Vec<Term>);
 
-/// Terms that give a node weight.
+/// Preferred terms with weights.
 #[derive(Clone, Debug)]
 pub(super) struct PreferredTerms(Vec<(Term, i64)>);
 
-/// One term: requirements that must all hold.
+/// A term: all requirements must match.
 #[derive(Clone, Debug)]
 struct Term {
     labels: Vec<(String, RequirementOperator)>,
-    /// On the fields of a node; it has one, its name.
+    /// Field requirements; the only supported field is the name.
     fields: Vec<(String, bool, String)>,
 }
 
@@ -37,11 +37,10 @@ enum RequirementOperator {
 }
 
 impl RequiredTerms {
-    /// The terms of a required node affinity. Terms without requirements match nothing and are
-    /// left out.
+    /// Parses a required node affinity. Terms without requirements match nothing and are dropped.
     ///
     /// # Errors
-    /// When a requirement cannot be read; the text says which and why, all of them at once.
+    /// Of all invalid requirements.
     pub(super) fn parse(selector: &NodeSelector) -> Result<Self, String> {
         let mut terms = Vec::new();
         let mut errors = Vec::new();
@@ -57,14 +56,14 @@ impl RequiredTerms {
         finish(errors).map(|()| RequiredTerms(terms))
     }
 
-    /// Whether a node meets one of the terms.
+    /// Whether a node matches any term.
     pub(super) fn matches(&self, node: &NodeInfo) -> bool {
         self.0.iter().any(|t| t.matches(node))
     }
 }
 
 impl PreferredTerms {
-    /// The terms of a preferred node affinity; those without weight or requirements are left out.
+    /// Parses a preferred node affinity; terms without weight or requirements are dropped.
     ///
     /// # Errors
     /// Like [`RequiredTerms::parse`].
@@ -80,7 +79,7 @@ impl PreferredTerms {
         finish(errors).map(|()| PreferredTerms(parsed))
     }
 
-    /// The sum of the weights of the terms a node meets.
+    /// The sum of the weights of the matching terms.
     pub(super) fn score(&self, node: &NodeInfo) -> i64 {
         let met = self.0.iter().filter(|(t, _)| t.matches(node));
         met.map(|(_, weight)| weight).sum()

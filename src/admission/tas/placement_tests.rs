@@ -1,5 +1,5 @@
-//! Upstream's own tables for the helpers inside the search, which ours has too: orders of domains,
-//! the smallest set that fits, sharing out evenly. Read from `../shared`; skipped without it.
+//! Upstream's tables for the helpers of the search: domain order, optimal domain set, balanced
+//! placement. Read from `../shared`; skipped without it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -47,7 +47,7 @@ fn values(domain: &Value) -> Vec<&str> {
     values.iter().map(|v| v.as_str().unwrap()).collect()
 }
 
-/// Domains made by hand: a tree, their figures, and what the table calls them.
+/// A tree with given counts, and the names the table uses.
 struct PlacementFixture {
     tree: TopologyTree,
     states: Vec<DomainState>,
@@ -57,7 +57,7 @@ struct PlacementFixture {
 }
 
 impl PlacementFixture {
-    /// Domains given as (values with id, figures).
+    /// Domains given as (values with id, counts).
     fn new(domains: &[(&Value, &Value)], shape: ResolvedTopologyRequest) -> Self {
         let depth = domains.iter().map(|(d, _)| values(d).len()).max().unwrap();
         let levels = &["block", "rack", "node"][..depth];
@@ -164,7 +164,7 @@ fn the_smallest_set_that_fits() {
         let all: Vec<Domain> = hand.tree.at_level(0).collect();
         let workers = number(&config["workerCount"]);
         let leaders = number(&config["leaderCount"]);
-        // In either order of trying.
+        // With both orders.
         for by_entropy in [false, true] {
             let set = hand
                 .placement()
@@ -235,7 +235,7 @@ fn candidates_for_balancing() {
     });
 }
 
-/// Domains of equal room: the one whose children share it evenly is tried first, one with a
+/// Among domains of equal capacity, those with evenly spread children come first, those with a
 /// single child last.
 #[test]
 fn evenly_spread_room_is_tried_first() {

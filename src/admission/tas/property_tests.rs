@@ -1,4 +1,4 @@
-//! Laws that every placement obeys, whatever is asked of whatever nodes.
+//! Properties of every placement, for arbitrary requests and nodes.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ use kueue_lab_api::v1beta2::{PodSet, PodSetTopologyRequest};
 const FLAVOR: &str = "tas";
 const LEVELS: [&str; 3] = ["block", "rack", HOSTNAME];
 
-/// A node: its block, its rack, cpu and pods it offers, and whether it is tainted.
+/// A node: block, rack, allocatable cpu and pods, and whether it is tainted.
 type NodeDraft = (u8, u8, i64, i64, bool);
 
-/// Nodes, the lowest level (2: hosts, 1: racks) and what is placed already: node, pods of 1 cpu.
+/// Nodes, the lowest level (2: hosts, 1: racks) and existing usage: node, pods of 1 cpu.
 #[derive(Clone, Debug)]
 struct ClusterFixture {
     nodes: Vec<NodeDraft>,
@@ -176,7 +176,7 @@ fn find(cache: &mut TasCache, asked: &RequestFixture) -> TasAssignmentsResult {
     snapshots.find_topology_assignments(&[(FLAVOR.into(), requests)].into(), FindOptions::default())
 }
 
-/// What is left on each leaf, by what assignments call it.
+/// The remaining capacity of each leaf, by its assignment values.
 fn remaining(cache: &mut TasCache) -> BTreeMap<Vec<String>, Requests> {
     let snapshot = cache.snapshots().get(FLAVOR).unwrap();
     let from = snapshot.levels().len() - 1;
@@ -304,7 +304,8 @@ proptest! {
         }
     }
 
-    /// Whatever events there were, the figures are those of a cache told only of the outcome.
+    /// After any sequence of events the capacity equals that of a cache with the final objects
+    /// only.
     #[test]
     fn keeping_up_equals_starting_anew(
         (world, asked, gates) in cases(),
@@ -342,10 +343,10 @@ proptest! {
                 }
                 _ => { pods.remove(&i); cache.delete_pod("ns", &format!("p{i}")); }
             }
-            // Figures are kept up in place only once they are there.
+            // In-place updates require an existing snapshot.
             cache.snapshots();
             if kind == 3 || kind == 4 {
-                // Domains are named by what the node was like when the workload was placed.
+                // The domain is that of the node at the time of the assignment.
                 world.placed.push((i, amount as i32));
             }
         }
@@ -370,7 +371,7 @@ proptest! {
         prop_assert_eq!(find(&mut cache, &asked), find(&mut anew, &asked));
     }
 
-    /// Nothing that can be written in an object makes the search fall over.
+    /// No object content makes the search panic.
     #[test]
     fn absurd_input_is_survived(
         levels in prop::collection::vec("(block|rack|kubernetes.io/hostname)", 0..4),

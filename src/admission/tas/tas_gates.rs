@@ -2,20 +2,20 @@
 
 use crate::feature_gates::Gates;
 
-/// The feature gates that matter here.
+/// The feature gates of topology-aware scheduling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TasGates {
-    /// Unconstrained pods go where least is free.
+    /// TASProfileMixed: unconstrained pods use the domains with the least free capacity.
     pub(super) profile_mixed: bool,
-    /// Preferred placement is balanced.
+    /// TASBalancedPlacement: preferred topology requests use balanced placement.
     pub(super) balanced: bool,
-    /// Preferred node affinity counts.
+    /// TASRespectNodeAffinityPreferred: preferred node affinity scores domains.
     pub(super) affinity_preferred: bool,
-    /// Flavors that share nodes share their usage.
+    /// TASHandleOverlappingFlavors: flavors with common nodes account for each other's usage.
     pub(super) overlapping: bool,
-    /// Elastic workloads keep their places.
+    /// ElasticJobsViaWorkloadSlicesWithTAS: replacement slices keep their domains.
     pub(super) elastic: bool,
-    /// Workloads of one plain pod are not moved off a failed node.
+    /// SkipReassignmentForPodOwnedWorkloads: workloads of a single pod are not reassigned.
     pub(super) skip_pod_owned: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The requests a Workload really makes: with pod overhead, LimitRange defaults and limits that
-//! stand in for missing requests. The stored object is never changed, only the engine's view.
+//! Adjusts the requests of a Workload: RuntimeClass overhead, LimitRange defaults, and limits as
+//! missing requests. The stored object is not changed.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::cluster_objects::ClusterObjects;
 use crate::kube::limit_range::use_limits_as_missing_requests;
 use kueue_lab_api::v1beta2::Workload;
 
-/// The Workload with its effective requests; the same object when there is nothing to adjust.
+/// The Workload with adjusted requests; the same object when nothing changes.
 pub fn adjust_resources(wl: &Arc<Workload>, world: &ClusterObjects) -> Arc<Workload> {
     let limits = world.limit_range_summary(namespace(wl));
     let specs = || {
@@ -40,7 +40,7 @@ pub fn adjust_resources(wl: &Arc<Workload>, world: &ClusterObjects) -> Arc<Workl
     Arc::new(adjusted)
 }
 
-/// The overhead the pod's RuntimeClass gives and the pod does not state.
+/// The overhead of the pod's RuntimeClass, if the pod has none.
 fn missing_overhead<'w>(
     spec: &PodSpec,
     world: &'w ClusterObjects,
@@ -51,7 +51,7 @@ fn missing_overhead<'w>(
     world.overhead(spec.runtime_class_name.as_deref()?)
 }
 
-/// Whether a limit has no request beside it.
+/// Whether a limit has no corresponding request.
 fn lacks_requests(spec: &PodSpec) -> bool {
     let lacking = |r: &ResourceRequirements| {
         let requested = |name: &String| {

@@ -1,4 +1,4 @@
-//! Scheduling equivalence: Workloads of one shape fare alike.
+//! Scheduling equivalence hashing: Workloads with the same hash have the same scheduling outcome.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +17,13 @@ use crate::resources::{Requests, ResourceList};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{PodSet, PodSetTopologyRequest, Workload};
 
-/// Identifies the Workloads that differ in nothing the scheduler looks at.
+/// The scheduling hash of a Workload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum EquivalenceHash {
-    /// Not computed: equivalence is switched off.
+    /// Not computed: scheduling equivalence hashing is disabled.
     #[default]
     Unknown,
-    /// The first 64 bits of a digest of the shape.
+    /// The first 64 bits of the digest.
     Known(u64),
 }
 
@@ -43,7 +43,7 @@ impl EquivalenceHash {
             allowed_flavors: annotation(wl, allowed).filter(|_| gates.concurrent_admission),
         };
         let mut digest = Digested(Sha256::new());
-        // What cannot be written as JSON ends the shape; the same object always does so alike.
+        // A serialization error truncates the input, identically for the same object.
         let _ = serde_json::to_writer(&mut digest, &shape);
         let mut first = [0; 8];
         first.copy_from_slice(&digest.0.finalize()[..8]);
@@ -56,7 +56,7 @@ impl EquivalenceHash {
     }
 }
 
-/// A sequence written as it is gone through.
+/// A sequence that is serialized from an iterator.
 struct Each<F>(F);
 
 impl<F, I> Serialize for Each<F>
@@ -69,7 +69,7 @@ where
     }
 }
 
-/// What is written goes into the digest.
+/// A writer into the digest.
 struct Digested(Sha256);
 
 impl std::io::Write for Digested {
@@ -113,7 +113,7 @@ impl<'a> PodSetShape<'a> {
     }
 }
 
-/// What of a pod the scheduler looks at.
+/// The part of a pod spec that affects scheduling.
 #[derive(Serialize)]
 struct PodShape<'a> {
     init_containers: Vec<ContainerShape<'a>>,

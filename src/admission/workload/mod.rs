@@ -1,4 +1,4 @@
-//! Workloads as the engine sees them: totals of requests, order, and what their conditions say.
+//! Workloads: total requests, queue order, conditions. Upstream's `pkg/workload`.
 //!
 //! Must not know of ClusterQueues, quota or flavors beyond their names.
 

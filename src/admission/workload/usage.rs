@@ -6,28 +6,28 @@ use serde::Serialize;
 
 use crate::resources::{FlavorName, FlavorResourceQuantities, Requests};
 
-/// Quota and topology domains a workload takes up.
+/// Usage of quota and topology domains.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage {
-    /// Quota.
+    /// Quota usage.
     pub quota: FlavorResourceQuantities,
-    /// Topology domains.
+    /// Usage of topology domains.
     pub tas: TasUsage,
 }
 
-/// Pods of one pod set on one topology domain.
+/// The pods of one pod set in one topology domain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TopologyDomainRequests {
-    /// The domain: its value on each level of the assignment, from the highest level down.
+    /// The value of the domain on each level, from the highest level to the lowest.
     pub values: Vec<String>,
-    /// What one pod requests.
+    /// The requests of one pod.
     pub single_pod_requests: Requests,
-    /// How many pods.
+    /// The number of pods.
     pub count: i32,
 }
 
 impl TopologyDomainRequests {
-    /// What all these pods request.
+    /// The requests of all pods.
     pub fn total_requests(&self) -> Requests {
         self.single_pod_requests.scaled_up(i64::from(self.count))
     }
