@@ -25,7 +25,7 @@ type Slot = u32;
 pub struct Heap<T: Item> {
     items: Vec<(Slot, T)>,
     /// The index in `items` of each slot.
-    places: Vec<u32>,
+    positions: Vec<u32>,
     free: Vec<Slot>,
     slots: FastHashMap<T::Key, Slot>,
 }
@@ -34,7 +34,7 @@ impl<T: Item> Default for Heap<T> {
     fn default() -> Self {
         Heap {
             items: Vec::new(),
-            places: Vec::new(),
+            positions: Vec::new(),
             free: Vec::new(),
             slots: FastHashMap::default(),
         }
@@ -59,12 +59,12 @@ impl<T: Item> Heap<T> {
 
     /// An item by key.
     pub fn get(&self, key: &T::Key) -> Option<&T> {
-        self.place(key).map(|i| &self.items[i].1)
+        self.position(key).map(|i| &self.items[i].1)
     }
 
-    fn place(&self, key: &T::Key) -> Option<usize> {
+    fn position(&self, key: &T::Key) -> Option<usize> {
         let slot = *self.slots.get(key)?;
-        Some(self.places[slot as usize] as usize)
+        Some(self.positions[slot as usize] as usize)
     }
 
     /// All items, in no particular order.
@@ -79,17 +79,17 @@ impl<T: Item> Heap<T> {
 
     /// Inserts an item, or replaces and returns the item with the same key.
     pub fn push_or_update(&mut self, item: T, before: impl Fn(&T, &T) -> bool) -> Option<T> {
-        if let Some(i) = self.place(item.key()) {
+        if let Some(i) = self.position(item.key()) {
             let old = std::mem::replace(&mut self.items[i].1, item);
             self.fix(i, &before);
             return Some(old);
         }
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.places.push(0);
-            self.places.len() as Slot - 1
+            self.positions.push(0);
+            self.positions.len() as Slot - 1
         });
         self.slots.insert(item.key().clone(), slot);
-        self.places[slot as usize] = self.items.len() as u32;
+        self.positions[slot as usize] = self.items.len() as u32;
         self.items.push((slot, item));
         self.up(self.items.len() - 1, &before);
         None
@@ -102,7 +102,7 @@ impl<T: Item> Heap<T> {
         f: impl FnOnce(&mut T) -> R,
         before: impl Fn(&T, &T) -> bool,
     ) -> Option<R> {
-        let i = self.place(key)?;
+        let i = self.position(key)?;
         let result = f(&mut self.items[i].1);
         self.fix(i, &before);
         Some(result)
@@ -129,7 +129,7 @@ impl<T: Item> Heap<T> {
 
     /// Removes an item by key.
     pub fn remove(&mut self, key: &T::Key, before: impl Fn(&T, &T) -> bool) -> Option<T> {
-        let i = self.place(key)?;
+        let i = self.position(key)?;
         Some(self.remove_at(i, &before))
     }
 
@@ -155,7 +155,7 @@ impl<T: Item> Heap<T> {
     fn swap(&mut self, i: usize, j: usize) {
         self.items.swap(i, j);
         for at in [i, j] {
-            self.places[self.items[at].0 as usize] = at as u32;
+            self.positions[self.items[at].0 as usize] = at as u32;
         }
     }
 

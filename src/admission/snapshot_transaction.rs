@@ -120,14 +120,14 @@ impl<'a> SnapshotTransaction<'a> {
         node: HierarchyNodeId,
         passes: impl Fn(QueueOrderKey) -> bool,
     ) -> impl Iterator<Item = (WorkloadIndex, &CachedWorkload)> {
-        let members = self
+        let workloads = self
             .cache
             .cluster_queue_by_node(node)
             .map(ClusterQueue::reserving_workloads);
-        let members = members.unwrap_or_default().iter();
-        members
-            .filter(move |member| passes(member.order_key))
-            .filter_map(|member| Some((member.idx, self.cache.workload(member.idx)?)))
+        let workloads = workloads.unwrap_or_default().iter();
+        workloads
+            .filter(move |workload| passes(workload.order_key))
+            .filter_map(|workload| Some((workload.idx, self.cache.workload(workload.idx)?)))
             .filter(|(_, wl)| !wl.removed)
     }
 

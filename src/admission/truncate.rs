@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_texts_are_cut_at_a_character() {
+    fn messages_are_truncated_at_a_character_boundary() {
         assert_eq!(truncate_event("short".to_owned()), "short");
         let long = truncate_event("ä".repeat(600));
         assert!(long.len() <= 1024 && long.ends_with(" ..."));

@@ -47,23 +47,23 @@ impl Drs {
 
     /// The share of a node, with `extra` requested in addition.
     pub fn of(
-        forest: &mut CohortHierarchy,
+        hierarchy: &mut CohortHierarchy,
         id: HierarchyNodeId,
         extra: Option<&FlavorResourceQuantities>,
     ) -> Self {
-        let mut drs = Drs::zero(forest[id].weight);
-        let Some(parent) = forest.ancestors(id).next() else {
+        let mut drs = Drs::zero(hierarchy[id].weight);
+        let Some(parent) = hierarchy.ancestors(id).next() else {
             return drs;
         };
         let mut borrowed: SmallVec<[(ResourceName, Amount); 4]> = SmallVec::new();
         let frs: SmallVec<[(FlavorResourceId, Amount); 8]> =
-            forest[id].resources.subtree_quotas().collect();
+            hierarchy[id].resources.subtree_quotas().collect();
         for (fr, quota) in frs {
             let wanted = extra.map_or(Amount::ZERO, |e| e.get(fr));
-            let over = wanted.plus(forest[id].resources.usage(fr)).minus(quota);
+            let over = wanted.plus(hierarchy[id].resources.usage(fr)).minus(quota);
             if over.is_positive() {
                 drs.borrowed.push(fr);
-                let resource = forest.frs.resource(fr);
+                let resource = hierarchy.frs.resource(fr);
                 match borrowed.iter_mut().find(|(r, _)| *r == resource) {
                     Some((_, sum)) => *sum = sum.plus(over),
                     None => borrowed.push((resource, over)),
@@ -74,7 +74,7 @@ impl Drs {
             return drs;
         }
         drs.borrowing = true;
-        let lendable = forest.lendable(parent);
+        let lendable = hierarchy.lendable(parent);
         for (resource, amount) in borrowed {
             let lendable = lendable
                 .iter()

@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn cycles_are_seen_and_survived() {
+    fn cohort_cycles_are_detected() {
         let fr = FlavorResourceTable::default().intern("default", "cpu".into());
         let mut f = CohortHierarchy::default();
         let q = f.insert_cluster_queue("q");
@@ -382,19 +382,19 @@ mod tests {
     }
 
     #[test]
-    fn a_cohort_keeps_its_quota_when_its_only_child_is_read_again() {
-        let mut forest = CohortHierarchy::default();
-        let fr = forest.frs.intern("f", "cpu".into());
-        let id = forest.insert_cluster_queue("a");
-        forest.set_parent(id, "team");
-        forest.set_quotas(id, &[(fr, quota(5, None, None))]);
-        forest.update_cohort_tree_resources(id).unwrap();
-        forest.set_parent(id, "team");
-        assert_eq!(forest.potential_available(id, fr), 5.into());
+    fn a_cohort_keeps_its_quota_when_its_only_child_is_updated() {
+        let mut hierarchy = CohortHierarchy::default();
+        let fr = hierarchy.frs.intern("f", "cpu".into());
+        let id = hierarchy.insert_cluster_queue("a");
+        hierarchy.set_parent(id, "team");
+        hierarchy.set_quotas(id, &[(fr, quota(5, None, None))]);
+        hierarchy.update_cohort_tree_resources(id).unwrap();
+        hierarchy.set_parent(id, "team");
+        assert_eq!(hierarchy.potential_available(id, fr), 5.into());
     }
 
     #[test]
-    fn implicit_cohorts_come_and_go() {
+    fn implicit_cohorts_are_created_and_removed() {
         let mut f = CohortHierarchy::default();
         let q = f.insert_cluster_queue("q");
         f.set_parent(q, "team");

@@ -60,7 +60,7 @@ impl Cache {
         for workload in queue
             .reserving_workloads
             .iter()
-            .filter_map(|member| self.workloads.get(member.idx))
+            .filter_map(|workload| self.workloads.get(workload.idx))
         {
             if workload.info.local_queue == *key {
                 usage.update(&workload.usage, workload.admitted, true);

@@ -205,14 +205,14 @@ impl Cache {
                 .all(|flavor| self.has_topology(flavor));
         let sync = initialized && !queue.is_tas_synced;
         queue.is_tas_synced = initialized;
-        let members = if sync {
+        let workloads = if sync {
             queue.reserving_workloads.clone()
         } else {
             Vec::new()
         };
         self.by_node[node.index()] = Some(queue);
         // Syncs the TAS usage of workloads that were added before the topology.
-        for ReservingWorkload { idx, .. } in members {
+        for ReservingWorkload { idx, .. } in workloads {
             if let Some(info) = self.workload(idx).map(|w| w.info.clone()) {
                 self.add_reserving_workload(node, Info::new(info.obj.clone(), config), config);
             }

@@ -138,7 +138,7 @@ impl Cache {
         self.update_workload_usage(idx, false);
         // Quota was released, so more workloads may fit.
         self.hierarchy[node].generation += 1;
-        let Some(gone) = self.workloads.remove(idx) else {
+        let Some(removed) = self.workloads.remove(idx) else {
             return;
         };
         let Some(queue) = self.cluster_queue_by_node_mut(node) else {
@@ -146,12 +146,12 @@ impl Cache {
         };
         queue.by_key.remove(key);
         queue.untrack_pods_ready(key);
-        queue.reserving_workloads.swap_remove(gone.position);
+        queue.reserving_workloads.swap_remove(removed.position);
         if let Some(ReservingWorkload { idx, .. }) =
-            queue.reserving_workloads.get(gone.position).copied()
+            queue.reserving_workloads.get(removed.position).copied()
             && let Some(workload) = self.workloads.get_mut(idx)
         {
-            workload.position = gone.position;
+            workload.position = removed.position;
         }
     }
 

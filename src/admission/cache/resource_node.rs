@@ -146,8 +146,8 @@ impl ResourceNode {
     /// Replaces the quotas; true when they changed.
     pub(super) fn set_quotas(&mut self, quotas: &[(FlavorResourceId, Quota)]) -> bool {
         let before: Vec<(FlavorResourceId, Quota)> = self.quotas().collect();
-        for cell in &mut self.flavor_resources {
-            cell.quota = None;
+        for fr_quota in &mut self.flavor_resources {
+            fr_quota.quota = None;
         }
         for &(fr, quota) in quotas {
             self.flavor_resource_mut(fr).quota = Some(quota);
@@ -162,12 +162,12 @@ impl ResourceNode {
         if is_cohort {
             self.flavor_resources.retain(|c| c.quota.is_some());
         }
-        for cell in &mut self.flavor_resources {
-            cell.subtree = cell.quota.map(|q| q.nominal);
+        for fr_quota in &mut self.flavor_resources {
+            fr_quota.subtree = fr_quota.quota.map(|q| q.nominal);
             if is_cohort {
-                cell.usage = Amount::ZERO;
+                fr_quota.usage = Amount::ZERO;
             }
-            cell.update_local_quota();
+            fr_quota.update_local_quota();
         }
     }
 }
@@ -226,16 +226,16 @@ impl CohortHierarchy {
                 if self[child].kind == HierarchyNodeKind::ClusterQueue {
                     self.update_cluster_queue_resource_node(child);
                 }
-                let cells: SmallVec<[FlavorResourceQuota; 8]> = self[child]
+                let fr_quotas: SmallVec<[FlavorResourceQuota; 8]> = self[child]
                     .resources
                     .flavor_resources()
                     .iter()
                     .copied()
                     .collect();
-                for cell in cells {
-                    let lent = cell.subtree.map(|s| s.minus(cell.local_quota));
-                    let used = cell.usage.minus(cell.local_quota).or_zero();
-                    let total = self[cohort].resources.flavor_resource_mut(cell.fr);
+                for fr_quota in fr_quotas {
+                    let lent = fr_quota.subtree.map(|s| s.minus(fr_quota.local_quota));
+                    let used = fr_quota.usage.minus(fr_quota.local_quota).or_zero();
+                    let total = self[cohort].resources.flavor_resource_mut(fr_quota.fr);
                     if let Some(lent) = lent {
                         total.subtree = Some(total.subtree_quota().plus(lent));
                     }
@@ -264,29 +264,29 @@ impl CohortHierarchy {
     /// The available quota of a node: its own and that of its cohort, within its borrowing limit.
     /// Negative when usage exceeds quota.
     pub fn available(&self, id: HierarchyNodeId, fr: FlavorResourceId) -> Amount {
-        self.fold_from_root(id, fr, |cell, from_parent| {
+        self.fold_from_root(id, fr, |fr_quota, from_parent| {
             let Some(mut from_parent) = from_parent else {
-                return cell.subtree_quota().minus(cell.usage);
+                return fr_quota.subtree_quota().minus(fr_quota.usage);
             };
-            if let Some(limit) = cell.quota.and_then(|q| q.borrowing_limit) {
-                let stored_in_parent = cell.subtree_quota().minus(cell.local_quota);
-                let used_in_parent = cell.usage.minus(cell.local_quota).or_zero();
+            if let Some(limit) = fr_quota.quota.and_then(|q| q.borrowing_limit) {
+                let stored_in_parent = fr_quota.subtree_quota().minus(fr_quota.local_quota);
+                let used_in_parent = fr_quota.usage.minus(fr_quota.local_quota).or_zero();
                 let most = stored_in_parent.minus(used_in_parent).plus(limit);
                 from_parent = from_parent.min(most);
             }
-            cell.local_available().plus(from_parent)
+            fr_quota.local_available().plus(from_parent)
         })
     }
 
     /// The available quota of a node without any usage.
     pub fn potential_available(&self, id: HierarchyNodeId, fr: FlavorResourceId) -> Amount {
-        self.fold_from_root(id, fr, |cell, from_parent| {
+        self.fold_from_root(id, fr, |fr_quota, from_parent| {
             let Some(from_parent) = from_parent else {
-                return cell.subtree_quota();
+                return fr_quota.subtree_quota();
             };
-            let available = cell.local_quota.plus(from_parent);
-            match cell.quota.and_then(|q| q.borrowing_limit) {
-                Some(limit) => available.min(cell.subtree_quota().plus(limit)),
+            let available = fr_quota.local_quota.plus(from_parent);
+            match fr_quota.quota.and_then(|q| q.borrowing_limit) {
+                Some(limit) => available.min(fr_quota.subtree_quota().plus(limit)),
                 None => available,
             }
         })
@@ -303,12 +303,12 @@ impl CohortHierarchy {
             std::iter::once(id).chain(self.ancestors(id)).collect();
         let mut amount = None;
         for &node in path.iter().rev() {
-            let cell = self[node]
+            let fr_quota = self[node]
                 .resources
                 .flavor_resource(fr)
                 .copied()
                 .unwrap_or(FlavorResourceQuota::new(fr));
-            amount = Some(f(&cell, amount));
+            amount = Some(f(&fr_quota, amount));
         }
         amount.unwrap_or_default()
     }
@@ -402,9 +402,9 @@ impl CohortHierarchy {
     pub fn add_usage(&mut self, id: HierarchyNodeId, fr: FlavorResourceId, amount: Amount) {
         let (mut id, mut amount) = (id, amount);
         loop {
-            let local = self.change_usage(id, fr, |cell| {
-                let local = cell.local_available();
-                cell.usage = cell.usage.plus(amount);
+            let local = self.change_usage(id, fr, |fr_quota| {
+                let local = fr_quota.local_available();
+                fr_quota.usage = fr_quota.usage.plus(amount);
                 local
             });
             match self.acyclic_parent(id) {
@@ -421,9 +421,9 @@ impl CohortHierarchy {
     pub fn remove_usage(&mut self, id: HierarchyNodeId, fr: FlavorResourceId, amount: Amount) {
         let (mut id, mut amount) = (id, amount);
         loop {
-            let stored = self.change_usage(id, fr, |cell| {
-                let stored = cell.usage.minus(cell.local_quota);
-                cell.usage = cell.usage.minus(amount);
+            let stored = self.change_usage(id, fr, |fr_quota| {
+                let stored = fr_quota.usage.minus(fr_quota.local_quota);
+                fr_quota.usage = fr_quota.usage.minus(amount);
                 stored
             });
             match self.acyclic_parent(id) {
@@ -442,11 +442,11 @@ impl CohortHierarchy {
         fr: FlavorResourceId,
         f: impl FnOnce(&mut FlavorResourceQuota) -> T,
     ) -> T {
-        let cell = self.nodes[id.index()].resources.flavor_resource_mut(fr);
+        let fr_quota = self.nodes[id.index()].resources.flavor_resource_mut(fr);
         if let Some(journal) = &mut self.journal {
-            journal.push((id, fr, cell.usage));
+            journal.push((id, fr, fr_quota.usage));
         }
-        f(cell)
+        f(fr_quota)
     }
 }
 
@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn others_may_use_what_is_not_used() {
+    fn unused_quota_may_be_borrowed() {
         let (mut f, fr, a, b) = pair(quota(10, None, None), quota(10, None, None));
         f.add_usage(b, fr, 16.into());
         assert_eq!(f.available(a, fr), 4.into());
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn lending_limit_keeps_a_part() {
+    fn lending_limit_reserves_local_quota() {
         let (mut f, fr, a, b) = pair(quota(10, None, Some(4)), quota(10, None, None));
         assert_eq!(f.available(b, fr), 14.into());
         f.add_usage(b, fr, 14.into());
@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn borrowing_limit_bounds() {
+    fn borrowing_limit_bounds_available_quota() {
         let (mut f, fr, _, b) = pair(quota(10, None, None), quota(10, Some(2), None));
         f.add_usage(b, fr, 11.into());
         assert_eq!(f.available(b, fr), 1.into());
@@ -517,7 +517,7 @@ mod tests {
     proptest! {
         /// Usage kept incrementally equals usage recomputed, and a rollback restores it.
         #[test]
-        fn usage_is_a_function_of_the_leaves(
+        fn incremental_usage_equals_recomputed_usage(
             limits in proptest::collection::vec((0i64..20, proptest::option::of(0i64..20)), 4),
             steps in proptest::collection::vec((0usize..4, 1i64..15, any::<bool>()), 0..30),
         ) {

@@ -41,13 +41,13 @@ impl SchedulingCycle<'_> {
         let mut events = Vec::new();
         let (key, uid, name) = (&info.key, info.uid(), &*info.cluster_queue);
         if !predicates::has_quota_reservation(obj) {
-            let considered = entry.assignment.format_attempts_for_events();
+            let attempts = entry.assignment.format_attempts_for_events();
             let now = self.snapshot.now;
             events.push(messages::quota_reserved(
                 key.clone(),
                 obj,
                 name,
-                &considered,
+                &attempts,
                 now,
             ));
         }

@@ -68,17 +68,17 @@ impl SchedulingCycle<'_> {
 
     /// Resumes a suspended cycle on the current cache. Earlier decisions stay; the entry that
     /// waited is admitted.
-    pub fn resume(&mut self, open: DecidedCycle) -> CycleProgress {
-        self.number = open.number;
-        self.entries = open.entries;
-        self.rejected = open.rejected;
-        self.counts = open.counts;
-        self.actions = open.owners.into_iter().zip(open.actions).collect();
-        let find = |run: &SchedulingCycle<'_>, key: &WorkloadKey| {
-            let member = run.snapshot.cache.index_of(key)?;
-            run.snapshot.workload(member).map(|_| member)
+    pub fn resume(&mut self, decided: DecidedCycle) -> CycleProgress {
+        self.number = decided.number;
+        self.entries = decided.entries;
+        self.rejected = decided.rejected;
+        self.counts = decided.counts;
+        self.actions = decided.owners.into_iter().zip(decided.actions).collect();
+        let find = |cycle: &SchedulingCycle<'_>, key: &WorkloadKey| {
+            let idx = cycle.snapshot.cache.index_of(key)?;
+            cycle.snapshot.workload(idx).map(|_| idx)
         };
-        let victims: Vec<_> = open
+        let victims: Vec<_> = decided
             .victims
             .iter()
             .filter_map(|key| find(self, key))
@@ -92,7 +92,7 @@ impl SchedulingCycle<'_> {
                 .active_node(&self.entries[i].info.cluster_queue);
             self.entries[i].node = node;
             let keys = std::mem::take(&mut self.entries[i].target_keys);
-            if !self.entries[i].processed || open.waiting_entry == Some(i) {
+            if !self.entries[i].processed || decided.waiting_entry == Some(i) {
                 let known: Vec<_> = keys.iter().map(|key| find(self, key)).collect();
                 let targets = std::mem::take(&mut self.entries[i].targets).into_iter();
                 let targets = targets.zip(known).filter_map(|(target, idx)| {
@@ -112,7 +112,7 @@ impl SchedulingCycle<'_> {
                 self.snapshot.add_usage(node, &booked);
             }
         }
-        if let Some(i) = open.waiting_entry {
+        if let Some(i) = decided.waiting_entry {
             match self.entries[i].node {
                 Some(node) => self.admit_or_migrate(i, node),
                 None => self.entries[i].message = self.cluster_queue_not_found_message(i),

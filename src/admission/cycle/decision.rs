@@ -156,7 +156,7 @@ impl Decision {
             MAX_CANDIDATES
         };
         let assignment = std::mem::take(&mut entry.assignment);
-        let considered = std::mem::take(&mut entry.considered);
+        let evaluated_candidates = std::mem::take(&mut entry.evaluated_candidates);
         let info = &entry.info;
         Decision {
             workload: info.key.clone(),
@@ -171,9 +171,9 @@ impl Decision {
             reason: entry.quota_reserved_reason,
             requeue_reason: entry.requeue_reason,
             pod_sets: pod_sets(assignment),
-            victims: victims(entry, &considered, snapshot),
-            candidates: candidates(&considered, most, snapshot),
-            candidate_count: considered.len(),
+            victims: victims(entry, &evaluated_candidates, snapshot),
+            candidates: candidates(&evaluated_candidates, most, snapshot),
+            candidate_count: evaluated_candidates.len(),
         }
     }
 }
@@ -207,13 +207,13 @@ fn pod_sets(mut assignment: Assignment) -> Vec<PodSetDecision> {
 
 fn victims(
     entry: &Entry,
-    considered: &[EvaluatedCandidate],
+    evaluated_candidates: &[EvaluatedCandidate],
     snapshot: &SnapshotTransaction<'_>,
 ) -> Vec<VictimDecision> {
     if entry.targets.is_empty() {
         return Vec::new();
     }
-    let places: FastHashMap<WorkloadIndex, usize> = considered
+    let places: FastHashMap<WorkloadIndex, usize> = evaluated_candidates
         .iter()
         .enumerate()
         .map(|(place, c)| (c.idx, place))
@@ -221,7 +221,7 @@ fn victims(
     let victim = |t: &crate::preemption::Target| {
         let workload = snapshot.workload(t.idx)?;
         let place = places.get(&t.idx).copied();
-        let candidate = place.map(|i| &considered[i]);
+        let candidate = place.map(|i| &evaluated_candidates[i]);
         Some(VictimDecision {
             workload: workload.info.key.clone(),
             uid: workload.info.uid().to_owned(),
@@ -237,7 +237,7 @@ fn victims(
 }
 
 fn candidates(
-    considered: &[EvaluatedCandidate],
+    evaluated_candidates: &[EvaluatedCandidate],
     most: usize,
     snapshot: &SnapshotTransaction<'_>,
 ) -> Vec<CandidateDecision> {
@@ -254,5 +254,9 @@ fn candidates(
             shares: c.shares,
         })
     };
-    considered.iter().take(most).filter_map(candidate).collect()
+    evaluated_candidates
+        .iter()
+        .take(most)
+        .filter_map(candidate)
+        .collect()
 }

@@ -49,7 +49,7 @@ pub struct Entry {
     /// The preemption targets.
     pub targets: Vec<Target>,
     /// The preemption candidates that were evaluated.
-    pub considered: Vec<EvaluatedCandidate>,
+    pub evaluated_candidates: Vec<EvaluatedCandidate>,
     /// Its status.
     pub status: EntryStatus,
     /// The message when it is not admitted.
@@ -80,7 +80,7 @@ pub struct Entry {
 pub(super) struct NominationResult {
     pub assignment: Assignment,
     pub targets: Vec<Target>,
-    pub considered: Vec<EvaluatedCandidate>,
+    pub evaluated_candidates: Vec<EvaluatedCandidate>,
 }
 
 impl Entry {
@@ -92,7 +92,7 @@ impl Entry {
             node,
             assignment: Assignment::default(),
             targets: Vec::new(),
-            considered: Vec::new(),
+            evaluated_candidates: Vec::new(),
             status: EntryStatus::NotNominated,
             message: String::new(),
             requeue_reason: RequeueReason::Generic,
@@ -109,13 +109,13 @@ impl Entry {
     }
 
     /// Records the result of nomination. The last assignment state is kept for the next attempt.
-    pub(super) fn record_assignment(&mut self, mut outlook: NominationResult) {
-        self.message = outlook.assignment.message();
-        let stopped_at = std::mem::take(&mut outlook.assignment.last_state);
+    pub(super) fn record_assignment(&mut self, mut result: NominationResult) {
+        self.message = result.assignment.message();
+        let stopped_at = std::mem::take(&mut result.assignment.last_state);
         self.info.last_assignment = Some(stopped_at.into());
-        self.assignment = outlook.assignment;
-        self.targets = outlook.targets;
-        self.considered = outlook.considered;
+        self.assignment = result.assignment;
+        self.targets = result.targets;
+        self.evaluated_candidates = result.evaluated_candidates;
     }
 
     /// Skips the entry. `keep_progress` keeps the last assignment state: the flavors were taken by

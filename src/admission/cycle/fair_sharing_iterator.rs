@@ -122,8 +122,8 @@ impl FairSharingIterator {
             next += 1;
         }
         for cohort in cohorts.into_iter().rev() {
-            let forest = &snapshot.cache.hierarchy;
-            let mut queues: Vec<HierarchyNodeId> = forest.child_queues(cohort).to_vec();
+            let hierarchy = &snapshot.cache.hierarchy;
+            let mut queues: Vec<HierarchyNodeId> = hierarchy.child_queues(cohort).to_vec();
             queues.retain(|q| self.cluster_queue_entries.contains_key(q));
             let gates = &snapshot.config.gates;
             queues.sort_by(|a, b| self.compare_entries(*a, *b, entries, gates));

@@ -38,7 +38,7 @@ impl SchedulingCycle<'_> {
             self.expectations.expect(key, uid);
             let path = self.snapshot.cache.cluster_queue_path(queue);
             let victim_queue = self.snapshot.cache.hierarchy[queue].name.clone();
-            let story = messages::PreemptionMessages {
+            let preemption = messages::PreemptionMessages {
                 preemptor: &self.entries[i].info.obj,
                 preemptor_path: &preemptor_path,
                 victim: &info.obj,
@@ -48,8 +48,11 @@ impl SchedulingCycle<'_> {
             };
             let reason = target.reason.map_or("", |r| r.as_str()).to_owned();
             let gates = &self.snapshot.config.gates;
-            let told = vec![story.victim_event(gates), story.preemptor_event(gates)];
-            let message = story.message();
+            let preemption_events = vec![
+                preemption.victim_event(gates),
+                preemption.preemptor_event(gates),
+            ];
+            let message = preemption.message();
             self.evict(
                 i,
                 ActionKind::Preempt,
@@ -57,7 +60,7 @@ impl SchedulingCycle<'_> {
                 c::evicted::PREEMPTED,
                 message,
                 Some(reason),
-                told,
+                preemption_events,
             );
         }
     }
@@ -98,7 +101,7 @@ impl SchedulingCycle<'_> {
         reason: &str,
         message: String,
         preempted: Option<String>,
-        told: Vec<Event>,
+        preemption_events: Vec<Event>,
     ) {
         let eviction = Eviction::new(reason, message.clone());
         let mut events = Vec::new();
@@ -114,7 +117,7 @@ impl SchedulingCycle<'_> {
                 message,
             ));
         }
-        events.extend(told);
+        events.extend(preemption_events);
         let change = StatusChange::Evict {
             eviction,
             preempted,

@@ -22,18 +22,18 @@ impl SchedulingCycle<'_> {
             let mut entry = Entry::new(head, node);
             match (self.inadmissible_reason(&mut entry), node) {
                 (None, Some(node)) => {
-                    let outlook = super::assignments::get_assignments(
+                    let result = super::assignments::get_assignments(
                         &mut entry.info,
                         node,
                         self.number,
                         None,
                         &mut self.snapshot,
                     );
-                    entry.record_assignment(outlook);
+                    entry.record_assignment(result);
                     self.entries.push(entry);
                 }
-                (obstacle, _) => {
-                    if let Some((message, reason)) = obstacle {
+                (inadmissible, _) => {
+                    if let Some((message, reason)) = inadmissible {
                         entry.message = message;
                         entry.quota_reserved_reason = Some(reason);
                     }

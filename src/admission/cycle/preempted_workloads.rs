@@ -71,7 +71,7 @@ impl PreemptedWorkloads {
         usage: &Usage,
         targets: &[Target],
     ) -> FitsCheck {
-        let mut gone: Vec<WorkloadIndex> = Vec::new();
+        let mut removed: Vec<WorkloadIndex> = Vec::new();
         let mut check = FitsCheck::NoQuota;
         // Less usage never makes the fit worse, so usually only few targets have to be removed.
         for step in 0..3 {
@@ -80,20 +80,23 @@ impl PreemptedWorkloads {
                 1 => targets.iter().map(|t| t.idx).collect(),
                 _ => self.relevant(node, usage, snapshot),
             };
-            let more: Vec<WorkloadIndex> =
-                more.into_iter().filter(|idx| !gone.contains(idx)).collect();
+            let more: Vec<WorkloadIndex> = more
+                .into_iter()
+                .filter(|idx| !removed.contains(idx))
+                .collect();
             if step > 0 && more.is_empty() {
                 continue;
             }
             more.iter()
                 .for_each(|&idx| snapshot.remove_workload_usage(idx));
-            gone.extend(more);
+            removed.extend(more);
             check = snapshot.fits(node, usage);
             if check == FitsCheck::Ok {
                 break;
             }
         }
-        gone.iter()
+        removed
+            .iter()
             .for_each(|&idx| snapshot.add_workload_usage(idx));
         check
     }

@@ -138,14 +138,14 @@ impl SchedulingCycle<'_> {
         // Tries all flavors of the nomination, and no others.
         entry.info.last_assignment = None;
         let nomination = entry.assignment.nomination();
-        let outlook = super::assignments::get_assignments(
+        let result = super::assignments::get_assignments(
             &mut entry.info,
             node,
             self.number,
             Some(&nomination),
             &mut self.snapshot,
         );
-        entry.record_assignment(outlook);
+        entry.record_assignment(result);
         for &idx in &victims {
             self.snapshot.add_workload(idx);
         }
@@ -191,10 +191,11 @@ impl SchedulingCycle<'_> {
     /// always reclaim its nominal quota.
     fn reserve_capacity_for_unreclaimable_preempt(&mut self, i: usize, node: HierarchyNodeId) {
         let gates = &self.snapshot.config.gates;
-        let waiting = gates.prioritize_preemptor_workloads && self.entries[i].is_preemptor;
+        let waits_for_preemption =
+            gates.prioritize_preemptor_workloads && self.entries[i].is_preemptor;
         let policy = self.snapshot.cluster_queue(node).map(|q| q.preemption);
         let can_reclaim = policy.is_some_and(|p| p.reclaim_within_cohort == PreemptionPolicy::Any);
-        if !can_reclaim || waiting {
+        if !can_reclaim || waits_for_preemption {
             let quota = quota_resources_to_reserve(&self.entries[i], self.snapshot_node(node));
             let usage = self.entries[i].net_usage(quota, &self.snapshot);
             self.reserve_usage(i, node, usage);

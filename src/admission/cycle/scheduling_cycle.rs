@@ -119,8 +119,8 @@ impl<'a> SchedulingCycle<'a> {
     /// Processes the unprocessed entries.
     pub fn process_entries(&mut self) -> CycleProgress {
         if self.snapshot.config.fair_sharing_enabled() {
-            let mut tournament = FairSharingIterator::new(&self.entries, &mut self.snapshot);
-            while let Some(i) = tournament.pop(&self.entries, &mut self.snapshot) {
+            let mut iterator = FairSharingIterator::new(&self.entries, &mut self.snapshot);
+            while let Some(i) = iterator.pop(&self.entries, &mut self.snapshot) {
                 if self.process_entry(i) == ProcessResult::WaitForPodsReady {
                     return CycleProgress::WaitingForPodsReady(i);
                 }

@@ -41,7 +41,7 @@ pub(super) fn claim_templates<'a>(
     context: &DraContext<'a>,
     pod_set: usize,
     set: &'a PodSet,
-    told: impl Fn(&str) -> String,
+    describe: impl Fn(&str) -> String,
 ) -> impl Iterator<Item = Result<ClaimTemplate<'a>, FieldErrors>> {
     pod_resource_claims(set).filter_map(move |(j, claim)| {
         let name = claim.resource_claim_template_name.as_deref()?;
@@ -56,7 +56,7 @@ pub(super) fn claim_templates<'a>(
             None => {
                 let detail = format!(
                     "failed to get claim spec for ResourceClaimTemplate {}: ResourceClaimTemplate.resource.k8s.io {name:?} not found",
-                    told(name)
+                    describe(name)
                 );
                 Err(vec![FieldError::internal(&path, detail)])
             }
@@ -71,8 +71,8 @@ pub(super) fn claim_requests_for_pod_set(
     set: &PodSet,
 ) -> Result<ResourceList, FieldErrors> {
     let mut total = ResourceList::new();
-    let told = |name: &str| format!("{name} in podset {}", set.name);
-    for template in claim_templates(context, pod_set, set, told) {
+    let describe = |name: &str| format!("{name} in podset {}", set.name);
+    for template in claim_templates(context, pod_set, set, describe) {
         let template = template?;
         let about = |errors: FieldErrors, below: bool| -> FieldErrors {
             let about = errors.into_iter().map(|mut error| {

@@ -76,10 +76,14 @@ pub(super) fn resolve_extended_resource_quota(
     let all = || inits.iter().chain(&containers);
     let mut errors = FieldErrors::new();
     for (name, total) in totals {
-        let of = |asked: &ContainerExtendedResourceRequests| {
-            asked.path.child("resources").child("requests").child(name)
+        let of = |container: &ContainerExtendedResourceRequests| {
+            container
+                .path
+                .child("resources")
+                .child("requests")
+                .child(name)
         };
-        let Some(first) = all().find(|asked| asked.amounts.contains_key(name)) else {
+        let Some(first) = all().find(|container| container.amounts.contains_key(name)) else {
             continue;
         };
         let resource = match resolve_quota_key(context, name, &first.path) {
@@ -91,12 +95,12 @@ pub(super) fn resolve_extended_resource_quota(
             }
         };
         let before = errors.len();
-        for asked in all() {
-            let amount = asked.amounts.get(name).copied();
+        for container in all() {
+            let amount = container.amounts.get(name).copied();
             if let Some(amount) = amount.filter(|amount| whole(*amount).is_none()) {
                 let detail = "extended resource quantity must be an integer";
                 let amount = amount.to_decimal_si();
-                errors.push(FieldError::invalid(&of(asked), &amount, detail));
+                errors.push(FieldError::invalid(&of(container), &amount, detail));
             }
         }
         if errors.len() > before {

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flavor_says_what_it_has_and_what_it_lacks() {
+    fn attempts_have_available_and_missing_quota() {
         let mut engine = lab(EngineConfig::default());
         engine.upsert_workload(workload("running", "a", 25, true), at(0));
         engine.upsert_workload(workload("waiting", "a", 8, false), at(0));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn every_candidate_is_reported_with_the_reason_for_each_victim() {
+    fn candidates_are_reported_with_the_reason_of_each_target() {
         let config = EngineConfig {
             fair_sharing: Some(FairSharing::default()),
             ..Default::default()

@@ -51,8 +51,8 @@ impl ObjectStore {
         }
         self.by_queue.entry(queue).or_default().insert(key.clone());
         if let Some(queue) = admitting_queue(&wl) {
-            let members = self.by_admission.entry(queue.to_owned()).or_default();
-            members.insert(key.clone());
+            let workloads = self.by_admission.entry(queue.to_owned()).or_default();
+            workloads.insert(key.clone());
         }
         old
     }

@@ -47,11 +47,11 @@ impl Engine {
 
     /// Whether no workload reserves quota of a ClusterQueue, so that its finalizer may be removed.
     pub fn is_cluster_queue_empty(&self, queue: &str) -> bool {
-        let members = self
+        let workloads = self
             .cache
             .cluster_queue(queue)
             .map(|q| q.reserving_workloads());
-        members.is_none_or(<[_]>::is_empty)
+        workloads.is_none_or(<[_]>::is_empty)
     }
 
     /// The ClusterQueue of a workload's LocalQueue, and whether it exists; none when the LocalQueue

@@ -171,9 +171,9 @@ impl Engine {
             return Ok(());
         }
         self.cache.upsert_cohort(&cohort)?;
-        let forest = &self.cache.hierarchy;
-        if let Some(node) = forest.cohort(&name) {
-            let root = RequeueRequest::Cohort(forest[forest.root(node)].name.clone());
+        let hierarchy = &self.cache.hierarchy;
+        if let Some(node) = hierarchy.cohort(&name) {
+            let root = RequeueRequest::Cohort(hierarchy[hierarchy.root(node)].name.clone());
             self.queues.add_requeue_request(root, now);
         }
         Ok(())
@@ -182,22 +182,28 @@ impl Engine {
     /// Requests that the inadmissible workloads of a cohort tree are requeued, as upstream does
     /// whenever it reconciles the Cohort, also on status changes.
     pub fn notify_retry_inadmissible_in_cohort(&mut self, name: &str, now: Timestamp) {
-        let forest = &self.cache.hierarchy;
-        if let Some(node) = forest.cohort(name).filter(|&node| !forest.has_cycle(node)) {
-            let root = RequeueRequest::Cohort(forest[forest.root(node)].name.clone());
+        let hierarchy = &self.cache.hierarchy;
+        if let Some(node) = hierarchy
+            .cohort(name)
+            .filter(|&node| !hierarchy.has_cycle(node))
+        {
+            let root = RequeueRequest::Cohort(hierarchy[hierarchy.root(node)].name.clone());
             self.queues.add_requeue_request(root, now);
         }
     }
 
     /// The names of a cohort and its ancestors without the root. Empty in a cycle.
     pub fn cohorts_below_root(&self, name: &str) -> Vec<Arc<str>> {
-        let forest = &self.cache.hierarchy;
-        let Some(node) = forest.cohort(name).filter(|&node| !forest.has_cycle(node)) else {
+        let hierarchy = &self.cache.hierarchy;
+        let Some(node) = hierarchy
+            .cohort(name)
+            .filter(|&node| !hierarchy.has_cycle(node))
+        else {
             return Vec::new();
         };
-        let path = std::iter::once(node).chain(forest.ancestors(node));
-        path.filter(|&node| forest.has_parent(node))
-            .map(|node| forest[node].name.clone())
+        let path = std::iter::once(node).chain(hierarchy.ancestors(node));
+        path.filter(|&node| hierarchy.has_parent(node))
+            .map(|node| hierarchy[node].name.clone())
             .collect()
     }
 

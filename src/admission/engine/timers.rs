@@ -72,10 +72,14 @@ impl Engine {
         let mut moved = 0;
         for target in self.queues.take_due_requeue_requests(now) {
             let ctx = order_context!(self);
-            let forest = &self.cache.hierarchy;
-            moved +=
-                self.queues
-                    .requeue_inadmissible(&target, forest, &self.cluster_objects, ctx, now);
+            let hierarchy = &self.cache.hierarchy;
+            moved += self.queues.requeue_inadmissible(
+                &target,
+                hierarchy,
+                &self.cluster_objects,
+                ctx,
+                now,
+            );
         }
         moved += usize::from(self.queues.advance_second_pass(now, &self.config));
         moved

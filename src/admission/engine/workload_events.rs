@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_victim_that_was_queued_again_can_be_preempted_again() {
+    fn a_requeued_preemption_target_can_be_preempted_again() {
         let mut engine = engine();
         let admission = json!({"clusterQueue": "q", "podSetAssignments": [{"name": "main", "count": 1,
             "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": "1"}}]});

@@ -142,8 +142,8 @@ impl FlavorAssignmentAttempts {
     }
 
     fn merge_one(&mut self, mut attempt: FlavorAssignmentAttempt, with_reasons: bool) {
-        let place = self.0.binary_search_by(|a| a.flavor.cmp(&attempt.flavor));
-        let known = match place {
+        let index = self.0.binary_search_by(|a| a.flavor.cmp(&attempt.flavor));
+        let known = match index {
             Ok(i) => &mut self.0[i],
             Err(i) => {
                 add_unique(&mut attempt.reasons, []);
@@ -183,13 +183,13 @@ pub fn format_attempts_for_events<'a>(
 ) -> String {
     let mut parts = Vec::new();
     for (name, attempts) in pod_sets {
-        let told: Vec<String> = attempts
+        let texts: Vec<String> = attempts
             .iter()
             .filter(|a| a.mode != FlavorAssignmentMode::Fit || a.borrow > 0)
             .map(FlavorAssignmentAttempt::describe)
             .collect();
-        if !told.is_empty() {
-            parts.push(format!("{name}: {}", told.join(", ")));
+        if !texts.is_empty() {
+            parts.push(format!("{name}: {}", texts.join(", ")));
         }
     }
     parts.join(" | ")

@@ -21,12 +21,12 @@ impl GranularMode {
             return true;
         }
         // A mode without candidates loses regardless of the preference.
-        let hopeless = (
+        let without_candidates = (
             self.preemption == NoCandidates,
             other.preemption == NoCandidates,
         );
-        if hopeless.0 != hopeless.1 {
-            return hopeless.1;
+        if without_candidates.0 != without_candidates.1 {
+            return without_candidates.1;
         }
         let preempts_less = self.preemption.cmp(&other.preemption);
         let borrows_less = other.borrow.cmp(&self.borrow);

@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_most_that_fits() {
+    fn finds_the_largest_counts_that_fit() {
         let sets = [pod_set(10, Some(4)), pod_set(2, None)];
         let found = search_counts(&sets, |c| (c.iter().sum::<i32>() <= 9).then(|| c.to_vec()));
         assert_eq!(found, Some(vec![7, 2]));

@@ -119,7 +119,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn absent_matches_nothing_and_empty_all() {
+    fn no_selector_matches_nothing_and_an_empty_one_everything() {
         let labels = Labels::new();
         assert!(!Selector::from_api(None).unwrap().matches(&labels));
         assert!(

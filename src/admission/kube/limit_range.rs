@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_name_the_field() {
+    fn violations_name_the_field() {
         let summary = LimitRangeSummary::of([
             &range(json!([{"type": "Pod", "max": {"cpu": "2"}}])),
             &range(
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn several_errors_stand_in_brackets() {
+    fn several_errors_are_in_brackets() {
         let e = |s: &str| s.to_owned();
         assert_eq!(aggregate(&[e("a")]), "a");
         assert_eq!(aggregate(&[e("a"), e("b"), e("a")]), "[a, b]");

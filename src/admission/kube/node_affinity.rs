@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_flavors_own_keys_count() {
+    fn only_label_keys_of_the_flavor_count() {
         let spec = json!({"containers": [], "nodeSelector": {"type": "spot", "other": "x"}});
         assert_eq!(affinity(spec.clone(), &[("type", "spot")]), Ok(true));
         assert_eq!(affinity(spec.clone(), &[("type", "demand")]), Ok(false));
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn an_emptied_term_matches_everything() {
+    fn a_term_without_remaining_requirements_matches_everything() {
         let terms = json!([
             {"matchExpressions": [{"key": "type", "operator": "In", "values": ["spot"]}]},
             {"matchExpressions": [{"key": "other", "operator": "Exists"}]},
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_surface_only_without_a_match() {
+    fn errors_are_reported_only_without_a_match() {
         let terms = json!([
             {"matchExpressions": [{"key": "n", "operator": "Gt", "values": ["many"]}]},
             {"matchExpressions": [{"key": "n", "operator": "Gt", "values": ["3"]}]},

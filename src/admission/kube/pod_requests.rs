@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn containers_add_up_and_init_containers_set_a_floor() {
+    fn containers_are_summed_and_init_containers_are_a_minimum() {
         let r = requests(json!({
             "containers": [container("1"), container("500m")],
             "initContainers": [container("3"), {"name": "s", "restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}}, container("1")],

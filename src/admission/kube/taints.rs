@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preference_is_no_obstacle() {
+    fn prefer_no_schedule_does_not_affect_scheduling() {
         let taints = [
             taint("a", "b", "PreferNoSchedule"),
             taint("spot", "", "NoSchedule"),

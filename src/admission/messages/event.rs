@@ -88,15 +88,15 @@ pub fn quota_reserved(
     key: WorkloadKey,
     wl: &Workload,
     queue: &str,
-    considered: &str,
+    attempts: &str,
     now: Timestamp,
 ) -> Event {
     let wait = wait_seconds(wl, now);
     let mut message =
         format!("Quota reserved in ClusterQueue {queue}, wait time since queued was {wait:.0}s");
-    if !considered.is_empty() {
+    if !attempts.is_empty() {
         message.push_str("; Flavors considered: ");
-        message.push_str(considered);
+        message.push_str(attempts);
     }
     let uid = wl.metadata.uid.as_deref().unwrap_or_default();
     Event::new(

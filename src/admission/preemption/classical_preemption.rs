@@ -44,9 +44,9 @@ pub(super) fn classical_preemptions(
     };
     let pools = collect_candidates(search, snapshot, preemption);
     let candidates = pools.in_order();
-    let mut considered: Vec<EvaluatedCandidate> = Vec::new();
+    let mut evaluated_candidates: Vec<EvaluatedCandidate> = Vec::new();
     for &borrowing in borrowing_attempts(search, snapshot, preemption, &pools) {
-        considered = candidates
+        evaluated_candidates = candidates
             .iter()
             .map(|c| EvaluatedCandidate {
                 idx: c.idx,
@@ -58,32 +58,41 @@ pub(super) fn classical_preemptions(
         let mut targets = Vec::new();
         for (i, candidate) in candidates.iter().enumerate() {
             if !candidate_is_valid(search, snapshot, candidate, borrowing) {
-                considered[i].outcome = CandidateOutcome::NotAllowed;
+                evaluated_candidates[i].outcome = CandidateOutcome::NotAllowed;
                 continue;
             }
             snapshot.remove_workload(candidate.idx);
-            considered[i].outcome = CandidateOutcome::Victim;
+            evaluated_candidates[i].outcome = CandidateOutcome::Victim;
             targets.push(Target {
                 idx: candidate.idx,
                 reason: reason(candidate.variant),
             });
             if search.workload_fits(snapshot, borrowing) {
-                search.fill_back_workloads(snapshot, &mut targets, &mut considered, borrowing);
+                search.fill_back_workloads(
+                    snapshot,
+                    &mut targets,
+                    &mut evaluated_candidates,
+                    borrowing,
+                );
                 restore_snapshot(snapshot, &targets);
                 return Victims {
                     targets,
-                    evaluated_candidates: considered,
+                    evaluated_candidates,
                 };
             }
         }
         restore_snapshot(snapshot, &targets);
         for target in &targets {
-            set_outcome(&mut considered, target.idx, CandidateOutcome::Spared);
+            set_outcome(
+                &mut evaluated_candidates,
+                target.idx,
+                CandidateOutcome::Spared,
+            );
         }
     }
     Victims {
         targets: Vec::new(),
-        evaluated_candidates: considered,
+        evaluated_candidates,
     }
 }
 
@@ -141,13 +150,13 @@ fn candidate_is_valid(
     if borrowing && candidate.variant == PreemptionVariant::ReclaimWithoutBorrowing {
         return false;
     }
-    let forest = &snapshot.cache.hierarchy;
-    let below_common = forest
+    let hierarchy = &snapshot.cache.hierarchy;
+    let below_common = hierarchy
         .ancestors(candidate.queue)
         .take_while(|&n| Some(n) != candidate.lowest_common_cohort);
     std::iter::once(candidate.queue)
         .chain(below_common)
-        .all(|node| !forest.is_within_nominal(node, &search.frs))
+        .all(|node| !hierarchy.is_within_nominal(node, &search.frs))
 }
 
 fn collect_candidates(
@@ -189,13 +198,14 @@ fn collect_candidates_for_hierarchical_reclaim(
     if cohorts.is_empty() || preemption.reclaim_within_cohort == PreemptionPolicy::Never {
         return;
     }
-    let forest = &snapshot.cache.hierarchy;
-    let (mut advantage, mut remaining) = forest.quantities_fit_in_quota(search.node, &search.usage);
+    let hierarchy = &snapshot.cache.hierarchy;
+    let (mut advantage, mut remaining) =
+        hierarchy.quantities_fit_in_quota(search.node, &search.usage);
     let mut previous = None;
     for common in cohorts {
         if let Some(below) = previous {
-            let forest = &snapshot.cache.hierarchy;
-            let (fits, rest) = forest.quantities_fit_in_quota(below, &remaining);
+            let hierarchy = &snapshot.cache.hierarchy;
+            let (fits, rest) = hierarchy.quantities_fit_in_quota(below, &remaining);
             remaining = rest;
             advantage |= fits;
         }
@@ -226,18 +236,18 @@ fn cluster_queues_over_nominal(
     cohort: HierarchyNodeId,
     skip: Option<HierarchyNodeId>,
 ) -> Vec<HierarchyNodeId> {
-    let forest = &snapshot.cache.hierarchy;
+    let hierarchy = &snapshot.cache.hierarchy;
     let mut queues = Vec::new();
     let mut stack: SmallVec<[HierarchyNodeId; 8]> = SmallVec::from_slice(&[cohort]);
     while let Some(at) = stack.pop() {
-        let cohorts = forest.child_cohorts(at).iter().rev();
+        let cohorts = hierarchy.child_cohorts(at).iter().rev();
         stack.extend(
             cohorts
                 .copied()
-                .filter(|&c| Some(c) != skip && !forest.is_within_nominal(c, &search.frs)),
+                .filter(|&c| Some(c) != skip && !hierarchy.is_within_nominal(c, &search.frs)),
         );
-        queues.extend(forest.child_queues(at).iter().copied().filter(|&q| {
-            q != search.node && forest[q].active && !forest.is_within_nominal(q, &search.frs)
+        queues.extend(hierarchy.child_queues(at).iter().copied().filter(|&q| {
+            q != search.node && hierarchy[q].active && !hierarchy.is_within_nominal(q, &search.frs)
         }));
     }
     queues

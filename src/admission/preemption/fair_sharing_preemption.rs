@@ -51,13 +51,13 @@ fn shares(
 struct FairPreemptionState {
     targets: Vec<Target>,
     retry: Vec<Candidate>,
-    considered: Vec<EvaluatedCandidate>,
+    evaluated_candidates: Vec<EvaluatedCandidate>,
 }
 
 impl FairPreemptionState {
     /// Records the shares compared for a candidate.
     fn compared(&mut self, idx: WorkloadIndex, shares: SharesCompared) {
-        if let Some(c) = self.considered.iter_mut().find(|c| c.idx == idx) {
+        if let Some(c) = self.evaluated_candidates.iter_mut().find(|c| c.idx == idx) {
             c.shares = Some(shares);
         }
     }
@@ -65,7 +65,7 @@ impl FairPreemptionState {
     /// Keeps a candidate for the second strategy.
     fn retry_later(&mut self, candidate: Candidate) {
         set_outcome(
-            &mut self.considered,
+            &mut self.evaluated_candidates,
             candidate.idx,
             CandidateOutcome::ShareTooLow,
         );
@@ -79,7 +79,11 @@ impl FairPreemptionState {
         reason: PreemptionReason,
     ) {
         snapshot.remove_workload(idx);
-        set_outcome(&mut self.considered, idx, CandidateOutcome::Victim);
+        set_outcome(
+            &mut self.evaluated_candidates,
+            idx,
+            CandidateOutcome::Victim,
+        );
         self.targets.push(Target {
             idx,
             reason: Some(reason),
@@ -103,7 +107,7 @@ pub(super) fn fair_preemptions(
         _ => DEFAULT_STRATEGIES.to_vec(),
     };
     let mut progress = FairPreemptionState {
-        considered: candidates
+        evaluated_candidates: candidates
             .iter()
             .map(|c| EvaluatedCandidate {
                 idx: c.idx,
@@ -127,24 +131,28 @@ pub(super) fn fair_preemptions(
 
     let FairPreemptionState {
         mut targets,
-        mut considered,
+        mut evaluated_candidates,
         ..
     } = progress;
     if !fits {
         restore_snapshot(snapshot, &targets);
         for target in &targets {
-            set_outcome(&mut considered, target.idx, CandidateOutcome::Spared);
+            set_outcome(
+                &mut evaluated_candidates,
+                target.idx,
+                CandidateOutcome::Spared,
+            );
         }
         return Victims {
             targets: Vec::new(),
-            evaluated_candidates: considered,
+            evaluated_candidates,
         };
     }
-    search.fill_back_workloads(snapshot, &mut targets, &mut considered, true);
+    search.fill_back_workloads(snapshot, &mut targets, &mut evaluated_candidates, true);
     restore_snapshot(snapshot, &targets);
     Victims {
         targets,
-        evaluated_candidates: considered,
+        evaluated_candidates,
     }
 }
 
@@ -163,8 +171,8 @@ fn find_candidates(
                     ground: PreemptionVariant| {
         let allowed = |rank| satisfies_preemption_policy(policy, preemptor, rank);
         let members = snapshot.reserving_workloads_where(queue, allowed);
-        let lacked = members.filter(|(_, w)| w.uses_any(&search.frs));
-        found.extend(lacked.map(|(idx, _)| (idx, ground)));
+        let candidates = members.filter(|(_, w)| w.uses_any(&search.frs));
+        found.extend(candidates.map(|(idx, _)| (idx, ground)));
     };
     if preemption.within_cluster_queue != PreemptionPolicy::Never {
         let policy = preemption.within_cluster_queue;
@@ -175,20 +183,20 @@ fn find_candidates(
             PreemptionVariant::WithinClusterQueue,
         );
     }
-    let forest = &snapshot.cache.hierarchy;
-    if forest.ancestors(search.node).next().is_some()
+    let hierarchy = &snapshot.cache.hierarchy;
+    if hierarchy.ancestors(search.node).next().is_some()
         && preemption.reclaim_within_cohort != PreemptionPolicy::Never
     {
-        let root = forest.root(search.node);
-        for queue in forest.subtree_queues(root) {
+        let root = hierarchy.root(search.node);
+        for queue in hierarchy.subtree_queues(root) {
             let borrows = || {
                 let zero = Default::default();
                 search
                     .frs
                     .iter()
-                    .any(|&fr| forest.borrowing_with(queue, fr, zero))
+                    .any(|&fr| hierarchy.borrowing_with(queue, fr, zero))
             };
-            if queue != search.node && forest[queue].active && borrows() {
+            if queue != search.node && hierarchy[queue].active && borrows() {
                 take(
                     snapshot,
                     queue,
@@ -233,12 +241,12 @@ fn run_first_fs_strategy(
     progress: &mut FairPreemptionState,
 ) -> bool {
     let within_nominal = snapshot.config.gates.fair_sharing_preempt_within_nominal && {
-        let forest = &snapshot.cache.hierarchy;
+        let hierarchy = &snapshot.cache.hierarchy;
         let zero = Default::default();
         !search
             .frs
             .iter()
-            .any(|&fr| forest.borrowing_with(search.node, fr, zero))
+            .any(|&fr| hierarchy.borrowing_with(search.node, fr, zero))
     };
     let mut ordering = TargetClusterQueueOrdering::new(search.node, candidates, snapshot);
     while let Some(queue) = ordering.next(snapshot) {
@@ -269,8 +277,8 @@ fn run_first_fs_strategy(
         }
         while let Some(candidate) = ordering.pop(queue) {
             let after = ordering.compute_target_share_after_removal(queue, candidate.idx, snapshot);
-            let told = shares(strategy, &mine, &theirs, Some(&after));
-            progress.compared(candidate.idx, told);
+            let compared = shares(strategy, &mine, &theirs, Some(&after));
+            progress.compared(candidate.idx, compared);
             if !strategy_allows(strategy, &mine, &theirs, &after) {
                 progress.retry_later(candidate);
                 continue;

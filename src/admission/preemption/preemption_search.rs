@@ -65,8 +65,8 @@ impl<'a> PreemptionSearch<'a> {
         allow_borrowing: bool,
     ) -> bool {
         for (fr, amount) in self.usage.iter() {
-            let forest = &snapshot.cache.hierarchy;
-            if !allow_borrowing && forest.borrowing_with(self.node, fr, amount) {
+            let hierarchy = &snapshot.cache.hierarchy;
+            if !allow_borrowing && hierarchy.borrowing_with(self.node, fr, amount) {
                 return false;
             }
             if amount > snapshot.available(self.node, fr) {
@@ -100,7 +100,7 @@ impl<'a> PreemptionSearch<'a> {
         &self,
         snapshot: &mut SnapshotTransaction<'_>,
         targets: &mut Vec<Target>,
-        considered: &mut [EvaluatedCandidate],
+        evaluated_candidates: &mut [EvaluatedCandidate],
         allow_borrowing: bool,
     ) {
         for i in (0..targets.len().saturating_sub(1)).rev() {
@@ -108,7 +108,7 @@ impl<'a> PreemptionSearch<'a> {
             snapshot.add_workload(idx);
             if self.workload_fits(snapshot, allow_borrowing) {
                 targets.swap_remove(i);
-                set_outcome(considered, idx, CandidateOutcome::Spared);
+                set_outcome(evaluated_candidates, idx, CandidateOutcome::Spared);
             } else {
                 snapshot.remove_workload(idx);
             }
@@ -117,11 +117,11 @@ impl<'a> PreemptionSearch<'a> {
 }
 
 pub(super) fn set_outcome(
-    considered: &mut [EvaluatedCandidate],
+    evaluated_candidates: &mut [EvaluatedCandidate],
     idx: crate::cache::WorkloadIndex,
     fate: CandidateOutcome,
 ) {
-    if let Some(c) = considered.iter_mut().find(|c| c.idx == idx) {
+    if let Some(c) = evaluated_candidates.iter_mut().find(|c| c.idx == idx) {
         c.outcome = fate;
     }
 }

@@ -158,9 +158,9 @@ impl TargetClusterQueueOrdering {
         queue: HierarchyNodeId,
         snapshot: &SnapshotTransaction<'_>,
     ) -> (HierarchyNodeId, HierarchyNodeId) {
-        let forest = &snapshot.cache.hierarchy;
+        let hierarchy = &snapshot.cache.hierarchy;
         let mut below = queue;
-        for cohort in forest.ancestors(queue) {
+        for cohort in hierarchy.ancestors(queue) {
             if let Some(i) = self.ancestors.iter().position(|&a| a == cohort) {
                 let mine = if i == 0 {
                     self.preemptor
@@ -181,8 +181,11 @@ impl TargetClusterQueueOrdering {
         snapshot: &mut SnapshotTransaction<'_>,
     ) -> (Drs, Drs) {
         let (mine, theirs) = self.almost_lcas(queue, snapshot);
-        let forest = &mut snapshot.cache.hierarchy;
-        (Drs::of(forest, mine, None), Drs::of(forest, theirs, None))
+        let hierarchy = &mut snapshot.cache.hierarchy;
+        (
+            Drs::of(hierarchy, mine, None),
+            Drs::of(hierarchy, theirs, None),
+        )
     }
 
     /// The share of a ClusterQueue's side without a workload.

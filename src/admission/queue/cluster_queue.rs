@@ -147,11 +147,11 @@ impl PendingClusterQueue {
         ctx: OrderContext<'_>,
         f: impl FnOnce(&mut PendingWorkloads, Before<'_>) -> T,
     ) -> T {
-        let mut waiting = std::mem::take(&mut self.workloads);
-        let result = f(&mut waiting, &|a, b| {
+        let mut workloads = std::mem::take(&mut self.workloads);
+        let result = f(&mut workloads, &|a, b| {
             self.compare(a, b, ctx) == Ordering::Less
         });
-        self.workloads = waiting;
+        self.workloads = workloads;
         result
     }
 
@@ -182,14 +182,14 @@ impl PendingClusterQueue {
     }
 
     fn push_or_update_active(&mut self, info: Arc<Info>, ctx: OrderContext<'_>) {
-        self.with_workloads(ctx, |waiting, before| {
-            waiting.push_or_update_active(info, before)
+        self.with_workloads(ctx, |workloads, before| {
+            workloads.push_or_update_active(info, before)
         });
     }
 
     fn insert_inadmissible(&mut self, info: Arc<Info>, ctx: OrderContext<'_>) {
-        self.with_workloads(ctx, |waiting, before| {
-            waiting.insert_inadmissible(info, before)
+        self.with_workloads(ctx, |workloads, before| {
+            workloads.insert_inadmissible(info, before)
         });
     }
 
@@ -198,7 +198,7 @@ impl PendingClusterQueue {
         let now = self.preemptor.as_ref();
         let changed = [before.map(|p| p.key), now.map(|p| p.key.clone())];
         for key in changed.into_iter().flatten() {
-            self.with_workloads(ctx, |waiting, before| waiting.reorder(&key, before));
+            self.with_workloads(ctx, |workloads, before| workloads.reorder(&key, before));
         }
     }
 
@@ -257,7 +257,7 @@ impl PendingClusterQueue {
 
     /// Deletes a workload, in any state.
     pub fn delete(&mut self, key: &WorkloadKey, ctx: OrderContext<'_>) {
-        self.with_workloads(ctx, |waiting, before| waiting.remove(key, before));
+        self.with_workloads(ctx, |workloads, before| workloads.remove(key, before));
         self.forget_inflight(key);
         if self.preemptor.as_ref().is_some_and(|p| p.key == *key) {
             self.preemptor = None;
@@ -363,8 +363,8 @@ impl PendingClusterQueue {
             hash,
             reason.unwrap_or(QuotaReservedReason::PendingEvaluation),
         );
-        self.with_workloads(ctx, |waiting, before| {
-            waiting.move_hash_to_inadmissible(hash, before)
+        self.with_workloads(ctx, |workloads, before| {
+            workloads.move_hash_to_inadmissible(hash, before)
         })
     }
 
@@ -379,7 +379,7 @@ impl PendingClusterQueue {
     /// whose backoff has not expired. Returns how many.
     pub fn requeue_inadmissible(
         &mut self,
-        world: &ClusterObjects,
+        cluster_objects: &ClusterObjects,
         ctx: OrderContext<'_>,
         now: Timestamp,
     ) -> usize {
@@ -387,15 +387,15 @@ impl PendingClusterQueue {
         self.no_fit_reasons_by_hash.clear();
         let selector = self.selector.clone();
         let takes = |namespace: &str| {
-            let labels = world.namespace(namespace);
+            let labels = cluster_objects.namespace(namespace);
             labels.is_some_and(|l| selector.matches(l))
         };
         let may_go = |info: &Info| {
             takes(predicates::namespace(&info.obj)) && backoff_expired(&info.obj, now)
         };
         let reordered = self.uses_admission_fair_sharing;
-        self.with_workloads(ctx, |waiting, before| {
-            waiting.move_inadmissible_to_active(takes, may_go, reordered, before)
+        self.with_workloads(ctx, |workloads, before| {
+            workloads.move_inadmissible_to_active(takes, may_go, reordered, before)
         })
     }
 
@@ -423,11 +423,11 @@ impl PendingClusterQueue {
     }
 
     fn iter(&self) -> impl Iterator<Item = &Arc<Info>> {
-        let waiting = self
+        let workloads = self
             .workloads
             .iter_active()
             .chain(self.workloads.iter_inadmissible());
-        waiting.chain(&self.inflight)
+        workloads.chain(&self.inflight)
     }
 
     /// All workloads in queue order.
@@ -443,10 +443,10 @@ impl PendingClusterQueue {
     /// The number of distinct scheduling hashes of active and inflight workloads, and of
     /// inadmissible ones.
     pub fn pending_scheduling_hashes(&self) -> (usize, usize) {
-        let (active, parked) = self.workloads.scheduling_hash_counts();
-        let shape = self.inflight.as_ref().map(|i| i.scheduling_hash);
-        let new = shape.filter(|s| s.is_known() && !self.workloads.has_active_hash(*s));
-        (active + usize::from(new.is_some()), parked)
+        let (active, inadmissible) = self.workloads.scheduling_hash_counts();
+        let hash = self.inflight.as_ref().map(|i| i.scheduling_hash);
+        let new = hash.filter(|s| s.is_known() && !self.workloads.has_active_hash(*s));
+        (active + usize::from(new.is_some()), inadmissible)
     }
 
     /// The total requests of all workloads.

@@ -207,7 +207,7 @@ impl QueueManager {
         cluster_queue: &str,
         weight: f64,
         workloads: impl Iterator<Item = &'a Arc<Workload>>,
-        world: &ClusterObjects,
+        cluster_objects: &ClusterObjects,
         ctx: OrderContext<'_>,
     ) -> Result<(), QueueError> {
         if self.local_queues.contains_key(key) {
@@ -225,7 +225,7 @@ impl QueueManager {
             let wl_key = predicates::key(wl);
             self.assigned.insert(wl_key.clone(), key.clone());
             if predicates::is_admissible(wl, &ctx.config.gates) {
-                let info = Info::new(adjust_resources(wl, world), ctx.config);
+                let info = Info::new(adjust_resources(wl, cluster_objects), ctx.config);
                 queue.items.insert(wl_key, Arc::new(info));
             }
         }
@@ -366,7 +366,7 @@ impl QueueManager {
         latest: Option<&Arc<Workload>>,
         reason: RequeueReason,
         quota_reserved_reason: Option<QuotaReservedReason>,
-        world: &ClusterObjects,
+        cluster_objects: &ClusterObjects,
         ctx: OrderContext<'_>,
         now: Timestamp,
     ) -> bool {
@@ -380,7 +380,7 @@ impl QueueManager {
         let Some(queue) = self.local_queues.get_mut(&queue_key) else {
             return false;
         };
-        *info = info.updated(adjust_resources(latest, world), ctx.config);
+        *info = info.updated(adjust_resources(latest, cluster_objects), ctx.config);
         let info = Arc::new(info.clone());
         self.assigned.insert(info.key.clone(), queue_key);
         queue.items.insert(info.key.clone(), info.clone());
@@ -485,7 +485,7 @@ impl QueueManager {
         &mut self,
         queues: impl IntoIterator<Item = &'a Arc<str>>,
         node_of: impl Fn(&str) -> Option<HierarchyNodeId>,
-        forest: &CohortHierarchy,
+        hierarchy: &CohortHierarchy,
         now: Timestamp,
     ) {
         for name in queues {
@@ -493,10 +493,10 @@ impl QueueManager {
                 continue;
             }
             let Some(node) = node_of(name) else { continue };
-            let target = match forest.parent(node) {
+            let target = match hierarchy.parent(node) {
                 None => RequeueRequest::ClusterQueue(name.clone()),
-                Some(_) if forest.has_cycle(node) => continue,
-                Some(_) => RequeueRequest::Cohort(forest[forest.root(node)].name.clone()),
+                Some(_) if hierarchy.has_cycle(node) => continue,
+                Some(_) => RequeueRequest::Cohort(hierarchy[hierarchy.root(node)].name.clone()),
             };
             self.add_requeue_request(target, now);
         }
@@ -535,18 +535,18 @@ impl QueueManager {
     pub fn requeue_inadmissible(
         &mut self,
         target: &RequeueRequest,
-        forest: &CohortHierarchy,
-        world: &ClusterObjects,
+        hierarchy: &CohortHierarchy,
+        cluster_objects: &ClusterObjects,
         ctx: OrderContext<'_>,
         now: Timestamp,
     ) -> usize {
         let names: BTreeSet<Arc<str>> = match target {
             RequeueRequest::ClusterQueue(name) => [name.clone()].into(),
-            RequeueRequest::Cohort(name) => match forest.cohort(name) {
-                Some(root) if !forest.has_cycle(root) => forest
+            RequeueRequest::Cohort(name) => match hierarchy.cohort(name) {
+                Some(root) if !hierarchy.has_cycle(root) => hierarchy
                     .subtree_queues(root)
                     .iter()
-                    .map(|&q| forest[q].name.clone())
+                    .map(|&q| hierarchy[q].name.clone())
                     .collect(),
                 _ => return 0,
             },
@@ -555,7 +555,7 @@ impl QueueManager {
         let mut moved = 0;
         for name in queues {
             if let Some(pending) = self.cluster_queues.get_mut(name) {
-                moved += pending.requeue_inadmissible(world, ctx, now);
+                moved += pending.requeue_inadmissible(cluster_objects, ctx, now);
             }
         }
         self.broadcast_if(moved > 0);
@@ -578,8 +578,8 @@ impl QueueManager {
         self.broadcast_if(true);
     }
 
-    fn broadcast_if(&mut self, news: bool) {
-        self.broadcasts += u64::from(news);
+    fn broadcast_if(&mut self, changed: bool) {
+        self.broadcasts += u64::from(changed);
     }
 
     /// Advances the second pass queue; true when a workload became ready.

@@ -67,17 +67,17 @@ impl PendingWorkloads {
     }
 
     /// Whether a workload of this scheduling hash is active.
-    pub fn has_active_hash(&self, shape: EquivalenceHash) -> bool {
-        self.active.get(&shape).is_some()
+    pub fn has_active_hash(&self, hash: EquivalenceHash) -> bool {
+        self.active.get(&hash).is_some()
     }
 
     /// The number of known scheduling hashes of active and of inadmissible workloads.
     pub fn scheduling_hash_counts(&self) -> (usize, usize) {
         let unknown = EquivalenceHash::Unknown;
         let active = self.active.len() - usize::from(self.has_active_hash(unknown));
-        let parked =
+        let inadmissible =
             self.inadmissible.len() - usize::from(self.inadmissible.contains_key(&unknown));
-        (active, parked)
+        (active, inadmissible)
     }
 }
 
@@ -85,9 +85,9 @@ impl PendingWorkloads {
 impl PendingWorkloads {
     /// Adds a workload as active, or updates it, active or inadmissible.
     pub fn push_or_update_active(&mut self, info: Arc<Info>, before: Before<'_>) {
-        let shape = info.scheduling_hash;
-        match self.hashes.insert(info.key.clone(), shape) {
-            Some(old) if old == shape && self.active(&info.key).is_some() => {}
+        let hash = info.scheduling_hash;
+        match self.hashes.insert(info.key.clone(), hash) {
+            Some(old) if old == hash && self.active(&info.key).is_some() => {}
             Some(old) => {
                 self.take_from(&info.key, old, before);
             }
@@ -97,54 +97,51 @@ impl PendingWorkloads {
     }
 
     fn push_active(&mut self, info: Arc<Info>, before: Before<'_>) {
-        let shape = info.scheduling_hash;
-        if self.active.get(&shape).is_some() {
+        let hash = info.scheduling_hash;
+        if self.active.get(&hash).is_some() {
             self.active.change(
-                &shape,
+                &hash,
                 |a| a.push_or_update(info, before),
                 class_before(before),
             );
         } else {
-            let mut alike = EquivalenceClass::new(shape);
-            alike.push_or_update(info, before);
-            self.active.push_or_update(alike, class_before(before));
+            let mut class = EquivalenceClass::new(hash);
+            class.push_or_update(info, before);
+            self.active.push_or_update(class, class_before(before));
         }
     }
 
     /// Adds a workload as inadmissible, or updates it, active or inadmissible.
     pub fn insert_inadmissible(&mut self, info: Arc<Info>, before: Before<'_>) {
-        let shape = info.scheduling_hash;
-        if let Some(old) = self.hashes.insert(info.key.clone(), shape) {
+        let hash = info.scheduling_hash;
+        if let Some(old) = self.hashes.insert(info.key.clone(), hash) {
             self.take_from(&info.key, old, before);
         }
-        let parked = self.inadmissible.entry(shape);
-        let parked = parked.or_insert_with(|| EquivalenceClass::new(shape));
-        parked.push_or_update(info, before);
+        let inadmissible = self.inadmissible.entry(hash);
+        let inadmissible = inadmissible.or_insert_with(|| EquivalenceClass::new(hash));
+        inadmissible.push_or_update(info, before);
         self.inadmissible_count += 1;
     }
 
     fn take_from(
         &mut self,
         key: &WorkloadKey,
-        shape: EquivalenceHash,
+        hash: EquivalenceHash,
         before: Before<'_>,
     ) -> Option<Arc<Info>> {
-        if let Some(alike) = self.active.get(&shape)
-            && alike.get(key).is_some()
+        if let Some(class) = self.active.get(&hash)
+            && class.get(key).is_some()
         {
-            if alike.len() == 1 {
-                return self
-                    .active
-                    .remove(&shape, class_before(before))?
-                    .pop(before);
+            if class.len() == 1 {
+                return self.active.remove(&hash, class_before(before))?.pop(before);
             }
-            let take = |alike: &mut EquivalenceClass| alike.remove(key, before);
-            return self.active.change(&shape, take, class_before(before))?;
+            let take = |class: &mut EquivalenceClass| class.remove(key, before);
+            return self.active.change(&hash, take, class_before(before))?;
         }
-        let parked = self.inadmissible.get_mut(&shape)?;
-        let info = parked.remove(key, before)?;
-        if parked.is_empty() {
-            self.inadmissible.remove(&shape);
+        let inadmissible = self.inadmissible.get_mut(&hash)?;
+        let info = inadmissible.remove(key, before)?;
+        if inadmissible.is_empty() {
+            self.inadmissible.remove(&hash);
         }
         self.inadmissible_count -= 1;
         Some(info)
@@ -152,8 +149,8 @@ impl PendingWorkloads {
 
     /// Removes a workload.
     pub fn remove(&mut self, key: &WorkloadKey, before: Before<'_>) -> Option<Arc<Info>> {
-        let shape = self.hashes.remove(key)?;
-        self.take_from(key, shape, before)
+        let hash = self.hashes.remove(key)?;
+        self.take_from(key, hash, before)
     }
 
     /// Pops the first active workload.
@@ -183,18 +180,18 @@ impl PendingWorkloads {
     /// Moves all workloads of a scheduling hash to the inadmissible ones; returns how many.
     pub fn move_hash_to_inadmissible(
         &mut self,
-        shape: EquivalenceHash,
+        hash: EquivalenceHash,
         before: Before<'_>,
     ) -> usize {
-        let Some(alike) = self.active.remove(&shape, class_before(before)) else {
+        let Some(class) = self.active.remove(&hash, class_before(before)) else {
             return 0;
         };
-        let count = alike.len();
-        let alike = match self.inadmissible.remove(&shape) {
-            Some(parked) => alike.merged(parked, before),
-            None => alike,
+        let count = class.len();
+        let class = match self.inadmissible.remove(&hash) {
+            Some(inadmissible) => class.merged(inadmissible, before),
+            None => class,
         };
-        self.inadmissible.insert(shape, alike);
+        self.inadmissible.insert(hash, class);
         self.inadmissible_count += count;
         count
     }
@@ -210,29 +207,29 @@ impl PendingWorkloads {
         before: Before<'_>,
     ) -> usize {
         let mut moved = 0;
-        for (shape, mut alike) in std::mem::take(&mut self.inadmissible) {
-            if alike.can_requeue_all(&takes) {
-                moved += alike.len();
+        for (hash, mut class) in std::mem::take(&mut self.inadmissible) {
+            if class.can_requeue_all(&takes) {
+                moved += class.len();
                 if reordered {
-                    alike.rebuild(before);
+                    class.rebuild(before);
                 }
-                let alike = match self.active.remove(&shape, class_before(before)) {
-                    Some(active) => alike.merged(active, before),
-                    None => alike,
+                let class = match self.active.remove(&hash, class_before(before)) {
+                    Some(active) => class.merged(active, before),
+                    None => class,
                 };
-                self.active.push_or_update(alike, class_before(before));
+                self.active.push_or_update(class, class_before(before));
                 continue;
             }
-            let (go, stay): (Vec<_>, Vec<_>) = alike.into_items().partition(|info| may_go(info));
+            let (go, stay): (Vec<_>, Vec<_>) = class.into_items().partition(|info| may_go(info));
             moved += go.len();
             for info in go {
                 self.push_active(info, before);
             }
             if !stay.is_empty() {
-                let mut alike = EquivalenceClass::new(shape);
+                let mut class = EquivalenceClass::new(hash);
                 stay.into_iter()
-                    .for_each(|info| alike.push_or_update(info, before));
-                self.inadmissible.insert(shape, alike);
+                    .for_each(|info| class.push_or_update(info, before));
+                self.inadmissible.insert(hash, class);
             }
         }
         self.inadmissible_count -= moved;
@@ -242,21 +239,21 @@ impl PendingWorkloads {
     /// Rebuilds the heap of active workloads after the order changed for many.
     pub fn rebuild(&mut self, before: Before<'_>) {
         let active = std::mem::take(&mut self.active);
-        for mut alike in active.into_items() {
-            alike.rebuild(before);
-            self.active.push_or_update(alike, class_before(before));
+        for mut class in active.into_items() {
+            class.rebuild(before);
+            self.active.push_or_update(class, class_before(before));
         }
     }
 
     /// Moves a workload after its order key changed.
     pub fn reorder(&mut self, key: &WorkloadKey, before: Before<'_>) {
-        let Some(&shape) = self.hashes.get(key) else {
+        let Some(&hash) = self.hashes.get(key) else {
             return;
         };
-        let reorder = |alike: &mut EquivalenceClass| alike.reorder(key, before);
-        self.active.change(&shape, reorder, class_before(before));
-        if let Some(alike) = self.inadmissible.get_mut(&shape) {
-            alike.reorder(key, before);
+        let reorder = |class: &mut EquivalenceClass| class.reorder(key, before);
+        self.active.change(&hash, reorder, class_before(before));
+        if let Some(class) = self.inadmissible.get_mut(&hash) {
+            class.reorder(key, before);
         }
     }
 }

@@ -59,8 +59,8 @@ impl SecondPassQueue {
     /// Advances the time; true when a workload became ready.
     pub fn advance(&mut self, now: Timestamp, config: &EngineConfig) -> bool {
         let timers = std::mem::take(&mut self.timers).into_iter();
-        let (mut due, waiting): (Vec<Timer>, Vec<Timer>) = timers.partition(|t| t.due <= now);
-        self.timers = waiting;
+        let (mut due, workloads): (Vec<Timer>, Vec<Timer>) = timers.partition(|t| t.due <= now);
+        self.timers = workloads;
         due.sort_by_key(|t| t.due);
         let mut any = false;
         for timer in due {

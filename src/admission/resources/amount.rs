@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn quota_beyond_the_integers_is_unlimited() {
+    fn quota_beyond_64_bits_is_unlimited() {
         let of =
             |name: &str, q: &str| amount_from_quantity(name.into(), Decimal::parse(q).unwrap());
         assert_eq!(of("cpu", "1E"), Amount::UNLIMITED);

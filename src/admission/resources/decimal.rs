@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn every_legal_form() {
+    fn all_quantity_formats_parse() {
         for (text, milli) in [
             ("1", 1000),
             ("1.5", 1500),
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn absurd_magnitudes_are_capped() {
+    fn large_values_are_capped() {
         for text in [
             "1e30",
             "9999999999999999999999",
@@ -348,7 +348,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_parses_or_is_refused(text in "[+-]?[0-9.]{0,25}[a-zA-Z0-9+-]{0,5}") {
+        fn any_text_parses_or_is_rejected(text in "[+-]?[0-9.]{0,25}[a-zA-Z0-9+-]{0,5}") {
             if let Ok(v) = Decimal::parse(&text) {
                 let _ = (v.value(), v.milli_value(), v.as_f64());
                 prop_assert_eq!(Decimal::parse(&v.to_decimal_si()).unwrap(), v);

@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_keep_their_number() {
+    fn flavor_resources_keep_their_number() {
         let mut frs = FlavorResourceTable::default();
         let cpu = ResourceName::cpu();
         let a = frs.intern("spot", cpu);

@@ -310,7 +310,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn written_values_are_exact(text in "[0-9]{0,17}|[+-]?[0-9]{1,6}([.][0-9]{0,4})?(m|k|Mi|e3)?") {
+        fn serialized_values_are_exact(text in "[0-9]{0,17}|[+-]?[0-9]{1,6}([.][0-9]{0,4})?(m|k|Mi|e3)?") {
             let quantity = Quantity(text);
             for name in ["cpu", "memory"] {
                 let name = ResourceName::new(name);

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_resource_in_its_unit() {
+    fn resources_are_formatted_in_their_unit() {
         let f = ResourceFormatter::with_binary_resources(["example.com/bytes".to_owned()]);
         assert_eq!(f.text("cpu".into(), 1500), "1500m");
         assert_eq!(f.text("cpu".into(), 3000), "3");

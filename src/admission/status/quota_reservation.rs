@@ -65,7 +65,7 @@ pub fn sync_admitted_condition(wl: &mut Workload, now: Timestamp, gates: &Gates)
         c::admitted::NO_RESERVATION,
         "The workload has no reservation",
     );
-    let obstacle = match (reserved, checked, placed) {
+    let not_admitted = match (reserved, checked, placed) {
         (true, true, true) => None,
         (false, false, _) if !granular => Some((
             c::admitted::NO_RESERVATION_UNSATISFIED_CHECKS,
@@ -85,7 +85,7 @@ pub fn sync_admitted_condition(wl: &mut Workload, now: Timestamp, gates: &Gates)
             "There are pending delayed topology requests",
         )),
     };
-    if obstacle.is_some()
+    if not_admitted.is_some()
         && let Some(admitted) = predicates::true_condition(wl, c::ADMITTED)
     {
         let seconds = now
@@ -99,8 +99,15 @@ pub fn sync_admitted_condition(wl: &mut Workload, now: Timestamp, gates: &Gates)
         wl.status.accumulated_past_execution_time_seconds =
             Some(total.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32);
     }
-    let (reason, message) = obstacle.unwrap_or((c::ADMITTED, "The workload is admitted"));
-    let cond = condition(wl, c::ADMITTED, obstacle.is_none(), reason, message, now);
+    let (reason, message) = not_admitted.unwrap_or((c::ADMITTED, "The workload is admitted"));
+    let cond = condition(
+        wl,
+        c::ADMITTED,
+        not_admitted.is_none(),
+        reason,
+        message,
+        now,
+    );
     set_condition(&mut wl.status.conditions, cond)
 }
 

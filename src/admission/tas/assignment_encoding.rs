@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_common_is_written_once() {
+    fn common_prefixes_and_suffixes_are_written_once() {
         let a = assignment(
             &["block", "rack"],
             &[(&["b1", "ababa"], 2), (&["b1", "aba"], 1)],
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_are_grouped_by_prefix_where_that_is_shorter() {
+    fn hosts_are_grouped_by_prefix_if_that_is_shorter() {
         let long = |pool: &str, i: usize| format!("gke-cluster-{pool}-with-a-long-name-node-{i}");
         let names: Vec<String> = (0..40)
             .map(|i| long(if i < 20 { "alpha" } else { "beta-and-more" }, i))
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn cutting_down_takes_from_the_end() {
+    fn truncating_removes_from_the_end() {
         let a = assignment(&["rack"], &[(&["r1"], 2), (&["r2"], 3)]);
         assert_eq!(
             truncate(&a, 3),
@@ -311,7 +311,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn decoding_gives_back_what_was_encoded(
+        fn decoding_inverts_encoding(
             domains in proptest::collection::vec(("[a-c]{1,2}", "(é|[a-b-]){0,6}", 1i32..4), 0..12),
             by_prefix: bool,
         ) {

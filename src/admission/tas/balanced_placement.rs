@@ -40,13 +40,13 @@ impl Placement<'_> {
     }
 
     fn apply_balanced_placement(&mut self, candidates: &BalancedCandidates) -> Option<FitDomains> {
-        let shape = self.topology_request;
-        let (mut domains, mut level) = (candidates.domains.clone(), shape.requested_level);
-        if level < shape.slice_level {
+        let resolved = self.topology_request;
+        let (mut domains, mut level) = (candidates.domains.clone(), resolved.requested_level);
+        if level < resolved.slice_level {
             let chosen = self.select_optimal_domain_set_to_fit(
                 &domains,
-                shape.slices(),
-                shape.leaders,
+                resolved.slices(),
+                resolved.leaders,
                 true,
             )?;
             domains = self.children_of(&chosen);
@@ -54,8 +54,8 @@ impl Placement<'_> {
         }
         let domains = self.place_slices_on_domains_balanced(
             &domains,
-            shape.slices(),
-            shape.leaders,
+            resolved.slices(),
+            resolved.leaders,
             candidates.threshold,
         )?;
         Some(FitDomains { level, domains })
@@ -68,8 +68,8 @@ impl Placement<'_> {
     pub(super) fn find_best_domains_for_balanced_placement(
         &mut self,
     ) -> Option<BalancedCandidates> {
-        let shape = self.topology_request;
-        let level = shape.requested_level;
+        let resolved = self.topology_request;
+        let level = resolved.requested_level;
         let families: Vec<Vec<Domain>> = match level.checked_sub(1) {
             None => vec![self.tree.at_level(0).collect()],
             Some(above) => {
@@ -95,17 +95,17 @@ impl Placement<'_> {
     }
 
     fn balance_family(&mut self, family: Vec<Domain>, least: i32) -> Option<BalancedCandidates> {
-        let shape = self.topology_request;
-        let wanted = shape.slices();
-        let lower = if shape.requested_level < shape.slice_level {
+        let resolved = self.topology_request;
+        let wanted = resolved.slices();
+        let lower = if resolved.requested_level < resolved.slice_level {
             self.children_of(&family)
         } else {
             family.clone()
         };
-        let greedy = self.evaluate_greedy_assignment(&lower, wanted, shape.leaders)?;
+        let greedy = self.evaluate_greedy_assignment(&lower, wanted, resolved.leaders)?;
         let mut threshold = self.balance_threshold_value(wanted, &greedy)?;
         let mut reserved = threshold;
-        if let Some(last) = greedy.last.filter(|_| shape.leaders > 0) {
+        if let Some(last) = greedy.last.filter(|_| resolved.leaders > 0) {
             reserved = reserved.min(self.state(last).slices_with_leader);
         }
         if threshold < least {
@@ -113,7 +113,7 @@ impl Placement<'_> {
         }
         let before = self.save(&family);
         self.prune_domains_below_threshold(&family, threshold);
-        let mut fit = self.evaluate_greedy_assignment(&family, wanted, shape.leaders);
+        let mut fit = self.evaluate_greedy_assignment(&family, wanted, resolved.leaders);
         if fit.is_none() && reserved < threshold {
             // Again, with room for the leader.
             if reserved <= 0 || reserved < least {
@@ -122,7 +122,7 @@ impl Placement<'_> {
             threshold = reserved;
             self.restore(&before);
             self.prune_domains_below_threshold(&family, threshold);
-            fit = self.evaluate_greedy_assignment(&family, wanted, shape.leaders);
+            fit = self.evaluate_greedy_assignment(&family, wanted, resolved.leaders);
         }
         fit.map(|fit| BalancedCandidates {
             domains: family,

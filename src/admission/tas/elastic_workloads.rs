@@ -55,9 +55,9 @@ impl TasFlavorSnapshot {
         };
         assumed.add(&kept, &workers.single_pod_requests);
         result.found(&workers.pod_set.name, Some(kept));
-        if let (Some(leader), Some(places)) = (leader, leader_previous) {
-            assumed.add(&places, &leader.single_pod_requests);
-            result.found(&leader.pod_set.name, Some(places));
+        if let (Some(leader), Some(assignments)) = (leader, leader_previous) {
+            assumed.add(&assignments, &leader.single_pod_requests);
+            result.found(&leader.pod_set.name, Some(assignments));
         }
         Some(true)
     }
@@ -72,31 +72,31 @@ impl TasFlavorSnapshot {
             workers, leader, ..
         } = growth;
         assumed.add(growth.previous, &workers.single_pod_requests);
-        if let (Some(leader), Some(places)) = (leader, &growth.leader_previous) {
-            assumed.add(places, &leader.single_pod_requests);
+        if let (Some(leader), Some(assignments)) = (leader, &growth.leader_previous) {
+            assumed.add(assignments, &leader.single_pod_requests);
         }
         let new_leader = leader.filter(|_| growth.leader_previous.is_none());
         let search = TopologyAssignmentSearch {
             count: growth.more,
             ..TopologyAssignmentSearch::of(workers, new_leader, growth.simulate_empty)
         };
-        let places = match self.find_topology_assignment(&search, assumed) {
-            Ok(places) => places,
+        let assignments = match self.find_topology_assignment(&search, assumed) {
+            Ok(assignments) => assignments,
             Err(failure) => {
                 result.failed(&workers.pod_set.name, failure);
                 return false;
             }
         };
-        let whole = self.merge_assignments(&places.workers, growth.previous);
+        let whole = self.merge_assignments(&assignments.workers, growth.previous);
         result.found(&workers.pod_set.name, Some(whole));
         if let Some(leader) = leader {
-            if let Some(new) = &places.leader {
+            if let Some(new) = &assignments.leader {
                 assumed.add(new, &leader.single_pod_requests);
             }
-            let at = growth.leader_previous.or(places.leader);
+            let at = growth.leader_previous.or(assignments.leader);
             result.found(&leader.pod_set.name, at);
         }
-        assumed.add(&places.workers, &workers.single_pod_requests);
+        assumed.add(&assignments.workers, &workers.single_pod_requests);
         true
     }
 }

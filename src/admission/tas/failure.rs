@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn as_data() {
+    fn serializes_as_data() {
         let json = serde_json::to_value(TasFailure::NoFit(Box::new(no_fit(2, 1)))).unwrap();
         assert_eq!(json["kind"], "noFit");
         assert_eq!(json["fitting"], 2);

@@ -104,16 +104,16 @@ impl Placement<'_> {
     /// Domains of a level that together fit everything: leaders first, in a domain that leaves
     /// enough capacity for the workers, then the remaining workers. The error is how much fits.
     fn several(&self, mut sorted: Vec<Domain>) -> Result<Vec<Domain>, i32> {
-        let shape = self.topology_request;
-        let wanted = shape.slices();
+        let resolved = self.topology_request;
+        let wanted = resolved.slices();
         let best_fit = !self.use_least_free_capacity_algorithm();
-        let (mut slices, mut leaders) = (wanted, shape.leaders);
+        let (mut slices, mut leaders) = (wanted, resolved.leaders);
         let mut picked = Vec::new();
         self.prioritize_leader_domain(
             &mut sorted,
-            shape.count,
-            shape.leaders,
-            shape.slice_size,
+            resolved.count,
+            resolved.leaders,
+            resolved.slice_size,
             CountUnit::Slices,
         );
         let mut used = 0;
@@ -129,7 +129,7 @@ impl Placement<'_> {
             used += 1;
         }
         if leaders > 0 {
-            return Err(shape.leaders - leaders);
+            return Err(resolved.leaders - leaders);
         }
         let rest = self.sorted_domains(sorted.drain(used..));
         for (i, &next) in rest.iter().enumerate() {

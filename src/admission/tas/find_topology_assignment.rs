@@ -148,19 +148,22 @@ impl TasFlavorSnapshot {
                 }
                 false
             }
-            Ok(places) => {
+            Ok(assignments) => {
                 let leader_name = leader.map(|l| &l.pod_set.name);
                 for request in group {
                     let name = &request.pod_set.name;
-                    let places = if *name == workers.pod_set.name {
-                        Some(&places.workers)
+                    let assignments = if *name == workers.pod_set.name {
+                        Some(&assignments.workers)
                     } else {
-                        places.leader.as_ref().filter(|_| Some(name) == leader_name)
+                        assignments
+                            .leader
+                            .as_ref()
+                            .filter(|_| Some(name) == leader_name)
                     };
-                    if let Some(places) = places {
-                        assumed.add(places, &request.single_pod_requests);
+                    if let Some(assignments) = assignments {
+                        assumed.add(assignments, &request.single_pod_requests);
                     }
-                    result.found(name, places.cloned());
+                    result.found(name, assignments.cloned());
                 }
                 true
             }
@@ -219,7 +222,7 @@ impl TasFlavorSnapshot {
         if let Err(failure @ TasFailure::InvalidPodSetUpdate { .. }) = filter {
             return Err(failure);
         }
-        let shape = ResolvedTopologyRequest::resolve(
+        let resolved = ResolvedTopologyRequest::resolve(
             &self.tree,
             search.topology_request,
             workers.implied,
@@ -232,7 +235,7 @@ impl TasFlavorSnapshot {
         let mut placement = Placement {
             tree: &self.tree,
             gates: self.gates,
-            topology_request: &shape,
+            topology_request: &resolved,
             states: std::mem::take(&mut self.scratch),
         };
         let exclusions = placement.fill_in_counts(
@@ -246,27 +249,27 @@ impl TasFlavorSnapshot {
                 leader: leader_requests.as_ref(),
             },
         );
-        let balanced = (self.gates.balanced && !shape.required && !shape.unconstrained)
+        let balanced = (self.gates.balanced && !resolved.required && !resolved.unconstrained)
             .then(|| placement.find_balanced_placement())
             .flatten();
         let is_balanced = balanced.is_some();
-        let picked = match balanced {
-            Some(picked) => Ok(picked),
+        let selected = match balanced {
+            Some(selected) => Ok(selected),
             None => placement.find_level_with_fit_domains(
                 &self.topology,
-                shape.requested_level,
+                resolved.requested_level,
                 &exclusions,
             ),
         };
-        let places = picked.map(|picked| {
-            let leaves = placement.assign_lower_levels(picked, is_balanced);
+        let assignments = selected.map(|selected| {
+            let leaves = placement.assign_lower_levels(selected, is_balanced);
             GroupTopologyAssignment {
                 workers: placement.build_assignment(&leaves, |s| s.pods),
                 leader: leader.map(|_| placement.build_assignment(&leaves, |s| s.leaders)),
             }
         });
         self.scratch = placement.states;
-        places
+        assignments
     }
 }
 

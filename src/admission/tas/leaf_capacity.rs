@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn free_and_remaining_part_at_placed_pods() {
+    fn tas_usage_reduces_remaining_capacity_only() {
         let mut c = LeafCapacity::new(2);
         c.add_node_capacity(1, &requests(&[("cpu", 4000), ("pods", 10)]), 1);
         let pod = requests(&[("cpu", 1000)]);
@@ -225,7 +225,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn undoing_restores(ops in proptest::collection::vec((0usize..3, -50i64..50, 0i64..4, any::<bool>()), 0..20)) {
+        fn undo_restores_capacity(ops in proptest::collection::vec((0usize..3, -50i64..50, 0i64..4, any::<bool>()), 0..20)) {
             let mut c = LeafCapacity::new(3);
             for leaf in 0..3 {
                 c.add_node_capacity(leaf, &requests(&[("cpu", 100), ("pods", 10)]), 1);

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn one_term_is_enough_and_empty_ones_match_nothing() {
+    fn one_matching_term_is_enough_and_empty_terms_match_nothing() {
         let s = selector(json!([
             {},
             {"matchExpressions": [{"key": "n", "operator": "Gt", "values": ["3"]}]},
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_add_up() {
+    fn weights_of_matching_terms_are_summed() {
         let expr = |key: &str| json!({"matchExpressions": [{"key": key, "operator": "Exists"}]});
         let terms: Vec<PreferredSchedulingTerm> = serde_json::from_value(json!([
             {"weight": 10, "preference": expr("a")},

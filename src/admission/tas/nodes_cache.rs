@@ -149,7 +149,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn only_what_matters_is_a_change() {
+    fn only_relevant_updates_are_changes() {
         let mut nodes = NodesCache::default();
         let mut n = node("x", &[("zone", "a")], &[("cpu", "4")]);
         assert!(nodes.upsert(&n).is_some());
@@ -168,7 +168,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_node_needs_the_flavors_labels_and_every_level() {
+    fn a_node_needs_the_flavor_labels_and_a_label_per_level() {
         let labels: Labels = [("zone".into(), "a".into()), ("rack".into(), "1".into())].into();
         let flavor: Labels = [("zone".into(), "a".into())].into();
         assert!(node_belongs_to_flavor(&labels, &flavor, &["rack".into()]));

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_come_change_move_and_go() {
+    fn pod_updates_change_node_usage() {
         let mut pods = NonTasUsage::default();
         assert_eq!(pods.upsert(&pod("x", "2", json!({}))).freed(), None);
         assert_eq!(cpu(&pods, "x"), Some((2000, 1)));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_placed_by_topology_count_elsewhere() {
+    fn tas_pods_are_ignored() {
         let mut pods = NonTasUsage::default();
         let placed = json!({"metadata": {"annotations": {
             "kueue.x-k8s.io/podset-unconstrained-topology": "true"}}});

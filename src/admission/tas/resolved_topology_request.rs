@@ -214,13 +214,13 @@ mod tests {
     }
 
     #[test]
-    fn slices_alone_start_at_the_top_and_are_unconstrained() {
-        let shape = resolve(&layered(vec![layer("rack", 4), layer("host", 2)])).unwrap();
-        assert_eq!((shape.requested_level, shape.slice_level), (0, 1));
-        assert_eq!(shape.inner_sizes, [None, None, Some(2)]);
-        assert!(shape.unconstrained && !shape.required);
-        assert_eq!(shape.slices(), 3);
-        assert_eq!(shape.layers.len(), 2);
+    fn slice_only_requests_start_at_the_top_level_unconstrained() {
+        let resolved = resolve(&layered(vec![layer("rack", 4), layer("host", 2)])).unwrap();
+        assert_eq!((resolved.requested_level, resolved.slice_level), (0, 1));
+        assert_eq!(resolved.inner_sizes, [None, None, Some(2)]);
+        assert!(resolved.unconstrained && !resolved.required);
+        assert_eq!(resolved.slices(), 3);
+        assert_eq!(resolved.layers.len(), 2);
         let gap = resolve(&layered(vec![layer("block", 4), layer("host", 2)])).unwrap();
         assert_eq!(gap.inner_sizes, [None, Some(2), Some(2)]);
     }

@@ -105,12 +105,12 @@ impl TasCache {
     }
 
     fn drop_flavor(&mut self, name: &str) {
-        let Some(gone) = self.flavors.remove(name) else {
+        let Some(deleted) = self.flavors.remove(name) else {
             return;
         };
         self.snapshots.flavors.remove(name);
         // Its usage no longer affects flavors with common nodes.
-        self.outdate_sharing(&gone);
+        self.outdate_sharing(&deleted);
     }
 
     fn outdate_sharing(&mut self, with: &TasFlavorCache) {
@@ -152,8 +152,8 @@ impl TasCache {
         let of_topology = |(flavor, spec): (&FlavorName, &FlavorInformation)| {
             (*spec.topology == *name).then(|| flavor.clone())
         };
-        let gone: Vec<FlavorName> = self.specs.iter().filter_map(of_topology).collect();
-        for flavor in gone {
+        let deleted: Vec<FlavorName> = self.specs.iter().filter_map(of_topology).collect();
+        for flavor in deleted {
             self.drop_flavor(&flavor);
         }
     }

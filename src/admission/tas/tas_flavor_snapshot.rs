@@ -144,11 +144,11 @@ impl TasFlavorSnapshot {
 
     /// A stale domain of the assignment: its node was deleted, cordoned or is not ready.
     pub fn stale_domain<'a>(&self, assignment: &'a TopologyAssignment) -> Option<&'a str> {
-        let gone = assignment
+        let stale = assignment
             .domains
             .iter()
             .find(|d| self.tree.leaf(&d.values).is_none())?;
-        Some(gone.values.first().map_or("", String::as_str))
+        Some(stale.values.first().map_or("", String::as_str))
     }
 
     /// Merges two assignments, in the order of the domains' names; pods of the same domain are

@@ -86,18 +86,19 @@ impl TopologyTree {
             of_node.push(found);
         }
         leaves.sort_unstable();
-        let mut place = vec![0; leaves.len()];
+        let mut position = vec![0; leaves.len()];
         for (leaf, (_, number)) in leaves.iter().enumerate() {
-            place[*number] = leaf;
+            position[*number] = leaf;
         }
-        tree.leaf_by_id = seen.into_iter().map(|(id, n)| (id, place[n])).collect();
+        tree.leaf_by_id = seen.into_iter().map(|(id, n)| (id, position[n])).collect();
         for (node, number) in nodes.iter().zip(&of_node) {
-            tree.leaf_by_node.insert(node.name.clone(), place[*number]);
+            tree.leaf_by_node
+                .insert(node.name.clone(), position[*number]);
         }
         if tree.lowest_is_node {
             let mut behind: Vec<Option<&Arc<NodeInfo>>> = vec![None; leaves.len()];
             for (node, number) in nodes.iter().zip(&of_node) {
-                behind[place[*number]].get_or_insert(node);
+                behind[position[*number]].get_or_insert(node);
             }
             tree.nodes = behind.into_iter().flatten().cloned().collect();
         }
@@ -323,7 +324,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn hosts_are_called_by_their_name_alone() {
+    fn host_domains_are_identified_by_hostname_only() {
         let t = tree(
             &["rack", HOSTNAME],
             &[&["r2", "a"], &["r1", "b"], &["r3", "a"]],
@@ -339,7 +340,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn nothing_at_all() {
+    fn a_tree_without_nodes_is_empty() {
         let none = TopologyTree::new(&[], [].iter());
         assert_eq!((none.leaf_count(), none.domain_count()), (0, 0));
         let empty = tree(&["rack"], &[]);

@@ -27,11 +27,11 @@ impl Placement<'_> {
         picked: FitDomains,
         balanced: bool,
     ) -> Vec<Domain> {
-        let shape = self.topology_request;
+        let resolved = self.topology_request;
         let whole = PodsToPlace {
-            pods: shape.count,
-            leaders: shape.leaders,
-            slice_size: shape.slice_size,
+            pods: resolved.count,
+            leaders: resolved.leaders,
+            slice_size: resolved.slice_size,
             unit: CountUnit::Slices,
         };
         let FitDomains {
@@ -41,17 +41,17 @@ impl Placement<'_> {
         let lowest = self.tree.levels().len() - 1;
         domains = self.update_counts_to_minimum(domains, whole);
         // Above the slice level slices may move between parents.
-        while level < lowest.min(shape.slice_level) && !balanced {
+        while level < lowest.min(resolved.slice_level) && !balanced {
             let children = self.children_of(&domains);
             let children = self.sorted_domains(children);
             domains = self.update_counts_to_minimum(children, whole);
             level += 1;
         }
         while level < lowest {
-            let slice_size = if level >= shape.slice_level {
-                shape.inner_size(level + 1).unwrap_or(1)
+            let slice_size = if level >= resolved.slice_level {
+                resolved.inner_size(level + 1).unwrap_or(1)
             } else {
-                shape.slice_size
+                resolved.slice_size
             };
             domains = self.update_children_counts_to_minimum(&domains, slice_size);
             level += 1;

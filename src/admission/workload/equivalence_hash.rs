@@ -34,7 +34,7 @@ impl EquivalenceHash {
             return EquivalenceHash::Unknown;
         }
         let allowed = c::WORKLOAD_ALLOWED_RESOURCE_FLAVORS_ANNOTATION;
-        let shape = SchedulingShape {
+        let input = HashInput {
             pod_sets: Each(|| {
                 let pod_sets = wl.spec.pod_sets.iter().enumerate();
                 pod_sets.map(|(i, ps)| PodSetShape::of(ps, totals.get(i)))
@@ -44,7 +44,7 @@ impl EquivalenceHash {
         };
         let mut digest = Digested(Sha256::new());
         // A serialization error truncates the input, identically for the same object.
-        let _ = serde_json::to_writer(&mut digest, &shape);
+        let _ = serde_json::to_writer(&mut digest, &input);
         let mut first = [0; 8];
         first.copy_from_slice(&digest.0.finalize()[..8]);
         EquivalenceHash::Known(u64::from_be_bytes(first))
@@ -84,7 +84,7 @@ impl std::io::Write for Digested {
 }
 
 #[derive(Serialize)]
-struct SchedulingShape<'a, P> {
+struct HashInput<'a, P> {
     pod_sets: P,
     priority: i64,
     allowed_flavors: Option<&'a str>,

@@ -36,8 +36,8 @@ pub fn validate_resources(wl: &Workload) -> Vec<String> {
 }
 
 /// Violations of the LimitRanges of the namespace.
-pub fn validate_limit_range(wl: &Workload, world: &ClusterObjects) -> Vec<String> {
-    let Some(limits) = world.limit_range_summary(namespace(wl)) else {
+pub fn validate_limit_range(wl: &Workload, cluster_objects: &ClusterObjects) -> Vec<String> {
+    let Some(limits) = cluster_objects.limit_range_summary(namespace(wl)) else {
         return Vec::new();
     };
     pod_specs(wl)
@@ -70,10 +70,10 @@ fn pod_specs(
 pub fn validate_admissibility(
     wl: &Workload,
     selector: &Selector,
-    world: &ClusterObjects,
+    cluster_objects: &ClusterObjects,
 ) -> Result<(), InadmissibleError> {
     let ns = namespace(wl);
-    let labels = world
+    let labels = cluster_objects
         .namespace(ns)
         .ok_or_else(|| InadmissibleError::NamespaceMissing(ns.to_owned()))?;
     if !selector.matches(labels) {
@@ -83,7 +83,7 @@ pub fn validate_admissibility(
     if !errors.is_empty() {
         return Err(InadmissibleError::Resources(aggregate(&errors)));
     }
-    let errors = validate_limit_range(wl, world);
+    let errors = validate_limit_range(wl, cluster_objects);
     if !errors.is_empty() {
         return Err(InadmissibleError::LimitRange(aggregate(&errors)));
     }
