@@ -8,7 +8,7 @@ use std::hash::Hash;
 use crate::hash_map::FastHashMap;
 
 /// An item with a key.
-pub trait Item {
+pub(crate) trait Item {
     /// The key type, unique within a heap.
     type Key: Clone + Eq + Hash;
 
@@ -22,7 +22,7 @@ type Slot = u32;
 
 /// A binary heap with lookup by key.
 #[derive(Clone, Debug)]
-pub struct Heap<T: Item> {
+pub(crate) struct Heap<T: Item> {
     items: Vec<(Slot, T)>,
     /// The index in `items` of each slot.
     positions: Vec<u32>,
@@ -43,22 +43,22 @@ impl<T: Item> Default for Heap<T> {
 
 impl<T: Item> Heap<T> {
     /// The number of items.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.items.len()
     }
 
     /// Whether the heap is empty.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
     /// The first item.
-    pub fn first(&self) -> Option<&T> {
+    pub(crate) fn first(&self) -> Option<&T> {
         self.items.first().map(|(_, item)| item)
     }
 
     /// An item by key.
-    pub fn get(&self, key: &T::Key) -> Option<&T> {
+    pub(crate) fn get(&self, key: &T::Key) -> Option<&T> {
         self.position(key).map(|i| &self.items[i].1)
     }
 
@@ -68,17 +68,17 @@ impl<T: Item> Heap<T> {
     }
 
     /// All items, in no particular order.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.items.iter().map(|(_, item)| item)
     }
 
     /// All items, in no particular order.
-    pub fn into_items(self) -> impl Iterator<Item = T> {
+    pub(crate) fn into_items(self) -> impl Iterator<Item = T> {
         self.items.into_iter().map(|(_, item)| item)
     }
 
     /// Inserts an item, or replaces and returns the item with the same key.
-    pub fn push_or_update(&mut self, item: T, before: impl Fn(&T, &T) -> bool) -> Option<T> {
+    pub(crate) fn push_or_update(&mut self, item: T, before: impl Fn(&T, &T) -> bool) -> Option<T> {
         if let Some(i) = self.position(item.key()) {
             let old = std::mem::replace(&mut self.items[i].1, item);
             self.fix(i, &before);
@@ -96,7 +96,7 @@ impl<T: Item> Heap<T> {
     }
 
     /// Updates an item, which may move it.
-    pub fn change<R>(
+    pub(crate) fn change<R>(
         &mut self,
         key: &T::Key,
         f: impl FnOnce(&mut T) -> R,
@@ -109,7 +109,7 @@ impl<T: Item> Heap<T> {
     }
 
     /// Updates the first item, which may move it.
-    pub fn change_first<R>(
+    pub(crate) fn change_first<R>(
         &mut self,
         f: impl FnOnce(&mut T) -> R,
         before: impl Fn(&T, &T) -> bool,
@@ -120,7 +120,7 @@ impl<T: Item> Heap<T> {
     }
 
     /// Removes and returns the first item.
-    pub fn pop(&mut self, before: impl Fn(&T, &T) -> bool) -> Option<T> {
+    pub(crate) fn pop(&mut self, before: impl Fn(&T, &T) -> bool) -> Option<T> {
         if self.items.is_empty() {
             return None;
         }
@@ -128,7 +128,7 @@ impl<T: Item> Heap<T> {
     }
 
     /// Removes an item by key.
-    pub fn remove(&mut self, key: &T::Key, before: impl Fn(&T, &T) -> bool) -> Option<T> {
+    pub(crate) fn remove(&mut self, key: &T::Key, before: impl Fn(&T, &T) -> bool) -> Option<T> {
         let i = self.position(key)?;
         Some(self.remove_at(i, &before))
     }
@@ -146,7 +146,7 @@ impl<T: Item> Heap<T> {
     }
 
     /// Restores the heap property after the order changed for many items.
-    pub fn rebuild(&mut self, before: impl Fn(&T, &T) -> bool) {
+    pub(crate) fn rebuild(&mut self, before: impl Fn(&T, &T) -> bool) {
         for i in (0..self.items.len() / 2).rev() {
             self.down(i, &before);
         }

@@ -105,7 +105,7 @@ pub(super) struct CachedWorkloads {
 }
 
 impl CachedWorkloads {
-    pub fn insert(&mut self, workload: CachedWorkload) -> WorkloadIndex {
+    pub(crate) fn insert(&mut self, workload: CachedWorkload) -> WorkloadIndex {
         if let Some(idx) = self.free.pop() {
             self.slots[idx.index()] = Some(workload);
             return idx;
@@ -114,7 +114,7 @@ impl CachedWorkloads {
         WorkloadIndex(self.slots.len() as u32 - 1)
     }
 
-    pub fn remove(&mut self, idx: WorkloadIndex) -> Option<CachedWorkload> {
+    pub(crate) fn remove(&mut self, idx: WorkloadIndex) -> Option<CachedWorkload> {
         let workload = self.slots.get_mut(idx.index())?.take();
         if workload.is_some() {
             self.free.push(idx);
@@ -122,11 +122,11 @@ impl CachedWorkloads {
         workload
     }
 
-    pub fn get(&self, idx: WorkloadIndex) -> Option<&CachedWorkload> {
+    pub(crate) fn get(&self, idx: WorkloadIndex) -> Option<&CachedWorkload> {
         self.slots.get(idx.index())?.as_ref()
     }
 
-    pub fn get_mut(&mut self, idx: WorkloadIndex) -> Option<&mut CachedWorkload> {
+    pub(crate) fn get_mut(&mut self, idx: WorkloadIndex) -> Option<&mut CachedWorkload> {
         self.slots.get_mut(idx.index())?.as_mut()
     }
 }

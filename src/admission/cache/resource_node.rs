@@ -35,7 +35,7 @@ pub(super) struct FlavorResourceQuota {
 }
 
 impl FlavorResourceQuota {
-    pub fn new(fr: FlavorResourceId) -> Self {
+    pub(crate) fn new(fr: FlavorResourceId) -> Self {
         FlavorResourceQuota {
             fr,
             quota: None,
@@ -45,17 +45,17 @@ impl FlavorResourceQuota {
         }
     }
 
-    pub fn subtree_quota(&self) -> Amount {
+    pub(crate) fn subtree_quota(&self) -> Amount {
         self.subtree.unwrap_or(Amount::ZERO)
     }
 
     /// The unused local quota.
-    pub fn local_available(&self) -> Amount {
+    pub(crate) fn local_available(&self) -> Amount {
         self.local_quota.minus(self.usage).or_zero()
     }
 
     /// Computes the local quota from the subtree quota.
-    pub fn update_local_quota(&mut self) {
+    pub(crate) fn update_local_quota(&mut self) {
         self.local_quota = match self.quota.and_then(|q| q.lending_limit) {
             Some(limit) => self.subtree_quota().minus(limit).or_zero(),
             None => Amount::ZERO,

@@ -31,7 +31,7 @@ struct CohortTournament {
 }
 
 /// Iterates the entries of a cycle in fair sharing order.
-pub struct FairSharingIterator {
+pub(crate) struct FairSharingIterator {
     /// The ClusterQueues with an entry, in the order of the heads, which orders the trees.
     order: Vec<HierarchyNodeId>,
     next: usize,
@@ -44,7 +44,7 @@ pub struct FairSharingIterator {
 impl FairSharingIterator {
     /// An iterator over the unprocessed entries. With two entries in one ClusterQueue only the
     /// later one takes part.
-    pub fn new(entries: &[Entry], snapshot: &mut SnapshotTransaction<'_>) -> Self {
+    pub(crate) fn new(entries: &[Entry], snapshot: &mut SnapshotTransaction<'_>) -> Self {
         let mut by_node: BTreeMap<HierarchyNodeId, usize> = BTreeMap::new();
         let mut order = Vec::new();
         for (i, entry) in entries.iter().enumerate().filter(|(_, e)| !e.processed) {
@@ -77,7 +77,7 @@ impl FairSharingIterator {
     }
 
     /// The next entry.
-    pub fn pop(
+    pub(crate) fn pop(
         &mut self,
         entries: &[Entry],
         snapshot: &mut SnapshotTransaction<'_>,

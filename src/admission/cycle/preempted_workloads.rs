@@ -17,12 +17,12 @@ pub(super) struct PreemptedWorkloads {
 
 impl PreemptedWorkloads {
     /// Whether any of these targets is preempted already.
-    pub fn has_any(&self, targets: &[Target]) -> bool {
+    pub(crate) fn has_any(&self, targets: &[Target]) -> bool {
         targets.iter().any(|t| self.all.contains(&t.idx))
     }
 
     /// Adds targets.
-    pub fn insert(&mut self, targets: &[Target], snapshot: &SnapshotTransaction<'_>) {
+    pub(crate) fn insert(&mut self, targets: &[Target], snapshot: &SnapshotTransaction<'_>) {
         for target in targets {
             if self.all.insert(target.idx)
                 && let Some(workload) = snapshot.workload(target.idx)
@@ -34,7 +34,7 @@ impl PreemptedWorkloads {
     }
 
     /// All targets, by cohort tree and in the order they were added.
-    pub fn iter(&self) -> impl Iterator<Item = WorkloadIndex> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = WorkloadIndex> + '_ {
         self.by_root.values().flatten().copied()
     }
 
@@ -64,7 +64,7 @@ impl PreemptedWorkloads {
     }
 
     /// Whether usage fits once all targets, and these ones, are preempted.
-    pub fn fits(
+    pub(crate) fn fits(
         &self,
         snapshot: &mut SnapshotTransaction<'_>,
         node: HierarchyNodeId,

@@ -26,7 +26,7 @@ impl CelSelector {
     ///
     /// # Errors
     /// The compilation error.
-    pub fn compile(text: &str) -> Result<Self, String> {
+    pub(crate) fn compile(text: &str) -> Result<Self, String> {
         let parsed = Parser::new().enable_optional_syntax(true).parse(text);
         let expression = parsed.map_err(|error| format!("compilation failed: {error}"))?;
         Ok(Self {
@@ -110,14 +110,14 @@ pub(super) struct Evaluator {
 }
 
 impl Evaluator {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             base: Context::default().with_all(),
         }
     }
 
     /// A device of a driver.
-    pub fn candidate<'a>(&self, driver: &str, device: &'a Device) -> CelDevice<'a> {
+    pub(crate) fn candidate<'a>(&self, driver: &str, device: &'a Device) -> CelDevice<'a> {
         CelDevice {
             device,
             value: self.cel_device_value(driver, device),
@@ -128,7 +128,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// The error of the first selector that fails to evaluate.
-    pub fn matches(
+    pub(crate) fn matches(
         &self,
         selectors: &[CelSelector],
         candidate: &CelDevice<'_>,

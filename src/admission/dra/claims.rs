@@ -20,14 +20,14 @@ pub(super) struct ClaimTemplate<'a> {
 
 impl<'a> ClaimTemplate<'a> {
     /// The requests of the template.
-    pub fn requests(&self) -> impl Iterator<Item = (usize, &'a DeviceRequest)> + use<'a> {
+    pub(crate) fn requests(&self) -> impl Iterator<Item = (usize, &'a DeviceRequest)> + use<'a> {
         let requests = self.spec.devices.as_ref();
         let requests = requests.and_then(|devices| devices.requests.as_ref());
         requests.into_iter().flatten().enumerate()
     }
 
     /// The exact requests, without those for admin access.
-    pub fn exact_requests(
+    pub(crate) fn exact_requests(
         &self,
     ) -> impl Iterator<Item = (usize, &'a ExactDeviceRequest)> + use<'a> {
         let exact = self.requests();

@@ -51,7 +51,7 @@ impl DeviceSelectors {
     ///
     /// # Errors
     /// When the class does not exist, or a selector does not compile.
-    pub fn of(
+    pub(crate) fn of(
         context: &DraContext<'_>,
         exactly: &ExactDeviceRequest,
         claim: &Path,

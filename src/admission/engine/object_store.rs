@@ -31,7 +31,7 @@ fn admitting_queue(wl: &Workload) -> Option<&str> {
 
 impl ObjectStore {
     /// Stores a Workload; returns the previous version.
-    pub fn insert_workload(
+    pub(crate) fn insert_workload(
         &mut self,
         key: &WorkloadKey,
         wl: Arc<Workload>,
@@ -58,7 +58,7 @@ impl ObjectStore {
     }
 
     /// Removes a Workload; returns its last version.
-    pub fn remove_workload(&mut self, key: &WorkloadKey) -> Option<Arc<Workload>> {
+    pub(crate) fn remove_workload(&mut self, key: &WorkloadKey) -> Option<Arc<Workload>> {
         let old = self.workloads.remove(key)?;
         drop_from(&mut self.by_queue, &predicates::local_queue_key(&old), key);
         if let Some(queue) = admitting_queue(&old) {
@@ -68,19 +68,19 @@ impl ObjectStore {
     }
 
     /// A Workload.
-    pub fn workload(&self, key: &WorkloadKey) -> Option<&Arc<Workload>> {
+    pub(crate) fn workload(&self, key: &WorkloadKey) -> Option<&Arc<Workload>> {
         self.workloads.get(key)
     }
 
     /// All Workloads, by name.
-    pub fn workloads(&self) -> impl Iterator<Item = &Arc<Workload>> {
+    pub(crate) fn workloads(&self) -> impl Iterator<Item = &Arc<Workload>> {
         let mut all: Vec<_> = self.workloads.iter().collect();
         all.sort_unstable_by_key(|(key, _)| *key);
         all.into_iter().map(|(_, wl)| wl)
     }
 
     /// The Workloads submitted to a LocalQueue, by name.
-    pub fn workloads_of<'a>(
+    pub(crate) fn workloads_of<'a>(
         &'a self,
         queue: &LocalQueueKey,
     ) -> impl Iterator<Item = &'a Arc<Workload>> {
@@ -89,13 +89,13 @@ impl ObjectStore {
     }
 
     /// The Workloads whose admission names a ClusterQueue, by name.
-    pub fn workloads_in(&self, queue: &str) -> impl Iterator<Item = &Arc<Workload>> {
+    pub(crate) fn workloads_in(&self, queue: &str) -> impl Iterator<Item = &Arc<Workload>> {
         let keys = self.by_admission.get(queue).into_iter().flatten();
         keys.filter_map(|key| self.workloads.get(key))
     }
 
     /// Stores a LocalQueue; returns the previous version.
-    pub fn insert_local_queue(
+    pub(crate) fn insert_local_queue(
         &mut self,
         key: &LocalQueueKey,
         queue: Arc<LocalQueue>,
@@ -105,7 +105,7 @@ impl ObjectStore {
     }
 
     /// Removes a LocalQueue; returns its last version.
-    pub fn remove_local_queue(&mut self, key: &LocalQueueKey) -> Option<Arc<LocalQueue>> {
+    pub(crate) fn remove_local_queue(&mut self, key: &LocalQueueKey) -> Option<Arc<LocalQueue>> {
         self.weights.remove(key);
         self.local_queues.remove(key)
     }

@@ -26,13 +26,13 @@ pub(super) struct Timers {
 
 impl Timers {
     /// Schedules the requeueing after a change of nodes.
-    pub fn schedule_node_retry(&mut self, now: Timestamp) {
+    pub(crate) fn schedule_node_retry(&mut self, now: Timestamp) {
         let due = now.saturating_add(NODE_DELAY).unwrap_or(Timestamp::MAX);
         self.nodes_due.get_or_insert(due);
     }
 
     /// Schedules the requeueing after capacity of a node was released.
-    pub fn schedule_freed_node_retry(&mut self, node: String, now: Timestamp) {
+    pub(crate) fn schedule_freed_node_retry(&mut self, node: String, now: Timestamp) {
         let due = now.saturating_add(POD_DELAY).unwrap_or(Timestamp::MAX);
         self.freed.insert(node);
         self.freed_due.get_or_insert(due);

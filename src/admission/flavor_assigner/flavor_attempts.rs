@@ -106,12 +106,12 @@ impl FlavorAssignmentAttempt {
 
 /// The attempts of a group of pod sets merged over its resources, by flavor name.
 #[derive(Clone, Debug, Default)]
-pub struct FlavorAssignmentAttempts(Vec<FlavorAssignmentAttempt>);
+pub(crate) struct FlavorAssignmentAttempts(Vec<FlavorAssignmentAttempt>);
 
 impl FlavorAssignmentAttempts {
     /// Merges the attempts for one resource. A flavor of the resource's group that was attempted
     /// for other resources, but not for this one, does not provide it.
-    pub fn merge(
+    pub(crate) fn merge(
         &mut self,
         tried: Vec<FlavorAssignmentAttempt>,
         resource: ResourceName,
@@ -166,7 +166,7 @@ impl FlavorAssignmentAttempts {
     }
 
     /// The attempts by flavor name.
-    pub fn finish(self) -> Vec<FlavorAssignmentAttempt> {
+    pub(crate) fn finish(self) -> Vec<FlavorAssignmentAttempt> {
         self.0
     }
 }
@@ -178,7 +178,7 @@ fn add_unique(into: &mut Vec<Arc<str>>, more: impl IntoIterator<Item = Arc<str>>
 }
 
 /// The attempted flavors of each pod set as Events print them, without those that simply fit.
-pub fn format_attempts_for_events<'a>(
+pub(crate) fn format_attempts_for_events<'a>(
     pod_sets: impl Iterator<Item = (&'a str, &'a [FlavorAssignmentAttempt])>,
 ) -> String {
     let mut parts = Vec::new();

@@ -273,7 +273,7 @@ impl Assignment {
 }
 
 /// The pod set group of a pod set, if any.
-pub fn pod_set_group_name(ps: &PodSet) -> Option<&str> {
+pub(crate) fn pod_set_group_name(ps: &PodSet) -> Option<&str> {
     ps.topology_request.as_ref()?.pod_set_group_name.as_deref()
 }
 

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use thiserror::Error;
 
+use super::requirement_operator::RequirementOperator;
+
 /// Labels of an object.
 pub type Labels = BTreeMap<String, String>;
 
@@ -44,26 +46,6 @@ pub struct Requirement {
     operator: RequirementOperator,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-enum RequirementOperator {
-    In(Vec<String>),
-    NotIn(Vec<String>),
-    Exists,
-    DoesNotExist,
-}
-
-impl Requirement {
-    fn matches(&self, labels: &Labels) -> bool {
-        let value = labels.get(&self.key);
-        match &self.operator {
-            RequirementOperator::In(values) => value.is_some_and(|v| values.contains(v)),
-            RequirementOperator::NotIn(values) => value.is_none_or(|v| !values.contains(v)),
-            RequirementOperator::Exists => value.is_some(),
-            RequirementOperator::DoesNotExist => value.is_none(),
-        }
-    }
-}
-
 impl Selector {
     /// Parses the selector of an API object.
     ///
@@ -84,7 +66,7 @@ impl Selector {
             .collect();
         for e in selector.match_expressions.iter().flatten() {
             let values = e.values.clone().unwrap_or_default();
-            let test = match e.operator.as_str() {
+            let operator = match e.operator.as_str() {
                 "In" if values.is_empty() => return Err(SelectorError::NoValues),
                 "NotIn" if values.is_empty() => return Err(SelectorError::NoValues),
                 "In" => RequirementOperator::In(values),
@@ -98,7 +80,7 @@ impl Selector {
             };
             requirements.push(Requirement {
                 key: e.key.clone(),
-                operator: test,
+                operator,
             });
         }
         Ok(Selector::All(requirements))
@@ -108,7 +90,9 @@ impl Selector {
     pub fn matches(&self, labels: &Labels) -> bool {
         match self {
             Selector::Nothing => false,
-            Selector::All(requirements) => requirements.iter().all(|r| r.matches(labels)),
+            Selector::All(requirements) => requirements
+                .iter()
+                .all(|r| r.operator.matches(labels, &r.key)),
         }
     }
 }

@@ -7,4 +7,5 @@ pub mod label_selector;
 pub mod limit_range;
 pub mod node_affinity;
 pub mod pod_requests;
+pub(crate) mod requirement_operator;
 pub mod taints;

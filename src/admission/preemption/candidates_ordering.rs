@@ -74,7 +74,7 @@ fn identity(workload: Option<&CachedWorkload>) -> (&str, &str) {
 }
 
 /// The order of two candidates; ties are broken by UID, then name.
-pub fn candidates_ordering(
+pub(crate) fn candidates_ordering(
     a: &Candidate,
     b: &Candidate,
     snapshot: &SnapshotTransaction<'_>,

@@ -20,7 +20,7 @@ pub(super) struct TargetClusterQueueOrdering {
 
 impl TargetClusterQueueOrdering {
     /// The order of the ClusterQueues of these sorted candidates.
-    pub fn new(
+    pub(crate) fn new(
         preemptor: HierarchyNodeId,
         candidates: Vec<Candidate>,
         snapshot: &SnapshotTransaction<'_>,
@@ -41,7 +41,10 @@ impl TargetClusterQueueOrdering {
     }
 
     /// The next ClusterQueue.
-    pub fn next(&mut self, snapshot: &mut SnapshotTransaction<'_>) -> Option<HierarchyNodeId> {
+    pub(crate) fn next(
+        &mut self,
+        snapshot: &mut SnapshotTransaction<'_>,
+    ) -> Option<HierarchyNodeId> {
         let Some(&root) = self.ancestors.last() else {
             let queue = self.preemptor;
             return (!self.pruned.contains(&queue) && self.front(queue).is_some()).then_some(queue);
@@ -55,12 +58,12 @@ impl TargetClusterQueueOrdering {
     }
 
     /// Pops the first candidate of a ClusterQueue.
-    pub fn pop(&mut self, queue: HierarchyNodeId) -> Option<Candidate> {
+    pub(crate) fn pop(&mut self, queue: HierarchyNodeId) -> Option<Candidate> {
         self.candidates.get_mut(&queue)?.pop_front()
     }
 
     /// Drops a ClusterQueue.
-    pub fn drop_queue(&mut self, queue: HierarchyNodeId) {
+    pub(crate) fn drop_queue(&mut self, queue: HierarchyNodeId) {
         self.pruned.insert(queue);
     }
 
@@ -175,7 +178,7 @@ impl TargetClusterQueueOrdering {
     }
 
     /// The shares of the preemptor's side, with its workload, and of a ClusterQueue's side.
-    pub fn compute_shares(
+    pub(crate) fn compute_shares(
         &self,
         queue: HierarchyNodeId,
         snapshot: &mut SnapshotTransaction<'_>,
@@ -189,7 +192,7 @@ impl TargetClusterQueueOrdering {
     }
 
     /// The share of a ClusterQueue's side without a workload.
-    pub fn compute_target_share_after_removal(
+    pub(crate) fn compute_target_share_after_removal(
         &self,
         queue: HierarchyNodeId,
         idx: WorkloadIndex,

@@ -66,7 +66,7 @@ fn has_backoff(info: &Info) -> bool {
 }
 
 impl EquivalenceClass {
-    pub fn new(hash: EquivalenceHash) -> Self {
+    pub(crate) fn new(hash: EquivalenceHash) -> Self {
         EquivalenceClass {
             hash,
             heap: Heap::default(),
@@ -75,32 +75,32 @@ impl EquivalenceClass {
         }
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.heap.len()
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }
 
-    pub fn first(&self) -> Option<&QueuedWorkload> {
+    pub(crate) fn first(&self) -> Option<&QueuedWorkload> {
         self.heap.first()
     }
 
-    pub fn get(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
+    pub(crate) fn get(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
         self.heap.get(key).map(|queued| &queued.info)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<Info>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Info>> {
         self.heap.iter().map(|queued| &queued.info)
     }
 
-    pub fn into_items(self) -> impl Iterator<Item = Arc<Info>> {
+    pub(crate) fn into_items(self) -> impl Iterator<Item = Arc<Info>> {
         self.heap.into_items().map(|queued| queued.info)
     }
 
     /// Whether none has a backoff, and all namespaces match.
-    pub fn can_requeue_all(&self, takes: impl Fn(&str) -> bool) -> bool {
+    pub(crate) fn can_requeue_all(&self, takes: impl Fn(&str) -> bool) -> bool {
         let mut namespaces = self.namespaces.iter();
         self.backing_off == 0 && namespaces.all(|(key, _)| takes(key.namespace()))
     }
@@ -129,7 +129,7 @@ impl EquivalenceClass {
     }
 
     /// Adds or updates a workload.
-    pub fn push_or_update(&mut self, info: Arc<Info>, before: Before<'_>) {
+    pub(crate) fn push_or_update(&mut self, info: Arc<Info>, before: Before<'_>) {
         self.count_in(&info);
         let old = self.heap.push_or_update(info.into(), |a, b| before(a, b));
         if let Some(old) = old {
@@ -137,30 +137,30 @@ impl EquivalenceClass {
         }
     }
 
-    pub fn pop(&mut self, before: Before<'_>) -> Option<Arc<Info>> {
+    pub(crate) fn pop(&mut self, before: Before<'_>) -> Option<Arc<Info>> {
         let popped = self.heap.pop(|a, b| before(a, b))?.info;
         self.count_out(&popped);
         Some(popped)
     }
 
-    pub fn remove(&mut self, key: &WorkloadKey, before: Before<'_>) -> Option<Arc<Info>> {
+    pub(crate) fn remove(&mut self, key: &WorkloadKey, before: Before<'_>) -> Option<Arc<Info>> {
         let removed = self.heap.remove(key, |a, b| before(a, b))?.info;
         self.count_out(&removed);
         Some(removed)
     }
 
     /// Moves a workload after its order key changed.
-    pub fn reorder(&mut self, key: &WorkloadKey, before: Before<'_>) {
+    pub(crate) fn reorder(&mut self, key: &WorkloadKey, before: Before<'_>) {
         self.heap.change(key, |_| (), |a, b| before(a, b));
     }
 
-    pub fn rebuild(&mut self, before: Before<'_>) {
+    pub(crate) fn rebuild(&mut self, before: Before<'_>) {
         self.heap.rebuild(|a, b| before(a, b));
     }
 
     /// Merges two classes: the smaller into the larger.
     #[must_use]
-    pub fn merged(self, other: EquivalenceClass, before: Before<'_>) -> EquivalenceClass {
+    pub(crate) fn merged(self, other: EquivalenceClass, before: Before<'_>) -> EquivalenceClass {
         let (mut more, fewer) = if self.len() < other.len() {
             (other, self)
         } else {

@@ -32,47 +32,47 @@ fn class_before(before: Before<'_>) -> impl Fn(&EquivalenceClass, &EquivalenceCl
 /// Lookups.
 impl PendingWorkloads {
     /// The workload, if it is active.
-    pub fn active(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
+    pub(crate) fn active(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
         self.active.get(self.hashes.get(key)?)?.get(key)
     }
 
     /// The workload, if it is inadmissible.
-    pub fn inadmissible(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
+    pub(crate) fn inadmissible(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
         self.inadmissible.get(self.hashes.get(key)?)?.get(key)
     }
 
     /// The workload, active or inadmissible.
-    pub fn get(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
+    pub(crate) fn get(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
         self.active(key).or_else(|| self.inadmissible(key))
     }
 
     /// The number of active workloads.
-    pub fn active_count(&self) -> usize {
+    pub(crate) fn active_count(&self) -> usize {
         self.hashes.len() - self.inadmissible_count
     }
 
     /// The number of inadmissible workloads.
-    pub fn inadmissible_count(&self) -> usize {
+    pub(crate) fn inadmissible_count(&self) -> usize {
         self.inadmissible_count
     }
 
     /// The active workloads, in no particular order.
-    pub fn iter_active(&self) -> impl Iterator<Item = &Arc<Info>> {
+    pub(crate) fn iter_active(&self) -> impl Iterator<Item = &Arc<Info>> {
         self.active.iter().flat_map(EquivalenceClass::iter)
     }
 
     /// The inadmissible workloads, in no particular order.
-    pub fn iter_inadmissible(&self) -> impl Iterator<Item = &Arc<Info>> {
+    pub(crate) fn iter_inadmissible(&self) -> impl Iterator<Item = &Arc<Info>> {
         self.inadmissible.values().flat_map(EquivalenceClass::iter)
     }
 
     /// Whether a workload of this scheduling hash is active.
-    pub fn has_active_hash(&self, hash: EquivalenceHash) -> bool {
+    pub(crate) fn has_active_hash(&self, hash: EquivalenceHash) -> bool {
         self.active.get(&hash).is_some()
     }
 
     /// The number of known scheduling hashes of active and of inadmissible workloads.
-    pub fn scheduling_hash_counts(&self) -> (usize, usize) {
+    pub(crate) fn scheduling_hash_counts(&self) -> (usize, usize) {
         let unknown = EquivalenceHash::Unknown;
         let active = self.active.len() - usize::from(self.has_active_hash(unknown));
         let inadmissible =
@@ -84,7 +84,7 @@ impl PendingWorkloads {
 /// Single workloads.
 impl PendingWorkloads {
     /// Adds a workload as active, or updates it, active or inadmissible.
-    pub fn push_or_update_active(&mut self, info: Arc<Info>, before: Before<'_>) {
+    pub(crate) fn push_or_update_active(&mut self, info: Arc<Info>, before: Before<'_>) {
         let hash = info.scheduling_hash;
         match self.hashes.insert(info.key.clone(), hash) {
             Some(old) if old == hash && self.active(&info.key).is_some() => {}
@@ -112,7 +112,7 @@ impl PendingWorkloads {
     }
 
     /// Adds a workload as inadmissible, or updates it, active or inadmissible.
-    pub fn insert_inadmissible(&mut self, info: Arc<Info>, before: Before<'_>) {
+    pub(crate) fn insert_inadmissible(&mut self, info: Arc<Info>, before: Before<'_>) {
         let hash = info.scheduling_hash;
         if let Some(old) = self.hashes.insert(info.key.clone(), hash) {
             self.take_from(&info.key, old, before);
@@ -148,13 +148,13 @@ impl PendingWorkloads {
     }
 
     /// Removes a workload.
-    pub fn remove(&mut self, key: &WorkloadKey, before: Before<'_>) -> Option<Arc<Info>> {
+    pub(crate) fn remove(&mut self, key: &WorkloadKey, before: Before<'_>) -> Option<Arc<Info>> {
         let hash = self.hashes.remove(key)?;
         self.take_from(key, hash, before)
     }
 
     /// Pops the first active workload.
-    pub fn pop(&mut self, before: Before<'_>) -> Option<Arc<Info>> {
+    pub(crate) fn pop(&mut self, before: Before<'_>) -> Option<Arc<Info>> {
         let popped = if self.active.first()?.len() == 1 {
             self.active.pop(class_before(before))?.pop(before)
         } else {
@@ -166,7 +166,7 @@ impl PendingWorkloads {
     }
 
     /// Moves an inadmissible workload to the active ones.
-    pub fn move_to_active(&mut self, key: &WorkloadKey, before: Before<'_>) -> bool {
+    pub(crate) fn move_to_active(&mut self, key: &WorkloadKey, before: Before<'_>) -> bool {
         let Some(info) = self.inadmissible(key).cloned() else {
             return false;
         };
@@ -178,7 +178,7 @@ impl PendingWorkloads {
 /// Whole scheduling hashes.
 impl PendingWorkloads {
     /// Moves all workloads of a scheduling hash to the inadmissible ones; returns how many.
-    pub fn move_hash_to_inadmissible(
+    pub(crate) fn move_hash_to_inadmissible(
         &mut self,
         hash: EquivalenceHash,
         before: Before<'_>,
@@ -199,7 +199,7 @@ impl PendingWorkloads {
     /// Moves inadmissible workloads to the active ones: whole classes if all their namespaces match
     /// `takes` and none has a backoff, otherwise the workloads that `may_go`. `reordered` is
     /// whether their order may have changed meanwhile. Returns how many.
-    pub fn move_inadmissible_to_active(
+    pub(crate) fn move_inadmissible_to_active(
         &mut self,
         takes: impl Fn(&str) -> bool,
         may_go: impl Fn(&Info) -> bool,
@@ -237,7 +237,7 @@ impl PendingWorkloads {
     }
 
     /// Rebuilds the heap of active workloads after the order changed for many.
-    pub fn rebuild(&mut self, before: Before<'_>) {
+    pub(crate) fn rebuild(&mut self, before: Before<'_>) {
         let active = std::mem::take(&mut self.active);
         for mut class in active.into_items() {
             class.rebuild(before);
@@ -246,7 +246,7 @@ impl PendingWorkloads {
     }
 
     /// Moves a workload after its order key changed.
-    pub fn reorder(&mut self, key: &WorkloadKey, before: Before<'_>) {
+    pub(crate) fn reorder(&mut self, key: &WorkloadKey, before: Before<'_>) {
         let Some(&hash) = self.hashes.get(key) else {
             return;
         };

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{
 
 use super::label_validation;
 use super::nodes_cache::NodeInfo;
-use crate::kube::label_selector::Labels;
+use crate::kube::requirement_operator::RequirementOperator;
 
 /// Required terms, one of which must match.
 #[derive(Clone, Debug)]
@@ -24,16 +24,6 @@ struct Term {
     labels: Vec<(String, RequirementOperator)>,
     /// Field requirements; the only supported field is the name.
     fields: Vec<(String, bool, String)>,
-}
-
-#[derive(Clone, Debug)]
-enum RequirementOperator {
-    In(Vec<String>),
-    NotIn(Vec<String>),
-    Exists,
-    DoesNotExist,
-    Above(i64),
-    Below(i64),
 }
 
 impl RequiredTerms {
@@ -107,7 +97,7 @@ impl Term {
         };
         for (i, e) in term.match_expressions.iter().flatten().enumerate() {
             let path = format!("{path}matchExpressions[{i}]");
-            match label_test(e, &path) {
+            match label_operator(e, &path) {
                 Ok(test) => {
                     errors.extend(label_validation::key_error(&e.key, &format!("{path}.key")));
                     errors.extend(value_errors(e, &path));
@@ -130,27 +120,12 @@ impl Term {
             "metadata.name" => &*node.name,
             _ => "",
         };
-        self.labels.iter().all(|(k, t)| t.holds(&node.labels, k))
+        self.labels.iter().all(|(k, t)| t.matches(&node.labels, k))
             && (node.name.is_empty()
                 || self
                     .fields
                     .iter()
                     .all(|(k, equal, value)| (field(k) == value) == *equal))
-    }
-}
-
-impl RequirementOperator {
-    fn holds(&self, labels: &Labels, key: &str) -> bool {
-        let value = labels.get(key);
-        let number = || value.and_then(|v| v.parse::<i64>().ok());
-        match self {
-            RequirementOperator::In(values) => value.is_some_and(|v| values.contains(v)),
-            RequirementOperator::NotIn(values) => value.is_none_or(|v| !values.contains(v)),
-            RequirementOperator::Exists => value.is_some(),
-            RequirementOperator::DoesNotExist => value.is_none(),
-            RequirementOperator::Above(bound) => number().is_some_and(|n| n > *bound),
-            RequirementOperator::Below(bound) => number().is_some_and(|n| n < *bound),
-        }
     }
 }
 
@@ -171,7 +146,7 @@ fn quoted(values: &[String]) -> String {
     format!("[{}]", all.join(","))
 }
 
-fn label_test(e: &NodeSelectorRequirement, path: &str) -> Result<RequirementOperator, String> {
+fn label_operator(e: &NodeSelectorRequirement, path: &str) -> Result<RequirementOperator, String> {
     let values = values_of(e);
     let wrong = |rule: &str| {
         let shown = quoted(values);
@@ -198,9 +173,9 @@ fn label_test(e: &NodeSelectorRequirement, path: &str) -> Result<RequirementOper
                 ));
             };
             Ok(if op == "Gt" {
-                RequirementOperator::Above(bound)
+                RequirementOperator::Gt(bound)
             } else {
-                RequirementOperator::Below(bound)
+                RequirementOperator::Lt(bound)
             })
         }
         other => Err(format!(
