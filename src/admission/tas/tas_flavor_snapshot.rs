@@ -83,8 +83,8 @@ impl TasFlavorSnapshot {
         self.tree.lowest_is_node()
     }
 
-    /// Whether the topology has all levels of a topology request. A request without any level
-    /// returns false unless it is unconstrained.
+    /// Whether the topology has all levels of a topology request. False for a request that names no
+    /// level, has no slices and is not unconstrained.
     pub fn has_level(&self, request: Option<&PodSetTopologyRequest>) -> bool {
         has_levels(&self.tree, request)
     }
