@@ -5,7 +5,7 @@ use kueue_lab_admission::Gates;
 use kueue_lab_admission::tas::{
     FindOptions, TasCache, TasPodSetRequests, TasSnapshots, WorkloadTasRequests, encode,
 };
-use kueue_lab_admission::topology_assignment::TopologyDomainRequests;
+use kueue_lab_admission::workload::TopologyDomainRequests;
 use kueue_lab_api::v1beta2::{PodSet, PodSetTopologyRequest};
 use serde_json::{Value, json};
 

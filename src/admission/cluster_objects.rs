@@ -1,4 +1,4 @@
-//! [`World`]: the objects of Kubernetes itself that bear on admission.
+//! [`ClusterObjects`]: Namespaces, LimitRanges and RuntimeClasses.
 //!
 //! Must not know of queues.
 
@@ -7,16 +7,13 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{LimitRange, Namespace};
 use k8s_openapi::api::node::v1::RuntimeClass;
 
-use super::dra::DraCache;
 use super::kube::label_selector::Labels;
 use super::kube::limit_range::LimitRangeSummary;
 use super::resources::ResourceList;
 
-/// Namespaces, LimitRanges, RuntimeClasses and devices as last seen.
+/// The latest version of Namespaces, LimitRanges and RuntimeClasses.
 #[derive(Clone, Debug, Default)]
 pub struct ClusterObjects {
-    /// Devices of dynamic resource allocation.
-    pub dra: DraCache,
     namespaces: BTreeMap<String, Labels>,
     limit_ranges: BTreeMap<String, BTreeMap<String, LimitRange>>,
     summaries: BTreeMap<String, LimitRangeSummary>,
@@ -24,14 +21,14 @@ pub struct ClusterObjects {
 }
 
 impl ClusterObjects {
-    /// Takes note of a Namespace; gives its labels before, if it was known.
+    /// Adds or updates a Namespace. Returns its previous labels, if it existed.
     pub fn upsert_namespace(&mut self, namespace: &Namespace) -> Option<Labels> {
         let name = namespace.metadata.name.clone().unwrap_or_default();
         self.namespaces
             .insert(name, namespace.metadata.labels.clone().unwrap_or_default())
     }
 
-    /// Forgets a Namespace.
+    /// Deletes a Namespace.
     pub fn remove_namespace(&mut self, name: &str) {
         self.namespaces.remove(name);
     }
@@ -41,7 +38,7 @@ impl ClusterObjects {
         self.namespaces.get(name)
     }
 
-    /// Takes note of a LimitRange.
+    /// Adds or updates a LimitRange.
     pub fn upsert_limit_range(&mut self, range: LimitRange) {
         let namespace = range.metadata.namespace.clone().unwrap_or_default();
         let name = range.metadata.name.clone().unwrap_or_default();
@@ -52,7 +49,7 @@ impl ClusterObjects {
         self.summarize(&namespace);
     }
 
-    /// Forgets a LimitRange.
+    /// Deletes a LimitRange.
     pub fn remove_limit_range(&mut self, namespace: &str, name: &str) {
         if let Some(ranges) = self.limit_ranges.get_mut(namespace) {
             ranges.remove(name);
@@ -70,12 +67,12 @@ impl ClusterObjects {
         }
     }
 
-    /// The LimitRanges of a namespace taken together, if any concerns pods.
+    /// The summary of the LimitRanges of a namespace, if any constrains pods.
     pub fn limit_range_summary(&self, namespace: &str) -> Option<&LimitRangeSummary> {
         self.summaries.get(namespace)
     }
 
-    /// Takes note of a RuntimeClass.
+    /// Adds or updates a RuntimeClass.
     pub fn upsert_runtime_class(&mut self, class: &RuntimeClass) {
         let name = class.metadata.name.clone().unwrap_or_default();
         let overhead = class
@@ -85,12 +82,12 @@ impl ClusterObjects {
         self.overheads.insert(name, overhead);
     }
 
-    /// Forgets a RuntimeClass.
+    /// Deletes a RuntimeClass.
     pub fn remove_runtime_class(&mut self, name: &str) {
         self.overheads.remove(name);
     }
 
-    /// The overhead a RuntimeClass gives to pods, if it exists and gives any.
+    /// The pod overhead of a RuntimeClass, if it exists and has one.
     pub fn overhead(&self, runtime_class: &str) -> Option<&ResourceList> {
         self.overheads.get(runtime_class)?.as_ref()
     }

@@ -1,4 +1,5 @@
-//! Concurrent admission: one variant of a Workload per flavor, of which the best admitted stays.
+//! Concurrent admission: one variant of a Workload per flavor; the most favorable admitted variant
+//! stays.
 //!
 //! Must not know of ClusterQueues.
 
@@ -7,7 +8,7 @@ use super::workload::predicates::{annotation, label};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{API_VERSION, Workload};
 
-/// Whether the Workload stands for its variants and is never scheduled itself.
+/// Whether the Workload is a parent of variants, which is never scheduled itself.
 pub fn is_parent(wl: &Workload) -> bool {
     label(wl, c::CONCURRENT_ADMISSION_PARENT_LABEL) == Some("true")
 }
@@ -24,7 +25,7 @@ pub fn is_variant(wl: &Workload) -> bool {
     parent(wl).is_some_and(|(name, _)| !name.is_empty())
 }
 
-/// The flavors a variant may use, as its annotation lists them.
+/// The flavors that the allowed-resource-flavors annotation of a variant lists.
 pub fn allowed_flavors(wl: &Workload) -> Option<Vec<&str>> {
     let list = annotation(wl, c::WORKLOAD_ALLOWED_RESOURCE_FLAVORS_ANNOTATION)?;
     if list.trim().is_empty() {
@@ -33,7 +34,7 @@ pub fn allowed_flavors(wl: &Workload) -> Option<Vec<&str>> {
     Some(list.split(',').map(str::trim).collect())
 }
 
-/// The flavor a variant is for.
+/// The flavor of a variant.
 pub fn variant_flavor(wl: &Workload) -> Option<&str> {
     allowed_flavors(wl)?
         .first()

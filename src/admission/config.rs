@@ -1,4 +1,4 @@
-//! [`EngineConfig`]: the settings of Kueue's Configuration file that change a decision.
+//! [`EngineConfig`]: the fields of Kueue's Configuration that change a decision.
 //!
 //! Must not know the file format; the controller converts.
 
@@ -7,119 +7,122 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::dra::DeviceClassMappings;
+use super::device_class_mappings::DeviceClassMappings;
 use super::feature_gates::Gates;
 use super::resources::{Decimal, ResourceFormatter, ResourceName};
 
-/// Settings of the engine. The default is a Kueue whose configuration file says nothing.
+/// Configuration of the engine. The default equals an empty Kueue Configuration.
 #[derive(Clone, Debug, Default)]
 pub struct EngineConfig {
     /// Feature gates.
     pub gates: Gates,
-    /// Fair sharing among ClusterQueues and cohorts, when set.
+    /// Fair sharing among ClusterQueues and Cohorts, if enabled.
     pub fair_sharing: Option<FairSharing>,
-    /// Fair sharing among the LocalQueues of a ClusterQueue, when set.
+    /// Admission fair sharing among the LocalQueues of a ClusterQueue, if enabled.
     pub admission_fair_sharing: Option<AdmissionFairSharing>,
-    /// What becomes of requests for resources a ClusterQueue does not list.
+    /// How requests for resources that a ClusterQueue does not cover are handled.
     pub quota_check_strategy: QuotaCheckStrategy,
-    /// Which time orders a workload evicted because its pods did not become ready.
+    /// The timestamp that orders a workload evicted by the PodsReady timeout.
     pub requeuing_timestamp: RequeuingTimestamp,
-    /// Whether admission waits until the pods of all admitted workloads are ready.
+    /// `waitForPodsReady.blockAdmission`: admission is blocked until the pods of all admitted
+    /// workloads are ready.
     pub block_admission_until_pods_ready: bool,
-    /// Resources whose names begin with one of these do not count towards quota.
+    /// Prefixes of resource names that are excluded from quota.
     pub excluded_resource_prefixes: Vec<String>,
-    /// Resources that count towards quota as other resources, by input resource.
+    /// Resource transformations by input resource.
     pub resource_transformations: BTreeMap<ResourceName, ResourceTransformation>,
-    /// What devices count as.
+    /// Device class mappings of dynamic resource allocation.
     pub device_class_mappings: DeviceClassMappings,
-    /// How amounts are written in messages and status.
+    /// Formats amounts in messages and status.
     pub formatter: ResourceFormatter,
 }
 
 impl EngineConfig {
-    /// Whether ClusterQueues and cohorts share by dominant resource share.
+    /// Whether fair sharing by dominant resource share is enabled.
     pub fn fair_sharing_enabled(&self) -> bool {
         self.fair_sharing.is_some()
     }
 
-    /// Admission fair sharing, if configured and its gate is on.
+    /// Admission fair sharing, if configured and its feature gate is enabled.
     pub fn afs(&self) -> Option<&AdmissionFairSharing> {
         self.admission_fair_sharing
             .as_ref()
             .filter(|_| self.gates.admission_fair_sharing)
     }
 
-    /// Whether undeclared resources are left out of the quota check.
+    /// Whether undeclared resources are ignored in the quota check.
     pub fn ignores_undeclared_resources(&self) -> bool {
         self.gates.quota_check_strategy
             && self.quota_check_strategy == QuotaCheckStrategy::IgnoreUndeclared
     }
 }
 
-/// Fair sharing: when a workload may preempt others by share.
+/// Fair sharing configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FairSharing {
-    /// The strategies in the order they are tried; none means both.
+    /// The preemption strategies in the order they are applied; empty means both.
     pub strategies: Vec<PreemptionStrategy>,
 }
 
-/// A rule by which fair sharing allows a preemption.
+/// A fair sharing preemption strategy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum PreemptionStrategy {
-    /// The preemptor's share, with the workload, is at most the target's share without its own.
+    /// The share of the preemptor with its workload is at most the share of the target without its
+    /// workload.
     LessThanOrEqualToFinalShare,
-    /// The preemptor's share, with the workload, is below the target's share before.
+    /// The share of the preemptor with its workload is below the share of the target with its
+    /// workload.
     LessThanInitialShare,
 }
 
-/// Fair sharing among LocalQueues by their past usage.
+/// Admission fair sharing configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AdmissionFairSharing {
-    /// After this time past usage counts half; zero forgets it at once.
+    /// The time in which consumed usage decays by half; zero drops it at once.
     pub usage_half_life: Duration,
-    /// How often usage is sampled.
+    /// The interval at which usage is sampled.
     pub usage_sampling_interval: Duration,
-    /// The weight of each resource in the usage, 1 where not listed.
+    /// The weight of each resource, 1 by default.
     pub resource_weights: BTreeMap<ResourceName, f64>,
 }
 
-/// What becomes of requests for resources a ClusterQueue does not list.
+/// How requests for resources that a ClusterQueue does not cover are handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QuotaCheckStrategy {
-    /// They keep the workload pending.
+    /// The workload stays pending.
     #[default]
     BlockUndeclared,
-    /// They are not counted.
+    /// They do not count towards quota.
     IgnoreUndeclared,
 }
 
-/// Which time orders a workload evicted because its pods did not become ready.
+/// The timestamp that orders a workload evicted by the PodsReady timeout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RequeuingTimestamp {
-    /// The time of its eviction: it goes to the back.
+    /// Its eviction: the workload goes to the back of the queue.
     #[default]
     Eviction,
-    /// Its creation: it keeps its place.
+    /// Its creation: the workload keeps its position.
     Creation,
 }
 
-/// A resource that counts towards quota as others.
+/// A resource transformation: how an input resource counts towards quota.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResourceTransformation {
-    /// Whether the input itself still counts.
+    /// Whether the input resource is retained.
     pub strategy: TransformationStrategy,
-    /// The quantity of this resource in the same request multiplies the input first.
+    /// The quantity of this resource in the same request multiplies the input.
     pub multiply_by: Option<ResourceName>,
-    /// How much of each output one unit of input makes; may be negative.
+    /// The quantity of each output per unit of input; may be negative.
     pub outputs: BTreeMap<ResourceName, Decimal>,
 }
 
-/// Whether the input of a transformation still counts.
+/// Whether the input of a transformation is retained.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TransformationStrategy {
-    /// It does.
+    /// It counts as well.
     #[default]
     Retain,
-    /// It does not.
+    /// Only the outputs count.
     Replace,
 }

@@ -1,7 +1,7 @@
 //! [`Gates`]: the feature gates of Kueue that change a decision.
 //!
-//! Must not know how gates are configured; gates that only concern controllers, metrics or
-//! webhooks are not here.
+//! Must not know how gates are configured. Gates that concern only controllers, metrics or webhooks
+//! are not listed.
 
 macro_rules! gates {
     ($($(#[$doc:meta])* $field:ident, $name:literal, $default:literal;)*) => {
@@ -18,10 +18,10 @@ macro_rules! gates {
         }
 
         impl Gates {
-            /// Kueue's names of all gates the engine looks at.
+            /// The names of all gates that the engine uses.
             pub const NAMES: &'static [&'static str] = &[$($name,)*];
 
-            /// Sets the gate with Kueue's name `name`; false when the engine has no such gate.
+            /// Sets a gate by name; false when the engine has no such gate.
             pub fn set(&mut self, name: &str, enabled: bool) -> bool {
                 match name {
                     $($name => self.$field = enabled,)*
@@ -30,8 +30,7 @@ macro_rules! gates {
                 true
             }
 
-            /// Whether the gate with Kueue's name `name` is on; none when the engine has no such
-            /// gate.
+            /// Whether a gate is enabled, by name; none when the engine has no such gate.
             pub fn get(&self, name: &str) -> Option<bool> {
                 match name {
                     $($name => Some(self.$field),)*
@@ -45,36 +44,39 @@ macro_rules! gates {
 gates! {
     /// A pod set may be admitted with fewer pods, down to its minimum.
     partial_admission, "PartialAdmission", true;
-    /// A ClusterQueue says when to try the next flavor, and the search is resumed where it stopped.
+    /// `spec.flavorFungibility` decides when the next flavor is tried; the search resumes after the
+    /// last tried flavor.
     flavor_fungibility, "FlavorFungibility", true;
-    /// Progress of the flavor search survives a cycle in which the ClusterQueue changed.
+    /// The last tried flavor is kept when the ClusterQueue changes during a cycle.
     flavor_fungibility_preserve_scan_progress, "FlavorFungibilityPreserveScanProgress", true;
     /// Priority orders the heads of a cohort's ClusterQueues.
     priority_sorting_within_cohort, "PrioritySortingWithinCohort", true;
-    /// Workloads waiting for their victims to go come before others of the cohort.
+    /// Preemptors that wait for their targets to terminate are ordered before other workloads of
+    /// the cohort.
     prioritize_preemptor_workloads, "PrioritizePreemptorWorkloads", false;
     /// The priority-boost annotation adds to a workload's priority.
     priority_boost, "PriorityBoost", false;
     /// A ClusterQueue within its nominal quota preempts regardless of shares.
     fair_sharing_preempt_within_nominal, "FairSharingPreemptWithinNominal", true;
-    /// A subtree that does not borrow what the workload asks for wins its tournament.
+    /// An entry whose subtree does not borrow the requested resources wins its tournament.
     fair_sharing_prioritize_non_borrowing, "FairSharingPrioritizeNonBorrowing", true;
-    /// LocalQueues of a ClusterQueue are served by their past usage.
+    /// The LocalQueues of a ClusterQueue are ordered by their consumed usage.
     admission_fair_sharing, "AdmissionFairSharing", true;
-    /// Equivalent workloads are parked together.
+    /// Workloads with the same scheduling hash become inadmissible together.
     scheduling_equivalence_hashing, "SchedulingEquivalenceHashing", true;
-    /// Conditions say why a workload is not admitted with fine-grained reasons.
+    /// Conditions of unadmitted workloads have granular reasons.
     unadmitted_workloads_observability, "UnadmittedWorkloadsObservability", true;
-    /// A new workload gets its unadmitted conditions at once.
+    /// Conditions of a new workload are set when it is created.
     unadmitted_workloads_explicit_status, "UnadmittedWorkloadsExplicitStatus", false;
-    /// An entry whose victims another one claimed looks for others in the same cycle.
+    /// An entry whose preemption targets overlap with another entry's is reassigned in the same
+    /// cycle.
     recompute_assignment_upon_preemption_targets_overlap,
         "RecomputeAssignmentUponPreemptionTargetsOverlap", true;
-    /// Undeclared resources may be left out of the quota check.
+    /// Undeclared resources may be ignored in the quota check.
     quota_check_strategy, "QuotaCheckStrategy", true;
-    /// Finished pods give quota back.
+    /// Reclaimable pods release quota.
     reclaimable_pods, "ReclaimablePods", true;
-    /// The admission-gated-by annotation keeps a workload out of the queues.
+    /// The admission-gated-by annotation blocks admission.
     admission_gated_by, "AdmissionGatedBy", true;
     /// Elastic jobs scale through workload slices.
     elastic_jobs_via_workload_slices, "ElasticJobsViaWorkloadSlices", true;
@@ -82,47 +84,47 @@ gates! {
     elastic_jobs_via_workload_slices_with_tas, "ElasticJobsViaWorkloadSlicesWithTAS", false;
     /// One variant of a workload per flavor competes for admission.
     concurrent_admission, "ConcurrentAdmission", false;
-    /// A manager cluster holds preemptions of its workers back by gates.
+    /// The manager cluster gates the preemptions of worker clusters.
     multi_kueue_orchestrated_preemption, "MultiKueueOrchestratedPreemption", false;
-    /// Pods' resource claims count towards quota.
+    /// Resource claims count towards quota.
     kueue_dra_integration, "KueueDRAIntegration", true;
-    /// Extended resources that a DeviceClass stands behind count as its devices.
+    /// Extended resources backed by a DeviceClass count as its devices.
     kueue_dra_integration_extended_resource, "KueueDRAIntegrationExtendedResource", true;
-    /// Devices may count by the counters they use up.
+    /// Devices may count by the counters they consume.
     kueue_dra_integration_partitionable_devices, "KueueDRAIntegrationPartitionableDevices", true;
-    /// Devices may count by the capacity they are asked for.
+    /// Devices may count by the capacity they consume.
     kueue_dra_integration_consumable_capacity, "KueueDRAIntegrationConsumableCapacity", false;
-    /// Workloads with resource claims are refused where these do not count.
+    /// Workloads with resource claims are rejected while KueueDRAIntegration is disabled.
     kueue_dra_reject_workloads_when_dra_disabled,
         "KueueDRARejectWorkloadsWhenDRADisabled", true;
-    /// Workloads ask for placement within a topology.
+    /// Workloads may request topology-aware scheduling.
     topology_aware_scheduling, "TopologyAwareScheduling", true;
-    /// A topology assignment another entry made impossible is computed anew in the same cycle.
+    /// A topology assignment that an earlier entry invalidated is recomputed in the same cycle.
     tas_recompute_assignment_within_scheduling_cycle,
         "TASRecomputeAssignmentWithinSchedulingCycle", true;
-    /// Unconstrained pods go where least capacity is free.
+    /// Unconstrained pods use the domains with the least free capacity.
     tas_profile_mixed, "TASProfileMixed", true;
-    /// A failed node is replaced within the assignment.
+    /// An unhealthy node is replaced within the topology assignment.
     tas_failed_node_replacement, "TASFailedNodeReplacement", true;
-    /// A workload whose failed node cannot be replaced is evicted at once.
+    /// A workload whose unhealthy node cannot be replaced is evicted at once.
     tas_failed_node_replacement_fail_fast, "TASFailedNodeReplacementFailFast", true;
-    /// A node counts as failed when a pod on it terminates.
+    /// A node counts as unhealthy when a pod on it terminates.
     tas_replace_node_on_pod_termination, "TASReplaceNodeOnPodTermination", true;
-    /// A node counts as failed by its taints.
+    /// A node counts as unhealthy by its taints.
     tas_replace_node_on_node_taints, "TASReplaceNodeOnNodeTaints", true;
-    /// A workload of a single pod is not moved off its failed node.
+    /// A workload of a single pod is not reassigned from its unhealthy node.
     skip_reassignment_for_pod_owned_workloads, "SkipReassignmentForPodOwnedWorkloads", true;
-    /// Preferred placement is balanced over domains.
+    /// Preferred topology requests use balanced placement.
     tas_balanced_placement, "TASBalancedPlacement", false;
-    /// Assignments are written by common prefixes of hostnames.
+    /// Topology assignments are encoded by common hostname prefixes.
     tas_assignments_encoding_by_hostname_prefix, "TASAssignmentsEncodingByHostnamePrefix", true;
-    /// Pod sets may constrain slices on several levels.
+    /// Pod sets may constrain slices on several topology levels.
     tas_multi_layer_topology, "TASMultiLayerTopology", true;
     /// Preferred node affinity scores domains.
     tas_respect_node_affinity_preferred, "TASRespectNodeAffinityPreferred", false;
-    /// Flavors that share nodes share their usage.
+    /// Flavors with common nodes account for each other's usage.
     tas_handle_overlapping_flavors, "TASHandleOverlappingFlavors", true;
-    /// Nodes are matched by the scheduler library.
+    /// Nodes are filtered by the scheduler library.
     scheduler_library_integration, "SchedulerLibraryIntegration", false;
 }
 

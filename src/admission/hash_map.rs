@@ -1,15 +1,15 @@
-//! [`FastHashMap`]: maps and sets that are asked for keys and never walked where order shows.
+//! [`FastHashMap`]: hash maps and sets for lookups by key, never iterated where the order is
+//! visible.
 //!
-//! A cycle asks them some ten thousand times, so they hash with the fastest hasher that spreads
-//! well. It has no secret: the same keys lie in the same places in every run. Must not know what is
-//! looked up.
+//! A cycle performs some ten thousand lookups, so the hasher is the fastest one with a good
+//! distribution. It is unseeded: the order is the same in every run. Must not know the contents.
 
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 
-/// A map for finding things by key.
+/// A map for lookups by key.
 pub type FastHashMap<K, V> = HashMap<K, V, FixedState>;
 
-/// A set for telling what is in it.
+/// A set for membership tests.
 pub type FastHashSet<K> = HashSet<K, FixedState>;

@@ -1,31 +1,31 @@
-//! [`Heap`]: things by precedence, found by key, each change in O(log n).
+//! [`Heap`]: a binary heap with lookup by key; every update is O(log n).
 //!
-//! The order may change behind the heap's back (a LocalQueue's usage grows); [`Heap::rebuild`]
-//! makes it whole again. Must not know what the order is, nor what is ordered.
+//! When the order of many items changes at once (the usage of a LocalQueue grows),
+//! [`Heap::rebuild`] restores the heap property. Must not know the order or the items.
 
 use std::hash::Hash;
 
 use crate::hash_map::FastHashMap;
 
-/// Something that is found again by its key.
-pub trait Item {
-    /// What tells it from others in the same heap.
+/// An item with a key.
+pub(crate) trait Item {
+    /// The key type, unique within a heap.
     type Key: Clone + Eq + Hash;
 
     /// Its key.
     fn key(&self) -> &Self::Key;
 }
 
-/// The number of an item for as long as it is in the heap. Moving an item only notes its new
-/// place under its number; keys are hashed when items come and go.
+/// The number of an item while it is in the heap. Moving an item updates only its position by
+/// number; keys are hashed on insertion and removal.
 type Slot = u32;
 
-/// Things by precedence.
+/// A binary heap with lookup by key.
 #[derive(Clone, Debug)]
-pub struct Heap<T: Item> {
+pub(crate) struct Heap<T: Item> {
     items: Vec<(Slot, T)>,
-    /// Where the item of each slot is in `items`.
-    places: Vec<u32>,
+    /// The index in `items` of each slot.
+    positions: Vec<u32>,
     free: Vec<Slot>,
     slots: FastHashMap<T::Key, Slot>,
 }
@@ -34,7 +34,7 @@ impl<T: Item> Default for Heap<T> {
     fn default() -> Self {
         Heap {
             items: Vec::new(),
-            places: Vec::new(),
+            positions: Vec::new(),
             free: Vec::new(),
             slots: FastHashMap::default(),
         }
@@ -42,74 +42,74 @@ impl<T: Item> Default for Heap<T> {
 }
 
 impl<T: Item> Heap<T> {
-    /// How many there are.
-    pub fn len(&self) -> usize {
+    /// The number of items.
+    pub(crate) fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
+    /// Whether the heap is empty.
+    pub(crate) fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// The first.
-    pub fn first(&self) -> Option<&T> {
+    /// The first item.
+    pub(crate) fn first(&self) -> Option<&T> {
         self.items.first().map(|(_, item)| item)
     }
 
-    /// One of them by key.
-    pub fn get(&self, key: &T::Key) -> Option<&T> {
-        self.place(key).map(|i| &self.items[i].1)
+    /// An item by key.
+    pub(crate) fn get(&self, key: &T::Key) -> Option<&T> {
+        self.position(key).map(|i| &self.items[i].1)
     }
 
-    fn place(&self, key: &T::Key) -> Option<usize> {
+    fn position(&self, key: &T::Key) -> Option<usize> {
         let slot = *self.slots.get(key)?;
-        Some(self.places[slot as usize] as usize)
+        Some(self.positions[slot as usize] as usize)
     }
 
-    /// All of them, in no particular order.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
+    /// All items, in no particular order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.items.iter().map(|(_, item)| item)
     }
 
-    /// All of them, in no particular order.
-    pub fn into_items(self) -> impl Iterator<Item = T> {
+    /// All items, in no particular order.
+    pub(crate) fn into_items(self) -> impl Iterator<Item = T> {
         self.items.into_iter().map(|(_, item)| item)
     }
 
-    /// Adds one, or puts it in the place of its earlier version, which is given back.
-    pub fn push_or_update(&mut self, item: T, before: impl Fn(&T, &T) -> bool) -> Option<T> {
-        if let Some(i) = self.place(item.key()) {
+    /// Inserts an item, or replaces and returns the item with the same key.
+    pub(crate) fn push_or_update(&mut self, item: T, before: impl Fn(&T, &T) -> bool) -> Option<T> {
+        if let Some(i) = self.position(item.key()) {
             let old = std::mem::replace(&mut self.items[i].1, item);
             self.fix(i, &before);
             return Some(old);
         }
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.places.push(0);
-            self.places.len() as Slot - 1
+            self.positions.push(0);
+            self.positions.len() as Slot - 1
         });
         self.slots.insert(item.key().clone(), slot);
-        self.places[slot as usize] = self.items.len() as u32;
+        self.positions[slot as usize] = self.items.len() as u32;
         self.items.push((slot, item));
         self.up(self.items.len() - 1, &before);
         None
     }
 
-    /// Changes one, which may move it.
-    pub fn change<R>(
+    /// Updates an item, which may move it.
+    pub(crate) fn change<R>(
         &mut self,
         key: &T::Key,
         f: impl FnOnce(&mut T) -> R,
         before: impl Fn(&T, &T) -> bool,
     ) -> Option<R> {
-        let i = self.place(key)?;
+        let i = self.position(key)?;
         let result = f(&mut self.items[i].1);
         self.fix(i, &before);
         Some(result)
     }
 
-    /// Changes the first, which may move it.
-    pub fn change_first<R>(
+    /// Updates the first item, which may move it.
+    pub(crate) fn change_first<R>(
         &mut self,
         f: impl FnOnce(&mut T) -> R,
         before: impl Fn(&T, &T) -> bool,
@@ -119,17 +119,17 @@ impl<T: Item> Heap<T> {
         Some(result)
     }
 
-    /// Takes the first.
-    pub fn pop(&mut self, before: impl Fn(&T, &T) -> bool) -> Option<T> {
+    /// Removes and returns the first item.
+    pub(crate) fn pop(&mut self, before: impl Fn(&T, &T) -> bool) -> Option<T> {
         if self.items.is_empty() {
             return None;
         }
         Some(self.remove_at(0, &before))
     }
 
-    /// Takes one out by key.
-    pub fn remove(&mut self, key: &T::Key, before: impl Fn(&T, &T) -> bool) -> Option<T> {
-        let i = self.place(key)?;
+    /// Removes an item by key.
+    pub(crate) fn remove(&mut self, key: &T::Key, before: impl Fn(&T, &T) -> bool) -> Option<T> {
+        let i = self.position(key)?;
         Some(self.remove_at(i, &before))
     }
 
@@ -145,8 +145,8 @@ impl<T: Item> Heap<T> {
         removed
     }
 
-    /// Restores the order after it changed for many.
-    pub fn rebuild(&mut self, before: impl Fn(&T, &T) -> bool) {
+    /// Restores the heap property after the order changed for many items.
+    pub(crate) fn rebuild(&mut self, before: impl Fn(&T, &T) -> bool) {
         for i in (0..self.items.len() / 2).rev() {
             self.down(i, &before);
         }
@@ -155,7 +155,7 @@ impl<T: Item> Heap<T> {
     fn swap(&mut self, i: usize, j: usize) {
         self.items.swap(i, j);
         for at in [i, j] {
-            self.places[self.items[at].0 as usize] = at as u32;
+            self.positions[self.items[at].0 as usize] = at as u32;
         }
     }
 

@@ -1,28 +1,30 @@
 //! The admission engine: Kueue's scheduling semantics as a pure function.
 //!
-//! Objects and a `now` go in, decisions with their whole reason come out. No tokio, no kube client,
-//! no clock, no randomness, no logging. Knows [`kueue_lab_api`] types and nothing else.
+//! Input is objects and the time `now`; output is decisions with all their reasons. No tokio, no
+//! Kubernetes client, no clock, no randomness, no logging. Depends on the types of
+//! [`kueue_lab_api`] only.
 //!
-//! # The seam with topology-aware scheduling
+//! # Interface to topology-aware scheduling
 //!
-//! `tas/` places pods on topology domains; everything else here only calls it:
+//! `tas/` computes topology assignments; all other modules call it:
 //!
-//! * `TasCache`: topologies, the flavors that name one, nodes, and the usage of pods outside of
-//!   topology-aware scheduling. It also keeps the usage of workloads that hold quota, per flavor
-//!   and workload, so that taking a workload out twice does no harm.
-//! * `TasFlavorSnapshot`: one flavor's domains with their free capacity for the length of a cycle.
-//!   Usage is added and removed as [`topology::TopologyDomainRequests`] and can be undone: the
-//!   cycle tries preemptions on it and puts everything back.
-//! * `find_topology_assignments(requests, options)`: for the pod sets of one workload on one
-//!   flavor together, a topology assignment per pod set or the text of why there is none. Options
-//!   are: as if the cluster were empty, the workload (for node replacement), and what sibling
-//!   flavors of the same workload already took of shared nodes.
-//! * `workload_fits(usage)`: whether these domains still have room. `has_level(request)`: whether the
-//!   topology has the levels a pod set asks for.
-//! * Conversions between the compressed assignment of the API and the internal list of domains.
+//! * `TasCache`: topologies, TAS flavors, nodes, and the usage of non-TAS pods. Also the usage of
+//!   workloads that reserve quota, by flavor and workload, so that removing a workload is
+//!   idempotent.
+//! * `TasFlavorSnapshot`: the domains of one flavor with their free capacity during a cycle. Usage
+//!   is added and removed as [`workload::TopologyDomainRequests`] and rolled back: a cycle
+//!   simulates preemptions on it.
+//! * `find_topology_assignments(requests, options)`: for the pod sets of one workload, a topology
+//!   assignment per pod set or the reason why there is none. Options: simulate an empty cluster,
+//!   the workload (for node replacement).
+//! * `fits(usage)`: whether the domains have enough free capacity. `has_level(request)`: whether
+//!   the topology has the requested levels.
+//! * Conversion between the compressed topology assignment of the API and the list of domains.
 //!
-//! Requests are [`resources::Requests`] of one pod, never scaled by the quota rules (excluded
-//! prefixes, transformations), because nodes know nothing of those.
+//! Topology requests are [`resources::Requests`] of one pod from its template, before excluded
+//! resource prefixes and resource transformations, which apply to quota only.
+
+#![warn(unreachable_pub)]
 
 pub mod afs;
 pub mod cache;
@@ -30,9 +32,10 @@ pub mod cluster_objects;
 pub mod concurrent_admission;
 pub mod config;
 pub mod cycle;
+mod device_class_mappings;
 pub mod dra;
 pub mod engine;
-pub mod fair_sharing;
+mod fair_weight;
 pub mod feature_gates;
 pub mod flavor_assigner;
 pub mod hash_map;
@@ -46,6 +49,7 @@ pub mod snapshot_transaction;
 pub mod status;
 pub mod tas;
 pub mod topology_assignment;
+mod truncate;
 pub mod workload;
 pub mod workload_slicing;
 

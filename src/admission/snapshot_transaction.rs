@@ -1,7 +1,7 @@
-//! [`SnapshotTransaction`]: the cache for the length of a scheduling cycle.
+//! [`SnapshotTransaction`]: upstream's Snapshot, as a transaction over the live cache.
 //!
-//! A cycle works on the live cache: usage it books and preemptions it tries are recorded, and
-//! dropping the snapshot puts everything back. Nothing is copied. Must not know of queues.
+//! A cycle works on the live cache: usage it adds and preemptions it simulates are recorded, and
+//! dropping the snapshot rolls them back. Nothing is copied. Must not know of queues.
 
 use std::collections::BTreeMap;
 
@@ -12,47 +12,37 @@ use super::afs::AfsUsageLedger;
 use super::cache::{Cache, CachedWorkload, ClusterQueue, HierarchyNodeId, WorkloadIndex};
 use super::config::EngineConfig;
 use super::hash_map::FastHashMap;
-use super::resources::{FlavorName, FlavorResourceQuantities};
+use super::resources::FlavorName;
 use super::tas::{
     FindOptions, TasAssignmentsResult, TasFlavorSnapshot, TasSnapshots, WorkloadTasRequests,
 };
-use super::topology_assignment::TasUsage;
-use super::workload::{LocalQueueKey, QueueOrderKey};
+use super::workload::{LocalQueueKey, QueueOrderKey, TasUsage, Usage};
 
-/// Quota and topology domains a workload takes up.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Usage {
-    /// Quota.
-    pub quota: FlavorResourceQuantities,
-    /// Topology domains.
-    pub tas: TasUsage,
-}
-
-/// Whether there is room for some usage.
+/// Whether usage fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum FitsCheck {
-    /// There is.
+    /// It fits.
     Ok,
-    /// Not enough quota.
+    /// It exceeds the available quota.
     NoQuota,
-    /// Enough quota, but not on those topology domains.
+    /// It fits the quota, but not its topology domains.
     NoTas,
 }
 
-/// What fair sharing among LocalQueues needs to know.
+/// Usage of LocalQueues, for admission fair sharing.
 #[derive(Clone, Copy)]
 pub struct LocalQueueUsages<'a> {
-    /// Past usage.
+    /// Consumed usage and entry penalties.
     pub ledger: &'a AfsUsageLedger,
-    /// The weights of LocalQueues; 1 where not listed.
+    /// The weights of LocalQueues; 1 by default.
     pub weights: &'a BTreeMap<LocalQueueKey, f64>,
 }
 
-/// The cache for the length of a scheduling cycle.
+/// A transaction over the cache for one scheduling cycle.
 pub struct SnapshotTransaction<'a> {
-    /// The cache worked on.
+    /// The cache.
     pub cache: &'a mut Cache,
-    /// Settings.
+    /// Configuration.
     pub config: &'a EngineConfig,
     /// The time of the cycle.
     pub now: Timestamp,
@@ -63,7 +53,7 @@ pub struct SnapshotTransaction<'a> {
 }
 
 impl<'a> SnapshotTransaction<'a> {
-    /// Begins a cycle. Usages of LocalQueues are given when admission fair sharing is on.
+    /// Begins the transaction. `local_queues` is used while admission fair sharing is enabled.
     pub fn new(
         cache: &'a mut Cache,
         config: &'a EngineConfig,
@@ -91,31 +81,31 @@ impl<'a> SnapshotTransaction<'a> {
         }
     }
 
-    /// The node of a ClusterQueue that takes part in the cycle.
+    /// The node of a ClusterQueue, if it is active in this cycle.
     pub fn active_node(&self, queue: &str) -> Option<HierarchyNodeId> {
         self.cache
             .node_of(queue)
             .filter(|&node| self.cache.hierarchy[node].active)
     }
 
-    /// Whether a ClusterQueue is there but takes no part in the cycle.
+    /// Whether a ClusterQueue exists but is inactive in this cycle.
     pub fn is_inactive(&self, queue: &str) -> bool {
         self.cache
             .node_of(queue)
             .is_some_and(|node| !self.cache.hierarchy[node].active)
     }
 
-    /// The ClusterQueue behind a node. Nodes of ClusterQueues always have one.
+    /// The ClusterQueue of a node. Every ClusterQueue node has one.
     pub fn cluster_queue(&self, node: HierarchyNodeId) -> Option<&ClusterQueue> {
         self.cache.cluster_queue_by_node(node)
     }
 
-    /// A workload that holds quota.
+    /// A workload that reserves quota.
     pub fn workload(&self, idx: WorkloadIndex) -> Option<&CachedWorkload> {
         self.cache.workload(idx)
     }
 
-    /// The workloads that hold quota of a ClusterQueue, save those a simulation took out.
+    /// The workloads that reserve quota in a ClusterQueue, without those a simulation removed.
     pub fn reserving_workloads(
         &self,
         node: HierarchyNodeId,
@@ -123,37 +113,38 @@ impl<'a> SnapshotTransaction<'a> {
         self.reserving_workloads_where(node, |_| true)
     }
 
-    /// The workloads that hold quota of a ClusterQueue, save those a simulation took out, that pass
-    /// a test of their rank.
+    /// The workloads that reserve quota in a ClusterQueue, without those a simulation removed,
+    /// whose order key passes a test.
     pub fn reserving_workloads_where(
         &self,
         node: HierarchyNodeId,
         passes: impl Fn(QueueOrderKey) -> bool,
     ) -> impl Iterator<Item = (WorkloadIndex, &CachedWorkload)> {
-        let members = self
+        let workloads = self
             .cache
             .cluster_queue_by_node(node)
             .map(ClusterQueue::reserving_workloads);
-        let members = members.unwrap_or_default().iter();
-        members
-            .filter(move |member| passes(member.order_key))
-            .filter_map(|member| Some((member.idx, self.cache.workload(member.idx)?)))
+        let workloads = workloads.unwrap_or_default().iter();
+        workloads
+            .filter(move |workload| passes(workload.order_key))
+            .filter_map(|workload| Some((workload.idx, self.cache.workload(workload.idx)?)))
             .filter(|(_, wl)| !wl.removed)
     }
 
-    /// The topology of a flavor that a ClusterQueue has.
+    /// The topology snapshot of a flavor of a ClusterQueue.
     pub fn tas_flavor(&self, node: HierarchyNodeId, flavor: &str) -> Option<&TasFlavorSnapshot> {
         let queue = self.cluster_queue(node)?;
         self.tas.get(flavor).filter(|_| queue.uses_flavor(flavor))
     }
 
-    /// Whether a ClusterQueue has flavors with a topology.
+    /// Whether any flavor of a ClusterQueue has a topology snapshot, as upstream's `len(TASFlavors)
+    /// > 0`.
     pub fn has_tas_flavors(&self, node: HierarchyNodeId) -> bool {
         self.cluster_queue(node)
             .is_some_and(|q| q.flavors().any(|f| self.tas.get(f).is_some()))
     }
 
-    /// The flavors of a ClusterQueue that have a topology, among these.
+    /// Those of the given flavors that have a topology snapshot in a ClusterQueue.
     pub fn tas_flavors_among<'f>(
         &self,
         node: HierarchyNodeId,
@@ -168,7 +159,7 @@ impl<'a> SnapshotTransaction<'a> {
         found
     }
 
-    /// Places for the pod sets of a workload.
+    /// Finds topology assignments for the pod sets of a workload.
     pub fn find_topology_assignments(
         &mut self,
         requests: &WorkloadTasRequests<'_>,
@@ -177,7 +168,7 @@ impl<'a> SnapshotTransaction<'a> {
         self.tas.find_topology_assignments(requests, options)
     }
 
-    /// Books usage.
+    /// Adds usage.
     pub fn add_usage(&mut self, node: HierarchyNodeId, usage: &Usage) {
         for (fr, amount) in usage.quota.iter() {
             self.cache.hierarchy.add_usage(node, fr, amount);
@@ -185,7 +176,7 @@ impl<'a> SnapshotTransaction<'a> {
         self.change_tas(node, &usage.tas, true);
     }
 
-    /// Takes usage back.
+    /// Removes usage.
     pub fn remove_usage(&mut self, node: HierarchyNodeId, usage: &Usage) {
         for (fr, amount) in usage.quota.iter() {
             self.cache.hierarchy.remove_usage(node, fr, amount);
@@ -211,7 +202,7 @@ impl<'a> SnapshotTransaction<'a> {
         }
     }
 
-    /// Whether there is room for usage.
+    /// Whether usage fits the available quota and the topology domains.
     pub fn fits(&self, node: HierarchyNodeId, usage: &Usage) -> FitsCheck {
         if usage
             .quota
@@ -226,7 +217,7 @@ impl<'a> SnapshotTransaction<'a> {
         FitsCheck::Ok
     }
 
-    /// What is left for a ClusterQueue; zero when it or its cohort is in debt.
+    /// The quota available to a ClusterQueue; zero when it or its cohort uses more than its quota.
     pub fn available(
         &self,
         node: HierarchyNodeId,
@@ -235,12 +226,12 @@ impl<'a> SnapshotTransaction<'a> {
         self.cache.hierarchy.available(node, fr).or_zero()
     }
 
-    /// Takes the usage of a workload that holds quota out of its ClusterQueue.
+    /// Removes the usage of a workload that reserves quota.
     pub fn remove_workload_usage(&mut self, idx: WorkloadIndex) {
         self.change_workload(idx, false);
     }
 
-    /// Puts the usage of a workload that holds quota back.
+    /// Adds the usage of a workload that reserves quota back.
     pub fn add_workload_usage(&mut self, idx: WorkloadIndex) {
         self.change_workload(idx, true);
     }
@@ -263,13 +254,13 @@ impl<'a> SnapshotTransaction<'a> {
         }
     }
 
-    /// Takes a workload that holds quota out of its ClusterQueue.
+    /// Removes a workload that reserves quota, with its usage.
     pub fn remove_workload(&mut self, idx: WorkloadIndex) {
         self.set_removed(idx, true);
         self.remove_workload_usage(idx);
     }
 
-    /// Puts a workload that holds quota back.
+    /// Adds a workload that reserves quota back, with its usage.
     pub fn add_workload(&mut self, idx: WorkloadIndex) {
         self.set_removed(idx, false);
         self.add_workload_usage(idx);
@@ -284,7 +275,8 @@ impl<'a> SnapshotTransaction<'a> {
         }
     }
 
-    /// The past usage of a workload's LocalQueue, where its ClusterQueue is served by usage.
+    /// The fair sharing usage of a workload's LocalQueue, if its ClusterQueue uses admission fair
+    /// sharing.
     pub fn local_queue_usage(&mut self, idx: WorkloadIndex) -> Option<f64> {
         let (usages, afs) = (self.local_queues?, self.config.afs()?);
         let workload = self.cache.workload(idx)?;

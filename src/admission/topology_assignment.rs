@@ -1,56 +1,31 @@
-//! Usage of topology domains: what the engine hands to and takes from topology-aware scheduling.
-//!
-//! Must not know how placement works.
-
-use std::collections::BTreeMap;
+//! [`TopologyAssignment`]: the domains that the pods of a pod set are assigned to, decoded from the
+//! compressed form of the API. Encoding is in `tas/assignment_encoding.rs`.
 
 use serde::Serialize;
 
-use super::resources::{FlavorName, Requests};
 use kueue_lab_api::v1beta2 as api;
 
-/// Pods of one pod set on one topology domain.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct TopologyDomainRequests {
-    /// The domain: its value on each level of the assignment, from the highest level down.
-    pub values: Vec<String>,
-    /// What one pod requests.
-    pub single_pod_requests: Requests,
-    /// How many pods.
-    pub count: i32,
-}
-
-impl TopologyDomainRequests {
-    /// What all these pods request.
-    pub fn total_requests(&self) -> Requests {
-        self.single_pod_requests.scaled_up(i64::from(self.count))
-    }
-}
-
-/// Usage of topology domains by flavor.
-pub type TasUsage = BTreeMap<FlavorName, Vec<TopologyDomainRequests>>;
-
-/// Where the pods of a pod set are placed: the uncompressed form of the API's assignment. The
-/// order of domains matters.
+/// A topology assignment of a pod set, in the uncompressed form. The order of domains is
+/// significant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TopologyAssignment {
-    /// The node labels of the levels, from the highest down.
+    /// The node labels of the levels, from the highest level to the lowest.
     pub levels: Vec<String>,
-    /// The domains with their pods.
+    /// The domains with their pod counts.
     pub domains: Vec<TopologyDomainAssignment>,
 }
 
-/// Pods on one domain.
+/// The pods assigned to one domain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TopologyDomainAssignment {
-    /// The domain's value on each level.
+    /// The value of the domain on each level.
     pub values: Vec<String>,
-    /// How many pods.
+    /// The number of pods.
     pub count: i32,
 }
 
-/// The domains of a compressed assignment with their pods, one by one. Lists of the API object
-/// that are too short for the number of domains they announce read as empty and zero.
+/// Decodes a compressed topology assignment. Values and counts that the API object does not have
+/// read as empty and zero.
 pub fn decode(assignment: &api::TopologyAssignment) -> TopologyAssignment {
     let mut domains = Vec::new();
     for slice in &assignment.slices {
@@ -80,8 +55,8 @@ pub fn decode(assignment: &api::TopologyAssignment) -> TopologyAssignment {
     }
 }
 
-/// The most domains one slice of an assignment may announce; the API allows no more.
-const MAX_DOMAINS: usize = 100_000;
+/// The maximum number of domains in one slice of an assignment, as the API validates.
+pub(crate) const MAX_DOMAINS: usize = 100_000;
 
 fn value(values: &api::TopologyAssignmentSliceLevelValues, index: usize) -> String {
     if let Some(universal) = &values.universal {

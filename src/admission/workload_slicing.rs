@@ -1,7 +1,7 @@
-//! Workload slices: an elastic job that grows gets a new Workload, which takes over the quota of
-//! the one it replaces.
+//! Workload slices: an elastic job that scales up gets a new Workload, which replaces the old one
+//! and takes over its quota.
 //!
-//! Must not know how flavors are searched.
+//! Must not know how flavors are assigned.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use super::workload::{Info, WorkloadKey};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 
-/// The Workload that this one replaces, by its annotation.
+/// The Workload that the `workload-slice-replacement-for` annotation names.
 pub fn replacement_for_key(wl: &Workload) -> Option<WorkloadKey> {
     annotation(wl, c::WORKLOAD_SLICE_REPLACEMENT_FOR_ANNOTATION).map(WorkloadKey::parse)
 }
 
-/// The slice a workload replaces, if it holds quota in the same ClusterQueue.
+/// The slice that a workload replaces, if it reserves quota in the same ClusterQueue.
 pub fn replaced_workload_slice(
     wl: &Info,
     node: HierarchyNodeId,
@@ -34,7 +34,7 @@ pub fn replaced_workload_slice(
     (old.info.key.namespace() == wl.key.namespace()).then(|| (idx, old.info.clone()))
 }
 
-/// Takes the slice a workload replaces out of its targets: it is finished, not preempted.
+/// Removes the replaced slice from the preemption targets: it is finished, not preempted.
 pub fn find_replaced_slice_target(
     wl: &Info,
     targets: &mut Vec<Target>,

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use kueue_lab_admission::EngineConfig;
 use kueue_lab_admission::cache::{Cache, Drs, HierarchyNodeId, QueueStatus};
 use kueue_lab_admission::resources::{Amount, FlavorResourceQuantities};
-use kueue_lab_admission::snapshot_transaction::{SnapshotTransaction, Usage};
-use kueue_lab_admission::topology_assignment::TasUsage;
-use kueue_lab_admission::workload::{LocalQueueKey, WorkloadKey, predicates};
+use kueue_lab_admission::snapshot_transaction::SnapshotTransaction;
+use kueue_lab_admission::workload::{LocalQueueKey, TasUsage, Usage, WorkloadKey, predicates};
 use kueue_lab_api::v1beta2::{
     AdmissionCheck, ClusterQueue, LocalQueue, ResourceFlavor, StopPolicy, Topology, Workload,
 };

@@ -6,16 +6,18 @@ use std::sync::Arc;
 use kueue_lab_admission::EngineConfig;
 use kueue_lab_admission::cache::Drs;
 use kueue_lab_admission::config::AdmissionFairSharing;
-use kueue_lab_admission::cycle::{Entry, EntryStatus, quota_resources_to_reserve, sort_entries};
-use kueue_lab_admission::fair_sharing::{FairSharingEntry, entry_less};
+use kueue_lab_admission::cycle::{
+    Entry, EntryStatus, FairSharingEntry, entry_less, quota_resources_to_reserve, sort_entries,
+};
 use kueue_lab_admission::flavor_assigner::{FlavorAssignment, PodSetAssignment};
 use kueue_lab_admission::queue::{Head, QuotaReservedReason, RequeueReason};
 use kueue_lab_admission::resources::{
     Amount, FlavorResourceId, FlavorResourceQuantities, FlavorResourceTable,
 };
-use kueue_lab_admission::snapshot_transaction::{SnapshotTransaction, Usage};
-use kueue_lab_admission::topology_assignment::TasUsage;
-use kueue_lab_admission::workload::{AssignmentClusterQueueState, EquivalenceHash, Info};
+use kueue_lab_admission::snapshot_transaction::SnapshotTransaction;
+use kueue_lab_admission::workload::{
+    AssignmentClusterQueueState, EquivalenceHash, Info, TasUsage, Usage,
+};
 use kueue_lab_api::v1beta2::{AdmissionMode, AdmissionScope, ClusterQueue, Workload};
 use serde_json::{Map, Value, json};
 

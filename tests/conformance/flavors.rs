@@ -13,9 +13,10 @@ use kueue_lab_admission::flavor_assigner::{
 use kueue_lab_admission::resources::{
     Amount, FlavorResourceId, FlavorResourceQuantities, ResourceName,
 };
-use kueue_lab_admission::snapshot_transaction::{SnapshotTransaction, Usage};
-use kueue_lab_admission::topology_assignment::{TasUsage, TopologyDomainRequests};
-use kueue_lab_admission::workload::{Info, PodSetResources};
+use kueue_lab_admission::snapshot_transaction::SnapshotTransaction;
+use kueue_lab_admission::workload::{
+    Info, PodSetResources, TasUsage, TopologyDomainRequests, Usage,
+};
 use kueue_lab_api::v1beta2::{
     self as api, ClusterQueue, FlavorFungibility, FlavorQuotas, PodSet, ResourceFlavor, Topology,
     Workload,
@@ -601,8 +602,35 @@ fn total_requests_for(case: &Case) -> Result<(), String> {
     found.finish()
 }
 
-/// A cache with one ClusterQueue that has these TAS flavors and, unless `tas_only`, another flavor.
-fn tas_cache(flavors: &[String], tas_only: bool, config: &EngineConfig) -> Cache {
+/// The case in which upstream's `ClusterQueueSnapshot.TASFlavors` is `{"tas": nil}`. The table has
+/// the keys of the map only.
+const NIL_TAS_SNAPSHOT: &str = "workload requires Topology, but there is no TAS flavor assigned";
+
+/// The TAS flavors of a ClusterQueue in a table: those with a snapshot, and those without.
+struct TasFlavors {
+    with_snapshot: Vec<String>,
+    without_snapshot: Vec<String>,
+}
+
+impl TasFlavors {
+    fn of(case: &Case) -> Self {
+        let listed = &case.config["tasFlavorsInClusterQueue"];
+        let (without_snapshot, with_snapshot) = match listed.as_object() {
+            Some(map) => map.keys().cloned().partition(|name| map[name].is_null()),
+            None if case.name == NIL_TAS_SNAPSHOT => (string_list(listed), Vec::new()),
+            None => (Vec::new(), string_list(listed)),
+        };
+        TasFlavors {
+            with_snapshot,
+            without_snapshot,
+        }
+    }
+}
+
+/// A cache with one ClusterQueue that has these TAS flavors, and a flavor without topology unless
+/// it is TAS-only. The engine keeps no entry for a flavor without a snapshot: such flavors have no
+/// topology, and another TAS flavor keeps the ClusterQueue one with TAS flavors.
+fn tas_cache(flavors: &TasFlavors, tas_only: bool, config: &EngineConfig) -> Cache {
     let mut cache = Cache::new(&config.gates);
     let mut topology = Topology::named("default");
     topology.spec.levels = vec![api::TopologyLevel {
@@ -610,13 +638,18 @@ fn tas_cache(flavors: &[String], tas_only: bool, config: &EngineConfig) -> Cache
     }];
     cache.upsert_topology(&topology, config);
     let mut queue = ClusterQueue::named("cq");
-    let mut names = flavors.to_vec();
-    if !tas_only {
-        names.push("none of them".to_owned());
+    let mut tas = flavors.with_snapshot.clone();
+    let mut others = flavors.without_snapshot.clone();
+    if !others.is_empty() && tas.is_empty() {
+        tas.push("other-tas".to_owned());
     }
+    if !tas_only {
+        others.push("no-topology".to_owned());
+    }
+    let names: Vec<String> = tas.iter().chain(&others).cloned().collect();
     for name in &names {
         let mut flavor = ResourceFlavor::named(name);
-        flavor.spec.topology_name = flavors.contains(name).then(|| "default".to_owned());
+        flavor.spec.topology_name = tas.contains(name).then(|| "default".to_owned());
         cache.upsert_flavor(Arc::new(flavor), config);
     }
     let quotas = |name: &String| FlavorQuotas {
@@ -633,7 +666,7 @@ fn tas_cache(flavors: &[String], tas_only: bool, config: &EngineConfig) -> Cache
 
 fn compute_tas_net_usage(case: &Case) -> Result<(), String> {
     let config = assign_config(case);
-    let flavors = string_list(&case.config["tasFlavorsInClusterQueue"]);
+    let flavors = TasFlavors::of(case);
     let mut cache = tas_cache(&flavors, false, &config);
     let wl = info(&case.config["wl"], &config);
     let counted: Option<api::Admission> = read_or_default(&case.config["prevAdmission"]);
@@ -655,7 +688,7 @@ fn compute_tas_net_usage(case: &Case) -> Result<(), String> {
 
 fn topology_requests_errors(case: &Case) -> Result<(), String> {
     let config = assign_config(case);
-    let flavors = string_list(&case.config["tasFlavorsInClusterQueue"]);
+    let flavors = TasFlavors::of(case);
     let mut cache = tas_cache(
         &flavors,
         case.config["tasOnlyClusterQueue"] == true,
@@ -681,7 +714,7 @@ fn topology_requests_errors(case: &Case) -> Result<(), String> {
 
 fn topology_requests_zero_count_pod_set(case: &Case) -> Result<(), String> {
     let config = assign_config(case);
-    let flavors = string_list(&case.config["tasFlavorsInClusterQueue"]);
+    let flavors = TasFlavors::of(case);
     let mut cache = tas_cache(&flavors, false, &config);
     let mut wl = Workload::named("wl");
     wl.spec.pod_sets = read(&case.config["wlPodSets"]);

@@ -15,6 +15,7 @@ use kueue_lab_admission::queue::{
     OrderContext, PendingClusterQueue, QueueError, QueueManager, QuotaReservedReason,
     RequeueReason, SecondPassQueue, backoff_expired,
 };
+use kueue_lab_admission::resources::ResourceName;
 use kueue_lab_admission::workload::{
     EquivalenceHash, Info, LocalQueueKey, WorkloadKey, predicates,
 };
@@ -437,15 +438,18 @@ fn penalties(case: &Case) -> Result<(), String> {
         }
     }
     let pending = ledger.get(&queue).map(|e| e.pending_penalty().clone());
-    let milli = pending.unwrap_or_default();
-    let milli = milli
-        .iter()
-        .map(|(r, q)| (r.as_str().to_owned(), json!(q.milli_value())));
+    let pending = pending.unwrap_or_default();
+    // As upstream: only the resources wanted are compared, and an absent one reads as 0.
+    let wanted: Map<String, Value> = read_or_default(&case.want["milli"]);
+    let milli = wanted.keys().map(|name| {
+        let quantity = pending.get(&ResourceName::new(name));
+        (name.clone(), json!(quantity.map_or(0, |q| q.milli_value())))
+    });
     let got = json!({
         "has": ledger.has_pending_penalty(&queue),
         "milli": milli.collect::<Map<_, _>>(),
     });
-    let want = json!({"has": case.want["has"] == true, "milli": case.want["milli"]});
+    let want = json!({"has": case.want["has"] == true, "milli": wanted});
     finish("penalties", got, &want)
 }
 

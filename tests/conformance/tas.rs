@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use kueue_lab_admission::Gates;
 use kueue_lab_admission::resources::{Requests, ResourceName};
 use kueue_lab_admission::tas::{FindOptions, TasCache, TasPodSetRequests, truncate};
-use kueue_lab_admission::topology_assignment::{
-    TopologyAssignment, TopologyDomainAssignment, TopologyDomainRequests,
-};
+use kueue_lab_admission::topology_assignment::{TopologyAssignment, TopologyDomainAssignment};
+use kueue_lab_admission::workload::TopologyDomainRequests;
 use kueue_lab_api::v1beta2 as api;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

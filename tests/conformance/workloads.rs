@@ -189,6 +189,15 @@ fn new_info(case: &Case) -> Result<(), String> {
             "count": ps.count,
             "requests": requests.collect::<Map<_, _>>(),
             "flavors": flavors.collect::<Map<_, _>>(),
+            "topologyRequest": ps.topology_request.as_ref().map(|request| json!({
+                "levels": request.levels,
+                "domainRequests": request.domain_requests.iter().map(|d| json!({
+                    "values": d.values,
+                    "singlePodRequests": d.single_pod_requests,
+                    "count": d.count,
+                })).collect::<Vec<_>>(),
+            })),
+            "delayedTopologyRequest": ps.delayed_topology_request,
         })
     };
     let got = json!({

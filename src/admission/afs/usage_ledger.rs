@@ -1,4 +1,4 @@
-//! [`AfsUsageLedger`]: past usage and pending penalties of every LocalQueue.
+//! [`AfsUsageLedger`]: consumed usage and pending entry penalties of every LocalQueue.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,21 @@ use crate::config::AdmissionFairSharing;
 use crate::kube::pod_requests::ExactList;
 use crate::workload::{LocalQueueKey, WorkloadKey};
 
-/// What one LocalQueue used in the past, and what it is charged but not yet settled.
+/// Consumed usage and pending entry penalties of one LocalQueue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UsageLedgerEntry {
-    /// Decayed past usage.
+    /// Decayed consumed usage.
     pub consumed: ExactList,
     pending: ExactList,
     records: BTreeMap<WorkloadKey, ExactList>,
-    /// When the past usage was last worked out.
+    /// The time of the last decay.
     pub last_update: Timestamp,
-    /// Whether the usage stored in the LocalQueue's status is included.
+    /// Whether the consumed usage in the status of the LocalQueue is included.
     pub status_accounted: bool,
 }
 
 impl UsageLedgerEntry {
-    /// An entry with this past usage.
+    /// An entry with this consumed usage.
     pub fn new(consumed: ExactList, last_update: Timestamp, status_accounted: bool) -> Self {
         UsageLedgerEntry {
             consumed,
@@ -34,12 +34,13 @@ impl UsageLedgerEntry {
         }
     }
 
-    /// The penalties not settled yet, together.
+    /// The sum of the pending entry penalties.
     pub fn pending_penalty(&self) -> &ExactList {
         &self.pending
     }
 
-    /// Takes one workload's penalty off, if there is one.
+    /// Removes and returns the penalty of a workload, if there is one. Quantities that become zero
+    /// are dropped.
     pub fn remove_penalty(&mut self, workload: &WorkloadKey) -> Option<ExactList> {
         let removed = self.records.remove(workload)?;
         for (name, quantity) in &removed {
@@ -57,7 +58,8 @@ impl UsageLedgerEntry {
         self.records.insert(workload.clone(), penalty);
     }
 
-    /// Lets time pass until `now`, during which `current` was in use. Time does not go back.
+    /// Decays the consumed usage until `now`, with `current` in use since the last decay. The time
+    /// of the last decay never moves backwards.
     pub fn apply_decay(
         &mut self,
         current: &ExactList,
@@ -70,7 +72,7 @@ impl UsageLedgerEntry {
     }
 }
 
-/// Past usage and pending penalties of every LocalQueue.
+/// Consumed usage and pending entry penalties of every LocalQueue.
 #[derive(Clone, Debug, Default)]
 pub struct AfsUsageLedger {
     entries: BTreeMap<LocalQueueKey, UsageLedgerEntry>,
@@ -82,7 +84,7 @@ impl AfsUsageLedger {
         self.entries.get(queue)
     }
 
-    /// The entry of a LocalQueue, to change.
+    /// The entry of a LocalQueue, mutably.
     pub fn get_mut(&mut self, queue: &LocalQueueKey) -> Option<&mut UsageLedgerEntry> {
         self.entries.get_mut(queue)
     }
@@ -92,12 +94,12 @@ impl AfsUsageLedger {
         self.entries.insert(queue, entry);
     }
 
-    /// Forgets a LocalQueue.
+    /// Deletes the entry of a LocalQueue.
     pub fn delete(&mut self, queue: &LocalQueueKey) {
         self.entries.remove(queue);
     }
 
-    /// Charges a LocalQueue for a workload, in place of an earlier charge for it.
+    /// Sets the pending penalty of a workload, replacing an earlier one.
     pub fn push_penalty(
         &mut self,
         queue: &LocalQueueKey,
@@ -111,7 +113,7 @@ impl AfsUsageLedger {
             .set_penalty(workload, penalty);
     }
 
-    /// Takes the charge for a workload back, if there is one.
+    /// Removes and returns the pending penalty of a workload, if there is one.
     pub fn remove_penalty(
         &mut self,
         queue: &LocalQueueKey,
@@ -120,13 +122,13 @@ impl AfsUsageLedger {
         self.entries.get_mut(queue)?.remove_penalty(workload)
     }
 
-    /// Whether a LocalQueue has charges that are not settled.
+    /// Whether a LocalQueue has pending penalties.
     pub fn has_pending_penalty(&self, queue: &LocalQueueKey) -> bool {
         self.get(queue)
             .is_some_and(|e| e.pending.values().any(|q| !q.is_zero()))
     }
 
-    /// The usage that orders a LocalQueue of some weight.
+    /// The fair sharing usage of a LocalQueue with this weight.
     pub fn usage(&self, queue: &LocalQueueKey, weight: f64, config: &AdmissionFairSharing) -> f64 {
         let none = ExactList::new();
         let (consumed, pending) = self
@@ -135,8 +137,8 @@ impl AfsUsageLedger {
         calculate_usage(consumed, pending, weight, config)
     }
 
-    /// Settles the charge for a workload that is now admitted: lets time pass with `current` in
-    /// use, and counts the charge, if there is one, as used.
+    /// Settles the penalty of an admitted workload: decays the consumed usage with `current` in
+    /// use, and adds the pending penalty, if there is one, to it.
     pub fn subtract_penalty_on_admission(
         &mut self,
         queue: &LocalQueueKey,
@@ -153,5 +155,59 @@ impl AfsUsageLedger {
         if let Some(penalty) = entry.remove_penalty(workload) {
             entry.consumed = sum(&entry.consumed, &penalty);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resources::{Decimal, ResourceName};
+
+    fn list(name: &str, quantity: &str) -> ExactList {
+        [(ResourceName::new(name), Decimal::parse(quantity).unwrap())].into()
+    }
+
+    #[test]
+    fn removing_a_penalty_drops_the_zero_quantities_it_leaves() {
+        let mut ledger = AfsUsageLedger::default();
+        let queue = LocalQueueKey::new("ns", "lq");
+        let (wl1, wl2) = (WorkloadKey::new("ns", "wl1"), WorkloadKey::new("ns", "wl2"));
+        let now = Timestamp::UNIX_EPOCH;
+        ledger.push_penalty(&queue, &wl1, list("cpu", "2"), now);
+        ledger.push_penalty(&queue, &wl2, list("memory", "4Gi"), now);
+        assert_eq!(ledger.remove_penalty(&queue, &wl1), Some(list("cpu", "2")));
+        let pending =
+            |ledger: &AfsUsageLedger| ledger.get(&queue).unwrap().pending_penalty().clone();
+        assert_eq!(pending(&ledger), list("memory", "4Gi"));
+        assert!(ledger.has_pending_penalty(&queue));
+        assert_eq!(ledger.remove_penalty(&queue, &wl1), None);
+        ledger.remove_penalty(&queue, &wl2);
+        assert!(pending(&ledger).is_empty());
+        assert!(!ledger.has_pending_penalty(&queue));
+    }
+
+    #[test]
+    fn pushing_a_penalty_again_replaces_it() {
+        let mut ledger = AfsUsageLedger::default();
+        let queue = LocalQueueKey::new("ns", "lq");
+        let wl = WorkloadKey::new("ns", "wl");
+        let now = Timestamp::UNIX_EPOCH;
+        ledger.push_penalty(&queue, &wl, list("cpu", "2"), now);
+        ledger.push_penalty(&queue, &wl, list("cpu", "3"), now);
+        assert_eq!(
+            ledger.get(&queue).map(UsageLedgerEntry::pending_penalty),
+            Some(&list("cpu", "3"))
+        );
+    }
+
+    #[test]
+    fn removing_a_penalty_creates_no_entry() {
+        let mut ledger = AfsUsageLedger::default();
+        let queue = LocalQueueKey::new("ns", "lq");
+        assert_eq!(
+            ledger.remove_penalty(&queue, &WorkloadKey::new("ns", "wl")),
+            None
+        );
+        assert!(ledger.get(&queue).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! The workloads that hold quota, each with what preemption and usage need to know at hand.
+//! The workloads that reserve quota, with precomputed usage.
 //!
 //! Must not know of quota.
 
@@ -10,11 +10,10 @@ use smallvec::SmallVec;
 use super::hierarchy::HierarchyNodeId;
 use crate::resources::Amount;
 use crate::resources::{FlavorResourceId, FlavorResourceQuantities, FlavorResourceTable};
-use crate::topology_assignment::TasUsage;
-use crate::workload::{Info, predicates};
+use crate::workload::{Info, TasUsage, predicates};
 use kueue_lab_api::constants as c;
 
-/// A workload that holds quota, by its place in the slab.
+/// The index of a workload that reserves quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WorkloadIndex(u32);
 
@@ -25,33 +24,33 @@ impl WorkloadIndex {
     }
 }
 
-/// A workload that holds quota.
+/// A workload that reserves quota.
 #[derive(Clone, Debug)]
 pub struct CachedWorkload {
     /// The workload.
     pub info: Arc<Info>,
     /// The node of its ClusterQueue.
     pub queue: HierarchyNodeId,
-    /// The quota it holds.
+    /// The quota it reserves.
     pub usage: FlavorResourceQuantities,
-    /// The pairs it was assigned, also those it requests nothing of.
+    /// The flavor resources it is assigned, including those with no requests.
     pub uses: SmallVec<[FlavorResourceId; 4]>,
-    /// The topology domains it takes up.
+    /// The topology domains it uses.
     pub tas_usage: Option<Arc<TasUsage>>,
     /// Whether it is being evicted.
     pub evicted: bool,
     /// Whether it is admitted.
     pub admitted: bool,
-    /// When it got its quota; none when its conditions do not tell.
+    /// The transition time of its QuotaReserved condition, if it is True.
     pub reserved_at: Option<Timestamp>,
-    /// Whether a simulation took it out of its ClusterQueue.
+    /// Whether a simulation removed it from its ClusterQueue.
     pub removed: bool,
-    /// Its place among the members of its ClusterQueue.
+    /// Its index among the reserving workloads of its ClusterQueue.
     pub(super) position: usize,
 }
 
 impl CachedWorkload {
-    /// Works out what a workload holds.
+    /// Computes the usage of a workload.
     pub fn new(info: Arc<Info>, queue: HierarchyNodeId, frs: &mut FlavorResourceTable) -> Self {
         let (usage, uses) = usage_of(&info, frs);
         let reserved = predicates::true_condition(&info.obj, c::QUOTA_RESERVED);
@@ -69,13 +68,13 @@ impl CachedWorkload {
         }
     }
 
-    /// Whether it was assigned one of these pairs.
+    /// Whether it is assigned any of these flavor resources.
     pub fn uses_any(&self, frs: &[FlavorResourceId]) -> bool {
         self.uses.iter().any(|fr| frs.contains(fr))
     }
 }
 
-/// The quota a workload with flavors takes up, and all pairs it was assigned.
+/// The quota usage of a workload with assigned flavors, and all flavor resources it is assigned.
 pub fn usage_of(
     info: &Info,
     frs: &mut FlavorResourceTable,
@@ -98,7 +97,7 @@ pub fn usage_of(
     (usage, uses)
 }
 
-/// All workloads that hold quota.
+/// All workloads that reserve quota.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CachedWorkloads {
     slots: Vec<Option<CachedWorkload>>,
@@ -106,7 +105,7 @@ pub(super) struct CachedWorkloads {
 }
 
 impl CachedWorkloads {
-    pub fn insert(&mut self, workload: CachedWorkload) -> WorkloadIndex {
+    pub(crate) fn insert(&mut self, workload: CachedWorkload) -> WorkloadIndex {
         if let Some(idx) = self.free.pop() {
             self.slots[idx.index()] = Some(workload);
             return idx;
@@ -115,7 +114,7 @@ impl CachedWorkloads {
         WorkloadIndex(self.slots.len() as u32 - 1)
     }
 
-    pub fn remove(&mut self, idx: WorkloadIndex) -> Option<CachedWorkload> {
+    pub(crate) fn remove(&mut self, idx: WorkloadIndex) -> Option<CachedWorkload> {
         let workload = self.slots.get_mut(idx.index())?.take();
         if workload.is_some() {
             self.free.push(idx);
@@ -123,11 +122,11 @@ impl CachedWorkloads {
         workload
     }
 
-    pub fn get(&self, idx: WorkloadIndex) -> Option<&CachedWorkload> {
+    pub(crate) fn get(&self, idx: WorkloadIndex) -> Option<&CachedWorkload> {
         self.slots.get(idx.index())?.as_ref()
     }
 
-    pub fn get_mut(&mut self, idx: WorkloadIndex) -> Option<&mut CachedWorkload> {
+    pub(crate) fn get_mut(&mut self, idx: WorkloadIndex) -> Option<&mut CachedWorkload> {
         self.slots.get_mut(idx.index())?.as_mut()
     }
 }

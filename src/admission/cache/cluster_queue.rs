@@ -1,6 +1,6 @@
-//! A ClusterQueue as the cache keeps it: its settings, its members and whether it is active.
+//! [`ClusterQueue`]: a ClusterQueue in the cache, with its spec, status and reserving workloads.
 //!
-//! Must not know of the queues in front of it.
+//! Must not know of pending workloads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,17 +18,17 @@ use kueue_lab_api::v1beta2::{
     ResourceGroup as ApiResourceGroup,
 };
 
-/// Resources that come in the same flavors.
+/// A resource group: resources that are assigned the same flavor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResourceGroup {
-    /// The resources.
+    /// The covered resources.
     pub covered: Vec<ResourceName>,
     /// The flavors, in the order they are tried.
     pub flavors: Vec<FlavorName>,
 }
 
 impl ResourceGroup {
-    /// Whether the group provides a resource.
+    /// Whether the group covers a resource.
     pub fn covers(&self, resource: ResourceName) -> bool {
         self.covered.contains(&resource)
     }
@@ -51,10 +51,10 @@ impl ResourceGroup {
     }
 }
 
-/// Which flavors each admission check of a ClusterQueue applies to.
+/// The flavors that each admission check of a ClusterQueue applies to.
 pub type AdmissionChecks = BTreeMap<String, BTreeSet<FlavorName>>;
 
-/// The checks of a ClusterQueue; a check that names no flavors applies to all of them.
+/// The admission checks of a ClusterQueue. A check without flavors applies to all of them.
 pub fn admission_checks(spec: &ClusterQueueSpec) -> AdmissionChecks {
     let all = || {
         spec.resource_groups
@@ -75,33 +75,33 @@ pub fn admission_checks(spec: &ClusterQueueSpec) -> AdmissionChecks {
         .collect()
 }
 
-/// Whether a ClusterQueue takes part in scheduling.
+/// The status of a ClusterQueue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QueueStatus {
-    /// It was never fully read, for being in a cycle of cohorts.
+    /// Its spec was never applied in full, because its cohort is in a cycle.
     #[default]
     Unknown,
-    /// Something keeps it from admitting.
+    /// It is inactive.
     Pending,
-    /// It admits.
+    /// It is active.
     Active,
     /// It is being deleted.
     Terminating,
 }
 
-/// When the flavor search of a ClusterQueue goes on, with defaults applied.
+/// `spec.flavorFungibility` with defaults applied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlavorFungibilityConfig {
-    /// Whether to try the next flavor when this one needs borrowing.
+    /// `whenCanBorrow` is TryNextFlavor.
     pub try_next_if_borrowing: bool,
-    /// Whether to try the next flavor when this one needs preemption.
+    /// `whenCanPreempt` is TryNextFlavor.
     pub try_next_if_preempting: bool,
-    /// Whether less borrowing counts more than less preemption among the flavors tried.
+    /// The preference is PreemptionOverBorrowing.
     pub prefer_less_borrowing: bool,
 }
 
 impl FlavorFungibilityConfig {
-    /// Reads the spec.
+    /// Applies the defaults.
     pub fn from_spec(spec: Option<&FlavorFungibility>) -> Self {
         use kueue_lab_api::v1beta2::FlavorFungibilityPreference as Preference;
         let default = FlavorFungibility::default();
@@ -115,7 +115,7 @@ impl FlavorFungibilityConfig {
     }
 }
 
-/// Why a ClusterQueue may be inactive.
+/// The reasons why a ClusterQueue is inactive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct InactiveReasons {
     pub stopped: bool,
@@ -132,26 +132,25 @@ pub(super) struct InactiveReasons {
 pub struct ClusterQueue {
     /// Its name.
     pub name: Arc<str>,
-    /// Its place in the forest of cohorts.
+    /// Its node in the hierarchy.
     pub node: HierarchyNodeId,
     /// Its resource groups.
     pub groups: Arc<[ResourceGroup]>,
-    /// The namespaces it takes workloads from.
+    /// The namespaces whose workloads it accepts.
     pub namespace_selector: Selector,
     /// Its preemption policies.
     pub preemption: PreemptionPolicies,
-    /// When its flavor search goes on.
+    /// Its flavor fungibility.
     pub fungibility: FlavorFungibilityConfig,
     /// Its admission checks with their flavors.
     pub checks: AdmissionChecks,
-    /// Whether it takes part in scheduling.
+    /// Its status.
     pub status: QueueStatus,
-    /// How its LocalQueues are served.
+    /// Its admission mode, for admission fair sharing.
     pub admission_mode: Option<AdmissionMode>,
-    /// The last flavor a variant may migrate to, by the policy of concurrent admission; none when
-    /// there is no such policy.
+    /// Its concurrent admission policy.
     pub concurrent_admission: Option<ConcurrentAdmission>,
-    /// Its TAS flavors with their topology.
+    /// Its TAS flavors with their topologies.
     pub tas_flavors: BTreeMap<FlavorName, String>,
     pub(super) inactive_reasons: InactiveReasons,
     pub(super) is_tas_synced: bool,
@@ -163,20 +162,20 @@ pub struct ClusterQueue {
     pub(super) local_queues: BTreeMap<LocalQueueKey, LocalQueueUsage>,
 }
 
-/// A workload that holds quota of a ClusterQueue, with what rules most of them out as victims: of
-/// many candidates few are allowed, and the others are not even fetched.
+/// A workload that reserves quota, with its order key: preemption policies exclude most workloads
+/// by it, without a lookup.
 #[derive(Clone, Copy, Debug)]
 pub struct ReservingWorkload {
     /// The workload.
     pub idx: WorkloadIndex,
-    /// Its rank.
+    /// Its position in the queue order.
     pub order_key: QueueOrderKey,
 }
 
-/// The policy of concurrent admission.
+/// A concurrent admission policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConcurrentAdmission {
-    /// No migration to flavors after this one.
+    /// Variants do not migrate to flavors after this one.
     pub last_acceptable_flavor: Option<String>,
 }
 
@@ -205,37 +204,37 @@ impl ClusterQueue {
         }
     }
 
-    /// The group that provides a resource.
+    /// The resource group that covers a resource.
     pub fn resource_group_for(&self, resource: ResourceName) -> Option<&ResourceGroup> {
         self.groups.iter().find(|g| g.covers(resource))
     }
 
-    /// All its flavors, in order, with repetition.
+    /// The flavors of all resource groups, in order, with duplicates.
     pub fn flavors(&self) -> impl Iterator<Item = &FlavorName> {
         self.groups.iter().flat_map(|g| &g.flavors)
     }
 
-    /// Whether one of its groups has a flavor.
+    /// Whether any resource group has a flavor.
     pub fn uses_flavor(&self, flavor: &str) -> bool {
         self.flavors().any(|f| &**f == flavor)
     }
 
-    /// Whether it takes part in scheduling.
+    /// Whether it is active.
     pub fn is_active(&self) -> bool {
         self.status == QueueStatus::Active
     }
 
-    /// Whether all its flavors have a topology. (True of one without flavors.)
+    /// Whether all its flavors are TAS flavors. True without flavors.
     pub fn is_tas_only(&self) -> bool {
         self.flavors().all(|f| self.tas_flavors.contains_key(f))
     }
 
-    /// Whether its workloads run on other clusters.
+    /// Whether it has a MultiKueue admission check.
     pub fn has_multi_kueue_check(&self) -> bool {
         !self.inactive_reasons.multi_kueue_checks.is_empty()
     }
 
-    /// Whether capacity of a flavor is provisioned on request.
+    /// Whether a flavor has a ProvisioningRequest admission check.
     pub fn has_provisioning_check(&self, flavor: &str) -> bool {
         self.inactive_reasons
             .provisioning_checks
@@ -244,17 +243,17 @@ impl ClusterQueue {
             .any(|flavors| flavors.iter().any(|f| &**f == flavor))
     }
 
-    /// Whether its LocalQueues are served by their usage.
+    /// Whether it uses admission fair sharing.
     pub fn uses_admission_fair_sharing(&self) -> bool {
         self.admission_mode == Some(AdmissionMode::UsageBasedAdmissionFairSharing)
     }
 
-    /// The workloads that hold its quota.
+    /// The workloads that reserve its quota.
     pub fn reserving_workloads(&self) -> &[ReservingWorkload] {
         &self.reserving_workloads
     }
 
-    /// A workload that holds its quota.
+    /// A workload that reserves its quota.
     pub fn reserving_workload(&self, key: &WorkloadKey) -> Option<WorkloadIndex> {
         self.by_key.get(key).copied()
     }

@@ -1,4 +1,4 @@
-//! Whether a ClusterQueue is active, and the words its Active condition says it with.
+//! The Active condition of a ClusterQueue.
 //!
 //! Must not know of workloads.
 
@@ -11,17 +11,17 @@ use kueue_lab_api::constants as c;
 use kueue_lab_api::constants::active;
 use kueue_lab_api::v1beta2::{AdmissionCheck, ResourceFlavor};
 
-/// An admission check as the cache knows it.
+/// An AdmissionCheck in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdmissionCheckInfo {
-    /// Whether its controller says it works.
+    /// Whether its Active condition is True.
     pub active: bool,
-    /// Its controller.
+    /// Its controller name.
     pub controller: String,
 }
 
 impl AdmissionCheckInfo {
-    /// Reads the object.
+    /// Converts the API object.
     pub fn from_api(check: &AdmissionCheck) -> Self {
         let active = check
             .status
@@ -47,8 +47,8 @@ pub struct ActiveCondition {
 }
 
 impl ClusterQueue {
-    /// Takes note of the flavors there are. A topology flavor that was not there before has to be
-    /// charged with the usage of the members again.
+    /// Updates which flavors exist. When a TAS flavor is new, the TAS usage of the reserving
+    /// workloads is synced again.
     pub(super) fn update_flavor_metadata(
         &mut self,
         flavors: &BTreeMap<FlavorName, std::sync::Arc<ResourceFlavor>>,
@@ -73,7 +73,7 @@ impl ClusterQueue {
         self.inactive_reasons.missing_flavors = missing;
     }
 
-    /// Takes note of the admission checks there are; true when that changes anything.
+    /// Updates which admission checks exist; true when anything changed.
     pub(super) fn update_check_metadata(
         &mut self,
         checks: &BTreeMap<String, AdmissionCheckInfo>,
@@ -107,8 +107,7 @@ impl ClusterQueue {
         changed
     }
 
-    /// Settles whether the ClusterQueue is active. `has_topology` tells whether a TAS flavor has
-    /// its topology.
+    /// Updates the status. `has_topology` returns whether the Topology of a TAS flavor exists.
     pub(super) fn update_status(&mut self, gates: &Gates, has_topology: impl Fn(&str) -> bool) {
         if self.status == QueueStatus::Terminating {
             return;
@@ -129,7 +128,7 @@ impl ClusterQueue {
         };
     }
 
-    /// Whether a topology is missing; those of other clusters are not looked for here.
+    /// Whether a Topology is missing. With MultiKueue, Topologies are on the worker clusters.
     fn is_tas_violated(&self, gates: &Gates, has_topology: impl Fn(&str) -> bool) -> bool {
         gates.topology_aware_scheduling
             && !self.has_multi_kueue_check()
@@ -165,7 +164,7 @@ impl ClusterQueue {
                 };
                 let messages: Vec<&str> = why.iter().map(|(_, m)| m.as_str()).collect();
                 let text = format!("Can't admit new workloads: {}.", messages.join(", "));
-                inactive(reason, crate::messages::truncate_condition(text))
+                inactive(reason, crate::truncate::truncate_condition(text))
             }
         }
     }

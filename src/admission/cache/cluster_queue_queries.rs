@@ -1,4 +1,4 @@
-//! Who uses what: the ClusterQueues of a flavor, topology, check or namespace, ancestors.
+//! Queries by flavor, topology, admission check, namespace and ancestors.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ impl Cache {
         self.names(|q| q.uses_flavor(flavor))
     }
 
-    /// The ClusterQueues with a flavor on a topology.
+    /// The ClusterQueues with a flavor of a topology.
     pub fn cluster_queues_using_topology(&self, topology: &str) -> QueueNames {
         self.names(|q| q.tas_flavors.values().any(|t| t == topology))
     }
@@ -31,15 +31,15 @@ impl Cache {
         self.names(|q| q.checks.contains_key(check))
     }
 
-    /// The ClusterQueues that take workloads from a namespace with these labels.
+    /// The ClusterQueues whose namespace selector matches these labels.
     pub fn matching_cluster_queues(&self, labels: &Labels) -> QueueNames {
         self.names(|q| q.namespace_selector.matches(labels))
     }
 
-    /// A cohort and those above it, up to the root; none when the cohort is not there.
+    /// A cohort and its ancestors up to the root; none when the cohort does not exist.
     ///
     /// # Errors
-    /// When they form a cycle.
+    /// When the cohorts form a cycle.
     pub fn cohort_ancestors(&self, cohort: &str) -> Result<Vec<Arc<str>>, CohortHasCycle> {
         let Some(node) = self.hierarchy.cohort(cohort) else {
             return Ok(Vec::new());
@@ -51,20 +51,20 @@ impl Cache {
         Ok(path.map(|n| self.hierarchy[n].name.clone()).collect())
     }
 
-    /// The cohorts above a ClusterQueue but for the root.
+    /// The ancestors of a ClusterQueue's cohort without the root.
     ///
     /// # Errors
-    /// When they form a cycle.
+    /// When the cohorts form a cycle.
     pub fn cluster_queue_ancestors(&self, cohort: &str) -> Result<Vec<Arc<str>>, CohortHasCycle> {
         let mut path = self.cohort_ancestors(cohort)?;
         path.pop();
         Ok(path)
     }
 
-    /// The cohorts above the ClusterQueue a workload is admitted to, up to the root.
+    /// The ancestors of the ClusterQueue that a workload is admitted to, up to the root.
     ///
     /// # Errors
-    /// When they form a cycle.
+    /// When the cohorts form a cycle.
     pub fn workload_ancestors(&self, queue: &str) -> Result<Vec<Arc<str>>, CohortHasCycle> {
         let parent = self.node_of(queue).and_then(|n| self.hierarchy.parent(n));
         parent.map_or(Ok(Vec::new()), |p| {
@@ -72,7 +72,7 @@ impl Cache {
         })
     }
 
-    /// The path of a ClusterQueue from the root of its cohorts, as messages write it.
+    /// The path of a ClusterQueue from the root cohort, as messages format it.
     pub fn cluster_queue_path(&self, node: super::HierarchyNodeId) -> String {
         let mut names: Vec<&str> = vec![&self.hierarchy[node].name];
         names.extend(
@@ -84,7 +84,7 @@ impl Cache {
         format!("/{}", names.join("/"))
     }
 
-    /// The keys of the workloads that hold quota of a ClusterQueue, sorted.
+    /// The keys of the workloads that reserve quota in a ClusterQueue, sorted.
     pub fn reserving_workload_keys(&self, queue: &str) -> Result<Vec<WorkloadKey>, CacheError> {
         let queue = self
             .cluster_queue(queue)

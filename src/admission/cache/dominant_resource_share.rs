@@ -1,4 +1,5 @@
-//! Dominant resource share: how much of what its cohort could lend a node has borrowed.
+//! Dominant resource share (DRS): the borrowed quota of a node relative to the lendable quota of
+//! its parent cohort.
 //!
 //! Must not know of workloads or preemption.
 
@@ -10,23 +11,23 @@ use smallvec::SmallVec;
 use super::hierarchy::{CohortHierarchy, HierarchyNodeId};
 use crate::resources::{Amount, FlavorResourceId, FlavorResourceQuantities, ResourceName};
 
-/// The dominant resource share of a ClusterQueue or cohort at some state of usage.
+/// The dominant resource share of a ClusterQueue or Cohort.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drs {
-    /// The node's weight.
+    /// The fair sharing weight of the node.
     pub weight: f64,
-    /// The highest ratio, over resources, of what is borrowed to what could be lent, in thousandths.
+    /// The highest ratio, over all resources, of borrowed to lendable quota, in thousandths.
     pub unweighted_ratio: f64,
-    /// The resource with that ratio, the alphabetically first among equals.
+    /// The resource with the highest ratio; the first by name among equals.
     pub dominant_resource: Option<ResourceName>,
-    /// Whether anything is borrowed at all.
+    /// Whether the node borrows.
     pub borrowing: bool,
-    /// The pairs that are borrowed.
+    /// The borrowed flavor resources.
     pub borrowed: SmallVec<[FlavorResourceId; 4]>,
 }
 
 impl Drs {
-    /// A share below any other, to start a comparison with.
+    /// A share below any other.
     pub fn negative() -> Self {
         Drs {
             unweighted_ratio: -1.0,
@@ -44,25 +45,25 @@ impl Drs {
         }
     }
 
-    /// The share of a node as it stands, with `extra` requested on top.
+    /// The share of a node, with `extra` requested in addition.
     pub fn of(
-        forest: &mut CohortHierarchy,
+        hierarchy: &mut CohortHierarchy,
         id: HierarchyNodeId,
         extra: Option<&FlavorResourceQuantities>,
     ) -> Self {
-        let mut drs = Drs::zero(forest[id].weight);
-        let Some(parent) = forest.ancestors(id).next() else {
+        let mut drs = Drs::zero(hierarchy[id].weight);
+        let Some(parent) = hierarchy.ancestors(id).next() else {
             return drs;
         };
         let mut borrowed: SmallVec<[(ResourceName, Amount); 4]> = SmallVec::new();
         let frs: SmallVec<[(FlavorResourceId, Amount); 8]> =
-            forest[id].resources.subtree_quotas().collect();
+            hierarchy[id].resources.subtree_quotas().collect();
         for (fr, quota) in frs {
             let wanted = extra.map_or(Amount::ZERO, |e| e.get(fr));
-            let over = wanted.plus(forest[id].resources.usage(fr)).minus(quota);
+            let over = wanted.plus(hierarchy[id].resources.usage(fr)).minus(quota);
             if over.is_positive() {
                 drs.borrowed.push(fr);
-                let resource = forest.frs.resource(fr);
+                let resource = hierarchy.frs.resource(fr);
                 match borrowed.iter_mut().find(|(r, _)| *r == resource) {
                     Some((_, sum)) => *sum = sum.plus(over),
                     None => borrowed.push((resource, over)),
@@ -73,7 +74,7 @@ impl Drs {
             return drs;
         }
         drs.borrowing = true;
-        let lendable = forest.lendable(parent);
+        let lendable = hierarchy.lendable(parent);
         for (resource, amount) in borrowed {
             let lendable = lendable
                 .iter()
@@ -102,14 +103,14 @@ impl Drs {
         self.weight == 0.0 && !self.is_zero()
     }
 
-    /// Whether any of these requests is for a pair the node borrows.
+    /// Whether any of these requests is for a borrowed flavor resource.
     pub fn is_borrowing_on(&self, requested: &FlavorResourceQuantities) -> bool {
         self.borrowed
             .iter()
             .any(|&fr| requested.get(fr).is_positive())
     }
 
-    /// The share by weight; infinite for a node that borrows with weight zero.
+    /// The ratio divided by the weight; infinite for a node of weight zero that borrows.
     pub fn precise_weighted_share(&self) -> f64 {
         if self.is_zero() {
             0.0
@@ -120,7 +121,7 @@ impl Drs {
         }
     }
 
-    /// The share by weight, rounded up, as status shows it; the largest integer when infinite.
+    /// The weighted share rounded up, as in status; the maximum integer when infinite.
     pub fn rounded_weighted_share(&self) -> i64 {
         if self.zero_weight_borrows() {
             return i64::MAX;
@@ -128,8 +129,8 @@ impl Drs {
         self.precise_weighted_share().ceil() as i64
     }
 
-    /// The lower share goes first when admitting, the higher is taken from when preempting. Nodes
-    /// that borrow with weight zero are above all others, among each other by plain ratio.
+    /// Orders by weighted share. Nodes of weight zero that borrow are above all others, and ordered
+    /// by unweighted ratio.
     pub fn compare(&self, other: &Drs) -> Ordering {
         match (self.zero_weight_borrows(), other.zero_weight_borrows()) {
             (true, true) => self.unweighted_ratio.total_cmp(&other.unweighted_ratio),
@@ -142,13 +143,13 @@ impl Drs {
     }
 }
 
-/// A share as decisions report it.
+/// A share in a decision.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WeightedShare {
-    /// The share by weight in thousandths; none when infinite.
+    /// The weighted share in thousandths; none when infinite.
     pub weighted_share: Option<f64>,
-    /// The resource that determines it.
+    /// The dominant resource.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dominant_resource: Option<ResourceName>,
 }

@@ -1,22 +1,19 @@
-//! The forest of cohorts and ClusterQueues: quota lent upwards, usage carried upwards.
+//! [`CohortHierarchy`]: the tree of Cohorts and ClusterQueues.
 //!
-//! A node's usage is its children's usage beyond what they never lend; adding and removing usage
-//! keeps that true along the path to the root, so nothing is ever summed anew. Changes can be
-//! recorded and rolled back, which is how a cycle tries preemptions on the live forest.
+//! The usage of a node includes the usage of its children above their local quota. Adding and
+//! removing usage keeps that invariant along the path to the root, so usage is never recomputed.
+//! Changes of usage can be journaled and rolled back, which is how a cycle simulates preemptions on
+//! the live tree. Quota and usage arithmetic is in `resource_node.rs`.
 //!
-//! Must not know of workloads or policies.
+//! Must not know of workloads or preemption policies.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
+use super::resource_node::ResourceNode;
+use crate::resources::{Amount, FlavorResourceId, FlavorResourceTable};
 
-use super::resource_node::{FlavorResourceQuota, Quota, ResourceNode};
-use crate::resources::{
-    Amount, FlavorResourceId, FlavorResourceQuantities, FlavorResourceTable, ResourceName,
-};
-
-/// A node of the forest.
+/// The id of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HierarchyNodeId(u32);
 
@@ -27,7 +24,7 @@ impl HierarchyNodeId {
     }
 }
 
-/// What a node stands for.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HierarchyNodeKind {
     /// A ClusterQueue.
@@ -36,45 +33,45 @@ pub enum HierarchyNodeKind {
     Cohort,
 }
 
-/// A ClusterQueue or cohort with its place in the forest.
+/// A ClusterQueue or Cohort in the hierarchy.
 #[derive(Clone, Debug)]
 pub struct HierarchyNode {
     /// Its name.
     pub name: Arc<str>,
-    /// Which of the two it is.
+    /// Its kind.
     pub kind: HierarchyNodeKind,
-    /// Its weight in fair sharing.
+    /// Its fair sharing weight.
     pub weight: f64,
     /// Its quotas and usage.
     pub resources: ResourceNode,
-    /// For a ClusterQueue: grows when more may fit than before.
+    /// For a ClusterQueue: incremented when quota may have become available.
     pub generation: i64,
-    /// Whether the node takes part in the current cycle.
+    /// Whether the node is active in the current cycle.
     pub active: bool,
-    /// Distance to the furthest leaf, counting only what takes part in the current cycle.
+    /// The distance to the furthest leaf that is active in the current cycle.
     pub height: usize,
-    parent: Option<HierarchyNodeId>,
-    child_cohorts: Vec<HierarchyNodeId>,
-    child_queues: Vec<HierarchyNodeId>,
-    /// For a cohort: whether there is an object behind it.
+    pub(super) parent: Option<HierarchyNodeId>,
+    pub(super) child_cohorts: Vec<HierarchyNodeId>,
+    pub(super) child_queues: Vec<HierarchyNodeId>,
+    /// For a Cohort: whether its object exists.
     explicit: bool,
-    cyclic: bool,
+    pub(super) cyclic: bool,
 }
 
-/// The cohort chain of a node leads back to itself.
+/// The cohort or one of its ancestors is in a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cohort has a cycle")]
 pub struct CohortHasCycle;
 
-/// All cohorts and ClusterQueues.
+/// All Cohorts and ClusterQueues.
 #[derive(Clone, Debug, Default)]
 pub struct CohortHierarchy {
-    /// The (flavor, resource) pairs quota and usage are counted in.
+    /// The flavor resources of quota and usage.
     pub frs: FlavorResourceTable,
-    nodes: Vec<HierarchyNode>,
+    pub(super) nodes: Vec<HierarchyNode>,
     free: Vec<HierarchyNodeId>,
     cohorts: BTreeMap<Arc<str>, HierarchyNodeId>,
-    journal: Option<Vec<(HierarchyNodeId, FlavorResourceId, Amount)>>,
+    pub(super) journal: Option<Vec<(HierarchyNodeId, FlavorResourceId, Amount)>>,
 }
 
 impl std::ops::Index<HierarchyNodeId> for CohortHierarchy {
@@ -91,13 +88,13 @@ impl std::ops::IndexMut<HierarchyNodeId> for CohortHierarchy {
     }
 }
 
-/// Structure.
+/// Structure of the tree.
 impl CohortHierarchy {
     fn insert(&mut self, name: &str, kind: HierarchyNodeKind) -> HierarchyNodeId {
         let node = HierarchyNode {
             name: name.into(),
             kind,
-            // A cohort without an object has no weight; it has no parent to share with either.
+            // An implicit cohort has no weight, and no parent.
             weight: if kind == HierarchyNodeKind::Cohort {
                 0.0
             } else {
@@ -121,12 +118,12 @@ impl CohortHierarchy {
         HierarchyNodeId(self.nodes.len() as u32 - 1)
     }
 
-    /// A new node for a ClusterQueue, without a parent.
+    /// Inserts a node for a ClusterQueue, without parent.
     pub fn insert_cluster_queue(&mut self, name: &str) -> HierarchyNodeId {
         self.insert(name, HierarchyNodeKind::ClusterQueue)
     }
 
-    /// The node of a cohort, made if there is none; from now on it has an object behind it.
+    /// The node of a cohort whose object exists, created if needed.
     pub fn insert_cohort(&mut self, name: &str) -> HierarchyNodeId {
         let id = self.get_or_create_cohort(name);
         self[id].explicit = true;
@@ -153,11 +150,11 @@ impl CohortHierarchy {
         self.cohorts.values().copied()
     }
 
-    /// Hangs a node below the cohort of this name, which comes to be if need be; below none when
-    /// the name is empty. A cohort without an object and children goes away.
+    /// Sets the parent of a node; an empty name means none. A missing cohort is created as an
+    /// implicit one; an implicit cohort without children is removed.
     pub fn set_parent(&mut self, id: HierarchyNodeId, parent: &str) {
         let now = self[id].parent.map_or("", |p| &*self[p].name);
-        // A cohort must not go away and come back, without quota, under its only child.
+        // Do not remove and recreate, without quota, a cohort with a single child.
         if now != parent {
             self.detach(id);
             if !parent.is_empty() {
@@ -166,7 +163,7 @@ impl CohortHierarchy {
             }
         }
         match self[id].kind {
-            // Nothing is below a ClusterQueue.
+            // A ClusterQueue has no children.
             HierarchyNodeKind::ClusterQueue => {
                 let cyclic = self[id].parent.is_some_and(|p| self[p].cyclic);
                 self[id].cyclic = cyclic;
@@ -214,14 +211,14 @@ impl CohortHierarchy {
         }
     }
 
-    /// Takes a ClusterQueue out of the forest.
+    /// Removes a ClusterQueue.
     pub fn remove_cluster_queue(&mut self, id: HierarchyNodeId) {
         self.detach(id);
         self.free.push(id);
     }
 
-    /// Takes the object behind a cohort away: without children the cohort is gone, with children it
-    /// stays, on top and without quota. Gives what remains of it.
+    /// Removes the object of a cohort. Without children the node is removed; otherwise it becomes
+    /// an implicit root cohort without quota, and is returned.
     pub fn remove_cohort(&mut self, id: HierarchyNodeId) -> Option<HierarchyNodeId> {
         self.detach(id);
         let node = &mut self[id];
@@ -239,7 +236,7 @@ impl CohortHierarchy {
         remains.then_some(id)
     }
 
-    /// Marks every node whose chain of parents never ends.
+    /// Marks all nodes whose chain of parents is endless.
     fn find_cycles(&mut self) {
         let limit = self.cohorts.len() + 1;
         for i in 0..self.nodes.len() {
@@ -256,7 +253,7 @@ impl CohortHierarchy {
         }
     }
 
-    /// Whether the chain of parents never ends.
+    /// Whether the chain of parents of a node is endless.
     pub fn has_cycle(&self, id: HierarchyNodeId) -> bool {
         self[id].cyclic
     }
@@ -271,17 +268,17 @@ impl CohortHierarchy {
         self[id].parent.is_some()
     }
 
-    /// The cohorts right below a cohort, by name.
+    /// The child Cohorts of a Cohort, by name.
     pub fn child_cohorts(&self, id: HierarchyNodeId) -> &[HierarchyNodeId] {
         &self[id].child_cohorts
     }
 
-    /// The ClusterQueues right below a cohort, by name.
+    /// The child ClusterQueues of a Cohort, by name.
     pub fn child_queues(&self, id: HierarchyNodeId) -> &[HierarchyNodeId] {
         &self[id].child_queues
     }
 
-    /// The cohorts above a node, from its parent to the root; none within a cycle.
+    /// The ancestors of a node, from its parent to the root; none in a cycle.
     pub fn ancestors(&self, id: HierarchyNodeId) -> impl Iterator<Item = HierarchyNodeId> + '_ {
         let first = if self[id].cyclic {
             None
@@ -291,13 +288,12 @@ impl CohortHierarchy {
         std::iter::successors(first, |&id| self[id].parent)
     }
 
-    /// The top of the tree a node is in: itself when it has no parent.
+    /// The root of the tree of a node: itself without a parent.
     pub fn root(&self, id: HierarchyNodeId) -> HierarchyNodeId {
         self.ancestors(id).last().unwrap_or(id)
     }
 
-    /// The ClusterQueues of a subtree: those of the cohort itself first, then those of its child
-    /// cohorts.
+    /// The ClusterQueues of a subtree: those of the cohort first, then those of its child cohorts.
     pub fn subtree_queues(&self, id: HierarchyNodeId) -> Vec<HierarchyNodeId> {
         self.subtree_cohorts(id)
             .into_iter()
@@ -306,7 +302,7 @@ impl CohortHierarchy {
     }
 
     /// The cohorts of a subtree, parents before children. The cohort must not be in a cycle.
-    fn subtree_cohorts(&self, id: HierarchyNodeId) -> Vec<HierarchyNodeId> {
+    pub(super) fn subtree_cohorts(&self, id: HierarchyNodeId) -> Vec<HierarchyNodeId> {
         let mut order = Vec::new();
         let mut stack = vec![id];
         while let Some(at) = stack.pop() {
@@ -316,7 +312,7 @@ impl CohortHierarchy {
         order
     }
 
-    /// Works out the height of every cohort, counting the ClusterQueues that are active.
+    /// Computes the height of every cohort from the active ClusterQueues.
     pub fn measure_heights(&mut self) {
         let roots: Vec<HierarchyNodeId> = self
             .cohorts()
@@ -333,291 +329,18 @@ impl CohortHierarchy {
     }
 }
 
-/// Quota.
+/// The journal of usage changes.
 impl CohortHierarchy {
-    /// Replaces the quotas of a node; true when they differ. The tree has to be summed up after.
-    pub fn set_quotas(
-        &mut self,
-        id: HierarchyNodeId,
-        quotas: &[(FlavorResourceId, Quota)],
-    ) -> bool {
-        self[id].resources.set_quotas(quotas)
-    }
-
-    /// Sums up quota and usage of a ClusterQueue without a parent.
-    pub fn update_cluster_queue_resource_node(&mut self, id: HierarchyNodeId) {
-        let node = &mut self[id];
-        node.generation += 1;
-        node.resources.reset_subtree_quota(false);
-    }
-
-    /// Sums up quota and usage of the whole tree a node is in.
-    ///
-    /// # Errors
-    /// When the node is in or below a cycle; nothing is summed then.
-    pub fn update_cohort_tree_resources(
-        &mut self,
-        id: HierarchyNodeId,
-    ) -> Result<(), CohortHasCycle> {
-        if self[id].cyclic {
-            return Err(CohortHasCycle);
-        }
-        let root = self.root(id);
-        self.update_cohort_resource_node(root);
-        Ok(())
-    }
-
-    /// Sums up quota and usage of a subtree. The node must not be in a cycle.
-    pub fn update_cohort_resource_node(&mut self, id: HierarchyNodeId) {
-        if self[id].kind == HierarchyNodeKind::ClusterQueue {
-            return self.update_cluster_queue_resource_node(id);
-        }
-        for cohort in self.subtree_cohorts(id).into_iter().rev() {
-            self[cohort].resources.reset_subtree_quota(true);
-            let children: Vec<HierarchyNodeId> = {
-                let node = &self[cohort];
-                node.child_cohorts
-                    .iter()
-                    .chain(&node.child_queues)
-                    .copied()
-                    .collect()
-            };
-            for child in children {
-                if self[child].kind == HierarchyNodeKind::ClusterQueue {
-                    self.update_cluster_queue_resource_node(child);
-                }
-                let cells: SmallVec<[FlavorResourceQuota; 8]> = self[child]
-                    .resources
-                    .flavor_resources()
-                    .iter()
-                    .copied()
-                    .collect();
-                for cell in cells {
-                    let lent = cell.subtree.map(|s| s.minus(cell.local_quota));
-                    let used = cell.usage.minus(cell.local_quota).or_zero();
-                    let total = self[cohort].resources.flavor_resource_mut(cell.fr);
-                    if let Some(lent) = lent {
-                        total.subtree = Some(total.subtree_quota().plus(lent));
-                    }
-                    total.usage = total.usage.plus(used);
-                }
-            }
-            self.update_local_quotas(cohort);
-        }
-    }
-
-    fn update_local_quotas(&mut self, id: HierarchyNodeId) {
-        let frs: SmallVec<[FlavorResourceId; 8]> = self[id]
-            .resources
-            .flavor_resources()
-            .iter()
-            .map(|c| c.fr)
-            .collect();
-        for fr in frs {
-            self[id]
-                .resources
-                .flavor_resource_mut(fr)
-                .update_local_quota();
-        }
-    }
-
-    /// What is left for a node: its own and what its cohort has, within its borrowing limit. Below
-    /// zero when more is used than there is.
-    pub fn available(&self, id: HierarchyNodeId, fr: FlavorResourceId) -> Amount {
-        self.fold_from_root(id, fr, |cell, from_parent| {
-            let Some(mut from_parent) = from_parent else {
-                return cell.subtree_quota().minus(cell.usage);
-            };
-            if let Some(limit) = cell.quota.and_then(|q| q.borrowing_limit) {
-                let stored_in_parent = cell.subtree_quota().minus(cell.local_quota);
-                let used_in_parent = cell.usage.minus(cell.local_quota).or_zero();
-                let most = stored_in_parent.minus(used_in_parent).plus(limit);
-                from_parent = from_parent.min(most);
-            }
-            cell.local_available().plus(from_parent)
-        })
-    }
-
-    /// What there would be for a node if nothing were used.
-    pub fn potential_available(&self, id: HierarchyNodeId, fr: FlavorResourceId) -> Amount {
-        self.fold_from_root(id, fr, |cell, from_parent| {
-            let Some(from_parent) = from_parent else {
-                return cell.subtree_quota();
-            };
-            let available = cell.local_quota.plus(from_parent);
-            match cell.quota.and_then(|q| q.borrowing_limit) {
-                Some(limit) => available.min(cell.subtree_quota().plus(limit)),
-                None => available,
-            }
-        })
-    }
-
-    /// Folds the state of a pair from the root down to a node.
-    fn fold_from_root(
-        &self,
-        id: HierarchyNodeId,
-        fr: FlavorResourceId,
-        f: impl Fn(&FlavorResourceQuota, Option<Amount>) -> Amount,
-    ) -> Amount {
-        let path: SmallVec<[HierarchyNodeId; 8]> =
-            std::iter::once(id).chain(self.ancestors(id)).collect();
-        let mut amount = None;
-        for &node in path.iter().rev() {
-            let cell = self[node]
-                .resources
-                .flavor_resource(fr)
-                .copied()
-                .unwrap_or(FlavorResourceQuota::new(fr));
-            amount = Some(f(&cell, amount));
-        }
-        amount.unwrap_or_default()
-    }
-
-    /// What the subtree of a cohort could hold at most, by resource, over all flavors.
-    pub fn lendable(&mut self, id: HierarchyNodeId) -> &[(ResourceName, Amount)] {
-        if self[id].resources.lendable.is_none() {
-            let root = self.root(id);
-            let mut lendable: Vec<(ResourceName, Amount)> = Vec::new();
-            for (fr, _) in self[root].resources.subtree_quotas() {
-                let resource = self.frs.resource(fr);
-                let amount = self.potential_available(id, fr);
-                match lendable.iter_mut().find(|(r, _)| *r == resource) {
-                    Some((_, sum)) => *sum = sum.plus(amount),
-                    None => lendable.push((resource, amount)),
-                }
-            }
-            self[id].resources.lendable = Some(lendable);
-        }
-        self[id].resources.lendable.as_deref().unwrap_or_default()
-    }
-
-    fn acyclic_parent(&self, id: HierarchyNodeId) -> Option<HierarchyNodeId> {
+    pub(super) fn acyclic_parent(&self, id: HierarchyNodeId) -> Option<HierarchyNodeId> {
         self[id].parent.filter(|_| !self[id].cyclic)
     }
 
-    /// Whether usage of `amount` more goes beyond the node's quota: the nominal one of a
-    /// ClusterQueue, the subtree quota of a cohort.
-    pub fn borrowing_with(
-        &self,
-        id: HierarchyNodeId,
-        fr: FlavorResourceId,
-        amount: Amount,
-    ) -> bool {
-        let node = &self[id];
-        let quota = match node.kind {
-            HierarchyNodeKind::ClusterQueue => node.resources.quota(fr).nominal,
-            HierarchyNodeKind::Cohort => node.resources.subtree_quota(fr),
-        };
-        quota < node.resources.usage(fr).plus(amount)
-    }
-
-    /// Whether requests fit the subtree quota of a node, and what of them its parent has to give.
-    pub fn quantities_fit_in_quota(
-        &self,
-        id: HierarchyNodeId,
-        requests: &FlavorResourceQuantities,
-    ) -> (bool, FlavorResourceQuantities) {
-        let node = &self[id].resources;
-        let mut fits = true;
-        let mut remaining = FlavorResourceQuantities::new();
-        for (fr, amount) in requests.iter() {
-            fits &= node.subtree_quota(fr) >= node.usage(fr).plus(amount);
-            remaining.set(fr, amount.minus(node.local_available(fr)).or_zero());
-        }
-        (fits, remaining)
-    }
-
-    /// Whether a node uses no more than its subtree quota of all these pairs.
-    pub fn is_within_nominal(&self, id: HierarchyNodeId, frs: &[FlavorResourceId]) -> bool {
-        let node = &self[id].resources;
-        frs.iter()
-            .all(|&fr| node.subtree_quota(fr) >= node.usage(fr))
-    }
-
-    /// The height of the lowest subtree around a ClusterQueue that could hold `amount` more, and
-    /// whether that is less than the whole tree. 0 means no borrowing.
-    pub fn height_of_lowest_subtree_that_fits(
-        &self,
-        queue: HierarchyNodeId,
-        fr: FlavorResourceId,
-        amount: Amount,
-    ) -> (usize, bool) {
-        let has_parent = self.acyclic_parent(queue).is_some();
-        if !has_parent || !self.borrowing_with(queue, fr, amount) {
-            return (0, has_parent);
-        }
-        let mut remaining = amount.minus(self[queue].resources.local_available(fr));
-        let mut root = queue;
-        for cohort in self.ancestors(queue) {
-            if !self.borrowing_with(cohort, fr, remaining) {
-                return (self[cohort].height, self.has_parent(cohort));
-            }
-            remaining = remaining.minus(self[cohort].resources.local_available(fr));
-            root = cohort;
-        }
-        (self[root].height, false)
-    }
-}
-
-/// Usage.
-impl CohortHierarchy {
-    /// Adds usage to a node; what it cannot hold in quota it never lends goes to its parent.
-    pub fn add_usage(&mut self, id: HierarchyNodeId, fr: FlavorResourceId, amount: Amount) {
-        let (mut id, mut amount) = (id, amount);
-        loop {
-            let local = self.change_usage(id, fr, |cell| {
-                let local = cell.local_available();
-                cell.usage = cell.usage.plus(amount);
-                local
-            });
-            match self.acyclic_parent(id) {
-                Some(parent) if amount > local => {
-                    amount = amount.minus(local);
-                    id = parent;
-                }
-                _ => return,
-            }
-        }
-    }
-
-    /// Removes usage from a node; what its parent held for it goes first.
-    pub fn remove_usage(&mut self, id: HierarchyNodeId, fr: FlavorResourceId, amount: Amount) {
-        let (mut id, mut amount) = (id, amount);
-        loop {
-            let stored = self.change_usage(id, fr, |cell| {
-                let stored = cell.usage.minus(cell.local_quota);
-                cell.usage = cell.usage.minus(amount);
-                stored
-            });
-            match self.acyclic_parent(id) {
-                Some(parent) if stored.is_positive() => {
-                    amount = amount.min(stored);
-                    id = parent;
-                }
-                _ => return,
-            }
-        }
-    }
-
-    fn change_usage<T>(
-        &mut self,
-        id: HierarchyNodeId,
-        fr: FlavorResourceId,
-        f: impl FnOnce(&mut FlavorResourceQuota) -> T,
-    ) -> T {
-        let cell = self.nodes[id.index()].resources.flavor_resource_mut(fr);
-        if let Some(journal) = &mut self.journal {
-            journal.push((id, fr, cell.usage));
-        }
-        f(cell)
-    }
-
-    /// Starts recording changes of usage.
+    /// Starts the journal.
     pub fn begin(&mut self) {
         self.journal = Some(Vec::new());
     }
 
-    /// Puts back every usage changed since [`CohortHierarchy::begin`] and stops recording.
+    /// Restores the usage at the time of [`CohortHierarchy::begin`] and stops the journal.
     pub fn roll_back(&mut self) {
         for (id, fr, usage) in self.journal.take().into_iter().flatten().rev() {
             self[id].resources.flavor_resource_mut(fr).usage = usage;
@@ -628,8 +351,7 @@ impl CohortHierarchy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resources::FlavorResourceTable;
-    use proptest::prelude::*;
+    use crate::cache::Quota;
 
     fn quota(nominal: i64, borrow: Option<i64>, lend: Option<i64>) -> Quota {
         Quota {
@@ -639,58 +361,8 @@ mod tests {
         }
     }
 
-    /// Two ClusterQueues a and b in one cohort, on one pair.
-    fn pair(
-        a: Quota,
-        b: Quota,
-    ) -> (
-        CohortHierarchy,
-        FlavorResourceId,
-        HierarchyNodeId,
-        HierarchyNodeId,
-    ) {
-        let fr = FlavorResourceTable::default().intern("default", "cpu".into());
-        let mut f = CohortHierarchy::default();
-        let ids = [("a", a), ("b", b)].map(|(name, q)| {
-            let id = f.insert_cluster_queue(name);
-            f.set_parent(id, "all");
-            f.set_quotas(id, &[(fr, q)]);
-            id
-        });
-        f.update_cohort_tree_resources(ids[0]).unwrap();
-        (f, fr, ids[0], ids[1])
-    }
-
     #[test]
-    fn others_may_use_what_is_not_used() {
-        let (mut f, fr, a, b) = pair(quota(10, None, None), quota(10, None, None));
-        f.add_usage(b, fr, 16.into());
-        assert_eq!(f.available(a, fr), 4.into());
-        assert_eq!(f.potential_available(a, fr), 20.into());
-        f.measure_heights();
-        assert_eq!(
-            f.height_of_lowest_subtree_that_fits(a, fr, 10.into()),
-            (0, true)
-        );
-    }
-
-    #[test]
-    fn lending_limit_keeps_a_part() {
-        let (mut f, fr, a, b) = pair(quota(10, None, Some(4)), quota(10, None, None));
-        assert_eq!(f.available(b, fr), 14.into());
-        f.add_usage(b, fr, 14.into());
-        assert_eq!(f.available(a, fr), 6.into());
-    }
-
-    #[test]
-    fn borrowing_limit_bounds() {
-        let (mut f, fr, _, b) = pair(quota(10, None, None), quota(10, Some(2), None));
-        f.add_usage(b, fr, 11.into());
-        assert_eq!(f.available(b, fr), 1.into());
-    }
-
-    #[test]
-    fn cycles_are_seen_and_survived() {
+    fn cohort_cycles_are_detected() {
         let fr = FlavorResourceTable::default().intern("default", "cpu".into());
         let mut f = CohortHierarchy::default();
         let q = f.insert_cluster_queue("q");
@@ -710,19 +382,19 @@ mod tests {
     }
 
     #[test]
-    fn a_cohort_keeps_its_quota_when_its_only_child_is_read_again() {
-        let mut forest = CohortHierarchy::default();
-        let fr = forest.frs.intern("f", "cpu".into());
-        let id = forest.insert_cluster_queue("a");
-        forest.set_parent(id, "team");
-        forest.set_quotas(id, &[(fr, quota(5, None, None))]);
-        forest.update_cohort_tree_resources(id).unwrap();
-        forest.set_parent(id, "team");
-        assert_eq!(forest.potential_available(id, fr), 5.into());
+    fn a_cohort_keeps_its_quota_when_its_only_child_is_updated() {
+        let mut hierarchy = CohortHierarchy::default();
+        let fr = hierarchy.frs.intern("f", "cpu".into());
+        let id = hierarchy.insert_cluster_queue("a");
+        hierarchy.set_parent(id, "team");
+        hierarchy.set_quotas(id, &[(fr, quota(5, None, None))]);
+        hierarchy.update_cohort_tree_resources(id).unwrap();
+        hierarchy.set_parent(id, "team");
+        assert_eq!(hierarchy.potential_available(id, fr), 5.into());
     }
 
     #[test]
-    fn implicit_cohorts_come_and_go() {
+    fn implicit_cohorts_are_created_and_removed() {
         let mut f = CohortHierarchy::default();
         let q = f.insert_cluster_queue("q");
         f.set_parent(q, "team");
@@ -734,48 +406,5 @@ mod tests {
         assert_eq!(f.remove_cohort(team), Some(team));
         f.remove_cluster_queue(q);
         assert!(f.cohort("team").is_none());
-    }
-
-    proptest! {
-        /// Usage carried along is what summing up gives, and rolling back restores it.
-        #[test]
-        fn usage_is_a_function_of_the_leaves(
-            limits in proptest::collection::vec((0i64..20, proptest::option::of(0i64..20)), 4),
-            steps in proptest::collection::vec((0usize..4, 1i64..15, any::<bool>()), 0..30),
-        ) {
-            let fr = FlavorResourceTable::default().intern("default", "cpu".into());
-            let mut f = CohortHierarchy::default();
-            let inner = f.insert_cohort("inner");
-            f.set_quotas(inner, &[(fr, quota(3, None, limits[0].1))]);
-            f.set_parent(inner, "top");
-            let queues: Vec<HierarchyNodeId> = limits.iter().enumerate().map(|(i, &(nominal, lend))| {
-                let id = f.insert_cluster_queue(&format!("q{i}"));
-                f.set_parent(id, if i % 2 == 0 { "inner" } else { "top" });
-                f.set_quotas(id, &[(fr, quota(nominal, None, lend))]);
-                id
-            }).collect();
-            f.update_cohort_tree_resources(queues[0]).unwrap();
-            let mut held = [0i64; 4];
-            for &(i, amount, add) in &steps {
-                if add {
-                    held[i] += amount;
-                    f.add_usage(queues[i], fr, amount.into());
-                } else if held[i] >= amount {
-                    held[i] -= amount;
-                    f.remove_usage(queues[i], fr, amount.into());
-                }
-            }
-            let nodes: Vec<HierarchyNodeId> = f.cohorts().chain(queues.iter().copied()).collect();
-            let usages = |f: &CohortHierarchy| nodes.iter().map(|&n| f[n].resources.usage(fr)).collect::<Vec<_>>();
-            let carried = usages(&f);
-            f.begin();
-            for &(i, amount, _) in &steps {
-                f.remove_usage(queues[i], fr, amount.into());
-            }
-            f.roll_back();
-            prop_assert_eq!(&usages(&f), &carried);
-            f.update_cohort_tree_resources(queues[0]).unwrap();
-            prop_assert_eq!(usages(&f), carried);
-        }
     }
 }

@@ -1,6 +1,7 @@
-//! Changes to ClusterQueues, cohorts, flavors, checks and topologies.
+//! Updates of the cache from ClusterQueues, Cohorts, ResourceFlavors, AdmissionChecks and
+//! Topologies.
 //!
-//! Must not change workloads; see [`super::members`].
+//! Must not change workloads; see [`super::reserving_workloads`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,46 +19,42 @@ use super::hierarchy::{CohortHasCycle, HierarchyNodeId};
 use super::preemption_policies::PreemptionPolicies;
 use super::resource_node::Quota;
 use crate::config::EngineConfig;
+use crate::fair_weight::fair_weight;
 use crate::kube::label_selector::{Selector, SelectorError};
 use crate::resources::{Decimal, FlavorResourceId, ResourceName, amount_from_quantity};
 use crate::workload::Info;
 use kueue_lab_api::v1beta2::{
-    self as api, AdmissionCheck, Cohort, FairSharing, ResourceFlavor, StopPolicy, Topology,
+    self as api, AdmissionCheck, Cohort, ResourceFlavor, StopPolicy, Topology,
 };
 
-/// Why a change to the cache did not go through as a whole.
+/// Why an update of the cache failed or was applied in part.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CacheError {
-    /// The ClusterQueue is there already.
+    /// The ClusterQueue exists.
     #[error("ClusterQueue already exists")]
     ClusterQueueExists,
-    /// The ClusterQueue is not there.
+    /// The ClusterQueue does not exist.
     #[error("cluster queue not found")]
     ClusterQueueNotFound,
-    /// The LocalQueue is there already.
+    /// The LocalQueue exists.
     #[error("queue already exists")]
     LocalQueueExists,
-    /// The LocalQueue is not there.
+    /// The LocalQueue does not exist.
     #[error("queue not found")]
     LocalQueueNotFound,
-    /// The cohort is not there.
+    /// The Cohort does not exist.
     #[error("cohort not found")]
     CohortNotFound,
-    /// The cohort chain leads back to itself; quota is not summed up until it no longer does.
+    /// The cohorts form a cycle; quota is not updated until it is resolved.
     #[error(transparent)]
     Cycle(#[from] CohortHasCycle),
-    /// The namespace selector cannot be evaluated.
+    /// The namespace selector is invalid.
     #[error(transparent)]
     Selector(#[from] SelectorError),
 }
 
 /// Names of ClusterQueues.
 pub type QueueNames = BTreeSet<Arc<str>>;
-
-fn weight(fair_sharing: Option<&FairSharing>) -> f64 {
-    let weight = fair_sharing.and_then(|f| f.weight.as_ref());
-    weight.map_or(1.0, |w| Decimal::parse_lossy(w).as_f64())
-}
 
 impl Cache {
     fn quotas(&mut self, groups: &[api::ResourceGroup]) -> Vec<(FlavorResourceId, Quota)> {
@@ -77,11 +74,11 @@ impl Cache {
         quotas
     }
 
-    /// Adds a ClusterQueue without members.
+    /// Adds a ClusterQueue.
     ///
     /// # Errors
-    /// When it is there already. When its cohort is in a cycle or its selector is broken it is
-    /// there, but not active.
+    /// When it exists. When its cohort is in a cycle or its selector is invalid it is added, but
+    /// inactive.
     pub fn add_cluster_queue(
         &mut self,
         cq: &api::ClusterQueue,
@@ -107,11 +104,11 @@ impl Cache {
         self.apply_cluster_queue_spec(node, cq, None, config)
     }
 
-    /// Reads a changed ClusterQueue.
+    /// Updates a ClusterQueue.
     ///
     /// # Errors
-    /// When it is not there; when its cohort is in a cycle or its selector is broken, the rest of
-    /// its settings stays as it was.
+    /// When it does not exist. When its cohort is in a cycle or its selector is invalid, the rest
+    /// of its spec is not applied.
     pub fn update_cluster_queue(
         &mut self,
         cq: &api::ClusterQueue,
@@ -157,7 +154,7 @@ impl Cache {
         }
 
         let selector = Selector::from_api(spec.namespace_selector.as_ref())?;
-        self.hierarchy[node].weight = weight(spec.fair_sharing.as_ref());
+        self.hierarchy[node].weight = fair_weight(spec.fair_sharing.as_ref());
         if let Some(queue) = self.cluster_queue_by_node_mut(node) {
             queue.namespace_selector = selector;
             queue.inactive_reasons.stopped = spec.stop_policy() != StopPolicy::None;
@@ -183,15 +180,15 @@ impl Cache {
         Ok(())
     }
 
-    /// Sums up the tree of a cohort, if there is one and it is no cycle.
+    /// Updates the resources of the tree of a cohort, if it exists and is in no cycle.
     fn update_cohort_tree_resources_if_no_cycle(&mut self, name: &str) {
         if let Some(cohort) = self.hierarchy.cohort(name) {
-            // In a cycle there is nothing to sum up.
+            // Nothing is updated in a cycle.
             let _ = self.hierarchy.update_cohort_tree_resources(cohort);
         }
     }
 
-    /// Settles anew whether a ClusterQueue is active; true when it became so.
+    /// Updates the status of a ClusterQueue; true when it became active.
     fn update_queue_status(&mut self, node: HierarchyNodeId, config: &EngineConfig) -> bool {
         let Some(mut queue) = self.by_node.get_mut(node.index()).and_then(Option::take) else {
             return false;
@@ -208,14 +205,14 @@ impl Cache {
                 .all(|flavor| self.has_topology(flavor));
         let sync = initialized && !queue.is_tas_synced;
         queue.is_tas_synced = initialized;
-        let members = if sync {
+        let workloads = if sync {
             queue.reserving_workloads.clone()
         } else {
             Vec::new()
         };
         self.by_node[node.index()] = Some(queue);
-        // Members that came before the topology are charged now.
-        for ReservingWorkload { idx, .. } in members {
+        // Syncs the TAS usage of workloads that were added before the topology.
+        for ReservingWorkload { idx, .. } in workloads {
             if let Some(info) = self.workload(idx).map(|w| w.info.clone()) {
                 self.add_reserving_workload(node, Info::new(info.obj.clone(), config), config);
             }
@@ -236,7 +233,7 @@ impl Cache {
             .collect()
     }
 
-    /// Marks a ClusterQueue as being deleted.
+    /// Marks a ClusterQueue as terminating.
     pub fn terminate_cluster_queue(&mut self, name: &str) {
         if let Some(node) = self.node_of(name)
             && let Some(queue) = self.cluster_queue_by_node_mut(node)
@@ -245,7 +242,7 @@ impl Cache {
         }
     }
 
-    /// Removes a ClusterQueue with its members.
+    /// Deletes a ClusterQueue with its reserving workloads.
     pub fn delete_cluster_queue(&mut self, name: &str) {
         let Some(node) = self.queues.remove(name) else {
             return;
@@ -265,10 +262,10 @@ impl Cache {
         }
     }
 
-    /// Adds or changes a cohort.
+    /// Adds or updates a Cohort.
     ///
     /// # Errors
-    /// When it is in a cycle; quota is not summed up then.
+    /// When it is in a cycle; quota is not updated then.
     pub fn upsert_cohort(&mut self, cohort: &Cohort) -> Result<(), CacheError> {
         let name = cohort.metadata.name.as_deref().unwrap_or_default();
         let node = self.hierarchy.insert_cohort(name);
@@ -277,7 +274,7 @@ impl Cache {
             .parent(node)
             .map(|p| self.hierarchy[p].name.clone());
         self.hierarchy.set_parent(node, &cohort.spec.parent_name);
-        self.hierarchy[node].weight = weight(cohort.spec.fair_sharing.as_ref());
+        self.hierarchy[node].weight = fair_weight(cohort.spec.fair_sharing.as_ref());
         let quotas = self.quotas(&cohort.spec.resource_groups);
         self.hierarchy.set_quotas(node, &quotas);
         if let Some(old) = old.filter(|old| **old != *cohort.spec.parent_name) {
@@ -287,7 +284,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Removes the object behind a cohort.
+    /// Deletes the object of a Cohort.
     pub fn delete_cohort(&mut self, name: &str) {
         let Some(node) = self.hierarchy.cohort(name) else {
             return;
@@ -304,7 +301,7 @@ impl Cache {
         }
     }
 
-    /// Adds or changes a flavor; gives the ClusterQueues that became active.
+    /// Adds or updates a ResourceFlavor; returns the ClusterQueues that became active.
     pub fn upsert_flavor(
         &mut self,
         flavor: Arc<ResourceFlavor>,
@@ -318,26 +315,26 @@ impl Cache {
         self.update_cluster_queues(config)
     }
 
-    /// Removes a flavor; gives the ClusterQueues that became active.
+    /// Deletes a ResourceFlavor; returns the ClusterQueues that became active.
     pub fn delete_flavor(&mut self, name: &str, config: &EngineConfig) -> QueueNames {
         self.flavors.remove(name);
         self.tas.delete_flavor(name);
         self.update_cluster_queues(config)
     }
 
-    /// Adds a topology; gives the ClusterQueues that became active.
+    /// Adds or updates a Topology; returns the ClusterQueues that became active.
     pub fn upsert_topology(&mut self, topology: &Topology, config: &EngineConfig) -> QueueNames {
         self.tas.upsert_topology(topology);
         self.update_cluster_queues(config)
     }
 
-    /// Removes a topology; gives the ClusterQueues that became active.
+    /// Deletes a Topology; returns the ClusterQueues that became active.
     pub fn delete_topology(&mut self, name: &str, config: &EngineConfig) -> QueueNames {
         self.tas.delete_topology(name);
         self.update_cluster_queues(config)
     }
 
-    /// Adds or changes an admission check; gives the ClusterQueues that became active.
+    /// Adds or updates an AdmissionCheck; returns the ClusterQueues that became active.
     pub fn upsert_check(&mut self, check: &AdmissionCheck, config: &EngineConfig) -> QueueNames {
         let name = check.metadata.name.clone().unwrap_or_default();
         self.checks
@@ -345,7 +342,7 @@ impl Cache {
         self.update_cluster_queues(config)
     }
 
-    /// Removes an admission check; gives the ClusterQueues that became active.
+    /// Deletes an AdmissionCheck; returns the ClusterQueues that became active.
     pub fn delete_check(&mut self, name: &str, config: &EngineConfig) -> QueueNames {
         self.checks.remove(name);
         self.update_cluster_queues(config)

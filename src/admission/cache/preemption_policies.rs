@@ -1,4 +1,4 @@
-//! The parts of a ClusterQueue's spec that govern preemption, as the engine reads them.
+//! The preemption policies of a ClusterQueue.
 //!
 //! Must not know of workloads.
 
@@ -6,19 +6,19 @@ use kueue_lab_api::v1beta2::{
     BorrowWithinCohortPolicy, ClusterQueuePreemption, ReclaimWithinCohort, WithinClusterQueue,
 };
 
-/// Whom a workload may preempt.
+/// Which workloads may be preempted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PreemptionPolicy {
-    /// Not stated, which the API server does not let happen: nobody, though not ruled out.
+    /// Not set, which API defaulting prevents: none, but distinct from Never.
     #[default]
     Unset,
-    /// Nobody.
+    /// None.
     Never,
     /// Workloads of lower priority.
     LowerPriority,
     /// Workloads of lower priority, and newer ones of equal priority.
     LowerOrNewerEqualPriority,
-    /// Anybody.
+    /// All.
     Any,
 }
 
@@ -44,26 +44,26 @@ impl From<ReclaimWithinCohort> for PreemptionPolicy {
     }
 }
 
-/// Preempting in the cohort while borrowing.
+/// `borrowWithinCohort`: preemption in the cohort while borrowing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BorrowWithinCohort {
-    /// Only workloads up to this priority, when set.
+    /// The maximum priority of preempted workloads, if set.
     pub max_priority_threshold: Option<i32>,
 }
 
 /// The preemption policies of a ClusterQueue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PreemptionPolicies {
-    /// Among the workloads of the ClusterQueue itself.
+    /// Within the ClusterQueue.
     pub within_cluster_queue: PreemptionPolicy,
-    /// Among those of its cohort that use more than their quota.
+    /// In the cohort, of workloads whose ClusterQueue borrows.
     pub reclaim_within_cohort: PreemptionPolicy,
-    /// Whether it may still borrow when it preempts in the cohort; none means no.
+    /// Whether preemption in the cohort may borrow; none means never.
     pub borrow_within_cohort: Option<BorrowWithinCohort>,
 }
 
 impl PreemptionPolicies {
-    /// Reads the spec; a ClusterQueue that states nothing preempts nobody.
+    /// Converts the API object; without policies, nothing is preempted.
     pub fn from_spec(spec: Option<&ClusterQueuePreemption>) -> Self {
         let Some(spec) = spec else {
             return PreemptionPolicies {

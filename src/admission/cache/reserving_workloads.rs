@@ -1,47 +1,23 @@
-//! Workloads coming to hold quota and giving it back, and LocalQueues counting their own.
+//! Adds the workloads that reserve quota to the cache, and removes them.
 
 use std::sync::Arc;
 
 use super::cached_workloads::{CachedWorkload, WorkloadIndex};
 use super::cluster_queue::ReservingWorkload;
-use super::local_queue::LocalQueueUsage;
+use super::local_queue::{step, update_flavor_usage};
 use super::{Cache, CacheError, HierarchyNodeId};
 use crate::concurrent_admission::is_variant;
 use crate::config::EngineConfig;
-use crate::resources::{Amount, FlavorResourceQuantities};
-use crate::workload::{Info, LocalQueueKey, WorkloadKey, predicates};
+use crate::workload::{Info, WorkloadKey, predicates};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 
-fn update_flavor_usage(
-    total: &mut FlavorResourceQuantities,
-    usage: &FlavorResourceQuantities,
-    add: bool,
-) {
-    for (fr, amount) in usage.iter() {
-        let signed = if add {
-            amount.value()
-        } else {
-            amount.value().saturating_neg()
-        };
-        total.add(fr, Amount::new(signed));
-    }
-}
-
-fn step(count: &mut usize, add: bool) {
-    *count = if add {
-        *count + 1
-    } else {
-        count.saturating_sub(1)
-    };
-}
-
 impl Cache {
-    /// Counts a workload that holds quota, in its newest version; one that no longer holds any is
-    /// taken out. True when it is counted now.
+    /// Adds or updates a workload that reserves quota; removes one that no longer does. Returns
+    /// true when the workload is in the cache afterwards.
     ///
     /// # Errors
-    /// When the ClusterQueue it is admitted to is not there.
+    /// When the ClusterQueue it is admitted to does not exist.
     pub fn upsert_workload(
         &mut self,
         wl: &Arc<Workload>,
@@ -54,11 +30,11 @@ impl Cache {
         )
     }
 
-    /// Counts a workload that was just given quota, of which `before` tells what does not change
-    /// with that. True when it is counted now.
+    /// Adds a workload that was just assigned quota; `before` provides what the admission does not
+    /// change. Returns true when the workload is in the cache afterwards.
     ///
     /// # Errors
-    /// When the ClusterQueue it is admitted to is not there.
+    /// When the ClusterQueue it is admitted to does not exist.
     pub fn assume_workload(
         &mut self,
         wl: &Arc<Workload>,
@@ -103,10 +79,10 @@ impl Cache {
         Ok(true)
     }
 
-    /// Takes a workload out, if it is counted.
+    /// Deletes a workload, if it is in the cache.
     ///
     /// # Errors
-    /// When the ClusterQueue it was counted in is gone.
+    /// When its ClusterQueue does not exist.
     pub fn delete_workload(&mut self, key: &WorkloadKey) -> Result<(), CacheError> {
         let Some(name) = self.assigned.get(key).cloned() else {
             return Ok(());
@@ -119,7 +95,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Counts a workload in a ClusterQueue, replacing an earlier version of it.
+    /// Adds a workload to a ClusterQueue, replacing an earlier version of it.
     pub(crate) fn add_reserving_workload(
         &mut self,
         node: HierarchyNodeId,
@@ -145,9 +121,7 @@ impl Cache {
             order_key: rank,
         });
         queue.by_key.insert(key.clone(), idx);
-        if config.block_admission_until_pods_ready && !ready {
-            queue.not_ready.insert(key);
-        }
+        queue.track_pods_ready(key, ready, config);
         self.update_workload_usage(idx, true);
     }
 
@@ -162,26 +136,26 @@ impl Cache {
             return;
         };
         self.update_workload_usage(idx, false);
-        // Less is used than before, so that more may fit.
+        // Quota was released, so more workloads may fit.
         self.hierarchy[node].generation += 1;
-        let Some(gone) = self.workloads.remove(idx) else {
+        let Some(removed) = self.workloads.remove(idx) else {
             return;
         };
         let Some(queue) = self.cluster_queue_by_node_mut(node) else {
             return;
         };
         queue.by_key.remove(key);
-        queue.not_ready.remove(key);
-        queue.reserving_workloads.swap_remove(gone.position);
+        queue.untrack_pods_ready(key);
+        queue.reserving_workloads.swap_remove(removed.position);
         if let Some(ReservingWorkload { idx, .. }) =
-            queue.reserving_workloads.get(gone.position).copied()
+            queue.reserving_workloads.get(removed.position).copied()
             && let Some(workload) = self.workloads.get_mut(idx)
         {
-            workload.position = gone.position;
+            workload.position = removed.position;
         }
     }
 
-    /// Adds a member's usage to, or removes it from, its ClusterQueue, cohorts and LocalQueue.
+    /// Adds or removes the usage of a workload in its ClusterQueue, the cohorts and its LocalQueue.
     fn update_workload_usage(&mut self, idx: WorkloadIndex, add: bool) {
         let Some(workload) = self.workloads.get(idx) else {
             return;
@@ -214,67 +188,13 @@ impl Cache {
             step(&mut queue.admitted_workloads, add);
         }
         if let Some(lq) = queue.local_queues.get_mut(&local_queue) {
-            update_flavor_usage(&mut lq.reserved, &usage, add);
-            step(&mut lq.reserving_workloads, add);
-            if admitted {
-                update_flavor_usage(&mut lq.admitted, &usage, add);
-                step(&mut lq.admitted_workloads, add);
-            }
+            lq.update(&usage, admitted, add);
         }
     }
 
-    /// Counts for a LocalQueue of a ClusterQueue from now on, members it already has included.
-    ///
-    /// # Errors
-    /// When it is counted for already. Nothing happens when the ClusterQueue is not there.
-    pub fn add_local_queue(&mut self, queue: &str, key: &LocalQueueKey) -> Result<(), CacheError> {
-        let Some(node) = self.node_of(queue) else {
-            return Ok(());
-        };
-        let Some(queue) = self.cluster_queue_by_node(node) else {
-            return Ok(());
-        };
-        if queue.local_queues.contains_key(key) {
-            return Err(CacheError::LocalQueueExists);
-        }
-        let mut usage = LocalQueueUsage::default();
-        for workload in queue
-            .reserving_workloads
-            .iter()
-            .filter_map(|member| self.workloads.get(member.idx))
-        {
-            if workload.info.local_queue == *key {
-                update_flavor_usage(&mut usage.reserved, &workload.usage, true);
-                usage.reserving_workloads += 1;
-                if workload.admitted {
-                    update_flavor_usage(&mut usage.admitted, &workload.usage, true);
-                    usage.admitted_workloads += 1;
-                }
-            }
-        }
-        if let Some(queue) = self.cluster_queue_by_node_mut(node) {
-            queue.local_queues.insert(key.clone(), usage);
-        }
-        Ok(())
-    }
-
-    /// Counts no longer for a LocalQueue of a ClusterQueue.
-    pub fn delete_local_queue(&mut self, queue: &str, key: &LocalQueueKey) {
-        if let Some(node) = self.node_of(queue)
-            && let Some(queue) = self.cluster_queue_by_node_mut(node)
-        {
-            queue.local_queues.remove(key);
-        }
-    }
-
-    /// Whether a workload is counted in a ClusterQueue.
+    /// Whether a workload is in the cache of a ClusterQueue.
     pub fn is_added(&self, queue: &str, key: &WorkloadKey) -> bool {
         self.cluster_queue(queue)
             .is_some_and(|q| q.by_key.contains_key(key))
-    }
-
-    /// Whether the pods of all workloads counted are ready. True when that is not watched.
-    pub fn pods_ready_for_all_admitted_workloads(&self) -> bool {
-        self.cluster_queues().all(|q| q.not_ready.is_empty())
     }
 }

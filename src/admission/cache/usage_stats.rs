@@ -1,4 +1,4 @@
-//! What status shows of ClusterQueues, cohorts and LocalQueues.
+//! Usage in the status of ClusterQueues, Cohorts and LocalQueues.
 
 use super::{ActiveCondition, Cache, CacheError, ClusterQueue, Drs, LocalQueueUsage};
 use crate::config::EngineConfig;
@@ -10,35 +10,35 @@ use kueue_lab_api::v1beta2::{
     FlavorUsage, LocalQueueFlavorUsage, LocalQueueResourceUsage, ResourceUsage,
 };
 
-/// What a ClusterQueue's workloads hold.
+/// The usage of a ClusterQueue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClusterQueueUsageStats {
-    /// Quota held, by flavor.
+    /// Reserved quota, by flavor.
     pub reserved: Vec<FlavorUsage>,
-    /// Workloads that hold quota.
+    /// The number of workloads that reserve quota.
     pub reserving_workloads: usize,
-    /// Quota held by admitted workloads, by flavor.
+    /// Quota of admitted workloads, by flavor.
     pub admitted: Vec<FlavorUsage>,
-    /// Workloads that are admitted.
+    /// The number of admitted workloads.
     pub admitted_workloads: usize,
-    /// The weighted share, when fair sharing is on.
+    /// The weighted share, if fair sharing is enabled.
     pub weighted_share: Option<i64>,
 }
 
-/// What a LocalQueue's workloads hold.
+/// The usage of a LocalQueue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LocalQueueUsageStats {
-    /// Quota held, by flavor.
+    /// Reserved quota, by flavor.
     pub reserved: Vec<LocalQueueFlavorUsage>,
-    /// Workloads that hold quota.
+    /// The number of workloads that reserve quota.
     pub reserving_workloads: usize,
-    /// Quota held by admitted workloads, by flavor.
+    /// Quota of admitted workloads, by flavor.
     pub admitted: Vec<LocalQueueFlavorUsage>,
-    /// Workloads that are admitted.
+    /// The number of admitted workloads.
     pub admitted_workloads: usize,
 }
 
-/// Walks the flavors of a ClusterQueue and, for each, its resources by name with the amount used.
+/// Iterates the flavors of a ClusterQueue and, for each, its resources by name with their usage.
 fn by_flavor<T>(
     cache: &Cache,
     queue: &ClusterQueue,
@@ -78,10 +78,10 @@ impl Cache {
         }
     }
 
-    /// What a ClusterQueue's workloads hold.
+    /// The usage of a ClusterQueue.
     ///
     /// # Errors
-    /// When the ClusterQueue is not there.
+    /// When the ClusterQueue does not exist.
     pub fn cluster_queue_usage(
         &mut self,
         name: &str,
@@ -123,10 +123,10 @@ impl Cache {
         })
     }
 
-    /// The weighted share of a cohort.
+    /// The weighted share of a Cohort.
     ///
     /// # Errors
-    /// When the cohort is not there.
+    /// When the Cohort does not exist.
     pub fn cohort_weighted_share(&mut self, name: &str) -> Result<i64, CacheError> {
         let node = self
             .hierarchy
@@ -135,10 +135,10 @@ impl Cache {
         Ok(Drs::of(&mut self.hierarchy, node, None).rounded_weighted_share())
     }
 
-    /// The counts of a LocalQueue.
+    /// The usage of a LocalQueue.
     ///
     /// # Errors
-    /// When its ClusterQueue does not count for it, or is not there.
+    /// When it is not in the cache, or its ClusterQueue does not exist.
     pub fn local_queue(
         &self,
         queue: &str,
@@ -153,10 +153,10 @@ impl Cache {
             .ok_or(CacheError::LocalQueueNotFound)
     }
 
-    /// What a LocalQueue's workloads hold; nothing when its ClusterQueue is not there.
+    /// The usage of a LocalQueue for its status; empty when its ClusterQueue does not exist.
     ///
     /// # Errors
-    /// When its ClusterQueue does not count for it.
+    /// When it is not in the cache.
     pub fn local_queue_usage(
         &self,
         queue: &str,

@@ -1,4 +1,4 @@
-//! [`Action`]: something to write to the cluster, as a cycle decided it.
+//! [`Action`]: an API write that a cycle decided.
 //!
 //! Must not know how it was decided.
 
@@ -8,55 +8,54 @@ use crate::messages::Event;
 use crate::status::StatusChange;
 use crate::workload::WorkloadKey;
 
-/// What an action is for.
+/// The purpose of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum ActionKind {
-    /// A victim has to go.
+    /// Evicts a preemption target.
     Preempt,
-    /// A variant makes way for a better one.
+    /// Evicts a variant for a more favorable one.
     Migrate,
-    /// A workload goes since no replacement was found for its failed node.
+    /// Evicts a workload whose unhealthy node has no replacement.
     EvictUnplaceable,
-    /// A workload gets quota.
+    /// Reserves quota for a workload.
     Admit,
-    /// The slice a workload replaced is finished.
+    /// Finishes the slice that a workload replaced.
     FinishSlice,
-    /// A workload has to wait until the pods of those before it are ready.
+    /// A workload waits until the pods of admitted workloads are ready.
     WaitForPodsReady,
-    /// A workload goes back to its queue. Its Event is told whether or not the status could be
-    /// written, or there was anything to write; all other actions tell theirs only when they
-    /// succeeded.
+    /// Requeues a workload. Its Event is recorded even if the status write fails or is not needed;
+    /// all other actions record their Events on success only.
     Requeue,
 }
 
-/// Something to write to the cluster.
+/// An API write that a cycle decided.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Action {
-    /// Its number in the cycle, to report its outcome by.
+    /// Its number in the cycle, which identifies its outcome.
     pub id: usize,
-    /// What it is for.
+    /// Its purpose.
     pub kind: ActionKind,
     /// The Workload to change.
     pub workload: WorkloadKey,
     /// The UID of that Workload.
     pub uid: String,
-    /// The change to its status, if there is one.
+    /// The status change, if any.
     pub change: Option<StatusChange>,
-    /// What to tell.
+    /// The Events to record.
     pub events: Vec<Event>,
-    /// What to do after this succeeded.
+    /// The action that follows on success.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub then: Option<Box<Action>>,
 }
 
-/// How writing to the cluster went.
+/// The outcome of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActionOutcome {
-    /// It is written.
+    /// Written.
     Done,
-    /// The Workload is gone.
+    /// The Workload no longer exists.
     NotFound,
-    /// It could not be written.
+    /// The write failed.
     Failed,
 }

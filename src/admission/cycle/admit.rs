@@ -1,71 +1,17 @@
-//! Turns what was decided about an entry into actions.
+//! Admits an entry: builds its admission, its conditions and Events.
 
 use super::action::{Action, ActionKind};
 use super::entry::EntryStatus;
 use super::scheduling_cycle::SchedulingCycle;
 use crate::cache::HierarchyNodeId;
-use crate::messages::{self, Event, EventType};
-use crate::status::{self, Eviction, StatusChange};
-use crate::workload::{Info, WorkloadKey, predicates};
+use crate::messages;
+use crate::status::{self, StatusChange};
+use crate::workload::{Info, predicates};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Admission;
 
 impl SchedulingCycle<'_> {
-    pub(super) fn push_action(
-        &mut self,
-        entry: usize,
-        kind: ActionKind,
-        (workload, uid): (WorkloadKey, String),
-        change: Option<StatusChange>,
-        events: Vec<Event>,
-    ) {
-        let action = Action {
-            id: self.actions.len(),
-            kind,
-            workload,
-            uid,
-            change,
-            events,
-            then: None,
-        };
-        self.actions.push((entry, action));
-    }
-
-    /// Evicts a workload on behalf of an entry.
-    #[expect(clippy::too_many_arguments, reason = "an eviction tells all of it")]
-    pub(super) fn evict(
-        &mut self,
-        entry: usize,
-        kind: ActionKind,
-        victim: &Info,
-        reason: &str,
-        message: String,
-        preempted: Option<String>,
-        told: Vec<Event>,
-    ) {
-        let eviction = Eviction::new(reason, message.clone());
-        let mut events = Vec::new();
-        // One that holds no quota has nothing to lose, and nothing is told of it.
-        if victim.obj.status.admission.is_some() {
-            let reason = eviction.event_reason();
-            let key = victim.key.clone();
-            events.push(Event::new(
-                key,
-                victim.uid(),
-                EventType::Normal,
-                reason,
-                message,
-            ));
-        }
-        events.extend(told);
-        let change = StatusChange::Evict {
-            eviction,
-            preempted,
-        };
-        self.push_action(entry, kind, victim.identity(), Some(change), events);
-    }
-
-    /// Gives an entry its quota.
+    /// Reserves quota for an entry.
     pub(super) fn admit(&mut self, i: usize, node: HierarchyNodeId) {
         let entry = &self.entries[i];
         let Some(queue) = self.snapshot.cluster_queue(node) else {
@@ -95,13 +41,13 @@ impl SchedulingCycle<'_> {
         let mut events = Vec::new();
         let (key, uid, name) = (&info.key, info.uid(), &*info.cluster_queue);
         if !predicates::has_quota_reservation(obj) {
-            let considered = entry.assignment.format_attempts_for_events();
+            let attempts = entry.assignment.format_attempts_for_events();
             let now = self.snapshot.now;
             events.push(messages::quota_reserved(
                 key.clone(),
                 obj,
                 name,
-                &considered,
+                &attempts,
                 now,
             ));
         }

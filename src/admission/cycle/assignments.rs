@@ -1,4 +1,4 @@
-//! The flavors and victims of one entry, on the cache as it stands in the cycle.
+//! The flavor assignment and preemption targets of one entry.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::tas::FindOptions;
 use crate::workload::{Info, predicates};
 use crate::workload_slicing;
 
-/// Finds flavors and victims for a workload. Where the last search stopped is forgotten when it
-/// no longer describes the state of affairs.
+/// Computes the flavor assignment and preemption targets of a workload. Drops the last assignment
+/// state when it is outdated.
 pub(super) fn get_assignments(
     info: &mut Info,
     node: HierarchyNodeId,
@@ -32,11 +32,11 @@ pub(super) fn get_assignments(
         info.last_assignment = None;
     }
     let slice = workload_slicing::replaced_workload_slice(info, node, snapshot);
-    let mut outlook =
+    let mut result =
         get_initial_assignments(info, node, cycle, nomination, slice.as_ref(), snapshot);
     let replaced = slice.as_ref().map(|(_, old)| &**old);
-    update_assignment_for_tas(info, node, replaced, &mut outlook, snapshot);
-    outlook
+    update_assignment_for_tas(info, node, replaced, &mut result, snapshot);
+    result
 }
 
 fn get_targets(
@@ -70,31 +70,31 @@ fn get_initial_assignments(
         return NominationResult {
             assignment: Assignment::default(),
             targets: Vec::new(),
-            considered: Vec::new(),
+            evaluated_candidates: Vec::new(),
         };
     };
     assigner.cycle = cycle;
     assigner.nomination = nomination;
     assigner.replaced = slice.map(|(_, old)| old);
     let mut full = assigner.assign(snapshot, &mut Oracle, None);
-    let mut considered = Vec::new();
+    let mut evaluated_candidates = Vec::new();
     match full.mode() {
         FlavorAssignmentMode::Fit => {
             return NominationResult {
                 assignment: full,
                 targets,
-                considered,
+                evaluated_candidates,
             };
         }
         FlavorAssignmentMode::Preempt => {
             let found = get_targets(info, node, replaced, &mut full, snapshot);
-            considered = found.evaluated_candidates;
+            evaluated_candidates = found.evaluated_candidates;
             if !found.targets.is_empty() {
                 targets.extend(found.targets);
                 return NominationResult {
                     assignment: full,
                     targets,
-                    considered,
+                    evaluated_candidates,
                 };
             }
         }
@@ -117,27 +117,27 @@ fn get_initial_assignments(
             return NominationResult {
                 assignment,
                 targets,
-                considered: found.evaluated_candidates,
+                evaluated_candidates: found.evaluated_candidates,
             };
         }
     }
     NominationResult {
         assignment: full,
         targets: Vec::new(),
-        considered,
+        evaluated_candidates,
     }
 }
 
-/// Finds the places an entry takes once its victims are gone; without victims those it would take
-/// in an empty cluster, so that nobody slips in while it waits.
+/// Finds the topology assignment of an entry as if its targets were preempted; without targets, as
+/// if the cluster were empty, so that its capacity stays reserved while it waits.
 fn update_assignment_for_tas(
     info: &Info,
     node: HierarchyNodeId,
     replaced: Option<&Info>,
-    outlook: &mut NominationResult,
+    result: &mut NominationResult,
     snapshot: &mut SnapshotTransaction<'_>,
 ) {
-    let assignment = &mut outlook.assignment;
+    let assignment = &mut result.assignment;
     if !snapshot.config.gates.topology_aware_scheduling
         || assignment.mode() != FlavorAssignmentMode::Preempt
     {
@@ -158,15 +158,15 @@ fn update_assignment_for_tas(
     }
     let requests = assignment.workload_topology_requests(info, replaced, snapshot, node);
     let options = FindOptions {
-        simulate_empty: outlook.targets.is_empty(),
+        simulate_empty: result.targets.is_empty(),
         workload: Some(&info.obj),
     };
-    for target in &outlook.targets {
+    for target in &result.targets {
         snapshot.remove_workload_usage(target.idx);
     }
-    let result = snapshot.find_topology_assignments(&requests, options);
-    for target in &outlook.targets {
+    let tas_result = snapshot.find_topology_assignments(&requests, options);
+    for target in &result.targets {
         snapshot.add_workload_usage(target.idx);
     }
-    assignment.update_for_tas_result(result, info, snapshot, node);
+    assignment.update_for_tas_result(tas_result, info, snapshot, node);
 }

@@ -1,4 +1,4 @@
-//! [`DecidedCycle`]: a cycle whose decisions are made, before what came of writing them is known.
+//! [`DecidedCycle`]: a cycle with its decisions, before the outcomes of its actions are known.
 
 use std::collections::BTreeMap;
 
@@ -7,32 +7,30 @@ use super::decision::Decision;
 use super::entry::{Entry, EntryStatus};
 use super::preempted_workloads::PreemptedWorkloads;
 use super::scheduling_cycle::{CycleCounts, CycleProgress, SchedulingCycle};
-use crate::snapshot_transaction::Usage;
-use crate::workload::WorkloadKey;
+use crate::workload::{Usage, WorkloadKey};
 
-/// A cycle whose decisions are made. Its actions are to be carried out in order; what came of
-/// them is told to [`crate::Engine::finish_cycle`].
+/// A cycle with its decisions. Its actions are executed in order; their outcomes are passed to
+/// [`crate::Engine::finish_cycle`].
 #[derive(Debug)]
 pub struct DecidedCycle {
     /// The number of the cycle.
     pub number: i64,
-    /// What is to be written.
+    /// The API writes to execute.
     pub actions: Vec<Action>,
-    /// Whether the cycle waits until the pods of all admitted workloads are ready, to be resumed
-    /// then.
+    /// Whether the cycle is suspended until the pods of all admitted workloads are ready.
     pub waits_for_pods_ready: bool,
     pub(crate) waiting_entry: Option<usize>,
     pub(crate) entries: Vec<Entry>,
     pub(crate) rejected: Vec<Entry>,
-    /// Who was passed over for others, and who looked for other victims.
+    /// Skipped preemptions and recomputed assignments.
     pub counts: CycleCounts,
-    /// The entry each action is for.
+    /// The index of the entry of each action.
     pub(crate) owners: Vec<usize>,
     victims: Vec<WorkloadKey>,
 }
 
 impl SchedulingCycle<'_> {
-    /// Ends the cycle as far as the cache is concerned.
+    /// Ends the transaction of the cycle.
     pub fn into_decided(mut self, progress: CycleProgress) -> DecidedCycle {
         let waits = match progress {
             CycleProgress::Done => None,
@@ -68,19 +66,19 @@ impl SchedulingCycle<'_> {
         }
     }
 
-    /// Goes on with a suspended cycle, on the cache as it is now. What was decided before stands;
-    /// the entry that waited is admitted.
-    pub fn resume(&mut self, open: DecidedCycle) -> CycleProgress {
-        self.number = open.number;
-        self.entries = open.entries;
-        self.rejected = open.rejected;
-        self.counts = open.counts;
-        self.actions = open.owners.into_iter().zip(open.actions).collect();
-        let find = |run: &SchedulingCycle<'_>, key: &WorkloadKey| {
-            let member = run.snapshot.cache.index_of(key)?;
-            run.snapshot.workload(member).map(|_| member)
+    /// Resumes a suspended cycle on the current cache. Earlier decisions stay; the entry that
+    /// waited is admitted.
+    pub fn resume(&mut self, decided: DecidedCycle) -> CycleProgress {
+        self.number = decided.number;
+        self.entries = decided.entries;
+        self.rejected = decided.rejected;
+        self.counts = decided.counts;
+        self.actions = decided.owners.into_iter().zip(decided.actions).collect();
+        let find = |cycle: &SchedulingCycle<'_>, key: &WorkloadKey| {
+            let idx = cycle.snapshot.cache.index_of(key)?;
+            cycle.snapshot.workload(idx).map(|_| idx)
         };
-        let victims: Vec<_> = open
+        let victims: Vec<_> = decided
             .victims
             .iter()
             .filter_map(|key| find(self, key))
@@ -94,7 +92,7 @@ impl SchedulingCycle<'_> {
                 .active_node(&self.entries[i].info.cluster_queue);
             self.entries[i].node = node;
             let keys = std::mem::take(&mut self.entries[i].target_keys);
-            if !self.entries[i].processed || open.waiting_entry == Some(i) {
+            if !self.entries[i].processed || decided.waiting_entry == Some(i) {
                 let known: Vec<_> = keys.iter().map(|key| find(self, key)).collect();
                 let targets = std::mem::take(&mut self.entries[i].targets).into_iter();
                 let targets = targets.zip(known).filter_map(|(target, idx)| {
@@ -114,7 +112,7 @@ impl SchedulingCycle<'_> {
                 self.snapshot.add_usage(node, &booked);
             }
         }
-        if let Some(i) = open.waiting_entry {
+        if let Some(i) = decided.waiting_entry {
             match self.entries[i].node {
                 Some(node) => self.admit_or_migrate(i, node),
                 None => self.entries[i].message = self.cluster_queue_not_found_message(i),
@@ -145,7 +143,7 @@ impl Entry {
 }
 
 impl DecidedCycle {
-    /// Takes in how writing went; what nothing is said of went well. Gives the victims whose
+    /// Records the outcomes of actions; those not listed succeeded. Returns the targets whose
     /// eviction failed.
     pub(crate) fn record_outcomes(
         &mut self,

@@ -1,6 +1,6 @@
-//! [`Decision`]: what a cycle made of one workload, with the whole reason.
+//! [`Decision`]: the decision of a cycle on one workload, with all reasons.
 //!
-//! Conditions, Events, `explain` and tests all read this. Must not know how it came about.
+//! The source of conditions, Events and `explain`. Must not know how it was made.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,43 +21,43 @@ use crate::snapshot_transaction::SnapshotTransaction;
 use crate::topology_assignment::TopologyAssignment;
 use crate::workload::{LocalQueueKey, WorkloadKey};
 
-/// So many candidates for preemption are kept of a decision that nobody asked for.
+/// The maximum number of preemption candidates in a decision, unless all are requested.
 const MAX_CANDIDATES: usize = 50;
 
-/// A flavor of one resource.
+/// The flavor of one resource.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FlavorChoice {
     /// The flavor.
     pub flavor: FlavorName,
-    /// How it could be had.
+    /// The assignment mode.
     pub mode: FlavorAssignmentMode,
-    /// How far away it borrows.
+    /// The borrowing level; 0 is no borrowing.
     pub borrow: usize,
 }
 
-/// What was decided for one pod set.
+/// The decision on one pod set.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodSetDecision {
     /// The pod set.
     pub name: String,
-    /// How many of its pods.
+    /// The number of pods.
     pub count: i32,
-    /// What they request together.
+    /// The total requests.
     pub requests: Requests,
-    /// The flavors they would get.
+    /// The flavor of each resource.
     pub flavors: BTreeMap<ResourceName, FlavorChoice>,
-    /// What stands in the way.
+    /// The reasons why it does not fit.
     pub obstacles: Vec<Arc<str>>,
-    /// What came of each flavor that was tried.
+    /// The attempts by flavor.
     pub attempts: Arc<[FlavorAssignmentAttempt]>,
-    /// Where the pods would go.
+    /// The topology assignment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology: Option<TopologyAssignment>,
 }
 
-/// A workload that has to go.
+/// A preemption target.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VictimDecision {
@@ -67,22 +67,22 @@ pub struct VictimDecision {
     pub uid: String,
     /// Its ClusterQueue.
     pub cluster_queue: Arc<str>,
-    /// Why it; none for a slice that is replaced.
+    /// The preemption reason; none for a replaced slice.
     pub reason: Option<PreemptionReason>,
     /// Its priority.
     pub priority: i64,
-    /// On what ground it was a candidate; none for a slice that is replaced.
+    /// The preemption variant; none for a replaced slice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ground: Option<PreemptionVariant>,
-    /// Its place among the candidates in the order they are taken in, from 0.
+    /// Its index in the candidates ordering.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<usize>,
-    /// The shares that were compared for it, where fair sharing decided.
+    /// The compared shares, with fair sharing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shares: Option<SharesCompared>,
 }
 
-/// A workload that was looked at as a victim.
+/// A preemption candidate that was evaluated.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CandidateDecision {
@@ -92,21 +92,21 @@ pub struct CandidateDecision {
     pub cluster_queue: Arc<str>,
     /// Its priority.
     pub priority: i64,
-    /// On what ground it was a candidate.
+    /// The preemption variant.
     pub ground: PreemptionVariant,
-    /// What became of it.
+    /// Its outcome.
     pub fate: CandidateOutcome,
-    /// Whether it is going already, which puts it before all others.
+    /// Whether it is evicted already; such candidates are ordered first.
     pub evicted: bool,
-    /// When it got its quota; among equals the youngest go first.
+    /// When it reserved quota; later reservations are ordered first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reserved_at: Option<Timestamp>,
-    /// The shares that were compared for it, where fair sharing decided.
+    /// The compared shares, with fair sharing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shares: Option<SharesCompared>,
 }
 
-/// What a cycle made of one workload.
+/// The decision of a cycle on one workload.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
@@ -120,31 +120,30 @@ pub struct Decision {
     pub cluster_queue: Arc<str>,
     /// The number of the cycle.
     pub cycle: i64,
-    /// How far it got.
+    /// The status of its entry.
     pub status: EntryStatus,
-    /// How it could be admitted; none when flavors were not looked for.
+    /// The assignment mode; none when no flavors were assigned.
     pub mode: Option<FlavorAssignmentMode>,
-    /// How far away it borrows.
+    /// The borrowing level; 0 is no borrowing.
     pub borrowing: usize,
-    /// What is told when it is not admitted.
+    /// The message when it is not admitted.
     pub message: String,
-    /// Why it has no quota.
+    /// The reason of its QuotaReserved condition.
     pub reason: Option<QuotaReservedReason>,
-    /// Why it goes back to its queue.
+    /// Why it is requeued.
     pub requeue_reason: RequeueReason,
     /// Its pod sets.
     pub pod_sets: Vec<PodSetDecision>,
-    /// The workloads that have to go.
+    /// The preemption targets.
     pub victims: Vec<VictimDecision>,
-    /// The first of those that were looked at as victims, in the order they are taken in; all of
-    /// them when the decision was asked for and not met along the way.
+    /// The preemption candidates in order; the first ones only, unless all were requested.
     pub candidates: Vec<CandidateDecision>,
-    /// How many were looked at.
+    /// The number of candidates evaluated.
     pub candidate_count: usize,
 }
 
 impl Decision {
-    /// The decision on an entry. What the entry needs no longer is taken out of it.
+    /// The decision on an entry. Moves what the entry no longer needs.
     pub(super) fn of(
         entry: &mut Entry,
         cycle: i64,
@@ -157,7 +156,7 @@ impl Decision {
             MAX_CANDIDATES
         };
         let assignment = std::mem::take(&mut entry.assignment);
-        let considered = std::mem::take(&mut entry.considered);
+        let evaluated_candidates = std::mem::take(&mut entry.evaluated_candidates);
         let info = &entry.info;
         Decision {
             workload: info.key.clone(),
@@ -172,9 +171,9 @@ impl Decision {
             reason: entry.quota_reserved_reason,
             requeue_reason: entry.requeue_reason,
             pod_sets: pod_sets(assignment),
-            victims: victims(entry, &considered, snapshot),
-            candidates: candidates(&considered, most, snapshot),
-            candidate_count: considered.len(),
+            victims: victims(entry, &evaluated_candidates, snapshot),
+            candidates: candidates(&evaluated_candidates, most, snapshot),
+            candidate_count: evaluated_candidates.len(),
         }
     }
 }
@@ -208,13 +207,13 @@ fn pod_sets(mut assignment: Assignment) -> Vec<PodSetDecision> {
 
 fn victims(
     entry: &Entry,
-    considered: &[EvaluatedCandidate],
+    evaluated_candidates: &[EvaluatedCandidate],
     snapshot: &SnapshotTransaction<'_>,
 ) -> Vec<VictimDecision> {
     if entry.targets.is_empty() {
         return Vec::new();
     }
-    let places: FastHashMap<WorkloadIndex, usize> = considered
+    let places: FastHashMap<WorkloadIndex, usize> = evaluated_candidates
         .iter()
         .enumerate()
         .map(|(place, c)| (c.idx, place))
@@ -222,7 +221,7 @@ fn victims(
     let victim = |t: &crate::preemption::Target| {
         let workload = snapshot.workload(t.idx)?;
         let place = places.get(&t.idx).copied();
-        let candidate = place.map(|i| &considered[i]);
+        let candidate = place.map(|i| &evaluated_candidates[i]);
         Some(VictimDecision {
             workload: workload.info.key.clone(),
             uid: workload.info.uid().to_owned(),
@@ -238,7 +237,7 @@ fn victims(
 }
 
 fn candidates(
-    considered: &[EvaluatedCandidate],
+    evaluated_candidates: &[EvaluatedCandidate],
     most: usize,
     snapshot: &SnapshotTransaction<'_>,
 ) -> Vec<CandidateDecision> {
@@ -255,5 +254,9 @@ fn candidates(
             shares: c.shares,
         })
     };
-    considered.iter().take(most).filter_map(candidate).collect()
+    evaluated_candidates
+        .iter()
+        .take(most)
+        .filter_map(candidate)
+        .collect()
 }

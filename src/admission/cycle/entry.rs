@@ -1,6 +1,6 @@
-//! [`DomainEntry`]: a head on its way through a cycle.
+//! [`Entry`]: a head during a cycle.
 //!
-//! Must not know what is done with it.
+//! Must not know how it is processed.
 
 use std::sync::Arc;
 
@@ -11,80 +11,80 @@ use crate::flavor_assigner::Assignment;
 use crate::preemption::{EvaluatedCandidate, Target};
 use crate::queue::{Head, QuotaReservedReason, RequeueReason};
 use crate::resources::FlavorResourceQuantities;
-use crate::snapshot_transaction::{SnapshotTransaction, Usage};
-use crate::workload::{Info, WorkloadKey, predicates};
+use crate::snapshot_transaction::SnapshotTransaction;
+use crate::workload::{Info, Usage, WorkloadKey, predicates};
 
 use super::decision::Decision;
 use kueue_lab_api::v1beta2::Workload;
 
-/// How far an entry got.
+/// The status of an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum EntryStatus {
-    /// It was not nominated for admission.
+    /// Not nominated for admission.
     #[default]
     NotNominated,
-    /// It was nominated, but something failed.
+    /// Nominated, but not admitted.
     Nominated,
-    /// It was passed over.
+    /// Skipped in this cycle.
     Skipped,
-    /// It would preempt, but a gate forbids it.
+    /// It requires preemption, but a preemption gate is closed.
     PreemptionGated,
-    /// It is evicted itself.
+    /// The workload itself is evicted.
     Evicted,
-    /// It is taken to be admitted.
+    /// Assumed to be admitted.
     Assumed,
 }
 
-/// A head on its way through a cycle.
+/// A head during a cycle.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// The workload.
     pub info: Info,
     /// Whether its preemptions are in progress.
     pub is_preemptor: bool,
-    /// Its ClusterQueue, if it takes part in the cycle.
+    /// The node of its ClusterQueue, if that is active.
     pub node: Option<HierarchyNodeId>,
-    /// The flavors it would get.
+    /// The flavor assignment.
     pub assignment: Assignment,
-    /// The workloads that would have to go.
+    /// The preemption targets.
     pub targets: Vec<Target>,
-    /// All workloads that were looked at as victims.
-    pub considered: Vec<EvaluatedCandidate>,
-    /// How far it got.
+    /// The preemption candidates that were evaluated.
+    pub evaluated_candidates: Vec<EvaluatedCandidate>,
+    /// Its status.
     pub status: EntryStatus,
-    /// What is told about it when it is not admitted.
+    /// The message when it is not admitted.
     pub message: String,
-    /// Where it goes when it is not admitted.
+    /// Why it is requeued when it is not admitted.
     pub requeue_reason: RequeueReason,
-    /// Why it has no quota.
+    /// The reason of its QuotaReserved condition.
     pub quota_reserved_reason: Option<QuotaReservedReason>,
-    /// Whether its turn in the cycle has come.
+    /// Whether it was processed in this cycle.
     pub processed: bool,
-    /// The usage that is counted for it in the cycle from its turn on.
+    /// The usage reserved for it for the rest of the cycle.
     pub reserved_usage: Usage,
-    /// Whether it sends victims away.
+    /// Whether it issues preemptions.
     pub issues_preemptions: bool,
-    /// How many of its victims are going already.
+    /// The number of targets that are evicted already.
     pub preemptions_in_progress: usize,
     /// The slice it replaces.
     pub replaced: Option<Target>,
-    /// What it becomes when it is admitted.
+    /// The Workload after admission.
     pub admitted: Option<Arc<Workload>>,
-    /// The decision on it, once its turn is over.
+    /// The decision, once it was processed.
     pub decision: Option<Decision>,
     /// The keys of its targets while the cycle is suspended.
     pub(super) target_keys: Vec<WorkloadKey>,
 }
 
-/// What came of looking for flavors.
+/// The result of nomination: flavor assignment and preemption targets.
 pub(super) struct NominationResult {
     pub assignment: Assignment,
     pub targets: Vec<Target>,
-    pub considered: Vec<EvaluatedCandidate>,
+    pub evaluated_candidates: Vec<EvaluatedCandidate>,
 }
 
 impl Entry {
-    /// An entry that was not looked at yet.
+    /// An entry that was not nominated yet.
     pub fn new(head: Head, node: Option<HierarchyNodeId>) -> Self {
         Entry {
             info: head.info,
@@ -92,7 +92,7 @@ impl Entry {
             node,
             assignment: Assignment::default(),
             targets: Vec::new(),
-            considered: Vec::new(),
+            evaluated_candidates: Vec::new(),
             status: EntryStatus::NotNominated,
             message: String::new(),
             requeue_reason: RequeueReason::Generic,
@@ -108,19 +108,18 @@ impl Entry {
         }
     }
 
-    /// Takes in what came of looking for flavors. Where the search stopped is remembered for the
-    /// next time.
-    pub(super) fn record_assignment(&mut self, mut outlook: NominationResult) {
-        self.message = outlook.assignment.message();
-        let stopped_at = std::mem::take(&mut outlook.assignment.last_state);
+    /// Records the result of nomination. The last assignment state is kept for the next attempt.
+    pub(super) fn record_assignment(&mut self, mut result: NominationResult) {
+        self.message = result.assignment.message();
+        let stopped_at = std::mem::take(&mut result.assignment.last_state);
         self.info.last_assignment = Some(stopped_at.into());
-        self.assignment = outlook.assignment;
-        self.targets = outlook.targets;
-        self.considered = outlook.considered;
+        self.assignment = result.assignment;
+        self.targets = result.targets;
+        self.evaluated_candidates = result.evaluated_candidates;
     }
 
-    /// Passes over the entry. What was found out about flavors still holds: it was others that
-    /// took what it needs.
+    /// Skips the entry. `keep_progress` keeps the last assignment state: the flavors were taken by
+    /// other entries.
     pub fn mark_skipped(
         &mut self,
         message: &str,
@@ -135,7 +134,7 @@ impl Entry {
         }
     }
 
-    /// Stops before a closed gate.
+    /// Marks the entry as blocked by a closed preemption gate.
     pub fn mark_preemption_gated(&mut self, message: &str) {
         self.status = EntryStatus::PreemptionGated;
         self.message = message.to_owned();
@@ -144,7 +143,7 @@ impl Entry {
         self.info.last_assignment = None;
     }
 
-    /// Takes in how the preemptions went. Next time all flavors are tried again.
+    /// Records how many preemptions were issued and failed. The next attempt tries all flavors.
     pub fn mark_preemption_outcome(&mut self, preempted: usize, failed: usize) {
         self.info.last_assignment = None;
         if preempted > 0 {
@@ -158,7 +157,7 @@ impl Entry {
         }
     }
 
-    /// The usage that admitting the entry adds: nothing for what it holds already.
+    /// The usage that admission adds: none for quota it reserves already.
     pub fn usage(&self, snapshot: &SnapshotTransaction<'_>) -> Usage {
         self.net_usage(self.assignment.usage.clone(), snapshot)
     }

@@ -6,10 +6,10 @@ use super::entry::Entry;
 use crate::feature_gates::Gates;
 use crate::workload::predicates;
 
-/// Sorts entries: those that hold quota already, preemptors, those that borrow from less far away,
-/// higher priorities, earlier times. Equals stay in the order of the heads.
-pub fn sort(entries: &mut [Entry], gates: &Gates) {
-    // Entries are big: what decides is sorted in their stead, and each is moved once.
+/// Sorts entries: with quota reservation, preemptors, lower borrowing levels, higher priorities,
+/// earlier timestamps. Ties keep the order of the heads.
+pub fn sort_entries(entries: &mut [Entry], gates: &Gates) {
+    // Entries are large: keys are sorted, and each entry is moved once.
     entries.sort_by_cached_key(|entry| precedence(entry, gates));
 }
 

@@ -1,4 +1,4 @@
-//! Looks at every head: whether it can be admitted at all, and with which flavors and victims.
+//! Nominates heads: validates them and computes their flavor assignments and preemption targets.
 
 use super::entry::Entry;
 use super::scheduling_cycle::SchedulingCycle;
@@ -7,7 +7,7 @@ use crate::workload::predicates;
 use crate::workload::validate_admissibility::{InadmissibleError, validate_admissibility};
 
 impl SchedulingCycle<'_> {
-    /// Looks at the heads. Those that cannot be admitted whatever the quota are kept apart.
+    /// Nominates the heads. Inadmissible ones go to `rejected`.
     pub fn nominate(&mut self, heads: Vec<Head>) {
         self.entries.reserve(heads.len());
         for head in heads {
@@ -22,18 +22,18 @@ impl SchedulingCycle<'_> {
             let mut entry = Entry::new(head, node);
             match (self.inadmissible_reason(&mut entry), node) {
                 (None, Some(node)) => {
-                    let outlook = super::assignments::get_assignments(
+                    let result = super::assignments::get_assignments(
                         &mut entry.info,
                         node,
                         self.number,
                         None,
                         &mut self.snapshot,
                     );
-                    entry.record_assignment(outlook);
+                    entry.record_assignment(result);
                     self.entries.push(entry);
                 }
-                (obstacle, _) => {
-                    if let Some((message, reason)) = obstacle {
+                (inadmissible, _) => {
+                    if let Some((message, reason)) = inadmissible {
                         entry.message = message;
                         entry.quota_reserved_reason = Some(reason);
                     }
@@ -43,7 +43,7 @@ impl SchedulingCycle<'_> {
         }
     }
 
-    /// What keeps an entry from being admitted whatever the quota.
+    /// Why an entry is inadmissible regardless of quota.
     fn inadmissible_reason(&self, entry: &mut Entry) -> Option<(String, QuotaReservedReason)> {
         let name = &entry.info.cluster_queue;
         if predicates::has_failed_checks(&entry.info.obj) {

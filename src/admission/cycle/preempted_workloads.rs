@@ -1,13 +1,14 @@
-//! The victims of a cycle so far, and whether something fits once they are gone.
+//! The preemption targets of a cycle so far, and whether usage fits once they are gone.
 
 use std::collections::BTreeMap;
 
 use crate::cache::{HierarchyNodeId, WorkloadIndex};
 use crate::hash_map::FastHashSet;
 use crate::preemption::Target;
-use crate::snapshot_transaction::{FitsCheck, SnapshotTransaction, Usage};
+use crate::snapshot_transaction::{FitsCheck, SnapshotTransaction};
+use crate::workload::Usage;
 
-/// The victims of a cycle so far.
+/// The preemption targets of a cycle so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PreemptedWorkloads {
     all: FastHashSet<WorkloadIndex>,
@@ -15,13 +16,13 @@ pub(super) struct PreemptedWorkloads {
 }
 
 impl PreemptedWorkloads {
-    /// Whether any of these is a victim already.
-    pub fn has_any(&self, targets: &[Target]) -> bool {
+    /// Whether any of these targets is preempted already.
+    pub(crate) fn has_any(&self, targets: &[Target]) -> bool {
         targets.iter().any(|t| self.all.contains(&t.idx))
     }
 
-    /// Adds victims.
-    pub fn insert(&mut self, targets: &[Target], snapshot: &SnapshotTransaction<'_>) {
+    /// Adds targets.
+    pub(crate) fn insert(&mut self, targets: &[Target], snapshot: &SnapshotTransaction<'_>) {
         for target in targets {
             if self.all.insert(target.idx)
                 && let Some(workload) = snapshot.workload(target.idx)
@@ -32,13 +33,13 @@ impl PreemptedWorkloads {
         }
     }
 
-    /// All victims, by cohort tree and in the order they became so.
-    pub fn iter(&self) -> impl Iterator<Item = WorkloadIndex> + '_ {
+    /// All targets, by cohort tree and in the order they were added.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = WorkloadIndex> + '_ {
         self.by_root.values().flatten().copied()
     }
 
-    /// The victims whose going may make room for usage in this ClusterQueue: those of its cohort
-    /// tree and, if topology domains are asked for, those that take up any.
+    /// The targets whose preemption may release quota or topology domains for this usage: those of
+    /// the same cohort tree, and those that use topology domains if the usage has any.
     fn relevant(
         &self,
         node: HierarchyNodeId,
@@ -62,37 +63,40 @@ impl PreemptedWorkloads {
             .collect()
     }
 
-    /// Whether usage fits once all victims, and these targets, are gone.
-    pub fn fits(
+    /// Whether usage fits once all targets, and these ones, are preempted.
+    pub(crate) fn fits(
         &self,
         snapshot: &mut SnapshotTransaction<'_>,
         node: HierarchyNodeId,
         usage: &Usage,
         targets: &[Target],
     ) -> FitsCheck {
-        let mut gone: Vec<WorkloadIndex> = Vec::new();
+        let mut removed: Vec<WorkloadIndex> = Vec::new();
         let mut check = FitsCheck::NoQuota;
-        // Less usage never makes anything fit worse, so that most often few need to be taken out.
+        // Less usage never makes the fit worse, so usually only few targets have to be removed.
         for step in 0..3 {
             let more: Vec<WorkloadIndex> = match step {
                 0 => Vec::new(),
                 1 => targets.iter().map(|t| t.idx).collect(),
                 _ => self.relevant(node, usage, snapshot),
             };
-            let more: Vec<WorkloadIndex> =
-                more.into_iter().filter(|idx| !gone.contains(idx)).collect();
+            let more: Vec<WorkloadIndex> = more
+                .into_iter()
+                .filter(|idx| !removed.contains(idx))
+                .collect();
             if step > 0 && more.is_empty() {
                 continue;
             }
             more.iter()
                 .for_each(|&idx| snapshot.remove_workload_usage(idx));
-            gone.extend(more);
+            removed.extend(more);
             check = snapshot.fits(node, usage);
             if check == FitsCheck::Ok {
                 break;
             }
         }
-        gone.iter()
+        removed
+            .iter()
             .for_each(|&idx| snapshot.add_workload_usage(idx));
         check
     }

@@ -1,21 +1,21 @@
-//! [`PreemptionExpectations`]: preemptions that were issued and not observed yet.
+//! [`PreemptionExpectations`]: preemptions that were issued and are not observed yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::workload::WorkloadKey;
 
-/// Preemptions that were issued and not observed yet, so that none is issued twice.
+/// Preemptions that were issued and are not observed yet; none is issued twice.
 #[derive(Clone, Debug, Default)]
 pub struct PreemptionExpectations(BTreeMap<WorkloadKey, BTreeSet<String>>);
 
 impl PreemptionExpectations {
-    /// A preemption is issued.
+    /// Records an issued preemption.
     pub fn expect(&mut self, key: &WorkloadKey, uid: &str) {
         let uids = self.0.entry(key.clone()).or_default();
         uids.insert(uid.to_owned());
     }
 
-    /// The preemption was observed, or will not happen.
+    /// Records that a preemption was observed or failed.
     pub fn observed(&mut self, key: &WorkloadKey, uid: &str) {
         if let Some(uids) = self.0.get_mut(key) {
             uids.remove(uid);
@@ -25,7 +25,7 @@ impl PreemptionExpectations {
         }
     }
 
-    /// Whether nothing is expected of a workload.
+    /// Whether no preemption of a workload is expected.
     pub fn satisfied(&self, key: &WorkloadKey) -> bool {
         !self.0.contains_key(key)
     }

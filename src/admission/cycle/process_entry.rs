@@ -1,23 +1,17 @@
-//! Takes one entry through the cycle: brings its assignment up to date, then admits it, sends its
-//! victims away, or passes it over.
+//! Processes one entry: updates its assignment, then admits it, issues its preemptions, or skips
+//! it.
 
-use super::action::ActionKind;
-use super::entry::{Entry, EntryStatus};
+use super::entry::Entry;
 use super::scheduling_cycle::{RecomputationResult, SchedulingCycle};
-use crate::cache::{HierarchyNodeId, PreemptionPolicy};
-use crate::concurrent_admission;
+use crate::cache::{HierarchyNodeId, PreemptionPolicy, ResourceNode};
 use crate::flavor_assigner::FlavorAssignmentMode;
-use crate::messages;
-use crate::preemption::Target;
 use crate::queue::{QuotaReservedReason as Reason, RequeueReason};
 use crate::resources::{Amount, FlavorResourceQuantities};
-use crate::snapshot_transaction::{FitsCheck, Usage};
-use crate::status::StatusChange;
-use crate::workload::predicates;
+use crate::snapshot_transaction::FitsCheck;
+use crate::workload::{Usage, predicates};
 use crate::workload_slicing;
-use kueue_lab_api::constants as c;
 
-/// Whether an entry is through, or has to wait until the pods of all admitted workloads are ready.
+/// Whether an entry is processed, or waits until the pods of all admitted workloads are ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessResult {
     Done,
@@ -25,7 +19,7 @@ pub(super) enum ProcessResult {
 }
 
 impl SchedulingCycle<'_> {
-    /// Takes one entry through the cycle.
+    /// Processes one entry.
     pub(super) fn process_entry(&mut self, i: usize) -> ProcessResult {
         self.entries[i].processed = true;
         let Some(node) = self.entries[i].node else {
@@ -68,7 +62,7 @@ impl SchedulingCycle<'_> {
             }
         }
         if mode == FlavorAssignmentMode::DeferredFit {
-            // Once the others' victims are gone a better flavor may be free as well.
+            // Another flavor may fit once the targets are gone.
             entry.info.last_assignment = None;
             entry.message = "Workload has overlapping preemption targets with another workload, but will fit after these preemptions complete".to_owned();
             entry.quota_reserved_reason = Some(Reason::WaitingForPreemptedWorkloads);
@@ -113,21 +107,6 @@ impl SchedulingCycle<'_> {
         ProcessResult::Done
     }
 
-    /// Admits an entry that fits, unless a less favorable variant of it has to go first.
-    pub(super) fn admit_or_migrate(&mut self, i: usize, node: HierarchyNodeId) {
-        let worse = self.find_admitted_less_favorable_sibling(i, node);
-        if let Some(idx) = worse {
-            if self.is_migration_allowed(i, node) {
-                self.entries[i].quota_reserved_reason = Some(Reason::WaitingForPreemptedWorkloads);
-                self.issue_migration(i, idx);
-            } else {
-                self.entries[i].quota_reserved_reason = Some(Reason::PendingEvaluation);
-            }
-            return;
-        }
-        self.admit(i, node);
-    }
-
     fn count_skipped(&mut self, node: HierarchyNodeId) {
         let name = self.snapshot.cache.hierarchy[node].name.clone();
         *self.counts.skipped_preemptions.entry(name).or_default() += 1;
@@ -138,8 +117,8 @@ impl SchedulingCycle<'_> {
         self.entries[i].reserved_usage = usage;
     }
 
-    /// Brings the assignment up to date: entries before this one may have taken its places or
-    /// claimed its victims. Gives its usage and whether that fits once all victims are gone.
+    /// Updates the assignment if earlier entries of the cycle used its topology domains or preempt
+    /// its targets. Returns its usage, and whether that fits once all targets are gone.
     fn update_assignment_if_needed(&mut self, i: usize, node: HierarchyNodeId) -> (Usage, bool) {
         let gates = &self.snapshot.config.gates;
         let recompute_tas = gates.tas_recompute_assignment_within_scheduling_cycle;
@@ -156,17 +135,17 @@ impl SchedulingCycle<'_> {
             self.snapshot.remove_workload(idx);
         }
         let entry = &mut self.entries[i];
-        // All flavors of the nomination are looked at again, and no others.
+        // Tries all flavors of the nomination, and no others.
         entry.info.last_assignment = None;
         let nomination = entry.assignment.nomination();
-        let outlook = super::assignments::get_assignments(
+        let result = super::assignments::get_assignments(
             &mut entry.info,
             node,
             self.number,
             Some(&nomination),
             &mut self.snapshot,
         );
-        entry.record_assignment(outlook);
+        entry.record_assignment(result);
         for &idx in &victims {
             self.snapshot.add_workload(idx);
         }
@@ -208,235 +187,29 @@ impl SchedulingCycle<'_> {
         *of_queue.entry(result).or_default() += 1;
     }
 
-    /// Keeps quota for an entry that has nobody to preempt but whose turn it is, unless it can
-    /// take what is its own back at any time.
+    /// Reserves capacity for an entry without preemption candidates, unless its ClusterQueue can
+    /// always reclaim its nominal quota.
     fn reserve_capacity_for_unreclaimable_preempt(&mut self, i: usize, node: HierarchyNodeId) {
         let gates = &self.snapshot.config.gates;
-        let waiting = gates.prioritize_preemptor_workloads && self.entries[i].is_preemptor;
+        let waits_for_preemption =
+            gates.prioritize_preemptor_workloads && self.entries[i].is_preemptor;
         let policy = self.snapshot.cluster_queue(node).map(|q| q.preemption);
         let can_reclaim = policy.is_some_and(|p| p.reclaim_within_cohort == PreemptionPolicy::Any);
-        if !can_reclaim || waiting {
+        if !can_reclaim || waits_for_preemption {
             let quota = quota_resources_to_reserve(&self.entries[i], self.snapshot_node(node));
             let usage = self.entries[i].net_usage(quota, &self.snapshot);
             self.reserve_usage(i, node, usage);
         }
     }
 
-    fn snapshot_node(&self, node: HierarchyNodeId) -> &crate::cache::ResourceNode {
+    fn snapshot_node(&self, node: HierarchyNodeId) -> &ResourceNode {
         &self.snapshot.cache.hierarchy[node].resources
-    }
-
-    /// Sends victims away, save those that are going already.
-    fn issue_preemptions(&mut self, i: usize, node: HierarchyNodeId, targets: &[Target]) {
-        self.entries[i].issues_preemptions = true;
-        let preemptor_path = self.snapshot.cache.cluster_queue_path(node);
-        for target in targets {
-            let Some(victim) = self.snapshot.workload(target.idx) else {
-                continue;
-            };
-            let (info, queue) = (victim.info.clone(), victim.queue);
-            let (key, uid) = (&info.key, info.uid());
-            if predicates::is_evicted(&info.obj) {
-                self.expectations.observed(key, uid);
-                self.entries[i].preemptions_in_progress += 1;
-                continue;
-            }
-            if !self.expectations.satisfied(key) {
-                self.entries[i].preemptions_in_progress += 1;
-                continue;
-            }
-            self.expectations.expect(key, uid);
-            let path = self.snapshot.cache.cluster_queue_path(queue);
-            let victim_queue = self.snapshot.cache.hierarchy[queue].name.clone();
-            let story = messages::PreemptionMessages {
-                preemptor: &self.entries[i].info.obj,
-                preemptor_path: &preemptor_path,
-                victim: &info.obj,
-                victim_queue: &victim_queue,
-                victim_path: &path,
-                reason: target.reason,
-            };
-            let reason = target.reason.map_or("", |r| r.as_str()).to_owned();
-            let gates = &self.snapshot.config.gates;
-            let told = vec![story.victim_event(gates), story.preemptor_event(gates)];
-            let message = story.message();
-            self.evict(
-                i,
-                ActionKind::Preempt,
-                &info,
-                c::evicted::PREEMPTED,
-                message,
-                Some(reason),
-                told,
-            );
-        }
-    }
-
-    fn issue_migration(&mut self, i: usize, idx: crate::cache::WorkloadIndex) {
-        let Some(victim) = self.snapshot.workload(idx).map(|w| w.info.clone()) else {
-            return;
-        };
-        let message = messages::migration(&self.entries[i].info.obj);
-        let reason = c::evicted::FLAVOR_MIGRATION;
-        self.evict(
-            i,
-            ActionKind::Migrate,
-            &victim,
-            reason,
-            message,
-            None,
-            Vec::new(),
-        );
-        let entry = &mut self.entries[i];
-        entry.info.last_assignment = None;
-        entry.requeue_reason = RequeueReason::PendingMigration;
-        entry
-            .message
-            .push_str(". Pending the migration of 1 workload(s)");
-    }
-
-    fn handle_failed_tas_replacement(&mut self, i: usize) {
-        let info = self.entries[i].info.clone();
-        let nodes: Vec<&str> = info
-            .obj
-            .status
-            .unhealthy_nodes
-            .iter()
-            .map(|n| n.name.as_str())
-            .collect();
-        let message = format!(
-            "Workload was evicted as there was no replacement for unhealthy node(s): {}",
-            nodes.join(",")
-        );
-        let reason = c::evicted::NODE_FAILURES;
-        self.evict(
-            i,
-            ActionKind::EvictUnplaceable,
-            &info,
-            reason,
-            message,
-            None,
-            Vec::new(),
-        );
-        self.entries[i].status = EntryStatus::Evicted;
-    }
-
-    /// Whether the entry has to wait until the pods of all admitted workloads are ready. One that
-    /// holds quota already would only wait for itself.
-    fn must_wait_for_pods_ready(&self, i: usize) -> bool {
-        self.snapshot.config.block_admission_until_pods_ready
-            && !predicates::needs_second_pass(&self.entries[i].info.obj)
-            && (self.unready_assumed
-                || !self.snapshot.cache.pods_ready_for_all_admitted_workloads())
-    }
-
-    fn set_waiting_for_pods_ready(&mut self, i: usize) {
-        let granular = self
-            .snapshot
-            .config
-            .gates
-            .unadmitted_workloads_observability;
-        let reason = if granular {
-            c::quota_reserved::WAITING_FOR_PODS_READY
-        } else {
-            c::quota_reserved::WAITING
-        };
-        let change = StatusChange::Unreserve {
-            reason: reason.to_owned(),
-            message: "waiting for all admitted workloads to be in PodsReady condition".to_owned(),
-            resource_requests: None,
-            preemption_gated: false,
-        };
-        let identity = self.entries[i].info.identity();
-        let kind = ActionKind::WaitForPodsReady;
-        self.push_action(i, kind, identity, Some(change), Vec::new());
-    }
-
-    fn has_admitted_more_favorable_sibling(&self, i: usize, node: HierarchyNodeId) -> bool {
-        self.find_admitted_sibling(i, node, |sibling, own| own > sibling)
-            .is_some()
-    }
-
-    fn find_admitted_less_favorable_sibling(
-        &self,
-        i: usize,
-        node: HierarchyNodeId,
-    ) -> Option<crate::cache::WorkloadIndex> {
-        self.find_admitted_sibling(i, node, |sibling, own| sibling > own)
-    }
-
-    /// An admitted variant of the same workload in the ClusterQueue, by the places of both their
-    /// flavors. The first by name, where there are several.
-    fn find_admitted_sibling(
-        &self,
-        i: usize,
-        node: HierarchyNodeId,
-        matches: impl Fn(usize, usize) -> bool,
-    ) -> Option<crate::cache::WorkloadIndex> {
-        let info = &self.entries[i].info;
-        if !self.snapshot.config.gates.concurrent_admission {
-            return None;
-        }
-        let (_, parent) =
-            concurrent_admission::parent(&info.obj).filter(|(_, uid)| !uid.is_empty())?;
-        let own = self.resolve_flavor_index(&info.obj, node)?;
-        let siblings = self.snapshot.reserving_workloads(node).filter(|(_, w)| {
-            let obj = &w.info.obj;
-            w.info.uid() != info.uid()
-                && concurrent_admission::parent(obj).is_some_and(|(_, uid)| uid == parent)
-                && w.admitted
-                && self
-                    .resolve_flavor_index(obj, node)
-                    .is_some_and(|index| matches(index, own))
-        });
-        siblings
-            .min_by(|(_, a), (_, b)| a.info.key.cmp(&b.info.key))
-            .map(|(idx, _)| idx)
-    }
-
-    /// The place of a variant's flavor in its ClusterQueue.
-    fn resolve_flavor_index(
-        &self,
-        wl: &kueue_lab_api::v1beta2::Workload,
-        node: HierarchyNodeId,
-    ) -> Option<usize> {
-        let group = self.snapshot.cluster_queue(node)?.groups.first()?;
-        let flavor = concurrent_admission::variant_flavor(wl)?;
-        group.flavors.iter().position(|f| **f == *flavor)
-    }
-
-    /// Whether the policy of the ClusterQueue lets the entry take its sibling's place.
-    fn is_migration_allowed(&mut self, i: usize, node: HierarchyNodeId) -> bool {
-        let Some(queue) = self.snapshot.cluster_queue(node) else {
-            return false;
-        };
-        let policy = queue.concurrent_admission.as_ref();
-        let Some(last) = policy.and_then(|p| p.last_acceptable_flavor.as_deref()) else {
-            return true;
-        };
-        let Some(own) = self.resolve_flavor_index(&self.entries[i].info.obj, node) else {
-            return false;
-        };
-        let flavors = queue
-            .groups
-            .first()
-            .map(|g| g.flavors.as_slice())
-            .unwrap_or_default();
-        let acceptable = flavors.iter().position(|f| **f == *last);
-        let too_far = acceptable.is_none_or(|at| own > at);
-        if too_far {
-            self.entries[i].message = "Target flavor is below LastAcceptableFlavorName".to_owned();
-        }
-        !too_far
     }
 }
 
-/// How much quota to keep for an entry that waits: no more than it could take by right, or by
-/// borrowing where it has to borrow.
-pub fn quota_resources_to_reserve(
-    entry: &Entry,
-    node: &crate::cache::ResourceNode,
-) -> FlavorResourceQuantities {
+/// The quota to reserve for an entry: up to the nominal quota, or up to the borrowing limit if it
+/// borrows.
+pub fn quota_resources_to_reserve(entry: &Entry, node: &ResourceNode) -> FlavorResourceQuantities {
     let wanted = &entry.assignment.usage;
     if entry.assignment.mode() != FlavorAssignmentMode::Preempt {
         return wanted.clone();

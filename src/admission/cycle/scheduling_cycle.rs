@@ -1,36 +1,39 @@
-//! [`SchedulingCycle`]: a cycle in progress.
+//! [`SchedulingCycle`]: the state of a scheduling cycle.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::action::Action;
+use super::action::{Action, ActionKind};
 use super::entry::Entry;
-use super::entry_ordering;
+use super::entry_ordering::sort_entries;
+use super::fair_sharing_iterator::FairSharingIterator;
 use super::preempted_workloads::PreemptedWorkloads;
 use super::preemption_expectations::PreemptionExpectations;
 use super::process_entry::ProcessResult;
 use crate::cluster_objects::ClusterObjects;
-use crate::fair_sharing::FairSharingIterator;
+use crate::messages::Event;
 use crate::snapshot_transaction::SnapshotTransaction;
+use crate::status::StatusChange;
+use crate::workload::WorkloadKey;
 
-/// What came of looking for other victims when somebody else claimed the first ones.
+/// The result of recomputing an assignment whose preemption targets overlap with another entry's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum RecomputationResult {
-    /// The workload fits once the others' victims are gone.
+    /// It fits once the other entry's targets are gone.
     DeferredFit,
-    /// It found others.
+    /// It has other targets.
     NewTargets,
-    /// It was passed over.
+    /// It was skipped.
     Skipped,
 }
 
 impl RecomputationResult {
-    /// Whatever can come of it.
+    /// All results.
     pub const ALL: [Self; 3] = [Self::DeferredFit, Self::NewTargets, Self::Skipped];
 
-    /// The name in metrics.
+    /// The label value in metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             RecomputationResult::DeferredFit => "deferred_fit",
@@ -40,46 +43,46 @@ impl RecomputationResult {
     }
 }
 
-/// Counts of what happened in a cycle, by ClusterQueue.
+/// Counters of a cycle, by ClusterQueue.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CycleCounts {
-    /// Preemptors that were passed over.
+    /// Skipped entries that require preemption.
     pub skipped_preemptions: BTreeMap<Arc<str>, u64>,
-    /// Searches for other victims, by what came of them.
+    /// Recomputed assignments, by result.
     pub recomputations: BTreeMap<Arc<str>, BTreeMap<RecomputationResult, u64>>,
 }
 
-/// A cycle in progress.
+/// A scheduling cycle.
 pub struct SchedulingCycle<'a> {
-    /// The cache.
+    /// The transaction over the cache.
     pub snapshot: SnapshotTransaction<'a>,
-    /// Namespaces and limits.
+    /// Namespaces, LimitRanges and RuntimeClasses.
     pub cluster_objects: &'a ClusterObjects,
-    /// Preemptions under way.
+    /// Preemptions in progress.
     pub expectations: &'a mut PreemptionExpectations,
     /// The number of the cycle.
     pub number: i64,
-    /// The heads that were nominated.
+    /// The nominated heads.
     pub entries: Vec<Entry>,
-    /// The heads that cannot be admitted whatever the quota.
+    /// The inadmissible heads.
     pub rejected: Vec<Entry>,
-    /// What is to be written, in order, with the entry it is for.
+    /// The API writes in order, with the index of their entry.
     pub actions: Vec<(usize, Action)>,
-    /// Counts.
+    /// Counters for metrics.
     pub counts: CycleCounts,
-    /// Whether decisions tell of every candidate, however many there are.
+    /// Whether decisions have all preemption candidates.
     pub records_all_candidates: bool,
     pub(super) preempted: PreemptedWorkloads,
     pub(super) unready_assumed: bool,
 }
 
-/// Whether a cycle went through or stopped to wait.
+/// Whether a cycle is complete or suspended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CycleProgress {
     /// All entries were processed.
     Done,
-    /// This entry waits until the pods of all admitted workloads are ready.
+    /// The cycle is suspended at this entry, until the pods of all admitted workloads are ready.
     WaitingForPodsReady(usize),
 }
 
@@ -106,18 +109,18 @@ impl<'a> SchedulingCycle<'a> {
         }
     }
 
-    /// Puts the nominated entries into the order that does not depend on shares.
+    /// Sorts the entries; with fair sharing the iterator orders them.
     pub fn sort(&mut self) {
         if !self.snapshot.config.fair_sharing_enabled() {
-            entry_ordering::sort(&mut self.entries, &self.snapshot.config.gates);
+            sort_entries(&mut self.entries, &self.snapshot.config.gates);
         }
     }
 
-    /// Processes the entries whose turn did not come yet.
+    /// Processes the unprocessed entries.
     pub fn process_entries(&mut self) -> CycleProgress {
         if self.snapshot.config.fair_sharing_enabled() {
-            let mut tournament = FairSharingIterator::new(&self.entries, &mut self.snapshot);
-            while let Some(i) = tournament.pop(&self.entries, &mut self.snapshot) {
+            let mut iterator = FairSharingIterator::new(&self.entries, &mut self.snapshot);
+            while let Some(i) = iterator.pop(&self.entries, &mut self.snapshot) {
                 if self.process_entry(i) == ProcessResult::WaitForPodsReady {
                     return CycleProgress::WaitingForPodsReady(i);
                 }
@@ -132,5 +135,25 @@ impl<'a> SchedulingCycle<'a> {
             }
         }
         CycleProgress::Done
+    }
+
+    pub(super) fn push_action(
+        &mut self,
+        entry: usize,
+        kind: ActionKind,
+        (workload, uid): (WorkloadKey, String),
+        change: Option<StatusChange>,
+        events: Vec<Event>,
+    ) {
+        let action = Action {
+            id: self.actions.len(),
+            kind,
+            workload,
+            uid,
+            change,
+            events,
+            then: None,
+        };
+        self.actions.push((entry, action));
     }
 }

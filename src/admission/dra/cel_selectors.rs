@@ -1,6 +1,6 @@
-//! The CEL expressions that select devices.
+//! CEL selectors of devices.
 //!
-//! Must not know which device is asked for by whom.
+//! Must not know of requests.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use kueue_lab_api::field::{FieldError, FieldErrors, Path};
 /// A compiled selector.
 pub(super) struct CelSelector {
     expression: Expression,
-    /// What it looks up by literal names: domains without any attribute or capacity are empty to it.
+    /// The literal keys of index expressions: a domain without attributes or capacity evaluates to
+    /// empty.
     literal_keys: Vec<String>,
 }
 
@@ -24,8 +25,8 @@ impl CelSelector {
     /// Compiles an expression.
     ///
     /// # Errors
-    /// What is wrong with it.
-    pub fn compile(text: &str) -> Result<Self, String> {
+    /// The compilation error.
+    pub(crate) fn compile(text: &str) -> Result<Self, String> {
         let parsed = Parser::new().enable_optional_syntax(true).parse(text);
         let expression = parsed.map_err(|error| format!("compilation failed: {error}"))?;
         Ok(Self {
@@ -35,7 +36,7 @@ impl CelSelector {
     }
 }
 
-/// The texts between `["` and `"]`, with either quote.
+/// The literals in `["..."]` and `['...']`.
 fn literal_keys(text: &str) -> Vec<String> {
     let pieces = text.split('[').skip(1);
     let literals = pieces.filter_map(|piece| {
@@ -48,10 +49,10 @@ fn literal_keys(text: &str) -> Vec<String> {
     literals.collect()
 }
 
-/// Compiles the CEL selectors of a list.
+/// Compiles a list of CEL selectors.
 ///
 /// # Errors
-/// Of all that cannot be compiled, at the item of `path`.
+/// Of all selectors that do not compile, at the index in `path`.
 pub(super) fn compile_cel_selectors(
     selectors: Option<&Vec<DeviceSelector>>,
     path: &Path,
@@ -77,14 +78,14 @@ pub(super) fn compile_cel_selectors(
     }
 }
 
-/// A device as selectors see it, or why they cannot.
+/// A device with its CEL value, or the conversion error.
 pub(super) struct CelDevice<'a> {
     /// The device.
     pub device: &'a Device,
     value: Result<CelDeviceValue, String>,
 }
 
-/// A device as selectors see it.
+/// The CEL value of a device.
 struct CelDeviceValue {
     driver: Value,
     multiple: Value,
@@ -109,14 +110,14 @@ pub(super) struct Evaluator {
 }
 
 impl Evaluator {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             base: Context::default().with_all(),
         }
     }
 
     /// A device of a driver.
-    pub fn candidate<'a>(&self, driver: &str, device: &'a Device) -> CelDevice<'a> {
+    pub(crate) fn candidate<'a>(&self, driver: &str, device: &'a Device) -> CelDevice<'a> {
         CelDevice {
             device,
             value: self.cel_device_value(driver, device),
@@ -126,8 +127,8 @@ impl Evaluator {
     /// Whether all selectors match the device.
     ///
     /// # Errors
-    /// Why the first of them that fails cannot be told.
-    pub fn matches(
+    /// The error of the first selector that fails to evaluate.
+    pub(crate) fn matches(
         &self,
         selectors: &[CelSelector],
         candidate: &CelDevice<'_>,
@@ -152,8 +153,8 @@ impl Evaluator {
         Ok(true)
     }
 
-    /// `driver`, `attributes` and `capacity_charge` by domain, and `allowMultipleAllocations`. What has no
-    /// domain is of the driver's.
+    /// `driver`, `attributes` and `capacity` by domain, and `allowMultipleAllocations`. Names
+    /// without a domain belong to the driver's.
     fn cel_device_value(&self, driver: &str, device: &Device) -> Result<CelDeviceValue, String> {
         let mut attributes = ValuesByDomain::default();
         for (name, attribute) in device.attributes.iter().flatten() {
@@ -190,7 +191,7 @@ impl Evaluator {
         }
     }
 
-    /// A value that only a function of the libraries can make.
+    /// A value that only a library function can create.
     fn call(&self, function: &str, text: &str) -> Result<Value, String> {
         let mut scope = self.base.new_inner_scope();
         scope.add_variable_from_value("text", string(text));
@@ -211,7 +212,7 @@ impl ValuesByDomain {
         domain.insert(key(name), value);
     }
 
-    /// Also with empty domains of these names, where there are none.
+    /// The value, with empty maps for these domains if they are missing.
     fn value(&self, names: &[String]) -> Value {
         let empty = names.iter().map(|name| (key(name), mapping([])));
         let domains = self.0.iter();

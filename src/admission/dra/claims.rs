@@ -1,4 +1,4 @@
-//! Devices that pods ask for by claim templates, counted by their number.
+//! Resource requests of claim templates, by the number of devices.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::resources::{Decimal, ResourceList};
 use kueue_lab_api::field::{FieldError, FieldErrors, Path, aggregate};
 use kueue_lab_api::v1beta2::PodSet;
 
-/// A template that a pod set names, with the place where.
+/// A claim template of a pod set, with its field path.
 pub(super) struct ClaimTemplate<'a> {
     pub name: &'a str,
     pub path: Path,
@@ -20,14 +20,14 @@ pub(super) struct ClaimTemplate<'a> {
 
 impl<'a> ClaimTemplate<'a> {
     /// The requests of the template.
-    pub fn requests(&self) -> impl Iterator<Item = (usize, &'a DeviceRequest)> + use<'a> {
+    pub(crate) fn requests(&self) -> impl Iterator<Item = (usize, &'a DeviceRequest)> + use<'a> {
         let requests = self.spec.devices.as_ref();
         let requests = requests.and_then(|devices| devices.requests.as_ref());
         requests.into_iter().flatten().enumerate()
     }
 
-    /// The requests for a number of devices that are used up: not those for looking after devices.
-    pub fn exact_requests(
+    /// The exact requests, without those for admin access.
+    pub(crate) fn exact_requests(
         &self,
     ) -> impl Iterator<Item = (usize, &'a ExactDeviceRequest)> + use<'a> {
         let exact = self.requests();
@@ -36,12 +36,12 @@ impl<'a> ClaimTemplate<'a> {
     }
 }
 
-/// The templates a pod set names, in order; the walk ends with the first that is not there.
+/// The templates of a pod set, in order; ends with the first one that does not exist.
 pub(super) fn claim_templates<'a>(
     context: &DraContext<'a>,
     pod_set: usize,
     set: &'a PodSet,
-    told: impl Fn(&str) -> String,
+    describe: impl Fn(&str) -> String,
 ) -> impl Iterator<Item = Result<ClaimTemplate<'a>, FieldErrors>> {
     pod_resource_claims(set).filter_map(move |(j, claim)| {
         let name = claim.resource_claim_template_name.as_deref()?;
@@ -56,7 +56,7 @@ pub(super) fn claim_templates<'a>(
             None => {
                 let detail = format!(
                     "failed to get claim spec for ResourceClaimTemplate {}: ResourceClaimTemplate.resource.k8s.io {name:?} not found",
-                    told(name)
+                    describe(name)
                 );
                 Err(vec![FieldError::internal(&path, detail)])
             }
@@ -64,15 +64,15 @@ pub(super) fn claim_templates<'a>(
     })
 }
 
-/// How many devices the claims of a pod ask for, by the resource they count as.
+/// The number of devices that the claims of a pod request, by resource.
 pub(super) fn claim_requests_for_pod_set(
     context: &DraContext<'_>,
     pod_set: usize,
     set: &PodSet,
 ) -> Result<ResourceList, FieldErrors> {
     let mut total = ResourceList::new();
-    let told = |name: &str| format!("{name} in podset {}", set.name);
-    for template in claim_templates(context, pod_set, set, told) {
+    let describe = |name: &str| format!("{name} in podset {}", set.name);
+    for template in claim_templates(context, pod_set, set, describe) {
         let template = template?;
         let about = |errors: FieldErrors, below: bool| -> FieldErrors {
             let about = errors.into_iter().map(|mut error| {
@@ -106,7 +106,8 @@ pub(super) fn claim_requests_for_pod_set(
     Ok(total)
 }
 
-/// How many devices of each class a claim asks for. Requests for looking after devices use none up.
+/// The number of devices of each class that a claim requests. Requests with admin access do not
+/// count.
 fn count_devices_per_class<'a>(
     template: &ClaimTemplate<'a>,
 ) -> Result<BTreeMap<&'a str, i64>, FieldErrors> {
@@ -157,14 +158,14 @@ fn count_devices_per_class<'a>(
     Ok(counts)
 }
 
-/// A request that says which devices it takes.
+/// A request with the selectors of its devices.
 struct CelDeviceRequest<'a> {
     index: usize,
     exactly: &'a ExactDeviceRequest,
 }
 
-/// Requests whose selectors match fewer devices than they ask for, or cannot be judged: pods that
-/// can never run are not to hold quota. No device serves two requests.
+/// Validates that enough devices match the selectors of each request: pods that can never run must
+/// not reserve quota. No device counts for two requests.
 fn validate_cel_selectors_against_devices(
     context: &DraContext<'_>,
     template: &ClaimTemplate<'_>,
@@ -230,8 +231,8 @@ fn validate_cel_selectors_against_devices(
     errors
 }
 
-/// The devices that may match: those of the drivers by which the classes are measured, or all
-/// where some class is counted by number.
+/// The devices that may match: those of the drivers of the classes' sources, or all if a class
+/// counts by number.
 fn build_device_list<'a>(
     context: &DraContext<'a>,
     evaluator: &Evaluator,
@@ -259,7 +260,7 @@ fn build_device_list<'a>(
         .collect()
 }
 
-/// Takes devices that match until there are enough; how many there were.
+/// Takes matching devices until there are enough; returns their number.
 fn count_matching_devices(
     evaluator: &Evaluator,
     devices: &[CelDevice<'_>],

@@ -1,6 +1,7 @@
-//! Devices counted by what they use up: counters of partitions, capacities that are shared.
+//! Resource requests by consumed counters of partitionable devices, and by consumed capacity of
+//! shared devices.
 //!
-//! Which device a pod gets is not known yet, so the most that any matching device uses up counts.
+//! The allocated device is not known yet, so the maximum over all matching devices counts.
 
 use k8s_openapi::api::resource::v1::{
     CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity, ExactDeviceRequest,
@@ -15,7 +16,7 @@ use crate::resources::{Decimal, ResourceList};
 use kueue_lab_api::field::{FieldError, FieldErrors, Path};
 use kueue_lab_api::v1beta2::PodSet;
 
-/// What the claims of a pod use up of counters or capacities.
+/// The counters or capacity that the claims of a pod consume.
 pub(super) fn source_requests_for_pod_set(
     context: &DraContext<'_>,
     source: DeviceSource,
@@ -51,7 +52,7 @@ pub(super) fn source_requests_for_pod_set(
     Ok(total)
 }
 
-/// What a request uses up when it gets the most demanding of the devices that match.
+/// The amount that a request consumes with the most demanding matching device.
 fn compute_charge(
     source: DeviceSource,
     measure: &DeviceSourceConfig,
@@ -76,12 +77,12 @@ fn compute_charge(
         DeviceSource::Capacity => capacity_charge(measure, matched, exactly, path),
     };
     let most = most.map_err(|error| vec![error])?;
-    // A driver that publishes negative amounts is wrong; nothing is given back for them.
+    // A negative amount is an error of the driver and counts as zero.
     let each = most.max(Decimal::ZERO).value();
     Ok(each.saturating_mul(wanted.max(1)))
 }
 
-/// The most of a counter that any of the devices uses up.
+/// The maximum of a counter that any of the devices consumes.
 fn counter_charge(
     measure: &DeviceSourceConfig,
     matched: &[CelDevice<'_>],
@@ -99,7 +100,7 @@ fn counter_charge(
     })
 }
 
-/// The most of a capacity that any of the devices would hand out for the request.
+/// The maximum capacity that any of the devices would allocate to the request.
 fn capacity_charge(
     measure: &DeviceSourceConfig,
     matched: &[CelDevice<'_>],
@@ -127,8 +128,8 @@ fn capacity_charge(
     })
 }
 
-/// What a device hands out: what was asked for, else its default, else all of it, rounded by its
-/// policy. None where that is more than it may hand out.
+/// The capacity that a device allocates: the requested amount, else its default, else all of it,
+/// rounded by the request policy. None when that exceeds the maximum.
 fn charge_for_device(dimension: &DeviceCapacity, explicit: Option<&Quantity>) -> Option<Decimal> {
     let policy = dimension.request_policy.as_ref();
     let default = policy.and_then(|policy| policy.default.as_ref());
@@ -149,7 +150,7 @@ fn round_to_policy(base: Decimal, policy: &CapacityRequestPolicy) -> Option<Deci
     }
 }
 
-/// The amount raised to the range's minimum and to a whole number of steps above it.
+/// The amount raised to the minimum of the range and to a whole number of steps.
 fn round_to_valid_range(base: Decimal, range: &CapacityRequestPolicyRange) -> Option<i64> {
     let value = |quantity: &Quantity| Decimal::parse_lossy(quantity).value();
     let min = value(&range.min);

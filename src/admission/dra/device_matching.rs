@@ -1,4 +1,4 @@
-//! Which devices in the cluster match what a request asks for.
+//! Matches devices of ResourceSlices with requests.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use super::cel_selectors::{CelDevice, CelSelector, Evaluator, compile_cel_select
 use super::{DeviceSourceConfig, DraContext};
 use kueue_lab_api::field::{FieldError, FieldErrors, Path};
 
-/// The compiled selectors of a class, told where the request stands that names it.
+/// Resolves a class and compiles its selectors; `path` is the field path of the request.
 ///
 /// # Errors
-/// That the class is not there, or the first of its selectors that cannot be compiled.
+/// When the class does not exist, or of the first selector that does not compile.
 pub(super) fn resolve_and_compile_device_class(
     context: &DraContext<'_>,
     class: &str,
@@ -47,9 +47,11 @@ pub(super) struct DeviceSelectors {
 }
 
 impl DeviceSelectors {
+    /// Compiles the selectors.
+    ///
     /// # Errors
-    /// That the class is not there, or a selector cannot be compiled.
-    pub fn of(
+    /// When the class does not exist, or a selector does not compile.
+    pub(crate) fn of(
         context: &DraContext<'_>,
         exactly: &ExactDeviceRequest,
         claim: &Path,
@@ -67,10 +69,10 @@ impl DeviceSelectors {
     }
 }
 
-/// The devices of a measure's driver that its selector, the class and the request select.
+/// The devices of a source's driver that match its selector, the class and the request.
 ///
 /// # Errors
-/// That a selector cannot be compiled or fails.
+/// When a selector does not compile or fails to evaluate.
 pub(super) fn match_devices_for_source<'a>(
     context: &DraContext<'a>,
     evaluator: &Evaluator,
@@ -119,7 +121,7 @@ pub(super) fn match_devices_for_source<'a>(
     Ok(matched)
 }
 
-/// The slices of a pool in its newest generation.
+/// The slices of the latest generation of a pool.
 struct PoolInfo<'a> {
     generation: i64,
     expected: i64,
@@ -127,7 +129,7 @@ struct PoolInfo<'a> {
 }
 
 impl PoolInfo<'_> {
-    /// Whether all slices of the pool are there: until then it cannot be told what it has.
+    /// Whether all slices of the pool are known; its devices are not used before.
     fn is_complete(&self) -> bool {
         i64::try_from(self.slices.len()).is_ok_and(|there| there == self.expected)
     }

@@ -1,19 +1,19 @@
-//! [`DraCache`]: the objects of `resource.k8s.io` that counting looks at, as last seen.
+//! [`DraCache`]: the objects of `resource.k8s.io`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaimTemplate, ResourceSlice};
 
-/// DeviceClasses, ResourceClaimTemplates and ResourceSlices as last seen.
+/// The latest version of DeviceClasses, ResourceClaimTemplates and ResourceSlices.
 #[derive(Clone, Debug, Default)]
 pub struct DraCache {
     classes: BTreeMap<String, Arc<DeviceClass>>,
     templates: BTreeMap<(String, String), Arc<ResourceClaimTemplate>>,
     slices: BTreeMap<String, Arc<ResourceSlice>>,
-    /// The classes behind each extended resource.
+    /// The classes that back each extended resource.
     extended: BTreeMap<String, BTreeSet<String>>,
-    /// The cluster has no slices at all.
+    /// The cluster does not serve ResourceSlices.
     resource_slices_unavailable: bool,
 }
 
@@ -21,14 +21,14 @@ fn name_of(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) ->
     meta.name.clone().unwrap_or_default()
 }
 
-/// The extended resource a class stands behind.
+/// The extended resource that a class backs.
 pub(super) fn extended_name(class: &DeviceClass) -> Option<&str> {
     let name = class.spec.extended_resource_name.as_deref();
     name.filter(|name| !name.is_empty())
 }
 
 impl DraCache {
-    /// Takes note of a class; gives the extended resources it stood and stands behind.
+    /// Adds or updates a class; returns the extended resources it backed before and backs now.
     pub fn upsert_class(&mut self, class: Arc<DeviceClass>) -> BTreeSet<String> {
         let name = name_of(&class.metadata);
         let mut changed = self.remove_class(&name);
@@ -41,7 +41,7 @@ impl DraCache {
         changed
     }
 
-    /// Forgets a class; gives the extended resource it stood behind.
+    /// Deletes a class; returns the extended resource it backed.
     pub fn remove_class(&mut self, name: &str) -> BTreeSet<String> {
         let old = self.classes.remove(name);
         let resource = old.as_deref().and_then(extended_name);
@@ -57,18 +57,18 @@ impl DraCache {
         self.classes.get(name)
     }
 
-    /// Whether a class stands behind an extended resource.
+    /// Whether a class backs an extended resource.
     pub fn has_extended_resource(&self, extended: &str) -> bool {
         self.extended.contains_key(extended)
     }
 
-    /// Whether a class stands behind any extended resource.
+    /// Whether any class backs an extended resource.
     pub fn has_extended_resources(&self) -> bool {
         !self.extended.is_empty()
     }
 
-    /// The class whose devices serve an extended resource: of several the one created last, and of
-    /// those created in the same second the one whose name comes first.
+    /// The class that backs an extended resource: the latest created one, and the first by name
+    /// among those created in the same second.
     pub fn selected_device_class(&self, extended: &str) -> Option<&str> {
         let behind = self.extended.get(extended)?.iter();
         let behind = behind.filter_map(|name| self.classes.get(name));
@@ -82,14 +82,14 @@ impl DraCache {
         best?.metadata.name.as_deref()
     }
 
-    /// Takes note of a template.
+    /// Adds or updates a template.
     pub fn upsert_template(&mut self, template: Arc<ResourceClaimTemplate>) {
         let namespace = template.metadata.namespace.clone().unwrap_or_default();
         let key = (namespace, name_of(&template.metadata));
         self.templates.insert(key, template);
     }
 
-    /// Forgets a template.
+    /// Deletes a template.
     pub fn remove_template(&mut self, namespace: &str, name: &str) {
         let key = (namespace.to_owned(), name.to_owned());
         self.templates.remove(&key);
@@ -101,12 +101,12 @@ impl DraCache {
         self.templates.get(&key).map(|t| &**t)
     }
 
-    /// Takes note of a slice.
+    /// Adds or updates a slice.
     pub fn upsert_slice(&mut self, slice: Arc<ResourceSlice>) {
         self.slices.insert(name_of(&slice.metadata), slice);
     }
 
-    /// Forgets a slice; gives it as it was.
+    /// Deletes a slice; returns its last version.
     pub fn remove_slice(&mut self, name: &str) -> Option<Arc<ResourceSlice>> {
         self.slices.remove(name)
     }
@@ -120,12 +120,12 @@ impl DraCache {
         slices.filter(move |s| driver.is_none_or(|driver| s.spec.driver == driver))
     }
 
-    /// Says that the cluster does not serve slices: nothing is counted by them.
+    /// Records that the cluster does not serve ResourceSlices.
     pub fn set_resource_slices_unavailable(&mut self) {
         self.resource_slices_unavailable = true;
     }
 
-    /// Whether the cluster serves slices.
+    /// Whether the cluster serves ResourceSlices.
     pub fn resource_slices_available(&self) -> bool {
         !self.resource_slices_unavailable
     }

@@ -1,4 +1,4 @@
-//! Extended resources that a DeviceClass stands behind.
+//! Resource requests of extended resources that a DeviceClass backs.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use crate::resources::{Decimal, ResourceList};
 use kueue_lab_api::field::{FieldError, FieldErrors, Path};
 use kueue_lab_api::v1beta2::PodSet;
 
-/// What extended resources of a pod set count as.
+/// The resource requests of a pod set's extended resources.
 #[derive(Default)]
 pub(super) struct ExtendedResourceQuota {
     pub counted: ResourceList,
-    /// The extended resources that no longer count by their own name.
+    /// The extended resources that are replaced.
     pub replaced: Vec<String>,
 }
 
-/// What a container requests, and where.
+/// The extended resource requests of a container, with their field path.
 struct ContainerExtendedResourceRequests {
     path: Path,
     amounts: BTreeMap<String, Decimal>,
@@ -42,14 +42,14 @@ fn container_extended_resource_requests(
     each.collect()
 }
 
-/// The whole number, if it is one of 64 bits.
+/// The integer, if it is one that fits 64 bits.
 fn whole(amount: Decimal) -> Option<i64> {
     let value = amount.value();
     (Decimal::from_int(value) == amount).then_some(value)
 }
 
-/// What the extended resources of a pod count as: the sum over its containers, or what an init
-/// container asks for alone, whichever is more.
+/// The resource requests of a pod's extended resources: the sum over its containers or the maximum
+/// over its init containers, whichever is higher.
 pub(super) fn resolve_extended_resource_quota(
     context: &DraContext<'_>,
     pod_set: usize,
@@ -76,10 +76,14 @@ pub(super) fn resolve_extended_resource_quota(
     let all = || inits.iter().chain(&containers);
     let mut errors = FieldErrors::new();
     for (name, total) in totals {
-        let of = |asked: &ContainerExtendedResourceRequests| {
-            asked.path.child("resources").child("requests").child(name)
+        let of = |container: &ContainerExtendedResourceRequests| {
+            container
+                .path
+                .child("resources")
+                .child("requests")
+                .child(name)
         };
-        let Some(first) = all().find(|asked| asked.amounts.contains_key(name)) else {
+        let Some(first) = all().find(|container| container.amounts.contains_key(name)) else {
             continue;
         };
         let resource = match resolve_quota_key(context, name, &first.path) {
@@ -91,12 +95,12 @@ pub(super) fn resolve_extended_resource_quota(
             }
         };
         let before = errors.len();
-        for asked in all() {
-            let amount = asked.amounts.get(name).copied();
+        for container in all() {
+            let amount = container.amounts.get(name).copied();
             if let Some(amount) = amount.filter(|amount| whole(*amount).is_none()) {
                 let detail = "extended resource quantity must be an integer";
                 let amount = amount.to_decimal_si();
-                errors.push(FieldError::invalid(&of(asked), &amount, detail));
+                errors.push(FieldError::invalid(&of(container), &amount, detail));
             }
         }
         if errors.len() > before {
@@ -118,11 +122,11 @@ pub(super) fn resolve_extended_resource_quota(
     }
 }
 
-/// The resource an extended resource counts as: that of the class behind it, or its own name where
-/// the class has none. None where no class stands behind it.
+/// The resource that an extended resource counts as: that of the backing class, or its own name if
+/// the class is not mapped. None without a backing class.
 ///
 /// # Errors
-/// Devices that are counted by counters or capacities can only be asked for by claims.
+/// When the class counts by counters or capacity, which require resource claims.
 fn resolve_quota_key<'a>(
     context: &DraContext<'a>,
     name: &'a str,

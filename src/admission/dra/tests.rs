@@ -3,11 +3,15 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::*;
-use kueue_lab_api::field::{FieldErrorKind, aggregate};
+use crate::config::EngineConfig;
+use crate::resources::Decimal;
+use crate::workload::DraRequests;
+use kueue_lab_api::field::{FieldErrorKind, FieldErrors, aggregate};
+use kueue_lab_api::v1beta2::Workload;
 
 const CLASS: &str = "gpu.example.com";
 
-/// Devices and mappings as a test sets them up.
+/// The DRA objects and configuration of a test.
 #[derive(Default)]
 struct DraFixture {
     devices: DraCache,
@@ -19,24 +23,27 @@ fn read<T: serde::de::DeserializeOwned>(value: Value) -> Arc<T> {
 }
 
 impl DraFixture {
-    /// `CLASS` counts as `gpus`.
+    /// Maps `CLASS` to `gpus`.
     fn mapped() -> Self {
-        let mut bench = Self::default();
+        let mut fixture = Self::default();
         let classes = [CLASS.to_owned()];
-        bench
+        fixture
             .config
             .device_class_mappings
             .map("gpus", &classes, &[]);
-        bench
+        fixture
     }
 
-    /// `CLASS` counts as `gpu-share` by a measure called `memory` of all the driver's devices.
+    /// Maps `CLASS` to `gpu-share` by a source named `memory` of all devices of the driver.
     fn measured(source: DeviceSource) -> Self {
-        let mut bench = Self::default();
-        bench.config.gates.kueue_dra_integration_consumable_capacity = true;
-        bench.measure("gpu-share", "memory", source);
-        bench.class(CLASS, json!({}));
-        bench
+        let mut fixture = Self::default();
+        fixture
+            .config
+            .gates
+            .kueue_dra_integration_consumable_capacity = true;
+        fixture.measure("gpu-share", "memory", source);
+        fixture.class(CLASS, json!({}));
+        fixture
     }
 
     fn measure(&mut self, resource: &str, name: &str, source: DeviceSource) {
@@ -85,7 +92,7 @@ impl DraFixture {
         resource_requests_for_workload(wl, &self.devices, &self.config)
     }
 
-    /// `resource=amount` of the only pod set, `-resource` for one that is replaced.
+    /// The requests `resource=amount` of the only pod set, `-resource` for a replaced one.
     fn counted(&self, wl: &Workload) -> Vec<String> {
         let counted = self.count(wl).unwrap();
         let added = counted.added.values().flatten();
@@ -96,7 +103,7 @@ impl DraFixture {
             .collect()
     }
 
-    /// What is said, and whether it may pass.
+    /// The error text, and whether it is transient.
     fn refused(&self, wl: &Workload) -> (String, bool) {
         let errors = self.count(wl).unwrap_err();
         let passing = errors.iter().any(|e| e.kind == FieldErrorKind::Internal);
@@ -104,7 +111,7 @@ impl DraFixture {
     }
 }
 
-/// Asks for `count` devices of `CLASS`.
+/// Requests `count` devices of `CLASS`.
 fn exactly(count: i64) -> Value {
     exactly_with(count, json!({}))
 }
@@ -137,7 +144,7 @@ fn workload(spec: Value) -> Workload {
     serde_json::from_value(wl).unwrap()
 }
 
-/// A Workload whose pods have claims by these templates.
+/// A Workload whose pods have claims of these templates.
 fn claiming(templates: &[&str]) -> Workload {
     let claims: Vec<Value> = templates
         .iter()
@@ -146,7 +153,7 @@ fn claiming(templates: &[&str]) -> Workload {
     workload(json!({"resourceClaims": claims}))
 }
 
-/// A Workload whose containers request these amounts of extended resources.
+/// A Workload whose containers request these extended resources.
 fn extending(inits: &[Value], containers: &[Value]) -> Workload {
     let all = |requests: &[Value]| -> Vec<Value> {
         let all = requests.iter();
@@ -160,54 +167,54 @@ const CLAIM: &str = "spec.podSets[0].template.spec.resourceClaims[0]";
 
 #[test]
 fn devices_of_all_claims_are_summed() {
-    let mut bench = DraFixture::mapped();
-    bench.template("two", json!([exactly(2), exactly(1)]));
-    bench.template("four", json!([exactly(4)]));
-    assert_eq!(bench.counted(&claiming(&["two"])), ["gpus=3"]);
-    assert_eq!(bench.counted(&claiming(&["two", "four"])), ["gpus=7"]);
-    assert_eq!(bench.counted(&claiming(&["four", "four"])), ["gpus=8"]);
-    assert!(bench.counted(&claiming(&[])).is_empty());
+    let mut fixture = DraFixture::mapped();
+    fixture.template("two", json!([exactly(2), exactly(1)]));
+    fixture.template("four", json!([exactly(4)]));
+    assert_eq!(fixture.counted(&claiming(&["two"])), ["gpus=3"]);
+    assert_eq!(fixture.counted(&claiming(&["two", "four"])), ["gpus=7"]);
+    assert_eq!(fixture.counted(&claiming(&["four", "four"])), ["gpus=8"]);
+    assert!(fixture.counted(&claiming(&[])).is_empty());
 }
 
 #[test]
-fn admin_access_uses_no_quota() {
-    let mut bench = DraFixture::mapped();
+fn admin_access_requests_no_quota() {
+    let mut fixture = DraFixture::mapped();
     let admin = exactly_with(3, json!({"adminAccess": true}));
-    bench.template("t", json!([admin, exactly(1)]));
-    assert_eq!(bench.counted(&claiming(&["t"])), ["gpus=1"]);
+    fixture.template("t", json!([admin, exactly(1)]));
+    assert_eq!(fixture.counted(&claiming(&["t"])), ["gpus=1"]);
 }
 
 #[test]
-fn absurd_counts_do_not_wrap_around() {
-    let mut bench = DraFixture::mapped();
-    bench.template("t", json!([exactly(i64::MAX), exactly(i64::MAX)]));
+fn large_counts_do_not_overflow() {
+    let mut fixture = DraFixture::mapped();
+    fixture.template("t", json!([exactly(i64::MAX), exactly(i64::MAX)]));
     let most = i64::MAX;
-    let counted = bench.count(&claiming(&["t"])).unwrap();
+    let counted = fixture.count(&claiming(&["t"])).unwrap();
     let sum = &counted.added["main"]["gpus"];
     assert_eq!(Decimal::parse_lossy(sum).value(), most);
 }
 
 #[test]
-fn uncountable_claims_are_permanent_errors() {
-    let mut bench = DraFixture::mapped();
-    bench.template(
+fn unsupported_claims_are_permanent_errors() {
+    let mut fixture = DraFixture::mapped();
+    fixture.template(
         "first",
         json!([{"name": "r", "firstAvailable": [
         {"name": "a", "deviceClassName": CLASS}]}]),
     );
-    bench.template(
+    fixture.template(
         "all",
         json!([exactly_with(0, json!({"allocationMode": "All"}))]),
     );
-    bench.template(
+    fixture.template(
         "odd",
         json!([exactly_with(0, json!({"allocationMode": "Odd"}))]),
     );
-    bench.template("none", json!([exactly(1), {"name": "r"}]));
+    fixture.template("none", json!([exactly(1), {"name": "r"}]));
     let other = exactly_with(1, json!({"deviceClassName": "other"}));
-    bench.template("other", json!([other]));
+    fixture.template("other", json!([other]));
     let says = |name: &str| {
-        let (text, passing) = bench.refused(&claiming(&[name]));
+        let (text, passing) = fixture.refused(&claiming(&[name]));
         assert!(!passing, "{text}");
         text.strip_prefix(CLAIM).unwrap().to_owned()
     };
@@ -234,10 +241,10 @@ fn uncountable_claims_are_permanent_errors() {
 }
 
 #[test]
-fn a_missing_template_may_come() {
-    let mut bench = DraFixture::mapped();
+fn a_missing_template_is_a_transient_error() {
+    let mut fixture = DraFixture::mapped();
     let wl = claiming(&["late"]);
-    let (text, passing) = bench.refused(&wl);
+    let (text, passing) = fixture.refused(&wl);
     assert!(passing);
     assert_eq!(
         text,
@@ -245,29 +252,29 @@ fn a_missing_template_may_come() {
             "{CLAIM}: Internal error: failed to get claim spec for ResourceClaimTemplate late in podset main: ResourceClaimTemplate.resource.k8s.io \"late\" not found"
         )
     );
-    bench.template("late", json!([exactly(1)]));
-    assert_eq!(bench.counted(&wl), ["gpus=1"]);
-    bench.devices.remove_template("ns", "late");
-    assert!(bench.count(&wl).is_err());
+    fixture.template("late", json!([exactly(1)]));
+    assert_eq!(fixture.counted(&wl), ["gpus=1"]);
+    fixture.devices.remove_template("ns", "late");
+    assert!(fixture.count(&wl).is_err());
 }
 
 #[test]
-fn selectors_must_match_enough_devices_of_the_cluster() {
-    let mut bench = DraFixture::mapped();
-    bench.class(CLASS, cel("device.driver == \"drv\""));
+fn selectors_must_match_enough_devices() {
+    let mut fixture = DraFixture::mapped();
+    fixture.class(CLASS, cel("device.driver == \"drv\""));
     let large = "device.attributes[\"drv\"].model == \"large\"";
     let memory = "device.capacity['drv'].memory.compareTo(quantity('40Gi')) >= 0";
     let optional =
         "\"model\" in device.attributes[\"nowhere.io\"] || device.attributes[\"drv\"].index < 2";
-    bench.template("one", json!([exactly_with(1, cel(large))]));
-    bench.template(
+    fixture.template("one", json!([exactly_with(1, cel(large))]));
+    fixture.template(
         "two",
         json!([exactly_with(1, cel(large)), exactly_with(1, cel(large))]),
     );
-    bench.template("memory", json!([exactly_with(1, cel(memory))]));
-    bench.template("optional", json!([exactly_with(2, cel(optional))]));
-    bench.template("wrong", json!([exactly_with(1, cel("device.driver =="))]));
-    bench.template(
+    fixture.template("memory", json!([exactly_with(1, cel(memory))]));
+    fixture.template("optional", json!([exactly_with(2, cel(optional))]));
+    fixture.template("wrong", json!([exactly_with(1, cel("device.driver =="))]));
+    fixture.template(
         "lost",
         json!([exactly_with(1, cel("device.attributes[\"drv\"].lost == 1"))]),
     );
@@ -282,7 +289,7 @@ fn selectors_must_match_enough_devices_of_the_cluster() {
         device("d0", "large", 0, "80Gi"),
         device("d1", "small", 1, "10Gi")
     ]);
-    let (text, passing) = bench.refused(&claiming(&["one"]));
+    let (text, passing) = fixture.refused(&claiming(&["one"]));
     assert!(passing);
     assert_eq!(
         text,
@@ -290,30 +297,30 @@ fn selectors_must_match_enough_devices_of_the_cluster() {
             "{CLAIM}.devices.requests[0].exactly.selectors: Internal error: ResourceClaimTemplate one: insufficient matching devices for CEL selector in DeviceClass gpu.example.com: 0 device(s) match in the cluster but 1 requested"
         )
     );
-    bench.slice("s", ("pool", 1, 1), devices);
-    assert_eq!(bench.counted(&claiming(&["one"])), ["gpus=1"]);
-    assert_eq!(bench.counted(&claiming(&["memory"])), ["gpus=1"]);
-    assert_eq!(bench.counted(&claiming(&["optional"])), ["gpus=2"]);
-    // The only large device serves one request.
-    let (text, _) = bench.refused(&claiming(&["two"]));
+    fixture.slice("s", ("pool", 1, 1), devices);
+    assert_eq!(fixture.counted(&claiming(&["one"])), ["gpus=1"]);
+    assert_eq!(fixture.counted(&claiming(&["memory"])), ["gpus=1"]);
+    assert_eq!(fixture.counted(&claiming(&["optional"])), ["gpus=2"]);
+    // The only large device counts for one request.
+    let (text, _) = fixture.refused(&claiming(&["two"]));
     assert!(
         text.contains("requests[1].exactly.selectors: Internal error"),
         "{text}"
     );
-    let (text, passing) = bench.refused(&claiming(&["wrong"]));
+    let (text, passing) = fixture.refused(&claiming(&["wrong"]));
     assert!(!passing);
     assert!(
         text.contains("requests[0].exactly.selectors: Invalid value: null: ResourceClaimTemplate wrong: devices.requests[0].exactly.selectors[0].cel.expression: Invalid value: \"device.driver ==\": CEL compilation failed: compilation failed: "),
         "{text}"
     );
-    let (text, passing) = bench.refused(&claiming(&["lost"]));
+    let (text, passing) = fixture.refused(&claiming(&["lost"]));
     assert!(!passing);
     assert!(
         text.ends_with("ResourceClaimTemplate lost: CEL evaluation failed for DeviceClass gpu.example.com: no such key: lost"),
         "{text}"
     );
-    bench.devices.remove_class(CLASS);
-    let (text, passing) = bench.refused(&claiming(&["one"]));
+    fixture.devices.remove_class(CLASS);
+    let (text, passing) = fixture.refused(&claiming(&["one"]));
     assert!(passing);
     assert_eq!(
         text,
@@ -324,10 +331,10 @@ fn selectors_must_match_enough_devices_of_the_cluster() {
 }
 
 #[test]
-fn an_extended_resource_counts_as_its_class_does() {
-    let mut bench = DraFixture::mapped();
-    bench.class(CLASS, json!({"extendedResourceName": "ex.com/gpu"}));
-    bench.class("plain", json!({"extendedResourceName": "ex.com/nic"}));
+fn an_extended_resource_counts_as_its_device_class() {
+    let mut fixture = DraFixture::mapped();
+    fixture.class(CLASS, json!({"extendedResourceName": "ex.com/gpu"}));
+    fixture.class("plain", json!({"extendedResourceName": "ex.com/nic"}));
     let wl = extending(
         &[json!({"ex.com/gpu": "3"}), json!({"ex.com/nic": "1"})],
         &[
@@ -337,27 +344,27 @@ fn an_extended_resource_counts_as_its_class_does() {
     );
     assert!(needs_dra_reconcile(
         &wl,
-        &bench.devices,
-        &bench.config.gates
+        &fixture.devices,
+        &fixture.config.gates
     ));
     assert_eq!(
-        bench.counted(&wl),
+        fixture.counted(&wl),
         ["ex.com/nic=2", "gpus=3", "-ex.com/gpu", "-ex.com/nic"]
     );
-    bench.config.gates.kueue_dra_integration_extended_resource = false;
+    fixture.config.gates.kueue_dra_integration_extended_resource = false;
     assert!(!needs_dra_reconcile(
         &wl,
-        &bench.devices,
-        &bench.config.gates
+        &fixture.devices,
+        &fixture.config.gates
     ));
-    assert!(bench.counted(&wl).is_empty());
+    assert!(fixture.counted(&wl).is_empty());
 }
 
 #[test]
-fn claims_and_extended_resources_share_a_quota() {
-    let mut bench = DraFixture::mapped();
-    bench.class(CLASS, json!({"extendedResourceName": "ex.com/gpu"}));
-    bench.template("t", json!([exactly(2)]));
+fn claims_and_extended_resources_are_summed() {
+    let mut fixture = DraFixture::mapped();
+    fixture.class(CLASS, json!({"extendedResourceName": "ex.com/gpu"}));
+    fixture.template("t", json!([exactly(2)]));
     let mut wl = extending(&[], &[json!({"ex.com/gpu": "1"})]);
     let claims = claiming(&["t"]).spec.pod_sets[0].template.spec.clone();
     let spec = Arc::make_mut(&mut wl.spec.pod_sets[0].template)
@@ -365,18 +372,18 @@ fn claims_and_extended_resources_share_a_quota() {
         .as_mut()
         .unwrap();
     spec.resource_claims = claims.unwrap().resource_claims;
-    assert_eq!(bench.counted(&wl), ["gpus=3", "-ex.com/gpu"]);
+    assert_eq!(fixture.counted(&wl), ["gpus=3", "-ex.com/gpu"]);
 }
 
 #[test]
-fn devices_are_whole() {
-    let mut bench = DraFixture::mapped();
-    bench.class(CLASS, json!({"extendedResourceName": "ex.com/gpu"}));
+fn fractional_device_requests_are_rejected() {
+    let mut fixture = DraFixture::mapped();
+    fixture.class(CLASS, json!({"extendedResourceName": "ex.com/gpu"}));
     let halves = extending(
         &[],
         &[json!({"ex.com/gpu": "500m"}), json!({"ex.com/gpu": "500m"})],
     );
-    let (text, passing) = bench.refused(&halves);
+    let (text, passing) = fixture.refused(&halves);
     assert!(!passing);
     let path = |i: usize| {
         format!("spec.podSets[0].template.spec.containers[{i}].resources.requests.ex.com/gpu")
@@ -387,7 +394,7 @@ fn devices_are_whole() {
         format!("[{}: {detail}, {}: {detail}]", path(0), path(1))
     );
     let huge = json!({"ex.com/gpu": "9000000000000000000"});
-    let (text, _) = bench.refused(&extending(&[], &[huge.clone(), huge]));
+    let (text, _) = fixture.refused(&extending(&[], &[huge.clone(), huge]));
     assert!(
         text.ends_with("total extended resource quantity overflows int64"),
         "{text}"
@@ -395,45 +402,45 @@ fn devices_are_whole() {
 }
 
 #[test]
-fn of_several_classes_the_youngest_serves_then_the_first_by_name() {
-    let mut bench = DraFixture::default();
+fn the_newest_class_backs_an_extended_resource_then_the_first_by_name() {
+    let mut fixture = DraFixture::default();
     let classes = ["a", "b", "c"];
     for class in classes {
         let resource = format!("of-{class}");
         let names = [class.to_owned()];
-        bench
+        fixture
             .config
             .device_class_mappings
             .map(&resource, &names, &[]);
     }
     let spec = json!({"extendedResourceName": "ex.com/gpu"});
     let wl = extending(&[], &[json!({"ex.com/gpu": "1"})]);
-    bench.class_of("a", spec.clone(), "2026-01-01T00:00:00Z");
-    bench.class_of("c", spec.clone(), "2026-01-02T00:00:00Z");
-    bench.class_of("b", spec, "2026-01-02T00:00:00Z");
-    assert_eq!(bench.counted(&wl)[0], "of-b=1");
-    bench.devices.remove_class("b");
-    assert_eq!(bench.counted(&wl)[0], "of-c=1");
-    bench.class_of(
+    fixture.class_of("a", spec.clone(), "2026-01-01T00:00:00Z");
+    fixture.class_of("c", spec.clone(), "2026-01-02T00:00:00Z");
+    fixture.class_of("b", spec, "2026-01-02T00:00:00Z");
+    assert_eq!(fixture.counted(&wl)[0], "of-b=1");
+    fixture.devices.remove_class("b");
+    assert_eq!(fixture.counted(&wl)[0], "of-c=1");
+    fixture.class_of(
         "c",
         json!({"extendedResourceName": "ex.com/x"}),
         "2026-01-02T00:00:00Z",
     );
-    assert_eq!(bench.counted(&wl)[0], "of-a=1");
-    bench.devices.remove_class("a");
+    assert_eq!(fixture.counted(&wl)[0], "of-a=1");
+    fixture.devices.remove_class("a");
     assert!(!needs_dra_reconcile(
         &wl,
-        &bench.devices,
-        &bench.config.gates
+        &fixture.devices,
+        &fixture.config.gates
     ));
 }
 
 #[test]
-fn partitions_count_by_the_most_they_use_up() {
-    let mut bench = DraFixture::measured(DeviceSource::Counter);
-    bench.template("t", json!([exactly(2)]));
+fn partitions_count_by_the_maximum_consumed_counter() {
+    let mut fixture = DraFixture::measured(DeviceSource::Counter);
+    fixture.template("t", json!([exactly(2)]));
     let wl = claiming(&["t"]);
-    let (text, passing) = bench.refused(&wl);
+    let (text, passing) = fixture.refused(&wl);
     assert!(passing);
     assert_eq!(
         text,
@@ -446,83 +453,86 @@ fn partitions_count_by_the_most_they_use_up() {
             {"counterSet": "gpu0", "counters": {"memory": {"value": memory}}}]}),
         None => json!({"name": name}),
     };
-    bench.slice(
+    fixture.slice(
         "s0",
         ("pool", 1, 2),
         json!([device("a", None), device("b", None)]),
     );
-    // Half a pool says nothing.
-    assert!(bench.refused(&wl).0.contains("0 device(s) match"));
-    bench.slice("s1", ("pool", 1, 2), json!([device("c", None)]));
-    let (text, passing) = bench.refused(&wl);
+    // The devices of an incomplete pool do not count.
+    assert!(fixture.refused(&wl).0.contains("0 device(s) match"));
+    fixture.slice("s1", ("pool", 1, 2), json!([device("c", None)]));
+    let (text, passing) = fixture.refused(&wl);
     assert!(passing);
     assert!(
         text.ends_with("matched devices have no consumesCounters entry for counter \"memory\""),
         "{text}"
     );
-    // A newer generation stands for the whole pool.
+    // A new generation replaces the whole pool.
     let newer = json!([
         device("a", Some("10Gi")),
         device("b", Some("20Gi")),
         device("c", None)
     ]);
-    bench.slice("s2", ("pool", 2, 1), newer);
-    assert_eq!(bench.counted(&wl), [format!("gpu-share={}", 40i64 << 30)]);
-    // A second counter of the same class counts beside it.
-    bench.measure("gpu-slices", "slices", DeviceSource::Counter);
-    assert!(bench.refused(&wl).0.contains("for counter \"slices\""));
+    fixture.slice("s2", ("pool", 2, 1), newer);
+    assert_eq!(fixture.counted(&wl), [format!("gpu-share={}", 40i64 << 30)]);
+    // A second counter of the same class counts in addition.
+    fixture.measure("gpu-slices", "slices", DeviceSource::Counter);
+    assert!(fixture.refused(&wl).0.contains("for counter \"slices\""));
 }
 
 #[test]
-fn partitions_are_asked_for_by_claims_only() {
-    let mut bench = DraFixture::measured(DeviceSource::Counter);
-    bench.class(CLASS, json!({"extendedResourceName": "ex.com/gpu"}));
+fn partitions_require_resource_claims() {
+    let mut fixture = DraFixture::measured(DeviceSource::Counter);
+    fixture.class(CLASS, json!({"extendedResourceName": "ex.com/gpu"}));
     let wl = extending(&[], &[json!({"ex.com/gpu": "1"})]);
-    let (text, passing) = bench.refused(&wl);
+    let (text, passing) = fixture.refused(&wl);
     assert!(!passing);
     assert_eq!(
         text,
         "spec.podSets[0].template.spec.containers[0]: Invalid value: \"ex.com/gpu\": extended resource ex.com/gpu resolves to DeviceClass gpu.example.com with counters configured; use ResourceClaimTemplates with CEL selectors for counter-based quota"
     );
-    bench
+    fixture
         .config
         .gates
         .kueue_dra_integration_partitionable_devices = false;
-    assert_eq!(bench.counted(&wl)[0], "gpu-share=1");
+    assert_eq!(fixture.counted(&wl)[0], "gpu-share=1");
 }
 
 #[test]
-fn shared_capacity_counts_as_it_is_handed_out() {
-    let mut bench = DraFixture::measured(DeviceSource::Capacity);
-    let asked =
+fn shared_capacity_counts_as_allocated() {
+    let mut fixture = DraFixture::measured(DeviceSource::Capacity);
+    let requesting =
         |amount: &str| exactly_with(2, json!({"capacity": {"requests": {"memory": amount}}}));
-    bench.template("five", json!([asked("5Gi")]));
-    bench.template("much", json!([asked("50Gi")]));
-    bench.template("open", json!([exactly(1)]));
+    fixture.template("five", json!([requesting("5Gi")]));
+    fixture.template("much", json!([requesting("50Gi")]));
+    fixture.template("open", json!([exactly(1)]));
     let device = |name: &str, policy: Value| json!({"name": name, "capacity": {"memory": {"value": "40Gi", "requestPolicy": policy}}});
-    let counts = |bench: &mut DraFixture, policy: Value, template: &str| {
+    let counts = |fixture: &mut DraFixture, policy: Value, template: &str| {
         let devices = json!([device("a", policy.clone()), device("b", policy)]);
-        bench.slice("s", ("pool", 1, 1), devices);
-        bench
+        fixture.slice("s", ("pool", 1, 1), devices);
+        fixture
             .count(&claiming(&[template]))
             .map(|counted| Decimal::parse_lossy(&counted.added["main"]["gpu-share"]).value() >> 30)
     };
-    assert_eq!(counts(&mut bench, json!({}), "five"), Ok(10));
-    assert_eq!(counts(&mut bench, json!({}), "open"), Ok(40));
-    assert_eq!(counts(&mut bench, json!({"default": "1Gi"}), "open"), Ok(1));
+    assert_eq!(counts(&mut fixture, json!({}), "five"), Ok(10));
+    assert_eq!(counts(&mut fixture, json!({}), "open"), Ok(40));
+    assert_eq!(
+        counts(&mut fixture, json!({"default": "1Gi"}), "open"),
+        Ok(1)
+    );
     let values = json!({"validValues": ["4Gi", "8Gi", "16Gi"]});
-    assert_eq!(counts(&mut bench, values.clone(), "five"), Ok(16));
+    assert_eq!(counts(&mut fixture, values.clone(), "five"), Ok(16));
     let range = json!({"validRange": {"min": "2Gi", "step": "4Gi", "max": "32Gi"}});
-    assert_eq!(counts(&mut bench, range, "five"), Ok(12));
-    let errors = counts(&mut bench, values, "much").unwrap_err();
+    assert_eq!(counts(&mut fixture, range, "five"), Ok(12));
+    let errors = counts(&mut fixture, values, "much").unwrap_err();
     assert_eq!(
         aggregate(&errors),
         format!(
             "{CLAIM}.devices.requests[0]: Invalid value: null: capacity request cannot be satisfied by any matched device's RequestPolicy for dimension \"memory\""
         )
     );
-    bench.slice("s", ("pool", 1, 1), json!([{"name": "a"}, {"name": "b"}]));
-    let (text, passing) = bench.refused(&claiming(&["five"]));
+    fixture.slice("s", ("pool", 1, 1), json!([{"name": "a"}, {"name": "b"}]));
+    let (text, passing) = fixture.refused(&claiming(&["five"]));
     assert!(passing);
     assert!(
         text.ends_with("matched devices have no capacity dimension \"memory\""),
@@ -531,28 +541,32 @@ fn shared_capacity_counts_as_it_is_handed_out() {
 }
 
 #[test]
-fn without_the_gate_claims_are_refused_or_ignored() {
-    let bench = DraFixture::mapped();
-    let mut gates = bench.config.gates.clone();
+fn without_the_gate_claims_are_rejected_or_ignored() {
+    let fixture = DraFixture::mapped();
+    let mut gates = fixture.config.gates.clone();
     gates.kueue_dra_integration = false;
     assert!(needs_dra_reconcile(
         &claiming(&["t"]),
-        &bench.devices,
+        &fixture.devices,
         &gates
     ));
-    assert!(!needs_dra_reconcile(&claiming(&[]), &bench.devices, &gates));
+    assert!(!needs_dra_reconcile(
+        &claiming(&[]),
+        &fixture.devices,
+        &gates
+    ));
     gates.kueue_dra_reject_workloads_when_dra_disabled = false;
     assert!(!needs_dra_reconcile(
         &claiming(&["t"]),
-        &bench.devices,
+        &fixture.devices,
         &gates
     ));
 }
 
 #[test]
 fn measured_resources_are_written_in_powers_of_1024() {
-    let bench = DraFixture::measured(DeviceSource::Counter);
-    let mappings = &bench.config.device_class_mappings;
+    let fixture = DraFixture::measured(DeviceSource::Counter);
+    let mappings = &fixture.config.device_class_mappings;
     assert!(mappings.uses_driver("drv") && !mappings.uses_driver("other"));
     let names: Vec<String> = mappings.binary_resources().into_iter().collect();
     assert_eq!(names, ["gpu-share"]);

@@ -1,4 +1,4 @@
-//! The past usage of LocalQueues, for their status and the order of their workloads.
+//! Consumed usage of LocalQueues, for their status and the order of their workloads.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -9,19 +9,19 @@ use crate::resources::ResourceList;
 use crate::workload::LocalQueueKey;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-/// The past usage of a LocalQueue, as its status shows it.
+/// The consumed usage of a LocalQueue, for its status.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConsumedUsage {
-    /// The decayed usage, if it was sampled just now; none when the last sample is recent enough.
+    /// The decayed usage, if it was sampled now; none when the last sample is recent.
     pub sampled: Option<ResourceList>,
-    /// When to look again.
+    /// When to sample next.
     pub next: Timestamp,
 }
 
 impl Engine {
-    /// Samples the usage of a LocalQueue, unless the last sample is recent and no charge is
-    /// pending. What its status tells of the time before this process is added once. None when
-    /// admission fair sharing is off or the LocalQueue is not counted for.
+    /// Samples the usage of a LocalQueue, unless the last sample is recent and no penalty is
+    /// pending. The consumed usage in its status is added once. None while admission fair sharing
+    /// is disabled or the LocalQueue is not in the cache.
     pub fn sample_local_queue(
         &mut self,
         key: &LocalQueueKey,
@@ -75,12 +75,12 @@ impl Engine {
         })
     }
 
-    /// Whether a LocalQueue has charges that were not sampled yet.
+    /// Whether a LocalQueue has pending penalties.
     pub fn has_pending_penalty(&self, key: &LocalQueueKey) -> bool {
         self.ledger.has_pending_penalty(key)
     }
 
-    /// Enters past usage of a LocalQueue, in place of what is known.
+    /// Replaces the consumed usage of a LocalQueue.
     pub fn set_consumed_usage(&mut self, key: LocalQueueKey, used: &ResourceList, now: Timestamp) {
         let entry = UsageLedgerEntry::new(exact(used), now, true);
         self.ledger.set(key, entry);

@@ -1,7 +1,7 @@
-//! Devices of dynamic resource allocation: their objects, and queueing the Workloads that use them.
+//! Dynamic resource allocation: object events, and queueing the Workloads that request devices.
 //!
-//! Such a Workload is not queued when its object comes or changes, but by whoever asks for its
-//! devices to be counted and can say why they could not be.
+//! Such a Workload is not queued by its own event: the workload reconciler resolves its device
+//! requests, queues it or reports the errors.
 
 use std::sync::Arc;
 
@@ -16,32 +16,29 @@ use kueue_lab_api::field::FieldErrors;
 use kueue_lab_api::v1beta2::Workload;
 
 impl Engine {
-    /// Whether the devices of a Workload have to be counted before it is queued.
+    /// Whether the device requests of a Workload are resolved before it is queued.
     pub fn needs_dra_reconcile(&self, wl: &Workload) -> bool {
-        dra::needs_dra_reconcile(wl, &self.cluster_objects.dra, &self.config.gates)
+        dra::needs_dra_reconcile(wl, &self.dra_cache, &self.config.gates)
     }
 
-    /// What the devices of a Workload count as; none where it has none that count.
+    /// The resource requests of the devices of a Workload; none without devices.
     ///
     /// # Errors
-    /// Of what cannot be counted.
+    /// Of requests that cannot be resolved.
     pub fn dra_requests(&self, wl: &Arc<Workload>) -> Result<Option<DraRequests>, FieldErrors> {
         if !self.config.gates.kueue_dra_integration || !self.needs_dra_reconcile(wl) {
             return Ok(None);
         }
         let adjusted = adjust_resources(wl, &self.cluster_objects);
-        let counted = dra::resource_requests_for_workload(
-            &adjusted,
-            &self.cluster_objects.dra,
-            &self.config,
-        )?;
+        let counted =
+            dra::resource_requests_for_workload(&adjusted, &self.dra_cache, &self.config)?;
         Ok((counted != DraRequests::default()).then_some(counted))
     }
 
-    /// Queues a Workload as given with what its devices count as.
+    /// Queues a Workload with the resource requests of its devices.
     ///
     /// # Errors
-    /// When it is not to be queued, or its queue is not there.
+    /// When it is not admissible, or its queue does not exist.
     pub fn queue_workload_with_dra(
         &mut self,
         wl: &Arc<Workload>,
@@ -54,10 +51,10 @@ impl Engine {
             .add_or_update_workload(&adjusted, counted, ctx, now)
     }
 
-    /// Takes note of a DeviceClass as it is now. Pending Workloads with an extended resource that
-    /// the class no longer stands behind count it by its own name.
+    /// Adds or updates a DeviceClass. Pending Workloads that request an extended resource the class
+    /// no longer backs are requeued with the resource itself.
     pub fn upsert_device_class(&mut self, class: Arc<DeviceClass>, now: Timestamp) {
-        let changed = self.cluster_objects.dra.upsert_class(class);
+        let changed = self.dra_cache.upsert_class(class);
         self.requeue_pending(
             |wl| {
                 changed
@@ -68,9 +65,9 @@ impl Engine {
         );
     }
 
-    /// Forgets a DeviceClass.
+    /// Deletes a DeviceClass.
     pub fn delete_device_class(&mut self, name: &str, now: Timestamp) {
-        let changed = self.cluster_objects.dra.remove_class(name);
+        let changed = self.dra_cache.remove_class(name);
         self.requeue_pending(
             |wl| {
                 changed
@@ -81,34 +78,34 @@ impl Engine {
         );
     }
 
-    /// Takes note of a ResourceClaimTemplate as it is now.
+    /// Adds or updates a ResourceClaimTemplate.
     pub fn upsert_claim_template(&mut self, template: Arc<ResourceClaimTemplate>) {
-        self.cluster_objects.dra.upsert_template(template);
+        self.dra_cache.upsert_template(template);
     }
 
-    /// Forgets a ResourceClaimTemplate.
+    /// Deletes a ResourceClaimTemplate.
     pub fn delete_claim_template(&mut self, namespace: &str, name: &str) {
-        self.cluster_objects.dra.remove_template(namespace, name);
+        self.dra_cache.remove_template(namespace, name);
     }
 
-    /// Takes note of a ResourceSlice as it is now. Where devices of its driver are measured, what
-    /// is parked in the ClusterQueues of those resources is retried.
+    /// Adds or updates a ResourceSlice. If device requests depend on its driver, the inadmissible
+    /// workloads of ClusterQueues with those resources are requeued.
     pub fn upsert_resource_slice(&mut self, slice: Arc<ResourceSlice>, now: Timestamp) {
         let driver = slice.spec.driver.clone();
-        self.cluster_objects.dra.upsert_slice(slice);
+        self.dra_cache.upsert_slice(slice);
         self.retry_inadmissible_for_driver(&driver, now);
     }
 
-    /// Forgets a ResourceSlice.
+    /// Deletes a ResourceSlice.
     pub fn delete_resource_slice(&mut self, name: &str, now: Timestamp) {
-        if let Some(slice) = self.cluster_objects.dra.remove_slice(name) {
+        if let Some(slice) = self.dra_cache.remove_slice(name) {
             self.retry_inadmissible_for_driver(&slice.spec.driver, now);
         }
     }
 
-    /// Says that the cluster does not serve ResourceSlices.
+    /// Records that the cluster does not serve ResourceSlices.
     pub fn set_resource_slices_unavailable(&mut self) {
-        self.cluster_objects.dra.set_resource_slices_unavailable();
+        self.dra_cache.set_resource_slices_unavailable();
     }
 
     fn retry_inadmissible_for_driver(&mut self, driver: &str, now: Timestamp) {

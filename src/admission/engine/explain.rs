@@ -1,4 +1,4 @@
-//! [`Explanation`]: everything the engine can say about one workload.
+//! [`Explanation`]: why a workload is pending, admitted or preempted.
 
 use std::sync::Arc;
 
@@ -6,36 +6,37 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::Engine;
-use super::queries::{PendingState, QueueInadmissibleReason};
+use super::pending_workloads::PendingState;
+use super::quota_reserved_condition::QueueInadmissibleReason;
 use crate::cycle::{CycleProgress, Decision};
 use crate::queue::Head;
 use crate::workload::{Info, WorkloadKey, adjust_resources, predicates};
 
-/// Everything the engine can say about one workload.
+/// The state of a workload and the decisions on it.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
     /// The workload.
     pub workload: WorkloadKey,
-    /// Its ClusterQueue, by its LocalQueue or its admission.
+    /// Its ClusterQueue, from its admission or its LocalQueue.
     pub cluster_queue: Option<Arc<str>>,
     /// Its effective priority.
     pub priority: i64,
-    /// Where it waits.
+    /// Its state in the queues.
     pub place: Option<PendingState>,
-    /// Its place among the pending workloads of its ClusterQueue, from 0.
+    /// Its position among the pending workloads of its ClusterQueue, from 0.
     pub position: Option<usize>,
-    /// Why its queue keeps it from being looked at.
+    /// Why its queue makes it inadmissible.
     pub blocker: Option<QueueInadmissibleReason>,
-    /// What the last cycle that looked at it decided.
+    /// The last decision on it.
     pub last: Option<Arc<Decision>>,
-    /// What a cycle with it as the only head would decide now; none when it holds quota.
+    /// What a cycle with it as the only head would decide now; none when it reserves quota.
     pub now: Option<Decision>,
 }
 
 impl Engine {
-    /// Explains a workload. Nothing changes by it; the workload is looked at as if it were the only
-    /// head of a cycle.
+    /// Explains a workload, without side effects. `now` is decided as if it were the only head of a
+    /// cycle.
     pub fn explain(&mut self, key: &WorkloadKey, now: Timestamp) -> Option<Explanation> {
         let wl = self.store.workload(key)?.clone();
         let admission = wl.status.admission.as_ref();
@@ -75,7 +76,7 @@ impl Engine {
         })
     }
 
-    /// What a cycle would decide on a workload if it were the only head.
+    /// What a cycle with the workload as the only head would decide.
     fn dry_run(&mut self, info: Info, now: Timestamp) -> Option<Decision> {
         let expectations = self.expectations.clone();
         let head = Head {
@@ -121,7 +122,7 @@ mod tests {
         Timestamp::from_second(1_785_585_600 + second).unwrap()
     }
 
-    /// Two flavors, the first with a taint nobody tolerates, and three ClusterQueues of a cohort.
+    /// Two flavors, the first with an untolerated taint, and three ClusterQueues of a cohort.
     fn lab(config: EngineConfig) -> Engine {
         let mut engine = Engine::new(config);
         engine.upsert_namespace(&typed(json!({"metadata": {"name": "ns"}})), at(0));
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flavor_says_what_it_has_and_what_it_lacks() {
+    fn attempts_have_available_and_missing_quota() {
         let mut engine = lab(EngineConfig::default());
         engine.upsert_workload(workload("running", "a", 25, true), at(0));
         engine.upsert_workload(workload("waiting", "a", 8, false), at(0));
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn every_candidate_is_reported_with_the_reason_for_each_victim() {
+    fn candidates_are_reported_with_the_reason_of_each_target() {
         let config = EngineConfig {
             fair_sharing: Some(FairSharing::default()),
             ..Default::default()
@@ -221,7 +222,7 @@ mod tests {
                 *usage.get_mut("cpu").unwrap() = typed(json!("100m"));
                 engine.upsert_workload(Arc::new(wl), at(0));
             }
-            // Shares are compared only where the workload borrows.
+            // Shares are compared only when the workload borrows.
             let wanted = if fair { 12 } else { 10 };
             engine.upsert_workload(workload("waiting", "a", wanted, false), at(0));
             let decision = explained(&mut engine, "waiting").now.unwrap();

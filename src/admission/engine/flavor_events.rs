@@ -1,5 +1,5 @@
-//! Events of flavors, checks and topologies, and of Kubernetes' own objects that bear on
-//! admission.
+//! Events of ResourceFlavors, AdmissionChecks, Topologies, Namespaces, LimitRanges and
+//! RuntimeClasses.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::workload::predicates;
 use kueue_lab_api::v1beta2::{AdmissionCheck, ResourceFlavor, Topology};
 
 impl Engine {
-    /// Takes note of a flavor as it is now.
+    /// Adds or updates a ResourceFlavor.
     pub fn upsert_flavor(&mut self, flavor: Arc<ResourceFlavor>, now: Timestamp) {
         let name = flavor.metadata.name.clone().unwrap_or_default();
         let old = self.cache.flavor(&name).cloned();
@@ -21,7 +21,7 @@ impl Engine {
         }
         let mut retry = self.cache.upsert_flavor(flavor.clone(), &self.config);
         if old.is_none() && !retry.is_empty() {
-            // Workloads that wait in front of them need not be parked.
+            // Wakes the scheduler even if no workload is inadmissible.
             self.queues.broadcast();
         }
         let changed = old.as_ref().is_some_and(|old| {
@@ -43,20 +43,20 @@ impl Engine {
         }
     }
 
-    /// Forgets a flavor.
+    /// Deletes a ResourceFlavor.
     pub fn delete_flavor(&mut self, name: &str, now: Timestamp) {
         let retry = self.cache.delete_flavor(name, &self.config);
         self.notify_retry_inadmissible(retry, now);
     }
 
-    /// Asks for parked workloads everywhere to be retried.
+    /// Requests that inadmissible workloads of all ClusterQueues are requeued.
     pub(super) fn notify_retry_inadmissible_everywhere(&mut self, now: Timestamp) {
         let active = self.cache.cluster_queues().filter(|q| q.is_active());
         let names: Vec<Arc<str>> = active.map(|q| q.name.clone()).collect();
         self.notify_retry_inadmissible(names, now);
     }
 
-    /// Takes note of an admission check as it is now.
+    /// Adds or updates an AdmissionCheck.
     pub fn upsert_check(&mut self, check: &AdmissionCheck, now: Timestamp) {
         let known = check.metadata.name.as_deref().unwrap_or_default();
         if check.metadata.deletion_timestamp.is_some() && self.cache.check(known).is_some() {
@@ -66,13 +66,13 @@ impl Engine {
         self.notify_retry_inadmissible(retry, now);
     }
 
-    /// Forgets an admission check.
+    /// Deletes an AdmissionCheck.
     pub fn delete_check(&mut self, name: &str, now: Timestamp) {
         let retry = self.cache.delete_check(name, &self.config);
         self.notify_retry_inadmissible(retry, now);
     }
 
-    /// Takes note of a topology as it is now.
+    /// Adds or updates a Topology.
     pub fn upsert_topology(&mut self, topology: Arc<Topology>, now: Timestamp) {
         let name = topology.metadata.name.clone().unwrap_or_default();
         let old = self.store.topologies.insert(name.clone(), topology.clone());
@@ -88,14 +88,14 @@ impl Engine {
         }
     }
 
-    /// Forgets a topology.
+    /// Deletes a Topology.
     pub fn delete_topology(&mut self, name: &str) {
         self.store.topologies.remove(name);
         self.cache.delete_topology(name, &self.config);
     }
 
-    /// Takes note of a Namespace as it is now. ClusterQueues that take it now and did not before
-    /// get their parked workloads retried.
+    /// Adds or updates a Namespace. Inadmissible workloads of the ClusterQueues whose selector
+    /// newly matches it are requeued.
     pub fn upsert_namespace(&mut self, namespace: &Namespace, now: Timestamp) {
         let Some(old) = self.cluster_objects.upsert_namespace(namespace) else {
             return;
@@ -109,32 +109,32 @@ impl Engine {
         }
     }
 
-    /// Forgets a Namespace.
+    /// Deletes a Namespace.
     pub fn delete_namespace(&mut self, name: &str) {
         self.cluster_objects.remove_namespace(name);
     }
 
-    /// Takes note of a LimitRange as it is now.
+    /// Adds or updates a LimitRange.
     pub fn upsert_limit_range(&mut self, range: LimitRange, now: Timestamp) {
         let namespace = range.metadata.namespace.clone().unwrap_or_default();
         self.cluster_objects.upsert_limit_range(range);
         self.requeue_pending(|wl| predicates::namespace(wl) == namespace, now);
     }
 
-    /// Forgets a LimitRange.
+    /// Deletes a LimitRange.
     pub fn delete_limit_range(&mut self, namespace: &str, name: &str, now: Timestamp) {
         self.cluster_objects.remove_limit_range(namespace, name);
         self.requeue_pending(|wl| predicates::namespace(wl) == namespace, now);
     }
 
-    /// Takes note of a RuntimeClass as it is now.
+    /// Adds or updates a RuntimeClass.
     pub fn upsert_runtime_class(&mut self, class: &RuntimeClass, now: Timestamp) {
         self.cluster_objects.upsert_runtime_class(class);
         let name = class.metadata.name.clone().unwrap_or_default();
         self.requeue_users(&name, now);
     }
 
-    /// Forgets a RuntimeClass.
+    /// Deletes a RuntimeClass.
     pub fn delete_runtime_class(&mut self, name: &str, now: Timestamp) {
         self.cluster_objects.remove_runtime_class(name);
         self.requeue_users(name, now);

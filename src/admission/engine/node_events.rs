@@ -1,4 +1,4 @@
-//! Events of nodes and pods, which topology-aware scheduling places workloads on and around.
+//! Events of Nodes and Pods, for topology-aware scheduling.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -6,8 +6,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use super::Engine;
 
 impl Engine {
-    /// Takes note of a Node as it is now. When that matters for placement, parked workloads are
-    /// retried after a while.
+    /// Adds or updates a Node. A relevant change requeues inadmissible workloads after a delay.
     pub fn upsert_node(&mut self, node: &Node, now: Timestamp) {
         let name = node.metadata.name.clone().unwrap_or_default();
         let labels = node.metadata.labels.clone().unwrap_or_default();
@@ -22,7 +21,7 @@ impl Engine {
         }
     }
 
-    /// Forgets a Node.
+    /// Deletes a Node.
     pub fn delete_node(&mut self, name: &str, now: Timestamp) {
         let before = self.timers.node_labels.remove(name);
         let concerned = before.is_some_and(|l| !self.cache.tas.flavors_of_node(&l).is_empty());
@@ -31,15 +30,15 @@ impl Engine {
         }
     }
 
-    /// Takes note of a Pod as it is now. When it frees room on a node that workloads are placed
-    /// on, parked workloads are retried after a while.
+    /// Adds or updates a Pod. When it releases capacity of a node of a TAS flavor, inadmissible
+    /// workloads are requeued after a delay.
     pub fn upsert_pod(&mut self, pod: &Pod, now: Timestamp) {
         if let Some(node) = self.cache.tas.upsert_pod(pod) {
             self.timers.schedule_freed_node_retry(node, now);
         }
     }
 
-    /// Forgets a Pod.
+    /// Deletes a Pod.
     pub fn delete_pod(&mut self, namespace: &str, name: &str, now: Timestamp) {
         if let Some(node) = self.cache.tas.delete_pod(namespace, name) {
             self.timers.schedule_freed_node_retry(node, now);

@@ -1,4 +1,4 @@
-//! [`ObjectStore`]: the newest version of every object, with the indexes the engine looks them up by.
+//! [`ObjectStore`]: the latest version of every object, with indexes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::hash_map::FastHashMap;
 use crate::workload::{LocalQueueKey, WorkloadKey, predicates};
 use kueue_lab_api::v1beta2::{ClusterQueue, Cohort, LocalQueue, Topology, Workload};
 
-/// The newest version of every object.
+/// The latest version of every object.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ObjectStore {
     workloads: FastHashMap<WorkloadKey, Arc<Workload>>,
@@ -18,7 +18,7 @@ pub(super) struct ObjectStore {
     pub local_queues: BTreeMap<LocalQueueKey, Arc<LocalQueue>>,
     pub cohorts: BTreeMap<String, Arc<Cohort>>,
     pub topologies: BTreeMap<String, Arc<Topology>>,
-    /// The weights of LocalQueues.
+    /// The fair sharing weights of LocalQueues.
     pub weights: BTreeMap<LocalQueueKey, f64>,
 }
 
@@ -30,8 +30,8 @@ fn admitting_queue(wl: &Workload) -> Option<&str> {
 }
 
 impl ObjectStore {
-    /// Keeps a Workload; gives the version before.
-    pub fn insert_workload(
+    /// Stores a Workload; returns the previous version.
+    pub(crate) fn insert_workload(
         &mut self,
         key: &WorkloadKey,
         wl: Arc<Workload>,
@@ -51,14 +51,14 @@ impl ObjectStore {
         }
         self.by_queue.entry(queue).or_default().insert(key.clone());
         if let Some(queue) = admitting_queue(&wl) {
-            let members = self.by_admission.entry(queue.to_owned()).or_default();
-            members.insert(key.clone());
+            let workloads = self.by_admission.entry(queue.to_owned()).or_default();
+            workloads.insert(key.clone());
         }
         old
     }
 
-    /// Forgets a Workload; gives its last version.
-    pub fn remove_workload(&mut self, key: &WorkloadKey) -> Option<Arc<Workload>> {
+    /// Removes a Workload; returns its last version.
+    pub(crate) fn remove_workload(&mut self, key: &WorkloadKey) -> Option<Arc<Workload>> {
         let old = self.workloads.remove(key)?;
         drop_from(&mut self.by_queue, &predicates::local_queue_key(&old), key);
         if let Some(queue) = admitting_queue(&old) {
@@ -68,19 +68,19 @@ impl ObjectStore {
     }
 
     /// A Workload.
-    pub fn workload(&self, key: &WorkloadKey) -> Option<&Arc<Workload>> {
+    pub(crate) fn workload(&self, key: &WorkloadKey) -> Option<&Arc<Workload>> {
         self.workloads.get(key)
     }
 
     /// All Workloads, by name.
-    pub fn workloads(&self) -> impl Iterator<Item = &Arc<Workload>> {
+    pub(crate) fn workloads(&self) -> impl Iterator<Item = &Arc<Workload>> {
         let mut all: Vec<_> = self.workloads.iter().collect();
         all.sort_unstable_by_key(|(key, _)| *key);
         all.into_iter().map(|(_, wl)| wl)
     }
 
     /// The Workloads submitted to a LocalQueue, by name.
-    pub fn workloads_of<'a>(
+    pub(crate) fn workloads_of<'a>(
         &'a self,
         queue: &LocalQueueKey,
     ) -> impl Iterator<Item = &'a Arc<Workload>> {
@@ -89,13 +89,13 @@ impl ObjectStore {
     }
 
     /// The Workloads whose admission names a ClusterQueue, by name.
-    pub fn workloads_in(&self, queue: &str) -> impl Iterator<Item = &Arc<Workload>> {
+    pub(crate) fn workloads_in(&self, queue: &str) -> impl Iterator<Item = &Arc<Workload>> {
         let keys = self.by_admission.get(queue).into_iter().flatten();
         keys.filter_map(|key| self.workloads.get(key))
     }
 
-    /// Keeps a LocalQueue; gives the version before.
-    pub fn insert_local_queue(
+    /// Stores a LocalQueue; returns the previous version.
+    pub(crate) fn insert_local_queue(
         &mut self,
         key: &LocalQueueKey,
         queue: Arc<LocalQueue>,
@@ -104,8 +104,8 @@ impl ObjectStore {
         self.local_queues.insert(key.clone(), queue)
     }
 
-    /// Forgets a LocalQueue; gives its last version.
-    pub fn remove_local_queue(&mut self, key: &LocalQueueKey) -> Option<Arc<LocalQueue>> {
+    /// Removes a LocalQueue; returns its last version.
+    pub(crate) fn remove_local_queue(&mut self, key: &LocalQueueKey) -> Option<Arc<LocalQueue>> {
         self.weights.remove(key);
         self.local_queues.remove(key)
     }

@@ -1,4 +1,4 @@
-//! Events of ClusterQueues, LocalQueues and cohorts.
+//! Events of ClusterQueues, LocalQueues and Cohorts.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use kueue_lab_api::v1beta2::{ClusterQueue, Cohort, LocalQueue, StopPolicy};
 
 /// ClusterQueues.
 impl Engine {
-    /// Takes note of a ClusterQueue as it is now.
+    /// Adds or updates a ClusterQueue.
     pub fn upsert_cluster_queue(&mut self, cq: Arc<ClusterQueue>, now: Timestamp) {
         let name = cq.metadata.name.clone().unwrap_or_default();
         if cq.metadata.deletion_timestamp.is_some() {
@@ -34,7 +34,7 @@ impl Engine {
     }
 
     fn cluster_queue_created(&mut self, name: &str, cq: &ClusterQueue, now: Timestamp) {
-        // One with a broken selector or in a cycle of cohorts is there, but counts nothing.
+        // With an invalid selector or in a cohort cycle it is added, but inactive.
         if self.cache.add_cluster_queue(cq, &self.config).is_ok() {
             let of_queue = self.store.local_queues.iter();
             let of_queue = of_queue.filter(|(_, lq)| lq.spec.cluster_queue == name);
@@ -45,7 +45,7 @@ impl Engine {
                 let _ = self.cache.upsert_workload(wl, &self.config);
             }
         }
-        // It cannot be there: it was not in the store.
+        // It does not exist: it was not in the store.
         let _ = self.queues.add_cluster_queue(cq, order_context!(self));
         self.notify_retry_inadmissible([name.into()], now);
     }
@@ -57,7 +57,7 @@ impl Engine {
         cq: &ClusterQueue,
         now: Timestamp,
     ) {
-        // What cannot be read stays as it was, and the ClusterQueue's status tells.
+        // An invalid part of the spec is not applied; the status of the ClusterQueue reports it.
         let _ = self.cache.update_cluster_queue(cq, &self.config);
         let ctx = order_context!(self);
         if self.queues.update_cluster_queue(cq, ctx).is_ok() && old.spec != cq.spec {
@@ -65,7 +65,7 @@ impl Engine {
         }
     }
 
-    /// Forgets a ClusterQueue.
+    /// Deletes a ClusterQueue.
     pub fn delete_cluster_queue(&mut self, name: &str) {
         if self.store.cluster_queues.remove(name).is_some() {
             self.cache.delete_cluster_queue(name);
@@ -81,7 +81,7 @@ impl Engine {
 
 /// LocalQueues.
 impl Engine {
-    /// Takes note of a LocalQueue as it is now.
+    /// Adds or updates a LocalQueue.
     pub fn upsert_local_queue(&mut self, lq: Arc<LocalQueue>) {
         let key = local_queue_key(&lq);
         match self.store.insert_local_queue(&key, lq.clone()) {
@@ -89,25 +89,25 @@ impl Engine {
                 if lq.spec.stop_policy() == StopPolicy::None {
                     self.add_local_queue_to_queues(&key, &lq);
                 }
-                // It cannot be counted for already.
+                // It is not in the cache yet.
                 let _ = self.cache.add_local_queue(&lq.spec.cluster_queue, &key);
             }
             Some(old) => self.local_queue_updated(&key, &old, &lq),
         }
     }
 
-    /// Lets workloads into the queues from a LocalQueue.
+    /// Adds a LocalQueue and its workloads to the queues.
     fn add_local_queue_to_queues(&mut self, key: &LocalQueueKey, lq: &LocalQueue) {
         let gates = &self.config.gates;
-        // Those whose devices count come when these were counted.
+        // Workloads with device requests are queued when those are resolved.
         let workloads = self.store.workloads_of(key).filter(|wl| {
             !predicates::is_admissible(wl, gates)
-                || !dra::needs_dra_reconcile(wl, &self.cluster_objects.dra, gates)
+                || !dra::needs_dra_reconcile(wl, &self.dra_cache, gates)
         });
         let queue = &lq.spec.cluster_queue;
         let weight = local_queue_weight(lq);
         let ctx = order_context!(self);
-        // One that is served already stays as it is.
+        // An existing LocalQueue stays as it is.
         let _ =
             self.queues
                 .add_local_queue(key, queue, weight, workloads, &self.cluster_objects, ctx);
@@ -134,7 +134,7 @@ impl Engine {
         }
     }
 
-    /// Forgets a LocalQueue.
+    /// Deletes a LocalQueue.
     pub fn delete_local_queue(&mut self, key: &LocalQueueKey) {
         let Some(last) = self.store.remove_local_queue(key) else {
             return;
@@ -160,10 +160,10 @@ fn local_queue_key(lq: &LocalQueue) -> LocalQueueKey {
 
 /// Cohorts.
 impl Engine {
-    /// Takes note of a cohort as it is now.
+    /// Adds or updates a Cohort.
     ///
     /// # Errors
-    /// When it is in a cycle: nothing in the cycle admits until it is broken.
+    /// When it is in a cycle: its ClusterQueues are inactive until the cycle is resolved.
     pub fn upsert_cohort(&mut self, cohort: Arc<Cohort>, now: Timestamp) -> Result<(), CacheError> {
         let name = cohort.metadata.name.clone().unwrap_or_default();
         let old = self.store.cohorts.insert(name.clone(), cohort.clone());
@@ -171,38 +171,43 @@ impl Engine {
             return Ok(());
         }
         self.cache.upsert_cohort(&cohort)?;
-        let forest = &self.cache.hierarchy;
-        if let Some(node) = forest.cohort(&name) {
-            let root = RequeueRequest::Cohort(forest[forest.root(node)].name.clone());
+        let hierarchy = &self.cache.hierarchy;
+        if let Some(node) = hierarchy.cohort(&name) {
+            let root = RequeueRequest::Cohort(hierarchy[hierarchy.root(node)].name.clone());
             self.queues.add_requeue_request(root, now);
         }
         Ok(())
     }
 
-    /// Asks for the parked workloads of a cohort's whole tree to be retried, as upstream does
-    /// whenever it looks at the object: also when only the status of a member changed.
+    /// Requests that the inadmissible workloads of a cohort tree are requeued, as upstream does
+    /// whenever it reconciles the Cohort, also on status changes.
     pub fn notify_retry_inadmissible_in_cohort(&mut self, name: &str, now: Timestamp) {
-        let forest = &self.cache.hierarchy;
-        if let Some(node) = forest.cohort(name).filter(|&node| !forest.has_cycle(node)) {
-            let root = RequeueRequest::Cohort(forest[forest.root(node)].name.clone());
+        let hierarchy = &self.cache.hierarchy;
+        if let Some(node) = hierarchy
+            .cohort(name)
+            .filter(|&node| !hierarchy.has_cycle(node))
+        {
+            let root = RequeueRequest::Cohort(hierarchy[hierarchy.root(node)].name.clone());
             self.queues.add_requeue_request(root, now);
         }
     }
 
-    /// The names of a cohort and those above it, from the nearest up and without the root. None in
-    /// a cycle.
+    /// The names of a cohort and its ancestors without the root. Empty in a cycle.
     pub fn cohorts_below_root(&self, name: &str) -> Vec<Arc<str>> {
-        let forest = &self.cache.hierarchy;
-        let Some(node) = forest.cohort(name).filter(|&node| !forest.has_cycle(node)) else {
+        let hierarchy = &self.cache.hierarchy;
+        let Some(node) = hierarchy
+            .cohort(name)
+            .filter(|&node| !hierarchy.has_cycle(node))
+        else {
             return Vec::new();
         };
-        let path = std::iter::once(node).chain(forest.ancestors(node));
-        path.filter(|&node| forest.has_parent(node))
-            .map(|node| forest[node].name.clone())
+        let path = std::iter::once(node).chain(hierarchy.ancestors(node));
+        path.filter(|&node| hierarchy.has_parent(node))
+            .map(|node| hierarchy[node].name.clone())
             .collect()
     }
 
-    /// Forgets a cohort.
+    /// Deletes a Cohort.
     pub fn delete_cohort(&mut self, name: &str) {
         if self.store.cohorts.remove(name).is_some() {
             self.cache.delete_cohort(name);

@@ -1,4 +1,4 @@
-//! Scheduling cycles: begun, written by the caller, finished.
+//! Scheduling cycles: begin, execution of the actions by the caller, finish.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,47 +19,45 @@ use crate::status::{self, StatusChange};
 use crate::workload::{Info, WorkloadKey, predicates};
 use kueue_lab_api::constants as c;
 
-/// A cycle that is over.
+/// A finished cycle.
 #[derive(Clone, Debug, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CycleResult {
     /// Its number.
     pub number: i64,
-    /// Whether any workload got quota or was evicted; otherwise the next cycle is to come more
-    /// slowly.
+    /// Whether any workload was admitted or preempted; without progress the scheduler slows down.
     pub progress: bool,
-    /// What was decided on each head.
+    /// The decision on each head.
     pub decisions: Vec<Arc<Decision>>,
-    /// What is to be written now.
+    /// The API writes to execute now.
     pub actions: Vec<Action>,
-    /// Counts for metrics.
+    /// Counters for metrics.
     pub counts: CycleCounts,
 }
 
 impl Engine {
-    /// Whether a cycle would have any heads.
+    /// Whether a cycle would have heads.
     pub fn has_heads(&self) -> bool {
         let cache = &self.cache;
         self.queues
             .has_heads(|name| cache.cluster_queue(name).is_some_and(|q| q.is_active()))
     }
 
-    /// How often a scheduler that found no heads was told to look again.
+    /// The number of wake-ups for a scheduler that found no heads.
     pub fn broadcasts(&self) -> u64 {
         self.queues.broadcasts()
     }
 
-    /// Takes the next workload of every active ClusterQueue, after those that need another look.
-    /// Each is in the scheduler's hands until it is given back.
+    /// Pops the head of every active ClusterQueue, and the workloads that are due for a second
+    /// pass. Each is inflight until it is requeued.
     pub fn take_heads(&mut self) -> Vec<Head> {
         let cache = &self.cache;
         let active = |name: &str| cache.cluster_queue(name).is_some_and(|q| q.is_active());
         self.queues.heads(active, order_context!(self))
     }
 
-    /// Begins a cycle: takes the heads and decides on them. None when there are none. The actions
-    /// are to be carried out in order, those of kind Admit at leisure, and the cycle to be
-    /// finished.
+    /// Begins a cycle: pops the heads and decides on them. None without heads. The actions are
+    /// executed in order, those of kind Admit asynchronously; then the cycle is finished.
     pub fn begin_cycle(&mut self, now: Timestamp) -> Option<DecidedCycle> {
         let heads = self.take_heads();
         if heads.is_empty() {
@@ -74,8 +72,8 @@ impl Engine {
         Some(self.assume_workloads(open, 0, now))
     }
 
-    /// Goes on with a cycle that waited until the pods of all admitted workloads are ready. The
-    /// actions it had are not repeated.
+    /// Resumes a cycle that waited until the pods of all admitted workloads are ready. Earlier
+    /// actions are not repeated.
     pub fn resume_cycle(&mut self, open: DecidedCycle, now: Timestamp) -> DecidedCycle {
         let done = open.actions.len();
         let open = self.run_cycle(now, |run| run.resume(open));
@@ -104,7 +102,7 @@ impl Engine {
         run.into_decided(progress)
     }
 
-    /// Counts the workloads that get quota from now on, though nothing is written yet.
+    /// Adds the assumed workloads to the cache before their admission is written.
     fn assume_workloads(
         &mut self,
         mut open: DecidedCycle,
@@ -146,8 +144,8 @@ impl Engine {
         open
     }
 
-    /// Charges the LocalQueue of a workload for the quota it just got, where LocalQueues are
-    /// served by usage. One that held quota before was charged then.
+    /// Adds an entry penalty to the LocalQueue of an assumed workload, if its ClusterQueue uses
+    /// admission fair sharing. In a second pass it has one already.
     fn push_entry_penalty(&mut self, info: &Info, now: Timestamp) -> bool {
         if !self.should_apply_entry_penalty(info) {
             return false;
@@ -171,7 +169,7 @@ impl Engine {
         true
     }
 
-    /// Whether quota for a workload is charged to its LocalQueue at once.
+    /// Whether a workload gets an entry penalty.
     pub fn should_apply_entry_penalty(&self, info: &Info) -> bool {
         self.config.afs().is_some()
             && !predicates::has_quota_reservation(&info.obj)
@@ -181,8 +179,8 @@ impl Engine {
                 .is_some_and(|q| q.uses_admission_fair_sharing())
     }
 
-    /// Finishes a cycle: what was not admitted goes back to the queues. `outcomes` tells by number
-    /// which actions did not go well; of those of kind Admit it may be told later.
+    /// Finishes a cycle: entries that were not admitted are requeued. `outcomes` has the actions
+    /// that failed, by number; those of kind Admit may be reported later.
     pub fn finish_cycle(
         &mut self,
         open: DecidedCycle,
@@ -192,7 +190,7 @@ impl Engine {
         self.finish(open, outcomes, now).0
     }
 
-    /// Finishes a cycle; gives the actions it had as well.
+    /// Finishes a cycle; returns its actions as well.
     fn finish(
         &mut self,
         mut open: DecidedCycle,
@@ -227,7 +225,7 @@ impl Engine {
         (cycle, open.actions)
     }
 
-    /// A whole cycle, when everything it writes is sure to go well.
+    /// Runs a whole cycle; all its actions succeed.
     pub fn cycle(&mut self, now: Timestamp) -> Option<CycleResult> {
         let open = self.begin_cycle(now)?;
         let outcomes = open
@@ -272,8 +270,7 @@ impl Engine {
         }
     }
 
-    /// Puts an entry back into its queue and says why it was not admitted, if there is anything to
-    /// say.
+    /// Requeues an entry and returns the action that reports why it was not admitted, if any.
     pub fn requeue_and_update(&mut self, mut entry: Entry, now: Timestamp) -> Option<Action> {
         use EntryStatus as S;
         if entry.status != S::NotNominated && entry.requeue_reason == RequeueReason::Generic {
@@ -317,8 +314,8 @@ impl Engine {
         })
     }
 
-    /// Puts a workload back into its queue, or announces another pass for one that holds quota;
-    /// true in that case.
+    /// Requeues a workload, or schedules a second pass for one that reserves quota; true in that
+    /// case.
     fn requeue(
         &mut self,
         info: &mut Info,
@@ -348,19 +345,19 @@ impl Engine {
         false
     }
 
-    /// Takes in how writing an admission went. One that failed gives its quota back; the workload
-    /// goes back to its queue unless it is gone.
+    /// Records the outcome of an admission. After a failure the quota is released, and the workload
+    /// is requeued unless it no longer exists.
     pub fn finish_admission(&mut self, key: &WorkloadKey, outcome: ActionOutcome, now: Timestamp) {
         let Some(mut assumed) = self.assumed.remove(key) else {
             return;
         };
         let info = &mut assumed.info;
         if outcome == ActionOutcome::Done {
-            // Whoever wanted to preempt it meanwhile has to say so again.
+            // A preemption that was expected meanwhile has to be issued again.
             self.expectations.observed(key, info.uid());
             return;
         }
-        // It may be gone from the cache already.
+        // It may not be in the cache any more.
         let _ = self.cache.delete_workload(key);
         if assumed.penalty {
             self.ledger.remove_penalty(&info.local_queue, key);

@@ -1,5 +1,5 @@
-//! What happens later: retrying parked workloads, second passes, and what follows from nodes and
-//! pods that changed.
+//! Delayed work: requeueing inadmissible workloads, second passes, and the effects of Node and Pod
+//! events.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,15 +9,15 @@ use super::{Engine, order_context};
 use crate::cache::QueueNames;
 use crate::kube::label_selector::Labels;
 
-/// Changes of nodes are gathered this long.
+/// The batch period of Node changes.
 const NODE_DELAY: SignedDuration = SignedDuration::from_secs(1);
-/// Room freed by pods is gathered this long.
+/// The batch period of capacity that Pods release.
 const POD_DELAY: SignedDuration = SignedDuration::from_secs(10);
 
-/// What nodes and pods will lead to.
+/// Pending effects of Node and Pod events.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timers {
-    /// The labels of nodes as last seen.
+    /// The last known labels of nodes.
     pub node_labels: BTreeMap<String, Labels>,
     nodes_due: Option<Timestamp>,
     freed: BTreeSet<String>,
@@ -25,14 +25,14 @@ pub(super) struct Timers {
 }
 
 impl Timers {
-    /// Nodes that workloads can be placed on changed.
-    pub fn schedule_node_retry(&mut self, now: Timestamp) {
+    /// Schedules the requeueing after a change of nodes.
+    pub(crate) fn schedule_node_retry(&mut self, now: Timestamp) {
         let due = now.saturating_add(NODE_DELAY).unwrap_or(Timestamp::MAX);
         self.nodes_due.get_or_insert(due);
     }
 
-    /// There is more room on a node.
-    pub fn schedule_freed_node_retry(&mut self, node: String, now: Timestamp) {
+    /// Schedules the requeueing after capacity of a node was released.
+    pub(crate) fn schedule_freed_node_retry(&mut self, node: String, now: Timestamp) {
         let due = now.saturating_add(POD_DELAY).unwrap_or(Timestamp::MAX);
         self.freed.insert(node);
         self.freed_due.get_or_insert(due);
@@ -40,7 +40,7 @@ impl Timers {
 }
 
 impl Engine {
-    /// When [`Engine::advance`] has something to do next.
+    /// The next time [`Engine::advance`] has work to do.
     pub fn next_deadline(&self) -> Option<Timestamp> {
         let all = [
             self.queues.next_requeue(),
@@ -51,7 +51,7 @@ impl Engine {
         all.into_iter().flatten().min()
     }
 
-    /// Does what is due. Gives how many workloads may be tried again.
+    /// Does all work that is due. Returns how many workloads became active.
     pub fn advance(&mut self, now: Timestamp) -> usize {
         if self.timers.nodes_due.take_if(|due| *due <= now).is_some() {
             self.notify_retry_inadmissible_everywhere(now);
@@ -59,7 +59,7 @@ impl Engine {
         if self.timers.freed_due.take_if(|due| *due <= now).is_some() {
             let mut queues = QueueNames::new();
             for node in std::mem::take(&mut self.timers.freed) {
-                // A node that is gone has been dealt with.
+                // A deleted node was handled by its event.
                 let Some(labels) = self.timers.node_labels.get(&node) else {
                     continue;
                 };
@@ -72,10 +72,14 @@ impl Engine {
         let mut moved = 0;
         for target in self.queues.take_due_requeue_requests(now) {
             let ctx = order_context!(self);
-            let forest = &self.cache.hierarchy;
-            moved +=
-                self.queues
-                    .requeue_inadmissible(&target, forest, &self.cluster_objects, ctx, now);
+            let hierarchy = &self.cache.hierarchy;
+            moved += self.queues.requeue_inadmissible(
+                &target,
+                hierarchy,
+                &self.cluster_objects,
+                ctx,
+                now,
+            );
         }
         moved += usize::from(self.queues.advance_second_pass(now, &self.config));
         moved

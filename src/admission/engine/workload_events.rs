@@ -1,4 +1,4 @@
-//! Events of Workloads: where each goes as it comes, changes and goes.
+//! Events of Workloads: create, update and delete.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::workload::{DraRequests, LocalQueueKey, WorkloadKey, adjust_resources}
 use kueue_lab_api::v1beta2::{PriorityClassKind, PriorityClassRef, Workload};
 
 impl Engine {
-    /// Takes note of a Workload as it is now.
+    /// Adds or updates a Workload.
     pub fn upsert_workload(&mut self, wl: Arc<Workload>, now: Timestamp) {
         let key = predicates::key(&wl);
         match self.store.insert_workload(&key, wl.clone()) {
@@ -21,7 +21,7 @@ impl Engine {
         }
     }
 
-    /// The newest version of a Workload.
+    /// The latest version of a Workload.
     pub fn workload(&self, key: &WorkloadKey) -> Option<&Arc<Workload>> {
         self.store.workload(key)
     }
@@ -42,7 +42,7 @@ impl Engine {
             }
             return;
         }
-        // Upstream learns of these when it comes to know a LocalQueue. Here LocalQueues may come before
+        // Upstream queues these when it adds the LocalQueue. Here LocalQueues may be added before
         // the Workloads, as after a restart.
         self.queues
             .assign_workload(&predicates::key(wl), predicates::local_queue_key(wl));
@@ -50,30 +50,30 @@ impl Engine {
         self.queues.second_pass.queue_if_needed(&adjusted, 0, now);
     }
 
-    /// Queues a Workload. One whose queue is not there is queued when the queue comes.
+    /// Queues a Workload. Without its queue it is queued when the queue is added.
     fn queue_workload(&mut self, wl: &Arc<Workload>, dra: Option<&DraRequests>, now: Timestamp) {
         let ctx = order_context!(self);
         let queued = self.queues.add_or_update_workload(wl, dra, ctx, now);
         if queued.is_ok() {
-            // Whoever preempted it has nothing to wait for any more.
+            // A preemptor no longer waits for it.
             let key = predicates::key(wl);
             self.expectations.observed(&key, predicates::uid(wl));
         }
     }
 
-    /// Counts a Workload that holds quota. One whose ClusterQueue is not there is counted when it
-    /// comes.
+    /// Adds a Workload that reserves quota to the cache. Without its ClusterQueue it is added when
+    /// that is added.
     fn cache_workload(&mut self, wl: &Arc<Workload>) -> bool {
         let counted = self.cache.upsert_workload(wl, &self.config);
         counted.unwrap_or(false)
     }
 
     fn delete_cached_workload(&mut self, key: &WorkloadKey) {
-        // It need not have been counted.
+        // It may not be in the cache.
         let _ = self.cache.delete_workload(key);
     }
 
-    /// Retries what is parked in the cohorts of the ClusterQueue whose quota a Workload was about.
+    /// Requeues the inadmissible workloads of the cohort tree of a Workload's ClusterQueue.
     fn notify_retry_associated_inadmissible(&mut self, key: &WorkloadKey, now: Timestamp) {
         let queue = self.queues.associated_cluster_queue(key).cloned();
         self.notify_retry_inadmissible(queue, now);
@@ -112,7 +112,7 @@ impl Engine {
                 .requeue_state
                 .as_ref()
                 .and_then(|s| s.requeue_at.as_ref());
-            // One that has to back off is queued when its time has come.
+            // With a backoff it is requeued when that expires.
             if requeue_at.is_none_or(|at| at.0 <= now) && !on_hold && !self.needs_dra_reconcile(wl)
             {
                 self.queue_workload(&adjusted, None, now);
@@ -132,7 +132,7 @@ impl Engine {
         self.queues.second_pass.queue_if_needed(&adjusted, 0, now);
     }
 
-    /// Whether a change of a Workload that keeps its quota may let others in.
+    /// Whether an update of a Workload that keeps its quota releases quota or pods.
     fn frees_quota(&self, old: &Workload, wl: &Workload, before: Status, after: Status) -> bool {
         let admitted = before == Status::Admitted && after == Status::Admitted;
         let gates = &self.config.gates;
@@ -141,7 +141,7 @@ impl Engine {
             || is_priority_changed(old, wl, gates)
     }
 
-    /// Forgets a Workload.
+    /// Deletes a Workload.
     pub fn delete_workload(&mut self, key: &WorkloadKey, now: Timestamp) {
         let Some(last) = self.store.remove_workload(key) else {
             return;
@@ -159,8 +159,8 @@ impl Engine {
         }
     }
 
-    /// Queues a Workload again whose backoff is over. One whose devices count is queued when they
-    /// were counted.
+    /// Queues a Workload whose backoff expired. With device requests it is queued when those are
+    /// resolved.
     pub fn requeue_workload(&mut self, key: &WorkloadKey, now: Timestamp) {
         let Some(wl) = self.store.workload(key) else {
             return;
@@ -171,7 +171,7 @@ impl Engine {
         }
     }
 
-    /// Charges and discharges LocalQueues as Workloads get admitted, move and end.
+    /// Updates the entry penalties of LocalQueues when Workloads are admitted, move or finish.
     fn update_entry_penalties(
         &mut self,
         key: &WorkloadKey,
@@ -217,8 +217,8 @@ impl Engine {
         }
     }
 
-    /// Reads the requests of pending Workloads again after what adjusts them changed; not of those
-    /// whose devices have to be counted again as well.
+    /// Recomputes the requests of pending Workloads after a change of what adjusts them, except
+    /// Workloads whose device requests have to be resolved again.
     pub(super) fn requeue_pending(&mut self, concerns: impl Fn(&Workload) -> bool, now: Timestamp) {
         let gates = &self.config.gates;
         let pending: Vec<Arc<Workload>> = self
@@ -235,7 +235,7 @@ impl Engine {
     }
 }
 
-/// Whether some pod set has fewer pods than before, and none more.
+/// Whether some pod set has fewer pods than before, and none has more.
 fn is_scaled_down(old: &Workload, new: &Workload) -> bool {
     let count = |wl: &Workload, name: &str| {
         let mut sets = wl.spec.pod_sets.iter();
@@ -256,7 +256,7 @@ fn is_scaled_down(old: &Workload, new: &Workload) -> bool {
     fewer
 }
 
-/// Whether a Workload got another priority by a class of Kueue's own. That of a pod does not
+/// Whether the priority of a Workload with a WorkloadPriorityClass changed. A pod priority does not
 /// change.
 fn is_priority_changed(old: &Workload, new: &Workload, gates: &Gates) -> bool {
     let of_pods = |r: &PriorityClassRef| r.kind == PriorityClassKind::PriorityClass;
@@ -288,7 +288,7 @@ mod tests {
         Timestamp::from_second(1_785_585_600 + second).unwrap()
     }
 
-    /// A ClusterQueue for one workload at a time, in which priority preempts.
+    /// A ClusterQueue that fits one workload at a time, with preemption by priority.
     fn engine() -> Engine {
         let mut engine = Engine::new(EngineConfig::default());
         engine.upsert_namespace(&typed(json!({"metadata": {"name": "ns"}})), at(0));
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_victim_that_was_queued_again_can_be_preempted_again() {
+    fn a_requeued_preemption_target_can_be_preempted_again() {
         let mut engine = engine();
         let admission = json!({"clusterQueue": "q", "podSetAssignments": [{"name": "main", "count": 1,
             "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": "1"}}]});

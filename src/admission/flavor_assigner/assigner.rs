@@ -1,4 +1,4 @@
-//! [`FlavorAssigner`]: finds flavors for all pod sets of a workload.
+//! [`FlavorAssigner`]: assigns flavors to all pod sets of a workload.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,10 +18,10 @@ use crate::tas::FindOptions;
 use crate::topology_assignment::decode;
 use crate::workload::{AssignmentClusterQueueState, Info, PodSetResources};
 
-/// Tells whether preemption could make room.
+/// Simulates preemptions for the flavor assigner.
 pub trait PreemptionOracle {
-    /// What preempting for `amount` of one pair would come to, and how far away the ClusterQueue
-    /// would borrow then.
+    /// The result of preempting for `amount` of one flavor resource, and the borrowing level of the
+    /// ClusterQueue afterwards.
     fn simulate_preemption(
         &mut self,
         snapshot: &mut SnapshotTransaction<'_>,
@@ -32,13 +32,13 @@ pub trait PreemptionOracle {
     ) -> (PreemptionPossibility, usize);
 }
 
-/// Finds flavors for all pod sets of a workload in its ClusterQueue.
+/// Assigns flavors to all pod sets of a workload in its ClusterQueue.
 pub struct FlavorAssigner<'a> {
     /// The workload.
     pub wl: &'a Info,
-    /// Its ClusterQueue.
+    /// The node of its ClusterQueue.
     pub node: HierarchyNodeId,
-    /// The flavors to hold on to, when flavors were assigned before in the same cycle.
+    /// The flavors of an earlier assignment in the same cycle, to which this one is limited.
     pub nomination: Option<&'a NominationMapping>,
     /// The workload slice it replaces.
     pub replaced: Option<&'a Arc<Info>>,
@@ -47,7 +47,7 @@ pub struct FlavorAssigner<'a> {
     pub(super) groups: Arc<[ResourceGroup]>,
     pub(super) fungibility: FlavorFungibilityConfig,
     pub(super) preemption: PreemptionPolicies,
-    /// Flavors taken for gone.
+    /// Flavors that are treated as deleted.
     pub(super) missing_flavors: Vec<FlavorName>,
 }
 
@@ -58,7 +58,7 @@ struct GroupMember<'a> {
 }
 
 impl<'a> FlavorAssigner<'a> {
-    /// An assigner for a workload; none when its ClusterQueue takes no part in the cycle.
+    /// An assigner for a workload; none when its ClusterQueue is inactive.
     pub fn new(
         wl: &'a Info,
         node: HierarchyNodeId,
@@ -78,7 +78,7 @@ impl<'a> FlavorAssigner<'a> {
         })
     }
 
-    /// Takes a flavor for gone.
+    /// Treats a flavor as deleted.
     pub fn mark_flavor_missing(&mut self, flavor: &str) {
         self.missing_flavors.push(flavor.into());
     }
@@ -87,7 +87,7 @@ impl<'a> FlavorAssigner<'a> {
         self.groups.iter().find(|g| g.covers(resource))
     }
 
-    /// Finds flavors, for other counts of pods than the workload asks for if given.
+    /// Assigns flavors, with other pod counts than the workload's if given.
     pub fn assign(
         &self,
         snapshot: &mut SnapshotTransaction<'_>,
@@ -132,7 +132,7 @@ impl<'a> FlavorAssigner<'a> {
         }
     }
 
-    /// The pod sets by the group they name, those without one each by itself, in order.
+    /// The pod sets by pod set group, in order; without a group each is its own.
     fn grouped(
         &self,
         assignment: &mut Assignment,
@@ -142,7 +142,7 @@ impl<'a> FlavorAssigner<'a> {
         let counts_pods = self.resource_group_for(ResourceName::pods()).is_some();
         let tas = snapshot.config.gates.topology_aware_scheduling;
         let admitted = self.wl.obj.status.admission.as_ref();
-        // A handful: walking them is as fast as hashing.
+        // Few groups: a linear search is as fast as hashing.
         let mut groups: Vec<(Cow<'_, str>, Vec<GroupMember<'_>>)> = Vec::new();
         for (index, total) in self.wl.total_requests.iter().enumerate() {
             let mut total = match counts.and_then(|c| c.get(index)) {
@@ -160,7 +160,7 @@ impl<'a> FlavorAssigner<'a> {
                 ..Default::default()
             };
             if tas {
-                // In a second pass the flavors stand already.
+                // In a second pass the flavors are assigned already.
                 for (&resource, flavor) in &total.flavors {
                     assigned.flavors.insert(resource, assignment.flavors.len());
                     assignment.flavors.push(FlavorAssignment {
@@ -198,7 +198,7 @@ impl<'a> FlavorAssigner<'a> {
         groups
     }
 
-    /// Finds flavors for a group of pod sets; false when the search is to stop.
+    /// Assigns flavors to a group of pod sets; false when the assignment stops.
     fn assign_group(
         &self,
         assignment: &mut Assignment,
@@ -278,8 +278,8 @@ impl<'a> FlavorAssigner<'a> {
         go_on
     }
 
-    /// The flavors of the group that are one pod set's own: those of the resources it requests. A
-    /// pod set that requests nothing is placed with its group all the same.
+    /// The flavors of one pod set of the group: those of the resources it requests. A pod set
+    /// without requests gets the flavors of its group for its topology request.
     fn resolve_pod_set_flavors(
         &self,
         snapshot: &SnapshotTransaction<'_>,
@@ -316,7 +316,8 @@ impl<'a> FlavorAssigner<'a> {
         })
     }
 
-    /// Adds a pod set with its flavors, charging what it requests beyond the slice it replaces.
+    /// Appends a pod set with its flavors, and adds its requests beyond those of the replaced slice
+    /// to the usage.
     fn append(
         &self,
         assignment: &mut Assignment,
@@ -346,7 +347,7 @@ impl<'a> FlavorAssigner<'a> {
         assignment.pod_sets.push(assigned);
     }
 
-    /// Looks for places in the topologies of the flavors assigned.
+    /// Finds topology assignments in the assigned flavors.
     fn assign_topology(&self, assignment: &mut Assignment, snapshot: &mut SnapshotTransaction<'_>) {
         let replaced = self.replaced.map(|r| &**r);
         let requests =
@@ -370,7 +371,7 @@ impl<'a> FlavorAssigner<'a> {
                 None => assignment.update_for_tas_result(result, self.wl, snapshot, self.node),
             }
         }
-        // Nobody is preempted for a failed node.
+        // Nothing is preempted to replace a failed node.
         if assignment.fix_representative_mode() == FlavorAssignmentMode::Preempt
             && self.wl.obj.status.unhealthy_nodes.is_empty()
         {
@@ -384,13 +385,13 @@ impl<'a> FlavorAssigner<'a> {
                 .map(|(ps, _, flavor)| (ps.to_owned(), flavor.clone()));
             match failure {
                 Some((pod_set, flavor)) => {
-                    // It would not fit if everybody went.
+                    // It would not fit in an empty cluster.
                     if snapshot.config.gates.unadmitted_workloads_observability {
                         self.mark_attempt(assignment, &pod_set, &flavor);
                     }
                     assignment.update_mode(&pod_set, FlavorAssignmentMode::NoFit);
                 }
-                // Quota may suffice where the topology is fragmented.
+                // The quota may suffice while the topology is fragmented.
                 None => {
                     assignment.update_mode_for_requests(&requests, FlavorAssignmentMode::Preempt)
                 }

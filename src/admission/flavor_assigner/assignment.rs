@@ -1,6 +1,6 @@
-//! [`Assignment`]: flavors for every pod set of a workload, and how they could be had.
+//! [`Assignment`]: the flavors of all pod sets of a workload, with their modes.
 //!
-//! Must not know how flavors are searched.
+//! Must not know how flavors are assigned.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,47 +15,47 @@ use crate::resources::{
     ResourceName,
 };
 use crate::tas;
-use crate::topology_assignment::{TasUsage, TopologyAssignment};
-use crate::workload::{AssignmentClusterQueueState, Info};
+use crate::topology_assignment::TopologyAssignment;
+use crate::workload::{AssignmentClusterQueueState, Info, TasUsage};
 use kueue_lab_api::v1beta2::{self as api, DelayedTopologyRequestState};
 
-/// A flavor for a resource.
+/// The flavor of a resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlavorAssignment {
     /// The flavor.
     pub flavor: FlavorName,
-    /// How it could be had.
+    /// The assignment mode.
     pub mode: FlavorAssignmentMode,
-    /// Where the search stopped; -1 when it went through all flavors.
+    /// The index of the last tried flavor; -1 when all flavors were tried.
     pub tried_flavor_idx: i32,
-    /// How far away it borrows.
+    /// The borrowing level; 0 is no borrowing.
     pub borrow: usize,
 }
 
-/// What stands in the way of a pod set. Nothing means it fits.
+/// Why a pod set does not fit. Empty means it fits.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AssignmentStatus {
-    /// Obstacles, in the order they were met. Each text is made once and shared with the attempts
-    /// and the decision.
+    /// The reasons, in the order they were found. Each text is allocated once and shared with the
+    /// attempts and the decision.
     pub reasons: Vec<Arc<str>>,
-    /// A reason for which flavors could not be looked for at all.
+    /// The error for which no flavors were assigned.
     pub error: Option<String>,
 }
 
 impl AssignmentStatus {
-    /// Whether nothing stands in the way.
+    /// Whether the pod set fits.
     pub fn is_fit(&self) -> bool {
         self.error.is_none() && self.reasons.is_empty()
     }
 
-    /// The obstacles as messages print them.
+    /// The reasons as messages format them.
     pub fn message(&self) -> String {
         self.error
             .clone()
             .unwrap_or_else(|| joined(self.sorted().iter().copied(), ", "))
     }
 
-    /// The obstacles one by one.
+    /// The sorted reasons.
     pub fn sorted_reasons(&self) -> Vec<Arc<str>> {
         match &self.error {
             Some(error) => vec![error.as_str().into()],
@@ -70,7 +70,7 @@ impl AssignmentStatus {
     }
 }
 
-/// Texts one after another.
+/// Joins texts.
 pub(super) fn joined<'a, I>(texts: I, between: &str) -> String
 where
     I: IntoIterator<Item = &'a Arc<str>, IntoIter: Clone>,
@@ -87,54 +87,54 @@ where
     all
 }
 
-/// The flavors of one pod set.
+/// The flavor assignment of one pod set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PodSetAssignment {
     /// The pod set.
     pub name: String,
-    /// The flavor of each resource, by its place in [`Assignment::flavors`]: pod sets of one group
-    /// share them.
+    /// The flavor of each resource, by its index in [`Assignment::flavors`]: the pod sets of one
+    /// group share them.
     pub flavors: BTreeMap<ResourceName, usize>,
-    /// The group of pod sets it was assigned with, for [`Assignment::attempts`].
+    /// The index of its group in [`Assignment::attempts`].
     pub group: usize,
-    /// What stands in the way.
+    /// Why it does not fit.
     pub status: AssignmentStatus,
-    /// What all its pods request together.
+    /// The total requests.
     pub requests: Requests,
-    /// How many pods.
+    /// The number of pods.
     pub count: i32,
-    /// Where the pods go.
+    /// The topology assignment.
     pub topology_assignment: Option<TopologyAssignment>,
-    /// Whether that is settled later.
+    /// The state of a delayed topology request.
     pub delayed_topology_request: Option<DelayedTopologyRequestState>,
 }
 
-/// Flavors for every pod set of a workload, as far as the search got.
+/// The flavor assignment of a workload, as far as it got.
 #[derive(Clone, Debug, Default)]
 pub struct Assignment {
     /// The pod sets.
     pub pod_sets: Vec<PodSetAssignment>,
-    /// The flavors assigned.
+    /// The assigned flavors.
     pub flavors: Vec<FlavorAssignment>,
-    /// What came of each flavor, for each group of pod sets.
+    /// The attempts by flavor, for each group of pod sets.
     pub attempts: Vec<Vec<FlavorAssignmentAttempt>>,
-    /// How far away the workload borrows; 0 is not at all.
+    /// The borrowing level; 0 is no borrowing.
     pub borrowing: usize,
-    /// Where the search stopped.
+    /// The last tried flavors.
     pub last_state: AssignmentClusterQueueState,
-    /// The quota it takes, beyond what a slice it replaces holds.
+    /// The quota usage, without that of a replaced slice.
     pub usage: FlavorResourceQuantities,
-    /// The topology domains it takes, beyond what it holds already.
+    /// The usage of topology domains, without that of the current admission.
     pub tas_usage: TasUsage,
-    /// Why it does not fit, when it does not.
+    /// The reason why it does not fit.
     pub no_fit_reason: Option<QuotaReservedReason>,
-    /// The slice it replaces.
+    /// The replaced slice.
     pub(super) replaced: Option<Arc<Info>>,
     pub(super) representative_mode: Option<FlavorAssignmentMode>,
 }
 
 impl Assignment {
-    /// The same assignment, taking over the quota of a slice.
+    /// The assignment with a replaced slice, whose quota it takes over.
     #[must_use]
     pub fn with_replaced_slice(self, replaced: Option<Arc<Info>>) -> Self {
         Assignment { replaced, ..self }
@@ -160,12 +160,12 @@ impl Assignment {
             .map(|(&resource, &i)| (resource, &self.flavors[i]))
     }
 
-    /// The place of a pod set in the assignment.
+    /// The index of a pod set in the assignment.
     pub fn position(&self, pod_set: &str) -> Option<usize> {
         self.pod_sets.iter().position(|ps| ps.name == pod_set)
     }
 
-    /// The worst way among the flavors of a pod set.
+    /// The worst mode among the flavors of a pod set.
     pub fn pod_set_mode(&self, pod_set: &PodSetAssignment) -> FlavorAssignmentMode {
         if pod_set.status.is_fit() {
             return FlavorAssignmentMode::Fit;
@@ -179,7 +179,7 @@ impl Assignment {
             .unwrap_or(FlavorAssignmentMode::NoFit)
     }
 
-    /// The worst way among the pod sets.
+    /// The worst mode among the pod sets.
     pub fn mode(&self) -> FlavorAssignmentMode {
         if self.pod_sets.is_empty() {
             return FlavorAssignmentMode::NoFit;
@@ -193,7 +193,7 @@ impl Assignment {
         })
     }
 
-    /// Fixes the mode as it stands, so that obstacles noted later do not change it.
+    /// Fixes the mode, so that reasons recorded later do not change it.
     pub(super) fn fix_representative_mode(&mut self) -> FlavorAssignmentMode {
         let mode = self.mode();
         if !self.pod_sets.is_empty() {
@@ -215,7 +215,7 @@ impl Assignment {
         }
     }
 
-    /// Sets the mode of a pod set's flavors, and with it that of the assignment.
+    /// Sets the mode of a pod set's flavors, and that of the assignment.
     pub(super) fn update_mode(&mut self, pod_set: &str, mode: FlavorAssignmentMode) {
         let Some(at) = self.position(pod_set) else {
             return;
@@ -226,13 +226,13 @@ impl Assignment {
         self.representative_mode = Some(mode);
     }
 
-    /// Notes that flavors of a pod set could not be looked for.
+    /// Records the error for which a pod set got no flavors.
     pub(super) fn set_error(&mut self, at: usize, error: String) {
         self.pod_sets[at].status.error = Some(error);
         self.representative_mode = None;
     }
 
-    /// What stands in the way of the pod sets, as conditions print it.
+    /// Why the pod sets do not fit, as conditions print it.
     pub fn message(&self) -> String {
         let mut parts = Vec::new();
         for ps in self.pod_sets.iter().filter(|ps| !ps.status.is_fit()) {
@@ -248,7 +248,7 @@ impl Assignment {
         parts.join("; ")
     }
 
-    /// The flavors considered, as the QuotaReserved event prints them.
+    /// The attempted flavors, as the QuotaReserved Event prints them.
     pub fn format_attempts_for_events(&self) -> String {
         format_attempts_for_events(self.pod_sets.iter().map(|ps| {
             let attempts = self
@@ -260,7 +260,7 @@ impl Assignment {
         }))
     }
 
-    /// The assignment as the API has it.
+    /// Converts to the API type.
     pub fn to_api(&self, config: &EngineConfig) -> Vec<api::PodSetAssignment> {
         let by_prefix = config.gates.tas_assignments_encoding_by_hostname_prefix;
         self.pod_sets
@@ -289,8 +289,8 @@ impl Assignment {
             .collect()
     }
 
-    /// The quota a workload needs under this assignment: at the assigned size, and beyond what a
-    /// slice it replaces holds.
+    /// The quota usage of a workload with this assignment: with the assigned counts, without that
+    /// of a replaced slice.
     pub fn total_requests_for(
         &self,
         wl: &Info,
@@ -303,8 +303,8 @@ impl Assignment {
                 None => assigned.count,
             };
             for (resource, amount) in ps.scaled_to(count).requests.iter() {
-                // Nothing requested may have no flavor, and does not matter; nor does what is not
-                // declared, where that is ignored.
+                // Zero requests may have no flavor, nor may undeclared resources if they are
+                // ignored.
                 let Some(flavor) = self.flavor(assigned, resource).filter(|_| amount != 0) else {
                     continue;
                 };
@@ -314,7 +314,7 @@ impl Assignment {
         usage
     }
 
-    /// The pairs for which others would have to go.
+    /// The flavor resources that need preemption.
     pub fn flavor_resources_need_preemption(
         &self,
         frs: &mut FlavorResourceTable,
@@ -331,7 +331,7 @@ impl Assignment {
         pairs
     }
 
-    /// The flavor of each resource of each pod set, to hold on to when assigning again.
+    /// The flavor of each resource of each pod set, for a later assignment in the same cycle.
     pub fn nomination(&self) -> NominationMapping {
         self.pod_sets
             .iter()
@@ -345,9 +345,9 @@ impl Assignment {
             .collect()
     }
 
-    /// Works out the kind of obstacle: within a resource group flavors are alternatives, so that
-    /// the one nearest to fitting counts; groups and pod sets are all needed, so that the one
-    /// furthest from it counts.
+    /// Computes the reason why the assignment does not fit: within a resource group flavors are
+    /// alternatives, so the least severe reason counts; all groups and pod sets are required, so
+    /// the most severe one counts.
     pub(super) fn resolve_no_fit_reason(&mut self, queue: &ClusterQueue) {
         if self.mode() != FlavorAssignmentMode::NoFit {
             return;
@@ -380,7 +380,7 @@ impl Assignment {
                     .map(|(i, _)| i as isize)
                     .collect();
                 if groups.is_empty() {
-                    // A flavor of no group stands by itself.
+                    // A flavor without a group is its own group.
                     groups.push(-1 - i as isize);
                 }
                 for group in groups {

@@ -1,4 +1,4 @@
-//! The search through the flavors of a resource group.
+//! Finds the flavor of a resource group.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use super::assigner::{FlavorAssigner, PreemptionOracle};
 use super::assignment::{AssignmentStatus, FlavorAssignment};
 use super::flavor_attempts::FlavorAssignmentAttempt;
 use super::flavor_eligibility::{IneligibleFlavor, check_flavor_for_pod_sets, no_fit_status};
+use super::flavor_fungibility::tried_flavor_idx;
 use super::granular_mode::{GranularMode, PreemptionMode};
 use super::resource_attempt::{FlavorMismatch, ResourceAttempt};
 use crate::cache::{PreemptionPolicy, ResourceGroup};
@@ -17,19 +18,19 @@ use crate::resources::{
 use crate::snapshot_transaction::SnapshotTransaction;
 use crate::workload::AssignmentClusterQueueState;
 
-/// What the search through a resource group came to.
+/// The result of a flavor search in a resource group.
 #[derive(Default)]
 pub(super) struct FlavorSearchResult {
-    /// The flavor of each resource of the group that is requested, in the order of the requests;
-    /// empty when there is none.
+    /// The flavor of each requested resource of the group, in the order of the requests; empty when
+    /// there is none.
     pub flavors: Vec<(ResourceName, FlavorAssignment)>,
-    /// What stands in the way; none when it fits.
+    /// Why no flavor fits; none when one does.
     pub status: Option<AssignmentStatus>,
-    /// What came of each flavor.
+    /// The attempts by flavor.
     pub attempts: Vec<FlavorAssignmentAttempt>,
 }
 
-/// How well one flavor serves all resources of the group.
+/// The evaluation of one flavor for all resources of the group.
 struct FlavorEvaluation {
     mode: GranularMode,
     max_borrow: usize,
@@ -41,8 +42,8 @@ struct FlavorEvaluation {
 }
 
 impl FlavorAssigner<'_> {
-    /// Finds the flavor, for the resources of the group that `resource` belongs to, that serves
-    /// these pod sets best, or the first that is good enough.
+    /// Finds the flavor of the resource group of `resource` that fits these pod sets best, or the
+    /// first one that flavor fungibility accepts.
     pub(super) fn find_flavor_for_pod_sets(
         &self,
         snapshot: &mut SnapshotTransaction<'_>,
@@ -50,7 +51,7 @@ impl FlavorAssigner<'_> {
         pod_sets: &[usize],
         requests: &Requests,
         resource: ResourceName,
-        charged: &FlavorResourceQuantities,
+        assigned_usage: &FlavorResourceQuantities,
     ) -> FlavorSearchResult {
         let Some(group) = self.resource_group_for(resource) else {
             let reason = format!("resource {resource} unavailable in ClusterQueue");
@@ -78,12 +79,12 @@ impl FlavorAssigner<'_> {
                 status.reasons.push(reason.into());
                 continue;
             }
-            if let Some(unsuitable) = self.flavor_mismatch(snapshot, flavor, pod_sets, group) {
+            if let Some(ineligible) = self.flavor_mismatch(snapshot, flavor, pod_sets, group) {
                 let reason = with_reasons.then_some(QuotaReservedReason::NoMatchingFlavor);
                 let IneligibleFlavor {
                     status: why,
                     mismatch,
-                } = unsuitable;
+                } = ineligible;
                 let reasons = why.reasons.clone();
                 attempts.push(FlavorAssignmentAttempt::no_fit(
                     flavor.clone(),
@@ -102,25 +103,31 @@ impl FlavorAssigner<'_> {
                 }
                 continue;
             }
-            let judged =
-                self.evaluate_flavor(snapshot, oracle, flavor, pod_sets, &requests, charged);
-            status.reasons.extend(judged.reasons.iter().cloned());
+            let evaluation = self.evaluate_flavor(
+                snapshot,
+                oracle,
+                flavor,
+                pod_sets,
+                &requests,
+                assigned_usage,
+            );
+            status.reasons.extend(evaluation.reasons.iter().cloned());
             let attempt = FlavorAssignmentAttempt::evaluated(
                 flavor.clone(),
-                judged.mode.preemption,
-                judged.max_borrow,
-                judged.reasons,
-                judged.resources,
-                judged.no_fit_reason.filter(|_| with_reasons),
+                evaluation.mode.preemption,
+                evaluation.max_borrow,
+                evaluation.reasons,
+                evaluation.resources,
+                evaluation.no_fit_reason.filter(|_| with_reasons),
             );
             attempts.push(FlavorAssignmentAttempt {
-                mismatch: judged.mismatch,
+                mismatch: evaluation.mismatch,
                 ..attempt
             });
             if !fungible {
-                if judged.mode.preemption > best_mode.preemption {
-                    best = judged.flavors;
-                    best_mode = judged.mode;
+                if evaluation.mode.preemption > best_mode.preemption {
+                    best = evaluation.flavors;
+                    best_mode = evaluation.mode;
                     if best_mode.preemption == PreemptionMode::Fit {
                         return FlavorSearchResult {
                             flavors: best,
@@ -131,21 +138,21 @@ impl FlavorAssigner<'_> {
                 }
                 continue;
             }
-            if !judged.mode.should_try_next_flavor(&self.fungibility) {
-                best = judged.flavors;
-                best_mode = judged.mode;
+            if !evaluation.mode.should_try_next_flavor(&self.fungibility) {
+                best = evaluation.flavors;
+                best_mode = evaluation.mode;
                 break;
             }
-            if judged.mode.is_preferred_to(best_mode, &self.fungibility) {
-                best = judged.flavors;
-                best_mode = judged.mode;
+            if evaluation
+                .mode
+                .is_preferred_to(best_mode, &self.fungibility)
+            {
+                best = evaluation.flavors;
+                best_mode = evaluation.mode;
             }
         }
         if fungible {
-            // After the last flavor the next search starts over.
-            let last = group.flavors.len().checked_sub(1);
-            let tried = attempted.filter(|_| attempted != last);
-            let tried = tried.and_then(|i| i32::try_from(i).ok()).unwrap_or(-1);
+            let tried = tried_flavor_idx(attempted, group.flavors.len());
             best.iter_mut()
                 .for_each(|(_, f)| f.tried_flavor_idx = tried);
             if best_mode.preemption == PreemptionMode::Fit {
@@ -163,7 +170,7 @@ impl FlavorAssigner<'_> {
         }
     }
 
-    /// Why a flavor is not even looked at.
+    /// Why a flavor is not tried.
     fn skip_reason(
         &self,
         snapshot: &SnapshotTransaction<'_>,
@@ -201,8 +208,8 @@ impl FlavorAssigner<'_> {
         pod_sets: &[usize],
         group: &ResourceGroup,
     ) -> Option<IneligibleFlavor> {
-        let forgotten = self.missing_flavors.contains(flavor);
-        let Some(object) = snapshot.cache.flavor(flavor).filter(|_| !forgotten) else {
+        let is_missing = self.missing_flavors.contains(flavor);
+        let Some(object) = snapshot.cache.flavor(flavor).filter(|_| !is_missing) else {
             let reason = format!("flavor {flavor} not found");
             return Some(IneligibleFlavor::new(reason, FlavorMismatch::NotFound));
         };
@@ -212,7 +219,7 @@ impl FlavorAssigner<'_> {
         check_flavor_for_pod_sets(snapshot, self.node, object, pod_sets, group)
     }
 
-    /// Looks at the quota of a flavor for each resource requested.
+    /// Evaluates the quota of a flavor for each requested resource.
     fn evaluate_flavor(
         &self,
         snapshot: &mut SnapshotTransaction<'_>,
@@ -220,9 +227,9 @@ impl FlavorAssigner<'_> {
         flavor: &FlavorName,
         pod_sets: &[usize],
         requests: &Requests,
-        charged: &FlavorResourceQuantities,
+        assigned_usage: &FlavorResourceQuantities,
     ) -> FlavorEvaluation {
-        let mut judged = FlavorEvaluation {
+        let mut evaluation = FlavorEvaluation {
             mode: GranularMode::BEST,
             max_borrow: 0,
             flavors: Vec::with_capacity(requests.len()),
@@ -233,42 +240,51 @@ impl FlavorAssigner<'_> {
         };
         for (resource, mut amount) in requests.iter() {
             if snapshot.config.gates.elastic_jobs_via_workload_slices {
-                amount =
-                    self.subtract_replaced_slice(flavor, pod_sets, resource, amount, &mut judged);
+                amount = self.subtract_replaced_slice(
+                    flavor,
+                    pod_sets,
+                    resource,
+                    amount,
+                    &mut evaluation,
+                );
             }
             let fr = snapshot.cache.hierarchy.frs.intern(flavor, resource);
-            let quota = self.fits_resource_quota(snapshot, oracle, fr, charged.get(fr), amount);
-            judged.resources.push(quota.attempt);
+            let quota =
+                self.fits_resource_quota(snapshot, oracle, fr, assigned_usage.get(fr), amount);
+            evaluation.resources.push(quota.attempt);
             if let Some((reason, kind)) = quota.no_fit {
-                judged.reasons.push(reason.into());
-                judged.no_fit_reason = QuotaReservedReason::most_severe(judged.no_fit_reason, kind);
+                evaluation.reasons.push(reason.into());
+                evaluation.no_fit_reason =
+                    QuotaReservedReason::most_severe(evaluation.no_fit_reason, kind);
             }
-            judged.max_borrow = judged.max_borrow.max(quota.mode.borrow);
-            if judged.mode.is_preferred_to(quota.mode, &self.fungibility) {
-                judged.mode = quota.mode;
+            evaluation.max_borrow = evaluation.max_borrow.max(quota.mode.borrow);
+            if evaluation
+                .mode
+                .is_preferred_to(quota.mode, &self.fungibility)
+            {
+                evaluation.mode = quota.mode;
             }
-            if judged.mode.preemption != PreemptionMode::NoFit {
+            if evaluation.mode.preemption != PreemptionMode::NoFit {
                 let assignment = FlavorAssignment {
                     flavor: flavor.clone(),
                     mode: quota.mode.preemption.mode(),
                     tried_flavor_idx: 0,
                     borrow: quota.mode.borrow,
                 };
-                judged.flavors.push((resource, assignment));
+                evaluation.flavors.push((resource, assignment));
             }
         }
-        judged
+        evaluation
     }
 
-    /// What is requested beyond the slice that is replaced, which holds the rest. Both slices have
-    /// to have the same flavor.
+    /// The requests beyond those of the replaced slice. Both slices must have the same flavor.
     fn subtract_replaced_slice(
         &self,
         flavor: &FlavorName,
         pod_sets: &[usize],
         resource: ResourceName,
         mut amount: i64,
-        judged: &mut FlavorEvaluation,
+        evaluation: &mut FlavorEvaluation,
     ) -> i64 {
         let Some(old) = self.replaced else {
             return amount;
@@ -276,14 +292,14 @@ impl FlavorAssigner<'_> {
         for total in pod_sets.iter().filter_map(|&i| old.total_requests.get(i)) {
             let original = total.flavors.get(&resource).map_or("", |f| &**f);
             if original != &**flavor {
-                judged.mode = GranularMode::WORST;
-                judged.mismatch = Some(FlavorMismatch::OtherThanReplaced);
+                evaluation.mode = GranularMode::WORST;
+                evaluation.mismatch = Some(FlavorMismatch::OtherThanReplaced);
                 let reason = format!(
                     "could not assign {flavor} flavor since the original workload is assigned: {original}"
                 );
-                judged.reasons.push(reason.into());
-                judged.no_fit_reason = QuotaReservedReason::most_severe(
-                    judged.no_fit_reason,
+                evaluation.reasons.push(reason.into());
+                evaluation.no_fit_reason = QuotaReservedReason::most_severe(
+                    evaluation.no_fit_reason,
                     Some(QuotaReservedReason::NoMatchingFlavor),
                 );
                 break;
@@ -293,33 +309,33 @@ impl FlavorAssigner<'_> {
         amount
     }
 
-    /// Looks at the quota of one pair.
+    /// Evaluates the quota of one flavor resource.
     fn fits_resource_quota(
         &self,
         snapshot: &mut SnapshotTransaction<'_>,
         oracle: &mut dyn PreemptionOracle,
         fr: FlavorResourceId,
-        charged: Amount,
+        assigned_usage: Amount,
         requested: i64,
     ) -> QuotaEvaluation {
-        let forest = &snapshot.cache.hierarchy;
+        let hierarchy = &snapshot.cache.hierarchy;
         let available = snapshot.available(self.node, fr);
-        let most = forest.potential_available(self.node, fr);
-        let amount = charged.plus(Amount::new(requested));
-        let pair = forest.frs.pair(fr);
+        let most = hierarchy.potential_available(self.node, fr);
+        let amount = assigned_usage.plus(Amount::new(requested));
+        let pair = hierarchy.frs.pair(fr);
         let (resource, flavor) = (pair.resource, &pair.flavor);
         let formatter = &snapshot.config.formatter;
-        let nominal = forest[self.node].resources.quota(fr).nominal;
-        let judge = |preemption: PreemptionMode, borrow, obstacle| QuotaEvaluation {
+        let nominal = hierarchy[self.node].resources.quota(fr).nominal;
+        let evaluate = |preemption: PreemptionMode, borrow, no_fit| QuotaEvaluation {
             mode: GranularMode { preemption, borrow },
-            no_fit: obstacle,
+            no_fit,
             attempt: ResourceAttempt {
                 resource,
                 mode: preemption.mode(),
                 borrow,
                 preemption_possibility: preemption.possibility(),
                 requested: Amount::new(requested),
-                taken_before: charged,
+                taken_before: assigned_usage,
                 available,
                 capacity: most,
                 nominal,
@@ -329,17 +345,17 @@ impl FlavorAssigner<'_> {
         if amount > most {
             let reason = format!(
                 "insufficient quota for {resource} in flavor {flavor}, previously considered podsets requests ({}) + current podset request ({}) > maximum capacity ({})",
-                formatter.amount_text(resource, charged),
+                formatter.amount_text(resource, assigned_usage),
                 formatter.text(resource, requested),
                 formatter.amount_text(resource, most),
             );
-            let obstacle = Some((reason, Some(QuotaReservedReason::ExceedsMaxQuota)));
-            return judge(PreemptionMode::NoFit, 0, obstacle);
+            let no_fit = Some((reason, Some(QuotaReservedReason::ExceedsMaxQuota)));
+            return evaluate(PreemptionMode::NoFit, 0, no_fit);
         }
         let (borrow, may_reclaim) =
-            forest.height_of_lowest_subtree_that_fits(self.node, fr, amount);
+            hierarchy.height_of_lowest_subtree_that_fits(self.node, fr, amount);
         if amount <= available {
-            return judge(PreemptionMode::Fit, borrow, None);
+            return evaluate(PreemptionMode::Fit, borrow, None);
         }
         let reason = format!(
             "insufficient unused quota for {resource} in flavor {flavor}, {} more needed",
@@ -348,10 +364,10 @@ impl FlavorAssigner<'_> {
         if nominal >= amount || may_reclaim || self.can_preempt_while_borrowing(snapshot) {
             let (possibility, borrow) =
                 oracle.simulate_preemption(snapshot, self.node, self.wl, fr, amount);
-            return judge(possibility.into(), borrow, Some((reason, None)));
+            return evaluate(possibility.into(), borrow, Some((reason, None)));
         }
-        let obstacle = Some((reason, Some(QuotaReservedReason::WaitingForQuota)));
-        judge(PreemptionMode::NoFit, borrow, obstacle)
+        let no_fit = Some((reason, Some(QuotaReservedReason::WaitingForQuota)));
+        evaluate(PreemptionMode::NoFit, borrow, no_fit)
     }
 
     fn can_preempt_while_borrowing(&self, snapshot: &SnapshotTransaction<'_>) -> bool {
@@ -361,10 +377,10 @@ impl FlavorAssigner<'_> {
     }
 }
 
-/// How well the quota of one pair serves.
+/// The evaluation of the quota of one flavor resource.
 struct QuotaEvaluation {
     mode: GranularMode,
-    /// What stands in the way, and of which kind it is when preemption does not help.
+    /// Why it does not fit, with the reason if preemption does not help.
     no_fit: Option<(String, Option<QuotaReservedReason>)>,
     attempt: ResourceAttempt,
 }

@@ -1,6 +1,6 @@
-//! What came of every flavor that was tried.
+//! The attempts of a flavor assignment, by flavor.
 //!
-//! Must not know how flavors are tried.
+//! Must not know how flavors are assigned.
 
 use std::sync::Arc;
 
@@ -14,34 +14,34 @@ use crate::cache::ResourceGroup;
 use crate::queue::QuotaReservedReason;
 use crate::resources::{FlavorName, ResourceName};
 
-/// What came of one flavor for a pod set.
+/// The attempt to assign one flavor to a pod set.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FlavorAssignmentAttempt {
     /// The flavor.
     pub flavor: FlavorName,
-    /// The worst way over the resources requested.
+    /// The worst mode over the requested resources.
     pub mode: FlavorAssignmentMode,
-    /// How far away it borrows.
+    /// The borrowing level.
     pub borrow: usize,
-    /// What a simulated preemption found, if one was made.
+    /// The result of the simulated preemption, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preemption_possibility: Option<PreemptionPossibility>,
-    /// What stands in the way, sorted.
+    /// Why it does not fit, sorted.
     pub reasons: Vec<Arc<str>>,
-    /// Why the flavor does not suit the pods, if it does not.
+    /// Why the pod set cannot use the flavor, if it cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mismatch: Option<FlavorMismatch>,
-    /// What came of its quota, for each resource that was looked at.
+    /// The quota of each resource that was evaluated.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<ResourceAttempt>,
-    /// The kind of obstacle, when there is no way.
+    /// The reason, when the mode is NoFit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_fit_reason: Option<QuotaReservedReason>,
 }
 
 impl FlavorAssignmentAttempt {
-    /// A flavor that does not suit the pod set.
+    /// An attempt with a flavor that the pod set cannot use.
     pub fn no_fit(
         flavor: FlavorName,
         reasons: Vec<Arc<str>>,
@@ -60,7 +60,7 @@ impl FlavorAssignmentAttempt {
         }
     }
 
-    /// A flavor whose quota was looked at.
+    /// An attempt with a flavor whose quota was evaluated.
     pub fn evaluated(
         flavor: FlavorName,
         mode: PreemptionMode,
@@ -82,7 +82,7 @@ impl FlavorAssignmentAttempt {
         }
     }
 
-    /// As events print it: `flavor(preemptionMode=Reclaim;borrow=1;reason)`.
+    /// The format of Events: `flavor(preemptionMode=Reclaim;borrow=1;reason)`.
     fn describe(&self) -> String {
         let mut text = format!("{}(", self.flavor);
         match self.preemption_possibility {
@@ -104,15 +104,14 @@ impl FlavorAssignmentAttempt {
     }
 }
 
-/// What came of all flavors for a group of pod sets, over its resources; by the names of the
-/// flavors.
+/// The attempts of a group of pod sets merged over its resources, by flavor name.
 #[derive(Clone, Debug, Default)]
-pub struct FlavorAssignmentAttempts(Vec<FlavorAssignmentAttempt>);
+pub(crate) struct FlavorAssignmentAttempts(Vec<FlavorAssignmentAttempt>);
 
 impl FlavorAssignmentAttempts {
-    /// Adds what came of the flavors for one resource. A flavor of the resource's group that was
-    /// tried for other resources, but not for this one, does not provide it.
-    pub fn merge(
+    /// Merges the attempts for one resource. A flavor of the resource's group that was attempted
+    /// for other resources, but not for this one, does not provide it.
+    pub(crate) fn merge(
         &mut self,
         tried: Vec<FlavorAssignmentAttempt>,
         resource: ResourceName,
@@ -143,8 +142,8 @@ impl FlavorAssignmentAttempts {
     }
 
     fn merge_one(&mut self, mut attempt: FlavorAssignmentAttempt, with_reasons: bool) {
-        let place = self.0.binary_search_by(|a| a.flavor.cmp(&attempt.flavor));
-        let known = match place {
+        let index = self.0.binary_search_by(|a| a.flavor.cmp(&attempt.flavor));
+        let known = match index {
             Ok(i) => &mut self.0[i],
             Err(i) => {
                 add_unique(&mut attempt.reasons, []);
@@ -166,8 +165,8 @@ impl FlavorAssignmentAttempts {
             .flatten();
     }
 
-    /// The attempts by the names of the flavors.
-    pub fn finish(self) -> Vec<FlavorAssignmentAttempt> {
+    /// The attempts by flavor name.
+    pub(crate) fn finish(self) -> Vec<FlavorAssignmentAttempt> {
         self.0
     }
 }
@@ -178,19 +177,19 @@ fn add_unique(into: &mut Vec<Arc<str>>, more: impl IntoIterator<Item = Arc<str>>
     into.dedup();
 }
 
-/// The flavors considered for each pod set as events print them, without those that simply fit.
-pub fn format_attempts_for_events<'a>(
+/// The attempted flavors of each pod set as Events print them, without those that simply fit.
+pub(crate) fn format_attempts_for_events<'a>(
     pod_sets: impl Iterator<Item = (&'a str, &'a [FlavorAssignmentAttempt])>,
 ) -> String {
     let mut parts = Vec::new();
     for (name, attempts) in pod_sets {
-        let told: Vec<String> = attempts
+        let texts: Vec<String> = attempts
             .iter()
             .filter(|a| a.mode != FlavorAssignmentMode::Fit || a.borrow > 0)
             .map(FlavorAssignmentAttempt::describe)
             .collect();
-        if !told.is_empty() {
-            parts.push(format!("{name}: {}", told.join(", ")));
+        if !texts.is_empty() {
+            parts.push(format!("{name}: {}", texts.join(", ")));
         }
     }
     parts.join(" | ")

@@ -1,5 +1,5 @@
-//! Whether a flavor suits pods at all: it exists, has the topology they ask for, its taints are
-//! tolerated and its labels match.
+//! Whether pods can use a flavor: it exists, supports their topology request, its taints are
+//! tolerated and its node labels match.
 //!
 //! Must not know of quota.
 
@@ -15,7 +15,7 @@ use crate::kube::taints::{describe, find_untolerated};
 use crate::snapshot_transaction::SnapshotTransaction;
 use kueue_lab_api::v1beta2::{PodSet, ResourceFlavor};
 
-/// Why a flavor does not suit pod sets: as messages word it, and as data.
+/// Why pod sets cannot use a flavor: as status for messages, and as data.
 pub(super) struct IneligibleFlavor {
     pub status: AssignmentStatus,
     pub mismatch: FlavorMismatch,
@@ -30,7 +30,7 @@ impl IneligibleFlavor {
     }
 }
 
-/// Why a flavor does not suit pod sets that are to share it; none when it does.
+/// Why pod sets that share a flavor cannot use it; none when they can.
 pub(super) fn check_flavor_for_pod_sets<'p>(
     snapshot: &SnapshotTransaction<'_>,
     node: HierarchyNodeId,
@@ -103,7 +103,7 @@ pub(super) fn no_fit_status(reason: String) -> AssignmentStatus {
     }
 }
 
-/// Why a flavor and the placement a pod set asks for do not go together.
+/// Why a flavor does not support the topology request of a pod set.
 fn check_pod_set_and_flavor_match_for_tas(
     snapshot: &SnapshotTransaction<'_>,
     node: HierarchyNodeId,
@@ -124,7 +124,7 @@ fn check_pod_set_and_flavor_match_for_tas(
         return None;
     }
     if flavor.spec.topology_name.is_none() {
-        // A flavor for quota only, of resources that the pods themselves do not request.
+        // A flavor for quota only, of resources that the pods do not request.
         let requests = ps
             .template
             .spec

@@ -1,6 +1,7 @@
-//! Flavor assignment: which flavors a workload could get, and how.
+//! Flavor assignment: the flavors of a workload's pod sets, with their modes. Upstream's
+//! `pkg/scheduler/flavorassigner`.
 //!
-//! Must not know of queues or of the order of workloads; preemption is asked through
+//! Must not know of queues or of the order of workloads; preemption is simulated through
 //! [`PreemptionOracle`].
 
 mod assigner;
@@ -8,6 +9,7 @@ mod assignment;
 mod find_flavor;
 mod flavor_attempts;
 mod flavor_eligibility;
+mod flavor_fungibility;
 mod granular_mode;
 mod pod_set_reducer;
 mod resource_attempt;
@@ -21,6 +23,6 @@ pub use flavor_attempts::FlavorAssignmentAttempt;
 pub use granular_mode::{
     FlavorAssignmentMode, GranularMode, PreemptionMode, PreemptionPossibility,
 };
-pub use pod_set_reducer::search as search_counts;
+pub use pod_set_reducer::search_counts;
 pub use resource_attempt::{FlavorMismatch, ResourceAttempt};
 pub use tas_flavor_assigner::{TopologyRequestError, is_tas_implied, is_tas_requested};

@@ -1,10 +1,13 @@
-//! Partial admission: the most pods that still fit.
+//! Partial admission: the largest pod counts that fit.
 
 use kueue_lab_api::v1beta2::PodSet;
 
-/// The largest counts, between those wanted and those minimally needed, for which `workload_fits` gives
-/// something; found by bisection over how far to go down, the same share for every pod set.
-pub fn search<R>(pod_sets: &[PodSet], mut fits: impl FnMut(&[i32]) -> Option<R>) -> Option<R> {
+/// The largest counts, between the minimum and the requested counts, for which `workload_fits`
+/// returns a value. Bisects the reduction, which is proportional over the pod sets.
+pub fn search_counts<R>(
+    pod_sets: &[PodSet],
+    mut fits: impl FnMut(&[i32]) -> Option<R>,
+) -> Option<R> {
     let deltas: Vec<i32> = pod_sets
         .iter()
         .map(|ps| ps.count.saturating_sub(ps.min_count.unwrap_or(ps.count)))
@@ -51,14 +54,14 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_most_that_fits() {
+    fn finds_the_largest_counts_that_fit() {
         let sets = [pod_set(10, Some(4)), pod_set(2, None)];
-        let found = search(&sets, |c| (c.iter().sum::<i32>() <= 9).then(|| c.to_vec()));
+        let found = search_counts(&sets, |c| (c.iter().sum::<i32>() <= 9).then(|| c.to_vec()));
         assert_eq!(found, Some(vec![7, 2]));
         assert_eq!(
-            search(&sets, |c| (c.iter().sum::<i32>() <= 5).then_some(())),
+            search_counts(&sets, |c| (c.iter().sum::<i32>() <= 5).then_some(())),
             None
         );
-        assert_eq!(search(&[pod_set(3, None)], |_| Some(())), None);
+        assert_eq!(search_counts(&[pod_set(3, None)], |_| Some(())), None);
     }
 }

@@ -1,42 +1,42 @@
-//! What came of a flavor, as data: for each resource how much there is and lacks, and why a flavor
-//! does not suit the pods at all.
+//! The result of an attempt as data: for each resource the available and missing quota, and why
+//! pods cannot use a flavor.
 //!
-//! Must not know how flavors are tried.
+//! Must not know how flavors are assigned.
 
 use serde::Serialize;
 
 use super::granular_mode::{FlavorAssignmentMode, PreemptionPossibility};
 use crate::resources::{Amount, ResourceName};
 
-/// What came of the quota of one resource in one flavor. Amounts are in the unit quota is counted
-/// in: thousandths of a core for `cpu`, whole units for everything else.
+/// The evaluated quota of one flavor resource. Amounts are in milli-units for `cpu`, whole units
+/// for all other resources.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceAttempt {
     /// The resource.
     pub resource: ResourceName,
-    /// How it could be had.
+    /// The assignment mode.
     pub mode: FlavorAssignmentMode,
-    /// How far away it borrows; 0 is not at all.
+    /// The borrowing level; 0 is no borrowing.
     pub borrow: usize,
-    /// What a simulated preemption found, if one was made.
+    /// The result of the simulated preemption, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preemption_possibility: Option<PreemptionPossibility>,
-    /// What is requested.
+    /// The request.
     pub requested: Amount,
-    /// What pod sets looked at before were given of the same flavor.
+    /// The requests of earlier pod sets assigned the same flavor.
     pub taken_before: Amount,
-    /// What is left for the ClusterQueue now, borrowed quota included.
+    /// The available quota of the ClusterQueue, including what it can borrow.
     pub available: Amount,
-    /// What there would be for the ClusterQueue if nothing were used.
+    /// The available quota of the ClusterQueue without any usage.
     pub capacity: Amount,
-    /// The ClusterQueue's own nominal quota.
+    /// The nominal quota of the ClusterQueue.
     pub nominal: Amount,
-    /// How much more would have to be free for the request to fit now; zero when it fits.
+    /// The missing quota; zero when the request fits.
     pub lacking: Amount,
 }
 
-/// Why a flavor does not suit pods, whatever the quota.
+/// Why pods cannot use a flavor, regardless of quota.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(
     tag = "kind",
@@ -44,9 +44,9 @@ pub struct ResourceAttempt {
     rename_all_fields = "camelCase"
 )]
 pub enum FlavorMismatch {
-    /// There is no such ResourceFlavor.
+    /// The ResourceFlavor does not exist.
     NotFound,
-    /// Pods do not tolerate a taint of its nodes.
+    /// The pods do not tolerate a taint of its nodes.
     UntoleratedTaint {
         /// The pod set.
         pod_set: String,
@@ -57,27 +57,26 @@ pub enum FlavorMismatch {
         /// Its effect.
         effect: String,
     },
-    /// The node selector or affinity of pods rules out the labels of its nodes.
+    /// The node selector or affinity of the pods does not match its node labels.
     NodeAffinity {
         /// The pod set.
         pod_set: String,
     },
-    /// The node affinity of pods cannot be read.
+    /// The node affinity of the pods is invalid.
     InvalidAffinity {
         /// The pod set.
         pod_set: String,
-        /// Why not.
+        /// The validation error.
         error: String,
     },
-    /// The topology of the flavor, or that it has none, does not go with the placement that pods
-    /// ask for.
+    /// The flavor does not support the topology request of the pods.
     Topology {
         /// The pod set.
         pod_set: String,
     },
-    /// The workload slice that is replaced has another flavor.
+    /// The replaced workload slice is assigned another flavor.
     OtherThanReplaced,
-    /// A resource of the group is not provided in this flavor.
+    /// The flavor does not provide a resource of the group.
     MissingResource {
         /// The resource.
         resource: ResourceName,

@@ -1,6 +1,6 @@
-//! What an assignment asks of topology-aware scheduling, and what it takes up there.
+//! Topology requests and topology usage of a flavor assignment.
 //!
-//! Must not know how places are found.
+//! Must not know how topology assignments are computed.
 
 use std::collections::BTreeMap;
 
@@ -13,44 +13,44 @@ use crate::kube::pod_requests::pod_requests;
 use crate::resources::FlavorName;
 use crate::snapshot_transaction::SnapshotTransaction;
 use crate::tas::{TasAssignmentsResult, TasPodSetRequests, WorkloadTasRequests};
-use crate::topology_assignment::{TasUsage, TopologyDomainRequests, decode};
-use crate::workload::{Info, predicates};
+use crate::topology_assignment::decode;
+use crate::workload::{Info, TasUsage, TopologyDomainRequests, predicates};
 use kueue_lab_api::v1beta2::{
     Admission, CheckState, DelayedTopologyRequestState, PodSet, TopologyAssignment,
 };
 
-/// Why placement could not be asked for.
+/// Why a pod set has no topology request.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TopologyRequestError {
-    /// Elastic jobs may not require a level.
+    /// Elastic jobs do not support a required topology level.
     #[error("required topology is not supported with ElasticJobsViaWorkloadSlices")]
     ElasticRequired,
-    /// Elastic jobs may not prefer a level.
+    /// Elastic jobs do not support a preferred topology level.
     #[error("preferred topology is not supported with ElasticJobsViaWorkloadSlices")]
     ElasticPreferred,
-    /// The ClusterQueue has no flavor with a topology.
+    /// The ClusterQueue has no TAS flavor.
     #[error("workload requires Topology, but there is no TAS cache information")]
     NoTasCacheInformation,
-    /// None of the flavors assigned has a topology.
+    /// No TAS flavor is assigned.
     #[error("no TAS flavor assigned")]
     NoTasFlavorAssigned,
-    /// Several of the flavors assigned have a topology.
+    /// Several TAS flavors are assigned.
     #[error("more than one TAS flavor assigned: {0}")]
     MultipleTasFlavors(String),
 }
 
-/// Whether a pod set is placed by topology because its ClusterQueue has nothing else.
+/// Whether topology-aware scheduling is implied, because the ClusterQueue has TAS flavors only.
 pub fn is_tas_implied(ps: &PodSet, queue: &ClusterQueue) -> bool {
     !predicates::is_explicitly_requesting_tas(ps) && queue.is_tas_only()
 }
 
-/// Whether a pod set is placed by topology.
+/// Whether topology-aware scheduling is requested or implied.
 pub fn is_tas_requested(ps: &PodSet, queue: &ClusterQueue) -> bool {
     predicates::is_explicitly_requesting_tas(ps) || is_tas_implied(ps, queue)
 }
 
 impl Assignment {
-    /// The places to look for. A pod set for which it makes no sense to ask gets an error.
+    /// The topology requests of a workload. A pod set whose request is invalid gets an error.
     pub fn workload_topology_requests<'w>(
         &mut self,
         wl: &'w Info,
@@ -78,7 +78,7 @@ impl Assignment {
                 continue;
             }
             if assigned.topology_assignment.is_some() && !self.has_unhealthy_node(at, wl) {
-                // Placed already, and nothing wrong with the place.
+                // It has a topology assignment without unhealthy nodes.
                 continue;
             }
             let mut previous = None;
@@ -124,7 +124,7 @@ impl Assignment {
                 .any(|value| predicates::has_unhealthy_node(&wl.obj, value))
     }
 
-    /// The request for one pod set; none when placement is settled later.
+    /// The topology request of a pod set; none when it is delayed.
     fn pod_set_request<'w>(
         &self,
         at: usize,
@@ -139,7 +139,8 @@ impl Assignment {
         }
         let flavor = self.only_tas_flavor(at, snapshot, node)?;
         if let Some(queue) = snapshot.cluster_queue(node) {
-            // Other clusters place their own; capacity yet to be provisioned has no nodes.
+            // Worker clusters assign the topology themselves; capacity to be provisioned has no
+            // nodes yet.
             let first_pass = !predicates::has_quota_reservation(&wl.obj);
             if queue.has_multi_kueue_check()
                 || (first_pass && queue.has_provisioning_check(&flavor))
@@ -175,7 +176,7 @@ impl Assignment {
         }))
     }
 
-    /// The one flavor of a pod set that has a topology.
+    /// The only assigned TAS flavor of a pod set.
     fn only_tas_flavor(
         &self,
         at: usize,
@@ -191,7 +192,7 @@ impl Assignment {
         }
     }
 
-    /// Takes in the places that were found.
+    /// Records topology assignments.
     pub fn update_for_tas_result(
         &mut self,
         result: TasAssignmentsResult,
@@ -212,8 +213,7 @@ impl Assignment {
         self.tas_usage = self.compute_tas_net_usage(wl, None, snapshot, node);
     }
 
-    /// The topology domains the assignment takes beyond those of an admission that is counted
-    /// already.
+    /// The usage of topology domains beyond that of the current admission.
     pub fn compute_tas_net_usage(
         &self,
         wl: &Info,
@@ -260,7 +260,7 @@ impl Assignment {
         usage
     }
 
-    /// Marks every pod set that asks for placement.
+    /// Updates the mode of all pod sets with topology requests.
     pub(super) fn update_mode_for_requests(
         &mut self,
         requests: &WorkloadTasRequests<'_>,
@@ -272,8 +272,8 @@ impl Assignment {
     }
 }
 
-/// The group of pod sets that are placed together, if a pod set names one.
-pub fn pod_set_group_name(ps: &PodSet) -> Option<&str> {
+/// The pod set group of a pod set, if any.
+pub(crate) fn pod_set_group_name(ps: &PodSet) -> Option<&str> {
     ps.topology_request.as_ref()?.pod_set_group_name.as_deref()
 }
 
@@ -283,7 +283,7 @@ fn previous_assignment<'w>(old: &'w Info, pod_set: &str) -> Option<&'w TopologyA
     of_pod_set.find_map(|psa| psa.topology_assignment.as_ref())
 }
 
-/// Pods by domain that an admission places already.
+/// The pod counts by domain in an admission.
 fn admitted_domain_counts(admission: Option<&Admission>, pod_set: &str) -> BTreeMap<String, i32> {
     let mut counts = BTreeMap::new();
     let assigned = admission.iter().flat_map(|a| &a.pod_set_assignments);
@@ -294,4 +294,97 @@ fn admitted_domain_counts(admission: Option<&Admission>, pod_set: &str) -> BTree
         }
     }
     counts
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::EngineConfig;
+    use crate::cache::Cache;
+    use crate::flavor_assigner::{FlavorAssignment, PodSetAssignment};
+    use crate::resources::ResourceName;
+    use kueue_lab_api::v1beta2::{ClusterQueue as ApiClusterQueue, ResourceFlavor, Topology};
+
+    fn read<T: serde::de::DeserializeOwned>(value: serde_json::Value) -> T {
+        serde_json::from_value(value).unwrap()
+    }
+
+    /// The error of a pod set that requires a topology level and is assigned `assigned`, in a
+    /// ClusterQueue of these flavors. Flavors whose name starts with `tas` have a topology.
+    fn error_of(flavors: &[&str], assigned: &[&str]) -> Option<String> {
+        let config = EngineConfig::default();
+        let mut cache = Cache::new(&config.gates);
+        let mut topology = Topology::named("default");
+        topology.spec.levels = read(json!([{"nodeLabel": "kubernetes.io/hostname"}]));
+        cache.upsert_topology(&topology, &config);
+        for name in flavors {
+            let mut flavor = ResourceFlavor::named(*name);
+            flavor.spec.topology_name = name.starts_with("tas").then(|| "default".to_owned());
+            cache.upsert_flavor(flavor.into(), &config);
+        }
+        let mut queue = ApiClusterQueue::named("cq");
+        let flavors: Vec<_> = flavors
+            .iter()
+            .map(|name| json!({"name": name, "resources": []}))
+            .collect();
+        queue.spec.resource_groups = read(json!([{"coveredResources": [], "flavors": flavors}]));
+        cache.add_cluster_queue(&queue, &config).unwrap();
+        let wl = read(json!({"metadata": {"name": "wl"}, "spec": {"podSets": [{
+            "name": "main", "count": 1,
+            "topologyRequest": {"required": "kubernetes.io/hostname"},
+            "template": {"spec": {"containers": [{"name": "c"}]}},
+        }]}}));
+        let wl = Info::new(std::sync::Arc::new(wl), &config);
+        let mut pod_set = PodSetAssignment {
+            name: "main".to_owned(),
+            count: 1,
+            ..Default::default()
+        };
+        let mut assignment = Assignment::default();
+        for (i, flavor) in assigned.iter().enumerate() {
+            let resource = ResourceName::new(&format!("resource-{i}"));
+            pod_set.flavors.insert(resource, i);
+            assignment.flavors.push(FlavorAssignment {
+                flavor: (*flavor).into(),
+                mode: FlavorAssignmentMode::Fit,
+                tried_flavor_idx: -1,
+                borrow: 0,
+            });
+        }
+        assignment.pod_sets.push(pod_set);
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        let snapshot = SnapshotTransaction::new(&mut cache, &config, None, now);
+        let node = snapshot.active_node("cq").unwrap();
+        let requests = assignment.workload_topology_requests(&wl, None, &snapshot, node);
+        let error = assignment.pod_sets[0].status.error.clone();
+        assert_eq!(requests.is_empty(), error.is_some());
+        error.map(|e| e.to_string())
+    }
+
+    #[test]
+    fn a_cluster_queue_without_tas_flavors_has_no_tas_cache_information() {
+        assert_eq!(
+            error_of(&["default"], &["default"]).as_deref(),
+            Some("workload requires Topology, but there is no TAS cache information")
+        );
+    }
+
+    #[test]
+    fn an_assigned_flavor_without_topology_snapshot_is_no_tas_flavor() {
+        assert_eq!(
+            error_of(&["default", "tas"], &["default"]).as_deref(),
+            Some("no TAS flavor assigned")
+        );
+    }
+
+    #[test]
+    fn exactly_one_tas_flavor_may_be_assigned() {
+        assert_eq!(error_of(&["default", "tas"], &["tas", "default"]), None);
+        assert_eq!(
+            error_of(&["tas-a", "tas-b"], &["tas-b", "tas-a"]).as_deref(),
+            Some("more than one TAS flavor assigned: tas-a, tas-b")
+        );
+    }
 }

@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use thiserror::Error;
 
+use super::requirement_operator::RequirementOperator;
+
 /// Labels of an object.
 pub type Labels = BTreeMap<String, String>;
 
 /// A selector that cannot be evaluated.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SelectorError {
-    /// The operator is none of In, NotIn, Exists, DoesNotExist.
+    /// The operator is not one of In, NotIn, Exists, DoesNotExist.
     #[error("{0:?} is not a valid label selector operator")]
     Operator(String),
     /// In or NotIn without values.
@@ -22,7 +24,7 @@ pub enum SelectorError {
     UnwantedValues(Vec<String>),
 }
 
-/// A label selector ready to be matched. An absent selector matches nothing, an empty one all.
+/// A parsed label selector. Without a selector nothing matches, an empty one matches everything.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Selector {
     /// Matches no labels.
@@ -44,31 +46,11 @@ pub struct Requirement {
     operator: RequirementOperator,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-enum RequirementOperator {
-    In(Vec<String>),
-    NotIn(Vec<String>),
-    Exists,
-    DoesNotExist,
-}
-
-impl Requirement {
-    fn matches(&self, labels: &Labels) -> bool {
-        let value = labels.get(&self.key);
-        match &self.operator {
-            RequirementOperator::In(values) => value.is_some_and(|v| values.contains(v)),
-            RequirementOperator::NotIn(values) => value.is_none_or(|v| !values.contains(v)),
-            RequirementOperator::Exists => value.is_some(),
-            RequirementOperator::DoesNotExist => value.is_none(),
-        }
-    }
-}
-
 impl Selector {
-    /// The selector of an API object.
+    /// Parses the selector of an API object.
     ///
     /// # Errors
-    /// When an operator is unknown or its values do not suit it.
+    /// When an operator is unknown or its values are invalid.
     pub fn from_api(selector: Option<&LabelSelector>) -> Result<Self, SelectorError> {
         let Some(selector) = selector else {
             return Ok(Selector::Nothing);
@@ -84,7 +66,7 @@ impl Selector {
             .collect();
         for e in selector.match_expressions.iter().flatten() {
             let values = e.values.clone().unwrap_or_default();
-            let test = match e.operator.as_str() {
+            let operator = match e.operator.as_str() {
                 "In" if values.is_empty() => return Err(SelectorError::NoValues),
                 "NotIn" if values.is_empty() => return Err(SelectorError::NoValues),
                 "In" => RequirementOperator::In(values),
@@ -98,7 +80,7 @@ impl Selector {
             };
             requirements.push(Requirement {
                 key: e.key.clone(),
-                operator: test,
+                operator,
             });
         }
         Ok(Selector::All(requirements))
@@ -108,7 +90,9 @@ impl Selector {
     pub fn matches(&self, labels: &Labels) -> bool {
         match self {
             Selector::Nothing => false,
-            Selector::All(requirements) => requirements.iter().all(|r| r.matches(labels)),
+            Selector::All(requirements) => requirements
+                .iter()
+                .all(|r| r.operator.matches(labels, &r.key)),
         }
     }
 }
@@ -119,7 +103,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn absent_matches_nothing_and_empty_all() {
+    fn no_selector_matches_nothing_and_an_empty_one_everything() {
         let labels = Labels::new();
         assert!(!Selector::from_api(None).unwrap().matches(&labels));
         assert!(

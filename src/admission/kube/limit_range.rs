@@ -1,6 +1,6 @@
-//! LimitRanges and RuntimeClasses: the defaults they give to pods, and the bounds they set.
+//! Defaults and constraints of LimitRanges, and overhead of RuntimeClasses.
 //!
-//! Must not know of queues; messages carry field paths below `spec.podSets[i].template.spec`.
+//! Must not know of queues; messages have field paths below `spec.podSets[i].template.spec`.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -17,7 +17,7 @@ const ABOVE_LIMITS: &str = "requests must not exceed its limits";
 const ABOVE_MAX: &str = "requests must not be above the limitRange max";
 const BELOW_MIN: &str = "requests must not be below the limitRange min";
 
-/// The LimitRanges of a namespace taken together: lowest maxima, highest minima, first defaults.
+/// The summary of a namespace's LimitRanges: lowest maximum, highest minimum, first default.
 #[derive(Clone, Debug, Default)]
 pub struct LimitRangeSummary(BTreeMap<String, LimitRangeItem>);
 
@@ -51,12 +51,12 @@ impl LimitRangeSummary {
         self.0.get("Pod")
     }
 
-    /// Whether nothing here concerns pods.
+    /// Whether nothing constrains pods.
     pub fn is_empty(&self) -> bool {
         self.containers().is_none() && self.pods().is_none()
     }
 
-    /// Gives containers, and pods with requests of their own, the defaults they lack.
+    /// Applies the defaults to containers, and to pods with pod-level resources.
     pub fn apply_defaults(&self, spec: &mut PodSpec) {
         if let Some(item) = self.containers() {
             for container in containers_mut(spec) {
@@ -71,7 +71,7 @@ impl LimitRangeSummary {
         }
     }
 
-    /// What of a pod is outside the bounds; `path` is the field path of its spec.
+    /// The violations of the constraints by a pod; `path` is the field path of its spec.
     pub fn violations(&self, spec: &PodSpec, path: impl Display) -> Vec<String> {
         let mut found = Vec::new();
         if let Some(item) = self.containers() {
@@ -113,7 +113,7 @@ impl LimitRangeSummary {
     }
 }
 
-/// Lets limits stand in for requests that are missing.
+/// Uses limits as missing requests.
 pub fn use_limits_as_missing_requests(spec: &mut PodSpec) {
     let resources = containers_mut_resources(spec);
     for r in resources {
@@ -122,7 +122,8 @@ pub fn use_limits_as_missing_requests(spec: &mut PodSpec) {
     }
 }
 
-/// The containers of a pod whose requests are above their limits; `path` is the path of its spec.
+/// The containers of a pod whose requests exceed their limits; `path` is the field path of its
+/// spec.
 pub fn requests_above_limits(spec: &PodSpec, path: impl Display) -> Vec<String> {
     let mut found = Vec::new();
     for (field, containers) in container_lists(spec) {
@@ -138,10 +139,10 @@ pub fn requests_above_limits(spec: &PodSpec, path: impl Display) -> Vec<String> 
     found
 }
 
-/// The resources requested above their limits.
+/// The resources whose requests exceed their limits.
 fn above(resources: &ResourceRequirements) -> Vec<ResourceName> {
     match (&resources.requests, &resources.limits) {
-        // Mostly there are no limits, or they are the requests.
+        // Usually there are no limits, or they equal the requests.
         (Some(requests), Some(limits)) if requests != limits => {
             Requests::from_list(requests).greater_keys(&Requests::from_list(limits))
         }
@@ -149,7 +150,8 @@ fn above(resources: &ResourceRequirements) -> Vec<ResourceName> {
     }
 }
 
-/// Errors joined the way Kubernetes prints several: one by itself, more in brackets, no repetition.
+/// Joins errors as Kubernetes' error aggregates do: one as it is, several in brackets, without
+/// duplicates.
 pub fn aggregate(errors: &[String]) -> String {
     let mut unique: Vec<&str> = Vec::new();
     for e in errors {
@@ -204,7 +206,7 @@ fn containers_mut_resources(spec: &mut PodSpec) -> impl Iterator<Item = &mut Res
         .chain(pod)
 }
 
-/// The lower and the higher of requests and limits, by resource.
+/// The minimum and maximum of requests and limits, by resource.
 fn extremes(container: &Container) -> (Requests, Requests) {
     let Some(r) = &container.resources else {
         return Default::default();
@@ -215,8 +217,7 @@ fn extremes(container: &Container) -> (Requests, Requests) {
     (list(&low), list(&high))
 }
 
-/// Adds what `into` lacks; where both have a value, `replace(old, new)` says whether to take the
-/// new one.
+/// Merges into `into`; `replace(old, new)` decides whether an existing value is replaced.
 fn merge(
     into: &mut Option<ResourceList>,
     from: Option<&ResourceList>,
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_name_the_field() {
+    fn violations_name_the_field() {
         let summary = LimitRangeSummary::of([
             &range(json!([{"type": "Pod", "max": {"cpu": "2"}}])),
             &range(
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn several_errors_stand_in_brackets() {
+    fn several_errors_are_in_brackets() {
         let e = |s: &str| s.to_owned();
         assert_eq!(aggregate(&[e("a")]), "a");
         assert_eq!(aggregate(&[e("a"), e("b"), e("a")]), "[a, b]");

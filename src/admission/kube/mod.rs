@@ -1,5 +1,5 @@
-//! Rules of Kubernetes itself that admission applies: what a pod requests, taints and tolerations,
-//! node affinity, label selectors, limit ranges.
+//! Kubernetes rules that admission applies: pod requests, taints and tolerations, node affinity,
+//! label selectors, LimitRanges.
 //!
 //! Must not know of Kueue.
 
@@ -7,4 +7,5 @@ pub mod label_selector;
 pub mod limit_range;
 pub mod node_affinity;
 pub mod pod_requests;
+pub(crate) mod requirement_operator;
 pub mod taints;

@@ -1,4 +1,4 @@
-//! Node selectors and required node affinity, against the labels of a flavor or a node.
+//! Node selectors and required node affinity, matched with the labels of a flavor or a node.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::label_selector::Labels;
 
-/// A requirement that cannot be evaluated; reported only when no other term matches.
+/// An invalid requirement; reported only when no other term matches.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AffinityError {
     /// The operator is unknown.
@@ -19,10 +19,10 @@ pub enum AffinityError {
         term: usize,
         /// Index of the requirement in its term.
         index: usize,
-        /// What stands there.
+        /// The operator.
         operator: String,
     },
-    /// The values do not suit the operator.
+    /// The values do not match the operator.
     #[error(
         "nodeSelectorTerms[{term}].matchExpressions[{index}].values: Invalid value: {values}: {rule}"
     )]
@@ -31,14 +31,14 @@ pub enum AffinityError {
         term: usize,
         /// Index of the requirement in its term.
         index: usize,
-        /// What stands there, as Kubernetes prints it.
+        /// The values, as Kubernetes prints them.
         values: String,
-        /// What is wanted instead.
+        /// The rule for the values.
         rule: &'static str,
     },
 }
 
-/// What a pod requires of its node, restricted to some label keys.
+/// The node requirements of a pod, restricted to some label keys.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequiredNodeAffinity {
     selector: BTreeMap<String, String>,
@@ -46,8 +46,8 @@ pub struct RequiredNodeAffinity {
 }
 
 impl RequiredNodeAffinity {
-    /// The requirements of a pod that concern the label keys `keys`. A term left without any makes
-    /// the affinity match everything, since terms are alternatives; match fields are left out.
+    /// The node requirements of a pod on the label keys `keys`. A term without any remaining
+    /// requirement matches everything; match fields are ignored.
     pub fn restricted_to(spec: &PodSpec, keys: &Labels) -> Self {
         let selector = spec
             .node_selector
@@ -80,10 +80,10 @@ impl RequiredNodeAffinity {
         }
     }
 
-    /// Whether a node with these labels satisfies the requirements.
+    /// Whether a node with these labels matches.
     ///
     /// # Errors
-    /// When no term matches and one could not be evaluated.
+    /// When no term matches and one is invalid.
     pub fn matches(&self, labels: &Labels) -> Result<bool, AffinityError> {
         if self.selector.iter().any(|(k, v)| labels.get(k) != Some(v)) {
             return Ok(false);
@@ -117,10 +117,10 @@ fn required_terms(spec: &PodSpec) -> impl Iterator<Item = &NodeSelectorTerm> {
         .flat_map(|s| &s.node_selector_terms)
 }
 
-/// Whether labels meet every expression of a term; an empty term meets nothing.
+/// Whether labels match every expression of a term; an empty term matches nothing.
 ///
 /// # Errors
-/// When an expression cannot be evaluated; `index` is the term's place for the message.
+/// When an expression is invalid; `index` is the index of the term.
 pub fn term_matches(
     term: &NodeSelectorTerm,
     labels: &Labels,
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_flavors_own_keys_count() {
+    fn only_label_keys_of_the_flavor_count() {
         let spec = json!({"containers": [], "nodeSelector": {"type": "spot", "other": "x"}});
         assert_eq!(affinity(spec.clone(), &[("type", "spot")]), Ok(true));
         assert_eq!(affinity(spec.clone(), &[("type", "demand")]), Ok(false));
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn an_emptied_term_matches_everything() {
+    fn a_term_without_remaining_requirements_matches_everything() {
         let terms = json!([
             {"matchExpressions": [{"key": "type", "operator": "In", "values": ["spot"]}]},
             {"matchExpressions": [{"key": "other", "operator": "Exists"}]},
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_surface_only_without_a_match() {
+    fn errors_are_reported_only_without_a_match() {
         let terms = json!([
             {"matchExpressions": [{"key": "n", "operator": "Gt", "values": ["many"]}]},
             {"matchExpressions": [{"key": "n", "operator": "Gt", "values": ["3"]}]},

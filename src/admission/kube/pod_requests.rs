@@ -1,6 +1,6 @@
-//! What a pod requests, by the formula the Kubernetes scheduler uses.
+//! Pod requests, as the Kubernetes scheduler computes them.
 //!
-//! Must not know of LimitRanges or defaults; see [`super::limits`].
+//! Must not know of LimitRanges or defaults; see [`super::limit_range`].
 
 use std::collections::BTreeMap;
 
@@ -36,14 +36,14 @@ fn raise(total: &mut ExactList, floor: &ExactList) {
     }
 }
 
-/// Whether a resource may be set for the pod as a whole.
+/// Whether a resource is supported at pod level.
 fn is_pod_level(name: &str) -> bool {
     name == "cpu" || name == "memory" || name.starts_with("hugepages-")
 }
 
-/// The requests of one pod: the sum of its containers and sidecars, at least what each init
-/// container needs with the sidecars started before it; requests of the pod as a whole replace
-/// both; overhead comes on top.
+/// The requests of one pod: the sum over containers and sidecars, at least the requests of each
+/// init container with the sidecars started before it; pod-level requests replace both; overhead is
+/// added.
 pub fn pod_requests_exact(spec: &PodSpec) -> ExactList {
     let mut total = ExactList::new();
     for container in &spec.containers {
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn containers_add_up_and_init_containers_set_a_floor() {
+    fn containers_are_summed_and_init_containers_are_a_minimum() {
         let r = requests(json!({
             "containers": [container("1"), container("500m")],
             "initContainers": [container("3"), {"name": "s", "restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}}, container("1")],

@@ -2,12 +2,12 @@
 
 use k8s_openapi::api::core::v1::{Taint, Toleration};
 
-/// Whether the taint keeps pods from being scheduled (a taint that only prefers does not).
+/// Whether the taint affects scheduling: NoSchedule or NoExecute.
 pub fn is_scheduling_taint(taint: &Taint) -> bool {
     taint.effect == "NoSchedule" || taint.effect == "NoExecute"
 }
 
-/// Whether a toleration accepts a taint, including the numeric operators `Lt` and `Gt`.
+/// Whether a toleration tolerates a taint, including the numeric operators `Lt` and `Gt`.
 pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     let set = |s: &Option<String>| s.as_deref().filter(|s| !s.is_empty()).map(str::to_owned);
     if set(&toleration.effect).is_some_and(|e| e != taint.effect) {
@@ -31,7 +31,7 @@ fn numbers(toleration: &str, taint: &str) -> Option<(i64, i64)> {
     Some((toleration.parse().ok()?, taint.parse().ok()?))
 }
 
-/// The first scheduling taint that none of the tolerations accepts.
+/// The first scheduling taint that none of the tolerations tolerates.
 pub fn find_untolerated<'t, 'o>(
     taints: &'t [Taint],
     tolerations: impl Iterator<Item = &'o Toleration> + Clone,
@@ -42,7 +42,7 @@ pub fn find_untolerated<'t, 'o>(
         .find(|taint| !tolerations.clone().any(|t| tolerates(t, taint)))
 }
 
-/// A taint as messages of Kueue's flavor assigner print it.
+/// A taint as messages of the flavor assigner print it.
 pub fn describe(taint: &Taint) -> String {
     let added = match &taint.time_added {
         None => "<nil>".to_owned(),
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preference_is_no_obstacle() {
+    fn prefer_no_schedule_does_not_affect_scheduling() {
         let taints = [
             taint("a", "b", "PreferNoSchedule"),
             taint("spot", "", "NoSchedule"),

@@ -1,25 +1,28 @@
-//! [`Event`]: something to be told about a Workload.
+//! [`Event`]: a Kubernetes Event on a Workload.
 
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::truncate::truncate_event;
+use crate::truncate::truncate_event;
 use crate::workload::WorkloadKey;
 use crate::workload::ordering::creation;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 
+/// The message of a PodsReady condition that is False.
+pub const PODS_NOT_READY: &str = "Not all pods are ready or succeeded";
+
 /// The type of an Event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum EventType {
-    /// All is well.
+    /// Normal operation.
     Normal,
-    /// Something stands in the way.
+    /// A warning.
     Warning,
 }
 
 impl EventType {
-    /// The type on the wire.
+    /// The name in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             EventType::Normal => "Normal",
@@ -28,11 +31,11 @@ impl EventType {
     }
 }
 
-/// Something to be told about a Workload.
+/// A Kubernetes Event on a Workload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
-    /// The Workload it is about.
+    /// The Workload.
     pub workload: WorkloadKey,
     /// The UID of that Workload.
     pub uid: String,
@@ -41,14 +44,14 @@ pub struct Event {
     pub type_: EventType,
     /// Its reason.
     pub reason: String,
-    /// What was done; mostly the same as the reason.
+    /// Its action; usually equal to the reason.
     pub action: String,
     /// Its message.
     pub message: String,
 }
 
 impl Event {
-    /// An Event whose action is its reason. The message is cut to what Events may hold.
+    /// An Event whose action is its reason. The message is truncated to the limit of Events.
     pub fn new(
         workload: WorkloadKey,
         uid: &str,
@@ -68,10 +71,10 @@ impl Event {
     }
 }
 
-/// The longest duration that Go can tell, in seconds.
+/// The longest duration of Go, in seconds.
 const LONGEST: f64 = 9_223_372_036.854_776;
 
-/// How long a Workload waited for quota: since it was created or last requeued.
+/// The time since a Workload was created or requeued, in seconds.
 fn wait_seconds(wl: &Workload, now: Timestamp) -> f64 {
     let requeued = wl.condition(c::REQUEUED);
     let since = requeued.map_or_else(|| creation(wl), |cond| cond.last_transition_time.0);
@@ -80,20 +83,20 @@ fn wait_seconds(wl: &Workload, now: Timestamp) -> f64 {
         .clamp(-LONGEST, LONGEST)
 }
 
-/// A Workload got quota, and which flavors that did not simply fit were considered.
+/// A Workload reserved quota, with the attempted flavors that did not simply fit.
 pub fn quota_reserved(
     key: WorkloadKey,
     wl: &Workload,
     queue: &str,
-    considered: &str,
+    attempts: &str,
     now: Timestamp,
 ) -> Event {
     let wait = wait_seconds(wl, now);
     let mut message =
         format!("Quota reserved in ClusterQueue {queue}, wait time since queued was {wait:.0}s");
-    if !considered.is_empty() {
+    if !attempts.is_empty() {
         message.push_str("; Flavors considered: ");
-        message.push_str(considered);
+        message.push_str(attempts);
     }
     let uid = wl.metadata.uid.as_deref().unwrap_or_default();
     Event::new(
@@ -105,18 +108,18 @@ pub fn quota_reserved(
     )
 }
 
-/// A Workload was admitted along with getting quota.
+/// A Workload was admitted together with reserving quota.
 pub fn admitted(key: WorkloadKey, uid: &str, queue: &str) -> Event {
     let message = format!("Admitted by ClusterQueue {queue}, wait time since reservation was 0s");
     Event::new(key, uid, EventType::Normal, c::event::ADMITTED, message)
 }
 
-/// A Workload was looked at and not admitted.
+/// A Workload was evaluated and not admitted.
 pub fn unadmitted(key: WorkloadKey, uid: &str, reason: &str, message: &str) -> Event {
     Event::new(key, uid, EventType::Warning, reason, message.to_owned())
 }
 
-/// A workload slice made way for the next one.
+/// A workload slice was replaced.
 pub fn slice_replaced(key: WorkloadKey, uid: &str, message: String) -> Event {
     Event {
         action: "Replaced".to_owned(),

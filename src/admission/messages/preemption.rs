@@ -1,5 +1,5 @@
-//! What is told about a preemption: to the victim in its conditions and Events, to the preemptor
-//! in an Event.
+//! Messages of a preemption: conditions and Event of the preempted workload, Event of the
+//! preemptor.
 
 use super::event::{Event, EventType};
 use crate::feature_gates::Gates;
@@ -9,20 +9,20 @@ use crate::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 
-/// A preemption, with what its texts tell. Empty paths are unknown.
+/// The data of a preemption's messages. Empty paths are unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct PreemptionMessages<'a> {
-    /// The workload that needs room.
+    /// The preemptor.
     pub preemptor: &'a Workload,
-    /// Its ClusterQueue from the root of its cohorts down.
+    /// The path of its ClusterQueue from the root cohort.
     pub preemptor_path: &'a str,
-    /// The workload that has to go.
+    /// The preempted workload.
     pub victim: &'a Workload,
     /// Its ClusterQueue.
     pub victim_queue: &'a str,
-    /// Its ClusterQueue from the root of its cohorts down.
+    /// The path of its ClusterQueue from the root cohort.
     pub victim_path: &'a str,
-    /// Why it.
+    /// The preemption reason.
     pub reason: Option<PreemptionReason>,
 }
 
@@ -41,7 +41,7 @@ fn priorities(wl: &Workload, gates: &Gates) -> String {
 }
 
 impl PreemptionMessages<'_> {
-    /// The message of the victim's conditions.
+    /// The message of the preempted workload's conditions.
     pub fn message(&self) -> String {
         format!(
             "Preempted to accommodate a workload (UID: {}, JobUID: {}) due to {}; preemptor path: {}; preemptee path: {}",
@@ -62,7 +62,7 @@ impl PreemptionMessages<'_> {
         )
     }
 
-    /// The Event that tells the victim who took its place.
+    /// The Event on the preempted workload.
     pub fn victim_event(&self, gates: &Gates) -> Event {
         let message = format!("{}; {}", self.message(), self.priorities(gates));
         let uid = predicates::uid(self.victim);
@@ -70,7 +70,7 @@ impl PreemptionMessages<'_> {
         Event::new(key, uid, EventType::Normal, c::event::PREEMPTED, message)
     }
 
-    /// The Event that tells the preemptor whom it sent away.
+    /// The Event on the preemptor.
     pub fn preemptor_event(&self, gates: &Gates) -> Event {
         let message = format!(
             "Preempted workload {} (UID: {}) in ClusterQueue {}; {}",
@@ -91,7 +91,7 @@ impl PreemptionMessages<'_> {
     }
 }
 
-/// `namespace/name`, or the name alone where there is no namespace.
+/// `namespace/name`, or the name without a namespace.
 fn object_ref(wl: &Workload) -> String {
     let (namespace, name) = (predicates::namespace(wl), predicates::name(wl));
     if namespace.is_empty() {
@@ -101,7 +101,7 @@ fn object_ref(wl: &Workload) -> String {
     }
 }
 
-/// The message of a variant's conditions that makes way for a better one.
+/// The message of a variant's conditions that is evicted for a more favorable one.
 pub fn migration(better: &Workload) -> String {
     format!(
         "Evicted to accommodate a workload (UID: {}) due to migration to more favorable resource flavor",

@@ -1,4 +1,4 @@
-//! Candidates for preemption and the order they are taken in.
+//! Preemption candidates and their order.
 
 use std::cmp::Ordering;
 
@@ -8,18 +8,18 @@ use super::target::PreemptionVariant;
 use crate::cache::{CachedWorkload, HierarchyNodeId, WorkloadIndex};
 use crate::snapshot_transaction::SnapshotTransaction;
 
-/// A workload that may be preempted, with all its order depends on.
+/// A preemption candidate, with the data that orders it.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
     /// The workload.
     pub idx: WorkloadIndex,
-    /// Its ClusterQueue.
+    /// The node of its ClusterQueue.
     pub queue: HierarchyNodeId,
-    /// On what ground.
+    /// Its preemption variant.
     pub variant: PreemptionVariant,
-    /// The lowest cohort it shares with the preemptor, if it is in another ClusterQueue.
+    /// The lowest common cohort with the preemptor, if its ClusterQueue is another one.
     pub lowest_common_cohort: Option<HierarchyNodeId>,
-    /// Whether it is going already.
+    /// Whether it is evicted already.
     pub evicted: bool,
     own: bool,
     local_queue_usage: Option<f64>,
@@ -28,7 +28,7 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// A candidate for the preemptor in ClusterQueue `preemptor`.
+    /// A candidate of a preemptor in ClusterQueue `preemptor`.
     pub fn new(
         idx: WorkloadIndex,
         ground: PreemptionVariant,
@@ -52,8 +52,8 @@ impl Candidate {
         })
     }
 
-    /// The order without the tie-break: workloads that are going already, those of other
-    /// ClusterQueues, those of LocalQueues that used more, lower priority, younger reservations.
+    /// The order without tie-breaks: evicted workloads, workloads of other ClusterQueues, higher
+    /// LocalQueue usage, lower priority, later quota reservation.
     fn compare(&self, other: &Candidate) -> Ordering {
         let by_usage = || match (self.local_queue_usage, other.local_queue_usage) {
             (Some(a), Some(b)) if self.queue == other.queue => b.total_cmp(&a),
@@ -73,8 +73,8 @@ fn identity(workload: Option<&CachedWorkload>) -> (&str, &str) {
     workload.map_or(("", ""), |w| (w.info.uid(), w.info.key.as_str()))
 }
 
-/// The order of two candidates; by UID, then name among equals.
-pub fn candidates_ordering(
+/// The order of two candidates; ties are broken by UID, then name.
+pub(crate) fn candidates_ordering(
     a: &Candidate,
     b: &Candidate,
     snapshot: &SnapshotTransaction<'_>,
@@ -83,7 +83,7 @@ pub fn candidates_ordering(
         .then_with(|| identity(snapshot.workload(a.idx)).cmp(&identity(snapshot.workload(b.idx))))
 }
 
-/// Sorts candidates into the order they are taken in.
-pub fn sort(candidates: &mut [Candidate], snapshot: &SnapshotTransaction<'_>) {
+/// Sorts candidates.
+pub fn sort_candidates(candidates: &mut [Candidate], snapshot: &SnapshotTransaction<'_>) {
     candidates.sort_by(|a, b| candidates_ordering(a, b, snapshot));
 }

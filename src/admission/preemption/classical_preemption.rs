@@ -1,10 +1,10 @@
-//! Preemption by priority and by the right to quota.
+//! Classical preemption: by priority, and reclaiming nominal quota in the cohort.
 //!
-//! Victims are taken in order until the workload fits, then put back as far as possible.
+//! Candidates are preempted in order until the workload fits, then added back as far as possible.
 
 use smallvec::SmallVec;
 
-use super::candidates_ordering::{Candidate, sort};
+use super::candidates_ordering::{Candidate, sort_candidates};
 use super::preemption_policy::satisfies_preemption_policy;
 use super::preemption_search::{PreemptionSearch, restore_snapshot, set_outcome};
 use super::target::{
@@ -13,19 +13,19 @@ use super::target::{
 use crate::cache::{HierarchyNodeId, PreemptionPolicies, PreemptionPolicy};
 use crate::snapshot_transaction::SnapshotTransaction;
 
-/// The candidates of a search, each list in order.
+/// The candidates of a search, each list sorted.
 #[derive(Default)]
 struct ClassicalCandidates {
-    /// In other ClusterQueues, whose quota the preemptor is closer to.
+    /// In other ClusterQueues, over which the preemptor has hierarchical advantage.
     hierarchical: Vec<Candidate>,
     /// In other ClusterQueues, by priority.
     by_priority: Vec<Candidate>,
-    /// In the preemptor's own.
+    /// In the preemptor's ClusterQueue.
     same_queue: Vec<Candidate>,
 }
 
 impl ClassicalCandidates {
-    /// All of them: those that are going already first, then by pool.
+    /// All candidates: evicted ones first, then by list.
     fn in_order(&self) -> Vec<Candidate> {
         let pools = [&self.hierarchical, &self.by_priority, &self.same_queue];
         let going = pools.iter().flat_map(|p| p.iter()).filter(|c| c.evicted);
@@ -34,7 +34,7 @@ impl ClassicalCandidates {
     }
 }
 
-/// Finds victims.
+/// Finds preemption targets.
 pub(super) fn classical_preemptions(
     search: &PreemptionSearch<'_>,
     snapshot: &mut SnapshotTransaction<'_>,
@@ -44,9 +44,9 @@ pub(super) fn classical_preemptions(
     };
     let pools = collect_candidates(search, snapshot, preemption);
     let candidates = pools.in_order();
-    let mut considered: Vec<EvaluatedCandidate> = Vec::new();
+    let mut evaluated_candidates: Vec<EvaluatedCandidate> = Vec::new();
     for &borrowing in borrowing_attempts(search, snapshot, preemption, &pools) {
-        considered = candidates
+        evaluated_candidates = candidates
             .iter()
             .map(|c| EvaluatedCandidate {
                 idx: c.idx,
@@ -58,32 +58,41 @@ pub(super) fn classical_preemptions(
         let mut targets = Vec::new();
         for (i, candidate) in candidates.iter().enumerate() {
             if !candidate_is_valid(search, snapshot, candidate, borrowing) {
-                considered[i].outcome = CandidateOutcome::NotAllowed;
+                evaluated_candidates[i].outcome = CandidateOutcome::NotAllowed;
                 continue;
             }
             snapshot.remove_workload(candidate.idx);
-            considered[i].outcome = CandidateOutcome::Victim;
+            evaluated_candidates[i].outcome = CandidateOutcome::Victim;
             targets.push(Target {
                 idx: candidate.idx,
                 reason: reason(candidate.variant),
             });
             if search.workload_fits(snapshot, borrowing) {
-                search.fill_back_workloads(snapshot, &mut targets, &mut considered, borrowing);
+                search.fill_back_workloads(
+                    snapshot,
+                    &mut targets,
+                    &mut evaluated_candidates,
+                    borrowing,
+                );
                 restore_snapshot(snapshot, &targets);
                 return Victims {
                     targets,
-                    evaluated_candidates: considered,
+                    evaluated_candidates,
                 };
             }
         }
         restore_snapshot(snapshot, &targets);
         for target in &targets {
-            set_outcome(&mut considered, target.idx, CandidateOutcome::Spared);
+            set_outcome(
+                &mut evaluated_candidates,
+                target.idx,
+                CandidateOutcome::Spared,
+            );
         }
     }
     Victims {
         targets: Vec::new(),
-        evaluated_candidates: considered,
+        evaluated_candidates,
     }
 }
 
@@ -98,8 +107,8 @@ fn reason(ground: PreemptionVariant) -> Option<PreemptionReason> {
     })
 }
 
-/// Whether to try with borrowing, without, or both, and in which order. Without, more candidates
-/// are allowed; with, there is more quota.
+/// Whether to search with borrowing, without, or both, in order. Without borrowing more candidates
+/// are allowed; with borrowing more quota is available.
 fn borrowing_attempts(
     search: &PreemptionSearch<'_>,
     snapshot: &SnapshotTransaction<'_>,
@@ -117,7 +126,8 @@ fn borrowing_attempts(
     }
 }
 
-/// Whether the preemptor's ClusterQueue uses less than its nominal quota of every pair it lacks.
+/// Whether the preemptor's ClusterQueue is below its nominal quota for every flavor resource that
+/// needs preemption.
 fn is_under_nominal(search: &PreemptionSearch<'_>, snapshot: &SnapshotTransaction<'_>) -> bool {
     let node = &snapshot.cache.hierarchy[search.node].resources;
     search
@@ -126,8 +136,8 @@ fn is_under_nominal(search: &PreemptionSearch<'_>, snapshot: &SnapshotTransactio
         .all(|&fr| node.quota(fr).nominal > node.usage(fr))
 }
 
-/// Whether a candidate may be taken as things stand: preempting others may have made it
-/// untouchable.
+/// Whether a candidate is still valid: earlier preemptions may have brought its ClusterQueue or
+/// cohort within nominal quota.
 fn candidate_is_valid(
     search: &PreemptionSearch<'_>,
     snapshot: &SnapshotTransaction<'_>,
@@ -140,13 +150,13 @@ fn candidate_is_valid(
     if borrowing && candidate.variant == PreemptionVariant::ReclaimWithoutBorrowing {
         return false;
     }
-    let forest = &snapshot.cache.hierarchy;
-    let below_common = forest
+    let hierarchy = &snapshot.cache.hierarchy;
+    let below_common = hierarchy
         .ancestors(candidate.queue)
         .take_while(|&n| Some(n) != candidate.lowest_common_cohort);
     std::iter::once(candidate.queue)
         .chain(below_common)
-        .all(|node| !forest.is_within_nominal(node, &search.frs))
+        .all(|node| !hierarchy.is_within_nominal(node, &search.frs))
 }
 
 fn collect_candidates(
@@ -168,15 +178,15 @@ fn collect_candidates(
         );
     }
     collect_candidates_for_hierarchical_reclaim(search, snapshot, preemption, &mut pools);
-    sort(&mut pools.hierarchical, snapshot);
-    sort(&mut pools.by_priority, snapshot);
-    sort(&mut pools.same_queue, snapshot);
+    sort_candidates(&mut pools.hierarchical, snapshot);
+    sort_candidates(&mut pools.by_priority, snapshot);
+    sort_candidates(&mut pools.same_queue, snapshot);
     pools
 }
 
-/// Walks from the preemptor's cohort to the root, at each taking candidates from what is below it
-/// and was not looked at before. From where the request fits the quota of a subtree on, the
-/// preemptor has the better right to it.
+/// Collects candidates from the preemptor's cohort up to the root, at each level from the subtrees
+/// not visited yet. The preemptor has hierarchical advantage from the first subtree whose quota
+/// fits the request.
 fn collect_candidates_for_hierarchical_reclaim(
     search: &PreemptionSearch<'_>,
     snapshot: &mut SnapshotTransaction<'_>,
@@ -188,13 +198,14 @@ fn collect_candidates_for_hierarchical_reclaim(
     if cohorts.is_empty() || preemption.reclaim_within_cohort == PreemptionPolicy::Never {
         return;
     }
-    let forest = &snapshot.cache.hierarchy;
-    let (mut advantage, mut remaining) = forest.quantities_fit_in_quota(search.node, &search.usage);
+    let hierarchy = &snapshot.cache.hierarchy;
+    let (mut advantage, mut remaining) =
+        hierarchy.quantities_fit_in_quota(search.node, &search.usage);
     let mut previous = None;
     for common in cohorts {
         if let Some(below) = previous {
-            let forest = &snapshot.cache.hierarchy;
-            let (fits, rest) = forest.quantities_fit_in_quota(below, &remaining);
+            let hierarchy = &snapshot.cache.hierarchy;
+            let (fits, rest) = hierarchy.quantities_fit_in_quota(below, &remaining);
             remaining = rest;
             advantage |= fits;
         }
@@ -218,25 +229,25 @@ fn collect_candidates_for_hierarchical_reclaim(
     }
 }
 
-/// The ClusterQueues below a cohort that use more than their quota, in cohorts that do so too.
+/// The ClusterQueues below a cohort that are over nominal quota, in cohorts that are as well.
 fn cluster_queues_over_nominal(
     search: &PreemptionSearch<'_>,
     snapshot: &SnapshotTransaction<'_>,
     cohort: HierarchyNodeId,
     skip: Option<HierarchyNodeId>,
 ) -> Vec<HierarchyNodeId> {
-    let forest = &snapshot.cache.hierarchy;
+    let hierarchy = &snapshot.cache.hierarchy;
     let mut queues = Vec::new();
     let mut stack: SmallVec<[HierarchyNodeId; 8]> = SmallVec::from_slice(&[cohort]);
     while let Some(at) = stack.pop() {
-        let cohorts = forest.child_cohorts(at).iter().rev();
+        let cohorts = hierarchy.child_cohorts(at).iter().rev();
         stack.extend(
             cohorts
                 .copied()
-                .filter(|&c| Some(c) != skip && !forest.is_within_nominal(c, &search.frs)),
+                .filter(|&c| Some(c) != skip && !hierarchy.is_within_nominal(c, &search.frs)),
         );
-        queues.extend(forest.child_queues(at).iter().copied().filter(|&q| {
-            q != search.node && forest[q].active && !forest.is_within_nominal(q, &search.frs)
+        queues.extend(hierarchy.child_queues(at).iter().copied().filter(|&q| {
+            q != search.node && hierarchy[q].active && !hierarchy.is_within_nominal(q, &search.frs)
         }));
     }
     queues
@@ -283,7 +294,7 @@ fn get_candidates_from_cluster_queue(
     }
 }
 
-/// Whether a candidate of this priority may go while the preemptor's ClusterQueue borrows.
+/// The preemption variant of a candidate of this priority in another ClusterQueue.
 fn classify_preemption_variant(
     preemption: PreemptionPolicies,
     preemptor: i64,

@@ -1,13 +1,13 @@
-//! Preemption by dominant resource share.
+//! Fair sharing preemption: by dominant resource share.
 
-use super::candidates_ordering::{Candidate, sort};
+use super::candidates_ordering::{Candidate, sort_candidates};
 use super::preemption_policy::satisfies_preemption_policy;
 use super::preemption_search::{PreemptionSearch, restore_snapshot, set_outcome};
 use super::target::{
     CandidateOutcome, EvaluatedCandidate, PreemptionReason, PreemptionVariant, SharesCompared,
     Target, Victims,
 };
-use super::target_cluster_queue_ordering::TargetClusterQueueOrdering as TargetOrdering;
+use super::target_cluster_queue_ordering::TargetClusterQueueOrdering;
 use crate::cache::{Drs, HierarchyNodeId, PreemptionPolicy, WorkloadIndex};
 use crate::config::PreemptionStrategy;
 use crate::snapshot_transaction::SnapshotTransaction;
@@ -17,8 +17,8 @@ const DEFAULT_STRATEGIES: [PreemptionStrategy; 2] = [
     PreemptionStrategy::LessThanInitialShare,
 ];
 
-/// Whether the shares allow a preemption: the preemptor's with the workload, the target's before
-/// and after its own workload goes.
+/// Whether a strategy allows the preemption: by the preemptor's share with its workload, and the
+/// target's share before and after.
 fn strategy_allows(
     strategy: PreemptionStrategy,
     preemptor: &Drs,
@@ -46,18 +46,18 @@ fn shares(
     }
 }
 
-/// What is found so far.
+/// The state of the search.
 #[derive(Default)]
 struct FairPreemptionState {
     targets: Vec<Target>,
     retry: Vec<Candidate>,
-    considered: Vec<EvaluatedCandidate>,
+    evaluated_candidates: Vec<EvaluatedCandidate>,
 }
 
 impl FairPreemptionState {
-    /// Notes the shares that were compared for a candidate.
+    /// Records the shares compared for a candidate.
     fn compared(&mut self, idx: WorkloadIndex, shares: SharesCompared) {
-        if let Some(c) = self.considered.iter_mut().find(|c| c.idx == idx) {
+        if let Some(c) = self.evaluated_candidates.iter_mut().find(|c| c.idx == idx) {
             c.shares = Some(shares);
         }
     }
@@ -65,7 +65,7 @@ impl FairPreemptionState {
     /// Keeps a candidate for the second strategy.
     fn retry_later(&mut self, candidate: Candidate) {
         set_outcome(
-            &mut self.considered,
+            &mut self.evaluated_candidates,
             candidate.idx,
             CandidateOutcome::ShareTooLow,
         );
@@ -79,7 +79,11 @@ impl FairPreemptionState {
         reason: PreemptionReason,
     ) {
         snapshot.remove_workload(idx);
-        set_outcome(&mut self.considered, idx, CandidateOutcome::Victim);
+        set_outcome(
+            &mut self.evaluated_candidates,
+            idx,
+            CandidateOutcome::Victim,
+        );
         self.targets.push(Target {
             idx,
             reason: Some(reason),
@@ -87,7 +91,7 @@ impl FairPreemptionState {
     }
 }
 
-/// Finds victims.
+/// Finds preemption targets.
 pub(super) fn fair_preemptions(
     search: &PreemptionSearch<'_>,
     snapshot: &mut SnapshotTransaction<'_>,
@@ -96,14 +100,14 @@ pub(super) fn fair_preemptions(
     if candidates.is_empty() {
         return Victims::default();
     }
-    sort(&mut candidates, snapshot);
+    sort_candidates(&mut candidates, snapshot);
     let configured = snapshot.config.fair_sharing.as_ref();
     let strategies: Vec<PreemptionStrategy> = match configured {
         Some(fs) if !fs.strategies.is_empty() => fs.strategies.clone(),
         _ => DEFAULT_STRATEGIES.to_vec(),
     };
     let mut progress = FairPreemptionState {
-        considered: candidates
+        evaluated_candidates: candidates
             .iter()
             .map(|c| EvaluatedCandidate {
                 idx: c.idx,
@@ -115,7 +119,7 @@ pub(super) fn fair_preemptions(
         ..Default::default()
     };
 
-    // Shares include the workload.
+    // Shares include the preemptor's usage.
     let usage = search.as_usage();
     snapshot.add_usage(search.node, &usage);
     let mut fits =
@@ -127,24 +131,28 @@ pub(super) fn fair_preemptions(
 
     let FairPreemptionState {
         mut targets,
-        mut considered,
+        mut evaluated_candidates,
         ..
     } = progress;
     if !fits {
         restore_snapshot(snapshot, &targets);
         for target in &targets {
-            set_outcome(&mut considered, target.idx, CandidateOutcome::Spared);
+            set_outcome(
+                &mut evaluated_candidates,
+                target.idx,
+                CandidateOutcome::Spared,
+            );
         }
         return Victims {
             targets: Vec::new(),
-            evaluated_candidates: considered,
+            evaluated_candidates,
         };
     }
-    search.fill_back_workloads(snapshot, &mut targets, &mut considered, true);
+    search.fill_back_workloads(snapshot, &mut targets, &mut evaluated_candidates, true);
     restore_snapshot(snapshot, &targets);
     Victims {
         targets,
-        evaluated_candidates: considered,
+        evaluated_candidates,
     }
 }
 
@@ -163,8 +171,8 @@ fn find_candidates(
                     ground: PreemptionVariant| {
         let allowed = |rank| satisfies_preemption_policy(policy, preemptor, rank);
         let members = snapshot.reserving_workloads_where(queue, allowed);
-        let lacked = members.filter(|(_, w)| w.uses_any(&search.frs));
-        found.extend(lacked.map(|(idx, _)| (idx, ground)));
+        let candidates = members.filter(|(_, w)| w.uses_any(&search.frs));
+        found.extend(candidates.map(|(idx, _)| (idx, ground)));
     };
     if preemption.within_cluster_queue != PreemptionPolicy::Never {
         let policy = preemption.within_cluster_queue;
@@ -175,20 +183,20 @@ fn find_candidates(
             PreemptionVariant::WithinClusterQueue,
         );
     }
-    let forest = &snapshot.cache.hierarchy;
-    if forest.ancestors(search.node).next().is_some()
+    let hierarchy = &snapshot.cache.hierarchy;
+    if hierarchy.ancestors(search.node).next().is_some()
         && preemption.reclaim_within_cohort != PreemptionPolicy::Never
     {
-        let root = forest.root(search.node);
-        for queue in forest.subtree_queues(root) {
+        let root = hierarchy.root(search.node);
+        for queue in hierarchy.subtree_queues(root) {
             let borrows = || {
                 let zero = Default::default();
                 search
                     .frs
                     .iter()
-                    .any(|&fr| forest.borrowing_with(queue, fr, zero))
+                    .any(|&fr| hierarchy.borrowing_with(queue, fr, zero))
             };
-            if queue != search.node && forest[queue].active && borrows() {
+            if queue != search.node && hierarchy[queue].active && borrows() {
                 take(
                     snapshot,
                     queue,
@@ -205,7 +213,7 @@ fn find_candidates(
         .collect()
 }
 
-/// Whether the workload fits once its own usage, which shares include, is set aside.
+/// Whether the workload fits, without its own usage that shares include.
 fn workload_fits_for_fair_sharing(
     search: &PreemptionSearch<'_>,
     snapshot: &mut SnapshotTransaction<'_>,
@@ -217,14 +225,14 @@ fn workload_fits_for_fair_sharing(
     fits
 }
 
-/// Whether no candidate of a target can pass: the preemptor's share is infinite and the target's
-/// is not, and taking from it will not raise it.
+/// Whether no candidate of a target can satisfy a strategy: the preemptor's share is infinite, and
+/// the target's is finite.
 fn fs_strategy_unsatisfiable(preemptor: &Drs, before: &Drs) -> bool {
     preemptor.precise_weighted_share().is_infinite() && before.precise_weighted_share().is_finite()
 }
 
-/// Takes victims from the ClusterQueue with the highest share, again and again; true once the
-/// workload fits. Candidates whose shares did not allow it are kept for the second strategy.
+/// Preempts in the ClusterQueue with the highest share until the workload fits, which returns true.
+/// Candidates that the first strategy does not allow are kept for the second one.
 fn run_first_fs_strategy(
     search: &PreemptionSearch<'_>,
     snapshot: &mut SnapshotTransaction<'_>,
@@ -233,14 +241,14 @@ fn run_first_fs_strategy(
     progress: &mut FairPreemptionState,
 ) -> bool {
     let within_nominal = snapshot.config.gates.fair_sharing_preempt_within_nominal && {
-        let forest = &snapshot.cache.hierarchy;
+        let hierarchy = &snapshot.cache.hierarchy;
         let zero = Default::default();
         !search
             .frs
             .iter()
-            .any(|&fr| forest.borrowing_with(search.node, fr, zero))
+            .any(|&fr| hierarchy.borrowing_with(search.node, fr, zero))
     };
-    let mut ordering = TargetOrdering::new(search.node, candidates, snapshot);
+    let mut ordering = TargetClusterQueueOrdering::new(search.node, candidates, snapshot);
     while let Some(queue) = ordering.next(snapshot) {
         let at_once = if queue == search.node {
             Some(PreemptionReason::InClusterQueue)
@@ -269,8 +277,8 @@ fn run_first_fs_strategy(
         }
         while let Some(candidate) = ordering.pop(queue) {
             let after = ordering.compute_target_share_after_removal(queue, candidate.idx, snapshot);
-            let told = shares(strategy, &mine, &theirs, Some(&after));
-            progress.compared(candidate.idx, told);
+            let compared = shares(strategy, &mine, &theirs, Some(&after));
+            progress.compared(candidate.idx, compared);
             if !strategy_allows(strategy, &mine, &theirs, &after) {
                 progress.retry_later(candidate);
                 continue;
@@ -283,22 +291,22 @@ fn run_first_fs_strategy(
             if workload_fits_for_fair_sharing(search, snapshot) {
                 return true;
             }
-            // Shares have changed; another ClusterQueue may have the highest now.
+            // The shares changed: select the ClusterQueue again.
             break;
         }
     }
     false
 }
 
-/// Takes one victim at most from each ClusterQueue whose share before is higher than the
-/// preemptor's; true once the workload fits.
+/// Preempts at most one workload of each ClusterQueue whose share is above the preemptor's; true
+/// once the workload fits.
 fn run_second_fs_strategy(
     search: &PreemptionSearch<'_>,
     snapshot: &mut SnapshotTransaction<'_>,
     progress: &mut FairPreemptionState,
 ) -> bool {
     let retry = std::mem::take(&mut progress.retry);
-    let mut ordering = TargetOrdering::new(search.node, retry, snapshot);
+    let mut ordering = TargetClusterQueueOrdering::new(search.node, retry, snapshot);
     while let Some(queue) = ordering.next(snapshot) {
         let (mine, theirs) = ordering.compute_shares(queue, snapshot);
         let Some(candidate) = ordering.pop(queue) else {

@@ -1,6 +1,7 @@
-//! Preemption: whom a workload would evict to get quota, by priority or by fair share.
+//! Preemption: the workloads to preempt so that another one fits, classical or by fair sharing.
+//! Upstream's `pkg/scheduler/preemption`.
 //!
-//! Only searches; evicting is for others. Must not know of queues.
+//! Only searches; does not evict. Must not know of queues.
 
 mod candidates_ordering;
 mod classical_preemption;
@@ -11,7 +12,7 @@ mod preemption_search;
 mod target;
 mod target_cluster_queue_ordering;
 
-pub use candidates_ordering::{Candidate, sort as sort_candidates};
+pub use candidates_ordering::{Candidate, sort_candidates};
 pub use preemption_oracle::Oracle;
 pub use preemption_policy::satisfies_preemption_policy;
 pub use preemption_search::PreemptionSearch;

@@ -1,4 +1,4 @@
-//! [`Oracle`]: whether preemption could make room for one pair, for the flavor search.
+//! [`Oracle`]: simulates preemption of one flavor resource for the flavor assigner.
 
 use super::preemption_search::PreemptionSearch;
 use crate::cache::HierarchyNodeId;
@@ -8,7 +8,7 @@ use crate::snapshot_transaction::SnapshotTransaction;
 use crate::tas::WorkloadTasRequests;
 use crate::workload::Info;
 
-/// Asks the preemption rules themselves, for quota only.
+/// Simulates with the preemption search, for quota only.
 pub struct Oracle;
 
 impl PreemptionOracle for Oracle {

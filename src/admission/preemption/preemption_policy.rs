@@ -1,9 +1,9 @@
-//! Who may preempt whom, by priority and age.
+//! Preemption policies: by priority and queue order timestamp.
 
 use crate::cache::PreemptionPolicy;
 use crate::workload::QueueOrderKey;
 
-/// Whether a policy lets `preemptor` preempt `candidate`.
+/// Whether a policy allows `preemptor` to preempt `candidate`.
 pub fn satisfies_preemption_policy(
     policy: PreemptionPolicy,
     preemptor: QueueOrderKey,

@@ -1,4 +1,5 @@
-//! [`Search`]: whom a workload would have to preempt, and the means both ways of searching share.
+//! [`PreemptionSearch`]: the search for preemption targets, with what classical and fair sharing
+//! preemption have in common.
 
 use super::classical_preemption;
 use super::fair_sharing_preemption;
@@ -6,26 +7,26 @@ use super::target::{CandidateOutcome, EvaluatedCandidate, Target, Victims};
 use crate::cache::HierarchyNodeId;
 use crate::flavor_assigner::Assignment;
 use crate::resources::{FlavorResourceId, FlavorResourceQuantities};
-use crate::snapshot_transaction::{SnapshotTransaction, Usage};
+use crate::snapshot_transaction::SnapshotTransaction;
 use crate::tas::{FindOptions, WorkloadTasRequests};
-use crate::workload::Info;
+use crate::workload::{Info, Usage};
 
-/// A search for victims.
+/// A search for preemption targets.
 pub struct PreemptionSearch<'a> {
-    /// The workload that needs room.
+    /// The preemptor.
     pub preemptor: &'a Info,
-    /// Its ClusterQueue.
+    /// The node of its ClusterQueue.
     pub node: HierarchyNodeId,
-    /// The pairs it lacks.
+    /// The flavor resources that need preemption.
     pub frs: Vec<FlavorResourceId>,
-    /// What it needs in all.
+    /// Its total usage.
     pub usage: FlavorResourceQuantities,
-    /// The places it needs.
+    /// Its topology requests.
     pub tas_requests: WorkloadTasRequests<'a>,
 }
 
 impl<'a> PreemptionSearch<'a> {
-    /// The search for a workload with flavors.
+    /// The search for a workload with assigned flavors.
     pub fn for_assignment(
         wl: &'a Info,
         node: HierarchyNodeId,
@@ -48,7 +49,7 @@ impl<'a> PreemptionSearch<'a> {
         }
     }
 
-    /// Finds victims. The snapshot is as before afterwards.
+    /// Finds preemption targets, without side effects on the snapshot.
     pub fn get_targets(&self, snapshot: &mut SnapshotTransaction<'_>) -> Victims {
         if snapshot.config.fair_sharing_enabled() {
             fair_sharing_preemption::fair_preemptions(self, snapshot)
@@ -57,15 +58,15 @@ impl<'a> PreemptionSearch<'a> {
         }
     }
 
-    /// Whether the workload has room as things stand, with or without borrowing.
+    /// Whether the workload fits the snapshot, with or without borrowing.
     pub(super) fn workload_fits(
         &self,
         snapshot: &mut SnapshotTransaction<'_>,
         allow_borrowing: bool,
     ) -> bool {
         for (fr, amount) in self.usage.iter() {
-            let forest = &snapshot.cache.hierarchy;
-            if !allow_borrowing && forest.borrowing_with(self.node, fr, amount) {
+            let hierarchy = &snapshot.cache.hierarchy;
+            if !allow_borrowing && hierarchy.borrowing_with(self.node, fr, amount) {
                 return false;
             }
             if amount > snapshot.available(self.node, fr) {
@@ -85,7 +86,7 @@ impl<'a> PreemptionSearch<'a> {
             .is_none()
     }
 
-    /// What the workload needs and holds, as usage.
+    /// The requests of the workload as usage.
     pub(super) fn as_usage(&self) -> Usage {
         Usage {
             quota: self.usage.clone(),
@@ -93,13 +94,13 @@ impl<'a> PreemptionSearch<'a> {
         }
     }
 
-    /// Puts victims back, last to first, as long as the others suffice. The last of all takes the
-    /// place of one that is put back.
+    /// Adds targets back, last to first, as long as the workload still fits. The last target takes
+    /// the index of one that is added back.
     pub(super) fn fill_back_workloads(
         &self,
         snapshot: &mut SnapshotTransaction<'_>,
         targets: &mut Vec<Target>,
-        considered: &mut [EvaluatedCandidate],
+        evaluated_candidates: &mut [EvaluatedCandidate],
         allow_borrowing: bool,
     ) {
         for i in (0..targets.len().saturating_sub(1)).rev() {
@@ -107,7 +108,7 @@ impl<'a> PreemptionSearch<'a> {
             snapshot.add_workload(idx);
             if self.workload_fits(snapshot, allow_borrowing) {
                 targets.swap_remove(i);
-                set_outcome(considered, idx, CandidateOutcome::Spared);
+                set_outcome(evaluated_candidates, idx, CandidateOutcome::Spared);
             } else {
                 snapshot.remove_workload(idx);
             }
@@ -116,16 +117,16 @@ impl<'a> PreemptionSearch<'a> {
 }
 
 pub(super) fn set_outcome(
-    considered: &mut [EvaluatedCandidate],
+    evaluated_candidates: &mut [EvaluatedCandidate],
     idx: crate::cache::WorkloadIndex,
     fate: CandidateOutcome,
 ) {
-    if let Some(c) = considered.iter_mut().find(|c| c.idx == idx) {
+    if let Some(c) = evaluated_candidates.iter_mut().find(|c| c.idx == idx) {
         c.outcome = fate;
     }
 }
 
-/// Puts all victims back.
+/// Adds all targets back.
 pub(super) fn restore_snapshot(snapshot: &mut SnapshotTransaction<'_>, targets: &[Target]) {
     for target in targets {
         snapshot.add_workload(target.idx);

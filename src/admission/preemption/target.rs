@@ -1,6 +1,6 @@
-//! Victims, the reasons they are victims for, and what became of the other candidates.
+//! Preemption targets with their reasons, and the outcomes of the other candidates.
 //!
-//! Must not know how victims are found.
+//! Must not know how targets are found.
 
 use serde::Serialize;
 
@@ -8,16 +8,16 @@ use crate::cache::WorkloadIndex;
 use crate::config::PreemptionStrategy;
 use kueue_lab_api::constants::preempted as p;
 
-/// Why a workload is preempted.
+/// The reason of a preemption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum PreemptionReason {
-    /// The preemptor goes first in their ClusterQueue.
+    /// Prioritization in the ClusterQueue.
     InClusterQueue,
-    /// The preemptor has the better right to the quota.
+    /// Reclamation of nominal quota in the cohort.
     InCohortReclamation,
-    /// The preemptor has the lower share.
+    /// Fair sharing in the cohort.
     InCohortFairSharing,
-    /// The preemptor has the higher priority, though both borrow.
+    /// Reclamation in the cohort while borrowing.
     InCohortReclaimWhileBorrowing,
 }
 
@@ -32,7 +32,7 @@ impl PreemptionReason {
         }
     }
 
-    /// The reason as messages word it.
+    /// The reason in messages.
     pub fn human_readable(self) -> &'static str {
         match self {
             PreemptionReason::InClusterQueue => "prioritization in the ClusterQueue",
@@ -45,80 +45,79 @@ impl PreemptionReason {
     }
 }
 
-/// A workload that has to go.
+/// A preemption target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The workload.
     pub idx: WorkloadIndex,
-    /// Why it; none for the slice that the workload itself replaces.
+    /// The reason; none for the slice that the preemptor replaces.
     pub reason: Option<PreemptionReason>,
 }
 
-/// On what ground a workload may be preempted.
+/// Why a workload is a preemption candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum PreemptionVariant {
-    /// It is in the ClusterQueue of the preemptor.
+    /// It is in the preemptor's ClusterQueue.
     WithinClusterQueue,
-    /// The preemptor's quota is closer to the quota it uses.
+    /// The preemptor has hierarchical advantage over it.
     HierarchicalReclaim,
-    /// Its ClusterQueue uses more than its quota, and the preemptor's would not afterwards.
+    /// Its ClusterQueue borrows, and the preemptor's would not borrow.
     ReclaimWithoutBorrowing,
-    /// Its ClusterQueue uses more than its quota, and its priority is low enough.
+    /// Its ClusterQueue borrows, and its priority is low enough for a preemptor that borrows.
     ReclaimWhileBorrowing,
     /// Its ClusterQueue borrows, and shares are compared.
     FairSharing,
 }
 
-/// What became of a candidate.
+/// The outcome of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum CandidateOutcome {
-    /// It has to go.
+    /// It is a preemption target.
     Victim,
-    /// It was a victim for a while, but the others suffice.
+    /// It was a target, but was added back.
     Spared,
-    /// It was not allowed when its turn came: its ClusterQueue or cohort no longer used more than
-    /// its quota, or the preemptor would have borrowed.
+    /// It was no longer valid: its ClusterQueue or cohort was within nominal quota, or the
+    /// preemptor would have borrowed.
     NotAllowed,
-    /// The shares did not allow it.
+    /// The fair sharing strategies do not allow it.
     ShareTooLow,
-    /// Its turn did not come.
+    /// The workload fit before it was considered.
     NotReached,
 }
 
-/// A workload that was looked at as a victim.
+/// A preemption candidate that was evaluated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EvaluatedCandidate {
     /// The workload.
     pub idx: WorkloadIndex,
-    /// On what ground.
+    /// Its preemption variant.
     pub variant: PreemptionVariant,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: CandidateOutcome,
-    /// The shares that were compared for it, if any.
+    /// The compared shares, if any.
     pub shares: Option<SharesCompared>,
 }
 
-/// The shares fair sharing compared to decide on a candidate, by weight and in thousandths; none
-/// stands for an infinite one.
+/// The shares compared for a candidate: weighted, in thousandths; none means infinite.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SharesCompared {
-    /// The rule they were compared by.
+    /// The strategy.
     pub strategy: PreemptionStrategy,
-    /// The preemptor's side, with the workload.
+    /// The share of the preemptor with its workload.
     pub preemptor: Option<f64>,
-    /// The candidate's side as it stood.
+    /// The share of the candidate's ClusterQueue or cohort.
     pub before: Option<f64>,
-    /// The candidate's side without the candidate, where the rule looks at that.
+    /// The same without the candidate, if the strategy compares it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<f64>,
 }
 
-/// What a search for victims found.
+/// The result of a search for preemption targets.
 #[derive(Clone, Debug, Default)]
 pub struct Victims {
-    /// The workloads that have to go; none when preemption is of no avail.
+    /// The targets; empty when preemption does not help.
     pub targets: Vec<Target>,
-    /// Everybody looked at, in order.
+    /// The evaluated candidates, in order.
     pub evaluated_candidates: Vec<EvaluatedCandidate>,
 }

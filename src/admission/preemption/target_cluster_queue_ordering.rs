@@ -1,5 +1,5 @@
-//! Which ClusterQueue fair sharing takes from next: from the root down, the node with the highest
-//! share.
+//! The order in which fair sharing selects ClusterQueues for preemption: from the root, the node
+//! with the highest share.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,19 +8,19 @@ use crate::cache::{Drs, HierarchyNodeId, WorkloadIndex};
 use crate::hash_map::FastHashSet;
 use crate::snapshot_transaction::SnapshotTransaction;
 
-/// The order in which ClusterQueues give up candidates. A ClusterQueue may come several times in a
-/// row; each time a candidate has to be popped, or the ClusterQueue dropped.
+/// Iterates the ClusterQueues with candidates. A ClusterQueue may be returned several times; each
+/// time a candidate is popped or the ClusterQueue is dropped.
 pub(super) struct TargetClusterQueueOrdering {
     preemptor: HierarchyNodeId,
     ancestors: Vec<HierarchyNodeId>,
     candidates: BTreeMap<HierarchyNodeId, VecDeque<Candidate>>,
-    /// Nodes that will yield no more candidates.
+    /// Nodes without further candidates.
     pruned: FastHashSet<HierarchyNodeId>,
 }
 
 impl TargetClusterQueueOrdering {
-    /// The order among the ClusterQueues of these candidates, which are in order themselves.
-    pub fn new(
+    /// The order of the ClusterQueues of these sorted candidates.
+    pub(crate) fn new(
         preemptor: HierarchyNodeId,
         candidates: Vec<Candidate>,
         snapshot: &SnapshotTransaction<'_>,
@@ -40,8 +40,11 @@ impl TargetClusterQueueOrdering {
         }
     }
 
-    /// The ClusterQueue to take from next.
-    pub fn next(&mut self, snapshot: &mut SnapshotTransaction<'_>) -> Option<HierarchyNodeId> {
+    /// The next ClusterQueue.
+    pub(crate) fn next(
+        &mut self,
+        snapshot: &mut SnapshotTransaction<'_>,
+    ) -> Option<HierarchyNodeId> {
         let Some(&root) = self.ancestors.last() else {
             let queue = self.preemptor;
             return (!self.pruned.contains(&queue) && self.front(queue).is_some()).then_some(queue);
@@ -54,13 +57,13 @@ impl TargetClusterQueueOrdering {
         None
     }
 
-    /// Takes the first candidate of a ClusterQueue.
-    pub fn pop(&mut self, queue: HierarchyNodeId) -> Option<Candidate> {
+    /// Pops the first candidate of a ClusterQueue.
+    pub(crate) fn pop(&mut self, queue: HierarchyNodeId) -> Option<Candidate> {
         self.candidates.get_mut(&queue)?.pop_front()
     }
 
-    /// Takes no more from a ClusterQueue.
-    pub fn drop_queue(&mut self, queue: HierarchyNodeId) {
+    /// Drops a ClusterQueue.
+    pub(crate) fn drop_queue(&mut self, queue: HierarchyNodeId) {
         self.pruned.insert(queue);
     }
 
@@ -68,8 +71,7 @@ impl TargetClusterQueueOrdering {
         self.candidates.get(&queue)?.front()
     }
 
-    /// Goes down from a cohort to the node with the highest share; none when that only found out
-    /// that nothing is left somewhere.
+    /// Descends from a cohort to the node with the highest share; none when it only pruned a node.
     fn next_target(
         &mut self,
         cohort: HierarchyNodeId,
@@ -86,7 +88,7 @@ impl TargetClusterQueueOrdering {
                 }
                 (Some((queue, _)), None) => return Some(queue),
                 (None, Some((child, _))) => at = child,
-                // Within the cohort there may be a node with an even higher share.
+                // The cohort may contain a node with a higher share.
                 (Some((_, q)), Some((child, c))) if c.compare(&q).is_ge() => at = child,
                 (Some((queue, _)), Some(_)) => return Some(queue),
             }
@@ -137,7 +139,7 @@ impl TargetClusterQueueOrdering {
                 continue;
             }
             let drs = Drs::of(&mut snapshot.cache.hierarchy, child, None);
-            // Above the preemptor there may be imbalance, or candidates of its own.
+            // An ancestor of the preemptor may be imbalanced, or have candidates.
             if !drs.borrowing && !self.ancestors.contains(&child) {
                 self.pruned.insert(child);
                 continue;
@@ -152,15 +154,16 @@ impl TargetClusterQueueOrdering {
         highest
     }
 
-    /// The nodes right below the lowest cohort that holds both the preemptor and a ClusterQueue.
+    /// The children of the lowest common ancestor that contain the preemptor and a ClusterQueue
+    /// (upstream's almost-LCAs).
     fn almost_lcas(
         &self,
         queue: HierarchyNodeId,
         snapshot: &SnapshotTransaction<'_>,
     ) -> (HierarchyNodeId, HierarchyNodeId) {
-        let forest = &snapshot.cache.hierarchy;
+        let hierarchy = &snapshot.cache.hierarchy;
         let mut below = queue;
-        for cohort in forest.ancestors(queue) {
+        for cohort in hierarchy.ancestors(queue) {
             if let Some(i) = self.ancestors.iter().position(|&a| a == cohort) {
                 let mine = if i == 0 {
                     self.preemptor
@@ -174,19 +177,22 @@ impl TargetClusterQueueOrdering {
         (self.preemptor, queue)
     }
 
-    /// The shares of the preemptor's side, with the workload, and of a ClusterQueue's side.
-    pub fn compute_shares(
+    /// The shares of the preemptor's side, with its workload, and of a ClusterQueue's side.
+    pub(crate) fn compute_shares(
         &self,
         queue: HierarchyNodeId,
         snapshot: &mut SnapshotTransaction<'_>,
     ) -> (Drs, Drs) {
         let (mine, theirs) = self.almost_lcas(queue, snapshot);
-        let forest = &mut snapshot.cache.hierarchy;
-        (Drs::of(forest, mine, None), Drs::of(forest, theirs, None))
+        let hierarchy = &mut snapshot.cache.hierarchy;
+        (
+            Drs::of(hierarchy, mine, None),
+            Drs::of(hierarchy, theirs, None),
+        )
     }
 
-    /// The share of a ClusterQueue's side once a workload of it is gone.
-    pub fn compute_target_share_after_removal(
+    /// The share of a ClusterQueue's side without a workload.
+    pub(crate) fn compute_target_share_after_removal(
         &self,
         queue: HierarchyNodeId,
         idx: WorkloadIndex,

@@ -1,8 +1,8 @@
-//! [`PendingClusterQueue`]: the workloads waiting in front of one ClusterQueue.
+//! [`PendingClusterQueue`]: the pending workloads of one ClusterQueue, with StrictFIFO or
+//! BestEffortFIFO.
 //!
-//! A workload is in exactly one of three places: active, from which the next one to try is
-//! taken; parked, until something changes that may let it in; or inflight, in the hands of the
-//! scheduler. Must not know of quota.
+//! A workload is in exactly one state: active, in the heap; inadmissible, until an event requeues
+//! it; or inflight, as a head of the current cycle. Must not know of quota.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -33,32 +33,33 @@ struct Preemptor {
     sticky: bool,
 }
 
-/// The workloads waiting in front of one ClusterQueue.
+/// The pending workloads of one ClusterQueue.
 #[derive(Clone, Debug)]
 pub struct PendingClusterQueue {
     strategy: Option<QueueingStrategy>,
     selector: Selector,
     has_concurrent_admission: bool,
     uses_admission_fair_sharing: bool,
-    /// Whether its status says so; the scheduler goes by what the cache knows.
+    /// Whether its Active condition is True; the scheduler uses the cache instead.
     active: bool,
-    /// The weights of its LocalQueues.
+    /// The fair sharing weights of its LocalQueues.
     weights: BTreeMap<LocalQueueKey, f64>,
     workloads: PendingWorkloads,
     inflight: Option<Arc<Info>>,
-    /// Why workloads of a shape were parked together, since the last flush.
+    /// Why the workloads of a scheduling hash became inadmissible, since inadmissible workloads
+    /// were last requeued.
     no_fit_reasons_by_hash: BTreeMap<EquivalenceHash, QuotaReservedReason>,
     pop_cycle: i64,
     queue_inadmissible_cycle: i64,
     preemptor: Option<Preemptor>,
 }
 
-/// What the order of workloads depends on besides themselves.
+/// What the order of workloads depends on, apart from the workloads.
 #[derive(Clone, Copy)]
 pub struct OrderContext<'a> {
-    /// Settings.
+    /// The configuration.
     pub config: &'a EngineConfig,
-    /// Past usage of LocalQueues.
+    /// Consumed usage and entry penalties of LocalQueues.
     pub ledger: &'a AfsUsageLedger,
 }
 
@@ -81,7 +82,7 @@ impl PendingClusterQueue {
         }
     }
 
-    /// Reads the settings of the ClusterQueue; how LocalQueues are served is settled at first.
+    /// Applies the spec of the ClusterQueue. The admission mode is set by the first call only.
     pub fn update(&mut self, spec: &ClusterQueueSpec, config: &EngineConfig, first: bool) {
         self.strategy = spec.queueing_strategy;
         if let Ok(selector) = Selector::from_api(spec.namespace_selector.as_ref()) {
@@ -97,19 +98,19 @@ impl PendingClusterQueue {
         }
     }
 
-    /// Takes note of whether the status says that the queue is active; true when it became so.
+    /// Updates whether the Active condition is True; true when it became so.
     pub fn set_active(&mut self, active: bool) -> bool {
         let before = std::mem::replace(&mut self.active, active);
         active && !before
     }
 
-    /// Whether variants of one workload compete here.
+    /// Whether it has a concurrent admission policy.
     pub fn has_concurrent_admission(&self) -> bool {
         self.has_concurrent_admission
     }
 
-    /// The order of two workloads: usage of their LocalQueues, then the preemptor, then priority,
-    /// time and UID.
+    /// The order of two workloads: LocalQueue usage, preemptor, priority, queue order timestamp,
+    /// UID.
     fn compare(&self, a: &QueuedWorkload, b: &QueuedWorkload, ctx: OrderContext<'_>) -> Ordering {
         let by_usage = match ctx
             .config
@@ -146,32 +147,32 @@ impl PendingClusterQueue {
         ctx: OrderContext<'_>,
         f: impl FnOnce(&mut PendingWorkloads, Before<'_>) -> T,
     ) -> T {
-        let mut waiting = std::mem::take(&mut self.workloads);
-        let result = f(&mut waiting, &|a, b| {
+        let mut workloads = std::mem::take(&mut self.workloads);
+        let result = f(&mut workloads, &|a, b| {
             self.compare(a, b, ctx) == Ordering::Less
         });
-        self.workloads = waiting;
+        self.workloads = workloads;
         result
     }
 
-    /// Counts for a LocalQueue; a changed weight reorders them all.
+    /// Sets the weight of a LocalQueue; a changed weight rebuilds the heap.
     pub fn set_weight(&mut self, key: &LocalQueueKey, weight: f64, ctx: OrderContext<'_>) {
         if self.weights.insert(key.clone(), weight) != Some(weight) {
             self.rebuild(ctx);
         }
     }
 
-    /// Counts no longer for a LocalQueue.
+    /// Removes the weight of a LocalQueue.
     pub fn remove_weight(&mut self, key: &LocalQueueKey) {
         self.weights.remove(key);
     }
 
-    /// Restores the order after usage of LocalQueues changed.
+    /// Rebuilds the heap after LocalQueue usage changed.
     pub fn rebuild(&mut self, ctx: OrderContext<'_>) {
         self.with_workloads(ctx, PendingWorkloads::rebuild);
     }
 
-    /// Makes a workload active unless it is somewhere here; true when it was not.
+    /// Adds a workload to the heap unless it is in another state; true when it was added.
     pub fn push_active_if_not_present(&mut self, info: Arc<Info>, ctx: OrderContext<'_>) -> bool {
         if self.get(&info.key).is_some() {
             return false;
@@ -181,14 +182,14 @@ impl PendingClusterQueue {
     }
 
     fn push_or_update_active(&mut self, info: Arc<Info>, ctx: OrderContext<'_>) {
-        self.with_workloads(ctx, |waiting, before| {
-            waiting.push_or_update_active(info, before)
+        self.with_workloads(ctx, |workloads, before| {
+            workloads.push_or_update_active(info, before)
         });
     }
 
     fn insert_inadmissible(&mut self, info: Arc<Info>, ctx: OrderContext<'_>) {
-        self.with_workloads(ctx, |waiting, before| {
-            waiting.insert_inadmissible(info, before)
+        self.with_workloads(ctx, |workloads, before| {
+            workloads.insert_inadmissible(info, before)
         });
     }
 
@@ -197,11 +198,11 @@ impl PendingClusterQueue {
         let now = self.preemptor.as_ref();
         let changed = [before.map(|p| p.key), now.map(|p| p.key.clone())];
         for key in changed.into_iter().flatten() {
-            self.with_workloads(ctx, |waiting, before| waiting.reorder(&key, before));
+            self.with_workloads(ctx, |workloads, before| workloads.reorder(&key, before));
         }
     }
 
-    /// Whether the scheduler has the workload in hand.
+    /// Whether the workload is inflight.
     pub fn is_inflight(&self, key: &WorkloadKey) -> bool {
         self.inflight.as_ref().is_some_and(|i| i.key == *key)
     }
@@ -212,7 +213,7 @@ impl PendingClusterQueue {
         }
     }
 
-    /// The workload, wherever it is.
+    /// The workload, in any state.
     pub fn get(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
         let inflight = self.inflight.as_ref().filter(|i| i.key == *key);
         inflight.or_else(|| self.workloads.get(key))
@@ -223,13 +224,13 @@ impl PendingClusterQueue {
         self.workloads.active(key)
     }
 
-    /// The workload, if it is parked.
+    /// The workload, if it is inadmissible.
     pub fn inadmissible(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
         self.workloads.inadmissible(key)
     }
 
-    /// Takes in a workload in its newest version. One the scheduler has in hand is left to it; a
-    /// parked one stays parked unless something about it changed that may let it in.
+    /// Adds or updates a workload. An inflight one is left to the scheduler; an inadmissible one
+    /// stays so unless the update may make it admissible.
     pub fn push_or_update(&mut self, info: Arc<Info>, ctx: OrderContext<'_>, now: Timestamp) {
         if ctx.config.gates.concurrent_admission && concurrent_admission::is_parent(&info.obj) {
             return;
@@ -254,16 +255,16 @@ impl PendingClusterQueue {
         self.push_or_update_active(info, ctx);
     }
 
-    /// Takes a workload out, wherever it is.
+    /// Deletes a workload, in any state.
     pub fn delete(&mut self, key: &WorkloadKey, ctx: OrderContext<'_>) {
-        self.with_workloads(ctx, |waiting, before| waiting.remove(key, before));
+        self.with_workloads(ctx, |workloads, before| workloads.remove(key, before));
         self.forget_inflight(key);
         if self.preemptor.as_ref().is_some_and(|p| p.key == *key) {
             self.preemptor = None;
         }
     }
 
-    /// Takes the next workload to try. It is inflight until it is requeued or deleted.
+    /// Pops the head. It is inflight until it is requeued or deleted.
     pub fn pop(&mut self, ctx: OrderContext<'_>) -> Option<Arc<Info>> {
         if ctx.config.afs().is_some()
             && self
@@ -284,14 +285,14 @@ impl PendingClusterQueue {
         self.inflight.clone()
     }
 
-    /// Whether the preemptions of this very version of the workload are in progress.
+    /// Whether the preemptions of this version of the workload are in progress.
     pub fn is_preemptor(&self, info: &Info) -> bool {
         let p = self.preemptor.as_ref();
         p.is_some_and(|p| p.key == info.key && p.generation == info.generation())
     }
 
-    /// Puts a workload back that was not admitted: to be tried again when that is worth while
-    /// at once, else parked. True when it was put somewhere it was not.
+    /// Requeues a workload that was not admitted: into the heap if its reason requeues immediately,
+    /// else as inadmissible. True unless it was present.
     pub fn requeue_if_not_present(
         &mut self,
         info: Arc<Info>,
@@ -346,8 +347,9 @@ impl PendingClusterQueue {
         true
     }
 
-    /// Parks all workloads of a shape that was found not to fit, and those that come later. Gives
-    /// how many were active. A strict queue does not pass over its head.
+    /// Marks a scheduling hash that does not fit: its workloads become inadmissible, now and when
+    /// they are added. Returns how many were active. With StrictFIFO the head blocks the queue
+    /// instead.
     pub fn mark_hash_inadmissible(
         &mut self,
         hash: EquivalenceHash,
@@ -361,23 +363,23 @@ impl PendingClusterQueue {
             hash,
             reason.unwrap_or(QuotaReservedReason::PendingEvaluation),
         );
-        self.with_workloads(ctx, |waiting, before| {
-            waiting.move_hash_to_inadmissible(hash, before)
+        self.with_workloads(ctx, |workloads, before| {
+            workloads.move_hash_to_inadmissible(hash, before)
         })
     }
 
-    /// Why a parked workload was passed over without being looked at, if it was.
+    /// Why an inadmissible workload was not evaluated, if it was not.
     pub fn no_fit_reason(&self, key: &WorkloadKey) -> Option<QuotaReservedReason> {
         self.no_fit_reasons_by_hash
             .get(&self.inadmissible(key)?.scheduling_hash)
             .copied()
     }
 
-    /// Makes parked workloads active, save those whose namespace is not taken or whose backoff is
-    /// not over. Gives how many.
+    /// Moves inadmissible workloads to the heap, except those whose namespace does not match or
+    /// whose backoff has not expired. Returns how many.
     pub fn requeue_inadmissible(
         &mut self,
-        world: &ClusterObjects,
+        cluster_objects: &ClusterObjects,
         ctx: OrderContext<'_>,
         now: Timestamp,
     ) -> usize {
@@ -385,19 +387,19 @@ impl PendingClusterQueue {
         self.no_fit_reasons_by_hash.clear();
         let selector = self.selector.clone();
         let takes = |namespace: &str| {
-            let labels = world.namespace(namespace);
+            let labels = cluster_objects.namespace(namespace);
             labels.is_some_and(|l| selector.matches(l))
         };
         let may_go = |info: &Info| {
             takes(predicates::namespace(&info.obj)) && backoff_expired(&info.obj, now)
         };
         let reordered = self.uses_admission_fair_sharing;
-        self.with_workloads(ctx, |waiting, before| {
-            waiting.move_inadmissible_to_active(takes, may_go, reordered, before)
+        self.with_workloads(ctx, |workloads, before| {
+            workloads.move_inadmissible_to_active(takes, may_go, reordered, before)
         })
     }
 
-    /// Workloads active or inflight, and parked ones.
+    /// The number of active and inflight workloads, and of inadmissible ones.
     pub fn counts(&self) -> (usize, usize) {
         (
             self.workloads.active_count() + usize::from(self.inflight.is_some()),
@@ -405,30 +407,30 @@ impl PendingClusterQueue {
         )
     }
 
-    /// Whether none is active.
+    /// Whether the heap is empty.
     pub fn is_idle(&self) -> bool {
         self.workloads.active_count() == 0
     }
 
-    /// The keys of the active ones, sorted.
+    /// The keys of the active workloads, sorted.
     pub fn active_keys(&self) -> Vec<WorkloadKey> {
         sorted_keys(self.workloads.iter_active())
     }
 
-    /// The keys of the parked ones, sorted.
+    /// The keys of the inadmissible workloads, sorted.
     pub fn inadmissible_keys(&self) -> Vec<WorkloadKey> {
         sorted_keys(self.workloads.iter_inadmissible())
     }
 
     fn iter(&self) -> impl Iterator<Item = &Arc<Info>> {
-        let waiting = self
+        let workloads = self
             .workloads
             .iter_active()
             .chain(self.workloads.iter_inadmissible());
-        waiting.chain(&self.inflight)
+        workloads.chain(&self.inflight)
     }
 
-    /// All workloads here in the order they would be tried.
+    /// All workloads in queue order.
     pub fn in_order(&self, ctx: OrderContext<'_>) -> Vec<Arc<Info>> {
         let mut all: Vec<QueuedWorkload> = self.iter().cloned().map(QueuedWorkload::from).collect();
         all.sort_by(|a, b| {
@@ -438,15 +440,16 @@ impl PendingClusterQueue {
         all.into_iter().map(|queued| queued.info).collect()
     }
 
-    /// How many shapes the active workloads, with the one inflight, and the parked ones have.
+    /// The number of distinct scheduling hashes of active and inflight workloads, and of
+    /// inadmissible ones.
     pub fn pending_scheduling_hashes(&self) -> (usize, usize) {
-        let (active, parked) = self.workloads.scheduling_hash_counts();
-        let shape = self.inflight.as_ref().map(|i| i.scheduling_hash);
-        let new = shape.filter(|s| s.is_known() && !self.workloads.has_active_hash(*s));
-        (active + usize::from(new.is_some()), parked)
+        let (active, inadmissible) = self.workloads.scheduling_hash_counts();
+        let hash = self.inflight.as_ref().map(|i| i.scheduling_hash);
+        let new = hash.filter(|s| s.is_known() && !self.workloads.has_active_hash(*s));
+        (active + usize::from(new.is_some()), inadmissible)
     }
 
-    /// What all workloads here request together.
+    /// The total requests of all workloads.
     pub fn pending_resources(&self) -> Requests {
         let mut total = Requests::new();
         for info in self.iter() {
@@ -468,7 +471,7 @@ fn sorted_keys<'a>(infos: impl Iterator<Item = &'a Arc<Info>>) -> Vec<WorkloadKe
     keys
 }
 
-/// Whether the time a workload has to wait before it is tried again is over.
+/// Whether the requeue backoff of a workload has expired.
 pub fn backoff_expired(wl: &Workload, now: Timestamp) -> bool {
     if predicates::false_condition(wl, c::REQUEUED).is_some() {
         return false;
@@ -481,7 +484,7 @@ pub fn backoff_expired(wl: &Workload, now: Timestamp) -> bool {
     requeue_at.is_none_or(|at| now >= at.0)
 }
 
-/// Whether a parked workload changed in a way that may let it in.
+/// Whether an update may make an inadmissible workload admissible.
 fn may_have_become_admissible(old: &Info, new: &Info, config: &EngineConfig) -> bool {
     let evaluated = old.last_evaluated_generation;
     if evaluated != 0 && new.generation() != evaluated {

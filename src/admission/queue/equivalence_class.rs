@@ -1,6 +1,7 @@
-//! [`EquivalenceClass`]: pending workloads of one shape, which are parked and retried together.
+//! [`EquivalenceClass`]: pending workloads with one scheduling hash, which become inadmissible and
+//! are requeued together.
 //!
-//! Must not know where they wait.
+//! Must not know their state.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use crate::heap::{Heap, Item};
 use crate::workload::{EquivalenceHash, Info, QueueOrderKey, WorkloadKey, predicates};
 use kueue_lab_api::constants as c;
 
-/// A pending workload with its rank beside it, so that putting many into order fetches few.
+/// A pending workload with its order key inline, so that sorting needs few lookups.
 #[derive(Clone, Debug)]
 pub(super) struct QueuedWorkload {
     pub order_key: QueueOrderKey,
@@ -34,17 +35,18 @@ impl Item for QueuedWorkload {
     }
 }
 
-/// Whether one workload comes before another.
+/// Whether one workload is ordered before another.
 pub(super) type Before<'a> = &'a dyn Fn(&QueuedWorkload, &QueuedWorkload) -> bool;
 
-/// Workloads of one shape by precedence, with what has to be known to retry them all at once.
+/// The workloads of one scheduling hash by queue order, with what is needed to requeue them
+/// together.
 #[derive(Clone, Debug)]
 pub(super) struct EquivalenceClass {
     hash: EquivalenceHash,
     heap: Heap<QueuedWorkload>,
-    /// How many have a backoff in their status, over or not.
+    /// The number of workloads with a requeue backoff, expired or not.
     backing_off: usize,
-    /// How many there are of each namespace, which the first key stands for.
+    /// The number of workloads by namespace, represented by its first key.
     namespaces: SmallVec<[(WorkloadKey, usize); 1]>,
 }
 
@@ -56,7 +58,7 @@ impl Item for EquivalenceClass {
     }
 }
 
-/// Whether the status of a workload may make it wait before it is tried again.
+/// Whether the status of a workload has a requeue backoff.
 fn has_backoff(info: &Info) -> bool {
     let state = info.obj.status.requeue_state.as_ref();
     state.is_some_and(|s| s.requeue_at.is_some())
@@ -64,7 +66,7 @@ fn has_backoff(info: &Info) -> bool {
 }
 
 impl EquivalenceClass {
-    pub fn new(hash: EquivalenceHash) -> Self {
+    pub(crate) fn new(hash: EquivalenceHash) -> Self {
         EquivalenceClass {
             hash,
             heap: Heap::default(),
@@ -73,32 +75,32 @@ impl EquivalenceClass {
         }
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.heap.len()
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }
 
-    pub fn first(&self) -> Option<&QueuedWorkload> {
+    pub(crate) fn first(&self) -> Option<&QueuedWorkload> {
         self.heap.first()
     }
 
-    pub fn get(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
+    pub(crate) fn get(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
         self.heap.get(key).map(|queued| &queued.info)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<Info>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Info>> {
         self.heap.iter().map(|queued| &queued.info)
     }
 
-    pub fn into_items(self) -> impl Iterator<Item = Arc<Info>> {
+    pub(crate) fn into_items(self) -> impl Iterator<Item = Arc<Info>> {
         self.heap.into_items().map(|queued| queued.info)
     }
 
-    /// Whether none of them has a backoff, and all are of namespaces that are taken.
-    pub fn can_requeue_all(&self, takes: impl Fn(&str) -> bool) -> bool {
+    /// Whether none has a backoff, and all namespaces match.
+    pub(crate) fn can_requeue_all(&self, takes: impl Fn(&str) -> bool) -> bool {
         let mut namespaces = self.namespaces.iter();
         self.backing_off == 0 && namespaces.all(|(key, _)| takes(key.namespace()))
     }
@@ -126,8 +128,8 @@ impl EquivalenceClass {
         }
     }
 
-    /// Adds one, or puts it in the place of its earlier version.
-    pub fn push_or_update(&mut self, info: Arc<Info>, before: Before<'_>) {
+    /// Adds or updates a workload.
+    pub(crate) fn push_or_update(&mut self, info: Arc<Info>, before: Before<'_>) {
         self.count_in(&info);
         let old = self.heap.push_or_update(info.into(), |a, b| before(a, b));
         if let Some(old) = old {
@@ -135,30 +137,30 @@ impl EquivalenceClass {
         }
     }
 
-    pub fn pop(&mut self, before: Before<'_>) -> Option<Arc<Info>> {
+    pub(crate) fn pop(&mut self, before: Before<'_>) -> Option<Arc<Info>> {
         let popped = self.heap.pop(|a, b| before(a, b))?.info;
         self.count_out(&popped);
         Some(popped)
     }
 
-    pub fn remove(&mut self, key: &WorkloadKey, before: Before<'_>) -> Option<Arc<Info>> {
+    pub(crate) fn remove(&mut self, key: &WorkloadKey, before: Before<'_>) -> Option<Arc<Info>> {
         let removed = self.heap.remove(key, |a, b| before(a, b))?.info;
         self.count_out(&removed);
         Some(removed)
     }
 
-    /// Puts one where it belongs after its precedence changed.
-    pub fn reorder(&mut self, key: &WorkloadKey, before: Before<'_>) {
+    /// Moves a workload after its order key changed.
+    pub(crate) fn reorder(&mut self, key: &WorkloadKey, before: Before<'_>) {
         self.heap.change(key, |_| (), |a, b| before(a, b));
     }
 
-    pub fn rebuild(&mut self, before: Before<'_>) {
+    pub(crate) fn rebuild(&mut self, before: Before<'_>) {
         self.heap.rebuild(|a, b| before(a, b));
     }
 
-    /// Both together: the fewer move to the more.
+    /// Merges two classes: the smaller into the larger.
     #[must_use]
-    pub fn merged(self, other: EquivalenceClass, before: Before<'_>) -> EquivalenceClass {
+    pub(crate) fn merged(self, other: EquivalenceClass, before: Before<'_>) -> EquivalenceClass {
         let (mut more, fewer) = if self.len() < other.len() {
             (other, self)
         } else {

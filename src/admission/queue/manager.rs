@@ -1,4 +1,4 @@
-//! [`QueueManager`]: LocalQueues with their workloads, and the pending workloads of each ClusterQueue.
+//! [`QueueManager`]: LocalQueues, and the pending workloads of each ClusterQueue.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,42 +21,42 @@ use crate::workload::{
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{ClusterQueue, Workload};
 
-/// Requests to retry parked workloads are gathered this long.
+/// The batch period of requests to requeue inadmissible workloads.
 const REQUEUE_BATCH_PERIOD: SignedDuration = SignedDuration::from_secs(1);
 
-/// Why a workload could not be queued, or a queue not changed.
+/// Why a workload was not queued, or a queue not updated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum QueueError {
-    /// The LocalQueue is not there, or stopped.
+    /// The LocalQueue does not exist, or is stopped.
     #[error("localQueue doesn't exist or inactive")]
     LocalQueueDoesNotExistOrInactive,
-    /// The ClusterQueue is not there.
+    /// The ClusterQueue does not exist.
     #[error("clusterQueue doesn't exist")]
     ClusterQueueDoesNotExist,
-    /// The ClusterQueue is there already.
+    /// The ClusterQueue exists.
     #[error("clusterQueue already exists")]
     ClusterQueueAlreadyExists,
-    /// The LocalQueue is there already.
+    /// The LocalQueue exists.
     #[error("queue already exists")]
     LocalQueueAlreadyExists,
-    /// The workload is not to be queued in its state.
+    /// The workload is not admissible in its state.
     #[error("workload is inadmissible and can't be added to a LocalQueue")]
     WorkloadIsInadmissible,
 }
 
-/// Whose parked workloads are to be retried.
+/// A request to requeue inadmissible workloads.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RequeueRequest {
-    /// A ClusterQueue without a cohort.
+    /// Of a ClusterQueue without cohort.
     ClusterQueue(Arc<str>),
-    /// All ClusterQueues below the cohort with this name, a root.
+    /// Of all ClusterQueues below this root Cohort.
     Cohort(Arc<str>),
 }
 
 /// A LocalQueue with its pending workloads.
 #[derive(Clone, Debug)]
 pub struct PendingLocalQueue {
-    /// The ClusterQueue it belongs to.
+    /// Its ClusterQueue.
     pub cluster_queue: Arc<str>,
     /// Its weight in admission fair sharing.
     pub weight: f64,
@@ -64,7 +64,7 @@ pub struct PendingLocalQueue {
 }
 
 impl PendingLocalQueue {
-    /// How many workloads are pending.
+    /// The number of pending workloads.
     pub fn pending(&self) -> usize {
         self.items.len()
     }
@@ -77,34 +77,34 @@ impl PendingLocalQueue {
     }
 }
 
-/// A workload taken from the front of a queue.
+/// A workload popped from a queue for the current cycle.
 #[derive(Clone, Debug)]
 pub struct Head {
-    /// The workload, with the ClusterQueue it was taken from.
+    /// The workload, with its ClusterQueue.
     pub info: Info,
     /// Whether its preemptions are in progress.
     pub is_preemptor: bool,
 }
 
-/// All queues.
+/// The queue manager.
 #[derive(Clone, Debug, Default)]
 pub struct QueueManager {
     local_queues: BTreeMap<LocalQueueKey, PendingLocalQueue>,
     cluster_queues: BTreeMap<Arc<str>, PendingClusterQueue>,
-    /// The LocalQueue of each workload for as long as it exists, running or not.
+    /// The LocalQueue of each existing workload, pending or not.
     assigned: FastHashMap<WorkloadKey, LocalQueueKey>,
     requeue_requests: BTreeMap<RequeueRequest, Timestamp>,
-    /// Workloads that hold quota and need another look.
+    /// Workloads that need a second pass.
     pub second_pass: SecondPassQueue,
     broadcasts: u64,
 }
 
 /// ClusterQueues.
 impl QueueManager {
-    /// Adds a ClusterQueue, with the workloads of the LocalQueues that were there before it.
+    /// Adds a ClusterQueue, with the workloads of its LocalQueues.
     ///
     /// # Errors
-    /// When it is there already.
+    /// When it exists.
     pub fn add_cluster_queue(
         &mut self,
         cq: &ClusterQueue,
@@ -131,10 +131,10 @@ impl QueueManager {
         Ok(())
     }
 
-    /// Reads a changed ClusterQueue.
+    /// Updates a ClusterQueue.
     ///
     /// # Errors
-    /// When it is not there.
+    /// When it does not exist.
     pub fn update_cluster_queue(
         &mut self,
         cq: &ClusterQueue,
@@ -151,7 +151,7 @@ impl QueueManager {
         Ok(())
     }
 
-    /// Removes a ClusterQueue; its workloads stay with their LocalQueues.
+    /// Deletes a ClusterQueue; its workloads stay in their LocalQueues.
     pub fn delete_cluster_queue(&mut self, name: &str) {
         self.cluster_queues.remove(name);
     }
@@ -161,7 +161,7 @@ impl QueueManager {
         self.cluster_queues.get(queue)
     }
 
-    /// The pending workloads of a ClusterQueue, to change.
+    /// The pending workloads of a ClusterQueue, mutably.
     pub fn cluster_queue_mut(&mut self, queue: &str) -> Option<&mut PendingClusterQueue> {
         self.cluster_queues.get_mut(queue)
     }
@@ -171,7 +171,7 @@ impl QueueManager {
         self.cluster_queues.keys()
     }
 
-    /// Restores the order of a ClusterQueue after the usage of its LocalQueues changed.
+    /// Rebuilds the heap of a ClusterQueue after LocalQueue usage changed.
     pub fn rebuild(&mut self, queue: &str, ctx: OrderContext<'_>) {
         if let Some(pending) = self.cluster_queues.get_mut(queue) {
             pending.rebuild(ctx);
@@ -189,7 +189,7 @@ fn add_from_local_queue(
         if ctx.config.gates.concurrent_admission && concurrent_admission::is_parent(&info.obj) {
             continue;
         }
-        // One that is parked stays so; retrying it is for those who know about its backoff.
+        // An inadmissible workload stays so; its backoff decides when it is requeued.
         added |= pending.push_active_if_not_present(info.clone(), ctx);
     }
     added
@@ -197,17 +197,17 @@ fn add_from_local_queue(
 
 /// LocalQueues.
 impl QueueManager {
-    /// Adds a LocalQueue with the workloads that name it, as last seen.
+    /// Adds a LocalQueue with its workloads.
     ///
     /// # Errors
-    /// When it is there already.
+    /// When it exists.
     pub fn add_local_queue<'a>(
         &mut self,
         key: &LocalQueueKey,
         cluster_queue: &str,
         weight: f64,
         workloads: impl Iterator<Item = &'a Arc<Workload>>,
-        world: &ClusterObjects,
+        cluster_objects: &ClusterObjects,
         ctx: OrderContext<'_>,
     ) -> Result<(), QueueError> {
         if self.local_queues.contains_key(key) {
@@ -225,7 +225,7 @@ impl QueueManager {
             let wl_key = predicates::key(wl);
             self.assigned.insert(wl_key.clone(), key.clone());
             if predicates::is_admissible(wl, &ctx.config.gates) {
-                let info = Info::new(adjust_resources(wl, world), ctx.config);
+                let info = Info::new(adjust_resources(wl, cluster_objects), ctx.config);
                 queue.items.insert(wl_key, Arc::new(info));
             }
         }
@@ -236,10 +236,10 @@ impl QueueManager {
         Ok(())
     }
 
-    /// Reads a changed LocalQueue: it may move to another ClusterQueue or weigh differently.
+    /// Updates a LocalQueue: its ClusterQueue or weight may change.
     ///
     /// # Errors
-    /// When it is not there.
+    /// When it does not exist.
     pub fn update_local_queue(
         &mut self,
         key: &LocalQueueKey,
@@ -272,7 +272,7 @@ impl QueueManager {
         Ok(())
     }
 
-    /// Removes a LocalQueue with its pending workloads.
+    /// Deletes a LocalQueue with its pending workloads.
     pub fn delete_local_queue(&mut self, key: &LocalQueueKey, ctx: OrderContext<'_>) {
         let Some(queue) = self.local_queues.remove(key) else {
             return;
@@ -288,8 +288,7 @@ impl QueueManager {
         self.local_queues.get(key)
     }
 
-    /// The ClusterQueue behind a LocalQueue, and whether it is there; none when the LocalQueue is
-    /// not.
+    /// The ClusterQueue of a LocalQueue, and whether it exists; none when the LocalQueue does not.
     pub fn cluster_queue_of(&self, key: &LocalQueueKey) -> Option<(&Arc<str>, bool)> {
         let queue = self.local_queues.get(key)?;
         Some((
@@ -301,7 +300,7 @@ impl QueueManager {
 
 /// Workloads.
 impl QueueManager {
-    /// Whether a workload only stands for its variants.
+    /// Whether a workload is a parent of variants.
     pub fn is_concurrent_admission_parent(&self, wl: &Workload, ctx: OrderContext<'_>) -> bool {
         if !ctx.config.gates.concurrent_admission || concurrent_admission::is_variant(wl) {
             return false;
@@ -311,10 +310,10 @@ impl QueueManager {
         pending.is_some_and(PendingClusterQueue::has_concurrent_admission)
     }
 
-    /// Queues a workload with effective requests, or takes in its newest version.
+    /// Adds or updates an adjusted workload.
     ///
     /// # Errors
-    /// When it is not to be queued, or its queue is not there.
+    /// When it is not admissible, or its queue does not exist.
     pub fn add_or_update_workload(
         &mut self,
         wl: &Arc<Workload>,
@@ -355,8 +354,8 @@ impl QueueManager {
         Ok(())
     }
 
-    /// Puts a workload back that was not admitted, brought to its newest version `latest` if it
-    /// still exists. True when it was put somewhere it was not.
+    /// Requeues a workload that was not admitted, in its latest version `latest` if it still
+    /// exists. True unless it was present.
     #[expect(
         clippy::too_many_arguments,
         reason = "all of it decides where the workload goes"
@@ -367,7 +366,7 @@ impl QueueManager {
         latest: Option<&Arc<Workload>>,
         reason: RequeueReason,
         quota_reserved_reason: Option<QuotaReservedReason>,
-        world: &ClusterObjects,
+        cluster_objects: &ClusterObjects,
         ctx: OrderContext<'_>,
         now: Timestamp,
     ) -> bool {
@@ -381,7 +380,7 @@ impl QueueManager {
         let Some(queue) = self.local_queues.get_mut(&queue_key) else {
             return false;
         };
-        *info = info.updated(adjust_resources(latest, world), ctx.config);
+        *info = info.updated(adjust_resources(latest, cluster_objects), ctx.config);
         let info = Arc::new(info.clone());
         self.assigned.insert(info.key.clone(), queue_key);
         queue.items.insert(info.key.clone(), info.clone());
@@ -393,7 +392,7 @@ impl QueueManager {
         added
     }
 
-    /// Takes a workload out of the queues.
+    /// Deletes a workload from the queues.
     pub fn delete_workload(&mut self, key: &WorkloadKey, ctx: OrderContext<'_>) {
         let queue = self
             .assigned
@@ -407,25 +406,24 @@ impl QueueManager {
         self.second_pass.delete(key);
     }
 
-    /// Takes a workload out of the queues and forgets which was its own.
+    /// Deletes a workload from the queues and drops its LocalQueue assignment.
     pub fn delete_and_forget_workload(&mut self, key: &WorkloadKey, ctx: OrderContext<'_>) {
         self.delete_workload(key, ctx);
         self.assigned.remove(key);
     }
 
-    /// Remembers the LocalQueue of a workload that holds quota and is in no queue: when it goes, what
-    /// is parked there is to be retried.
+    /// Records the LocalQueue of a workload that reserves quota: when the workload is deleted, the
+    /// inadmissible workloads there are requeued.
     pub fn assign_workload(&mut self, key: &WorkloadKey, queue: LocalQueueKey) {
         self.assigned.insert(key.clone(), queue);
     }
 
-    /// The LocalQueue a workload was last seen in.
+    /// The last LocalQueue of a workload.
     pub fn assigned_local_queue(&self, key: &WorkloadKey) -> Option<&LocalQueueKey> {
         self.assigned.get(key)
     }
 
-    /// The ClusterQueue whose quota matters to a workload, running or not, by the LocalQueue it
-    /// was last seen in.
+    /// The ClusterQueue of the last LocalQueue of a workload, pending or not.
     pub fn associated_cluster_queue(&self, key: &WorkloadKey) -> Option<&Arc<str>> {
         let queue = self.local_queues.get(self.assigned.get(key)?)?;
         self.cluster_queues
@@ -433,8 +431,8 @@ impl QueueManager {
             .then_some(&queue.cluster_queue)
     }
 
-    /// Takes the next workload of every ClusterQueue that is active, after all that need another
-    /// look.
+    /// Pops the head of every active ClusterQueue, and all workloads that are due for a second
+    /// pass.
     pub fn heads(&mut self, active: impl Fn(&str) -> bool, ctx: OrderContext<'_>) -> Vec<Head> {
         let mut heads: Vec<Head> = self
             .second_pass
@@ -468,8 +466,8 @@ impl QueueManager {
         heads
     }
 
-    /// Whether there is a workload to take: one that needs another look, or one in the heap of a
-    /// ClusterQueue that is active.
+    /// Whether there are heads: a second pass is due, or the heap of an active ClusterQueue is not
+    /// empty.
     pub fn has_heads(&self, active: impl Fn(&str) -> bool) -> bool {
         self.second_pass.has_ready()
             || self
@@ -479,15 +477,15 @@ impl QueueManager {
     }
 }
 
-/// Retrying parked workloads.
+/// Requeueing inadmissible workloads.
 impl QueueManager {
-    /// Asks for the parked workloads of these ClusterQueues, and of all in their cohorts, to be
-    /// retried a little later. Cohorts in a cycle are left alone.
+    /// Requests that the inadmissible workloads of these ClusterQueues and their cohorts are
+    /// requeued after the batch period. Cohorts in a cycle are skipped.
     pub fn notify_retry_inadmissible<'a>(
         &mut self,
         queues: impl IntoIterator<Item = &'a Arc<str>>,
         node_of: impl Fn(&str) -> Option<HierarchyNodeId>,
-        forest: &CohortHierarchy,
+        hierarchy: &CohortHierarchy,
         now: Timestamp,
     ) {
         for name in queues {
@@ -495,17 +493,17 @@ impl QueueManager {
                 continue;
             }
             let Some(node) = node_of(name) else { continue };
-            let target = match forest.parent(node) {
+            let target = match hierarchy.parent(node) {
                 None => RequeueRequest::ClusterQueue(name.clone()),
-                Some(_) if forest.has_cycle(node) => continue,
-                Some(_) => RequeueRequest::Cohort(forest[forest.root(node)].name.clone()),
+                Some(_) if hierarchy.has_cycle(node) => continue,
+                Some(_) => RequeueRequest::Cohort(hierarchy[hierarchy.root(node)].name.clone()),
             };
             self.add_requeue_request(target, now);
         }
     }
 
-    /// Asks for parked workloads to be retried a little later. A request that is waiting already
-    /// is not put off.
+    /// Adds a request to requeue inadmissible workloads after the batch period. A pending request
+    /// is not delayed.
     pub fn add_requeue_request(&mut self, target: RequeueRequest, now: Timestamp) {
         let due = now
             .saturating_add(REQUEUE_BATCH_PERIOD)
@@ -519,7 +517,7 @@ impl QueueManager {
         self.requeue_requests.values().min().copied()
     }
 
-    /// The requests that are due, taken.
+    /// Takes the requests that are due.
     pub fn take_due_requeue_requests(&mut self, now: Timestamp) -> Vec<RequeueRequest> {
         let due: Vec<RequeueRequest> = self
             .requeue_requests
@@ -533,22 +531,22 @@ impl QueueManager {
         due
     }
 
-    /// Retries parked workloads; gives how many moved to the heaps.
+    /// Requeues inadmissible workloads; returns how many moved to the heap.
     pub fn requeue_inadmissible(
         &mut self,
         target: &RequeueRequest,
-        forest: &CohortHierarchy,
-        world: &ClusterObjects,
+        hierarchy: &CohortHierarchy,
+        cluster_objects: &ClusterObjects,
         ctx: OrderContext<'_>,
         now: Timestamp,
     ) -> usize {
         let names: BTreeSet<Arc<str>> = match target {
             RequeueRequest::ClusterQueue(name) => [name.clone()].into(),
-            RequeueRequest::Cohort(name) => match forest.cohort(name) {
-                Some(root) if !forest.has_cycle(root) => forest
+            RequeueRequest::Cohort(name) => match hierarchy.cohort(name) {
+                Some(root) if !hierarchy.has_cycle(root) => hierarchy
                     .subtree_queues(root)
                     .iter()
-                    .map(|&q| forest[q].name.clone())
+                    .map(|&q| hierarchy[q].name.clone())
                     .collect(),
                 _ => return 0,
             },
@@ -557,7 +555,7 @@ impl QueueManager {
         let mut moved = 0;
         for name in queues {
             if let Some(pending) = self.cluster_queues.get_mut(name) {
-                moved += pending.requeue_inadmissible(world, ctx, now);
+                moved += pending.requeue_inadmissible(cluster_objects, ctx, now);
             }
         }
         self.broadcast_if(moved > 0);
@@ -565,26 +563,26 @@ impl QueueManager {
     }
 }
 
-/// Waking the scheduler.
+/// Wake-ups of the scheduler.
 impl QueueManager {
-    /// How often a scheduler that waits for heads was told to look again. Not all that may give a
-    /// queue a head tells it: when a stopped ClusterQueue starts again, its heads stay until its
-    /// status says that it is active, or one of its workloads changes.
+    /// The number of wake-ups for a scheduler that waits for heads. Not every event that provides a
+    /// head wakes it: after a stopped ClusterQueue is resumed, its heads wait until its Active
+    /// condition is True or one of its workloads changes.
     pub fn broadcasts(&self) -> u64 {
         self.broadcasts
     }
 
-    /// Tells a scheduler that waits for heads to look again, since ClusterQueues became active for
-    /// something other than their own spec or status.
+    /// Wakes a scheduler that waits for heads, because ClusterQueues became active by another event
+    /// than their own.
     pub fn broadcast(&mut self) {
         self.broadcast_if(true);
     }
 
-    fn broadcast_if(&mut self, news: bool) {
-        self.broadcasts += u64::from(news);
+    fn broadcast_if(&mut self, changed: bool) {
+        self.broadcasts += u64::from(changed);
     }
 
-    /// Lets time pass for the workloads that need another look; true when one became ready.
+    /// Advances the second pass queue; true when a workload became ready.
     pub fn advance_second_pass(&mut self, now: Timestamp, config: &EngineConfig) -> bool {
         let ready = self.second_pass.advance(now, config);
         self.broadcast_if(ready);
@@ -592,7 +590,7 @@ impl QueueManager {
     }
 }
 
-/// Whether the status of a ClusterQueue says that it is active.
+/// Whether the Active condition of a ClusterQueue is True.
 fn is_active(cq: &ClusterQueue) -> bool {
     let mut conditions = cq.status.conditions.iter();
     conditions.any(|cond| cond.type_ == c::ACTIVE && cond.status == "True")

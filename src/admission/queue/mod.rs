@@ -1,4 +1,4 @@
-//! The queues: workloads waiting for quota, by LocalQueue and ClusterQueue.
+//! The queues: pending workloads by LocalQueue and ClusterQueue. Upstream's `pkg/cache/queue`.
 //!
 //! Must not know of quota or flavors.
 

@@ -1,7 +1,7 @@
-//! [`Waiting`]: the workloads of one ClusterQueue that wait to be tried, and the parked ones.
+//! [`PendingWorkloads`]: the active and the inadmissible workloads of one ClusterQueue.
 //!
-//! Workloads of one shape are kept together, so that parking a shape and retrying it moves one
-//! thing however many workloads there are. Must not know when to do either.
+//! Workloads are kept by scheduling hash, so that moving all workloads of a hash is one operation.
+//! Must not know when workloads move.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use crate::hash_map::FastHashMap;
 use crate::heap::Heap;
 use crate::workload::{EquivalenceHash, Info, WorkloadKey};
 
-/// Workloads that wait to be tried, by precedence, and parked ones. Each is in one place only.
+/// Active workloads by queue order, and inadmissible ones. A workload is in one of the two.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PendingWorkloads {
-    /// Shapes by the precedence of their first workload; none is empty.
+    /// Non-empty classes by the order of their first workload.
     active: Heap<EquivalenceClass>,
     inadmissible: BTreeMap<EquivalenceHash, EquivalenceClass>,
-    /// The shape each workload is kept under.
+    /// The scheduling hash of each workload's class.
     hashes: FastHashMap<WorkloadKey, EquivalenceHash>,
     inadmissible_count: usize,
 }
@@ -29,66 +29,65 @@ fn class_before(before: Before<'_>) -> impl Fn(&EquivalenceClass, &EquivalenceCl
     }
 }
 
-/// Looking.
+/// Lookups.
 impl PendingWorkloads {
-    /// The workload, if it waits to be tried.
-    pub fn active(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
+    /// The workload, if it is active.
+    pub(crate) fn active(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
         self.active.get(self.hashes.get(key)?)?.get(key)
     }
 
-    /// The workload, if it is parked.
-    pub fn inadmissible(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
+    /// The workload, if it is inadmissible.
+    pub(crate) fn inadmissible(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
         self.inadmissible.get(self.hashes.get(key)?)?.get(key)
     }
 
-    /// The workload, in either place.
-    pub fn get(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
+    /// The workload, active or inadmissible.
+    pub(crate) fn get(&self, key: &WorkloadKey) -> Option<&Arc<Info>> {
         self.active(key).or_else(|| self.inadmissible(key))
     }
 
-    /// How many wait to be tried.
-    pub fn active_count(&self) -> usize {
+    /// The number of active workloads.
+    pub(crate) fn active_count(&self) -> usize {
         self.hashes.len() - self.inadmissible_count
     }
 
-    /// How many are parked.
-    pub fn inadmissible_count(&self) -> usize {
+    /// The number of inadmissible workloads.
+    pub(crate) fn inadmissible_count(&self) -> usize {
         self.inadmissible_count
     }
 
-    /// Those that wait to be tried, in no particular order.
-    pub fn iter_active(&self) -> impl Iterator<Item = &Arc<Info>> {
+    /// The active workloads, in no particular order.
+    pub(crate) fn iter_active(&self) -> impl Iterator<Item = &Arc<Info>> {
         self.active.iter().flat_map(EquivalenceClass::iter)
     }
 
-    /// The parked ones, in no particular order.
-    pub fn iter_inadmissible(&self) -> impl Iterator<Item = &Arc<Info>> {
+    /// The inadmissible workloads, in no particular order.
+    pub(crate) fn iter_inadmissible(&self) -> impl Iterator<Item = &Arc<Info>> {
         self.inadmissible.values().flat_map(EquivalenceClass::iter)
     }
 
-    /// Whether a workload of this shape waits to be tried.
-    pub fn has_active_hash(&self, shape: EquivalenceHash) -> bool {
-        self.active.get(&shape).is_some()
+    /// Whether a workload of this scheduling hash is active.
+    pub(crate) fn has_active_hash(&self, hash: EquivalenceHash) -> bool {
+        self.active.get(&hash).is_some()
     }
 
-    /// How many known shapes wait to be tried, and how many are parked.
-    pub fn scheduling_hash_counts(&self) -> (usize, usize) {
+    /// The number of known scheduling hashes of active and of inadmissible workloads.
+    pub(crate) fn scheduling_hash_counts(&self) -> (usize, usize) {
         let unknown = EquivalenceHash::Unknown;
         let active = self.active.len() - usize::from(self.has_active_hash(unknown));
-        let parked =
+        let inadmissible =
             self.inadmissible.len() - usize::from(self.inadmissible.contains_key(&unknown));
-        (active, parked)
+        (active, inadmissible)
     }
 }
 
-/// One by one.
+/// Single workloads.
 impl PendingWorkloads {
-    /// Adds a workload to those to be tried, or puts it in the place of its earlier version,
-    /// parked or not.
-    pub fn push_or_update_active(&mut self, info: Arc<Info>, before: Before<'_>) {
-        let shape = info.scheduling_hash;
-        match self.hashes.insert(info.key.clone(), shape) {
-            Some(old) if old == shape && self.active(&info.key).is_some() => {}
+    /// Adds a workload as active, or updates it, active or inadmissible.
+    pub(crate) fn push_or_update_active(&mut self, info: Arc<Info>, before: Before<'_>) {
+        let hash = info.scheduling_hash;
+        match self.hashes.insert(info.key.clone(), hash) {
+            Some(old) if old == hash && self.active(&info.key).is_some() => {}
             Some(old) => {
                 self.take_from(&info.key, old, before);
             }
@@ -98,67 +97,64 @@ impl PendingWorkloads {
     }
 
     fn push_active(&mut self, info: Arc<Info>, before: Before<'_>) {
-        let shape = info.scheduling_hash;
-        if self.active.get(&shape).is_some() {
+        let hash = info.scheduling_hash;
+        if self.active.get(&hash).is_some() {
             self.active.change(
-                &shape,
+                &hash,
                 |a| a.push_or_update(info, before),
                 class_before(before),
             );
         } else {
-            let mut alike = EquivalenceClass::new(shape);
-            alike.push_or_update(info, before);
-            self.active.push_or_update(alike, class_before(before));
+            let mut class = EquivalenceClass::new(hash);
+            class.push_or_update(info, before);
+            self.active.push_or_update(class, class_before(before));
         }
     }
 
-    /// Parks a workload, or puts it in the place of its earlier version, parked or not.
-    pub fn insert_inadmissible(&mut self, info: Arc<Info>, before: Before<'_>) {
-        let shape = info.scheduling_hash;
-        if let Some(old) = self.hashes.insert(info.key.clone(), shape) {
+    /// Adds a workload as inadmissible, or updates it, active or inadmissible.
+    pub(crate) fn insert_inadmissible(&mut self, info: Arc<Info>, before: Before<'_>) {
+        let hash = info.scheduling_hash;
+        if let Some(old) = self.hashes.insert(info.key.clone(), hash) {
             self.take_from(&info.key, old, before);
         }
-        let parked = self.inadmissible.entry(shape);
-        let parked = parked.or_insert_with(|| EquivalenceClass::new(shape));
-        parked.push_or_update(info, before);
+        let inadmissible = self.inadmissible.entry(hash);
+        let inadmissible = inadmissible.or_insert_with(|| EquivalenceClass::new(hash));
+        inadmissible.push_or_update(info, before);
         self.inadmissible_count += 1;
     }
 
     fn take_from(
         &mut self,
         key: &WorkloadKey,
-        shape: EquivalenceHash,
+        hash: EquivalenceHash,
         before: Before<'_>,
     ) -> Option<Arc<Info>> {
-        if let Some(alike) = self.active.get(&shape)
-            && alike.get(key).is_some()
+        if let Some(class) = self.active.get(&hash)
+            && class.get(key).is_some()
         {
-            if alike.len() == 1 {
-                return self
-                    .active
-                    .remove(&shape, class_before(before))?
-                    .pop(before);
+            if class.len() == 1 {
+                return self.active.remove(&hash, class_before(before))?.pop(before);
             }
-            let take = |alike: &mut EquivalenceClass| alike.remove(key, before);
-            return self.active.change(&shape, take, class_before(before))?;
+            let take = |class: &mut EquivalenceClass| class.remove(key, before);
+            return self.active.change(&hash, take, class_before(before))?;
         }
-        let parked = self.inadmissible.get_mut(&shape)?;
-        let info = parked.remove(key, before)?;
-        if parked.is_empty() {
-            self.inadmissible.remove(&shape);
+        let inadmissible = self.inadmissible.get_mut(&hash)?;
+        let info = inadmissible.remove(key, before)?;
+        if inadmissible.is_empty() {
+            self.inadmissible.remove(&hash);
         }
         self.inadmissible_count -= 1;
         Some(info)
     }
 
-    /// Takes a workload out.
-    pub fn remove(&mut self, key: &WorkloadKey, before: Before<'_>) -> Option<Arc<Info>> {
-        let shape = self.hashes.remove(key)?;
-        self.take_from(key, shape, before)
+    /// Removes a workload.
+    pub(crate) fn remove(&mut self, key: &WorkloadKey, before: Before<'_>) -> Option<Arc<Info>> {
+        let hash = self.hashes.remove(key)?;
+        self.take_from(key, hash, before)
     }
 
-    /// Takes the next workload to try.
-    pub fn pop(&mut self, before: Before<'_>) -> Option<Arc<Info>> {
+    /// Pops the first active workload.
+    pub(crate) fn pop(&mut self, before: Before<'_>) -> Option<Arc<Info>> {
         let popped = if self.active.first()?.len() == 1 {
             self.active.pop(class_before(before))?.pop(before)
         } else {
@@ -169,8 +165,8 @@ impl PendingWorkloads {
         Some(popped)
     }
 
-    /// Makes a parked workload wait to be tried.
-    pub fn move_to_active(&mut self, key: &WorkloadKey, before: Before<'_>) -> bool {
+    /// Moves an inadmissible workload to the active ones.
+    pub(crate) fn move_to_active(&mut self, key: &WorkloadKey, before: Before<'_>) -> bool {
         let Some(info) = self.inadmissible(key).cloned() else {
             return false;
         };
@@ -179,31 +175,31 @@ impl PendingWorkloads {
     }
 }
 
-/// All of a shape.
+/// Whole scheduling hashes.
 impl PendingWorkloads {
-    /// Parks all workloads of a shape; gives how many there were to park.
-    pub fn move_hash_to_inadmissible(
+    /// Moves all workloads of a scheduling hash to the inadmissible ones; returns how many.
+    pub(crate) fn move_hash_to_inadmissible(
         &mut self,
-        shape: EquivalenceHash,
+        hash: EquivalenceHash,
         before: Before<'_>,
     ) -> usize {
-        let Some(alike) = self.active.remove(&shape, class_before(before)) else {
+        let Some(class) = self.active.remove(&hash, class_before(before)) else {
             return 0;
         };
-        let count = alike.len();
-        let alike = match self.inadmissible.remove(&shape) {
-            Some(parked) => alike.merged(parked, before),
-            None => alike,
+        let count = class.len();
+        let class = match self.inadmissible.remove(&hash) {
+            Some(inadmissible) => class.merged(inadmissible, before),
+            None => class,
         };
-        self.inadmissible.insert(shape, alike);
+        self.inadmissible.insert(hash, class);
         self.inadmissible_count += count;
         count
     }
 
-    /// Makes parked workloads wait to be tried: whole shapes where all of them may, which
-    /// `takes`, asked of namespaces, has a say in, otherwise those that `may_go`. `reordered` says
-    /// whether the order may have changed while they were parked. Gives how many.
-    pub fn move_inadmissible_to_active(
+    /// Moves inadmissible workloads to the active ones: whole classes if all their namespaces match
+    /// `takes` and none has a backoff, otherwise the workloads that `may_go`. `reordered` is
+    /// whether their order may have changed meanwhile. Returns how many.
+    pub(crate) fn move_inadmissible_to_active(
         &mut self,
         takes: impl Fn(&str) -> bool,
         may_go: impl Fn(&Info) -> bool,
@@ -211,53 +207,53 @@ impl PendingWorkloads {
         before: Before<'_>,
     ) -> usize {
         let mut moved = 0;
-        for (shape, mut alike) in std::mem::take(&mut self.inadmissible) {
-            if alike.can_requeue_all(&takes) {
-                moved += alike.len();
+        for (hash, mut class) in std::mem::take(&mut self.inadmissible) {
+            if class.can_requeue_all(&takes) {
+                moved += class.len();
                 if reordered {
-                    alike.rebuild(before);
+                    class.rebuild(before);
                 }
-                let alike = match self.active.remove(&shape, class_before(before)) {
-                    Some(active) => alike.merged(active, before),
-                    None => alike,
+                let class = match self.active.remove(&hash, class_before(before)) {
+                    Some(active) => class.merged(active, before),
+                    None => class,
                 };
-                self.active.push_or_update(alike, class_before(before));
+                self.active.push_or_update(class, class_before(before));
                 continue;
             }
-            let (go, stay): (Vec<_>, Vec<_>) = alike.into_items().partition(|info| may_go(info));
+            let (go, stay): (Vec<_>, Vec<_>) = class.into_items().partition(|info| may_go(info));
             moved += go.len();
             for info in go {
                 self.push_active(info, before);
             }
             if !stay.is_empty() {
-                let mut alike = EquivalenceClass::new(shape);
+                let mut class = EquivalenceClass::new(hash);
                 stay.into_iter()
-                    .for_each(|info| alike.push_or_update(info, before));
-                self.inadmissible.insert(shape, alike);
+                    .for_each(|info| class.push_or_update(info, before));
+                self.inadmissible.insert(hash, class);
             }
         }
         self.inadmissible_count -= moved;
         moved
     }
 
-    /// Restores the order of those to be tried after it changed for many.
-    pub fn rebuild(&mut self, before: Before<'_>) {
+    /// Rebuilds the heap of active workloads after the order changed for many.
+    pub(crate) fn rebuild(&mut self, before: Before<'_>) {
         let active = std::mem::take(&mut self.active);
-        for mut alike in active.into_items() {
-            alike.rebuild(before);
-            self.active.push_or_update(alike, class_before(before));
+        for mut class in active.into_items() {
+            class.rebuild(before);
+            self.active.push_or_update(class, class_before(before));
         }
     }
 
-    /// Puts a workload where it belongs after its precedence changed.
-    pub fn reorder(&mut self, key: &WorkloadKey, before: Before<'_>) {
-        let Some(&shape) = self.hashes.get(key) else {
+    /// Moves a workload after its order key changed.
+    pub(crate) fn reorder(&mut self, key: &WorkloadKey, before: Before<'_>) {
+        let Some(&hash) = self.hashes.get(key) else {
             return;
         };
-        let reorder = |alike: &mut EquivalenceClass| alike.reorder(key, before);
-        self.active.change(&shape, reorder, class_before(before));
-        if let Some(alike) = self.inadmissible.get_mut(&shape) {
-            alike.reorder(key, before);
+        let reorder = |class: &mut EquivalenceClass| class.reorder(key, before);
+        self.active.change(&hash, reorder, class_before(before));
+        if let Some(class) = self.inadmissible.get_mut(&hash) {
+            class.reorder(key, before);
         }
     }
 }

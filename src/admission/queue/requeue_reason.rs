@@ -1,61 +1,61 @@
-//! Why a workload goes back to its queue.
+//! Why a workload is requeued.
 
 use serde::Serialize;
 
 use kueue_lab_api::constants::quota_reserved as q;
 
-/// Why a workload that was looked at goes back to its queue; decides whether it is tried again at
-/// once or parked until something changes.
+/// Why an evaluated workload is requeued; decides whether it becomes active immediately or
+/// inadmissible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum RequeueReason {
-    /// No particular reason.
+    /// No specific reason.
     #[default]
     Generic,
-    /// It was nominated, but did not get through the cycle.
+    /// It was nominated, but failed later in the cycle.
     FailedAfterNomination,
-    /// The ClusterQueue does not take its namespace.
+    /// The namespace selector of the ClusterQueue does not match.
     NamespaceMismatch,
-    /// It would have to preempt, but may not.
+    /// It requires preemption, but a preemption gate is closed.
     PreemptionGated,
-    /// Its victims have to go first.
+    /// Its preemption targets have to terminate first.
     PendingPreemption,
-    /// Its less favourable variant has to go first.
+    /// A less favorable variant has to terminate first.
     PendingMigration,
-    /// Its victims could not be evicted.
+    /// Its preemptions failed.
     PreemptionFailed,
     /// It does not fit.
     NoFit,
-    /// It would have to preempt, but there is nobody to preempt.
+    /// It requires preemption, but there are no candidates.
     PreemptionNoCandidates,
 }
 
-/// Why a workload holds no quota, as the reason of its QuotaReserved condition.
+/// Why a workload has no quota: the reason of its QuotaReserved condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum QuotaReservedReason {
-    /// No flavor suits it.
+    /// No flavor matches it.
     NoMatchingFlavor,
-    /// It asks for more than there will ever be.
+    /// Its requests exceed the maximum capacity.
     ExceedsMaxQuota,
-    /// Quota has to become free.
+    /// It waits for quota.
     WaitingForQuota,
-    /// Its pods have no place in the topology.
+    /// There is no topology assignment for its pods.
     TopologyPlacementFailed,
-    /// Its victims have to go first.
+    /// Its preemption targets have to terminate first.
     WaitingForPreemptedWorkloads,
-    /// It or its queue is set up wrongly.
+    /// The workload or its queue is misconfigured.
     Misconfigured,
-    /// Its queue does not admit.
+    /// Its queue is stopped or inactive.
     Suspended,
-    /// It has yet to be looked at.
+    /// It is not evaluated yet.
     PendingEvaluation,
-    /// The pods of others have to become ready.
+    /// The pods of admitted workloads have to become ready.
     WaitingForPodsReady,
-    /// A gate holds it back.
+    /// A gate blocks its admission.
     AdmissionGated,
 }
 
 impl QuotaReservedReason {
-    /// The reason on the wire.
+    /// The reason in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             QuotaReservedReason::NoMatchingFlavor => q::NO_MATCHING_FLAVOR,
@@ -71,8 +71,8 @@ impl QuotaReservedReason {
         }
     }
 
-    /// How far the reason is from admission. Between alternatives the nearest counts, among parts
-    /// that are all needed the furthest.
+    /// The severity of a reason. Among alternatives the least severe counts, among required parts
+    /// the most severe.
     pub fn severity(reason: Option<QuotaReservedReason>) -> u8 {
         match reason {
             Some(QuotaReservedReason::NoMatchingFlavor) => 4,
@@ -83,7 +83,7 @@ impl QuotaReservedReason {
         }
     }
 
-    /// The further from admission of two, the first among equals.
+    /// The more severe of two reasons, the first one among equals.
     pub fn most_severe(
         a: Option<QuotaReservedReason>,
         b: Option<QuotaReservedReason>,

@@ -1,6 +1,6 @@
-//! Workloads that hold quota and need another look, each after a delay that doubles.
+//! Workloads that reserve quota and need a second pass, each after an exponential delay.
 //!
-//! Must not know of ClusterQueues. Timers are data here; the caller says when time has passed.
+//! Must not know of ClusterQueues. Timers are data; the caller advances the time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ struct Timer {
     iteration: u32,
 }
 
-/// Workloads that need another look.
+/// Workloads that need a second pass.
 #[derive(Clone, Debug, Default)]
 pub struct SecondPassQueue {
     prequeued: BTreeSet<WorkloadKey>,
@@ -30,8 +30,8 @@ pub struct SecondPassQueue {
 }
 
 impl SecondPassQueue {
-    /// Announces a workload that needs another look after its delay; false when it does not need
-    /// one, or is announced already. One that no longer needs it after a try is forgotten.
+    /// Prequeues a workload that needs a second pass, with its delay; false when it does not need
+    /// one, or is prequeued already. A workload that no longer needs a second pass is dropped.
     pub fn queue_if_needed(&mut self, wl: &Arc<Workload>, iteration: u32, now: Timestamp) -> bool {
         if !predicates::needs_second_pass(wl) {
             if iteration > 0 {
@@ -56,11 +56,11 @@ impl SecondPassQueue {
         true
     }
 
-    /// Lets time pass; true when a workload became ready.
+    /// Advances the time; true when a workload became ready.
     pub fn advance(&mut self, now: Timestamp, config: &EngineConfig) -> bool {
         let timers = std::mem::take(&mut self.timers).into_iter();
-        let (mut due, waiting): (Vec<Timer>, Vec<Timer>) = timers.partition(|t| t.due <= now);
-        self.timers = waiting;
+        let (mut due, workloads): (Vec<Timer>, Vec<Timer>) = timers.partition(|t| t.due <= now);
+        self.timers = workloads;
         due.sort_by_key(|t| t.due);
         let mut any = false;
         for timer in due {
@@ -80,7 +80,7 @@ impl SecondPassQueue {
         self.timers.iter().map(|t| t.due).min()
     }
 
-    /// Takes the workloads that are ready.
+    /// Takes the ready workloads.
     pub fn take_all_ready(&mut self) -> Vec<Arc<Info>> {
         std::mem::take(&mut self.ready).into_values().collect()
     }
@@ -90,7 +90,7 @@ impl SecondPassQueue {
         !self.ready.is_empty()
     }
 
-    /// Forgets a workload.
+    /// Deletes a workload.
     pub fn delete(&mut self, key: &WorkloadKey) {
         self.ready.remove(key);
         self.prequeued.remove(key);

@@ -1,24 +1,26 @@
-//! [`Amount`]: a quantity of quota in the resource's own integer unit, with a sentinel for
+//! [`Amount`]: an amount of quota in the integer unit of the resource, with a sentinel for
 //! "unlimited".
 //!
-//! Must not know where quota lives or what a flavor is.
+//! Must not know of quota or flavors.
 
 use std::cmp::Ordering;
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// An amount of quota or usage: milli-units for `cpu`, whole units for every other resource.
+use super::{Decimal, ResourceName, resource_value};
+
+/// An amount of quota or usage: milli-units for `cpu`, whole units for all other resources.
 ///
-/// [`Amount::UNLIMITED`] stands for a quota too large for 64 bits. Arithmetic saturates and keeps
-/// the sentinel, so that neither an absurd quota nor the sum of a whole cohort wraps around.
+/// [`Amount::UNLIMITED`] is a quota that does not fit 64 bits. Arithmetic saturates and keeps the
+/// sentinel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Amount(i64);
 
 impl Amount {
-    /// No quantity at all.
+    /// Zero.
     pub const ZERO: Amount = Amount(0);
-    /// A quota without bound (the largest 64-bit integer).
+    /// An unlimited quota (the largest 64-bit integer).
     pub const UNLIMITED: Amount = Amount(i64::MAX);
 
     /// A bounded amount of `value` units (`i64::MAX` is the unlimited sentinel).
@@ -31,18 +33,18 @@ impl Amount {
         self.0 == i64::MAX
     }
 
-    /// The integer behind the amount; `i64::MAX` for unlimited. For status, metrics and messages,
-    /// not for further quota arithmetic.
+    /// The integer value; `i64::MAX` for unlimited. For status, metrics and messages, not for quota
+    /// arithmetic.
     pub const fn value(self) -> i64 {
         self.0
     }
 
-    /// Whether the amount is above zero.
+    /// Whether the amount is positive.
     pub const fn is_positive(self) -> bool {
         self.0 > 0
     }
 
-    /// Whether the amount is exactly zero.
+    /// Whether the amount is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -56,8 +58,8 @@ impl Amount {
         Amount(self.0.saturating_add(other.0))
     }
 
-    /// The difference. Unlimited minus a bounded amount stays unlimited, a bounded amount minus
-    /// unlimited is the smallest integer ("nothing available"), unlimited minus itself is zero.
+    /// The difference. Unlimited minus a bounded amount is unlimited, a bounded amount minus
+    /// unlimited is the minimum integer, unlimited minus unlimited is zero.
     #[must_use]
     pub fn minus(self, other: Amount) -> Amount {
         match (self.is_unlimited(), other.is_unlimited()) {
@@ -125,6 +127,20 @@ impl Serialize for Amount {
     }
 }
 
+/// Converts a quantity of resource `name`: rounded up; unlimited if it does not fit 64 bits (in
+/// milli-units for `cpu`).
+pub fn amount_from_quantity(name: ResourceName, quantity: Decimal) -> Amount {
+    let limit = if name.is_cpu() {
+        i64::MAX / 1000
+    } else {
+        i64::MAX
+    };
+    if quantity >= Decimal::from_int(limit) {
+        return Amount::UNLIMITED;
+    }
+    Amount::new(resource_value(name, quantity))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,6 +168,18 @@ mod tests {
             Amount::new(i64::MAX - 1).plus(Amount::new(5)),
             Amount::UNLIMITED
         );
+    }
+
+    #[test]
+    fn quota_beyond_64_bits_is_unlimited() {
+        let of =
+            |name: &str, q: &str| amount_from_quantity(name.into(), Decimal::parse(q).unwrap());
+        assert_eq!(of("cpu", "1E"), Amount::UNLIMITED);
+        assert_eq!(of("cpu", "1P"), Amount::new(1_000_000_000_000_000_000));
+        assert_eq!(of("memory", "1E"), Amount::new(1_000_000_000_000_000_000));
+        assert_eq!(of("memory", "10E"), Amount::UNLIMITED);
+        assert_eq!(of("cpu", "-1"), Amount::new(-1000));
+        assert_eq!(of("example.com/gpu", "1.5m"), Amount::new(1));
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! [`Decimal`]: the exact value of a Kubernetes quantity.
 //!
-//! Must not know what the quantity is of.
+//! Must not know of resources.
 
 use std::fmt;
 
@@ -9,17 +9,17 @@ use thiserror::Error;
 
 use kueue_lab_quantity::Quantity as Exact;
 
-/// Units of a [`Decimal`] in one whole.
+/// Units of a [`Decimal`] in 1.
 const ONE: i128 = 1_000_000_000_000_000_000;
-/// Units in the smallest fraction a quantity may carry (a nano).
+/// Units of a [`Decimal`] in a nano, the smallest fraction of a quantity.
 const NANO: i128 = 1_000_000_000;
 
-/// An exact decimal number: a signed count of 10⁻¹⁸, which is enough for the product of two
-/// quantities. Arithmetic saturates at some 10²⁰, beyond what any amount here can hold.
+/// A fixed-point decimal with 18 fractional digits, sufficient for the product of two quantities.
+/// Arithmetic saturates at about 10²⁰.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Decimal(i128);
 
-/// Text that is no Kubernetes quantity.
+/// A text that is not a Kubernetes quantity.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "{0:?} is not a quantity: want a number with an optional suffix such as m, k, M, G, Ki, Mi, Gi or an exponent such as e3"
@@ -27,7 +27,7 @@ pub struct Decimal(i128);
 pub struct InvalidQuantity(pub String);
 
 impl From<Exact> for Decimal {
-    /// The same amount, unless it is beyond what a [`Decimal`] holds.
+    /// Converts, saturating.
     fn from(exact: Exact) -> Self {
         Decimal(exact.nanos().saturating_mul(NANO))
     }
@@ -42,7 +42,7 @@ impl Decimal {
         Decimal(i128::from(value) * ONE)
     }
 
-    /// A number of thousandths.
+    /// Thousandths.
     pub fn from_milli(value: i64) -> Self {
         Decimal(i128::from(value) * (ONE / 1000))
     }
@@ -56,18 +56,17 @@ impl Decimal {
         Ok(exact.into())
     }
 
-    /// The value of a quantity out of an object that was accepted before; zero when it does not
-    /// parse, which the API server does not let through.
+    /// Parses the quantity of a validated object; zero if it is invalid.
     pub fn parse_lossy(quantity: &Quantity) -> Self {
         Exact::parse(&quantity.0).unwrap_or_default().into()
     }
 
-    /// The whole number, rounded away from zero and clamped to 64 bits.
+    /// The integer, rounded away from zero and clamped to 64 bits.
     pub fn value(self) -> i64 {
         clamp(div_away(self.0, ONE))
     }
 
-    /// The number of thousandths, rounded away from zero and clamped to 64 bits.
+    /// The thousandths, rounded away from zero and clamped to 64 bits.
     pub fn milli_value(self) -> i64 {
         clamp(div_away(self.0, ONE / 1000))
     }
@@ -102,7 +101,8 @@ impl Decimal {
             return Decimal((a / NANO).saturating_mul(b / NANO));
         }
         let negative = (a < 0) != (b < 0);
-        // One side has digits below a nano: multiply by the whole and the fraction of the other.
+        // One factor has digits below a nano: multiply the integer and the fraction of the other
+        // separately.
         let whole = a
             .unsigned_abs()
             .saturating_mul(b.unsigned_abs() / ONE.unsigned_abs());
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn every_legal_form() {
+    fn all_quantity_formats_parse() {
         for (text, milli) in [
             ("1", 1000),
             ("1.5", 1500),
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn absurd_magnitudes_are_capped() {
+    fn large_values_are_capped() {
         for text in [
             "1e30",
             "9999999999999999999999",
@@ -348,7 +348,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_parses_or_is_refused(text in "[+-]?[0-9.]{0,25}[a-zA-Z0-9+-]{0,5}") {
+        fn any_text_parses_or_is_rejected(text in "[+-]?[0-9.]{0,25}[a-zA-Z0-9+-]{0,5}") {
             if let Ok(v) = Decimal::parse(&text) {
                 let _ = (v.value(), v.milli_value(), v.as_f64());
                 prop_assert_eq!(Decimal::parse(&v.to_decimal_si()).unwrap(), v);

@@ -1,4 +1,4 @@
-//! The unit of quota, a (flavor, resource) pair, interned to a small number, and amounts by it.
+//! Flavor resources, interned to small numbers, and amounts by flavor resource.
 //!
 //! Must not know of queues or cohorts.
 
@@ -13,7 +13,7 @@ use crate::hash_map::FastHashMap;
 /// The name of a ResourceFlavor.
 pub type FlavorName = std::sync::Arc<str>;
 
-/// A resource in a flavor: what quota is given for and what workloads are charged on.
+/// A resource in a flavor: the unit of quota and usage.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FlavorResource {
     /// The ResourceFlavor.
@@ -34,8 +34,8 @@ impl Serialize for FlavorResource {
     }
 }
 
-/// The small number an engine has given to a [`FlavorResource`]. Numbers follow the order in which
-/// pairs were first seen; anything visible is sorted by name instead.
+/// The interned number of a [`FlavorResource`]. Numbers are in the order of interning; visible
+/// output is sorted by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FlavorResourceId(u32);
 
@@ -46,7 +46,7 @@ impl FlavorResourceId {
     }
 }
 
-/// The (flavor, resource) pairs an engine knows, each with its number. Pairs are never forgotten.
+/// The interned flavor resources of an engine. Entries are never removed.
 #[derive(Clone, Debug, Default)]
 pub struct FlavorResourceTable {
     pairs: Vec<FlavorResource>,
@@ -54,7 +54,7 @@ pub struct FlavorResourceTable {
 }
 
 impl FlavorResourceTable {
-    /// The number of a pair, given now if the pair is new.
+    /// The number of a flavor resource, interned if it is new.
     pub fn intern(&mut self, flavor: &str, resource: ResourceName) -> FlavorResourceId {
         if let Some(id) = self.get(flavor, resource) {
             return id;
@@ -76,7 +76,7 @@ impl FlavorResourceTable {
         id
     }
 
-    /// The number of a pair, if it has one.
+    /// The number of a flavor resource, if it is interned.
     pub fn get(&self, flavor: &str, resource: ResourceName) -> Option<FlavorResourceId> {
         self.by_flavor
             .get(flavor)?
@@ -85,17 +85,17 @@ impl FlavorResourceTable {
             .map(|&(_, id)| id)
     }
 
-    /// The pair behind a number.
+    /// The flavor resource of a number.
     pub fn pair(&self, id: FlavorResourceId) -> &FlavorResource {
         &self.pairs[id.index()]
     }
 
-    /// The resource of a pair.
+    /// The resource of a number.
     pub fn resource(&self, id: FlavorResourceId) -> ResourceName {
         self.pairs[id.index()].resource
     }
 
-    /// Amounts by pair name, for display and comparison.
+    /// Amounts by flavor resource, for display and comparison.
     pub fn named(&self, amounts: &FlavorResourceQuantities) -> BTreeMap<FlavorResource, Amount> {
         amounts
             .iter()
@@ -104,17 +104,17 @@ impl FlavorResourceTable {
     }
 }
 
-/// Amounts by (flavor, resource): a small vector ordered by [`FlavorResourceId`].
+/// Amounts by flavor resource: a small vector sorted by [`FlavorResourceId`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlavorResourceQuantities(SmallVec<[(FlavorResourceId, Amount); 4]>);
 
 impl FlavorResourceQuantities {
-    /// Nothing.
+    /// Empty.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The amount of a pair, zero when absent.
+    /// The amount of a flavor resource, zero if absent.
     pub fn get(&self, fr: FlavorResourceId) -> Amount {
         self.0
             .iter()
@@ -122,7 +122,7 @@ impl FlavorResourceQuantities {
             .map_or(Amount::ZERO, |&(_, v)| v)
     }
 
-    /// Adds to the amount of a pair.
+    /// Adds to the amount of a flavor resource.
     pub fn add(&mut self, fr: FlavorResourceId, amount: Amount) {
         match self.0.binary_search_by_key(&fr, |&(f, _)| f) {
             Ok(i) => self.0[i].1 = self.0[i].1.plus(amount),
@@ -130,7 +130,7 @@ impl FlavorResourceQuantities {
         }
     }
 
-    /// Sets the amount of a pair.
+    /// Sets the amount of a flavor resource.
     pub fn set(&mut self, fr: FlavorResourceId, amount: Amount) {
         match self.0.binary_search_by_key(&fr, |&(f, _)| f) {
             Ok(i) => self.0[i].1 = amount,
@@ -138,17 +138,17 @@ impl FlavorResourceQuantities {
         }
     }
 
-    /// Each pair with its amount.
+    /// The flavor resources with their amounts.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (FlavorResourceId, Amount)> + '_ {
         self.0.iter().copied()
     }
 
-    /// Whether no pair is listed.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many pairs are listed.
+    /// The number of flavor resources.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_keep_their_number() {
+    fn flavor_resources_keep_their_number() {
         let mut frs = FlavorResourceTable::default();
         let cpu = ResourceName::cpu();
         let a = frs.intern("spot", cpu);

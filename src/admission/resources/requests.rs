@@ -10,11 +10,11 @@ use smallvec::SmallVec;
 
 use super::{Decimal, ResourceFormatter, ResourceName};
 
-/// A list of resources with their quantities, as Kubernetes objects carry it.
+/// A resource list as in Kubernetes objects.
 pub type ResourceList = BTreeMap<String, Quantity>;
 
-/// Requests by resource, each in the resource's integer unit: milli-units for `cpu`, whole units
-/// for everything else. A small vector ordered by [`ResourceName`]; arithmetic saturates.
+/// Requests by resource, in integer units: milli-units for `cpu`, whole units for all other
+/// resources. A small vector sorted by [`ResourceName`]; arithmetic saturates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requests(SmallVec<[(ResourceName, i64); 4]>);
 
@@ -24,8 +24,8 @@ impl Requests {
         Self::default()
     }
 
-    /// The requests of a Kubernetes resource list. A quantity that does not parse counts as zero,
-    /// one beyond 64 bits is clamped; fractions round up.
+    /// Converts a resource list. Invalid quantities are zero, values beyond 64 bits are clamped,
+    /// fractions are rounded up.
     pub fn from_list(list: &ResourceList) -> Self {
         list.iter()
             .map(|(name, quantity)| {
@@ -35,7 +35,7 @@ impl Requests {
             .collect()
     }
 
-    /// The requests behind a list of exact quantities.
+    /// Converts exact quantities.
     pub fn from_exact(list: &BTreeMap<ResourceName, Decimal>) -> Self {
         list.iter()
             .map(|(&name, &quantity)| (name, resource_value(name, quantity)))
@@ -50,7 +50,7 @@ impl Requests {
         }
     }
 
-    /// Whether the resource is listed, be it with zero.
+    /// Whether the resource is listed, possibly with zero.
     pub fn contains(&self, name: ResourceName) -> bool {
         self.position(name).is_ok()
     }
@@ -72,7 +72,7 @@ impl Requests {
     }
 
     fn position(&self, name: ResourceName) -> Result<usize, usize> {
-        // A handful of entries: walking beats bisecting.
+        // For few entries a linear search is faster than a binary one.
         for (i, (n, _)) in self.0.iter().enumerate() {
             match (*n).cmp(&name) {
                 std::cmp::Ordering::Less => {}
@@ -83,7 +83,7 @@ impl Requests {
         Err(self.0.len())
     }
 
-    /// How many resources are listed.
+    /// The number of resources.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -129,15 +129,15 @@ impl Requests {
         }
     }
 
-    /// Divides every amount, truncating. Dividing by zero leaves the amounts as they are: the only
-    /// requests that belong to zero pods are zero themselves.
+    /// Divides every amount, truncating. Division by zero is ignored: the requests of zero pods are
+    /// zero.
     pub fn div(&mut self, divisor: i64) {
         for (_, v) in &mut self.0 {
             *v = v.checked_div(divisor).unwrap_or(*v);
         }
     }
 
-    /// The requests of `count` such pods.
+    /// The requests of `count` pods.
     #[must_use]
     pub fn scaled_up(&self, count: i64) -> Requests {
         let mut r = self.clone();
@@ -145,7 +145,7 @@ impl Requests {
         r
     }
 
-    /// The requests of one pod out of `count`.
+    /// The requests of one of `count` pods.
     #[must_use]
     pub fn scaled_down(&self, count: i64) -> Requests {
         let mut r = self.clone();
@@ -160,8 +160,8 @@ impl Requests {
         }
     }
 
-    /// The resources requested above what `other` lists, in alphabetical order; a resource that
-    /// `other` does not list is not compared.
+    /// The resources with more than `other` lists, in alphabetical order; resources that `other`
+    /// does not list are ignored.
     pub fn greater_keys(&self, other: &Requests) -> Vec<ResourceName> {
         let mut keys: Vec<ResourceName> = self
             .iter()
@@ -172,15 +172,14 @@ impl Requests {
         keys
     }
 
-    /// How many times these requests fit into `capacity_charge`; see
+    /// How many times these requests fit into `capacity`; see
     /// [`Requests::count_in_with_limiting_resource`].
     pub fn count_in(&self, capacity: &Requests) -> i32 {
         self.count_in_with_limiting_resource(capacity).0
     }
 
-    /// How many times these requests fit into `capacity_charge`, and the resource that limits it (the
-    /// alphabetically first among equals). Capacity below zero counts as none; requests without
-    /// any resource fit zero times.
+    /// How many times these requests fit into `capacity`, and the limiting resource (the first by
+    /// name among equals). Negative capacity counts as none; empty requests fit zero times.
     pub fn count_in_with_limiting_resource(
         &self,
         capacity: &Requests,
@@ -207,7 +206,7 @@ impl Requests {
         }
     }
 
-    /// The requests as a Kubernetes resource list with canonical quantities.
+    /// Converts to a resource list with canonical quantities.
     pub fn to_list(&self, formatter: &ResourceFormatter) -> ResourceList {
         self.iter()
             .map(|(name, v)| (name.as_str().to_owned(), formatter.quantity(name, v)))
@@ -232,8 +231,8 @@ impl Serialize for Requests {
     }
 }
 
-/// The integer a quantity as it is written counts as. Most are plain whole numbers, which need no
-/// exact arithmetic.
+/// The integer value of a serialized quantity. Plain integers, the common case, need no exact
+/// arithmetic.
 fn written_value(name: ResourceName, quantity: &Quantity) -> i64 {
     match plain(&quantity.0) {
         Some(whole) if name.is_cpu() => whole * 1000,
@@ -242,7 +241,7 @@ fn written_value(name: ResourceName, quantity: &Quantity) -> i64 {
     }
 }
 
-/// A number of at most fifteen digits and nothing else.
+/// An integer of at most fifteen digits.
 fn plain(text: &str) -> Option<i64> {
     if text.is_empty() || text.len() > 15 {
         return None;
@@ -253,7 +252,7 @@ fn plain(text: &str) -> Option<i64> {
     })
 }
 
-/// The integer a quantity of `name` counts as: rounded up, clamped to 64 bits.
+/// The integer value of a quantity of `name`: rounded up, clamped to 64 bits.
 pub fn resource_value(name: ResourceName, quantity: Decimal) -> i64 {
     if name.is_cpu() {
         quantity.milli_value()
@@ -311,7 +310,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn written_values_are_exact(text in "[0-9]{0,17}|[+-]?[0-9]{1,6}([.][0-9]{0,4})?(m|k|Mi|e3)?") {
+        fn serialized_values_are_exact(text in "[0-9]{0,17}|[+-]?[0-9]{1,6}([.][0-9]{0,4})?(m|k|Mi|e3)?") {
             let quantity = Quantity(text);
             for name in ["cpu", "memory"] {
                 let name = ResourceName::new(name);

@@ -1,6 +1,6 @@
-//! [`ResourceFormatter`]: integer amounts back into Kubernetes quantities.
+//! [`ResourceFormatter`]: formats integer amounts as Kubernetes quantities.
 //!
-//! Must not know where the amounts come from.
+//! Must not know of requests or quota.
 
 use std::collections::BTreeSet;
 
@@ -9,15 +9,16 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use super::decimal::{milli_to_si, to_binary_si, whole_to_si};
 use super::{Amount, ResourceName};
 
-/// How integer amounts are written: `cpu` in cores, memory, ephemeral storage and huge pages in
-/// powers of 1024 where possible, everything else in powers of ten.
+/// Formats integer amounts: `cpu` in cores, memory, ephemeral storage and huge pages with binary
+/// suffixes where exact, all other resources with decimal suffixes.
 #[derive(Clone, Debug, Default)]
 pub struct ResourceFormatter {
     binary: BTreeSet<String>,
 }
 
 impl ResourceFormatter {
-    /// A formatter that also writes these resources in powers of 1024 (capacity-counted devices).
+    /// A formatter that uses binary suffixes for these resources as well (capacity-counted
+    /// devices).
     pub fn with_binary_resources(names: impl IntoIterator<Item = String>) -> Self {
         ResourceFormatter {
             binary: names.into_iter().collect(),
@@ -46,7 +47,7 @@ impl ResourceFormatter {
         Quantity(self.text(name, value))
     }
 
-    /// The canonical text of an amount; `<unlimited>` for one without bound.
+    /// The canonical text of an amount; `<unlimited>` for the unlimited one.
     pub fn amount_text(&self, name: ResourceName, amount: Amount) -> String {
         if amount.is_unlimited() {
             amount.to_string()
@@ -61,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_resource_in_its_unit() {
+    fn resources_are_formatted_in_their_unit() {
         let f = ResourceFormatter::with_binary_resources(["example.com/bytes".to_owned()]);
         assert_eq!(f.text("cpu".into(), 1500), "1500m");
         assert_eq!(f.text("cpu".into(), 3000), "3");

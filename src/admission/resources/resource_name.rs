@@ -11,13 +11,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::hash_map::FastHashMap;
 
-/// The name of a resource, interned: a pointer wide, copied freely, compared in a word.
+/// The name of a resource, interned: pointer-sized, copied and compared in one word.
 ///
-/// Names live in one table of the process and are never freed; a cluster knows a handful.
+/// The table is process-wide and never freed; a cluster has few resource names.
 ///
-/// The order of names is that of their 64-bit FNV-1a hash, then of the text. Kueue walks the
-/// requests of a pod set in exactly this order, and since a search for flavors stops at the first
-/// resource without one, the order is visible in messages.
+/// Names are ordered by their 64-bit FNV-1a hash, then by text. Kueue iterates the requests of a
+/// pod set in this order, and a flavor search stops at the first resource without a flavor, so the
+/// order is visible in messages.
 #[derive(Clone, Copy)]
 pub struct ResourceName(&'static Entry);
 
@@ -62,7 +62,7 @@ impl ResourceName {
         *CPU.get_or_init(|| ResourceName::new("cpu"))
     }
 
-    /// `non_tas_usage`, which every pod requests one of.
+    /// `pods`, of which every pod requests one.
     pub fn pods() -> Self {
         static PODS: OnceLock<ResourceName> = OnceLock::new();
         *PODS.get_or_init(|| ResourceName::new("pods"))
@@ -73,7 +73,7 @@ impl ResourceName {
         &self.0.name
     }
 
-    /// Whether this is `cpu`, the one resource counted in thousandths.
+    /// Whether this is `cpu`, the only resource in milli-units.
     pub fn is_cpu(&self) -> bool {
         *self == Self::cpu()
     }

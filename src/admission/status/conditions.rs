@@ -1,15 +1,15 @@
-//! Conditions of a Workload, one per type.
+//! Conditions of a Workload.
 //!
-//! Must not know which conditions there are.
+//! Must not know the condition types.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use crate::messages::truncate_condition;
+use crate::truncate::truncate_condition;
 use crate::workload::predicates::generation;
 use kueue_lab_api::v1beta2::Workload;
 
-/// A condition for the Workload as it is now.
+/// A condition with the current generation of the Workload.
 pub fn condition(
     wl: &Workload,
     type_: &str,
@@ -28,8 +28,8 @@ pub fn condition(
     }
 }
 
-/// Sets a condition in place of the one of its type. The time of transition only changes with the
-/// status. True when anything changed.
+/// Sets the condition of its type. The transition time changes only with the status. True when
+/// anything changed.
 pub fn set_condition(conditions: &mut Vec<Condition>, new: Condition) -> bool {
     let Some(old) = conditions.iter_mut().find(|c| c.type_ == new.type_) else {
         conditions.push(new);

@@ -1,4 +1,4 @@
-//! Evicting a Workload, and finishing it.
+//! Evicts and finishes Workloads.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -12,13 +12,13 @@ use kueue_lab_api::v1beta2::{
     WorkloadSchedulingStatsEviction,
 };
 
-/// Why a Workload is evicted.
+/// The reason of an eviction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Eviction {
-    /// The reason, as statistics count it.
+    /// The reason in the scheduling statistics.
     pub reason: String,
-    /// What is behind the reason, for a deactivation; may be empty.
+    /// The underlying cause of a deactivation; may be empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub cause: String,
     /// The message.
@@ -26,7 +26,7 @@ pub struct Eviction {
 }
 
 impl Eviction {
-    /// An eviction for a reason that needs no further cause.
+    /// An eviction without underlying cause.
     pub fn new(reason: &str, message: impl Into<String>) -> Self {
         Eviction {
             reason: reason.to_owned(),
@@ -58,8 +58,8 @@ impl Eviction {
     }
 }
 
-/// Marks the Workload as evicted, sends its checks back to the start and counts the eviction. Its
-/// quota it keeps until its pods are gone. True when it is the first eviction for this reason.
+/// Sets the Evicted condition, resets the admission checks and counts the eviction. The quota is
+/// released later, when the pods are gone. True when it is the first eviction with this reason.
 pub fn evict(wl: &mut Workload, eviction: &Eviction, now: Timestamp) -> bool {
     let reason = eviction.condition_reason();
     let cond = condition(wl, c::EVICTED, true, &reason, &eviction.message, now);
@@ -122,9 +122,9 @@ fn increment_eviction_stats(wl: &mut Workload, eviction: &Eviction) -> bool {
     }
 }
 
-/// Says that the Workload was preempted, and why.
+/// Sets the Preempted condition.
 pub fn set_preempted(wl: &mut Workload, reason: &str, message: &str, now: Timestamp) -> bool {
-    // Without a generation, unlike the other conditions.
+    // Without observedGeneration, unlike the other conditions.
     let cond = Condition {
         observed_generation: None,
         ..condition(wl, c::PREEMPTED, true, reason, message, now)
@@ -132,7 +132,7 @@ pub fn set_preempted(wl: &mut Workload, reason: &str, message: &str, now: Timest
     set_condition(&mut wl.status.conditions, cond)
 }
 
-/// Marks the Workload as finished. True when it was not.
+/// Sets the Finished condition. True unless it was finished.
 pub fn finish(wl: &mut Workload, reason: &str, message: &str, now: Timestamp) -> bool {
     if predicates::is_finished(wl) {
         return false;

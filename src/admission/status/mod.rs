@@ -1,8 +1,7 @@
-//! Changes to the status of a Workload, as the engine decides them: conditions, admission,
-//! evictions, the end.
+//! Changes of a Workload's status: conditions, admission, evictions, finish.
 //!
-//! A decision gives a [`StatusChange`]; whoever writes to the cluster applies it to the newest
-//! version of the object and patches what came out. Must not know why a change is made.
+//! A decision contains a [`StatusChange`]; the caller applies it to the latest version of the
+//! object and patches the difference. Must not know why a change is made.
 
 mod conditions;
 mod eviction;

@@ -1,4 +1,4 @@
-//! Getting quota, losing it, and the Admitted condition that follows from both.
+//! Quota reservation, and the Admitted condition.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,8 @@ use crate::workload::{Info, predicates};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{Admission, ClusterQueueSpec, PodSetRequest, Workload};
 
-/// Gives the Workload its quota. Whatever was said of its last eviction is over.
+/// Sets the admission and the QuotaReserved condition, and resets the conditions of the last
+/// eviction.
 pub fn set_quota_reservation(wl: &mut Workload, admission: Admission, now: Timestamp) {
     let message = format!("Quota reserved in ClusterQueue {}", admission.cluster_queue);
     wl.status.admission = Some(admission);
@@ -28,7 +29,7 @@ pub fn set_quota_reservation(wl: &mut Workload, admission: Admission, now: Times
     }
 }
 
-/// Takes the Workload's quota away, or says why it has none. True when anything changed.
+/// Removes the admission, or sets the reason why there is none. True when anything changed.
 pub fn unset_quota_reservation(
     wl: &mut Workload,
     reason: &str,
@@ -42,8 +43,8 @@ pub fn unset_quota_reservation(
     changed | sync_admitted_condition(wl, now, gates)
 }
 
-/// Brings the Admitted condition in line with reservation, checks and topology. The time for which
-/// the Workload was admitted is added up. True when anything changed.
+/// Syncs the Admitted condition with quota reservation, admission checks and delayed topology
+/// requests, and accumulates the admitted time. True when anything changed.
 pub fn sync_admitted_condition(wl: &mut Workload, now: Timestamp, gates: &Gates) -> bool {
     let reserved = predicates::has_quota_reservation(wl);
     let checked = predicates::has_all_checks_ready(wl);
@@ -51,7 +52,7 @@ pub fn sync_admitted_condition(wl: &mut Workload, now: Timestamp, gates: &Gates)
     let was_admitted = predicates::is_admitted(wl);
     let granular = gates.unadmitted_workloads_observability;
     if granular {
-        // As long as nothing is said about quota, nothing is said about admission.
+        // Without a QuotaReserved condition there is no Admitted condition either.
         let silent =
             wl.condition(c::QUOTA_RESERVED).is_none() && wl.condition(c::ADMITTED).is_none();
         if silent && !gates.unadmitted_workloads_explicit_status {
@@ -64,7 +65,7 @@ pub fn sync_admitted_condition(wl: &mut Workload, now: Timestamp, gates: &Gates)
         c::admitted::NO_RESERVATION,
         "The workload has no reservation",
     );
-    let obstacle = match (reserved, checked, placed) {
+    let not_admitted = match (reserved, checked, placed) {
         (true, true, true) => None,
         (false, false, _) if !granular => Some((
             c::admitted::NO_RESERVATION_UNSATISFIED_CHECKS,
@@ -84,7 +85,7 @@ pub fn sync_admitted_condition(wl: &mut Workload, now: Timestamp, gates: &Gates)
             "There are pending delayed topology requests",
         )),
     };
-    if obstacle.is_some()
+    if not_admitted.is_some()
         && let Some(admitted) = predicates::true_condition(wl, c::ADMITTED)
     {
         let seconds = now
@@ -98,12 +99,19 @@ pub fn sync_admitted_condition(wl: &mut Workload, now: Timestamp, gates: &Gates)
         wl.status.accumulated_past_execution_time_seconds =
             Some(total.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32);
     }
-    let (reason, message) = obstacle.unwrap_or((c::ADMITTED, "The workload is admitted"));
-    let cond = condition(wl, c::ADMITTED, obstacle.is_none(), reason, message, now);
+    let (reason, message) = not_admitted.unwrap_or((c::ADMITTED, "The workload is admitted"));
+    let cond = condition(
+        wl,
+        c::ADMITTED,
+        not_admitted.is_none(),
+        reason,
+        message,
+        now,
+    );
     set_condition(&mut wl.status.conditions, cond)
 }
 
-/// The admission checks an admission calls for, among those of its ClusterQueue.
+/// The admission checks of a ClusterQueue that apply to the flavors of an admission.
 pub fn admission_checks_for_admission(
     checks: &AdmissionChecks,
     admission: &Admission,
@@ -122,8 +130,8 @@ pub fn admission_checks_for_admission(
         .collect()
 }
 
-/// The admission checks that concern a Workload now: those its admission calls for, or as long as
-/// it has none, those that apply to every flavor of its ClusterQueue.
+/// The admission checks of a Workload: those for its admission or, without one, those that apply to
+/// all flavors.
 pub fn admission_checks_for_workload(wl: &Workload, spec: &ClusterQueueSpec) -> BTreeSet<String> {
     let checks = admission_checks(spec);
     if let Some(admission) = &wl.status.admission {
@@ -136,7 +144,7 @@ pub fn admission_checks_for_workload(wl: &Workload, spec: &ClusterQueueSpec) -> 
     concerned.map(|(name, _)| name).collect()
 }
 
-/// Whether the Workload's status lists all these checks, whatever their states.
+/// Whether the status lists all these admission checks, in any state.
 pub fn has_all_required_checks(wl: &Workload, required: &BTreeSet<String>) -> bool {
     let listed = &wl.status.admission_checks;
     required
@@ -144,7 +152,7 @@ pub fn has_all_required_checks(wl: &Workload, required: &BTreeSet<String>) -> bo
         .all(|name| listed.iter().any(|check| check.name == *name))
 }
 
-/// What every pod set requests, as status reports it while the Workload has no quota.
+/// The requests of every pod set, as the status reports them without quota reservation.
 pub fn resource_requests(info: &Info, formatter: &ResourceFormatter) -> Vec<PodSetRequest> {
     info.total_requests
         .iter()
@@ -155,7 +163,7 @@ pub fn resource_requests(info: &Info, formatter: &ResourceFormatter) -> Vec<PodS
         .collect()
 }
 
-/// Reports what every pod set requests. True when that is news.
+/// Sets the resource requests in the status. True when anything changed.
 pub fn propagate_resource_requests(wl: &mut Workload, requests: &[PodSetRequest]) -> bool {
     let same = |a: &PodSetRequest, b: &PodSetRequest| {
         a.name == b.name && same_amounts(&a.resources, &b.resources)
@@ -175,7 +183,7 @@ fn same_amounts(a: &ResourceList, b: &ResourceList) -> bool {
         })
 }
 
-/// Says that the Workload would preempt, but may not. True when that is news.
+/// Sets the BlockedOnPreemptionGates condition. True when anything changed.
 pub fn set_blocked_on_preemption_gates(wl: &mut Workload, message: &str, now: Timestamp) -> bool {
     let reason = c::PREEMPTION_GATED;
     let cond = condition(

@@ -1,4 +1,4 @@
-//! [`StatusChange`]: what a decision does to the status of a Workload.
+//! [`StatusChange`]: a change of a Workload's status.
 
 use std::collections::BTreeSet;
 
@@ -13,43 +13,43 @@ use super::quota_reservation::{
 use crate::feature_gates::Gates;
 use kueue_lab_api::v1beta2::{Admission, PodSetRequest, Workload};
 
-/// What a decision does to the status of a Workload.
+/// A change of a Workload's status.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StatusChange {
-    /// It gets quota, and is admitted if no check is outstanding.
+    /// Reserves quota; admits unless admission checks are pending.
     #[serde(rename_all = "camelCase")]
     Reserve {
-        /// The quota.
+        /// The admission.
         admission: Admission,
-        /// The checks that have to be listed before it can be admitted.
+        /// The admission checks that the status has to list before admission.
         required_checks: BTreeSet<String>,
-        /// The worker cluster of the slice it replaces.
+        /// The worker cluster of the replaced slice.
         #[serde(skip_serializing_if = "Option::is_none")]
         cluster_name: Option<String>,
     },
-    /// It has no quota, and why.
+    /// Unsets the quota reservation, with a reason.
     #[serde(rename_all = "camelCase")]
     Unreserve {
         /// The reason.
         reason: String,
         /// The message.
         message: String,
-        /// What it requests, if that is to be reported.
+        /// The resource requests, if they are reported.
         #[serde(skip_serializing_if = "Option::is_none")]
         resource_requests: Option<Vec<PodSetRequest>>,
-        /// Whether gates keep it from preempting.
+        /// Whether preemption gates block the workload.
         preemption_gated: bool,
     },
-    /// It has to go.
+    /// Evicts the workload.
     Evict {
-        /// Why.
+        /// The eviction.
         eviction: Eviction,
-        /// The reason for which it is preempted, if it is.
+        /// The reason of the preemption, if it is one.
         #[serde(skip_serializing_if = "Option::is_none")]
         preempted: Option<String>,
     },
-    /// It is over.
+    /// Finishes the workload.
     Finish {
         /// The reason.
         reason: String,
@@ -59,7 +59,7 @@ pub enum StatusChange {
 }
 
 impl StatusChange {
-    /// Makes the change. False when there is nothing to write.
+    /// Applies the change. False when there is nothing to write.
     pub fn apply(&self, wl: &mut Workload, now: Timestamp, gates: &Gates) -> bool {
         let changed = match self {
             StatusChange::Reserve {
@@ -90,7 +90,7 @@ impl StatusChange {
                     changed |= propagate_resource_requests(wl, requests);
                 }
                 if *preemption_gated {
-                    // News of the gate alone decides whether anything is written.
+                    // Written only when the condition changed.
                     changed = set_blocked_on_preemption_gates(wl, message, now);
                 }
                 changed
@@ -114,8 +114,8 @@ impl StatusChange {
     }
 }
 
-/// What every write of the admission's status does besides: requests are reported only as long as
-/// there is no admission, and a requeue state only if it says anything.
+/// Normalizes the status as upstream's admission patch does: resource requests only without an
+/// admission, a requeue state only if it is not empty.
 fn normalize(wl: &mut Workload) {
     if wl.status.admission.is_some() {
         wl.status.resource_requests.clear();

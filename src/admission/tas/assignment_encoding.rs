@@ -1,12 +1,12 @@
-//! Topology assignments: counting, cutting down, and the compressed form of the API.
+//! Encodes topology assignments for the API; truncates them and counts their pods.
 //!
-//! The other way is [`crate::topology::decode`]. Must not know of trees or capacity.
+//! Decoding is [`crate::topology_assignment::decode`]. Must not know of trees or capacity.
 
 use std::collections::HashMap;
 use std::io::Write;
 
 use super::nodes_cache::HOSTNAME;
-use crate::topology_assignment::{TopologyAssignment, TopologyDomainAssignment};
+use crate::topology_assignment::{MAX_DOMAINS, TopologyAssignment, TopologyDomainAssignment};
 use kueue_lab_api::v1beta2::{
     TopologyAssignment as Compressed, TopologyAssignmentSlice as Slice,
     TopologyAssignmentSliceLevelIndividualValues as IndividualValues,
@@ -14,12 +14,10 @@ use kueue_lab_api::v1beta2::{
     TopologyAssignmentSlicePodCounts as PodCounts,
 };
 
-/// The most domains one slice of a compressed assignment may have.
-const MAX_DOMAINS: usize = 100_000;
-/// The most slices a compressed assignment may have.
+/// The maximum number of slices in an assignment.
 const MAX_SLICES: usize = 1_000;
 
-/// How many pods an assignment places.
+/// The number of pods of an assignment.
 pub fn count_pods(assignment: &TopologyAssignment) -> i32 {
     let counts = assignment.domains.iter().map(|d| d.count);
     counts.fold(0, i32::saturating_add)
@@ -46,10 +44,10 @@ pub fn truncate(assignment: &TopologyAssignment, count: i32) -> TopologyAssignme
     }
 }
 
-/// The compressed form of an assignment.
+/// Encodes an assignment.
 ///
-/// With `by_hostname_prefix` hosts whose names share a prefix up to a dash are written together
-/// where that makes the whole shorter; otherwise all domains are written as one slice.
+/// With `by_hostname_prefix` hosts are grouped into slices by common prefixes up to a dash, if that
+/// is shorter; otherwise all domains are in one slice.
 pub fn encode(assignment: &TopologyAssignment, by_hostname_prefix: bool) -> Compressed {
     let single = || compressed(assignment, [assignment.domains.as_slice()]);
     if !by_hostname_prefix {
@@ -106,7 +104,7 @@ fn value(domain: &TopologyDomainAssignment, level: usize) -> &str {
     domain.values.get(level).map_or("", String::as_str)
 }
 
-/// The values of one level with what they have in common written once.
+/// The values of one level, with their common prefix and suffix.
 fn level_values(level: usize, domains: &[TopologyDomainAssignment]) -> LevelValues {
     let values = || domains.iter().map(|d| value(d, level));
     let first = values().next().unwrap_or_default();
@@ -129,9 +127,9 @@ fn level_values(level: usize, domains: &[TopologyDomainAssignment]) -> LevelValu
             .take_while(|(x, y)| x == y)
             .count()
     });
-    // The two must not overlap in the shortest value.
+    // Prefix and suffix must not overlap in the shortest value.
     prefix = prefix.min(shortest - suffix);
-    // What is not plain ASCII is not cut within a character.
+    // Do not split a multi-byte character.
     while values().any(|v| !v.is_char_boundary(prefix)) {
         prefix -= 1;
     }
@@ -151,8 +149,8 @@ fn level_values(level: usize, domains: &[TopologyDomainAssignment]) -> LevelValu
     }
 }
 
-/// Domains in runs of hosts with a common prefix; all of them in one run where the lowest level is
-/// not the host, or where there would be too many runs.
+/// Runs of hosts with a common prefix; one run when the lowest level is not the hostname, or there
+/// would be too many runs.
 fn compact_domain_runs(assignment: &TopologyAssignment) -> Vec<&[TopologyDomainAssignment]> {
     let domains = assignment.domains.as_slice();
     let by_host = assignment.levels.last().is_some_and(|l| l == HOSTNAME);
@@ -173,8 +171,9 @@ fn compact_domain_runs(assignment: &TopologyAssignment) -> Vec<&[TopologyDomainA
     runs
 }
 
-/// For each host the longest prefix up to a dash that another host shares, empty without one.
-/// Prefixes have as many dashes as the number of slices allows; none if even one is too many.
+/// The longest prefix up to a dash that each host has in common with another, empty without one.
+/// The number of dashes is limited by the maximum number of slices; none if a single dash exceeds
+/// it.
 fn prefix_keys(domains: &[TopologyDomainAssignment], level: usize) -> Option<Vec<&str>> {
     let mut shared: HashMap<&str, bool> = HashMap::with_capacity(domains.len());
     let mut candidates: Vec<Vec<&str>> = Vec::with_capacity(domains.len());
@@ -220,7 +219,7 @@ fn json_length(assignment: &Compressed) -> usize {
         }
     }
     let mut counter = Counter(0);
-    // Writing to a counter cannot fail, and neither can these types.
+    // Serialization of these types into a counter cannot fail.
     let written = serde_json::to_writer(&mut counter, assignment);
     written.map_or(usize::MAX, |()| counter.0)
 }
@@ -252,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_common_is_written_once() {
+    fn common_prefixes_and_suffixes_are_written_once() {
         let a = assignment(
             &["block", "rack"],
             &[(&["b1", "ababa"], 2), (&["b1", "aba"], 1)],
@@ -274,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_are_grouped_by_prefix_where_that_is_shorter() {
+    fn hosts_are_grouped_by_prefix_if_that_is_shorter() {
         let long = |pool: &str, i: usize| format!("gke-cluster-{pool}-with-a-long-name-node-{i}");
         let names: Vec<String> = (0..40)
             .map(|i| long(if i < 20 { "alpha" } else { "beta-and-more" }, i))
@@ -288,7 +287,7 @@ mod tests {
 
     #[test]
     fn the_number_of_slices_is_limited() {
-        // Pairs of hosts with a prefix of their own, more than there may be slices.
+        // More pairs of hosts with a common prefix than the maximum number of slices.
         let names: Vec<String> = (0..2400)
             .map(|i| format!("pool-{}-{}", i / 2, i % 2))
             .collect();
@@ -299,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn cutting_down_takes_from_the_end() {
+    fn truncating_removes_from_the_end() {
         let a = assignment(&["rack"], &[(&["r1"], 2), (&["r2"], 3)]);
         assert_eq!(
             truncate(&a, 3),
@@ -312,7 +311,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn decoding_gives_back_what_was_encoded(
+        fn decoding_inverts_encoding(
             domains in proptest::collection::vec(("[a-c]{1,2}", "(é|[a-b-]){0,6}", 1i32..4), 0..12),
             by_prefix: bool,
         ) {

@@ -1,4 +1,4 @@
-//! [`AssumedUsage`]: what a search has already promised on leaves.
+//! [`AssumedUsage`]: usage assumed during one search.
 //!
 //! Must not know of capacity.
 
@@ -8,12 +8,12 @@ use super::topology_tree::{Leaf, TopologyTree, domain_id};
 use crate::resources::{Requests, ResourceName};
 use crate::topology_assignment::TopologyAssignment;
 
-/// Requests by leaf, the share of `non_tas_usage` included. Leaves go by name, so that hosts are the same
-/// in every flavor that has them.
+/// Requests by leaf, including `pods`. Leaves are identified by name, so that a host is the same in
+/// all flavors.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct AssumedUsage(BTreeMap<String, Requests>);
 
-/// What some pods take, the share of `non_tas_usage` included.
+/// The requests of some pods, including `pods`.
 pub(super) fn with_pods(single: &Requests, count: i32) -> Requests {
     let mut usage = single.scaled_up(i64::from(count));
     usage.add_one(ResourceName::pods(), i64::from(count));
@@ -21,7 +21,7 @@ pub(super) fn with_pods(single: &Requests, count: i32) -> Requests {
 }
 
 impl AssumedUsage {
-    /// Promises the places of an assignment.
+    /// Adds the usage of an assignment.
     pub(super) fn add(&mut self, assignment: &TopologyAssignment, single: &Requests) {
         for domain in &assignment.domains {
             let usage = self
@@ -32,7 +32,7 @@ impl AssumedUsage {
         }
     }
 
-    /// What is promised on the leaves that a tree has.
+    /// The assumed usage on the leaves of a tree.
     pub(super) fn by_leaf(&self, tree: &TopologyTree) -> BTreeMap<Leaf, &Requests> {
         self.0
             .iter()

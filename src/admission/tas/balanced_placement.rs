@@ -1,14 +1,14 @@
-//! Balanced placement: spreading a pod set evenly over domains, as far as that costs no more of
-//! them than packing it tightly would.
+//! Balanced placement: spreads a pod set evenly over domains, if that needs no more domains than
+//! packing.
 //!
-//! Used for preferred placement behind a feature gate; where it finds nothing the ordinary search
-//! goes on as if it had not been.
+//! Used for preferred topology requests with the feature gate TASBalancedPlacement; without a
+//! result the normal algorithm continues.
 
 use super::find_level_with_fit_domains::FitDomains;
 use super::placement::{DomainState, Placement};
 use super::topology_tree::Domain;
 
-/// Packing tightly: how many domains that takes and the last ones used.
+/// The result of packing: the number of domains and the last ones used.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct GreedyAssignment {
     domains: i32,
@@ -16,8 +16,8 @@ struct GreedyAssignment {
     last: Option<Domain>,
 }
 
-/// Sibling domains of the requested level over which the pods can be spread evenly, each taking at
-/// least `balance_threshold_value` slices. Their trial figures leave out domains that are too small.
+/// Sibling domains of the requested level that fit the pods evenly, each with at least
+/// `balance_threshold_value` slices. Domains that are too small have zero counts.
 #[derive(Clone, Debug)]
 pub(super) struct BalancedCandidates {
     pub(super) domains: Vec<Domain>,
@@ -26,8 +26,8 @@ pub(super) struct BalancedCandidates {
 }
 
 impl Placement<'_> {
-    /// Tries a balanced placement. On success the figures of the domains it picked are what they
-    /// get, as far down as slices go; otherwise the figures are as before.
+    /// Tries balanced placement. On success the counts of the selected domains are their shares,
+    /// down to the slice level; otherwise the counts are unchanged.
     pub(super) fn find_balanced_placement(&mut self) -> Option<FitDomains> {
         let original = self.states.clone();
         let picked = self
@@ -40,13 +40,13 @@ impl Placement<'_> {
     }
 
     fn apply_balanced_placement(&mut self, candidates: &BalancedCandidates) -> Option<FitDomains> {
-        let shape = self.topology_request;
-        let (mut domains, mut level) = (candidates.domains.clone(), shape.requested_level);
-        if level < shape.slice_level {
+        let resolved = self.topology_request;
+        let (mut domains, mut level) = (candidates.domains.clone(), resolved.requested_level);
+        if level < resolved.slice_level {
             let chosen = self.select_optimal_domain_set_to_fit(
                 &domains,
-                shape.slices(),
-                shape.leaders,
+                resolved.slices(),
+                resolved.leaders,
                 true,
             )?;
             domains = self.children_of(&chosen);
@@ -54,23 +54,22 @@ impl Placement<'_> {
         }
         let domains = self.place_slices_on_domains_balanced(
             &domains,
-            shape.slices(),
-            shape.leaders,
+            resolved.slices(),
+            resolved.leaders,
             candidates.threshold,
         )?;
         Some(FitDomains { level, domains })
     }
 
-    /// Looks among the children of each domain above the requested level for those that can be
-    /// balanced with the highest threshold, and among equals for the fewest.
+    /// Selects, among the children of each domain above the requested level, those with the highest
+    /// balance threshold, and the fewest among equals.
     ///
-    /// Works on the figures in place. Siblings are of no concern to other siblings, so those of
-    /// the winner are left as its trial made them.
+    /// Works in place: the counts of the selected siblings are left pruned.
     pub(super) fn find_best_domains_for_balanced_placement(
         &mut self,
     ) -> Option<BalancedCandidates> {
-        let shape = self.topology_request;
-        let level = shape.requested_level;
+        let resolved = self.topology_request;
+        let level = resolved.requested_level;
         let families: Vec<Vec<Domain>> = match level.checked_sub(1) {
             None => vec![self.tree.at_level(0).collect()],
             Some(above) => {
@@ -96,17 +95,17 @@ impl Placement<'_> {
     }
 
     fn balance_family(&mut self, family: Vec<Domain>, least: i32) -> Option<BalancedCandidates> {
-        let shape = self.topology_request;
-        let wanted = shape.slices();
-        let lower = if shape.requested_level < shape.slice_level {
+        let resolved = self.topology_request;
+        let wanted = resolved.slices();
+        let lower = if resolved.requested_level < resolved.slice_level {
             self.children_of(&family)
         } else {
             family.clone()
         };
-        let greedy = self.evaluate_greedy_assignment(&lower, wanted, shape.leaders)?;
+        let greedy = self.evaluate_greedy_assignment(&lower, wanted, resolved.leaders)?;
         let mut threshold = self.balance_threshold_value(wanted, &greedy)?;
         let mut reserved = threshold;
-        if let Some(last) = greedy.last.filter(|_| shape.leaders > 0) {
+        if let Some(last) = greedy.last.filter(|_| resolved.leaders > 0) {
             reserved = reserved.min(self.state(last).slices_with_leader);
         }
         if threshold < least {
@@ -114,16 +113,16 @@ impl Placement<'_> {
         }
         let before = self.save(&family);
         self.prune_domains_below_threshold(&family, threshold);
-        let mut fit = self.evaluate_greedy_assignment(&family, wanted, shape.leaders);
+        let mut fit = self.evaluate_greedy_assignment(&family, wanted, resolved.leaders);
         if fit.is_none() && reserved < threshold {
-            // Once more, leaving room for the leader.
+            // Again, with room for the leader.
             if reserved <= 0 || reserved < least {
                 return None;
             }
             threshold = reserved;
             self.restore(&before);
             self.prune_domains_below_threshold(&family, threshold);
-            fit = self.evaluate_greedy_assignment(&family, wanted, shape.leaders);
+            fit = self.evaluate_greedy_assignment(&family, wanted, resolved.leaders);
         }
         fit.map(|fit| BalancedCandidates {
             domains: family,
@@ -132,7 +131,7 @@ impl Placement<'_> {
         })
     }
 
-    /// Packs slices and leaders tightly on domains, on paper; none when they do not fit.
+    /// Evaluates packing of slices and leaders; none when they do not fit.
     fn evaluate_greedy_assignment(
         &self,
         domains: &[Domain],
@@ -174,7 +173,7 @@ impl Placement<'_> {
         (slices <= 0).then_some(greedy)
     }
 
-    /// The most slices that every domain of a tight packing could get if they were spread evenly.
+    /// The maximum number of slices that every domain of a packing could have when spread evenly.
     fn balance_threshold_value(&self, slices: i32, greedy: &GreedyAssignment) -> Option<i32> {
         let mut threshold = slices.checked_div(greedy.domains)?;
         if let Some(domain) = greedy.last_with_leader {
@@ -186,14 +185,14 @@ impl Placement<'_> {
         Some(threshold)
     }
 
-    /// Leaves domains of the requested level and their children out that cannot take `balance_threshold_value`
-    /// slices.
+    /// Prunes domains of the requested level, and their children, that fit less than
+    /// `balance_threshold_value` slices.
     pub(super) fn prune_domains_below_threshold(&mut self, domains: &[Domain], threshold: i32) {
         for child in self.children_of(domains) {
             self.prune_domain_below_threshold(child, threshold);
         }
         for &domain in domains {
-            // Inner layers of slices are not looked at here, as upstream.
+            // Inner slice layers are ignored here, as upstream does.
             self.fill_in_subtree_counts(domain, self.topology_request.requested_level, false);
             self.prune_domain_below_threshold(domain, threshold);
         }
@@ -212,7 +211,7 @@ impl Placement<'_> {
             && state.leaders > 0
             && state.slices_with_leader < threshold
         {
-            // Still good for workers.
+            // It still fits workers.
             self.for_subtree(domain, &mut |s| {
                 (s.leaders, s.pods_with_leader, s.slices_with_leader) = (0, 0, 0);
             });
@@ -242,8 +241,8 @@ impl Placement<'_> {
         }
     }
 
-    /// Gives each domain of the smallest sufficient set `balance_threshold_value` slices and the first ones what
-    /// is left over; none when that does not work out.
+    /// Assigns `balance_threshold_value` slices to each domain of the smallest sufficient set, and
+    /// the remainder to the first ones; none when that fails.
     pub(super) fn place_slices_on_domains_balanced(
         &mut self,
         domains: &[Domain],
@@ -282,8 +281,8 @@ impl Placement<'_> {
         (extra <= 0 && leaders <= 0).then_some(chosen)
     }
 
-    /// Of the smallest number of domains that can take slices and leaders, the set with the least
-    /// room: by dynamic programming over what is left to place.
+    /// The smallest set of domains that fits slices and leaders, with the least free capacity:
+    /// dynamic programming over what remains to be placed.
     pub(super) fn select_optimal_domain_set_to_fit(
         &self,
         domains: &[Domain],
@@ -310,7 +309,7 @@ impl Placement<'_> {
         )
     }
 
-    /// Domains with more room first, and among equal ones those whose children are more alike.
+    /// Sorts by free capacity, descending, and by entropy of the children's capacity among equals.
     fn sort_by_entropy(&self, domains: &mut [Domain]) {
         domains.sort_by_cached_key(|&d| {
             let state = self.state(d);
@@ -318,15 +317,14 @@ impl Placement<'_> {
             (
                 -i64::from(state.leaders),
                 -i64::from(state.slices_with_leader),
-                // Not negative, so that the order of the bits is that of the numbers.
+                // Non-negative floats are ordered like their bits.
                 std::cmp::Reverse(entropy.to_bits()),
                 d,
             )
         });
     }
 
-    /// How evenly the room of a domain is spread over its children; never below zero, nor the
-    /// other zero.
+    /// The entropy of the children's free capacity; never negative, nor negative zero.
     fn entropy(&self, domain: Domain) -> f64 {
         let mut rooms: Vec<i32> = self
             .tree
@@ -334,7 +332,7 @@ impl Placement<'_> {
             .map(|c| self.state(c).pods)
             .filter(|&pods| pods > 0)
             .collect();
-        // Summing up in one order gives equal rooms equal sums.
+        // A fixed order gives equal capacities equal sums.
         rooms.sort_unstable();
         let total: f64 = rooms.iter().map(|&r| f64::from(r)).sum();
         let each = rooms.iter().map(|&r| {

@@ -1,13 +1,13 @@
-//! The order in which domains are considered, and the best fitting one of several.
+//! The order of domains, and the best-fit domain.
 //!
-//! Domains of one level only: ties are resolved by name, which there is the domain's number.
+//! Domains of one level only: ties are broken by name, which is the order of domain numbers.
 
 use std::cmp::Ordering;
 
 use super::placement::{DomainState, Placement};
 use super::topology_tree::Domain;
 
-/// What a leader takes from slices or from pods, depending on what is being placed.
+/// Whether slices or pods are placed, which decides what a leader consumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CountUnit {
     Slices,
@@ -47,8 +47,8 @@ impl Placement<'_> {
         }
     }
 
-    /// The order for placing workers: most preferred, then most slices (or fewest, see
-    /// [`Placement::least_free_first`]), then fewest pods left over.
+    /// The order for workers: highest affinity, most slices (or fewest, see
+    /// [`Placement::use_least_free_capacity_algorithm`]), fewest remaining pods.
     pub(super) fn compare(&self, a: Domain, b: Domain) -> Ordering {
         let (x, y) = (self.state(a), self.state(b));
         self.by_affinity(x, y)
@@ -57,7 +57,7 @@ impl Placement<'_> {
             .then_with(|| a.cmp(&b))
     }
 
-    /// The order for placing a leader with workers: those that can take the leader come first.
+    /// The order for workers with a leader: domains that fit the leader first.
     pub(super) fn compare_with_leader(&self, a: Domain, b: Domain) -> Ordering {
         let (x, y) = (self.state(a), self.state(b));
         y.leaders
@@ -85,8 +85,8 @@ impl Placement<'_> {
         sorted
     }
 
-    /// Of sorted domains the first with the least room that is still enough, among the most
-    /// preferred ones; the first of all where none is enough.
+    /// The best fit: the first sorted domain with the least sufficient capacity, among those with
+    /// the highest affinity; the first domain when none is sufficient.
     pub(super) fn find_best_fit_domain(
         &self,
         sorted: &[Domain],
@@ -105,7 +105,7 @@ impl Placement<'_> {
             } else {
                 unit.of(state)
             };
-            // A room of the largest integer is no better than none found, as upstream.
+            // A capacity of the maximum integer counts as not found, as upstream does.
             if room >= needed && room < best.map_or(i32::MAX, |(r, _)| r) {
                 best = Some((room, domain));
             }
@@ -113,7 +113,7 @@ impl Placement<'_> {
         best.map_or(sorted[0], |(_, domain)| domain)
     }
 
-    /// Preference comes before fit: sorted domains up to where preference drops.
+    /// The sorted domains with the highest affinity.
     fn top_affinity_tier_domains<'d>(&self, sorted: &'d [Domain]) -> &'d [Domain] {
         let Some(&first) = sorted.first().filter(|_| self.gates.affinity_preferred) else {
             return sorted;
@@ -126,11 +126,11 @@ impl Placement<'_> {
         &sorted[..end]
     }
 
-    /// Moves to the front the first domain that can take the leader without costing so much room
-    /// that the workers no longer fit.
+    /// Moves to the front the first domain that fits the leader and leaves enough capacity for the
+    /// workers.
     ///
-    /// The figures of a parent assume that the leader goes where it costs least, so the descent has
-    /// to find such a child.
+    /// The counts of the parent assume that the leader is in the domain where it costs least, so
+    /// such a child exists.
     pub(super) fn prioritize_leader_domain(
         &self,
         domains: &mut [Domain],

@@ -1,4 +1,4 @@
-//! [`TasDomainUsage`]: which domains of a flavor the workloads that hold quota take up.
+//! [`TasDomainUsage`]: the usage of a flavor's domains by workloads that reserve quota.
 //!
 //! Must not know whether the domains exist.
 
@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use super::assumed_usage::with_pods;
 use super::topology_tree::domain_id;
 use crate::resources::Requests;
-use crate::topology_assignment::TopologyDomainRequests;
+use crate::workload::TopologyDomainRequests;
 
-/// Usage of domains by workload and in total. Totals include the share of `non_tas_usage`.
+/// Usage of domains by workload and in total. Totals include `pods`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TasDomainUsage {
     workloads: BTreeMap<String, Vec<TopologyDomainRequests>>,
@@ -17,7 +17,7 @@ pub(super) struct TasDomainUsage {
 }
 
 impl TasDomainUsage {
-    /// Enters a workload; gives what it had before.
+    /// Adds a workload; returns its previous usage.
     pub(super) fn add(
         &mut self,
         workload: &str,
@@ -33,7 +33,7 @@ impl TasDomainUsage {
         old
     }
 
-    /// Strikes a workload; gives what it had.
+    /// Removes a workload; returns its usage.
     pub(super) fn remove(&mut self, workload: &str) -> Option<Vec<TopologyDomainRequests>> {
         let old = self.workloads.remove(workload)?;
         for domain in &old {
@@ -48,7 +48,7 @@ impl TasDomainUsage {
         Some(old)
     }
 
-    /// What is taken of each domain in total.
+    /// The total usage of each domain.
     pub(super) fn domains(&self) -> impl Iterator<Item = (&str, &Requests)> {
         self.domains.iter().map(|(id, usage)| (id.as_str(), usage))
     }

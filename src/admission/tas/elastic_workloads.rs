@@ -1,7 +1,7 @@
-//! Elastic workloads: a workload slice that replaces another keeps its pods where they are and
-//! places only what it has more.
+//! Elastic workloads: a replacement slice keeps the domains of the replaced one and places only the
+//! additional pods.
 //!
-//! Must not know how slices are recognised; see [`TasPodSetRequests::previous_assignment`].
+//! Must not know how slices are detected; see [`TasPodSetRequests::previous_assignment`].
 
 use super::assignment_encoding::{count_pods, truncate};
 use super::assumed_usage::AssumedUsage;
@@ -11,8 +11,9 @@ use super::tas_flavor_snapshot::TasFlavorSnapshot;
 use crate::topology_assignment::{TopologyAssignment, decode};
 
 impl TasFlavorSnapshot {
-    /// Places workers and leader by what they had before. None when they are to be placed anew:
-    /// there is no assignment before, or part of it is gone. Otherwise whether it worked out.
+    /// Places workers and leader based on their previous assignment. None when they are placed from
+    /// scratch: there is no previous assignment, or a domain of it is stale. Otherwise whether it
+    /// succeeded.
     pub(super) fn handle_elastic_workload(
         &mut self,
         workers: &TasPodSetRequests<'_>,
@@ -44,7 +45,7 @@ impl TasFlavorSnapshot {
             ));
         }
         if leader.is_some() && leader_previous.is_none() {
-            // The workers would be placed but not their leader.
+            // The workers would be placed without their leader.
             return None;
         }
         let kept = if workers.count < before {
@@ -54,9 +55,9 @@ impl TasFlavorSnapshot {
         };
         assumed.add(&kept, &workers.single_pod_requests);
         result.found(&workers.pod_set.name, Some(kept));
-        if let (Some(leader), Some(places)) = (leader, leader_previous) {
-            assumed.add(&places, &leader.single_pod_requests);
-            result.found(&leader.pod_set.name, Some(places));
+        if let (Some(leader), Some(assignments)) = (leader, leader_previous) {
+            assumed.add(&assignments, &leader.single_pod_requests);
+            result.found(&leader.pod_set.name, Some(assignments));
         }
         Some(true)
     }
@@ -71,36 +72,36 @@ impl TasFlavorSnapshot {
             workers, leader, ..
         } = growth;
         assumed.add(growth.previous, &workers.single_pod_requests);
-        if let (Some(leader), Some(places)) = (leader, &growth.leader_previous) {
-            assumed.add(places, &leader.single_pod_requests);
+        if let (Some(leader), Some(assignments)) = (leader, &growth.leader_previous) {
+            assumed.add(assignments, &leader.single_pod_requests);
         }
         let new_leader = leader.filter(|_| growth.leader_previous.is_none());
         let search = TopologyAssignmentSearch {
             count: growth.more,
             ..TopologyAssignmentSearch::of(workers, new_leader, growth.simulate_empty)
         };
-        let places = match self.find_topology_assignment(&search, assumed) {
-            Ok(places) => places,
+        let assignments = match self.find_topology_assignment(&search, assumed) {
+            Ok(assignments) => assignments,
             Err(failure) => {
                 result.failed(&workers.pod_set.name, failure);
                 return false;
             }
         };
-        let whole = self.merge_assignments(&places.workers, growth.previous);
+        let whole = self.merge_assignments(&assignments.workers, growth.previous);
         result.found(&workers.pod_set.name, Some(whole));
         if let Some(leader) = leader {
-            if let Some(new) = &places.leader {
+            if let Some(new) = &assignments.leader {
                 assumed.add(new, &leader.single_pod_requests);
             }
-            let at = growth.leader_previous.or(places.leader);
+            let at = growth.leader_previous.or(assignments.leader);
             result.found(&leader.pod_set.name, at);
         }
-        assumed.add(&places.workers, &workers.single_pod_requests);
+        assumed.add(&assignments.workers, &workers.single_pod_requests);
         true
     }
 }
 
-/// A pod set that has become larger.
+/// A pod set that scales up.
 struct ScaleUp<'r, 'a> {
     workers: &'r TasPodSetRequests<'a>,
     leader: Option<&'r TasPodSetRequests<'a>>,

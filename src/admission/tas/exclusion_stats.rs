@@ -1,6 +1,6 @@
-//! [`TasExclusionStats`]: how many nodes were ruled out for which reason.
+//! [`TasExclusionStats`]: the number of excluded nodes by reason.
 //!
-//! Must not know how.
+//! Must not know how nodes are filtered.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,26 +9,26 @@ use serde::Serialize;
 
 use crate::resources::ResourceName;
 
-/// Why nodes of a flavor cannot take a pod. The text is the tail of Kueue's message.
+/// Why nodes of a flavor do not fit a pod. The text is the end of Kueue's message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TasExclusionStats {
-    /// How many nodes (or domains of the lowest level) were looked at.
+    /// The number of nodes (or domains of the lowest level) considered.
     pub total_nodes: usize,
-    /// Nodes without the labels the pod selects.
+    /// Nodes that the node selector does not match.
     pub node_selector: usize,
-    /// Nodes that the pod's required node affinity rules out.
+    /// Nodes that the required node affinity does not match.
     pub affinity: usize,
-    /// Nodes outside of the domain that a replacement must stay in.
+    /// Nodes outside of the domain required for a replacement.
     pub topology_domain: usize,
-    /// Nodes with a taint the pod does not tolerate, by the first such taint.
+    /// Nodes with an untolerated taint, by the first such taint.
     pub taints: BTreeMap<String, usize>,
-    /// Nodes without room for a single pod, by the resource that is short.
+    /// Nodes without capacity for a pod, by the limiting resource.
     pub resources: BTreeMap<ResourceName, usize>,
 }
 
 impl TasExclusionStats {
-    /// Whether no node was ruled out.
+    /// Whether no node is excluded.
     pub fn is_empty(&self) -> bool {
         self.node_selector == 0
             && self.affinity == 0

@@ -1,6 +1,6 @@
-//! [`TasFailure`]: why no place was found for a pod set, as data and in Kueue's words.
+//! [`TasFailure`]: why a pod set has no topology assignment.
 //!
-//! Must not know how places are looked for.
+//! Must not know how assignments are computed.
 
 use std::fmt;
 
@@ -9,8 +9,7 @@ use thiserror::Error;
 
 use super::exclusion_stats::TasExclusionStats;
 
-/// Why the pods of a set have no topology assignment. The text goes into the message of the
-/// Workload's condition as it is.
+/// Why a pod set has no topology assignment. The text is part of the condition message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Error)]
 #[serde(
     rename_all = "camelCase",
@@ -18,39 +17,39 @@ use super::exclusion_stats::TasExclusionStats;
     tag = "kind"
 )]
 pub enum TasFailure {
-    /// The flavor has no topology that is known.
+    /// The topology of the flavor does not exist.
     #[error("flavor {flavor:?} has no known topology")]
     NoTopology {
         /// The flavor.
         flavor: String,
     },
-    /// What an admission check adds to the pods contradicts the pod template.
+    /// A pod set update of an admission check conflicts with the pod template.
     #[error("invalid podSetUpdate for PodSet {pod_set}, error: {error}")]
     InvalidPodSetUpdate {
         /// The pod set.
         pod_set: String,
-        /// The contradiction.
+        /// The conflict.
         error: String,
     },
-    /// Slices are asked for without saying how large.
+    /// The slice size is missing.
     #[error("slice topology requested, but slice size not provided")]
     SliceSizeMissing,
-    /// The pod set does not say at which level it wants to be placed.
+    /// The topology request has no level.
     #[error("topology level not specified")]
     LevelNotSpecified,
-    /// The topology does not have the level asked for.
+    /// The topology does not have the requested level.
     #[error("no requested topology level: {level}")]
     NoLevel {
-        /// The level asked for.
+        /// The level.
         level: String,
     },
-    /// The topology does not have the level asked for slices.
+    /// The topology does not have the requested slice level.
     #[error("no requested topology level for slices: {level}")]
     NoSliceLevel {
-        /// The level asked for.
+        /// The level.
         level: String,
     },
-    /// Slices are to be wider than the whole pod set.
+    /// The slice level is above the level of the pod set.
     #[error("podset slice topology {slice} is above the podset topology {pod_set}")]
     SliceAbovePodSet {
         /// The level of the slices.
@@ -58,70 +57,70 @@ pub enum TasFailure {
         /// The level of the pod set.
         pod_set: String,
     },
-    /// The topology does not have the level asked for an inner layer of slices.
+    /// The topology does not have the level of an inner slice layer.
     #[error("no requested topology level for additional slice layer: {level}")]
     NoLayerLevel {
-        /// The level asked for.
+        /// The level.
         level: String,
     },
-    /// An inner layer of slices is not below the one around it.
+    /// An inner slice layer is not below its outer layer.
     #[error("additional slice layer topology {level} must be at a lower level than {above}")]
     LayerNotLower {
         /// The level of the layer.
         level: String,
-        /// The level of the layer around it.
+        /// The level of the outer layer.
         above: String,
     },
-    /// Slices do not divide into slices of an inner layer.
+    /// The size of an inner layer does not divide the size of its outer layer.
     #[error("additional slice layer size {size} must evenly divide parent layer size {parent}")]
     LayerNotDividing {
-        /// Pods in a slice of the layer.
+        /// The slice size of the layer.
         size: i32,
-        /// Pods in a slice of the layer around it.
+        /// The slice size of the outer layer.
         parent: i32,
     },
-    /// The node selector is no label selector.
+    /// The node selector is invalid.
     #[error("invalid node selectors: {selector}, reason: {reason}")]
     InvalidNodeSelector {
         /// The selector.
         selector: String,
-        /// What is wrong with it.
+        /// The validation error.
         reason: String,
     },
-    /// The required node affinity cannot be read.
+    /// The required node affinity is invalid.
     #[error("invalid affinity node selectors: {affinity}, reason: {reason}")]
     InvalidAffinity {
         /// The affinity.
         affinity: String,
-        /// What is wrong with it.
+        /// The validation error.
         reason: String,
     },
-    /// The preferred node affinity cannot be read.
+    /// The preferred node affinity is invalid.
     #[error("invalid preferred node affinity terms: {terms}, reason: {reason}")]
     InvalidPreference {
-        /// The preferences.
+        /// The preferred terms.
         terms: String,
-        /// What is wrong with them.
+        /// The validation error.
         reason: String,
     },
-    /// The flavor has no usable node.
+    /// The flavor has no nodes.
     #[error("no topology domains at level: {level}")]
     NoDomains {
-        /// The level looked at.
+        /// The requested level.
         level: String,
     },
-    /// There is not enough room.
+    /// The free capacity is insufficient.
     #[error("{0}")]
     NoFit(Box<NoFit>),
-    /// The assignment to repair contains another domain that is gone.
+    /// The assignment with the failed node contains another stale domain.
     #[error(
         "Cannot replace the node, because the existing topologyAssignment is invalid, as it contains the stale domain {domain}"
     )]
     StaleAssignment {
-        /// The domain that is gone.
+        /// The stale domain.
         domain: String,
     },
-    /// The failed node holds no pods of the set, so there is nothing to place.
+    /// The failed node has no pods of the pod set.
     #[error("cannot find replacement assignment for unhealthy node: {node}")]
     NothingToReplace {
         /// The failed node.
@@ -129,22 +128,22 @@ pub enum TasFailure {
     },
 }
 
-/// How far the room in a topology goes.
+/// How much of a pod set fits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NoFit {
     /// The Topology.
     pub topology: String,
-    /// How many slices (or pods, see `slice_size`) fit.
+    /// The number of slices (or pods, see `slice_size`) that fit.
     pub fitting: i32,
-    /// How many there are.
+    /// The number requested.
     pub wanted: i32,
-    /// Pods in a slice; 1 when pods are placed one by one.
+    /// The slice size; 1 for single pods.
     pub slice_size: i32,
-    /// With slices in several layers: how far it goes on each, in the most roomy domain.
+    /// With several slice layers: how much fits on each, in the domain with the most capacity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layers: Option<Vec<LayerFit>>,
-    /// Nodes that are out of the question.
+    /// The excluded nodes.
     pub exclusions: TasExclusionStats,
 }
 
@@ -154,9 +153,9 @@ pub struct NoFit {
 pub struct LayerFit {
     /// The level of the layer.
     pub level: String,
-    /// How many slices fit.
+    /// The number of slices that fit.
     pub fitting: i32,
-    /// How many there are.
+    /// The number requested.
     pub wanted: i32,
 }
 
@@ -238,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn as_data() {
+    fn serializes_as_data() {
         let json = serde_json::to_value(TasFailure::NoFit(Box::new(no_fit(2, 1)))).unwrap();
         assert_eq!(json["kind"], "noFit");
         assert_eq!(json["fitting"], 2);

@@ -1,6 +1,6 @@
-//! The first phase: how many pods, slices and leaders fit in each domain.
+//! Phase 1: how many pods, slices and leaders fit in each domain.
 //!
-//! Must not pick domains.
+//! Must not select domains.
 
 use super::assumed_usage::AssumedUsage;
 use super::exclusion_stats::TasExclusionStats;
@@ -12,31 +12,31 @@ use crate::resources::{Requests, ResourceName};
 
 /// What limits the pods on a leaf.
 pub(super) struct PodRequirements<'a> {
-    /// What is free.
+    /// The free capacity.
     pub(super) capacity: &'a LeafCapacity,
-    /// Whether to look as if no workload were placed.
+    /// Whether to ignore the usage of workloads.
     pub(super) simulate_empty: bool,
-    /// What was already promised in this search.
+    /// The usage assumed earlier in this search.
     pub(super) assumed: &'a AssumedUsage,
-    /// The domain that pods must stay in, if any.
+    /// The domain required for the pods, if any.
     pub(super) within: Option<Domain>,
-    /// What one worker takes, its share of `non_tas_usage` included.
+    /// The requests of one worker, including `pods`.
     pub(super) worker: &'a Requests,
-    /// What the leader takes, if there is one.
+    /// The requests of the leader, if there is one.
     pub(super) leader: Option<&'a Requests>,
 }
 
-/// One requested resource: what it is, how much a worker and the leader take, what leaves have.
+/// A requested resource: requests of worker and leader, capacity of the leaves.
 struct RequestedResource<'a> {
     resource: ResourceName,
     worker: i64,
     leader: i64,
     remaining: Option<&'a [i64]>,
-    /// The figures of the leaf before, as nodes tend to come in equal ones.
+    /// The result for the previous leaf, because nodes are often identical.
     last: (i64, i32),
 }
 
-/// How often a request goes into what remains; a negative remainder holds nothing.
+/// How many times a request fits; zero for negative capacity.
 fn times(remaining: i64, request: i64) -> i32 {
     if request == 0 {
         return i32::MAX;
@@ -59,7 +59,7 @@ impl RequestedResource<'_> {
 }
 
 impl Placement<'_> {
-    /// Works out the figures of all domains; gives what rules nodes out.
+    /// Fills in the counts of all domains; returns the excluded nodes.
     pub(super) fn fill_in_counts(
         &mut self,
         matches: &NodeMatches,
@@ -88,8 +88,8 @@ impl Placement<'_> {
         let first = self.tree.leaf_domain(0);
         let assumed = limits.assumed.by_leaf(self.tree);
         let within = limits.within.map(|d| {
-            // Kueue looks for the name of the domain at the start of the whole path of each leaf.
-            // A host below other levels goes by its name alone, so nothing is within it.
+            // Kueue matches the name of the domain with the start of each leaf's path. A host below
+            // other levels is identified by its name alone, so no leaf is within it.
             let nameless = self.tree.lowest_is_node() && self.tree.levels().len() > 1;
             match self.tree.leaves_below(d) {
                 leaves if nameless && d >= first => leaves.start..leaves.start,
@@ -140,8 +140,8 @@ impl Placement<'_> {
         }
     }
 
-    /// Works out the figures of a domain from those of its children. On leaves there is only the
-    /// number of slices to do. `layered` says whether inner layers of slices count.
+    /// Fills in the counts of a domain from its children; on leaves only the number of slices.
+    /// `layered` is whether inner slice layers count.
     pub(super) fn fill_in_domain_counts(&mut self, domain: Domain, level: usize, layered: bool) {
         let at_slices = level == self.topology_request.slice_level;
         let slice_size = self.topology_request.slice_size;
@@ -154,14 +154,14 @@ impl Placement<'_> {
             }
             return;
         }
-        // Below an inner layer pods only count in multiples of its size.
+        // Below an inner layer pods count in multiples of its size.
         let step = self
             .topology_request
             .inner_size(level + 1)
             .filter(|_| layered)
             .unwrap_or(1);
         let mut sum = DomainState::default();
-        // What the leader costs at least, over the children that can take it.
+        // The minimum cost of the leader, over the children that fit it.
         let (mut cost_in_pods, mut cost_in_slices) = (i32::MAX, i32::MAX);
         let mut takes_leader = false;
         for child in children {
@@ -189,7 +189,7 @@ impl Placement<'_> {
         *self.state_mut(domain) = sum;
     }
 
-    /// Works out the figures of a domain and of all below it.
+    /// Fills in the counts of a domain and its descendants.
     pub(super) fn fill_in_subtree_counts(&mut self, domain: Domain, level: usize, layered: bool) {
         for child in self.tree.children(domain) {
             self.fill_in_subtree_counts(child, level + 1, layered);
@@ -198,7 +198,7 @@ impl Placement<'_> {
     }
 }
 
-/// The requested resources by name, so that of equally short ones the first is blamed.
+/// The requested resources by name, so that the first of equally limiting ones is reported.
 fn rows<'a>(limits: &PodRequirements<'a>) -> Vec<RequestedResource<'a>> {
     let leader = limits.leader;
     let mut names: Vec<ResourceName> = limits.worker.iter().map(|(name, _)| name).collect();
@@ -225,8 +225,8 @@ fn rows<'a>(limits: &PodRequirements<'a>) -> Vec<RequestedResource<'a>> {
         .collect()
 }
 
-/// How many workers fit on a leaf, and which row says so. Rows after those of the worker (with
-/// no worker request) never limit.
+/// How many workers fit on a leaf, and the row that limits them. Rows after those of the worker
+/// never limit.
 fn workers(
     rows: &mut [RequestedResource<'_>],
     leaf: Leaf,

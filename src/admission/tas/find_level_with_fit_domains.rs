@@ -1,4 +1,4 @@
-//! The second phase, first half: the level and the domains on it that together take all pods.
+//! Phase 2a: the level, and the domains on it that together fit all pods.
 
 use super::domain_ordering::CountUnit;
 use super::exclusion_stats::TasExclusionStats;
@@ -6,7 +6,7 @@ use super::failure::{LayerFit, NoFit, TasFailure};
 use super::placement::Placement;
 use super::topology_tree::Domain;
 
-/// Domains picked on one level.
+/// The selected domains of one level.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FitDomains {
     pub(super) level: usize,
@@ -14,9 +14,8 @@ pub(super) struct FitDomains {
 }
 
 impl Placement<'_> {
-    /// Picks domains at `level`. Where pods would like to be in one domain but none is large
-    /// enough, goes up until one is; on the top level, or where pods may be anywhere, spreads
-    /// over several.
+    /// Selects domains at `level`. For a preferred level where no single domain fits, goes up until
+    /// one does; at the top level, or unconstrained, uses several domains.
     pub(super) fn find_level_with_fit_domains(
         &self,
         topology: &str,
@@ -58,14 +57,14 @@ impl Placement<'_> {
         }
     }
 
-    /// Whether a domain takes everything.
+    /// Whether a domain fits everything.
     fn takes_all(&self, domain: Domain) -> bool {
         let state = self.state(domain);
         state.slices_with_leader >= self.topology_request.slices()
             && state.leaders >= self.topology_request.leaders
     }
 
-    /// The one domain of a level that takes everything, if there is such.
+    /// A single domain of a level that fits everything.
     fn single(&self, sorted: &[Domain]) -> Option<Domain> {
         let (slices, leaders) = (
             self.topology_request.slices(),
@@ -90,7 +89,7 @@ impl Placement<'_> {
             return Some(self.find_best_fit_domain(sorted, slices, leaders, CountUnit::Slices));
         }
         if self.topology_request.required && self.gates.affinity_preferred {
-            // The most preferred domain is too small, a less preferred one may do.
+            // The domain with the highest affinity is too small; another one may fit.
             let next = sorted.iter().position(|&d| self.takes_all(d))?;
             return Some(self.find_best_fit_domain(
                 &sorted[next..],
@@ -102,19 +101,19 @@ impl Placement<'_> {
         None
     }
 
-    /// Domains of a level that take everything together: leaders first, in a domain that leaves
-    /// enough room for the workers, then the remaining workers. Fails with how much fits.
+    /// Domains of a level that together fit everything: leaders first, in a domain that leaves
+    /// enough capacity for the workers, then the remaining workers. The error is how much fits.
     fn several(&self, mut sorted: Vec<Domain>) -> Result<Vec<Domain>, i32> {
-        let shape = self.topology_request;
-        let wanted = shape.slices();
+        let resolved = self.topology_request;
+        let wanted = resolved.slices();
         let best_fit = !self.use_least_free_capacity_algorithm();
-        let (mut slices, mut leaders) = (wanted, shape.leaders);
+        let (mut slices, mut leaders) = (wanted, resolved.leaders);
         let mut picked = Vec::new();
         self.prioritize_leader_domain(
             &mut sorted,
-            shape.count,
-            shape.leaders,
-            shape.slice_size,
+            resolved.count,
+            resolved.leaders,
+            resolved.slice_size,
             CountUnit::Slices,
         );
         let mut used = 0;
@@ -130,7 +129,7 @@ impl Placement<'_> {
             used += 1;
         }
         if leaders > 0 {
-            return Err(shape.leaders - leaders);
+            return Err(resolved.leaders - leaders);
         }
         let rest = self.sorted_domains(sorted.drain(used..));
         for (i, &next) in rest.iter().enumerate() {
@@ -168,9 +167,9 @@ impl Placement<'_> {
         }))
     }
 
-    /// How many slices of each layer fit in the roomiest domain of a level.
+    /// How many slices of each layer fit in the domain of a level with the most capacity.
     fn layer_fits(&self, level: usize) -> Vec<LayerFit> {
-        // Of equally roomy ones the first by name.
+        // The first by name among equals.
         let roomiest = self
             .tree
             .at_level(level)

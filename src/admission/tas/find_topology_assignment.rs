@@ -1,4 +1,4 @@
-//! The search for places of one flavor: pod set by pod set, group by group.
+//! Finds topology assignments in one flavor, by pod set group.
 //!
 //! Must not know of quota.
 
@@ -15,28 +15,28 @@ use super::topology_tree::Domain;
 use crate::topology_assignment::{TopologyAssignment, decode};
 use kueue_lab_api::v1beta2::{PodSetAssignment, PodSetTopologyRequest, Workload};
 
-/// Places of workers and, where there is one, their leader.
+/// The assignments of workers and leader.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct GroupTopologyAssignment {
     pub(super) workers: TopologyAssignment,
     pub(super) leader: Option<TopologyAssignment>,
 }
 
-/// What one search is about.
+/// The parameters of one search.
 pub(super) struct TopologyAssignmentSearch<'r, 'a> {
     pub(super) workers: &'r TasPodSetRequests<'a>,
     pub(super) leader: Option<&'r TasPodSetRequests<'a>>,
-    /// How many workers.
+    /// The number of workers.
     pub(super) count: i32,
-    /// What the workers ask of the topology.
+    /// The topology request of the workers.
     pub(super) topology_request: Option<&'r PodSetTopologyRequest>,
-    /// The domain they must stay in, if any.
+    /// The required domain, if any.
     pub(super) within: Option<Domain>,
     pub(super) simulate_empty: bool,
 }
 
 impl<'r, 'a> TopologyAssignmentSearch<'r, 'a> {
-    /// A search for workers with their leader, if any.
+    /// A search for workers and leader, if any.
     pub(super) fn of(
         workers: &'r TasPodSetRequests<'a>,
         leader: Option<&'r TasPodSetRequests<'a>>,
@@ -53,7 +53,7 @@ impl<'r, 'a> TopologyAssignmentSearch<'r, 'a> {
     }
 }
 
-/// The pod sets that are placed together, in order. Each is a group of its own without a name.
+/// Pod sets by group, in order. Without a group each is its own.
 fn groups<'r, 'a>(requests: &'r [TasPodSetRequests<'a>]) -> Vec<Vec<&'r TasPodSetRequests<'a>>> {
     let mut groups: Vec<(Option<&str>, Vec<&TasPodSetRequests<'a>>)> = Vec::new();
     for request in requests {
@@ -69,7 +69,7 @@ fn groups<'r, 'a>(requests: &'r [TasPodSetRequests<'a>]) -> Vec<Vec<&'r TasPodSe
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// Which pod set of a group is the workers', and which the leader's: the smaller one.
+/// The workers and the leader of a group: the leader is the smaller pod set.
 fn find_leader_and_workers<'r, 'a>(
     group: &[&'r TasPodSetRequests<'a>],
 ) -> (&'r TasPodSetRequests<'a>, Option<&'r TasPodSetRequests<'a>>) {
@@ -81,7 +81,7 @@ fn find_leader_and_workers<'r, 'a>(
 }
 
 impl TasFlavorSnapshot {
-    /// Places for pod sets of one Workload that are all assigned this flavor.
+    /// Topology assignments for the pod sets of one Workload with this flavor.
     pub fn find_topology_assignments(
         &mut self,
         requests: &[TasPodSetRequests<'_>],
@@ -90,8 +90,8 @@ impl TasFlavorSnapshot {
         self.find_topology_assignments_for_flavor(requests, options, &mut AssumedUsage::default())
     }
 
-    /// Like [`TasFlavorSnapshot::find_topology_assignments`], besides what sibling flavors took of
-    /// shared nodes.
+    /// Like [`TasFlavorSnapshot::find_topology_assignments`], with the usage that other flavors
+    /// assumed on common nodes.
     pub(super) fn find_topology_assignments_for_flavor(
         &mut self,
         requests: &[TasPodSetRequests<'_>],
@@ -119,7 +119,7 @@ impl TasFlavorSnapshot {
         result
     }
 
-    /// Places a group anew; false when that failed.
+    /// Places a group; false on failure.
     fn place_pod_set_group(
         &mut self,
         group: &[&TasPodSetRequests<'_>],
@@ -148,27 +148,29 @@ impl TasFlavorSnapshot {
                 }
                 false
             }
-            Ok(places) => {
+            Ok(assignments) => {
                 let leader_name = leader.map(|l| &l.pod_set.name);
                 for request in group {
                     let name = &request.pod_set.name;
-                    let places = if *name == workers.pod_set.name {
-                        Some(&places.workers)
+                    let assignments = if *name == workers.pod_set.name {
+                        Some(&assignments.workers)
                     } else {
-                        places.leader.as_ref().filter(|_| Some(name) == leader_name)
+                        assignments
+                            .leader
+                            .as_ref()
+                            .filter(|_| Some(name) == leader_name)
                     };
-                    if let Some(places) = places {
-                        assumed.add(places, &request.single_pod_requests);
+                    if let Some(assignments) = assignments {
+                        assumed.add(assignments, &request.single_pod_requests);
                     }
-                    result.found(name, places.cloned());
+                    result.found(name, assignments.cloned());
                 }
                 true
             }
         }
     }
 
-    /// Finds new places for the pods of a failed node in the pod sets of a group; false when that
-    /// failed.
+    /// Replaces the failed node in the pod sets of a group; false on failure.
     fn replace_unhealthy_node_in_group(
         &mut self,
         group: &[&TasPodSetRequests<'_>],
@@ -184,7 +186,7 @@ impl TasFlavorSnapshot {
                 continue;
             };
             if self.gates.skip_pod_owned && is_owned_by_single_pod(workload) {
-                // The pod cannot move and the Workload does not outlive it.
+                // The pod cannot be rescheduled, and the Workload ends with it.
                 result.found(name, Some(decode(existing)));
                 continue;
             }
@@ -202,7 +204,7 @@ impl TasFlavorSnapshot {
         true
     }
 
-    /// One search: counts what fits, picks domains, goes down to leaves.
+    /// One search: fills in the counts, selects domains, descends to the leaves.
     pub(super) fn find_topology_assignment(
         &mut self,
         search: &TopologyAssignmentSearch<'_, '_>,
@@ -215,12 +217,12 @@ impl TasFlavorSnapshot {
             self.tree.lowest_is_node(),
             self.gates.affinity_preferred,
         );
-        // What is wrong with the updates of admission checks is said before anything else, what is
-        // wrong with selectors after the levels are checked.
+        // Errors of admission check updates are reported first, selector errors after the levels
+        // are validated.
         if let Err(failure @ TasFailure::InvalidPodSetUpdate { .. }) = filter {
             return Err(failure);
         }
-        let shape = ResolvedTopologyRequest::resolve(
+        let resolved = ResolvedTopologyRequest::resolve(
             &self.tree,
             search.topology_request,
             workers.implied,
@@ -233,7 +235,7 @@ impl TasFlavorSnapshot {
         let mut placement = Placement {
             tree: &self.tree,
             gates: self.gates,
-            topology_request: &shape,
+            topology_request: &resolved,
             states: std::mem::take(&mut self.scratch),
         };
         let exclusions = placement.fill_in_counts(
@@ -247,31 +249,31 @@ impl TasFlavorSnapshot {
                 leader: leader_requests.as_ref(),
             },
         );
-        let balanced = (self.gates.balanced && !shape.required && !shape.unconstrained)
+        let balanced = (self.gates.balanced && !resolved.required && !resolved.unconstrained)
             .then(|| placement.find_balanced_placement())
             .flatten();
         let is_balanced = balanced.is_some();
-        let picked = match balanced {
-            Some(picked) => Ok(picked),
+        let selected = match balanced {
+            Some(selected) => Ok(selected),
             None => placement.find_level_with_fit_domains(
                 &self.topology,
-                shape.requested_level,
+                resolved.requested_level,
                 &exclusions,
             ),
         };
-        let places = picked.map(|picked| {
-            let leaves = placement.assign_lower_levels(picked, is_balanced);
+        let assignments = selected.map(|selected| {
+            let leaves = placement.assign_lower_levels(selected, is_balanced);
             GroupTopologyAssignment {
                 workers: placement.build_assignment(&leaves, |s| s.pods),
                 leader: leader.map(|_| placement.build_assignment(&leaves, |s| s.leaders)),
             }
         });
         self.scratch = placement.states;
-        places
+        assignments
     }
 }
 
-/// What a Workload was given for a pod set.
+/// The admitted assignment of a pod set.
 fn find_pod_set_assignment<'a>(workload: &'a Workload, name: &str) -> Option<&'a PodSetAssignment> {
     let admission = workload.status.admission.as_ref()?;
     admission

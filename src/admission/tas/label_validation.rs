@@ -1,7 +1,7 @@
-//! What label keys and values must look like, in the words of Kubernetes.
+//! Validation of label keys and values, with the messages of Kubernetes.
 //!
-//! The pod template of a Workload need not have passed the validation of pods, so a node selector
-//! in it may name labels that no node can have. Must not know what the labels are for.
+//! The pod template of a Workload is not validated as a pod, so its node selector may have invalid
+//! labels. Must not know what the labels are for.
 
 fn is_name(text: &str) -> bool {
     let ends = |b: Option<u8>| b.is_some_and(|b| b.is_ascii_alphanumeric());
@@ -83,7 +83,7 @@ fn value_complaints(value: &str) -> Vec<String> {
     complaints
 }
 
-/// What is wrong with a label key, if anything, as a field error on `path`.
+/// The field error of an invalid label key, on `path`.
 pub(super) fn key_error(key: &str, path: &str) -> Option<String> {
     let complaints = key_complaints(key);
     (!complaints.is_empty()).then(|| {
@@ -92,7 +92,7 @@ pub(super) fn key_error(key: &str, path: &str) -> Option<String> {
     })
 }
 
-/// What is wrong with a label value, if anything, as a field error on `path`.
+/// The field error of an invalid label value, on `path`.
 pub(super) fn value_error(key: &str, value: &str, path: &str) -> Option<String> {
     let complaints = value_complaints(value);
     (!complaints.is_empty()).then(|| {

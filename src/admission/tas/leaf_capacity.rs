@@ -1,6 +1,6 @@
-//! [`LeafCapacity`]: what each leaf of a topology has free, by resource, kept up to date in place.
+//! [`LeafCapacity`]: the free capacity of each leaf by resource, updated in place.
 //!
-//! Must not know the shape of the topology.
+//! Must not know the topology.
 
 use crate::resources::{Requests, ResourceName};
 
@@ -8,15 +8,14 @@ use super::topology_tree::Leaf;
 
 /// Free capacity of leaves, one column per resource.
 ///
-/// Two figures are kept for each: what is *free* of everything but workloads placed by topology,
-/// and what *remains* after those. Changes of a simulation touch only the second and are noted so
-/// that they can be undone.
+/// Two values are kept: *free* capacity without TAS usage, and the *remaining* capacity after TAS
+/// usage. Simulated changes affect the second only and are journaled.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LeafCapacity {
     leaves: usize,
     columns: Vec<Column>,
     undo: Vec<Undo>,
-    /// Some sum left the 64 bits and was clamped, so undoing would not restore it.
+    /// A sum was clamped to 64 bits, so a rollback would not restore it.
     inexact: bool,
 }
 
@@ -34,27 +33,26 @@ struct Undo {
     change: i64,
 }
 
-/// Which of the two figures a change concerns.
+/// Which value a change affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CapacityScope {
     Both,
     Remaining,
-    /// Like `Remaining`, and noted for undoing.
+    /// The remaining capacity, journaled.
     Simulated,
 }
 
-/// Pods of a kind that are there or gone: what one requests and how many there are. Each also
-/// takes one of the leaf's `non_tas_usage`.
+/// Usage of identical pods. Each consumes one of the leaf's `pods` as well.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PodUsage<'a> {
-    /// The requests of all of them together.
+    /// The requests of all pods.
     pub(super) requests: &'a Requests,
-    /// How many.
+    /// The number of pods.
     pub(super) pods: i64,
 }
 
 impl LeafCapacity {
-    /// Capacity of leaves that have nothing yet.
+    /// Zero capacity for some leaves.
     pub(super) fn new(leaves: usize) -> Self {
         LeafCapacity {
             leaves,
@@ -62,12 +60,12 @@ impl LeafCapacity {
         }
     }
 
-    /// Whether figures had to be clamped since the capacity was made.
+    /// Whether any value was clamped.
     pub(super) fn is_inexact(&self) -> bool {
         self.inexact
     }
 
-    /// Adds what a node offers (or takes it away again with `sign` -1).
+    /// Adds the allocatable resources of a node (removes them with `sign` -1).
     pub(super) fn add_node_capacity(&mut self, leaf: Leaf, allocatable: &Requests, sign: i64) {
         for (resource, amount) in allocatable.iter() {
             self.change(
@@ -79,17 +77,17 @@ impl LeafCapacity {
         }
     }
 
-    /// Charges pods outside of topology-aware scheduling (or gives back with `sign` -1).
+    /// Subtracts non-TAS usage (adds it back with `sign` -1).
     pub(super) fn add_non_tas_usage(&mut self, leaf: Leaf, load: PodUsage<'_>, sign: i64) {
         self.charge(leaf, load, sign, CapacityScope::Both);
     }
 
-    /// Charges pods placed by topology (or gives back with `sign` -1).
+    /// Subtracts TAS usage (adds it back with `sign` -1).
     pub(super) fn add_tas_usage(&mut self, leaf: Leaf, load: PodUsage<'_>, sign: i64) {
         self.charge(leaf, load, sign, CapacityScope::Remaining);
     }
 
-    /// Like [`LeafCapacity::charge_placed`], until undone.
+    /// Like [`LeafCapacity::add_tas_usage`], journaled.
     pub(super) fn simulate(&mut self, leaf: Leaf, load: PodUsage<'_>, sign: i64) {
         self.charge(leaf, load, sign, CapacityScope::Simulated);
     }
@@ -131,12 +129,12 @@ impl LeafCapacity {
         self.inexact |= !exact;
     }
 
-    /// Where the simulation stands, for [`LeafCapacity::undo_to`].
+    /// The position in the journal, for [`LeafCapacity::undo_to`].
     pub(super) fn mark(&self) -> usize {
         self.undo.len()
     }
 
-    /// Takes back every simulated change made since `set_outcome` was taken.
+    /// Rolls back all simulated changes since `mark`.
     pub(super) fn undo_to(&mut self, mark: usize) {
         for undo in self.undo.drain(mark.min(self.undo.len())..).rev() {
             let figure = &mut self.columns[undo.column].remaining[undo.leaf];
@@ -144,8 +142,8 @@ impl LeafCapacity {
         }
     }
 
-    /// What remains of a resource on each leaf; with `empty`, as if nothing were placed. None for
-    /// a resource no leaf has ever had.
+    /// The remaining capacity of a resource on each leaf; with `empty`, without TAS usage. None for
+    /// a resource that no leaf has.
     pub(super) fn column(&self, resource: ResourceName, empty: bool) -> Option<&[i64]> {
         let column = self.columns.iter().find(|c| c.resource == resource)?;
         Some(if empty {
@@ -155,7 +153,7 @@ impl LeafCapacity {
         })
     }
 
-    /// Everything that remains on a leaf; with `empty`, as if nothing were placed.
+    /// The remaining capacity of a leaf; with `empty`, without TAS usage.
     pub(super) fn on(&self, leaf: Leaf, empty: bool) -> Requests {
         self.columns
             .iter()
@@ -166,7 +164,7 @@ impl LeafCapacity {
             .collect()
     }
 
-    /// What placed pods take up of a leaf, without resources of which they take nothing.
+    /// The TAS usage of a leaf, without zero values.
     pub(super) fn placed_on(&self, leaf: Leaf) -> Requests {
         self.columns
             .iter()
@@ -176,7 +174,7 @@ impl LeafCapacity {
     }
 }
 
-/// Adds in place; false when the sum had to be clamped.
+/// Adds in place; false when the sum was clamped.
 fn add(figure: &mut i64, change: i64) -> bool {
     let sum = figure.checked_add(change);
     *figure = sum.unwrap_or_else(|| figure.saturating_add(change));
@@ -193,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn free_and_remaining_part_at_placed_pods() {
+    fn tas_usage_reduces_remaining_capacity_only() {
         let mut c = LeafCapacity::new(2);
         c.add_node_capacity(1, &requests(&[("cpu", 4000), ("pods", 10)]), 1);
         let pod = requests(&[("cpu", 1000)]);
@@ -227,7 +225,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn undoing_restores(ops in proptest::collection::vec((0usize..3, -50i64..50, 0i64..4, any::<bool>()), 0..20)) {
+        fn undo_restores_capacity(ops in proptest::collection::vec((0usize..3, -50i64..50, 0i64..4, any::<bool>()), 0..20)) {
             let mut c = LeafCapacity::new(3);
             for leaf in 0..3 {
                 c.add_node_capacity(leaf, &requests(&[("cpu", 100), ("pods", 10)]), 1);

@@ -1,9 +1,10 @@
-//! Topology-aware scheduling: places for pods in the hierarchy of blocks, racks and hosts.
+//! Topology-aware scheduling (TAS): assigns pods to topology domains such as blocks, racks and
+//! hosts.
 //!
-//! [`TasCache`] is told of topologies, flavors, nodes, pods and workloads that hold quota. For a
-//! scheduling cycle it hands out [`TasSnapshots`], where places are searched for
-//! ([`TasSnapshots::find_topology_assignments`]), checked ([`TasSnapshots::fits`]) and simulated;
-//! at the end the cycle rolls back and tells the cache what came of it.
+//! [`TasCache`] tracks Topologies, TAS flavors, Nodes, Pods and the usage of workloads that reserve
+//! quota. Its [`TasSnapshots`] serve a scheduling cycle, which finds assignments
+//! ([`TasSnapshots::find_topology_assignments`]), checks ([`TasSnapshots::fits`]) and simulates
+//! usage; at the end of the cycle everything is rolled back.
 //!
 //! Must not know of quota, ClusterQueues or queues.
 
@@ -35,6 +36,7 @@ mod property_tests;
 mod resolved_topology_request;
 mod tas_cache;
 mod tas_flavor_snapshot;
+mod tas_gates;
 mod tas_snapshots;
 mod topology_tree;
 mod update_counts_to_minimum;
@@ -47,36 +49,5 @@ pub use pod_set_requests::{
 };
 pub use tas_cache::TasCache;
 pub use tas_flavor_snapshot::{LeafView, TasFlavorSnapshot};
+use tas_gates::TasGates;
 pub use tas_snapshots::{Checkpoint, TasSnapshots};
-
-use super::feature_gates::Gates;
-
-/// The feature gates that matter here.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct TasGates {
-    /// Unconstrained pods go where least is free.
-    profile_mixed: bool,
-    /// Preferred placement is balanced.
-    balanced: bool,
-    /// Preferred node affinity counts.
-    affinity_preferred: bool,
-    /// Flavors that share nodes share their usage.
-    overlapping: bool,
-    /// Elastic workloads keep their places.
-    elastic: bool,
-    /// Workloads of one plain pod are not moved off a failed node.
-    skip_pod_owned: bool,
-}
-
-impl TasGates {
-    fn of(gates: &Gates) -> Self {
-        TasGates {
-            profile_mixed: gates.tas_profile_mixed,
-            balanced: gates.tas_balanced_placement,
-            affinity_preferred: gates.tas_respect_node_affinity_preferred,
-            overlapping: gates.tas_handle_overlapping_flavors,
-            elastic: gates.elastic_jobs_via_workload_slices_with_tas,
-            skip_pod_owned: gates.skip_reassignment_for_pod_owned_workloads,
-        }
-    }
-}

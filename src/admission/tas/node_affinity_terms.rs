@@ -1,4 +1,4 @@
-//! Node affinity terms made ready for many nodes, and the texts of terms that cannot be read.
+//! Parsed node affinity terms, and the texts of invalid ones.
 //!
 //! Must not know of topologies.
 
@@ -8,40 +8,29 @@ use k8s_openapi::api::core::v1::{
 
 use super::label_validation;
 use super::nodes_cache::NodeInfo;
-use crate::kube::label_selector::Labels;
+use crate::kube::requirement_operator::RequirementOperator;
 
-/// Terms of which one must match.
+/// Required terms, one of which must match.
 #[derive(Clone, Debug)]
 pub(super) struct RequiredTerms(Vec<Term>);
 
-/// Terms that give a node weight.
+/// Preferred terms with weights.
 #[derive(Clone, Debug)]
 pub(super) struct PreferredTerms(Vec<(Term, i64)>);
 
-/// One term: requirements that must all hold.
+/// A term: all requirements must match.
 #[derive(Clone, Debug)]
 struct Term {
     labels: Vec<(String, RequirementOperator)>,
-    /// On the fields of a node; it has one, its name.
+    /// Field requirements; the only supported field is the name.
     fields: Vec<(String, bool, String)>,
 }
 
-#[derive(Clone, Debug)]
-enum RequirementOperator {
-    In(Vec<String>),
-    NotIn(Vec<String>),
-    Exists,
-    DoesNotExist,
-    Above(i64),
-    Below(i64),
-}
-
 impl RequiredTerms {
-    /// The terms of a required node affinity. Terms without requirements match nothing and are
-    /// left out.
+    /// Parses a required node affinity. Terms without requirements match nothing and are dropped.
     ///
     /// # Errors
-    /// When a requirement cannot be read; the text says which and why, all of them at once.
+    /// Of all invalid requirements.
     pub(super) fn parse(selector: &NodeSelector) -> Result<Self, String> {
         let mut terms = Vec::new();
         let mut errors = Vec::new();
@@ -57,14 +46,14 @@ impl RequiredTerms {
         finish(errors).map(|()| RequiredTerms(terms))
     }
 
-    /// Whether a node meets one of the terms.
+    /// Whether a node matches any term.
     pub(super) fn matches(&self, node: &NodeInfo) -> bool {
         self.0.iter().any(|t| t.matches(node))
     }
 }
 
 impl PreferredTerms {
-    /// The terms of a preferred node affinity; those without weight or requirements are left out.
+    /// Parses a preferred node affinity; terms without weight or requirements are dropped.
     ///
     /// # Errors
     /// Like [`RequiredTerms::parse`].
@@ -80,7 +69,7 @@ impl PreferredTerms {
         finish(errors).map(|()| PreferredTerms(parsed))
     }
 
-    /// The sum of the weights of the terms a node meets.
+    /// The sum of the weights of the matching terms.
     pub(super) fn score(&self, node: &NodeInfo) -> i64 {
         let met = self.0.iter().filter(|(t, _)| t.matches(node));
         met.map(|(_, weight)| weight).sum()
@@ -108,7 +97,7 @@ impl Term {
         };
         for (i, e) in term.match_expressions.iter().flatten().enumerate() {
             let path = format!("{path}matchExpressions[{i}]");
-            match label_test(e, &path) {
+            match label_operator(e, &path) {
                 Ok(test) => {
                     errors.extend(label_validation::key_error(&e.key, &format!("{path}.key")));
                     errors.extend(value_errors(e, &path));
@@ -131,27 +120,12 @@ impl Term {
             "metadata.name" => &*node.name,
             _ => "",
         };
-        self.labels.iter().all(|(k, t)| t.holds(&node.labels, k))
+        self.labels.iter().all(|(k, t)| t.matches(&node.labels, k))
             && (node.name.is_empty()
                 || self
                     .fields
                     .iter()
                     .all(|(k, equal, value)| (field(k) == value) == *equal))
-    }
-}
-
-impl RequirementOperator {
-    fn holds(&self, labels: &Labels, key: &str) -> bool {
-        let value = labels.get(key);
-        let number = || value.and_then(|v| v.parse::<i64>().ok());
-        match self {
-            RequirementOperator::In(values) => value.is_some_and(|v| values.contains(v)),
-            RequirementOperator::NotIn(values) => value.is_none_or(|v| !values.contains(v)),
-            RequirementOperator::Exists => value.is_some(),
-            RequirementOperator::DoesNotExist => value.is_none(),
-            RequirementOperator::Above(bound) => number().is_some_and(|n| n > *bound),
-            RequirementOperator::Below(bound) => number().is_some_and(|n| n < *bound),
-        }
     }
 }
 
@@ -172,7 +146,7 @@ fn quoted(values: &[String]) -> String {
     format!("[{}]", all.join(","))
 }
 
-fn label_test(e: &NodeSelectorRequirement, path: &str) -> Result<RequirementOperator, String> {
+fn label_operator(e: &NodeSelectorRequirement, path: &str) -> Result<RequirementOperator, String> {
     let values = values_of(e);
     let wrong = |rule: &str| {
         let shown = quoted(values);
@@ -199,9 +173,9 @@ fn label_test(e: &NodeSelectorRequirement, path: &str) -> Result<RequirementOper
                 ));
             };
             Ok(if op == "Gt" {
-                RequirementOperator::Above(bound)
+                RequirementOperator::Gt(bound)
             } else {
-                RequirementOperator::Below(bound)
+                RequirementOperator::Lt(bound)
             })
         }
         other => Err(format!(
@@ -305,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn one_term_is_enough_and_empty_ones_match_nothing() {
+    fn one_matching_term_is_enough_and_empty_terms_match_nothing() {
         let s = selector(json!([
             {},
             {"matchExpressions": [{"key": "n", "operator": "Gt", "values": ["3"]}]},
@@ -320,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_add_up() {
+    fn weights_of_matching_terms_are_summed() {
         let expr = |key: &str| json!({"matchExpressions": [{"key": key, "operator": "Exists"}]});
         let terms: Vec<PreferredSchedulingTerm> = serde_json::from_value(json!([
             {"weight": 10, "preference": expr("a")},

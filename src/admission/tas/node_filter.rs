@@ -1,4 +1,4 @@
-//! [`NodeFilter`]: which nodes a pod set may run on by taints, node selector and node affinity.
+//! [`NodeFilter`]: the nodes that a pod set may use, by taints, node selector and node affinity.
 //!
 //! Must not know of capacity.
 
@@ -19,7 +19,7 @@ use crate::kube::label_selector::Labels;
 use crate::kube::taints::find_untolerated;
 use kueue_lab_api::v1beta2::PodSetUpdate;
 
-/// Where the pods of a set may run.
+/// The node constraints of a pod set.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NodeFilter {
     tolerations: Vec<Toleration>,
@@ -29,22 +29,21 @@ pub(super) struct NodeFilter {
     key: String,
 }
 
-/// The outcome of a [`NodeFilter`] on all nodes of a tree.
+/// The result of a [`NodeFilter`] on a tree.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NodeMatches {
-    /// The leaves left, in order.
+    /// The matching leaves, in order.
     pub(super) leaves: Vec<Leaf>,
-    /// How much the pod set prefers each of them; empty without preferences.
+    /// The affinity score of each; empty without preferred terms.
     pub(super) scores: Vec<i64>,
-    /// The others.
+    /// The excluded nodes.
     pub(super) exclusions: TasExclusionStats,
 }
 
 impl NodeFilter {
-    /// The filter of a pod set with what admission checks add to its pods.
+    /// The filter of a pod set with its pod set updates.
     ///
-    /// Where the lowest level is not the host there is no single node to look at: the selector
-    /// does not count then.
+    /// The node selector is ignored when the lowest level is not the hostname.
     pub(super) fn new(
         request: &TasPodSetRequests<'_>,
         flavor_tolerations: &[Toleration],
@@ -109,7 +108,7 @@ impl NodeFilter {
         serde_json::to_string(&parts).unwrap_or_default()
     }
 
-    /// The nodes of a tree that the filter leaves.
+    /// Applies the filter to the nodes of a tree.
     pub(super) fn apply(&self, tree: &TopologyTree) -> NodeMatches {
         let total_nodes = tree.leaf_count();
         let mut exclusions = TasExclusionStats {
@@ -156,7 +155,7 @@ fn node_affinity<'a>(request: &TasPodSetRequests<'a>) -> Option<&'a NodeAffinity
     spec.affinity.as_ref()?.node_affinity.as_ref()
 }
 
-/// The tolerations and the node selector of a pod set after the updates of admission checks.
+/// The tolerations and the node selector of a pod set with its pod set updates.
 fn with_updates(request: &TasPodSetRequests<'_>) -> Result<(Vec<Toleration>, Labels), TasFailure> {
     let template = &request.pod_set.template;
     let spec = template.spec.as_ref();
@@ -242,7 +241,7 @@ fn check_selector(selector: &Labels) -> Result<(), TasFailure> {
     Ok(())
 }
 
-/// A taint the way `kubectl taint` writes it.
+/// A taint as `kubectl taint` formats it.
 fn taint_text(taint: &Taint) -> String {
     let value = taint.value.as_deref().unwrap_or_default();
     let (key, effect) = (&taint.key, &taint.effect);

@@ -1,4 +1,5 @@
-//! Replacing a failed node: new places for its pods, within the domain the others keep them to.
+//! Replaces a failed node: assigns its pods to other nodes, in the domain that the remaining pods
+//! require.
 //!
 //! Must not know why the node failed.
 
@@ -13,7 +14,7 @@ use crate::topology_assignment::TopologyAssignment;
 use kueue_lab_api::constants::{IS_GROUP_WORKLOAD_ANNOTATION, IS_GROUP_WORKLOAD_VALUE};
 use kueue_lab_api::v1beta2::Workload;
 
-/// Whether the Workload stands for one plain pod.
+/// Whether the Workload belongs to a single plain pod.
 pub(super) fn is_owned_by_single_pod(workload: &Workload) -> bool {
     let annotations = workload.metadata.annotations.as_ref();
     let is_group = annotations
@@ -26,7 +27,7 @@ pub(super) fn is_owned_by_single_pod(workload: &Workload) -> bool {
     }
 }
 
-/// Takes the domain of a failed node out of an assignment; gives how many pods it held.
+/// Removes the domain of a failed node from an assignment; returns its pod count.
 fn remove_node(assignment: &mut TopologyAssignment, node: &str) -> i32 {
     let mut affected = 0;
     assignment.domains.retain(|domain| {
@@ -40,8 +41,8 @@ fn remove_node(assignment: &mut TopologyAssignment, node: &str) -> i32 {
 }
 
 impl TasFlavorSnapshot {
-    /// Finds places for the pods of the Workload's first failed node. Gives the repaired
-    /// assignment and the part that is new.
+    /// Finds a replacement for the Workload's first unhealthy node. Returns the repaired assignment
+    /// and its new part.
     pub(super) fn find_replacement_assignment(
         &mut self,
         request: &TasPodSetRequests<'_>,
@@ -63,8 +64,8 @@ impl TasFlavorSnapshot {
         let within = self.required_replacement_domain(request, &existing, missing);
         let mut changed = None;
         if !slices.is_empty() && within.is_some() && missing % size != 0 {
-            // A slice is incomplete. What is missing goes next to the rest of it, grouped by the
-            // innermost layer that divides it.
+            // A slice is incomplete: its missing pods are placed in its domain, grouped by the
+            // innermost layer that divides their number.
             let layer = slices
                 .iter()
                 .rev()
@@ -92,8 +93,8 @@ impl TasFlavorSnapshot {
         Ok((whole, replacement))
     }
 
-    /// The domain that the missing pods must be placed in, if any: that of an incomplete slice, or
-    /// the one the pod set is required to be in.
+    /// The required domain of the missing pods, if any: that of an incomplete slice, or the
+    /// required level of the pod set.
     fn required_replacement_domain(
         &self,
         request: &TasPodSetRequests<'_>,
@@ -103,12 +104,12 @@ impl TasFlavorSnapshot {
         let topology_request = request.pod_set.topology_request.as_ref();
         let level = level_key_with_implied_fallback(&self.tree, topology_request, request.implied)?;
         let level = self.tree.level_index(level)?;
-        // Without any pods left there is nothing to stay close to.
+        // Without remaining pods no domain is required.
         let first = rest.domains.first()?;
         let slices = layers(topology_request);
         let size = slice_size(&slices).ok()?;
         if !slices.is_empty() && missing % size != 0 {
-            // The innermost layer with an incomplete slice keeps the missing pods closest.
+            // The innermost layer with an incomplete slice has the smallest domain.
             let broken = slices
                 .iter()
                 .rev()
@@ -122,7 +123,7 @@ impl TasFlavorSnapshot {
         Some(self.tree.ancestor(self.tree.leaf_domain(leaf), steps))
     }
 
-    /// The first domain of a level whose pods become whole slices with the missing ones.
+    /// The first domain of a level whose pods and the missing ones make complete slices.
     fn find_incomplete_slice_domain(
         &self,
         rest: &TopologyAssignment,

@@ -1,4 +1,4 @@
-//! [`NodesCache`]: the nodes pods can be placed on, reduced to what placement looks at.
+//! [`NodesCache`]: the schedulable nodes, reduced to what TAS uses.
 //!
 //! Must not know of topologies or usage.
 
@@ -11,20 +11,19 @@ use crate::kube::label_selector::Labels;
 use crate::kube::taints::is_scheduling_taint;
 use crate::resources::Requests;
 
-/// The label with the host name of a node: as the lowest level of a topology it makes each node a
-/// domain of its own.
+/// The hostname label: as the lowest topology level each node is a domain.
 pub(super) const HOSTNAME: &str = "kubernetes.io/hostname";
 
-/// What placement needs to know of a node.
+/// The data of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct NodeInfo {
     /// Its name.
     pub(super) name: Arc<str>,
     /// Its labels.
     pub(super) labels: Labels,
-    /// Its taints that keep pods away.
+    /// Its scheduling taints.
     pub(super) taints: Vec<Taint>,
-    /// What it offers to pods.
+    /// Its allocatable resources.
     pub(super) allocatable: Requests,
 }
 
@@ -49,20 +48,21 @@ impl NodeInfo {
     }
 }
 
-/// Whether a node belongs to a flavor: it has the flavor's labels and a label for each level.
+/// Whether a node belongs to a flavor: it has the node labels of the flavor, and a label for each
+/// level.
 pub(super) fn node_belongs_to_flavor(labels: &Labels, flavor: &Labels, levels: &[String]) -> bool {
-    // A missing label equals an empty one here, as it does upstream.
+    // A missing label equals an empty one, as upstream.
     flavor
         .iter()
         .all(|(k, v)| labels.get(k).map_or("", String::as_str) == v)
         && levels.iter().all(|level| labels.contains_key(level))
 }
 
-/// Whether pods can be scheduled on the node at all.
+/// Whether the node is ready and schedulable.
 fn is_usable(node: &Node) -> bool {
     let cordoned = node.spec.as_ref().and_then(|s| s.unschedulable);
     let conditions = node.status.as_ref().and_then(|s| s.conditions.as_ref());
-    // Of several conditions of one type the first counts.
+    // The first condition of a type counts.
     let ready = conditions
         .into_iter()
         .flatten()
@@ -70,21 +70,21 @@ fn is_usable(node: &Node) -> bool {
     cordoned != Some(true) && ready.is_some_and(|c| c.status == "True")
 }
 
-/// What an event did to a node.
+/// The effect of an event on a node.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct NodeChange {
-    /// The node as it was, if it was usable.
+    /// The previous version, if it was schedulable.
     pub(super) old: Option<Arc<NodeInfo>>,
-    /// The node as it is, if it is usable.
+    /// The current version, if it is schedulable.
     pub(super) new: Option<Arc<NodeInfo>>,
 }
 
-/// The usable nodes (ready and not cordoned) by name.
+/// The ready, schedulable nodes by name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NodesCache(BTreeMap<Arc<str>, Arc<NodeInfo>>);
 
 impl NodesCache {
-    /// Takes note of a node; none when nothing that matters here changed (a heartbeat).
+    /// Adds or updates a node; none when nothing relevant changed (a heartbeat).
     pub(super) fn upsert(&mut self, node: &Node) -> Option<NodeChange> {
         if !is_usable(node) {
             return self.remove(node.metadata.name.as_deref().unwrap_or_default());
@@ -100,7 +100,7 @@ impl NodesCache {
         })
     }
 
-    /// Forgets a node; none when it was not usable.
+    /// Deletes a node; none when it was not schedulable.
     pub(super) fn remove(&mut self, name: &str) -> Option<NodeChange> {
         let old = self.0.remove(name)?;
         Some(NodeChange {
@@ -149,7 +149,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn only_what_matters_is_a_change() {
+    fn only_relevant_updates_are_changes() {
         let mut nodes = NodesCache::default();
         let mut n = node("x", &[("zone", "a")], &[("cpu", "4")]);
         assert!(nodes.upsert(&n).is_some());
@@ -168,7 +168,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_node_needs_the_flavors_labels_and_every_level() {
+    fn a_node_needs_the_flavor_labels_and_a_label_per_level() {
         let labels: Labels = [("zone".into(), "a".into()), ("rack".into(), "1".into())].into();
         let flavor: Labels = [("zone".into(), "a".into())].into();
         assert!(node_belongs_to_flavor(&labels, &flavor, &["rack".into()]));

@@ -1,5 +1,4 @@
-//! [`NonTasUsage`]: what pods outside of topology-aware scheduling take of each node, such as those
-//! of DaemonSets.
+//! [`NonTasUsage`]: node usage of pods that TAS does not place, such as those of DaemonSets.
 //!
 //! Must not know of topologies.
 
@@ -11,14 +10,14 @@ use crate::kube::pod_requests::pod_requests;
 use crate::resources::{Requests, ResourceName};
 use kueue_lab_api::constants as c;
 
-/// A pod that takes part of a node.
+/// A non-TAS pod that uses a node.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct NonTasPod {
     pub(super) node: String,
     pub(super) requests: Requests,
 }
 
-/// What an event did to a pod.
+/// The effect of an event on a pod.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct PodChange {
     pub(super) old: Option<NonTasPod>,
@@ -26,7 +25,7 @@ pub(super) struct PodChange {
 }
 
 impl PodChange {
-    /// The node on which there may be more room now.
+    /// The node whose capacity was released.
     pub(super) fn freed(&self) -> Option<&str> {
         let old = self.old.as_ref().filter(|old| !old.node.is_empty())?;
         let freed = self.new.as_ref().is_none_or(|new| {
@@ -36,14 +35,14 @@ impl PodChange {
     }
 }
 
-/// Pods outside of topology-aware scheduling, and what they take of each node together.
+/// Non-TAS pods, and their total usage of each node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NonTasUsage {
     pods: BTreeMap<(String, String), NonTasPod>,
     nodes: BTreeMap<String, Requests>,
 }
 
-/// Whether a pod was placed by topology: it carries one of the annotations that ask for it.
+/// Whether TAS places the pod: it has a topology annotation.
 fn is_tas_pod(pod: &Pod) -> bool {
     let annotations = pod.metadata.annotations.as_ref();
     annotations.is_some_and(|a| {
@@ -59,7 +58,7 @@ fn is_tas_pod(pod: &Pod) -> bool {
     })
 }
 
-/// What the pod takes, if it is of concern here: bound, not over, and not placed by topology.
+/// The usage of a bound, running non-TAS pod.
 fn non_tas_pod(pod: &Pod) -> Option<NonTasPod> {
     let spec = pod.spec.as_ref()?;
     let node = spec.node_name.as_deref().filter(|n| !n.is_empty())?;
@@ -72,7 +71,7 @@ fn non_tas_pod(pod: &Pod) -> Option<NonTasPod> {
 }
 
 impl NonTasUsage {
-    /// Takes note of a pod.
+    /// Adds or updates a pod.
     pub(super) fn upsert(&mut self, pod: &Pod) -> PodChange {
         let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
         let name = pod.metadata.name.as_deref().unwrap_or_default();
@@ -92,7 +91,7 @@ impl NonTasUsage {
         change
     }
 
-    /// Forgets a pod.
+    /// Deletes a pod.
     pub(super) fn remove(&mut self, namespace: &str, name: &str) -> PodChange {
         let key = (namespace.to_owned(), name.to_owned());
         let change = PodChange {
@@ -120,7 +119,7 @@ impl NonTasUsage {
         }
     }
 
-    /// What pods take of each node, their share of `non_tas_usage` included.
+    /// The total usage of each node, including `pods`.
     pub(super) fn by_node(&self) -> impl Iterator<Item = (&str, &Requests)> {
         self.nodes
             .iter()
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_come_change_move_and_go() {
+    fn pod_updates_change_node_usage() {
         let mut pods = NonTasUsage::default();
         assert_eq!(pods.upsert(&pod("x", "2", json!({}))).freed(), None);
         assert_eq!(cpu(&pods, "x"), Some((2000, 1)));
@@ -165,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_placed_by_topology_count_elsewhere() {
+    fn tas_pods_are_ignored() {
         let mut pods = NonTasUsage::default();
         let placed = json!({"metadata": {"annotations": {
             "kueue.x-k8s.io/podset-unconstrained-topology": "true"}}});

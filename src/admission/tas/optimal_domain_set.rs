@@ -1,13 +1,13 @@
-//! The smallest set of domains that takes a number of pods and leaders.
+//! The smallest set of domains that fits a number of pods and leaders.
 //!
-//! Knows nothing of trees: domains are numbers with figures.
+//! Must not know of trees: domains are numbers with counts.
 
 use std::collections::BTreeMap;
 
 use super::placement::DomainState;
 use super::topology_tree::Domain;
 
-/// How a remainder was reached: the domain taken last and the step before.
+/// The last step to a remainder: the domain added and the previous step.
 #[derive(Clone, Copy)]
 struct SetStep {
     domain: Domain,
@@ -16,13 +16,13 @@ struct SetStep {
 
 const START: usize = usize::MAX;
 
-/// What is left to place (leaders, pods; below zero: room to spare) to the step that got there.
-/// The first way found to a remainder stays.
+/// The remainder (leaders, pods; negative: spare capacity) to the step that reached it. The first
+/// way to a remainder is kept.
 type Reached = BTreeMap<(i32, i32), usize>;
 
-/// Of the sets of exactly `size` domains that take all pods and leaders, one with the least room
-/// to spare. Among equals the one that comes first when domains are taken in the given order. A
-/// domain can be taken with its leader or without.
+/// Of the sets of exactly `size` domains that fit all pods and leaders, one with the least spare
+/// capacity; the first one, in the given order, among equals. A domain may be used with or without
+/// its leader.
 pub(super) fn select_optimal_domain_set(
     ordered: &[Domain],
     states: &[DomainState],
@@ -60,7 +60,7 @@ pub(super) fn select_optimal_domain_set(
             }
         }
     }
-    // The remainder nearest to zero of those that leave no leader and no pod.
+    // The remainder nearest to zero without remaining leaders and pods.
     let best = reached[size].range((0, i32::MIN)..=(0, 0)).next_back();
     let mut at = *best?.1;
     let mut set = Vec::with_capacity(size);

@@ -1,33 +1,34 @@
-//! [`Placement`]: one search for places, with its working figures for every domain.
+//! [`Placement`]: one search, with the counts of every domain.
 //!
-//! The search has two phases. The first ([`super::counts`]) works out how many pods fit in each
-//! domain, from the leaves up. The second ([`super::fit`], [`super::descend`],
-//! [`super::balanced`]) picks domains on the requested level and goes down from there, turning the
-//! figures of picked domains from what fits into what is placed.
+//! The search has two phases. Phase 1 ([`super::fill_in_counts`]) computes how many pods fit in
+//! each domain, from the leaves up. Phase 2 ([`super::find_level_with_fit_domains`],
+//! [`super::update_counts_to_minimum`], [`super::balanced_placement`]) selects domains on the
+//! requested level and descends to the leaves, replacing the counts of selected domains by what is
+//! placed there.
 
 use super::TasGates;
 use super::resolved_topology_request::ResolvedTopologyRequest;
 use super::topology_tree::{Domain, TopologyTree};
 use crate::topology_assignment::{TopologyAssignment, TopologyDomainAssignment};
 
-/// Figures of one domain: first what fits, then, for picked domains, what is placed.
+/// The counts of one domain: what fits and, once selected, what is placed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct DomainState {
-    /// Pods, if none of them is the leader.
+    /// Pods without a leader.
     pub(super) pods: i32,
-    /// Slices (0 below the level of slices).
+    /// Slices (0 below the slice level).
     pub(super) slices: i32,
-    /// Pods next to a leader.
+    /// Pods with a leader.
     pub(super) pods_with_leader: i32,
-    /// Slices next to a leader.
+    /// Slices with a leader.
     pub(super) slices_with_leader: i32,
-    /// Leaders: one or none.
+    /// Leaders: 0 or 1.
     pub(super) leaders: i32,
-    /// How much the pods prefer to be here.
+    /// The affinity score.
     pub(super) affinity: i64,
 }
 
-/// One search for places.
+/// One search.
 #[derive(Debug)]
 pub(super) struct Placement<'a> {
     pub(super) tree: &'a TopologyTree,
@@ -45,8 +46,8 @@ impl Placement<'_> {
         &mut self.states[domain as usize]
     }
 
-    /// Whether pods go where least is free, to keep roomy domains for those that need them, rather
-    /// than where they leave least over.
+    /// Whether to use the domains with the least free capacity (LeastFreeCapacity) instead of the
+    /// best fit.
     pub(super) fn use_least_free_capacity_algorithm(&self) -> bool {
         self.topology_request.unconstrained && self.gates.profile_mixed
     }
@@ -59,7 +60,7 @@ impl Placement<'_> {
             .collect()
     }
 
-    /// The assignment that `non_tas_usage` says for leaves, in the order of their names.
+    /// The assignment with the pod counts of the leaves, in the order of their names.
     pub(super) fn build_assignment(
         &self,
         leaves: &[Domain],

@@ -41,18 +41,18 @@ fn values(domain: &Value) -> Vec<&str> {
     values.iter().map(|v| v.as_str().unwrap()).collect()
 }
 
-/// Domains made by hand: a tree, their figures, and what the table calls them.
+/// A tree with given counts, and the names the table uses.
 struct PlacementFixture {
     tree: TopologyTree,
     states: Vec<DomainState>,
     ids: BTreeMap<Domain, String>,
-    shape: ResolvedTopologyRequest,
+    resolved: ResolvedTopologyRequest,
     gates: TasGates,
 }
 
 impl PlacementFixture {
-    /// Domains given as (values with id, figures).
-    fn new(domains: &[(&Value, &Value)], shape: ResolvedTopologyRequest) -> Self {
+    /// Domains given as (values with id, counts).
+    fn new(domains: &[(&Value, &Value)], resolved: ResolvedTopologyRequest) -> Self {
         let depth = domains.iter().map(|(d, _)| values(d).len()).max().unwrap();
         let levels = &["block", "rack", "node"][..depth];
         let leaves: Vec<Vec<&str>> = domains
@@ -67,15 +67,15 @@ impl PlacementFixture {
         for (domain, figures) in domains {
             let wanted = values(domain);
             let mut same = tree.at_level(wanted.len() - 1);
-            let place = same.find(|&d| tree.values(d, 0) == wanted).unwrap();
-            states[place as usize] = state(figures);
-            ids.insert(place, domain["id"].as_str().unwrap().to_owned());
+            let domain_number = same.find(|&d| tree.values(d, 0) == wanted).unwrap();
+            states[domain_number as usize] = state(figures);
+            ids.insert(domain_number, domain["id"].as_str().unwrap().to_owned());
         }
         PlacementFixture {
             tree,
             states,
             ids,
-            shape,
+            resolved,
             gates: TasGates {
                 profile_mixed: true,
                 ..Default::default()
@@ -87,7 +87,7 @@ impl PlacementFixture {
         Placement {
             tree: &self.tree,
             gates: self.gates,
-            topology_request: &self.shape,
+            topology_request: &self.resolved,
             states: self.states.clone(),
         }
     }
@@ -97,7 +97,7 @@ impl PlacementFixture {
     }
 }
 
-fn shape() -> ResolvedTopologyRequest {
+fn resolved() -> ResolvedTopologyRequest {
     ResolvedTopologyRequest {
         count: 0,
         leaders: 0,
@@ -119,48 +119,49 @@ fn with_states(case: &Value) -> Vec<(&Value, &Value)> {
         .collect()
 }
 
-fn cases(suite: &str, judge: impl Fn(&Value)) {
+fn cases(suite: &str, check: impl Fn(&Value)) {
     let Some(table) = table(suite) else { return };
     for case in table["cases"].as_array().unwrap() {
         eprintln!("{suite}: {}", case["name"]);
-        judge(case);
+        check(case);
     }
 }
 
 #[test]
-fn orders_of_domains() {
+fn sorted_domains_match_upstream() {
     for (suite, with_leader) in [
         ("TestSortedDomains", false),
         ("TestSortedDomainsWithLeader", true),
     ] {
         cases(suite, |case| {
             let config = &case["config"];
-            let mut hand = PlacementFixture::new(&with_states(case), shape());
-            hand.shape.unconstrained = config["unconstrained"] == true;
-            hand.gates.affinity_preferred = config["enableTASPreferredSchedulingAffinity"] == true;
-            let placement = hand.placement();
-            let all = hand.tree.at_level(0);
+            let mut fixture = PlacementFixture::new(&with_states(case), resolved());
+            fixture.resolved.unconstrained = config["unconstrained"] == true;
+            fixture.gates.affinity_preferred =
+                config["enableTASPreferredSchedulingAffinity"] == true;
+            let placement = fixture.placement();
+            let all = fixture.tree.at_level(0);
             let sorted = if with_leader {
                 placement.sorted_domains_with_leader(all)
             } else {
                 placement.sorted_domains(all)
             };
-            assert_eq!(hand.names(&sorted), case["want"]["order"]);
+            assert_eq!(fixture.names(&sorted), case["want"]["order"]);
         });
     }
 }
 
 #[test]
-fn the_smallest_set_that_fits() {
+fn optimal_domain_sets_match_upstream() {
     cases("TestSelectOptimalDomainSetToFit", |case| {
         let config = &case["config"];
-        let hand = PlacementFixture::new(&with_states(case), shape());
-        let all: Vec<Domain> = hand.tree.at_level(0).collect();
+        let fixture = PlacementFixture::new(&with_states(case), resolved());
+        let all: Vec<Domain> = fixture.tree.at_level(0).collect();
         let workers = number(&config["workerCount"]);
         let leaders = number(&config["leaderCount"]);
-        // In either order of trying.
+        // With both orders.
         for by_entropy in [false, true] {
-            let set = hand
+            let set = fixture
                 .placement()
                 .select_optimal_domain_set_to_fit(&all, workers, leaders, by_entropy);
             let mut set = set.unwrap_or_default();
@@ -169,20 +170,20 @@ fn the_smallest_set_that_fits() {
                 Value::Null => json!([]),
                 want => want.clone(),
             };
-            assert_eq!(hand.names(&set), want);
+            assert_eq!(fixture.names(&set), want);
         }
     });
 }
 
 #[test]
-fn sharing_out_evenly() {
+fn balanced_slices_match_upstream() {
     cases("TestPlaceSlicesOnDomainsBalanced", |case| {
         let config = &case["config"];
-        let mut shape = shape();
-        shape.slice_size = number(&config["sliceSize"]);
-        let hand = PlacementFixture::new(&with_states(case), shape);
-        let all: Vec<Domain> = hand.tree.at_level(0).collect();
-        let mut placement = hand.placement();
+        let mut resolved = resolved();
+        resolved.slice_size = number(&config["sliceSize"]);
+        let fixture = PlacementFixture::new(&with_states(case), resolved);
+        let all: Vec<Domain> = fixture.tree.at_level(0).collect();
+        let mut placement = fixture.placement();
         let shared = placement.place_slices_on_domains_balanced(
             &all,
             number(&config["sliceCount"]),
@@ -192,7 +193,7 @@ fn sharing_out_evenly() {
         let got: BTreeMap<&str, DomainState> = shared
             .unwrap_or_default()
             .into_iter()
-            .map(|d| (hand.ids[&d].as_str(), *placement.state(d)))
+            .map(|d| (fixture.ids[&d].as_str(), *placement.state(d)))
             .collect();
         let want = case["want"]["value"].as_object();
         let want: BTreeMap<&str, DomainState> = want
@@ -205,19 +206,19 @@ fn sharing_out_evenly() {
 }
 
 #[test]
-fn candidates_for_balancing() {
+fn balanced_candidates_match_upstream() {
     cases("TestFindBestDomainsForBalancedPlacement", |case| {
         let params = &case["config"]["params"];
-        let mut shape = shape();
-        shape.count = number(&params["count"]);
-        shape.leaders = number(&params["leaderCount"]);
-        shape.slice_size = number(&params["sliceSize"]);
-        shape.slice_level = number(&params["sliceLevelIdx"]).try_into().unwrap();
-        shape.requested_level = number(&params["requestedLevelIdx"]).try_into().unwrap();
+        let mut resolved = resolved();
+        resolved.count = number(&params["count"]);
+        resolved.leaders = number(&params["leaderCount"]);
+        resolved.slice_size = number(&params["sliceSize"]);
+        resolved.slice_level = number(&params["sliceLevelIdx"]).try_into().unwrap();
+        resolved.requested_level = number(&params["requestedLevelIdx"]).try_into().unwrap();
         let domains = case["config"]["domains"].as_array().unwrap();
         let domains: Vec<(&Value, &Value)> = domains.iter().map(|d| (d, d)).collect();
-        let hand = PlacementFixture::new(&domains, shape);
-        let mut placement = hand.placement();
+        let fixture = PlacementFixture::new(&domains, resolved);
+        let mut placement = fixture.placement();
         let best = placement.find_best_domains_for_balanced_placement();
         let got = best.map_or((0, 0), |b| (b.domains.len(), b.threshold));
         let want = &case["want"];
@@ -229,10 +230,10 @@ fn candidates_for_balancing() {
     });
 }
 
-/// Domains of equal room: the one whose children share it evenly is tried first, one with a
+/// Among domains of equal capacity, those with evenly spread children come first, those with a
 /// single child last.
 #[test]
-fn evenly_spread_room_is_tried_first() {
+fn evenly_spread_capacity_is_ordered_first() {
     let domain = |values: &[&str], pods: i32| {
         let id = values.join("/");
         let room = json!({"podCount": pods, "sliceCount": pods, "sliceCountWithLeader": pods});
@@ -249,13 +250,13 @@ fn evenly_spread_room_is_tried_first() {
         domain(&["c", "r2"], 4),
     ];
     let domains: Vec<(&Value, &Value)> = domains.iter().map(|(d, s)| (d, s)).collect();
-    let hand = PlacementFixture::new(&domains, shape());
-    let set = hand
+    let fixture = PlacementFixture::new(&domains, resolved());
+    let set = fixture
         .placement()
         .select_optimal_domain_set_to_fit(&[0, 1, 2], 8, 0, true);
-    assert_eq!(hand.names(&set.unwrap()), json!(["c"]));
-    let set = hand
+    assert_eq!(fixture.names(&set.unwrap()), json!(["c"]));
+    let set = fixture
         .placement()
         .select_optimal_domain_set_to_fit(&[0, 1], 8, 0, true);
-    assert_eq!(hand.names(&set.unwrap()), json!(["b"]));
+    assert_eq!(fixture.names(&set.unwrap()), json!(["b"]));
 }

@@ -1,6 +1,6 @@
-//! What is asked of placement and what comes back.
+//! Requests and results of topology assignment.
 //!
-//! Must not know how places are found.
+//! Must not know how assignments are computed.
 
 use std::collections::BTreeMap;
 
@@ -12,66 +12,66 @@ use crate::resources::{FlavorName, Requests};
 use crate::topology_assignment::TopologyAssignment;
 use kueue_lab_api::v1beta2 as api;
 
-/// The pods of one pod set that are to be placed in the topology of a flavor.
+/// The topology request of one pod set in one flavor.
 #[derive(Clone, Debug)]
 pub struct TasPodSetRequests<'a> {
     /// The pod set.
     pub pod_set: &'a api::PodSet,
-    /// What Ready admission checks add to its pods.
+    /// The pod set updates of Ready admission checks.
     pub pod_set_updates: Vec<&'a api::PodSetUpdate>,
-    /// What one pod requests of its node.
+    /// The requests of one pod.
     pub single_pod_requests: Requests,
-    /// How many pods are to be placed.
+    /// The number of pods.
     pub count: i32,
-    /// The flavor they are to be placed in.
+    /// The flavor.
     pub flavor: FlavorName,
-    /// Whether the pod set does not ask for placement itself: its ClusterQueue has only flavors
-    /// with a topology.
+    /// Whether TAS is implied: the pod set has no topology request, and its ClusterQueue has TAS
+    /// flavors only.
     pub implied: bool,
-    /// Pod sets with the same group name are placed together, leader and workers.
+    /// The pod set group: leader and workers are placed together.
     pub pod_set_group_name: Option<&'a str>,
-    /// Where the workload slice that this one replaces has its pods.
+    /// The topology assignment of the replaced workload slice.
     pub previous_assignment: Option<&'a api::TopologyAssignment>,
 }
 
 impl TasPodSetRequests<'_> {
-    /// What all the pods request together.
+    /// The requests of all pods.
     pub fn total_requests(&self) -> Requests {
         self.single_pod_requests.scaled_up(i64::from(self.count))
     }
 }
 
-/// The pod sets of one Workload that are to be placed, by flavor.
+/// The topology requests of one Workload, by flavor.
 pub type WorkloadTasRequests<'a> = BTreeMap<FlavorName, Vec<TasPodSetRequests<'a>>>;
 
-/// Circumstances of a search for places.
+/// Options of the search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FindOptions<'a> {
-    /// Look as if no workload had been placed yet: could preemption help at all?
+    /// Ignore the usage of workloads, to find out whether preemption could help.
     pub simulate_empty: bool,
-    /// The Workload; when it has failed nodes, they are replaced within its assignment.
+    /// The Workload; its unhealthy nodes are replaced.
     pub workload: Option<&'a api::Workload>,
 }
 
-/// What was found for one pod set.
+/// The result of one pod set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TasPodSetResult {
-    /// The places, if found.
+    /// The topology assignment, if found.
     pub topology_assignment: Option<TopologyAssignment>,
-    /// Why there are none.
+    /// Why there is none.
     pub failure: Option<TasFailure>,
-    /// The flavor looked at.
+    /// The flavor.
     pub flavor: FlavorName,
 }
 
-/// What was found for the pod sets of a Workload, by name and in the order they were asked for.
-/// After the first failure the rest is not looked at and not listed.
+/// The results for the pod sets of a Workload, by name in request order. Ends with the first
+/// failure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TasAssignmentsResult(pub IndexMap<String, TasPodSetResult>);
 
 impl TasAssignmentsResult {
-    /// The first pod set without a place, and why.
+    /// The first pod set without assignment, with the reason.
     pub fn failure(&self) -> Option<(&str, &TasFailure, &FlavorName)> {
         self.0.iter().find_map(|(name, result)| {
             let failure = result.failure.as_ref()?;

@@ -1,4 +1,4 @@
-//! Laws that every placement obeys, whatever is asked of whatever nodes.
+//! Properties of every placement, for arbitrary requests and nodes.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,17 @@ use super::resolved_topology_request::layers;
 use super::{FindOptions, TasAssignmentsResult, TasCache, TasPodSetRequests, encode};
 use crate::feature_gates::Gates;
 use crate::resources::Requests;
-use crate::topology_assignment::{TasUsage, TopologyDomainRequests, decode};
+use crate::topology_assignment::decode;
+use crate::workload::{TasUsage, TopologyDomainRequests};
 use kueue_lab_api::v1beta2::{PodSet, PodSetTopologyRequest};
 
 const FLAVOR: &str = "tas";
 const LEVELS: [&str; 3] = ["block", "rack", HOSTNAME];
 
-/// A node: its block, its rack, cpu and pods it offers, and whether it is tainted.
+/// A node: block, rack, allocatable cpu and pods, and whether it is tainted.
 type NodeDraft = (u8, u8, i64, i64, bool);
 
-/// Nodes, the lowest level (2: hosts, 1: racks) and what is placed already: node, pods of 1 cpu.
+/// Nodes, the lowest level (2: hosts, 1: racks) and existing usage: node, pods of 1 cpu.
 #[derive(Clone, Debug)]
 struct ClusterFixture {
     nodes: Vec<NodeDraft>,
@@ -35,7 +36,7 @@ struct RequestFixture {
     leader: Option<i64>,
 }
 
-fn worlds() -> impl Strategy<Value = ClusterFixture> {
+fn clusters() -> impl Strategy<Value = ClusterFixture> {
     let node = (0u8..3, 0u8..3, 0i64..9, 1i64..12, prop::bool::weighted(0.1));
     (
         prop::collection::vec(node, 1..14),
@@ -49,7 +50,7 @@ fn worlds() -> impl Strategy<Value = ClusterFixture> {
         })
 }
 
-fn asked(lowest: usize) -> impl Strategy<Value = RequestFixture> {
+fn requested(lowest: usize) -> impl Strategy<Value = RequestFixture> {
     let slices = prop::option::of((0..=lowest, 1i32..4));
     (
         0u8..5,
@@ -87,11 +88,11 @@ fn cases() -> impl Strategy<Value = (ClusterFixture, RequestFixture, Gates)> {
         tas_profile_mixed: mixed,
         ..Gates::default()
     });
-    let world = worlds().prop_flat_map(|w| {
+    let cluster = clusters().prop_flat_map(|w| {
         let lowest = w.lowest;
-        (Just(w), asked(lowest))
+        (Just(w), requested(lowest))
     });
-    (world, gates).prop_map(|((world, asked), gates)| (world, asked, gates))
+    (cluster, gates).prop_map(|((cluster, requested), gates)| (cluster, requested, gates))
 }
 
 impl ClusterFixture {
@@ -152,10 +153,10 @@ impl ClusterFixture {
     }
 }
 
-fn find(cache: &mut TasCache, asked: &RequestFixture) -> TasAssignmentsResult {
+fn find(cache: &mut TasCache, requested: &RequestFixture) -> TasAssignmentsResult {
     let pod_set = |name: &str| PodSet {
         name: name.into(),
-        topology_request: asked.request.clone(),
+        topology_request: requested.request.clone(),
         ..Default::default()
     };
     let (workers, leader) = (pod_set("workers"), pod_set("leader"));
@@ -169,13 +170,13 @@ fn find(cache: &mut TasCache, asked: &RequestFixture) -> TasAssignmentsResult {
         pod_set_group_name: Some("group"),
         previous_assignment: None,
     };
-    let mut requests = vec![request(&workers, asked.cpu, asked.count)];
-    requests.extend(asked.leader.map(|cpu| request(&leader, cpu, 1)));
+    let mut requests = vec![request(&workers, requested.cpu, requested.count)];
+    requests.extend(requested.leader.map(|cpu| request(&leader, cpu, 1)));
     let snapshots = cache.snapshots();
     snapshots.find_topology_assignments(&[(FLAVOR.into(), requests)].into(), FindOptions::default())
 }
 
-/// What is left on each leaf, by what assignments call it.
+/// The remaining capacity of each leaf, by its assignment values.
 fn remaining(cache: &mut TasCache) -> BTreeMap<Vec<String>, Requests> {
     let snapshot = cache.snapshots().get(FLAVOR).unwrap();
     let from = snapshot.levels().len() - 1;
@@ -194,13 +195,13 @@ fn remaining(cache: &mut TasCache) -> BTreeMap<Vec<String>, Requests> {
         .collect()
 }
 
-fn usage_of(result: &TasAssignmentsResult, asked: &RequestFixture) -> TasUsage {
+fn usage_of(result: &TasAssignmentsResult, requested: &RequestFixture) -> TasUsage {
     let mut usage = Vec::new();
     for (name, found) in &result.0 {
         let cpu = if name == "leader" {
-            asked.leader.unwrap_or(0)
+            requested.leader.unwrap_or(0)
         } else {
-            asked.cpu
+            requested.cpu
         };
         for domain in &found.topology_assignment.as_ref().unwrap().domains {
             usage.push(TopologyDomainRequests {
@@ -217,12 +218,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn no_leaf_is_overcommitted_and_nobody_is_forgotten((world, asked, gates) in cases()) {
-        let mut cache = world.cache(&gates, 0..world.nodes.len());
+    fn no_leaf_is_overcommitted_and_all_pods_are_assigned((cluster, requested, gates) in cases()) {
+        let mut cache = cluster.cache(&gates, 0..cluster.nodes.len());
         let before = remaining(&mut cache);
-        let result = find(&mut cache, &asked);
+        let result = find(&mut cache, &requested);
         prop_assume!(result.failure().is_none());
-        let usage = usage_of(&result, &asked);
+        let usage = usage_of(&result, &requested);
         cache.add_usage(FLAVOR, "new", &usage[FLAVOR]);
         for (values, left) in remaining(&mut cache) {
             for (resource, amount) in left.iter() {
@@ -232,7 +233,7 @@ proptest! {
         }
         for (name, found) in &result.0 {
             let assignment = found.topology_assignment.as_ref().unwrap();
-            let wanted = if name == "leader" { 1 } else { asked.count };
+            let wanted = if name == "leader" { 1 } else { requested.count };
             prop_assert_eq!(super::count_pods(assignment), wanted);
             prop_assert!(assignment.domains.iter().all(|d| d.count > 0));
             let mut values: Vec<_> = assignment.domains.iter().map(|d| &d.values).collect();
@@ -243,9 +244,9 @@ proptest! {
     }
 
     #[test]
-    fn required_domains_and_slices_hold_together((world, asked, gates) in cases()) {
-        let mut cache = world.cache(&gates, 0..world.nodes.len());
-        let result = find(&mut cache, &asked);
+    fn required_levels_and_slices_are_respected((cluster, requested, gates) in cases()) {
+        let mut cache = cluster.cache(&gates, 0..cluster.nodes.len());
+        let result = find(&mut cache, &requested);
         prop_assume!(result.failure().is_none());
         let snapshot = cache.snapshots().get(FLAVOR).unwrap();
         let full: BTreeMap<String, Vec<String>> = snapshot
@@ -254,10 +255,10 @@ proptest! {
             .collect();
         let workers = result.0["workers"].topology_assignment.as_ref().unwrap();
         let place = |values: &[String]| {
-            if world.lowest == 2 { full[&values[0]].clone() } else { values.to_vec() }
+            if cluster.lowest == 2 { full[&values[0]].clone() } else { values.to_vec() }
         };
         let level = |name: &str| LEVELS.iter().position(|l| *l == name).unwrap();
-        let request = asked.request.as_ref().unwrap();
+        let request = requested.request.as_ref().unwrap();
         if let Some(required) = &request.required {
             let all = result.0.values().flat_map(|r| &r.topology_assignment.as_ref().unwrap().domains);
             let mut domains: Vec<_> = all.map(|d| place(&d.values)[..=level(required)].to_vec()).collect();
@@ -275,23 +276,23 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_nodes_does_not_matter((world, asked, gates) in cases(), by in 1usize..13) {
-        let n = world.nodes.len();
-        let straight = find(&mut world.cache(&gates, 0..n), &asked);
-        let turned = find(&mut world.cache(&gates, (0..n).map(|i| (i + by) % n)), &asked);
-        let back = find(&mut world.cache(&gates, (0..n).rev()), &asked);
+    fn the_order_of_nodes_does_not_matter((cluster, requested, gates) in cases(), by in 1usize..13) {
+        let n = cluster.nodes.len();
+        let straight = find(&mut cluster.cache(&gates, 0..n), &requested);
+        let turned = find(&mut cluster.cache(&gates, (0..n).map(|i| (i + by) % n)), &requested);
+        let back = find(&mut cluster.cache(&gates, (0..n).rev()), &requested);
         prop_assert_eq!(&straight, &turned);
         prop_assert_eq!(&straight, &back);
     }
 
     #[test]
-    fn searching_leaves_no_trace((world, asked, gates) in cases()) {
-        let mut cache = world.cache(&gates, 0..world.nodes.len());
-        let first = find(&mut cache, &asked);
-        prop_assert_eq!(&first, &find(&mut cache, &asked));
+    fn searching_has_no_side_effects((cluster, requested, gates) in cases()) {
+        let mut cache = cluster.cache(&gates, 0..cluster.nodes.len());
+        let first = find(&mut cache, &requested);
+        prop_assert_eq!(&first, &find(&mut cache, &requested));
         if first.failure().is_none() {
             let before = remaining(&mut cache);
-            let usage = usage_of(&first, &asked);
+            let usage = usage_of(&first, &requested);
             let snapshots = cache.snapshots();
             let mark = snapshots.checkpoint();
             snapshots.add_usage(&usage);
@@ -303,31 +304,32 @@ proptest! {
         }
     }
 
-    /// Whatever events there were, the figures are those of a cache told only of the outcome.
+    /// After any sequence of events the capacity equals that of a cache with the final objects
+    /// only.
     #[test]
-    fn keeping_up_equals_starting_anew(
-        (world, asked, gates) in cases(),
+    fn incremental_updates_equal_a_rebuild(
+        (cluster, requested, gates) in cases(),
         events in prop::collection::vec((0u8..8, 0usize..14, 0i64..6), 0..20),
     ) {
-        let n = world.nodes.len();
-        let mut world = world;
-        world.placed.clear();
-        let mut cache = world.cache(&gates, 0..n);
-        let mut gone = vec![false; n];
+        let n = cluster.nodes.len();
+        let mut cluster = cluster;
+        cluster.placed.clear();
+        let mut cache = cluster.cache(&gates, 0..n);
+        let mut deleted = vec![false; n];
         let mut placed: BTreeMap<usize, (usize, i32)> = BTreeMap::new();
         let mut pods: BTreeMap<usize, Value> = BTreeMap::new();
         for (kind, i, amount) in events {
             let i = i % n;
             match kind {
-                0 => { gone[i] = true; cache.delete_node(&format!("n{i}")); }
+                0 => { deleted[i] = true; cache.delete_node(&format!("n{i}")); }
                 1 | 2 => {
-                    gone[i] = false;
-                    if kind == 1 { world.nodes[i].2 = amount } else { world.nodes[i].1 = amount as u8 }
-                    cache.upsert_node(&serde_json::from_value(world.node(i)).unwrap());
+                    deleted[i] = false;
+                    if kind == 1 { cluster.nodes[i].2 = amount } else { cluster.nodes[i].1 = amount as u8 }
+                    cache.upsert_node(&serde_json::from_value(cluster.node(i)).unwrap());
                 }
                 3 | 4 => {
                     placed.insert(i, (i, amount as i32));
-                    cache.add_usage(FLAVOR, &format!("wl{i}"), &world.usage((i, amount as i32)));
+                    cache.add_usage(FLAVOR, &format!("wl{i}"), &cluster.usage((i, amount as i32)));
                 }
                 5 => { placed.remove(&i); cache.remove_usage(FLAVOR, &format!("wl{i}")); }
                 6 => {
@@ -341,21 +343,21 @@ proptest! {
                 }
                 _ => { pods.remove(&i); cache.delete_pod("ns", &format!("p{i}")); }
             }
-            // Figures are kept up in place only once they are there.
+            // In-place updates require an existing snapshot.
             cache.snapshots();
             if kind == 3 || kind == 4 {
-                // Domains are named by what the node was like when the workload was placed.
-                world.placed.push((i, amount as i32));
+                // The domain is that of the node at the time of the assignment.
+                cluster.placed.push((i, amount as i32));
             }
         }
-        prop_assume!(world.lowest == 2);
-        let mut anew = ClusterFixture { placed: Vec::new(), ..world.clone() }
-            .cache(&gates, (0..n).filter(|i| !gone[*i]));
+        prop_assume!(cluster.lowest == 2);
+        let mut rebuilt = ClusterFixture { placed: Vec::new(), ..cluster.clone() }
+            .cache(&gates, (0..n).filter(|i| !deleted[*i]));
         for (key, &place) in &placed {
-            anew.add_usage(FLAVOR, &format!("wl{key}"), &world.usage(place));
+            rebuilt.add_usage(FLAVOR, &format!("wl{key}"), &cluster.usage(place));
         }
         for pod in pods.values() {
-            anew.upsert_pod(&serde_json::from_value(pod.clone()).unwrap());
+            rebuilt.upsert_pod(&serde_json::from_value(pod.clone()).unwrap());
         }
         let nonzero = |cache: &mut TasCache| -> BTreeMap<Vec<String>, BTreeMap<&'static str, i64>> {
             let left = remaining(cache).into_iter();
@@ -365,13 +367,13 @@ proptest! {
             })
             .collect()
         };
-        prop_assert_eq!(nonzero(&mut cache), nonzero(&mut anew));
-        prop_assert_eq!(find(&mut cache, &asked), find(&mut anew, &asked));
+        prop_assert_eq!(nonzero(&mut cache), nonzero(&mut rebuilt));
+        prop_assert_eq!(find(&mut cache, &requested), find(&mut rebuilt, &requested));
     }
 
-    /// Nothing that can be written in an object makes the search fall over.
+    /// No object content makes the search panic.
     #[test]
-    fn absurd_input_is_survived(
+    fn arbitrary_input_does_not_panic(
         levels in prop::collection::vec("(block|rack|kubernetes.io/hostname)", 0..4),
         quantity in "(1e30|-5|0|1.5m|10Ei|nonsense|4)",
         amounts in prop::collection::vec(prop_oneof![Just(i64::MAX), Just(i64::MIN), Just(0), Just(-3), 0i64..5], 1..3),
@@ -413,7 +415,7 @@ proptest! {
             request.pod_set_slice_size = Some(size);
         }
         let pod_set = PodSet { name: "main".into(), topology_request: Some(request), ..Default::default() };
-        let asked = TasPodSetRequests {
+        let requested = TasPodSetRequests {
             pod_set: &pod_set,
             pod_set_updates: Vec::new(),
             single_pod_requests: single,
@@ -423,10 +425,10 @@ proptest! {
             pod_set_group_name: None,
             previous_assignment: None,
         };
-        let asked = [(FLAVOR.into(), vec![asked.clone(), asked])].into();
+        let requested = [(FLAVOR.into(), vec![requested.clone(), requested])].into();
         for simulate_empty in [false, true] {
             let options = FindOptions { simulate_empty, ..Default::default() };
-            cache.snapshots().find_topology_assignments(&asked, options);
+            cache.snapshots().find_topology_assignments(&requested, options);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! [`Shape`]: what a pod set asks of a topology, resolved to its levels.
+//! [`ResolvedTopologyRequest`]: a topology request resolved to the levels of a topology.
 //!
 //! Must not know of nodes or capacity.
 
@@ -8,30 +8,30 @@ use kueue_lab_api::v1beta2::{
     PodSetTopologyRequest, PodsetSliceRequiredTopologyConstraint as Layer,
 };
 
-/// How the pods of a set are to be grouped into domains.
+/// A resolved topology request.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ResolvedTopologyRequest {
-    /// How many pods (workers, where there is a leader).
+    /// The number of pods (of workers, with a leader).
     pub(super) count: i32,
-    /// How many leaders: one or none.
+    /// The number of leaders: 0 or 1.
     pub(super) leaders: i32,
-    /// Pods in a slice of the outermost layer; 1 without slices.
+    /// The slice size of the outermost layer; 1 without slices.
     pub(super) slice_size: i32,
-    /// The level at which all pods should be together.
+    /// The requested level.
     pub(super) requested_level: usize,
-    /// The level at which the pods of a slice must be together.
+    /// The slice level.
     pub(super) slice_level: usize,
-    /// The sizes that hold on levels below `slice_level`, from inner layers; by level.
+    /// The slice sizes of inner layers, by level below `slice_level`.
     pub(super) inner_sizes: Vec<Option<i32>>,
-    /// The layers of slices for the message, when there is more than one.
+    /// The slice layers for the message, if there are several.
     pub(super) layers: Vec<Layer>,
     /// All pods must be in one domain of the requested level.
     pub(super) required: bool,
-    /// The pods may be anywhere.
+    /// The pods may be in any domain.
     pub(super) unconstrained: bool,
 }
 
-/// The layers of slices a pod set asks for, in whichever form it does.
+/// The slice layers of a topology request, in any of its forms.
 pub(super) fn layers(request: Option<&PodSetTopologyRequest>) -> Vec<Layer> {
     let Some(request) = request else {
         return Vec::new();
@@ -51,7 +51,7 @@ pub(super) fn layers(request: Option<&PodSetTopologyRequest>) -> Vec<Layer> {
         .collect()
 }
 
-/// The size of the outermost slices, 1 without any.
+/// The slice size of the outermost layer, 1 without slices.
 pub(super) fn slice_size(layers: &[Layer]) -> Result<i32, TasFailure> {
     match layers.first() {
         None => Ok(1),
@@ -64,7 +64,7 @@ fn is_slice_topology_only_request(request: &PodSetTopologyRequest) -> bool {
     request.required.is_none() && request.preferred.is_none() && !layers(Some(request)).is_empty()
 }
 
-/// The level at which the pods want to be together, if the request says.
+/// The level of the topology request, if it has one.
 fn level_key<'a>(tree: &'a TopologyTree, request: &'a PodSetTopologyRequest) -> Option<&'a str> {
     let level = match (&request.required, &request.preferred) {
         (Some(required), _) => required,
@@ -76,7 +76,7 @@ fn level_key<'a>(tree: &'a TopologyTree, request: &'a PodSetTopologyRequest) -> 
     Some(level)
 }
 
-/// Like [`level_key`]; pod sets that are placed without asking for it go to the lowest level.
+/// Like [`level_key`], with the lowest level for implied and unconstrained requests.
 pub(super) fn level_key_with_implied_fallback<'a>(
     tree: &'a TopologyTree,
     request: Option<&'a PodSetTopologyRequest>,
@@ -88,7 +88,7 @@ pub(super) fn level_key_with_implied_fallback<'a>(
     })
 }
 
-/// Whether a topology has every level a pod set names.
+/// Whether the topology has all levels of a topology request.
 pub(super) fn has_levels(tree: &TopologyTree, request: Option<&PodSetTopologyRequest>) -> bool {
     let known = |level: &str| tree.level_index(level).is_some();
     request.and_then(|r| level_key(tree, r)).is_some_and(known)
@@ -96,7 +96,7 @@ pub(super) fn has_levels(tree: &TopologyTree, request: Option<&PodSetTopologyReq
 }
 
 impl ResolvedTopologyRequest {
-    /// Resolves a request on a topology.
+    /// Resolves a topology request.
     pub(super) fn resolve(
         tree: &TopologyTree,
         request: Option<&PodSetTopologyRequest>,
@@ -141,19 +141,19 @@ impl ResolvedTopologyRequest {
         })
     }
 
-    /// How many slices there are.
+    /// The number of slices.
     pub(super) fn slices(&self) -> i32 {
         self.count / self.slice_size
     }
 
-    /// The size in which an inner layer groups pods on a level.
+    /// The slice size of an inner layer on a level.
     pub(super) fn inner_size(&self, level: usize) -> Option<i32> {
         self.inner_sizes.get(level).copied().flatten()
     }
 }
 
-/// The sizes inner layers impose on the levels below the outermost one. A layer counts from right
-/// below the layer around it, so that levels in between are filled in its multiples too.
+/// The slice sizes of inner layers by level. A layer applies from right below its outer layer, so
+/// that levels in between use multiples of its size as well.
 fn inner_sizes(
     tree: &TopologyTree,
     layers: &[Layer],
@@ -214,13 +214,13 @@ mod tests {
     }
 
     #[test]
-    fn slices_alone_start_at_the_top_and_are_unconstrained() {
-        let shape = resolve(&layered(vec![layer("rack", 4), layer("host", 2)])).unwrap();
-        assert_eq!((shape.requested_level, shape.slice_level), (0, 1));
-        assert_eq!(shape.inner_sizes, [None, None, Some(2)]);
-        assert!(shape.unconstrained && !shape.required);
-        assert_eq!(shape.slices(), 3);
-        assert_eq!(shape.layers.len(), 2);
+    fn slice_only_requests_start_at_the_top_level_unconstrained() {
+        let resolved = resolve(&layered(vec![layer("rack", 4), layer("host", 2)])).unwrap();
+        assert_eq!((resolved.requested_level, resolved.slice_level), (0, 1));
+        assert_eq!(resolved.inner_sizes, [None, None, Some(2)]);
+        assert!(resolved.unconstrained && !resolved.required);
+        assert_eq!(resolved.slices(), 3);
+        assert_eq!(resolved.layers.len(), 2);
         let gap = resolve(&layered(vec![layer("block", 4), layer("host", 2)])).unwrap();
         assert_eq!(gap.inner_sizes, [None, Some(2), Some(2)]);
     }

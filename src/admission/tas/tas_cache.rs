@@ -1,6 +1,6 @@
-//! [`TasCache`]: everything topology-aware scheduling knows, kept up to date event by event.
+//! [`TasCache`]: Topologies, TAS flavors, Nodes, Pods and TAS usage, updated by events.
 //!
-//! Must not know of ClusterQueues or of pending workloads.
+//! Must not know of ClusterQueues or pending workloads.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use super::topology_tree::TopologyTree;
 use crate::feature_gates::Gates;
 use crate::kube::label_selector::Labels;
 use crate::resources::{FlavorName, Requests};
-use crate::topology_assignment::TopologyDomainRequests;
+use crate::workload::TopologyDomainRequests;
 use kueue_lab_api::v1beta2::{ResourceFlavor, Topology};
 
-/// A ResourceFlavor that names a topology.
+/// A ResourceFlavor with a topology name.
 #[derive(Clone, Debug)]
 struct FlavorInformation {
     topology: Arc<str>,
@@ -29,12 +29,12 @@ struct FlavorInformation {
     tolerations: Vec<Toleration>,
 }
 
-/// A flavor whose topology exists.
+/// A TAS flavor whose Topology exists.
 #[derive(Clone, Debug, Default)]
 struct TasFlavorCache {
     levels: Vec<String>,
     usage: TasDomainUsage,
-    /// The snapshot does not show the nodes as they are.
+    /// The snapshot has to be rebuilt.
     outdated: bool,
 }
 
@@ -44,8 +44,7 @@ impl TasFlavorCache {
     }
 }
 
-/// Topologies, flavors that name one, nodes, pods outside of topology-aware scheduling, and the
-/// places of workloads that hold quota.
+/// Topologies, TAS flavors, Nodes, non-TAS pods, and the TAS usage of workloads that reserve quota.
 #[derive(Clone, Debug, Default)]
 pub struct TasCache {
     specs: BTreeMap<FlavorName, FlavorInformation>,
@@ -57,7 +56,7 @@ pub struct TasCache {
 }
 
 impl TasCache {
-    /// A cache that knows nothing yet.
+    /// An empty cache.
     pub fn new(gates: &Gates) -> Self {
         TasCache {
             snapshots: TasSnapshots {
@@ -68,8 +67,8 @@ impl TasCache {
         }
     }
 
-    /// Takes note of a ResourceFlavor. One that names no topology is none of its business; the
-    /// topology of a known one does not change.
+    /// Adds or updates a ResourceFlavor; ignores one without topology name. The topology name is
+    /// immutable.
     pub fn upsert_flavor(&mut self, flavor: &ResourceFlavor) {
         let Some(topology) = flavor.spec.topology_name.as_deref() else {
             return;
@@ -99,19 +98,19 @@ impl TasCache {
         self.specs.insert(name, spec);
     }
 
-    /// Forgets a ResourceFlavor and the places of workloads in it.
+    /// Deletes a ResourceFlavor with its TAS usage.
     pub fn delete_flavor(&mut self, name: &str) {
         self.specs.remove(name);
         self.drop_flavor(name);
     }
 
     fn drop_flavor(&mut self, name: &str) {
-        let Some(gone) = self.flavors.remove(name) else {
+        let Some(deleted) = self.flavors.remove(name) else {
             return;
         };
         self.snapshots.flavors.remove(name);
-        // Its usage no longer weighs on flavors that share its nodes.
-        self.outdate_sharing(&gone);
+        // Its usage no longer affects flavors with common nodes.
+        self.outdate_sharing(&deleted);
     }
 
     fn outdate_sharing(&mut self, with: &TasFlavorCache) {
@@ -122,8 +121,7 @@ impl TasCache {
         }
     }
 
-    /// Takes note of a Topology. Flavors that were waiting for it become usable; those that had it
-    /// keep the places of workloads.
+    /// Adds or updates a Topology. Existing flavors keep their TAS usage.
     pub fn upsert_topology(&mut self, topology: &Topology) {
         let name: Arc<str> = topology.metadata.name.as_deref().unwrap_or_default().into();
         let levels: Vec<String> = topology
@@ -148,35 +146,35 @@ impl TasCache {
         self.topologies.insert(name, levels);
     }
 
-    /// Forgets a Topology, and with it the places of workloads in its flavors.
+    /// Deletes a Topology, and the TAS usage of its flavors.
     pub fn delete_topology(&mut self, name: &str) {
         self.topologies.remove(name);
         let of_topology = |(flavor, spec): (&FlavorName, &FlavorInformation)| {
             (*spec.topology == *name).then(|| flavor.clone())
         };
-        let gone: Vec<FlavorName> = self.specs.iter().filter_map(of_topology).collect();
-        for flavor in gone {
+        let deleted: Vec<FlavorName> = self.specs.iter().filter_map(of_topology).collect();
+        for flavor in deleted {
             self.drop_flavor(&flavor);
         }
     }
 
-    /// Whether a flavor is known to name a topology, be it there or not.
+    /// Whether a flavor has a topology name, whether or not the Topology exists.
     pub fn is_tas_flavor(&self, flavor: &str) -> bool {
         self.specs.contains_key(flavor)
     }
 
-    /// Whether a flavor is ready for placement: it names a topology, and that exists.
+    /// Whether a flavor has a topology name, and the Topology exists.
     pub fn has_topology(&self, flavor: &str) -> bool {
         self.flavors.contains_key(flavor)
     }
 
-    /// Takes note of a Node; whether anything changed that matters for placement.
+    /// Adds or updates a Node; true when the change is relevant.
     pub fn upsert_node(&mut self, node: &Node) -> bool {
         let change = self.nodes.upsert(node);
         self.apply_node(change)
     }
 
-    /// Forgets a Node; whether it mattered.
+    /// Deletes a Node; true when the change is relevant.
     pub fn delete_node(&mut self, name: &str) -> bool {
         let change = self.nodes.remove(name);
         self.apply_node(change)
@@ -210,7 +208,7 @@ impl TasCache {
         true
     }
 
-    /// The flavors that a node with these labels belongs to.
+    /// The flavors of a node with these labels.
     pub fn flavors_of_node(&self, labels: &Labels) -> Vec<FlavorName> {
         let flavors = self.flavors.iter().filter(|(name, state)| {
             let spec = self.specs.get(*name);
@@ -219,15 +217,15 @@ impl TasCache {
         flavors.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Takes note of a Pod: bound, running pods that were not placed by topology take part of
-    /// their node away. Gives the node on which there may be more room now.
+    /// Adds or updates a Pod: bound, running non-TAS pods use capacity of their node. Returns the
+    /// node whose capacity may have been released.
     pub fn upsert_pod(&mut self, pod: &Pod) -> Option<String> {
         let change = self.non_tas_usage.upsert(pod);
         self.apply_pod(&change);
         change.freed().map(str::to_owned)
     }
 
-    /// Forgets a Pod; gives the node on which there is more room now.
+    /// Deletes a Pod; returns the node whose capacity was released.
     pub fn delete_pod(&mut self, namespace: &str, name: &str) -> Option<String> {
         let change = self.non_tas_usage.remove(namespace, name);
         self.apply_pod(&change);
@@ -249,8 +247,8 @@ impl TasCache {
         }
     }
 
-    /// Enters the places of a workload that holds quota, instead of those it had in the flavor.
-    /// Nothing happens for a flavor that is not ready for placement.
+    /// Sets the TAS usage of a workload in a flavor. Ignored when the Topology of the flavor does
+    /// not exist.
     pub fn add_usage(&mut self, flavor: &str, workload: &str, usage: &[TopologyDomainRequests]) {
         if let Some(state) = self.flavors.get_mut(flavor) {
             let old = state.usage.add(workload, usage);
@@ -259,7 +257,7 @@ impl TasCache {
         }
     }
 
-    /// Strikes the places of a workload in a flavor, if it has any.
+    /// Removes the TAS usage of a workload in a flavor, if there is any.
     pub fn remove_usage(&mut self, flavor: &str, workload: &str) {
         if let Some(state) = self.flavors.get_mut(flavor)
             && let Some(old) = state.usage.remove(workload)
@@ -292,8 +290,7 @@ impl TasCache {
         }
     }
 
-    /// The topologies as they are now, to search in and to simulate on. What was simulated before
-    /// and not undone is undone.
+    /// The current snapshots. Simulated changes are rolled back.
     pub fn snapshots(&mut self) -> &mut TasSnapshots {
         self.snapshots.rollback(&Checkpoint::default());
         let inexact = |(name, s): (&FlavorName, &TasFlavorSnapshot)| {
@@ -326,7 +323,7 @@ impl TasCache {
                 capacity.add_node_capacity(leaf, &node.allocatable, 1);
             }
         }
-        // Totals have the share of `non_tas_usage` in them.
+        // Totals include `pods`.
         let all = |requests| PodUsage { requests, pods: 0 };
         for (node, usage) in self.non_tas_usage.by_node() {
             if let Some(leaf) = tree.leaf_of_node(node) {

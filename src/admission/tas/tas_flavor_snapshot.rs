@@ -1,7 +1,7 @@
-//! [`TasFlavorSnapshot`]: the topology of one flavor with what is free in it.
+//! [`TasFlavorSnapshot`]: the topology of one flavor with its free capacity.
 //!
-//! It lives as long as the flavor's nodes stay the same. A scheduling cycle simulates on it and
-//! undoes that; [`super::TasCache`] keeps it in step with what really happens.
+//! It exists as long as the flavor's nodes do not change. A scheduling cycle simulates usage on it
+//! and rolls back; [`super::TasCache`] keeps it up to date.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,13 +17,14 @@ use super::placement::DomainState;
 use super::resolved_topology_request::has_levels;
 use super::topology_tree::{Leaf, TopologyTree};
 use crate::resources::{FlavorName, Requests};
-use crate::topology_assignment::{TopologyAssignment, TopologyDomainRequests};
+use crate::topology_assignment::TopologyAssignment;
+use crate::workload::TopologyDomainRequests;
 use kueue_lab_api::v1beta2::PodSetTopologyRequest;
 
-/// Outcomes of node filters are kept for the next search up to this number.
+/// The maximum number of cached node filter results.
 const MAX_MATCHES: usize = 256;
 
-/// The topology of one flavor with what is free in it.
+/// The topology of one flavor with its free capacity.
 #[derive(Clone, Debug, Default)]
 pub struct TasFlavorSnapshot {
     pub(super) flavor: FlavorName,
@@ -36,15 +37,15 @@ pub struct TasFlavorSnapshot {
     pub(super) scratch: Vec<DomainState>,
 }
 
-/// A leaf of a topology as it stands.
+/// A leaf with its capacity.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LeafView {
-    /// Its value on each level, from the widest down.
+    /// The values of the levels, from the highest level to the lowest.
     pub values: Vec<String>,
-    /// What its nodes offer less what pods outside of topology-aware scheduling take.
+    /// The allocatable resources without non-TAS usage.
     pub free: Requests,
-    /// What placed workloads take of that.
+    /// The TAS usage.
     pub usage: Requests,
 }
 
@@ -72,23 +73,23 @@ impl TasFlavorSnapshot {
         &self.topology
     }
 
-    /// The levels of the topology, from the widest down.
+    /// The levels, from the highest to the lowest.
     pub fn levels(&self) -> &[String] {
         self.tree.levels()
     }
 
-    /// Whether the domains of the lowest level are single nodes.
+    /// Whether the lowest level is the hostname.
     pub fn is_lowest_level_node(&self) -> bool {
         self.tree.lowest_is_node()
     }
 
-    /// Whether the topology has every level a pod set names. A pod set that names none and does
-    /// not ask for placement otherwise has no level here either.
+    /// Whether the topology has all levels of a topology request. False for a request that names no
+    /// level, has no slices and is not unconstrained.
     pub fn has_level(&self, request: Option<&PodSetTopologyRequest>) -> bool {
         has_levels(&self.tree, request)
     }
 
-    /// The leaves in the order of their names, as they stand now.
+    /// The leaves in the order of their names.
     pub fn leaves(&self) -> impl Iterator<Item = LeafView> + '_ {
         (0..self.tree.leaf_count()).map(|leaf| LeafView {
             values: self.tree.values(self.tree.leaf_domain(leaf), 0),
@@ -97,8 +98,8 @@ impl TasFlavorSnapshot {
         })
     }
 
-    /// Whether each of these domains has room for its pods, looked at one by one. A domain the
-    /// topology does not have has none.
+    /// Whether each domain has free capacity for its pods, checked independently. False for a
+    /// domain that does not exist.
     pub fn fits(&self, usage: &[TopologyDomainRequests]) -> bool {
         usage.iter().all(|domain| {
             self.tree.leaf(&domain.values).is_some_and(|leaf| {
@@ -108,19 +109,19 @@ impl TasFlavorSnapshot {
         })
     }
 
-    /// Places pods until it is undone.
+    /// Adds usage, journaled.
     pub fn add_usage(&mut self, usage: &[TopologyDomainRequests]) {
         self.simulate(usage, 1);
     }
 
-    /// Takes pods away until it is undone.
+    /// Removes usage, journaled.
     pub fn remove_usage(&mut self, usage: &[TopologyDomainRequests]) {
         self.simulate(usage, -1);
     }
 
     fn simulate(&mut self, usage: &[TopologyDomainRequests], sign: i64) {
         for domain in usage {
-            // A domain may be gone while workloads still hold it.
+            // The domain of a workload may no longer exist.
             if let Some(leaf) = self.tree.leaf(&domain.values) {
                 let load = PodUsage {
                     requests: &domain.total_requests(),
@@ -131,35 +132,34 @@ impl TasFlavorSnapshot {
         }
     }
 
-    /// Where the simulation stands, for [`TasFlavorSnapshot::undo_to`].
+    /// The position in the journal, for [`TasFlavorSnapshot::undo_to`].
     pub fn mark(&self) -> usize {
         self.capacity.mark()
     }
 
-    /// Takes back all usage added or removed since `set_outcome` was taken.
+    /// Rolls back all usage added or removed since `mark`.
     pub fn undo_to(&mut self, mark: usize) {
         self.capacity.undo_to(mark);
     }
 
-    /// A domain of the assignment that the topology does not have, for one: its node was deleted,
-    /// cordoned or is not ready.
+    /// A stale domain of the assignment: its node was deleted, cordoned or is not ready.
     pub fn stale_domain<'a>(&self, assignment: &'a TopologyAssignment) -> Option<&'a str> {
-        let gone = assignment
+        let stale = assignment
             .domains
             .iter()
             .find(|d| self.tree.leaf(&d.values).is_none())?;
-        Some(gone.values.first().map_or("", String::as_str))
+        Some(stale.values.first().map_or("", String::as_str))
     }
 
-    /// Two assignments in one, in the order of the domains' names; pods of one domain are added
-    /// up. The levels are those of the first.
+    /// Merges two assignments, in the order of the domains' names; pods of the same domain are
+    /// summed. The levels are those of the first.
     pub fn merge_assignments(
         &self,
         a: &TopologyAssignment,
         b: &TopologyAssignment,
     ) -> TopologyAssignment {
         let mut all: Vec<_> = a.domains.iter().chain(&b.domains).collect();
-        // Domains the topology does not have come last.
+        // Domains that do not exist come last.
         all.sort_by_cached_key(|d| {
             let leaf = self.tree.leaf(&d.values);
             (leaf.unwrap_or(Leaf::MAX), d.values.clone())
@@ -179,7 +179,7 @@ impl TasFlavorSnapshot {
         merged
     }
 
-    /// Which leaves a filter leaves.
+    /// The leaves that a filter matches.
     pub(super) fn matches(&mut self, filter: &NodeFilter) -> Arc<NodeMatches> {
         if let Some(known) = self.matches.get(filter.key()) {
             return known.clone();
@@ -193,7 +193,7 @@ impl TasFlavorSnapshot {
         matches
     }
 
-    /// Puts a newer version of a node in its place.
+    /// Replaces a node by a newer version.
     pub(super) fn replace_node(&mut self, old: &NodeInfo, new: &Arc<NodeInfo>) {
         if let Some(leaf) = self.tree.leaf_of_node(&new.name) {
             self.capacity.add_node_capacity(leaf, &old.allocatable, -1);
@@ -203,7 +203,7 @@ impl TasFlavorSnapshot {
         }
     }
 
-    /// Puts other tolerations in place.
+    /// Replaces the tolerations.
     pub(super) fn set_tolerations(&mut self, tolerations: &[Toleration]) {
         self.tolerations = tolerations.to_vec();
     }

@@ -1,4 +1,4 @@
-//! [`TasSnapshots`]: the topologies of all flavors during a scheduling cycle.
+//! [`TasSnapshots`]: the snapshots of all TAS flavors during a scheduling cycle.
 //!
 //! Must not know of nodes or pods.
 
@@ -10,38 +10,38 @@ use super::failure::TasFailure;
 use super::pod_set_requests::{FindOptions, TasAssignmentsResult, WorkloadTasRequests};
 use super::tas_flavor_snapshot::TasFlavorSnapshot;
 use crate::resources::FlavorName;
-use crate::topology_assignment::TasUsage;
+use crate::workload::TasUsage;
 
-/// The topologies of all flavors that have one, by flavor.
+/// The snapshots of all TAS flavors, by flavor.
 #[derive(Clone, Debug, Default)]
 pub struct TasSnapshots {
     pub(super) flavors: BTreeMap<FlavorName, TasFlavorSnapshot>,
     pub(super) gates: TasGates,
 }
 
-/// Where a simulation stood, to go back to. Usage of a flavor that was not simulated on by then
-/// is undone altogether.
+/// Positions in the journals. Simulated usage of a flavor that is not listed is rolled back
+/// completely.
 #[derive(Clone, Debug, Default)]
 pub struct Checkpoint(Vec<(FlavorName, usize)>);
 
 impl TasSnapshots {
-    /// The topology of a flavor.
+    /// The snapshot of a flavor.
     pub fn get(&self, flavor: &str) -> Option<&TasFlavorSnapshot> {
         self.flavors.get(flavor)
     }
 
-    /// The topology of a flavor, to search in or simulate on.
+    /// The snapshot of a flavor, mutably.
     pub fn get_mut(&mut self, flavor: &str) -> Option<&mut TasFlavorSnapshot> {
         self.flavors.get_mut(flavor)
     }
 
-    /// The flavors with their topologies.
+    /// The flavors with their snapshots.
     pub fn iter(&self) -> impl Iterator<Item = (&FlavorName, &TasFlavorSnapshot)> {
         self.flavors.iter()
     }
 
-    /// Places a workload's pods until it is undone. Flavors without topology have no say, and
-    /// flavors that share nodes do not see it before the cycle is over.
+    /// Adds usage, journaled. Ignores flavors without snapshot. Flavors with common nodes do not
+    /// see it during the cycle.
     pub fn add_usage(&mut self, usage: &TasUsage) {
         for (flavor, domains) in usage {
             if let Some(snapshot) = self.flavors.get_mut(flavor) {
@@ -50,7 +50,7 @@ impl TasSnapshots {
         }
     }
 
-    /// Takes a workload's pods away until it is undone.
+    /// Removes usage, journaled.
     pub fn remove_usage(&mut self, usage: &TasUsage) {
         for (flavor, domains) in usage {
             if let Some(snapshot) = self.flavors.get_mut(flavor) {
@@ -59,20 +59,20 @@ impl TasSnapshots {
         }
     }
 
-    /// Whether the domains have room for these pods, looked at one by one.
+    /// Whether the domains have free capacity for the usage, each domain checked independently.
     pub fn fits(&self, usage: &TasUsage) -> bool {
         usage.iter().all(|(flavor, domains)| {
             domains.is_empty() || self.get(flavor).is_some_and(|s| s.fits(domains))
         })
     }
 
-    /// Where the simulation stands.
+    /// The current positions in the journals.
     pub fn checkpoint(&self) -> Checkpoint {
         let marks = self.flavors.iter().map(|(f, s)| (f.clone(), s.mark()));
         Checkpoint(marks.filter(|(_, mark)| *mark > 0).collect())
     }
 
-    /// Goes back to where the simulation stood.
+    /// Rolls back to a checkpoint.
     pub fn rollback(&mut self, checkpoint: &Checkpoint) {
         for (flavor, snapshot) in &mut self.flavors {
             let mark = checkpoint.0.iter().find(|(f, _)| f == flavor);
@@ -80,7 +80,7 @@ impl TasSnapshots {
         }
     }
 
-    /// Places for the pod sets of one Workload in the flavors they are assigned, flavor by flavor.
+    /// Topology assignments for the pod sets of one Workload, flavor by flavor.
     pub fn find_topology_assignments(
         &mut self,
         requests: &WorkloadTasRequests<'_>,
@@ -96,7 +96,7 @@ impl TasSnapshots {
                 }
                 continue;
             };
-            // On shared nodes what one flavor took the other cannot have.
+            // Flavors with common nodes see each other's assumed usage.
             let mut own = AssumedUsage::default();
             let assumed = if self.gates.overlapping && snapshot.is_lowest_level_node() {
                 &mut shared

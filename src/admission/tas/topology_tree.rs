@@ -1,6 +1,6 @@
-//! [`TopologyTree`]: the domains of one flavor's nodes, level by level.
+//! [`TopologyTree`]: the topology domains of one flavor's nodes.
 //!
-//! Knows names and shape only: no capacity, no usage.
+//! Names and structure only: no capacity, no usage.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,13 +10,12 @@ use super::nodes_cache::{HOSTNAME, NodeInfo};
 
 /// A domain of a tree.
 ///
-/// Domains are numbered level by level from the widest, and within a level in the order of their
-/// values from the widest level down. So the children of a domain are neighbours, a parent has a
-/// smaller number than its children, and comparing two domains of one level by name is comparing
-/// their numbers.
+/// Domains are numbered by level from the highest, and within a level by their values from the
+/// highest level down. So the children of a domain are consecutive, a parent has a smaller number
+/// than its children, and domains of one level compare by name as by number.
 pub(super) type Domain = u32;
 
-/// A leaf: the place of a domain among those of the lowest level.
+/// A leaf: the index of a domain of the lowest level.
 pub(super) type Leaf = usize;
 
 const NO_PARENT: Domain = Domain::MAX;
@@ -28,7 +27,7 @@ struct DomainEntry {
     children: Range<Domain>,
 }
 
-/// The hierarchy of topology domains that hold at least one node of a flavor.
+/// The topology domains with at least one node of a flavor.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TopologyTree {
     levels: Vec<String>,
@@ -38,11 +37,11 @@ pub(super) struct TopologyTree {
     starts: Vec<Domain>,
     leaf_by_id: HashMap<Box<str>, Leaf>,
     leaf_by_node: HashMap<Arc<str>, Leaf>,
-    /// The node behind each leaf where the lowest level is the host.
+    /// The node of each leaf if the lowest level is the hostname.
     nodes: Vec<Arc<NodeInfo>>,
 }
 
-/// The name of a domain in assignments and usage: its values joined.
+/// The id of a domain: its values joined.
 pub(super) fn domain_id(values: &[String]) -> std::borrow::Cow<'_, str> {
     match values {
         [one] => one.into(),
@@ -51,8 +50,8 @@ pub(super) fn domain_id(values: &[String]) -> std::borrow::Cow<'_, str> {
 }
 
 impl TopologyTree {
-    /// The tree of some nodes, which must have a label for each level. Of several nodes with one
-    /// host name the first stands for the domain.
+    /// The tree of some nodes, which must have a label for each level. With duplicate hostnames the
+    /// first node represents the domain.
     pub(super) fn new<'n>(
         levels: &[String],
         nodes: impl Iterator<Item = &'n Arc<NodeInfo>>,
@@ -87,18 +86,19 @@ impl TopologyTree {
             of_node.push(found);
         }
         leaves.sort_unstable();
-        let mut place = vec![0; leaves.len()];
+        let mut position = vec![0; leaves.len()];
         for (leaf, (_, number)) in leaves.iter().enumerate() {
-            place[*number] = leaf;
+            position[*number] = leaf;
         }
-        tree.leaf_by_id = seen.into_iter().map(|(id, n)| (id, place[n])).collect();
+        tree.leaf_by_id = seen.into_iter().map(|(id, n)| (id, position[n])).collect();
         for (node, number) in nodes.iter().zip(&of_node) {
-            tree.leaf_by_node.insert(node.name.clone(), place[*number]);
+            tree.leaf_by_node
+                .insert(node.name.clone(), position[*number]);
         }
         if tree.lowest_is_node {
             let mut behind: Vec<Option<&Arc<NodeInfo>>> = vec![None; leaves.len()];
             for (node, number) in nodes.iter().zip(&of_node) {
-                behind[place[*number]].get_or_insert(node);
+                behind[position[*number]].get_or_insert(node);
             }
             tree.nodes = behind.into_iter().flatten().cloned().collect();
         }
@@ -106,7 +106,7 @@ impl TopologyTree {
         tree
     }
 
-    /// Makes the domains out of the sorted values of all leaves.
+    /// Creates the domains from the sorted values of all leaves.
     fn grow(&mut self, leaves: &[(Vec<&str>, usize)]) {
         let depth = self.levels.len();
         let mut levels: Vec<Vec<DomainEntry>> = vec![Vec::new(); depth];
@@ -154,27 +154,27 @@ impl TopologyTree {
         }
     }
 
-    /// The levels, from the widest down.
+    /// The levels, from the highest to the lowest.
     pub(super) fn levels(&self) -> &[String] {
         &self.levels
     }
 
-    /// Whether the domains of the lowest level are single nodes.
+    /// Whether the lowest level is the hostname.
     pub(super) fn lowest_is_node(&self) -> bool {
         self.lowest_is_node
     }
 
-    /// The place of a level.
+    /// The index of a level.
     pub(super) fn level_index(&self, level: &str) -> Option<usize> {
         self.levels.iter().position(|l| l == level)
     }
 
-    /// How many domains there are on all levels.
+    /// The number of domains on all levels.
     pub(super) fn domain_count(&self) -> usize {
         self.domains.len()
     }
 
-    /// How many leaves there are.
+    /// The number of leaves.
     pub(super) fn leaf_count(&self) -> usize {
         self.at_level(self.levels.len().wrapping_sub(1)).len()
     }
@@ -190,7 +190,7 @@ impl TopologyTree {
         }
     }
 
-    /// The domains right below a domain.
+    /// The children of a domain.
     pub(super) fn children(&self, domain: Domain) -> Range<Domain> {
         self.domains[domain as usize].children.clone()
     }
@@ -208,7 +208,7 @@ impl TopologyTree {
         self.at_level(self.levels.len().wrapping_sub(1)).start + leaf as Domain
     }
 
-    /// The leaves below a domain of a level (the domain itself on the lowest).
+    /// The leaves of a domain of a level (the domain itself on the lowest).
     pub(super) fn leaves_below(&self, domain: Domain) -> Range<Leaf> {
         let first = self.leaf_domain(0);
         let (mut start, mut end) = (domain, domain + 1);
@@ -220,34 +220,34 @@ impl TopologyTree {
         (start - first) as Leaf..(end - first) as Leaf
     }
 
-    /// The leaf that usage and assignments call by these values.
+    /// The leaf with these assignment values.
     pub(super) fn leaf(&self, values: &[String]) -> Option<Leaf> {
         self.leaf_of_id(&domain_id(values))
     }
 
-    /// The leaf that usage calls by this name.
+    /// The leaf with this id.
     pub(super) fn leaf_of_id(&self, id: &str) -> Option<Leaf> {
         self.leaf_by_id.get(id).copied()
     }
 
-    /// The leaf a node belongs to.
+    /// The leaf of a node.
     pub(super) fn leaf_of_node(&self, name: &str) -> Option<Leaf> {
         self.leaf_by_node.get(name).copied()
     }
 
-    /// The node behind each leaf; empty where the lowest level is not the host.
+    /// The node of each leaf; empty if the lowest level is not the hostname.
     pub(super) fn nodes(&self) -> &[Arc<NodeInfo>] {
         &self.nodes
     }
 
-    /// Puts a newer version of the node behind a leaf.
+    /// Replaces the node of a leaf by a newer version.
     pub(super) fn replace_node(&mut self, leaf: Leaf, node: Arc<NodeInfo>) {
         if let Some(behind) = self.nodes.get_mut(leaf).filter(|n| n.name == node.name) {
             *behind = node;
         }
     }
 
-    /// The values of a domain from its level `from` on down to its own.
+    /// The values of a domain from the level `from` down to its own.
     pub(super) fn values(&self, domain: Domain, from: usize) -> Vec<String> {
         let mut values = Vec::with_capacity(self.levels.len());
         let mut at = domain;
@@ -264,7 +264,7 @@ impl TopologyTree {
         values
     }
 
-    /// The first level that assignments to leaves spell out: only the host where that says all.
+    /// The first level in assignments: only the hostname if that is the lowest level.
     pub(super) fn first_assigned_level(&self) -> usize {
         if self.lowest_is_node {
             self.levels.len() - 1
@@ -279,7 +279,7 @@ pub(super) mod tests {
     use super::*;
     use crate::resources::Requests;
 
-    /// A tree of nodes that are given by their values only.
+    /// A tree of nodes given by their values.
     pub(in crate::tas) fn tree(levels: &[&str], nodes: &[&[&str]]) -> TopologyTree {
         let levels: Vec<String> = levels.iter().map(|l| (*l).to_owned()).collect();
         let nodes: Vec<Arc<NodeInfo>> = nodes
@@ -324,14 +324,14 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn hosts_are_called_by_their_name_alone() {
+    fn host_domains_are_identified_by_hostname_only() {
         let t = tree(
             &["rack", HOSTNAME],
             &[&["r2", "a"], &["r1", "b"], &["r3", "a"]],
         );
         assert!(t.lowest_is_node());
         assert_eq!(t.leaf_count(), 2);
-        // The second node named `a` joins the first one's domain.
+        // The second node named `a` is in the domain of the first one.
         assert_eq!(t.leaf_of_node("n2"), t.leaf_of_node("n0"));
         let a = t.leaf(&["a".into()]).unwrap();
         assert_eq!(t.values(t.leaf_domain(a), 0), ["r2", "a"]);
@@ -340,7 +340,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn nothing_at_all() {
+    fn a_tree_without_nodes_is_empty() {
         let none = TopologyTree::new(&[], [].iter());
         assert_eq!((none.leaf_count(), none.domain_count()), (0, 0));
         let empty = tree(&["rack"], &[]);

@@ -1,37 +1,37 @@
-//! The second phase, second half: from picked domains down to leaves, on each level with as few
-//! domains as will do.
+//! Phase 2b: descends from the selected domains to the leaves, with the fewest domains on each
+//! level.
 
 use super::domain_ordering::CountUnit;
 use super::find_level_with_fit_domains::FitDomains;
 use super::placement::Placement;
 use super::topology_tree::Domain;
 
-/// What is to be spread over some domains.
+/// What is assigned to some domains.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PodsToPlace {
     /// Pods.
     pub(super) pods: i32,
-    /// Leaders among them.
+    /// The number of leaders among them.
     pub(super) leaders: i32,
-    /// Pods in a slice, where slices are spread.
+    /// The slice size, if slices are assigned.
     pub(super) slice_size: i32,
-    /// Whether slices or single pods are spread.
+    /// Whether slices or single pods are assigned.
     pub(super) unit: CountUnit,
 }
 
 impl Placement<'_> {
-    /// Goes down from picked domains. `balanced`: they already have their shares, which is not
-    /// undone above the level of slices.
+    /// Descends from the selected domains. `balanced`: their shares are fixed above the slice
+    /// level.
     pub(super) fn assign_lower_levels(
         &mut self,
         picked: FitDomains,
         balanced: bool,
     ) -> Vec<Domain> {
-        let shape = self.topology_request;
+        let resolved = self.topology_request;
         let whole = PodsToPlace {
-            pods: shape.count,
-            leaders: shape.leaders,
-            slice_size: shape.slice_size,
+            pods: resolved.count,
+            leaders: resolved.leaders,
+            slice_size: resolved.slice_size,
             unit: CountUnit::Slices,
         };
         let FitDomains {
@@ -40,18 +40,18 @@ impl Placement<'_> {
         } = picked;
         let lowest = self.tree.levels().len() - 1;
         domains = self.update_counts_to_minimum(domains, whole);
-        // Above the level of slices it does not matter which parent a slice was counted in.
-        while level < lowest.min(shape.slice_level) && !balanced {
+        // Above the slice level slices may move between parents.
+        while level < lowest.min(resolved.slice_level) && !balanced {
             let children = self.children_of(&domains);
             let children = self.sorted_domains(children);
             domains = self.update_counts_to_minimum(children, whole);
             level += 1;
         }
         while level < lowest {
-            let slice_size = if level >= shape.slice_level {
-                shape.inner_size(level + 1).unwrap_or(1)
+            let slice_size = if level >= resolved.slice_level {
+                resolved.inner_size(level + 1).unwrap_or(1)
             } else {
-                shape.slice_size
+                resolved.slice_size
             };
             domains = self.update_children_counts_to_minimum(&domains, slice_size);
             level += 1;
@@ -59,7 +59,7 @@ impl Placement<'_> {
         domains
     }
 
-    /// Spreads what each domain has over its own children.
+    /// Assigns the pods of each domain to its children.
     fn update_children_counts_to_minimum(
         &mut self,
         parents: &[Domain],
@@ -69,7 +69,7 @@ impl Placement<'_> {
         for &parent in parents {
             let children = self.sorted_domains(self.tree.children(parent));
             if slice_size > 1 {
-                // So far children were counted in slices of the outermost layer, if at all.
+                // Until here children were counted in slices of the outermost layer, if at all.
                 for &child in &children {
                     let state = self.state_mut(child);
                     state.slices = state.pods / slice_size;
@@ -91,9 +91,8 @@ impl Placement<'_> {
         all
     }
 
-    /// Spreads a share over sorted domains, the last of which is chosen to fit best. Gives the
-    /// domains used, with their figures turned into what they got; none when the share does not
-    /// fit, which the first phase rules out.
+    /// Assigns pods to sorted domains, the last one by best fit. Returns the domains used, with
+    /// their counts; none when the pods do not fit, which phase 1 excludes.
     pub(super) fn update_counts_to_minimum(
         &mut self,
         mut domains: Vec<Domain>,

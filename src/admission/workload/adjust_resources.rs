@@ -1,5 +1,5 @@
-//! The requests a Workload really makes: with pod overhead, LimitRange defaults and limits that
-//! stand in for missing requests. The stored object is never changed, only the engine's view.
+//! Adjusts the requests of a Workload: RuntimeClass overhead, LimitRange defaults, and limits as
+//! missing requests. The stored object is not changed.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::cluster_objects::ClusterObjects;
 use crate::kube::limit_range::use_limits_as_missing_requests;
 use kueue_lab_api::v1beta2::Workload;
 
-/// The Workload with its effective requests; the same object when there is nothing to adjust.
-pub fn adjust_resources(wl: &Arc<Workload>, world: &ClusterObjects) -> Arc<Workload> {
-    let limits = world.limit_range_summary(namespace(wl));
+/// The Workload with adjusted requests; the same object when nothing changes.
+pub fn adjust_resources(wl: &Arc<Workload>, cluster_objects: &ClusterObjects) -> Arc<Workload> {
+    let limits = cluster_objects.limit_range_summary(namespace(wl));
     let specs = || {
         wl.spec
             .pod_sets
@@ -20,7 +20,8 @@ pub fn adjust_resources(wl: &Arc<Workload>, world: &ClusterObjects) -> Arc<Workl
             .filter_map(|ps| ps.template.spec.as_ref())
     };
     let changes = limits.is_some()
-        || specs().any(|s| missing_overhead(s, world).is_some() || lacks_requests(s));
+        || specs()
+            .any(|s| missing_overhead(s, cluster_objects).is_some() || is_missing_requests(s));
     if !changes {
         return wl.clone();
     }
@@ -29,7 +30,7 @@ pub fn adjust_resources(wl: &Arc<Workload>, world: &ClusterObjects) -> Arc<Workl
         let Some(spec) = &mut Arc::make_mut(&mut pod_set.template).spec else {
             continue;
         };
-        if let Some(overhead) = missing_overhead(spec, world) {
+        if let Some(overhead) = missing_overhead(spec, cluster_objects) {
             spec.overhead = Some(overhead.clone());
         }
         if let Some(limits) = limits {
@@ -40,20 +41,20 @@ pub fn adjust_resources(wl: &Arc<Workload>, world: &ClusterObjects) -> Arc<Workl
     Arc::new(adjusted)
 }
 
-/// The overhead the pod's RuntimeClass gives and the pod does not state.
+/// The overhead of the pod's RuntimeClass, if the pod has none.
 fn missing_overhead<'w>(
     spec: &PodSpec,
-    world: &'w ClusterObjects,
+    cluster_objects: &'w ClusterObjects,
 ) -> Option<&'w crate::resources::ResourceList> {
     if spec.overhead.as_ref().is_some_and(|o| !o.is_empty()) {
         return None;
     }
-    world.overhead(spec.runtime_class_name.as_deref()?)
+    cluster_objects.overhead(spec.runtime_class_name.as_deref()?)
 }
 
-/// Whether a limit has no request beside it.
-fn lacks_requests(spec: &PodSpec) -> bool {
-    let lacking = |r: &ResourceRequirements| {
+/// Whether a limit has no corresponding request.
+fn is_missing_requests(spec: &PodSpec) -> bool {
+    let has_missing_request = |r: &ResourceRequirements| {
         let requested = |name: &String| {
             r.requests
                 .as_ref()
@@ -70,5 +71,5 @@ fn lacks_requests(spec: &PodSpec) -> bool {
         .chain(&spec.containers)
         .filter_map(|c| c.resources.as_ref())
         .chain(&spec.resources)
-        .any(lacking)
+        .any(has_missing_request)
 }

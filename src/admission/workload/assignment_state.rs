@@ -1,4 +1,4 @@
-//! Where the search for flavors stopped, to go on from there next time.
+//! The last tried flavors of a Workload, from which the next attempt resumes.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,16 @@ use super::equivalence_hash::EquivalenceHash;
 use crate::feature_gates::Gates;
 use crate::resources::ResourceName;
 
-/// What the last flavor assignment of a Workload tried, and what it was computed for.
+/// The last tried flavors of a Workload, and what they were computed for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AssignmentClusterQueueState {
-    /// For each pod set and resource, the index of the flavor the search stopped at; -1 when it
-    /// went through all of them.
+    /// For each pod set and resource, the index of the last tried flavor; -1 when all were tried.
     pub last_tried_flavor_idx: Vec<BTreeMap<ResourceName, i32>>,
-    /// The allocatable-resource generation of the ClusterQueue then.
+    /// The allocatable resource generation of the ClusterQueue.
     pub cluster_queue_generation: i64,
-    /// The scheduling cycle it was computed in.
+    /// The scheduling cycle.
     pub scheduling_cycle: i64,
-    /// The shape of the Workload then.
+    /// The scheduling hash of the Workload.
     pub scheduling_hash: EquivalenceHash,
 }
 
@@ -29,8 +28,7 @@ impl AssignmentClusterQueueState {
             .any(|&idx| idx != -1)
     }
 
-    /// Whether the Workload still has the shape this was computed for. Where either hash is
-    /// unknown there is nothing to compare.
+    /// Whether the scheduling hash is unchanged. Unknown hashes always match.
     pub fn matches_scheduling_shape(&self, current: &EquivalenceHash) -> bool {
         let unknown = EquivalenceHash::Unknown;
         self.scheduling_hash == unknown || *current == unknown || self.scheduling_hash == *current
@@ -50,7 +48,7 @@ impl AssignmentClusterQueueState {
         tried.map_or(0, |&idx| usize::try_from(idx + 1).unwrap_or(0))
     }
 
-    /// Whether this no longer describes the state of affairs, so that the search starts over.
+    /// Whether the state is outdated, so that the search starts over.
     pub fn is_outdated(
         &self,
         cluster_queue_generation: i64,
@@ -62,8 +60,8 @@ impl AssignmentClusterQueueState {
             if !self.matches_scheduling_shape(hash) {
                 return true;
             }
-            // The generation moves on with every admission in the cohort; what the previous cycle
-            // found out is still worth having.
+            // The generation changes with every admission in the cohort; the state of the previous
+            // cycle is kept anyway.
             if scheduling_cycle - self.scheduling_cycle <= 1 {
                 return false;
             }

@@ -1,4 +1,4 @@
-//! Scheduling equivalence: Workloads of one shape fare alike.
+//! Scheduling equivalence hashing: Workloads with the same hash have the same scheduling outcome.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +17,13 @@ use crate::resources::{Requests, ResourceList};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{PodSet, PodSetTopologyRequest, Workload};
 
-/// Identifies the Workloads that differ in nothing the scheduler looks at.
+/// The scheduling hash of a Workload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum EquivalenceHash {
-    /// Not computed: equivalence is switched off.
+    /// Not computed: scheduling equivalence hashing is disabled.
     #[default]
     Unknown,
-    /// The first 64 bits of a digest of the shape.
+    /// The first 64 bits of the digest.
     Known(u64),
 }
 
@@ -34,7 +34,7 @@ impl EquivalenceHash {
             return EquivalenceHash::Unknown;
         }
         let allowed = c::WORKLOAD_ALLOWED_RESOURCE_FLAVORS_ANNOTATION;
-        let shape = SchedulingShape {
+        let input = HashInput {
             pod_sets: Each(|| {
                 let pod_sets = wl.spec.pod_sets.iter().enumerate();
                 pod_sets.map(|(i, ps)| PodSetShape::of(ps, totals.get(i)))
@@ -43,8 +43,8 @@ impl EquivalenceHash {
             allowed_flavors: annotation(wl, allowed).filter(|_| gates.concurrent_admission),
         };
         let mut digest = Digested(Sha256::new());
-        // What cannot be written as JSON ends the shape; the same object always does so alike.
-        let _ = serde_json::to_writer(&mut digest, &shape);
+        // A serialization error truncates the input, identically for the same object.
+        let _ = serde_json::to_writer(&mut digest, &input);
         let mut first = [0; 8];
         first.copy_from_slice(&digest.0.finalize()[..8]);
         EquivalenceHash::Known(u64::from_be_bytes(first))
@@ -56,7 +56,7 @@ impl EquivalenceHash {
     }
 }
 
-/// A sequence written as it is gone through.
+/// A sequence that is serialized from an iterator.
 struct Each<F>(F);
 
 impl<F, I> Serialize for Each<F>
@@ -69,7 +69,7 @@ where
     }
 }
 
-/// What is written goes into the digest.
+/// A writer into the digest.
 struct Digested(Sha256);
 
 impl std::io::Write for Digested {
@@ -84,7 +84,7 @@ impl std::io::Write for Digested {
 }
 
 #[derive(Serialize)]
-struct SchedulingShape<'a, P> {
+struct HashInput<'a, P> {
     pod_sets: P,
     priority: i64,
     allowed_flavors: Option<&'a str>,
@@ -113,7 +113,7 @@ impl<'a> PodSetShape<'a> {
     }
 }
 
-/// What of a pod the scheduler looks at.
+/// The part of a pod spec that affects scheduling.
 #[derive(Serialize)]
 struct PodShape<'a> {
     init_containers: Vec<ContainerShape<'a>>,

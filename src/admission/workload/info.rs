@@ -1,4 +1,4 @@
-//! [`Info`]: a Workload with what the engine works out about it once.
+//! [`Info`]: a Workload with precomputed scheduling data.
 
 use std::sync::Arc;
 
@@ -14,52 +14,53 @@ use super::total_requests::{
 use super::{LocalQueueKey, WorkloadKey};
 use crate::config::EngineConfig;
 use crate::resources::Requests;
-use crate::topology_assignment::TasUsage;
+use crate::workload::TasUsage;
 use kueue_lab_api::v1beta2::Workload;
 
-/// A Workload with its total requests and place in the order of things. Taken afresh from every
-/// version of the object; what the engine itself learned along the way is carried over.
+/// A Workload with its total requests and queue order. Computed from every version of the object;
+/// scheduling state is carried over.
 #[derive(Clone, Debug)]
 pub struct Info {
-    /// The object, with effective requests.
+    /// The object, with adjusted requests.
     pub obj: Arc<Workload>,
     /// Its key.
     pub key: WorkloadKey,
     /// Its LocalQueue.
     pub local_queue: LocalQueueKey,
-    /// What each pod set requests in total. Shared, as all of this is: an Info is copied from the
-    /// queues into a cycle and back.
+    /// The total requests of each pod set. Shared, because an Info is copied between queues and
+    /// cycle.
     pub total_requests: Arc<[PodSetResources]>,
-    /// What its devices count as, where they were counted.
+    /// The resource requests of its devices, if resolved.
     pub dra: Option<Arc<DraRequests>>,
-    /// The ClusterQueue it is admitted to, or was popped from; empty while neither.
+    /// The ClusterQueue it is admitted to or was popped from; otherwise empty.
     pub cluster_queue: Arc<str>,
-    /// Where the search for flavors stopped.
+    /// The last tried flavors.
     pub last_assignment: Option<Arc<AssignmentClusterQueueState>>,
-    /// How often a second pass was tried.
+    /// The number of second passes.
     pub second_pass_iteration: u32,
-    /// The generation the scheduler last looked at.
+    /// The generation at the last evaluation.
     pub last_evaluated_generation: i64,
-    /// The class of Workloads that fare alike.
+    /// Its scheduling hash.
     pub scheduling_hash: EquivalenceHash,
     /// Its effective priority.
     pub priority: i64,
-    /// The time that orders it among its priority.
+    /// Its queue order timestamp.
     pub queue_timestamp: Timestamp,
 }
 
 impl Info {
-    /// Works out a Workload.
+    /// Computes the data of a Workload.
     pub fn new(obj: Arc<Workload>, config: &EngineConfig) -> Self {
         Self::with_dra(obj, config, None)
     }
 
-    /// Works out a Workload that is only counted, never looked for flavors for: without its class.
+    /// Computes the data of a Workload for the cache, without scheduling hash.
     pub fn without_scheduling_hash(obj: Arc<Workload>, config: &EngineConfig) -> Self {
         Self::build(obj, config, None, |_, _| EquivalenceHash::Unknown)
     }
 
-    /// The same Workload with quota, only counted: its key, queue and priority stay.
+    /// The same Workload with an admission, for the cache: key, LocalQueue and priority do not
+    /// change.
     #[must_use]
     pub fn admitted(&self, obj: Arc<Workload>, config: &EngineConfig) -> Self {
         let admission = obj.status.admission.as_ref();
@@ -79,7 +80,7 @@ impl Info {
         }
     }
 
-    /// Works out a Workload with requests of dynamic resource allocation.
+    /// Computes the data of a Workload with device requests.
     pub fn with_dra(obj: Arc<Workload>, config: &EngineConfig, dra: Option<&DraRequests>) -> Self {
         Self::with_shared_dra(obj, config, dra.cloned().map(Arc::new))
     }
@@ -126,8 +127,7 @@ impl Info {
         }
     }
 
-    /// The same Workload in a newer version, keeping what was learned about it and what its devices
-    /// count as.
+    /// The same Workload in a newer version, with its scheduling state and device requests.
     #[must_use]
     pub fn updated(&self, obj: Arc<Workload>, config: &EngineConfig) -> Self {
         if Arc::ptr_eq(&obj, &self.obj) && obj.status.admission.is_none() {
@@ -149,12 +149,12 @@ impl Info {
         uid(&self.obj)
     }
 
-    /// Its key and UID, which together name this very object.
+    /// Its key and UID, which identify the object.
     pub fn identity(&self) -> (WorkloadKey, String) {
         (self.key.clone(), self.uid().to_owned())
     }
 
-    /// What decides whether it goes before another.
+    /// Its queue order key.
     pub fn queue_order_key(&self) -> QueueOrderKey {
         QueueOrderKey {
             priority: self.priority,
@@ -167,14 +167,14 @@ impl Info {
         generation(&self.obj)
     }
 
-    /// Whether some pod set has a place in a topology.
+    /// Whether any pod set has a topology assignment.
     pub fn is_using_tas(&self) -> bool {
         self.total_requests
             .iter()
             .any(|ps| ps.topology_request.is_some())
     }
 
-    /// The topology domains the Workload takes up, by flavor.
+    /// The usage of topology domains, by flavor.
     pub fn tas_usage(&self) -> TasUsage {
         let mut usage = TasUsage::new();
         for ps in &*self.total_requests {
@@ -194,7 +194,7 @@ impl Info {
         usage
     }
 
-    /// The requests that have no flavor yet.
+    /// The requests without an assigned flavor.
     pub fn unassigned_requests(&self) -> Requests {
         let mut sum = Requests::new();
         for ps in &*self.total_requests {
@@ -207,7 +207,7 @@ impl Info {
         sum
     }
 
-    /// The requests of all pod sets together.
+    /// The total requests of all pod sets.
     pub fn sum_total_requests(&self) -> Requests {
         let mut sum = Requests::new();
         for ps in &*self.total_requests {

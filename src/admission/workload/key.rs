@@ -1,4 +1,4 @@
-//! Names of namespaced objects, cheap to copy and to compare.
+//! Keys of namespaced objects, cheap to clone and compare.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ macro_rules! key {
                 Self([namespace, "/", name].concat().into())
             }
 
-            /// A key written `namespace/name`.
+            /// Parses `namespace/name`.
             pub fn parse(text: &str) -> Self {
                 Self(text.into())
             }
@@ -59,11 +59,11 @@ macro_rules! key {
 }
 
 key! {
-    /// A Workload: `namespace/name`.
+    /// The key of a Workload: `namespace/name`.
     WorkloadKey
 }
 
 key! {
-    /// A LocalQueue: `namespace/name`.
+    /// The key of a LocalQueue: `namespace/name`.
     LocalQueueKey
 }

@@ -1,4 +1,4 @@
-//! Workloads as the engine sees them: totals of requests, order, and what their conditions say.
+//! Workloads: total requests, queue order, conditions. Upstream's `pkg/workload`.
 //!
 //! Must not know of ClusterQueues, quota or flavors beyond their names.
 
@@ -10,6 +10,7 @@ mod key;
 pub mod ordering;
 pub mod predicates;
 pub mod total_requests;
+mod usage;
 pub mod validate_admissibility;
 
 pub use adjust_resources::adjust_resources;
@@ -19,3 +20,4 @@ pub use info::Info;
 pub use key::{LocalQueueKey, WorkloadKey};
 pub use ordering::QueueOrderKey;
 pub use total_requests::{DraRequests, PodSetResources, TopologyRequest};
+pub use usage::{TasUsage, TopologyDomainRequests, Usage};

@@ -1,4 +1,4 @@
-//! Priority of a Workload and the time that orders it among equals.
+//! Priority and queue order timestamp of a Workload.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -8,22 +8,22 @@ use crate::feature_gates::Gates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
 
-/// What decides whether one Workload goes before another.
+/// The queue order of a Workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueOrderKey {
     /// The effective priority.
     pub priority: i64,
-    /// The time that orders it among its priority.
+    /// The queue order timestamp, which orders equal priorities.
     pub queue_timestamp: Timestamp,
 }
 
-/// The priority the Workload asks for, before any boost.
+/// The priority of the Workload without boost.
 pub fn base_priority(wl: &Workload) -> i32 {
     wl.spec.priority.unwrap_or(c::DEFAULT_PRIORITY)
 }
 
-/// The priority that orders the Workload: what it asks for plus the boost annotation. A boost that
-/// is not a 32-bit number counts as none.
+/// The priority of the Workload plus its priority boost annotation. An annotation that is not a
+/// 32-bit integer is ignored.
 pub fn effective_priority(wl: &Workload, gates: &Gates) -> i64 {
     let boost = if gates.priority_boost {
         annotation(wl, c::PRIORITY_BOOST_ANNOTATION).and_then(|v| v.parse::<i32>().ok())
@@ -33,7 +33,7 @@ pub fn effective_priority(wl: &Workload, gates: &Gates) -> i64 {
     i64::from(base_priority(wl)) + i64::from(boost.unwrap_or(0))
 }
 
-/// When the Workload was created; the distant past when unset.
+/// The creation timestamp of the Workload; the minimum when unset.
 pub fn creation(wl: &Workload) -> Timestamp {
     wl.metadata
         .creation_timestamp
@@ -41,12 +41,11 @@ pub fn creation(wl: &Workload) -> Timestamp {
         .map_or(ZERO_TIME, |t| t.0)
 }
 
-/// The time an object without one stands for: the zero time of Go, 1 January of the year 1.
+/// The zero time of Go, 1 January of the year 1.
 pub const ZERO_TIME: Timestamp = Timestamp::constant(-62_135_596_800, 0);
 
-/// The time that orders the Workload among others of its priority: its creation, except that one
-/// evicted because its pods did not become ready, or by an admission check, stands where it was
-/// evicted.
+/// The queue order timestamp: the creation, or the eviction if an admission check or, as
+/// configured, the PodsReady timeout evicted the Workload.
 pub fn queue_order_timestamp(wl: &Workload, config: &EngineConfig) -> Timestamp {
     if let Some(evicted) = true_condition(wl, c::EVICTED) {
         let by_timeout = config.requeuing_timestamp == RequeuingTimestamp::Eviction

@@ -1,4 +1,4 @@
-//! What the conditions and spec of a Workload say about it.
+//! Predicates on the spec and conditions of a Workload.
 //!
 //! Must not change a Workload; see [`crate::status`] for that.
 
@@ -67,20 +67,20 @@ pub fn true_condition<'a>(wl: &'a Workload, type_: &str) -> Option<&'a Condition
     wl.condition(type_).filter(|c| c.status == "True")
 }
 
-/// How far a Workload has come.
+/// The admission status of a Workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
-    /// It holds no quota.
+    /// Without quota reservation.
     Pending,
-    /// It holds quota, checks are outstanding.
+    /// With quota reservation; admission checks are pending.
     QuotaReserved,
-    /// It may run.
+    /// Admitted.
     Admitted,
-    /// It is over.
+    /// Finished.
     Finished,
 }
 
-/// How far the Workload has come.
+/// The admission status of the Workload.
 pub fn status(wl: &Workload) -> Status {
     if is_finished(wl) {
         Status::Finished
@@ -93,44 +93,44 @@ pub fn status(wl: &Workload) -> Status {
     }
 }
 
-/// Whether the Workload is over.
+/// Whether the Workload is finished.
 pub fn is_finished(wl: &Workload) -> bool {
     wl.is_condition_true(c::FINISHED)
 }
 
-/// Whether the Workload may run.
+/// Whether the Workload is admitted.
 pub fn is_admitted(wl: &Workload) -> bool {
     wl.is_condition_true(c::ADMITTED)
 }
 
-/// Whether the Workload is being evicted.
+/// Whether the Workload is evicted.
 pub fn is_evicted(wl: &Workload) -> bool {
     wl.is_condition_true(c::EVICTED)
 }
 
-/// Whether the Workload holds quota.
+/// Whether the Workload has quota reservation.
 pub fn has_quota_reservation(wl: &Workload) -> bool {
     wl.is_condition_true(c::QUOTA_RESERVED)
 }
 
-/// Whether the Workload holds quota that counts: active and not over.
+/// Whether the Workload has quota reservation and is neither finished nor inactive.
 pub fn has_active_quota_reservation(wl: &Workload) -> bool {
     has_quota_reservation(wl) && !is_finished(wl) && wl.spec.is_active()
 }
 
-/// Whether the Workload gave its reservation back on purpose and is not to be queued.
+/// Whether the Workload is on hold: it must not be queued.
 pub fn is_on_hold(wl: &Workload) -> bool {
     false_condition(wl, c::QUOTA_RESERVED)
         .is_some_and(|cond| cond.reason == c::quota_reserved::ON_HOLD)
 }
 
-/// Whether an external gate holds the Workload back from queueing.
+/// Whether an admission gate blocks the Workload.
 pub fn has_admission_gate(wl: &Workload, gates: &Gates) -> bool {
     gates.admission_gated_by
         && annotation(wl, c::ADMISSION_GATED_BY_ANNOTATION).is_some_and(|v| !v.is_empty())
 }
 
-/// Whether the Workload may enter a queue.
+/// Whether the Workload may be queued.
 pub fn is_admissible(wl: &Workload, gates: &Gates) -> bool {
     !has_admission_gate(wl, gates)
         && !is_finished(wl)
@@ -140,10 +140,10 @@ pub fn is_admissible(wl: &Workload, gates: &Gates) -> bool {
         && !wl.is_condition_true(c::WAITING_FOR_REPLACEMENT_PODS)
 }
 
-/// Whether a preemption gate forbids the Workload to preempt: one without a state counts as closed.
+/// Whether a preemption gate of the Workload is closed; a gate without state counts as closed.
 pub fn has_closed_preemption_gate(wl: &Workload) -> bool {
     wl.spec.preemption_gates.iter().any(|gate| {
-        // Of several states of one name the last one counts.
+        // The last state of a name counts.
         let state = wl
             .status
             .preemption_gates
@@ -154,7 +154,7 @@ pub fn has_closed_preemption_gate(wl: &Workload) -> bool {
     })
 }
 
-/// Whether all admission checks listed are Ready.
+/// Whether all admission checks are Ready.
 pub fn has_all_checks_ready(wl: &Workload) -> bool {
     wl.status
         .admission_checks
@@ -162,7 +162,7 @@ pub fn has_all_checks_ready(wl: &Workload) -> bool {
         .all(|check| check.state == CheckState::Ready)
 }
 
-/// Whether an admission check asks for another try or refused.
+/// Whether any admission check is Retry or Rejected.
 pub fn has_failed_checks(wl: &Workload) -> bool {
     let failed = |s| s == CheckState::Retry || s == CheckState::Rejected;
     wl.status
@@ -171,8 +171,8 @@ pub fn has_failed_checks(wl: &Workload) -> bool {
         .any(|check| failed(check.state))
 }
 
-/// Whether a check that chooses a worker cluster has nothing to choose: it is not asked, or the
-/// choice stands. An elastic Workload may be asked again.
+/// Whether cluster nomination is skipped: no MultiKueue check, or the cluster is selected. An
+/// elastic Workload may be nominated again.
 pub fn should_skip_cluster_nomination(
     wl: &Workload,
     check: Option<&AdmissionCheckState>,
@@ -186,7 +186,7 @@ pub fn should_skip_cluster_nomination(
     }
 }
 
-/// Whether a topology assignment was postponed and is still due.
+/// Whether a delayed topology request is pending.
 pub fn has_topology_assignments_pending(wl: &Workload) -> bool {
     wl.status
         .admission
@@ -198,7 +198,7 @@ pub fn has_topology_assignments_pending(wl: &Workload) -> bool {
         })
 }
 
-/// Whether a node of the Workload's topology assignment has failed.
+/// Whether a topology assignment of the Workload contains an unhealthy node.
 pub fn has_topology_assignment_with_unhealthy_node(wl: &Workload) -> bool {
     if wl.status.unhealthy_nodes.is_empty() || !is_admitted(wl) {
         return false;
@@ -218,13 +218,13 @@ pub fn has_topology_assignment_with_unhealthy_node(wl: &Workload) -> bool {
         })
 }
 
-/// Whether this node is one of the Workload's failed ones.
+/// Whether the node is one of the Workload's unhealthy nodes.
 pub fn has_unhealthy_node(wl: &Workload, node: &str) -> bool {
     wl.status.unhealthy_nodes.iter().any(|n| n.name == node)
 }
 
-/// Whether the scheduler has to look at a Workload that holds quota once more: to make up for a
-/// postponed topology assignment, or to replace a failed node.
+/// Whether the Workload has quota reservation and needs a second pass: for a delayed topology
+/// request, or to replace an unhealthy node.
 pub fn needs_second_pass(wl: &Workload) -> bool {
     if is_finished(wl) || is_evicted(wl) || !has_quota_reservation(wl) || is_on_hold(wl) {
         return false;
@@ -236,7 +236,7 @@ pub fn needs_second_pass(wl: &Workload) -> bool {
     delayed || has_topology_assignment_with_unhealthy_node(wl)
 }
 
-/// Whether a pod set asks for placement within a topology.
+/// Whether a pod set requests topology-aware scheduling.
 pub fn is_explicitly_requesting_tas(pod_set: &PodSet) -> bool {
     pod_set.topology_request.as_ref().is_some_and(|r| {
         r.unconstrained.is_some()
@@ -248,7 +248,7 @@ pub fn is_explicitly_requesting_tas(pod_set: &PodSet) -> bool {
     })
 }
 
-/// Whether some pod set may be admitted with fewer pods.
+/// Whether any pod set has a minimum count.
 pub fn can_be_partially_admitted(wl: &Workload) -> bool {
     wl.spec
         .pod_sets
@@ -262,7 +262,7 @@ pub fn is_elastic(wl: &Workload, gates: &Gates) -> bool {
         && annotation(wl, c::ELASTIC_JOB_ANNOTATION) == Some(c::ELASTIC_JOB_VALUE)
 }
 
-/// The nodes of the Workload's topology assignments whose lowest level is the host, sorted.
+/// The nodes of the Workload's topology assignments whose lowest level is the hostname, sorted.
 pub fn tas_assigned_node_names(wl: &Workload) -> Vec<String> {
     let mut nodes = std::collections::BTreeSet::new();
     if is_admitted(wl) {

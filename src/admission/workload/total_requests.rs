@@ -1,4 +1,4 @@
-//! What the pod sets of a Workload request in total, before and after admission.
+//! Total requests of the pod sets of a Workload, before and after admission.
 //!
 //! Must not know of ClusterQueues.
 
@@ -9,39 +9,40 @@ use serde::Serialize;
 use crate::config::{EngineConfig, ResourceTransformation, TransformationStrategy};
 use crate::kube::pod_requests::{ExactList, exact, pod_requests, pod_requests_exact};
 use crate::resources::{Decimal, FlavorName, Requests, ResourceList, ResourceName};
-use crate::topology_assignment::{self, TopologyDomainRequests};
+use crate::topology_assignment;
+use crate::workload::TopologyDomainRequests;
 use kueue_lab_api::v1beta2::{DelayedTopologyRequestState, Workload};
 
-/// What one pod set requests in total.
+/// Total requests of a pod set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodSetResources {
     /// The name of the pod set.
     pub name: String,
-    /// The requests of all its pods together.
+    /// The requests of all pods.
     pub requests: Requests,
-    /// How many pods.
+    /// The number of pods.
     pub count: i32,
-    /// Where the pods are placed, once they are.
+    /// The topology assignment, once there is one.
     pub topology_request: Option<TopologyRequest>,
-    /// Whether placement was postponed.
+    /// The state of a delayed topology request.
     pub delayed_topology_request: Option<DelayedTopologyRequestState>,
-    /// The flavor of each resource, once assigned.
+    /// The flavor of each assigned resource.
     pub flavors: BTreeMap<ResourceName, FlavorName>,
 }
 
-/// Where the pods of a set are placed.
+/// The topology assignment of a pod set, with requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TopologyRequest {
-    /// The levels of the assignment.
+    /// The levels.
     pub levels: Vec<String>,
-    /// The domains with their pods.
+    /// The pods by domain.
     pub domain_requests: Vec<TopologyDomainRequests>,
 }
 
 impl PodSetResources {
-    /// The same pod set with another number of pods. One with a placement keeps its size.
+    /// The pod set with another pod count. With a topology assignment the count does not change.
     #[must_use]
     pub fn scaled_to(&self, count: i32) -> PodSetResources {
         if self.topology_request.is_some() {
@@ -60,16 +61,16 @@ impl PodSetResources {
     }
 }
 
-/// Requests the dynamic resource allocation of a Workload adds and replaces, worked out elsewhere.
+/// Resource requests of devices by pod set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DraRequests {
-    /// Logical resources of each pod set, per pod.
+    /// Added resources of each pod set, per pod.
     pub added: BTreeMap<String, ResourceList>,
-    /// Extended resources they stand in for, per pod set.
+    /// Extended resources that the added ones replace, by pod set.
     pub replaced: BTreeMap<String, Vec<String>>,
 }
 
-/// Pods of each pod set without those that were given back.
+/// Pod counts without reclaimable pods.
 fn counts_after_reclaim<'a>(wl: &'a Workload, config: &EngineConfig) -> BTreeMap<&'a str, i32> {
     let mut counts: BTreeMap<&str, i32> = wl
         .spec
@@ -85,7 +86,7 @@ fn counts_after_reclaim<'a>(wl: &'a Workload, config: &EngineConfig) -> BTreeMap
             .map(|p| (p.name.as_str(), p.count))
             .collect();
         for (name, count) in &mut counts {
-            // More pods than the set has can be reported for a moment after a scale-down.
+            // After a scale-down there may be more reclaimable pods than pods.
             let back = reclaimed.get(name).copied().unwrap_or(0).min(*count);
             *count = count.saturating_sub(back);
         }
@@ -93,7 +94,7 @@ fn counts_after_reclaim<'a>(wl: &'a Workload, config: &EngineConfig) -> BTreeMap
     counts
 }
 
-/// Total requests of a Workload without quota, from its pod templates.
+/// Total requests of a Workload without quota reservation, from its pod templates.
 pub fn total_requests_from_pod_sets(
     wl: &Workload,
     config: &EngineConfig,
@@ -142,7 +143,8 @@ pub fn total_requests_from_pod_sets(
         .collect()
 }
 
-/// Total requests of a Workload that holds quota, from its admission.
+/// Total requests of a Workload with quota reservation, from its admission. The topology request
+/// has the requests of the pod template, before excluded prefixes and transformations.
 pub fn total_requests_from_admission(wl: &Workload, config: &EngineConfig) -> Vec<PodSetResources> {
     let Some(admission) = &wl.status.admission else {
         return Vec::new();
@@ -189,7 +191,7 @@ pub fn total_requests_from_admission(wl: &Workload, config: &EngineConfig) -> Ve
         if tas {
             set.delayed_topology_request = psa.delayed_topology_request;
         }
-        // Pods given back lower the usage; a higher count means a partial admission, which stays.
+        // Reclaimable pods reduce the usage; a lower admitted count, from partial admission, stays.
         let left = counts.get(psa.name.as_str()).copied().unwrap_or(0);
         if left < set.count {
             set.requests.div(i64::from(set.count));
@@ -201,8 +203,8 @@ pub fn total_requests_from_admission(wl: &Workload, config: &EngineConfig) -> Ve
     totals
 }
 
-/// Applies resource transformations to the requests of one pod. What they generate is summed on
-/// its own, with allowances (negative factors) cancelling only other generated amounts.
+/// Applies resource transformations to the requests of one pod. Outputs are summed separately:
+/// negative factors reduce other outputs only.
 fn apply_resource_transformations(
     input: ExactList,
     transformations: &BTreeMap<ResourceName, ResourceTransformation>,
@@ -232,4 +234,68 @@ fn apply_resource_transformations(
         *sum = sum.plus(quantity.max(Decimal::ZERO));
     }
     total
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn topology_request_of_an_admission_has_the_untransformed_requests_of_one_pod() {
+        let wl: Workload = serde_json::from_value(json!({
+            "metadata": {"name": "tas"},
+            "spec": {"podSets": [{
+                "name": "main", "count": 2,
+                "topologyRequest": {"required": "kubernetes.io/hostname"},
+                "template": {"spec": {"containers": [{"name": "c", "resources": {"requests": {
+                    "cpu": "1", "memory": "1Gi",
+                    "example.com/gpu": "1", "networking.example.com/vpc": "1",
+                }}}]}},
+            }]},
+            "status": {"admission": {"clusterQueue": "tas-cq", "podSetAssignments": [{
+                "name": "main", "count": 2,
+                "flavors": {"cpu": "tas", "memory": "tas", "example.com/logical-gpu": "quota"},
+                "resourceUsage": {"cpu": "2", "memory": "2Gi", "example.com/logical-gpu": "2"},
+                "topologyAssignment": {
+                    "levels": ["kubernetes.io/hostname"],
+                    "slices": [{
+                        "domainCount": 2,
+                        "valuesPerLevel": [{"individual": {"roots": ["node-a", "node-b"]}}],
+                        "podCounts": {"universal": 1},
+                    }],
+                },
+            }]}},
+        }))
+        .unwrap();
+        let totals = total_requests_from_admission(&wl, &EngineConfig::default());
+        let requests = |list: &[(&str, i64)]| -> Requests {
+            list.iter().map(|&(name, n)| (name.into(), n)).collect()
+        };
+        assert_eq!(totals.len(), 1);
+        assert_eq!(
+            totals[0].requests,
+            requests(&[
+                ("cpu", 2000),
+                ("memory", 2 << 30),
+                ("example.com/logical-gpu", 2)
+            ])
+        );
+        let domain = |node: &str| TopologyDomainRequests {
+            values: vec![node.to_owned()],
+            single_pod_requests: requests(&[
+                ("cpu", 1000),
+                ("memory", 1 << 30),
+                ("example.com/gpu", 1),
+                ("networking.example.com/vpc", 1),
+            ]),
+            count: 1,
+        };
+        let want = TopologyRequest {
+            levels: vec!["kubernetes.io/hostname".to_owned()],
+            domain_requests: vec![domain("node-a"), domain("node-b")],
+        };
+        assert_eq!(totals[0].topology_request.as_ref(), Some(&want));
+    }
 }

@@ -1,4 +1,4 @@
-//! What makes a Workload inadmissible whatever the quota: its namespace, requests above limits,
+//! Why a Workload is inadmissible regardless of quota: namespace, requests above limits,
 //! LimitRanges.
 
 use std::fmt;
@@ -11,33 +11,33 @@ use crate::kube::label_selector::Selector;
 use crate::kube::limit_range::{aggregate, requests_above_limits};
 use kueue_lab_api::v1beta2::Workload;
 
-/// Why a Workload cannot be admitted whatever the quota. The texts go into its conditions.
+/// Why a Workload is inadmissible regardless of quota. The text is a condition message.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum InadmissibleError {
-    /// Its namespace is gone.
+    /// Its namespace does not exist.
     #[error("workload namespace {0:?} does not exist: namespaces {0:?} not found")]
     NamespaceMissing(String),
-    /// The ClusterQueue does not take this namespace.
+    /// The namespace selector of the ClusterQueue does not match.
     #[error("workload namespace doesn't match ClusterQueue selector")]
     NamespaceMismatch,
-    /// Requests are above limits.
+    /// Requests exceed limits.
     #[error("resources validation failed: {0}")]
     Resources(String),
-    /// Requests are outside the namespace's LimitRanges.
+    /// Requests violate a LimitRange.
     #[error("resources didn't satisfy LimitRange constraints: {0}")]
     LimitRange(String),
 }
 
-/// Containers of the Workload whose requests are above their limits.
+/// Containers of the Workload whose requests exceed their limits.
 pub fn validate_resources(wl: &Workload) -> Vec<String> {
     pod_specs(wl)
         .flat_map(|(path, spec)| requests_above_limits(spec, path))
         .collect()
 }
 
-/// Where the Workload is outside the LimitRanges of its namespace.
-pub fn validate_limit_range(wl: &Workload, world: &ClusterObjects) -> Vec<String> {
-    let Some(limits) = world.limit_range_summary(namespace(wl)) else {
+/// Violations of the LimitRanges of the namespace.
+pub fn validate_limit_range(wl: &Workload, cluster_objects: &ClusterObjects) -> Vec<String> {
+    let Some(limits) = cluster_objects.limit_range_summary(namespace(wl)) else {
         return Vec::new();
     };
     pod_specs(wl)
@@ -45,7 +45,7 @@ pub fn validate_limit_range(wl: &Workload, world: &ClusterObjects) -> Vec<String
         .collect()
 }
 
-/// The field path of the pods of a pod set, by its place. Nobody reads it as long as all is well.
+/// The field path of a pod set's pod spec, by index; formatted on demand.
 #[derive(Clone, Copy)]
 struct SpecPath(usize);
 
@@ -62,17 +62,18 @@ fn pod_specs(
     pod_sets.filter_map(|(i, ps)| Some((SpecPath(i), ps.template.spec.as_ref()?)))
 }
 
-/// Checks a Workload against its namespace and a ClusterQueue's namespace selector.
+/// Validates a Workload against its namespace, resources, and the namespace selector of a
+/// ClusterQueue.
 ///
 /// # Errors
-/// When it cannot be admitted there whatever the quota.
+/// When it is inadmissible regardless of quota.
 pub fn validate_admissibility(
     wl: &Workload,
     selector: &Selector,
-    world: &ClusterObjects,
+    cluster_objects: &ClusterObjects,
 ) -> Result<(), InadmissibleError> {
     let ns = namespace(wl);
-    let labels = world
+    let labels = cluster_objects
         .namespace(ns)
         .ok_or_else(|| InadmissibleError::NamespaceMissing(ns.to_owned()))?;
     if !selector.matches(labels) {
@@ -82,7 +83,7 @@ pub fn validate_admissibility(
     if !errors.is_empty() {
         return Err(InadmissibleError::Resources(aggregate(&errors)));
     }
-    let errors = validate_limit_range(wl, world);
+    let errors = validate_limit_range(wl, cluster_objects);
     if !errors.is_empty() {
         return Err(InadmissibleError::LimitRange(aggregate(&errors)));
     }

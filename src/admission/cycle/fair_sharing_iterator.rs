@@ -1,49 +1,50 @@
-//! [`FairSharingIterator`]: which entry of a cycle goes next under fair sharing.
+//! [`FairSharingIterator`]: the order of entries with fair sharing.
 //!
-//! Each cohort sends the entry of its best child upwards, judged by the child's share with that
-//! workload added; the one that arrives at the root goes next. Usage only changes on the path of
-//! the entry that went last, so that only this path is judged anew.
+//! Every cohort runs a tournament among the entries of its children, by the share of the child
+//! including the workload; the winner at the root is the next entry. Usage changes only on the path
+//! of the last entry, so only the tournaments on that path run again.
 
 use std::collections::BTreeMap;
 
+use super::entry::Entry;
 use super::entry_comparer::{FairSharingEntry, entry_less};
 use crate::cache::{Drs, HierarchyNodeId};
-use crate::cycle::Entry;
 use crate::feature_gates::Gates;
 use crate::hash_map::FastHashMap;
-use crate::snapshot_transaction::{SnapshotTransaction, Usage};
+use crate::snapshot_transaction::SnapshotTransaction;
+use crate::workload::Usage;
 
-/// A ClusterQueue's entry with its share under the lowest cohort.
+/// The entry of a ClusterQueue with the share of the ClusterQueue.
 struct ClusterQueueEntry {
     entry: usize,
     usage: Usage,
     share: Drs,
 }
 
-/// A cohort with what it has to send upwards.
+/// The tournament of a cohort.
 #[derive(Default)]
 struct CohortTournament {
-    /// The entries of its ClusterQueues by node, the best last.
+    /// The nodes of its ClusterQueues with entries, the best one last.
     queues: Vec<HierarchyNodeId>,
-    /// The ClusterQueue that wins, and the share of this cohort with its workload.
+    /// The winning ClusterQueue, and the share of this cohort with its workload.
     winner: Option<(HierarchyNodeId, Drs)>,
 }
 
-/// Which entry of a cycle goes next.
-pub struct FairSharingIterator {
-    /// The ClusterQueues with an entry left, in the order of the heads. Trees have no order among
-    /// each other upstream; here it is this one.
+/// Iterates the entries of a cycle in fair sharing order.
+pub(crate) struct FairSharingIterator {
+    /// The ClusterQueues with an entry, in the order of the heads, which orders the trees.
     order: Vec<HierarchyNodeId>,
     next: usize,
     cluster_queue_entries: BTreeMap<HierarchyNodeId, ClusterQueueEntry>,
     cohorts: FastHashMap<HierarchyNodeId, CohortTournament>,
-    /// Where usage may have changed since the cohort was judged.
+    /// The ClusterQueue whose path has outdated tournaments.
     dirty: Option<HierarchyNodeId>,
 }
 
 impl FairSharingIterator {
-    /// A tournament among the entries whose turn did not come yet. Of two in one ClusterQueue only the later takes part.
-    pub fn new(entries: &[Entry], snapshot: &mut SnapshotTransaction<'_>) -> Self {
+    /// An iterator over the unprocessed entries. With two entries in one ClusterQueue only the
+    /// later one takes part.
+    pub(crate) fn new(entries: &[Entry], snapshot: &mut SnapshotTransaction<'_>) -> Self {
         let mut by_node: BTreeMap<HierarchyNodeId, usize> = BTreeMap::new();
         let mut order = Vec::new();
         for (i, entry) in entries.iter().enumerate().filter(|(_, e)| !e.processed) {
@@ -75,8 +76,8 @@ impl FairSharingIterator {
         }
     }
 
-    /// Takes the next entry.
-    pub fn pop(
+    /// The next entry.
+    pub(crate) fn pop(
         &mut self,
         entries: &[Entry],
         snapshot: &mut SnapshotTransaction<'_>,
@@ -107,7 +108,7 @@ impl FairSharingIterator {
         Some(self.cluster_queue_entries.remove(&node)?.entry)
     }
 
-    /// Judges all cohorts of a tree, the lower ones first.
+    /// Runs the tournaments of all cohorts of a tree, children first.
     fn run_tournaments(
         &mut self,
         root: HierarchyNodeId,
@@ -121,8 +122,8 @@ impl FairSharingIterator {
             next += 1;
         }
         for cohort in cohorts.into_iter().rev() {
-            let forest = &snapshot.cache.hierarchy;
-            let mut queues: Vec<HierarchyNodeId> = forest.child_queues(cohort).to_vec();
+            let hierarchy = &snapshot.cache.hierarchy;
+            let mut queues: Vec<HierarchyNodeId> = hierarchy.child_queues(cohort).to_vec();
             queues.retain(|q| self.cluster_queue_entries.contains_key(q));
             let gates = &snapshot.config.gates;
             queues.sort_by(|a, b| self.compare_entries(*a, *b, entries, gates));
@@ -158,7 +159,7 @@ impl FairSharingIterator {
         }
     }
 
-    /// Judges the cohorts above a ClusterQueue, upwards.
+    /// Runs the tournaments of the ancestors of a ClusterQueue, upwards.
     fn rerun_tournaments_to_root(
         &mut self,
         queue: HierarchyNodeId,
@@ -171,8 +172,8 @@ impl FairSharingIterator {
         }
     }
 
-    /// The entry of a ClusterQueue, with the share of the child of some cohort it comes up
-    /// through; its own when that is the ClusterQueue itself.
+    /// The entry of a ClusterQueue, with the share of the cohort's child that it belongs to; by
+    /// default that of the ClusterQueue.
     fn fair_sharing_entry<'a>(
         &'a self,
         queue: HierarchyNodeId,
@@ -190,7 +191,7 @@ impl FairSharingIterator {
         })
     }
 
-    /// Settles what a cohort sends upwards.
+    /// Runs the tournament of a cohort.
     fn run_tournament(
         &mut self,
         cohort: HierarchyNodeId,

@@ -1,32 +1,32 @@
-//! [`DeviceClassMappings`]: which resource the devices of a class count as, and how.
+//! [`DeviceClassMappings`]: the resource that the devices of a class count as.
 //!
-//! Must not know what classes there are.
+//! Must not know which classes exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How devices are counted other than by their number.
+/// How devices count other than by their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceSource {
-    /// By a counter that partitions of a device use up.
+    /// By a counter that a partition consumes.
     Counter,
-    /// By a capacity that several users of a device share.
+    /// By a capacity that several allocations share.
     Capacity,
 }
 
-/// A counter or capacity by which devices are counted.
+/// A counter or capacity source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceSourceConfig {
-    /// The resource it counts as.
+    /// The resource that it counts as.
     pub resource: String,
-    /// The driver whose devices have it.
+    /// The driver of the devices.
     pub driver: String,
-    /// Its name.
+    /// The name of the counter or capacity.
     pub name: String,
     /// The CEL expression that selects devices of the driver.
     pub selector: Option<String>,
 }
 
-/// Which resource the devices of a class count as, and how. Empty where nothing is configured.
+/// The resource of each device class, and the sources it is counted by. Empty by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceClassMappings {
     resources: BTreeMap<String, String>,
@@ -35,8 +35,8 @@ pub struct DeviceClassMappings {
 }
 
 impl DeviceClassMappings {
-    /// Has devices of these classes count as `resource`, by these measures or, without any, by
-    /// their number. A class counted before by number keeps its resource.
+    /// Maps device classes to `resource`, by these sources or, without any, by the number of
+    /// devices. A class mapped by number before keeps its resource.
     pub fn map(
         &mut self,
         resource: &str,
@@ -56,12 +56,12 @@ impl DeviceClassMappings {
         }
     }
 
-    /// The resource devices of a class count as.
+    /// The resource that devices of a class count as.
     pub fn resource(&self, class: &str) -> Option<&str> {
         self.resources.get(class).map(String::as_str)
     }
 
-    /// The counters or capacities by which devices of a class are counted.
+    /// The counter or capacity sources of a class.
     pub fn source_configs(&self, source: DeviceSource, class: &str) -> &[DeviceSourceConfig] {
         let by = match source {
             DeviceSource::Counter => &self.counters,
@@ -75,17 +75,17 @@ impl DeviceClassMappings {
         all.flatten()
     }
 
-    /// Whether slices of a driver bear on what devices count as.
+    /// Whether any source uses the ResourceSlices of a driver.
     pub fn uses_driver(&self, driver: &str) -> bool {
         self.all_measures().any(|m| m.driver == driver)
     }
 
-    /// The resources that devices count as by counters or capacities.
+    /// The resources with counter or capacity sources.
     pub fn source_resources(&self) -> BTreeSet<&str> {
         self.all_measures().map(|m| m.resource.as_str()).collect()
     }
 
-    /// The resources that are written in powers of 1024: those of counters, and of classes with
+    /// The resources formatted with binary suffixes: those of counters, and of classes with
     /// capacities.
     pub fn binary_resources(&self) -> BTreeSet<String> {
         let counters = self.counters.values().flatten();

@@ -1,4 +1,4 @@
-//! The order of two entries under a cohort.
+//! Compares two entries below a cohort, for fair sharing.
 
 use jiff::Timestamp;
 
@@ -6,23 +6,23 @@ use crate::cache::Drs;
 use crate::feature_gates::Gates;
 use crate::resources::FlavorResourceQuantities;
 
-/// An entry as it competes under some cohort.
+/// An entry in the tournament of a cohort.
 #[derive(Clone, Copy, Debug)]
 pub struct FairSharingEntry<'a> {
     /// Whether its preemptions are in progress.
     pub is_preemptor: bool,
-    /// The share, with the workload, of the child of the cohort that the entry comes from.
+    /// The share, including the workload, of the cohort's child that the entry belongs to.
     pub share: &'a Drs,
-    /// What the workload asks for.
+    /// The requests of the workload.
     pub requested: &'a FlavorResourceQuantities,
     /// Its priority.
     pub priority: i64,
-    /// The time that orders it.
+    /// Its queue order timestamp.
     pub timestamp: Timestamp,
 }
 
-/// Whether `a` goes before `b`: preemptors, those whose subtree does not borrow what they ask for,
-/// lower shares, higher priorities, earlier times.
+/// Whether `a` is ordered before `b`: preemptors, entries whose subtree does not borrow the
+/// requested resources, lower shares, higher priorities, earlier timestamps.
 pub fn entry_less(a: &FairSharingEntry<'_>, b: &FairSharingEntry<'_>, gates: &Gates) -> bool {
     if gates.prioritize_preemptor_workloads && a.is_preemptor != b.is_preemptor {
         return a.is_preemptor;

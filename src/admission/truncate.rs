@@ -1,16 +1,16 @@
-//! Lengths of texts that go into conditions and Events.
+//! Length limits of condition and Event messages.
 
-/// The longest message of a condition, in bytes.
+/// The maximum length of a condition message, in bytes.
 const CONDITION_LIMIT: usize = 32 * 1024;
-/// The longest message of an Event, in bytes.
+/// The maximum length of an Event message, in bytes.
 const EVENT_LIMIT: usize = 1024;
 
-/// A message cut to what a condition may hold.
+/// A message truncated to the limit of conditions.
 pub fn truncate_condition(message: String) -> String {
     truncate(message, CONDITION_LIMIT)
 }
 
-/// A message cut to what an Event may hold.
+/// A message truncated to the limit of Events.
 pub fn truncate_event(message: String) -> String {
     truncate(message, EVENT_LIMIT)
 }
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_texts_are_cut_at_a_character() {
+    fn messages_are_truncated_at_a_character_boundary() {
         assert_eq!(truncate_event("short".to_owned()), "short");
         let long = truncate_event("ä".repeat(600));
         assert!(long.len() <= 1024 && long.ends_with(" ..."));

@@ -1,0 +1,157 @@
+//! Reason and message of the QuotaReserved condition of a pending workload.
+
+use serde::Serialize;
+
+use super::Engine;
+use crate::feature_gates::Gates;
+use crate::kube::label_selector::Selector;
+use crate::workload::predicates;
+use crate::workload::validate_admissibility::validate_admissibility;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::constants::quota_reserved as q;
+use kueue_lab_api::v1beta2::{StopPolicy, Workload};
+
+/// Why the queue of a workload makes it inadmissible.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct QueueInadmissibleReason {
+    /// The reason for the QuotaReserved condition.
+    pub reason: &'static str,
+    /// The message.
+    pub message: String,
+}
+
+impl Engine {
+    /// The reason why a pending workload is inadmissible without evaluation, if it is: a workload
+    /// with the same scheduling hash did not fit.
+    pub fn no_fit_reason(&self, wl: &Workload) -> Option<&'static str> {
+        let (queue, exists) = self.cluster_queue_of(wl)?;
+        let pending = self.queues.cluster_queue(queue).filter(|_| exists)?;
+        Some(pending.no_fit_reason(&predicates::key(wl))?.as_str())
+    }
+
+    /// Why the queue of a workload makes it inadmissible.
+    pub fn queue_inadmissible_reason(&self, wl: &Workload) -> Option<QueueInadmissibleReason> {
+        let blocker = |reason, message| Some(QueueInadmissibleReason { reason, message });
+        let name = &wl.spec.queue_name;
+        let Some(lq) = self
+            .store
+            .local_queues
+            .get(&predicates::local_queue_key(wl))
+        else {
+            return blocker(q::MISCONFIGURED, format!("LocalQueue {name} doesn't exist"));
+        };
+        if lq.spec.stop_policy() != StopPolicy::None {
+            return blocker(q::SUSPENDED, format!("LocalQueue {name} is inactive"));
+        }
+        let queue = &lq.spec.cluster_queue;
+        if !self.store.cluster_queues.contains_key(queue) {
+            return blocker(
+                q::MISCONFIGURED,
+                format!("ClusterQueue {queue} doesn't exist"),
+            );
+        }
+        let active = self
+            .cache
+            .cluster_queue(queue)
+            .is_some_and(|q| q.is_active());
+        if !active {
+            return blocker(q::SUSPENDED, format!("ClusterQueue {queue} is inactive"));
+        }
+        None
+    }
+
+    /// Reason and message of the QuotaReserved condition of a workload without quota; none when the
+    /// condition is not set yet.
+    pub fn quota_reserved_false_condition(&self, wl: &Workload) -> Option<(String, String)> {
+        let gates = &self.config.gates;
+        let blocker = || {
+            self.queue_inadmissible_reason(wl)
+                .map(|b| (b.reason.to_owned(), b.message))
+        };
+        if !gates.unadmitted_workloads_observability {
+            return blocker().map(|(_, message)| (q::INADMISSIBLE.to_owned(), message));
+        }
+        let known = wl.condition(c::QUOTA_RESERVED);
+        let as_is = || known.map(|cond| (cond.reason.clone(), cond.message.clone()));
+        if !wl.spec.is_active() {
+            let message = "The workload is deactivated";
+            return Some((c::evicted::DEACTIVATED.to_owned(), message.to_owned()));
+        }
+        if predicates::is_on_hold(wl) {
+            return as_is();
+        }
+        if let Some(blocker) = blocker() {
+            return Some(blocker);
+        }
+        if let Some(error) = self.inadmissible_error(wl) {
+            return Some((q::MISCONFIGURED.to_owned(), error));
+        }
+        if predicates::has_admission_gate(wl, gates) {
+            let by = predicates::annotation(wl, c::ADMISSION_GATED_BY_ANNOTATION);
+            let message = format!("Admission is gated by: {}", by.unwrap_or_default());
+            return Some((q::ADMISSION_GATED.to_owned(), message));
+        }
+        let reason = known.map(|cond| cond.reason.as_str());
+        if can_bypass_evaluation(reason, gates)
+            && let Some(reason) = self.no_fit_reason(wl)
+        {
+            let message =
+                "Bypassed scheduling evaluation because an equivalent workload recently failed";
+            return Some((reason.to_owned(), message.to_owned()));
+        }
+        if reason.is_some_and(is_set_by_scheduler) {
+            return as_is();
+        }
+        if known.is_none() && !gates.unadmitted_workloads_explicit_status {
+            return None;
+        }
+        let message = "Workload is pending evaluation in the scheduling queue";
+        Some((q::PENDING_EVALUATION.to_owned(), message.to_owned()))
+    }
+
+    /// Why a workload is inadmissible regardless of quota.
+    fn inadmissible_error(&self, wl: &Workload) -> Option<String> {
+        let lq = self
+            .store
+            .local_queues
+            .get(&predicates::local_queue_key(wl))?;
+        let cq = self.store.cluster_queues.get(&lq.spec.cluster_queue)?;
+        let selector = match Selector::from_api(cq.spec.namespace_selector.as_ref()) {
+            Ok(selector) => selector,
+            Err(error) => return Some(format!("invalid namespace selector: {error}")),
+        };
+        let checked = validate_admissibility(wl, &selector, &self.cluster_objects);
+        checked.err().map(|e| e.to_string())
+    }
+}
+
+/// Whether the reason of the condition may be replaced when the workload is inadmissible by its
+/// scheduling hash.
+fn can_bypass_evaluation(reason: Option<&str>, gates: &Gates) -> bool {
+    gates.scheduling_equivalence_hashing
+        && match reason {
+            None => gates.unadmitted_workloads_explicit_status,
+            Some(reason) => [
+                "",
+                c::evicted::DEACTIVATED,
+                q::PENDING_EVALUATION,
+                q::SUSPENDED,
+                q::PENDING,
+            ]
+            .contains(&reason),
+        }
+}
+
+/// Whether the scheduler sets this reason; it stays until the next evaluation.
+fn is_set_by_scheduler(reason: &str) -> bool {
+    [
+        q::NO_MATCHING_FLAVOR,
+        q::EXCEEDS_MAX_QUOTA,
+        q::WAITING_FOR_QUOTA,
+        q::TOPOLOGY_PLACEMENT_FAILED,
+        q::WAITING_FOR_PREEMPTED_WORKLOADS,
+        q::WAITING_FOR_PODS_READY,
+        q::PENDING_EVALUATION,
+    ]
+    .contains(&reason)
+}
