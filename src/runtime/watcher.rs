@@ -23,13 +23,10 @@ use super::watch_backoff::WatchBackoff;
 /// # Errors
 /// What interrupted the watch; it goes on after each. An object that is no `K` is an error of its
 /// own and is left out.
-pub fn watcher<K: DeserializeOwned>(
+pub fn watcher<K: DeserializeOwned + 'static>(
     api: Api<K>,
     config: Config,
-) -> impl Stream<Item = watcher::Result<Event<K>>> + Send + 'static
-where
-    K: 'static,
-{
+) -> impl Stream<Item = watcher::Result<Event<K>>> + Send + 'static {
     raw(api.into_raw(), config).map(|event| typed(event?))
 }
 
