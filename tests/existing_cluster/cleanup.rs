@@ -151,7 +151,7 @@ async fn a_non_leader_does_not_apply_presets() {
     one.write("presets/p/late.yaml", FLAVOR);
     one.write("nodes.yaml", &NODES.replace("count: 2", "count: 3"));
     wait_for("the first has read its folder", || async {
-        cut_off.log().contains("3 nodes in force").then_some(())
+        cut_off.log().contains("3 nodes applied").then_some(())
     })
     .await;
     assert_eq!(quota().await, "6");

@@ -357,7 +357,7 @@ async fn a_failed_creation_is_cleaned_up() {
     ));
     let printed = machine.rejected(&up("kind"), 2).await;
     assert!(
-        printed.starts_with("kind cannot make the cluster: 127.0.0.1:6443 is in use already"),
+        printed.starts_with("kind cannot create the cluster: 127.0.0.1:6443 is already in use"),
         "{printed}"
     );
     assert!(

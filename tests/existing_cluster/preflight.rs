@@ -145,7 +145,7 @@ async fn leftovers_of_another_kueue_are_reported() {
     .await;
     assert_eq!(
         rejected(&cluster.kubeconfig(), "--yes").await,
-        "webhooks of another Kueue are registered on this cluster and would be asked about everything this lab does, answered or not; uninstall that Kueue first, or take them away: kubectl delete validatingwebhookconfiguration/kueue-validating-webhook-configuration"
+        "webhooks of another Kueue are registered on this cluster and would be called for every write of this lab; uninstall that Kueue first, or delete them: kubectl delete validatingwebhookconfiguration/kueue-validating-webhook-configuration"
     );
 }
 

@@ -121,9 +121,11 @@ async fn create_pod_group(run: &ReferenceRun) {
         run.pod(("ns-d", name), "low", 2, 6, Some(("gang", 3)))
             .await;
     }
-    run.at(29.5).await;
     let pods: Api<Pod> = Api::namespaced(run.client.clone(), "ns-d");
-    for (name, _) in names {
+    // kubectl deletes one after another, each with a request that takes time. Within one instant of
+    // lab time the order of the controllers is not defined.
+    for (index, (name, _)) in names.into_iter().enumerate() {
+        run.at(29.5 + 0.05 * index as f64).await;
         pods.delete(name, &DeleteParams::default()).await.unwrap();
     }
     run.at(32.0).await;

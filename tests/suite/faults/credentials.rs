@@ -53,7 +53,7 @@ pub async fn a_token_is_revoked_and_replaced(context: &FaultContext) {
     }
     context.wait_for_admitted(1).await;
     ns.assert_consistent().await;
-    let expected = "the cluster refused the credentials; they were read again";
+    let expected = "the cluster rejected the credentials; refreshed";
     assert!(lab.log().contains(expected));
     assert_eq!(lab.stop().await, Some(0));
 }
