@@ -1,8 +1,8 @@
 //! An embedded Kubernetes API server: storage, watch, discovery, patch, server-side apply, tables,
-//! OpenAPI, CustomResourceDefinitions, admission. Independent of Kueue: admission, conversion and the
-//! kubelets are plugged in through the traits of [`plugins`].
+//! OpenAPI, CustomResourceDefinitions, admission. Independent of Kueue: admission, conversion and
+//! kubelets are provided through the traits of [`plugins`].
 //!
-//! Of this workspace it depends on [`kueue_lab_clock`], [`kueue_lab_entropy`] and
+//! Within this workspace it depends on [`kueue_lab_clock`], [`kueue_lab_entropy`] and
 //! [`kueue_lab_quantity`] (tests: also `kueue-lab-api`).
 //!
 //! Imports between the folders go one way, lowest first: `apimachinery`, `schema`, `strategy`,

@@ -1,4 +1,4 @@
-//! Metrics of requests, as `/metrics` serves them.
+//! Request metrics of `/metrics`.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const BUCKET_BOUNDS: [f64; 8] = [0.005, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 
 type Labels = [(&'static str, String); 5];
 
-/// Counters of answered requests.
+/// Request counters and latency histograms.
 pub(super) struct Metrics {
     registry: Registry,
     requests: Family<Labels, Counter>,
@@ -50,7 +50,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Counts one answered request.
+    /// Records one completed request.
     pub(super) fn observe_request(&self, labels: RequestLabels, took: Duration) {
         let labels = [
             ("verb", labels.verb.to_uppercase()),

@@ -1,4 +1,4 @@
-//! The sockets for policy: what the lab plugs into the API server without the server knowing it.
+//! Plugin interfaces of the API server: admission, conversion and the kubelet client.
 
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use serde_json::Value;
 
 use crate::apimachinery::api_error::ApiError;
 
-/// What a request does to an object, as admission sees it.
+/// The operation of an admission request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// A new object.
     Create,
     /// A change, by update, patch or apply.
     Update,
-    /// A deletion; `decode_object` is null and `old_object` is what goes.
+    /// A deletion; the object is null and `old_object` is the object to be deleted.
     Delete,
 }
 
-/// One write on its way to storage, in the version the client used.
+/// The attributes of one write, in the version of the request.
 #[derive(Clone, Debug)]
 pub struct AdmissionRequest<'a> {
     /// API group, empty for core.
@@ -31,49 +31,49 @@ pub struct AdmissionRequest<'a> {
     pub kind: &'a str,
     /// Plural resource name.
     pub resource: &'a str,
-    /// Subresource such as `status_subresource`, or empty.
+    /// Subresource such as `status`, or empty.
     pub subresource: &'a str,
     /// Namespace, empty for cluster-scoped objects.
     pub namespace: &'a str,
-    /// Name, empty while `generateName` is unresolved.
+    /// Name, empty before `generateName` is resolved.
     pub name: &'a str,
-    /// What happens.
+    /// The operation.
     pub operation: Operation,
-    /// The object before an update or delete.
+    /// The stored object before an update or delete.
     pub old_object: Option<&'a Value>,
-    /// Whether nothing will be stored.
+    /// Whether the write is a dry run.
     pub dry_run: bool,
-    /// The user who asks.
+    /// The name of the user who made the request.
     pub user: &'a str,
 }
 
-/// What admission says of a write that it lets through.
+/// The result of admission for an allowed write.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AdmissionWarnings {
     /// Texts for the `Warning` headers.
     pub warnings: Vec<String>,
 }
 
-/// In-process admission: the counterpart of mutating and validating webhooks.
+/// In-process admission plugin: the counterpart of mutating and validating webhooks.
 #[async_trait]
 pub trait AdmissionPlugin: Send + Sync {
-    /// Whether this plug-in cares about the resource at all; asked before anything is copied.
+    /// Whether this plugin handles the resource; called before the object is copied.
     fn handles(&self, group: &str, resource: &str, subresource: &str) -> bool;
 
-    /// Changes the object before validation.
+    /// Mutates the object before validation.
     ///
     /// # Errors
-    /// Refuses the write; the error goes to the client as it is.
+    /// An error rejects the write and is returned to the client unchanged.
     async fn mutate(
         &self,
         request: &AdmissionRequest<'_>,
         object: &mut Value,
     ) -> Result<AdmissionWarnings, ApiError>;
 
-    /// Looks at the final object; for a delete `decode_object` is null.
+    /// Validates the final object, which is null for a delete.
     ///
     /// # Errors
-    /// Refuses the write; the error goes to the client as it is.
+    /// An error rejects the write and is returned to the client unchanged.
     async fn validate(
         &self,
         request: &AdmissionRequest<'_>,
@@ -81,37 +81,37 @@ pub trait AdmissionPlugin: Send + Sync {
     ) -> Result<AdmissionWarnings, ApiError>;
 }
 
-/// Conversion between versions of a custom resource, the counterpart of a conversion webhook.
+/// Converts custom resources between versions: the counterpart of a conversion webhook.
 pub trait CustomResourceConverter: Send + Sync {
-    /// Whether conversions of this group and kind are this converter's.
+    /// Whether this converter handles the group and kind.
     fn handles(&self, group: &str, kind: &str) -> bool;
 
-    /// Converts `decode_object` in place, including its `apiVersion`; `to` is the `apiVersion` it gets: the
-    /// same group, another version.
+    /// Converts `object` in place to the apiVersion `to`, another version of the same group, and
+    /// sets its `apiVersion`.
     ///
     /// # Errors
-    /// Says why the object cannot be expressed in `to`.
+    /// The reason the object cannot be represented in `to`.
     fn convert(&self, object: &mut Value, to: &str) -> Result<(), String>;
 }
 
-/// What the server asks of the kubelets behind it.
+/// Client of the kubelets.
 #[async_trait]
 pub trait KubeletClient: Send + Sync {
-    /// The log lines a container has written so far, and a stream of what follows where `follow`.
+    /// The log lines of a container so far, followed by new lines if `follow` is set.
     ///
     /// # Errors
     /// The container does not exist or has not started.
     async fn logs(&self, request: PodLogRequest) -> Result<LogStream, ApiError>;
 }
 
-/// Which log to read, with the query options of `pods/log`.
+/// The log to read, with the query options of `pods/log`.
 #[derive(Clone, Debug, Default)]
 pub struct PodLogRequest {
     /// Namespace of the pod.
     pub namespace: String,
     /// Name of the pod.
     pub pod: String,
-    /// UID of the pod, so that a namesake's log is not read.
+    /// UID of the pod, so that the log of another pod of the same name is not read.
     pub uid: String,
     /// Container name.
     pub container: String,
@@ -119,10 +119,10 @@ pub struct PodLogRequest {
     pub options: LogParams,
 }
 
-/// Log text in pieces; ends when the container has ended or, without `follow`, at the last line.
+/// A stream of log text; ends when the container terminates or, without `follow`, at the last line.
 pub type LogStream = futures::stream::BoxStream<'static, bytes::Bytes>;
 
-/// What is plugged in from outside; may change while the server runs.
+/// The registered plugins; may change while the server runs.
 #[derive(Default)]
 pub(crate) struct Plugins {
     admission: RwLock<Vec<Arc<dyn AdmissionPlugin>>>,

@@ -15,7 +15,7 @@ use crate::registry::stored_objects::StoredObjects;
 use crate::storage::Store;
 use crate::webhook_client::client_manager::ClientManager;
 
-/// What all requests share.
+/// State shared by all requests.
 pub(crate) struct ServerState {
     pub(crate) clock: Clock,
     pub(crate) entropy: Entropy,
@@ -27,9 +27,9 @@ pub(crate) struct ServerState {
     pub(crate) openapi: Documents,
     /// Connections to admission webhooks.
     pub(crate) webhook_clients: ClientManager,
-    /// The way to conversion webhooks.
+    /// Calls conversion webhooks.
     pub(crate) conversion_webhooks: WebhookConverter,
-    /// Held while what quotas count is checked and stored.
+    /// Held from the quota check of a write until its object is stored.
     pub(crate) quota_lock: Mutex<()>,
 }
 

@@ -37,7 +37,7 @@ struct FieldSchedule {
 /// Set in a field that contains `*` or `?` without a step above 1.
 const STAR_BIT: u64 = 1 << 63;
 
-/// An invalid schedule, in the words of robfig/cron.
+/// An invalid schedule, worded as in robfig/cron.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ParseError(String);

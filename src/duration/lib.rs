@@ -22,7 +22,7 @@ pub struct Duration {
     nanos: i64,
 }
 
-/// An invalid duration, in the words of Go's `time.ParseDuration`.
+/// An invalid duration, worded as in Go's `time.ParseDuration`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseDurationError {
     /// The text is not a sequence of numbers with units, or does not fit into 64 bits of nanoseconds.
@@ -44,10 +44,10 @@ pub enum ParseDurationError {
 const SECOND: i64 = 1_000_000_000;
 
 impl Duration {
-    /// No time.
+    /// The zero duration.
     pub const ZERO: Self = Self { nanos: 0 };
 
-    /// A number of seconds, as far as they fit.
+    /// A number of seconds; saturates.
     pub const fn from_secs(seconds: i64) -> Self {
         Self {
             nanos: seconds.saturating_mul(SECOND),
@@ -69,12 +69,12 @@ impl Duration {
         self.nanos / SECOND
     }
 
-    /// Whether it is below zero.
+    /// Whether the duration is negative.
     pub const fn is_negative(self) -> bool {
         self.nanos < 0
     }
 
-    /// The span as the standard library has it; nothing left of a negative one.
+    /// The duration as a standard library type; zero if it is negative.
     pub fn to_std(self) -> std::time::Duration {
         std::time::Duration::from_nanos(u64::try_from(self.nanos).unwrap_or(0))
     }

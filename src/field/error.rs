@@ -5,12 +5,12 @@ use std::fmt;
 use crate::bad_value::go_quote;
 use crate::{BadValue, FieldErrorKind, Path};
 
-/// A field of an object and what is wrong with it.
+/// A validation error of one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
-    /// The kind.
+    /// The error type.
     pub kind: FieldErrorKind,
-    /// The field.
+    /// The path of the field.
     pub path: Path,
     /// The value as the message shows it.
     pub bad_value: Option<String>,

@@ -13,7 +13,7 @@ impl Path {
         Self(name.to_owned())
     }
 
-    /// A field of this one.
+    /// A child field of this one.
     #[must_use]
     pub fn child(&self, name: &str) -> Self {
         if self.0.is_empty() {

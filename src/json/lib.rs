@@ -1,5 +1,5 @@
-//! Access to Kubernetes objects as JSON: fields by pointer, and setting defaults. Absent and null are the
-//! same, as they are to Kubernetes.
+//! Access to Kubernetes objects as JSON: fields by JSON pointer, and defaults. Absent and null are
+//! the same, as in Kubernetes.
 //!
 //! Must not know any other crate of the lab.
 
@@ -9,33 +9,33 @@ use serde_json::{Map, Value};
 
 static NULL: Value = Value::Null;
 
-/// Looking into a value by JSON pointer; nothing is ever an error, only absent. Keys that contain `/`
-/// or `~` cannot be reached (take the map and its key instead), which keeps looking free of copies.
+/// Read access by JSON pointer. A missing field or a value of another type is absent, not an error.
+/// Keys that contain `/` or `~` are not supported: pointers are not unescaped, which avoids copies.
 pub trait ValueExt {
-    /// The value at `pointer`, null where there is none.
+    /// The value at `pointer`; null if absent.
     fn at(&self, pointer: &str) -> &Value;
 
-    /// Whether there is anything but null at `pointer`.
+    /// Whether the value at `pointer` is present and not null.
     fn has(&self, pointer: &str) -> bool {
         !self.at(pointer).is_null()
     }
 
-    /// The string at `pointer`, empty where there is none.
+    /// The string at `pointer`; empty if absent.
     fn text(&self, pointer: &str) -> &str {
         self.at(pointer).as_str().unwrap_or_default()
     }
 
-    /// The integer at `pointer`, 0 where there is none.
+    /// The integer at `pointer`; 0 if absent.
     fn int(&self, pointer: &str) -> i64 {
         self.at(pointer).as_i64().unwrap_or_default()
     }
 
-    /// The boolean at `pointer`, false where there is none.
+    /// The boolean at `pointer`; false if absent.
     fn flag(&self, pointer: &str) -> bool {
         self.at(pointer).as_bool().unwrap_or_default()
     }
 
-    /// The items of the list at `pointer`, none where there is no list.
+    /// The items of the list at `pointer`; empty if absent.
     fn list(&self, pointer: &str) -> &[Value] {
         self.at(pointer)
             .as_array()
@@ -71,7 +71,7 @@ pub trait ValueExt {
             .and_then(Value::as_str)
     }
 
-    /// Whether the object is on its way out.
+    /// Whether the object is terminating (`metadata.deletionTimestamp` is set).
     fn is_terminating(&self) -> bool {
         self.has("/metadata/deletionTimestamp")
     }
@@ -95,24 +95,24 @@ impl ValueExt for Value {
     }
 }
 
-/// Filling a value.
+/// Write access to an object.
 pub trait ValueMutExt {
-    /// Sets `storage_key` unless there is something; false where `self` is no object.
+    /// Sets `key` if it is absent or null. Does nothing if `self` is not an object.
     fn set_default(&mut self, key: &str, value: impl Into<Value>);
 
-    /// The object at `storage_key`, made where there is none.
+    /// The object at `key`; created if absent.
     fn object_mut(&mut self, key: &str) -> &mut Value;
 
-    /// The object at `storage_key` where there is one.
+    /// The object at `key`, if present.
     fn get_object_mut(&mut self, key: &str) -> Option<&mut Value>;
 
-    /// The items of the list at `storage_key`.
+    /// The items of the list at `key`; empty if absent.
     fn items_mut(&mut self, key: &str) -> &mut [Value];
 
-    /// Removes `storage_key`; what was there.
+    /// Removes `key` and returns its value.
     fn remove_key(&mut self, key: &str) -> Option<Value>;
 
-    /// Sets `storage_key`, or removes it for `None`.
+    /// Sets `key`, or removes it for `None`.
     fn set_or_remove(&mut self, key: &str, value: Option<Value>);
 }
 

@@ -24,25 +24,25 @@ const LIMITS: Limits = Limits {
     http2_ping_interval: None,
 };
 
-/// What is told.
+/// The source of health and metrics.
 pub trait HealthChecker: Send + Sync + 'static {
-    /// Whether it is of use to start it anew: `Err` says what hangs.
+    /// The liveness check.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The reason of the failed check, as response body.
     fn live(&self) -> Result<(), String>;
 
-    /// Whether it can answer webhooks.
+    /// The readiness check: the webhook server and the caches are ready.
     ///
     /// # Errors
-    /// What is missing.
+    /// The reason of the failed check, as response body.
     fn ready(&self) -> Result<(), String>;
 
-    /// Metrics and their content type.
+    /// The content type and text of the metrics.
     fn metrics(&self) -> (&'static str, String);
 }
 
-/// What is served at an address.
+/// The endpoints served at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServedPaths {
     /// `/healthz` and `/readyz`.
@@ -53,11 +53,10 @@ pub enum ServedPaths {
     All,
 }
 
-/// Serves what is `told` in `tasks`. Gives the address, with the port that was
-/// taken.
+/// Serves the endpoints in `tasks`. Returns the bound address, with the port that was chosen.
 ///
 /// # Errors
-/// The address cannot be listened on.
+/// The address cannot be bound.
 pub async fn serve(
     tasks: &Tasks,
     listen: SocketAddr,

@@ -1,4 +1,4 @@
-//! What claims of volumes and of devices use.
+//! Usage of PersistentVolumeClaims and ResourceClaims.
 
 use serde_json::Value;
 
@@ -11,14 +11,14 @@ const CLASS: &str = ".storageclass.storage.k8s.io/";
 const DEVICES: &str = ".deviceclass.resource.k8s.io/devices";
 const COUNT: &str = "count/resourceclaims.resource.k8s.io";
 
-/// Whether a quota on that name is about volume claims.
+/// Whether a quota resource name is computed from PersistentVolumeClaims.
 pub(crate) fn is_volume_claim_resource(name: &str) -> bool {
     let plain = name.split_once(CLASS).map_or(name, |(_, field)| field);
     matches!(plain, "persistentvolumeclaims" | "requests.storage")
         || name == "count/persistentvolumeclaims"
 }
 
-/// What a volume claim uses, in all and of its class.
+/// The usage of a PersistentVolumeClaim, in total and by storage class.
 pub(crate) fn volume_claim_usage(claim: &Value) -> ResourceList {
     let mut used = ResourceList::new();
     let beta = claim.annotation("volume.beta.kubernetes.io/storage-class");
@@ -39,12 +39,12 @@ pub(crate) fn volume_claim_usage(claim: &Value) -> ResourceList {
     used
 }
 
-/// Whether a quota on that name is about device claims.
+/// Whether a quota resource name is computed from ResourceClaims.
 pub(crate) fn is_resource_claim_resource(name: &str) -> bool {
     name == COUNT || name.ends_with(DEVICES)
 }
 
-/// What a device claim uses: the most devices it may get, by class.
+/// The usage of a ResourceClaim: the maximum number of allocated devices, by device class.
 pub(crate) fn resource_claim_usage(claim: &Value) -> ResourceList {
     let mut used = ResourceList::new();
     used.insert(COUNT.into(), one());
@@ -53,7 +53,7 @@ pub(crate) fn resource_claim_usage(claim: &Value) -> ResourceList {
         if exactly.is_object() {
             add_device_request(&mut used, exactly);
         }
-        // Of alternatives the largest of each class counts.
+        // Of `firstAvailable` subrequests, the maximum of each device class counts.
         let mut most = ResourceList::new();
         for alternative in request.list("/firstAvailable") {
             let mut alone = ResourceList::new();
@@ -68,7 +68,7 @@ pub(crate) fn resource_claim_usage(claim: &Value) -> ResourceList {
     used
 }
 
-/// The devices of one request; all of a node's count as many as a claim can have.
+/// The devices of one request; allocation mode `All` counts as the maximum of a claim.
 fn add_device_request(used: &mut ResourceList, request: &Value) {
     const ALL: i64 = 32;
     let count = match request.text("/allocationMode") {

@@ -12,15 +12,15 @@ use crate::{claims, pods, scope};
 
 /// How quotas count the objects of a resource.
 pub enum Evaluator {
-    /// Pods: what they request and are limited to while they are not terminal.
+    /// Pods: count, and requests and limits of non-terminal pods.
     Pods,
     /// Services, their node ports and load balancers.
     Services,
-    /// PersistentVolumeClaims and their storage, in all and by storage class.
+    /// PersistentVolumeClaims and their storage, in total and by storage class.
     PersistentVolumeClaims,
     /// ResourceClaims and their devices by device class.
     ResourceClaims,
-    /// Number of objects: the names they are counted under.
+    /// Object count, under these quota resource names.
     Objects(Vec<String>),
 }
 
@@ -39,7 +39,7 @@ impl Evaluator {
         }
     }
 
-    /// Whether a quota on that name is about this resource.
+    /// Whether a quota resource name applies to this resource.
     pub fn matches_resource(&self, name: &str) -> bool {
         match self {
             Self::Pods => pods::is_pod_resource(name),
@@ -53,7 +53,7 @@ impl Evaluator {
         }
     }
 
-    /// What one object uses.
+    /// The usage of one object.
     pub fn usage(&self, object: &Value, now: Timestamp) -> ResourceList {
         match self {
             Self::Pods => pods::pod_usage(object, now),
@@ -92,7 +92,7 @@ fn count_name(group: &str, resource: &str) -> String {
     }
 }
 
-/// Group and resource that a name in a quota is about.
+/// The group and resource of a quota resource name.
 pub fn resource_of(name: &str) -> (&str, &str) {
     if let Some(counted) = name.strip_prefix("count/") {
         let (resource, group) = counted.split_once('.').unwrap_or((counted, ""));
@@ -111,7 +111,7 @@ pub fn resource_of(name: &str) -> (&str, &str) {
     }
 }
 
-/// A service and its ports.
+/// The usage of a Service.
 fn service(service: &Value) -> ResourceList {
     let mut used = ResourceList::new();
     used.insert("count/services".into(), one());
@@ -139,13 +139,13 @@ fn service(service: &Value) -> ResourceList {
     used
 }
 
-/// The amounts that a quota limits.
+/// The quantities of the resources that a quota limits.
 pub fn mask(mut amounts: ResourceList, hard: &ResourceList) -> ResourceList {
     amounts.retain(|name, _| hard.contains_key(name));
     amounts
 }
 
-/// The limits of a quota.
+/// The hard limits of a quota.
 pub fn hard_limits(quota: &Value) -> ResourceList {
     pod_requests::parse_resource_list(quota.at("/spec/hard"))
 }

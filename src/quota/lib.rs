@@ -1,5 +1,5 @@
-//! Usage of resource quotas: what objects use of what a ResourceQuota limits, what pods request, and
-//! their quality of service. Objects are JSON.
+//! Evaluators of ResourceQuota usage, resource requests and limits of pods, and QoS classes.
+//! Objects are JSON.
 //!
 //! Used by the API server's ResourceQuota plugin and by the ResourceQuota controller. Must not know
 //! either.

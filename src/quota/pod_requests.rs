@@ -1,5 +1,5 @@
-//! What a whole pod asks for and is limited to: its containers together, or the hungriest moment of
-//! its start.
+//! Requests and limits of a pod: the maximum of the sum over its containers and the peak during its
+//! init containers.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use crate::resource_name;
 use kueue_lab_json::ValueExt;
 use kueue_lab_quantity::Quantity;
 
-/// Amounts by name of resource.
+/// Quantities by resource name.
 pub type ResourceList = BTreeMap<String, Quantity>;
 
-/// Reads a list of amounts; what is no amount is left out.
+/// Parses a resource list; invalid quantities are ignored.
 pub fn parse_resource_list(list: &Value) -> ResourceList {
     let entries = list.entries("");
     entries
@@ -20,7 +20,7 @@ pub fn parse_resource_list(list: &Value) -> ResourceList {
         .collect()
 }
 
-/// Adds amounts to amounts.
+/// Adds a resource list to a sum.
 pub fn add_resource_list(sum: &mut ResourceList, more: &ResourceList) {
     for (name, amount) in more {
         let total = sum.get(name).map_or(*amount, |had| *had + *amount);
@@ -28,7 +28,7 @@ pub fn add_resource_list(sum: &mut ResourceList, more: &ResourceList) {
     }
 }
 
-/// What a pod asks for, with the overhead of its runtime or without.
+/// The requests of a pod, with or without the pod overhead.
 pub fn pod_requests(pod: &Value, overhead: bool) -> ResourceList {
     let mut sum = aggregate_container_resources(pod, "/resources/requests");
     sum.extend(pod_level_resources(pod, "/spec/resources/requests"));
@@ -38,7 +38,7 @@ pub fn pod_requests(pod: &Value, overhead: bool) -> ResourceList {
     sum
 }
 
-/// What a pod is limited to, with the overhead of its runtime or without.
+/// The limits of a pod, with or without the pod overhead.
 pub fn pod_limits(pod: &Value, overhead: bool) -> ResourceList {
     let mut sum = aggregate_container_resources(pod, "/resources/limits");
     sum.extend(pod_level_resources(pod, "/spec/resources/limits"));
@@ -51,7 +51,7 @@ pub fn pod_limits(pod: &Value, overhead: bool) -> ResourceList {
     sum
 }
 
-/// The amounts a pod states as a whole, of the resources it can state so.
+/// The pod-level resources (`spec.resources`) of the supported resource names.
 fn pod_level_resources(pod: &Value, pointer: &str) -> ResourceList {
     let mut all = parse_resource_list(pod.at(pointer));
     all.retain(|name, _| {
@@ -65,8 +65,8 @@ fn aggregate_container_resources(pod: &Value, pointer: &str) -> ResourceList {
     for container in pod.list("/spec/containers") {
         add_resource_list(&mut sum, &parse_resource_list(container.at(pointer)));
     }
-    // Containers that start before the others: sidecars stay, each of the rest runs alone with the
-    // sidecars before it.
+    // Init containers: sidecars keep running; each other init container runs with the sidecars
+    // that precede it.
     let mut sidecars = ResourceList::new();
     let mut start = ResourceList::new();
     for container in pod.list("/spec/initContainers") {

@@ -1,4 +1,4 @@
-//! What pods use.
+//! Usage of pods.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use kueue_lab_quantity::Quantity;
 use crate::pod_requests::{self, ResourceList};
 use crate::resource_name::{is_extended, is_huge_page, is_native};
 
-/// What containers must say of themselves where a quota limits it.
+/// Resources that each container must set if a quota limits them.
 const ENFORCED_RESOURCES: [&str; 6] = [
     "cpu",
     "memory",
@@ -21,7 +21,7 @@ const ENFORCED_RESOURCES: [&str; 6] = [
     "limits.memory",
 ];
 
-/// Whether a quota on that name is about pods.
+/// Whether a quota resource name is computed from pods.
 pub(crate) fn is_pod_resource(name: &str) -> bool {
     let plain = name.strip_prefix("requests.");
     let compute = |n: &str| matches!(n, "cpu" | "memory" | "ephemeral-storage");
@@ -32,7 +32,7 @@ pub(crate) fn is_pod_resource(name: &str) -> bool {
         || is_huge_page(name)
 }
 
-/// What a pod uses: itself, and while it lives what it asks for and is limited to.
+/// The usage of a pod: the object count, and its requests and limits unless the pod is terminal.
 pub(crate) fn pod_usage(pod: &Value, now: Timestamp) -> ResourceList {
     let mut used = ResourceList::new();
     if is_charged(pod, now) {
@@ -45,7 +45,8 @@ pub(crate) fn pod_usage(pod: &Value, now: Timestamp) -> ResourceList {
     used
 }
 
-/// Whether a pod has neither ended nor outlived the time it was given to end.
+/// Whether a pod is charged: it is not terminal, and its deletion grace period has not expired
+/// (upstream's `QuotaV1Pod`).
 fn is_charged(pod: &Value, now: Timestamp) -> bool {
     if matches!(pod.text("/status/phase"), "Failed" | "Succeeded") {
         return false;
@@ -60,7 +61,7 @@ fn is_charged(pod: &Value, now: Timestamp) -> bool {
     }
 }
 
-/// Amounts under the names of quotas.
+/// Requests and limits by quota resource name.
 fn compute_usage(requests: &ResourceList, limits: &ResourceList) -> ResourceList {
     let mut used = ResourceList::new();
     used.insert("pods".into(), Quantity::from_value(1));
@@ -81,7 +82,7 @@ fn compute_usage(requests: &ResourceList, limits: &ResourceList) -> ResourceList
     used
 }
 
-/// What the containers of a pod must say and do not.
+/// The limited resources that containers of a pod do not set, as an error message.
 pub fn missing_requirements(limited: &[&str], pod: &Value) -> Option<String> {
     let must: Vec<&str> = limited
         .iter()

@@ -1,4 +1,4 @@
-//! The class of service of a pod, from what its containers ask for and are limited to.
+//! The QoS class of a pod, computed from the requests and limits of its containers.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use kueue_lab_json::ValueExt;
 use kueue_lab_quantity::Quantity;
 
-/// `Guaranteed`, `Burstable` or `BestEffort`.
+/// The QoS class: `Guaranteed`, `Burstable` or `BestEffort`.
 pub fn class(pod: &Value) -> &'static str {
     let spec = pod.at("/spec");
     let mut requests = BTreeMap::new();
@@ -36,7 +36,7 @@ pub fn class(pod: &Value) -> &'static str {
     }
 }
 
-/// Adds what counts of one holder of resources; whether both limits are there.
+/// Adds the requests and limits of one container or pod. Returns whether it limits cpu and memory.
 fn add<'a>(
     resources: &'a Value,
     requests: &mut BTreeMap<&'a str, Quantity>,
@@ -55,7 +55,7 @@ fn add<'a>(
     found == 2
 }
 
-/// Only processor time and memory decide, and only amounts above zero.
+/// The positive quantities of cpu and memory; other resources do not affect the QoS class.
 fn counted(list: &Value) -> impl Iterator<Item = (&str, Quantity)> {
     ["cpu", "memory"].into_iter().filter_map(|name| {
         let amount = Quantity::of(list.get(name)?)?;

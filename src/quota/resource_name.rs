@@ -1,11 +1,11 @@
-//! Names of resources.
+//! Classes of resource names.
 
-/// Whether a resource is one of Kubernetes itself.
+/// Whether a resource name is native to Kubernetes (without domain, or of `kubernetes.io`).
 pub fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
 
-/// Whether a resource is memory in huge pages.
+/// Whether a resource name is a `hugepages-` resource.
 pub fn is_huge_page(name: &str) -> bool {
     name.starts_with("hugepages-")
 }

@@ -1,18 +1,18 @@
-//! Which objects a quota is about, where it is not about all.
+//! Quota scopes: `spec.scopes` and `spec.scopeSelector`.
 
 use serde_json::Value;
 
 use crate::qos;
 use kueue_lab_json::ValueExt;
 
-/// One condition of a quota.
+/// One scope requirement of a quota (`ScopedResourceSelectorRequirement`).
 pub(crate) struct ScopeRequirement<'a> {
     name: &'a str,
     operator: &'a str,
     values: &'a [Value],
 }
 
-/// The conditions of a quota; an object must meet all.
+/// The scope requirements of a quota; an object must match all of them.
 pub(crate) fn scope_requirements(quota: &Value) -> Vec<ScopeRequirement<'_>> {
     let plain = quota
         .list("/spec/scopes")
@@ -32,7 +32,7 @@ pub(crate) fn scope_requirements(quota: &Value) -> Vec<ScopeRequirement<'_>> {
 }
 
 impl ScopeRequirement<'_> {
-    /// Whether a name (empty for none) meets operator and values.
+    /// Whether a name (empty if unset) matches operator and values.
     fn selects(&self, name: &str) -> bool {
         let listed = !name.is_empty() && self.values.iter().any(|v| v == name);
         match self.operator {
@@ -45,7 +45,7 @@ impl ScopeRequirement<'_> {
     }
 }
 
-/// Whether a pod meets a condition.
+/// Whether a pod matches a scope requirement.
 pub(crate) fn pod_matches_scope(scope: &ScopeRequirement<'_>, pod: &Value) -> bool {
     let ends = pod
         .at("/spec/activeDeadlineSeconds")
@@ -62,7 +62,7 @@ pub(crate) fn pod_matches_scope(scope: &ScopeRequirement<'_>, pod: &Value) -> bo
     }
 }
 
-/// Whether a volume claim meets a condition.
+/// Whether a PersistentVolumeClaim matches a scope requirement.
 pub(crate) fn claim_matches_scope(scope: &ScopeRequirement<'_>, claim: &Value) -> bool {
     match scope.name {
         "VolumeAttributesClass" => {
@@ -74,7 +74,7 @@ pub(crate) fn claim_matches_scope(scope: &ScopeRequirement<'_>, claim: &Value) -
     }
 }
 
-/// Whether a pod's affinity is about pods of other namespaces.
+/// Whether a pod has affinity or anti-affinity terms that select pods of other namespaces.
 fn uses_cross_namespace_pod_affinity(pod: &Value) -> bool {
     let terms = |kind: &str| -> Vec<Value> {
         let affinity = pod.at("/spec/affinity").at(kind);

@@ -1,16 +1,16 @@
-//! What API servers mean by the errors they answer with.
+//! Classification of API errors, as `k8s.io/apimachinery/pkg/api/errors`.
 
-/// Whether an error says that the object is not there.
+/// Whether the error is `NotFound` (404).
 pub fn is_not_found(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
-/// Whether an error says that somebody else changed the object meanwhile.
+/// Whether the error is `Conflict`: the resource version is outdated.
 pub fn is_conflict(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 409 && status.reason == "Conflict")
 }
 
-/// Whether an error says that nothing can be made in a namespace, since it is going away.
+/// Whether a create failed because its namespace is terminating (cause `NamespaceTerminating`).
 pub fn is_namespace_terminating(error: &kube::Error) -> bool {
     let kube::Error::Api(status) = error else {
         return false;
@@ -22,7 +22,7 @@ pub fn is_namespace_terminating(error: &kube::Error) -> bool {
             .any(|c| c.reason == "NamespaceTerminating")
 }
 
-/// The words of the API server, where it is its error.
+/// The message of the `Status` if the API server returned one, otherwise the client's error text.
 pub fn error_message(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),

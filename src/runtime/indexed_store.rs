@@ -1,23 +1,23 @@
-//! The objects an informer knows, and its secondary indexes.
+//! The cache of an informer with its indexes, client-go's `cache.Indexer`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::ObjectKey;
 
-/// What happened to an object, as an informer's subscribers are told.
+/// A change of an object, as passed to the event handlers of an informer.
 #[derive(Debug)]
 pub enum Change<K> {
-    /// It was not known before.
+    /// The object was added to the cache.
     Added(Arc<K>),
-    /// It is known in another version.
+    /// The object in the cache was replaced.
     Updated {
-        /// The version known before.
+        /// The replaced version.
         old: Arc<K>,
-        /// The version known now.
+        /// The current version.
         new: Arc<K>,
     },
-    /// It is gone; this is the last version that was seen.
+    /// The object was deleted; this is its last known version.
     Deleted(Arc<K>),
 }
 
@@ -35,7 +35,7 @@ impl<K> Clone for Change<K> {
 }
 
 impl<K> Change<K> {
-    /// The newest version of the object: of a deleted one, the last.
+    /// The current version of the object, or the last known one of a deleted object.
     pub fn object(&self) -> &Arc<K> {
         match self {
             Self::Added(new) | Self::Updated { new, .. } => new,
@@ -44,17 +44,17 @@ impl<K> Change<K> {
     }
 }
 
-/// Tells under which values of an index an object is found.
+/// Returns the index values of an object, client-go's `cache.IndexFunc`.
 pub(super) type IndexFunc<K> = Box<dyn Fn(&K) -> Vec<String> + Send + Sync>;
 
-/// One secondary index.
+/// One index.
 struct Index<K> {
     name: &'static str,
     of: IndexFunc<K>,
     entries: HashMap<String, BTreeSet<ObjectKey>>,
 }
 
-/// Objects by key, and keys by index values.
+/// Objects by key, and keys by index value.
 pub(super) struct IndexedStore<K> {
     objects: BTreeMap<ObjectKey, Arc<K>>,
     indexes: Vec<Index<K>>,
@@ -99,8 +99,8 @@ impl<K> IndexedStore<K> {
             .map(|(_, object)| object)
     }
 
-    /// Objects found under `value` of an index. An index nobody asked for is a mistake of the
-    /// caller and finds nothing.
+    /// The objects with the given index value, by namespace and name. An unknown index is a bug of
+    /// the caller; the result is then empty.
     pub(super) fn by_index(&self, index: &str, value: &str) -> Vec<Arc<K>> {
         let found = self.indexes.iter().find(|i| i.name == index);
         debug_assert!(found.is_some(), "no index {index}");

@@ -1,7 +1,8 @@
-//! Follows every object of a kind and tells subscribers what changed, old version and new.
+//! [`Informer`]: lists and watches the objects of a kind, caches them and calls event handlers with
+//! every change.
 //!
-//! `metadata.managedFields` is left out of what is kept: nobody here decides by it, and it is the
-//! larger part of many objects. A server keeps the fields' managers when an update names none.
+//! `metadata.managedFields` is dropped from cached objects: no controller reads it, and it is the
+//! larger part of many objects. The API server keeps the entries when an update contains none.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -19,10 +20,10 @@ use super::indexed_store::{Change, IndexFunc, IndexedStore};
 use super::watcher::watcher;
 use super::{Api, Context, ObjectKey};
 
-/// Told of every change of an informer's objects.
+/// Called with every change of the cache.
 type ResourceEventHandler<K> = Box<dyn Fn(&Change<K>) + Send + Sync>;
 
-/// An informer that does not run yet.
+/// The configuration of an informer that is not started.
 pub struct InformerBuilder<K> {
     api: Api<K>,
     config: Config,
@@ -33,13 +34,13 @@ impl<K> InformerBuilder<K>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {
-    /// Which objects to follow, and how to list them.
+    /// Sets selectors and list options.
     pub fn config(mut self, config: Config) -> Self {
         self.config = config;
         self
     }
 
-    /// Lets objects be found by the values `of` gives them.
+    /// Adds an index with the given index function.
     pub fn index(
         mut self,
         name: &'static str,
@@ -49,7 +50,7 @@ where
         self
     }
 
-    /// Starts to follow the kind, in the tasks of `context`.
+    /// Starts the informer in the tasks of `context`.
     pub fn start(self, context: &Context) -> Informer<K> {
         let (synced, _) = watch::channel(false);
         let informer = Informer {
@@ -68,7 +69,7 @@ where
     }
 }
 
-/// A handle to the objects of a kind as last seen. Clones share them.
+/// A cache of the objects of a kind, kept current by a watch. Clones share the cache.
 pub struct Informer<K> {
     shared: Arc<Shared<K>>,
 }
@@ -83,15 +84,15 @@ impl<K> Clone for Informer<K> {
 
 struct Shared<K> {
     store: RwLock<IndexedStore<K>>,
-    /// Held while a change is stored and told, so that everybody hears changes in their order.
+    /// Locked while a change is stored and delivered, so that all handlers are called in order.
     handlers: Mutex<Vec<ResourceEventHandler<K>>>,
-    /// The newest resource version that came from the watch.
+    /// The latest resource version received from the watch.
     latest_resource_version: AtomicU64,
     synced: watch::Sender<bool>,
 }
 
 impl<K> Informer<K> {
-    /// The object of that key.
+    /// The object with the given key.
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<K>> {
         self.shared.store.read().get(key).cloned()
     }
@@ -112,36 +113,37 @@ impl<K> Informer<K> {
             .collect()
     }
 
-    /// The objects that an index finds under `value`, by namespace and name.
+    /// The objects with the given index value, by namespace and name.
     pub fn by_index(&self, index: &str, value: &str) -> Vec<Arc<K>> {
         self.shared.store.read().by_index(index, value)
     }
 
-    /// How many objects are known.
+    /// The number of cached objects.
     pub fn len(&self) -> usize {
         self.shared.store.read().len()
     }
 
-    /// Whether no object is known.
+    /// Whether the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Waits until the first list of objects has arrived.
+    /// Waits until the initial list is in the cache.
     pub async fn wait_for_cache_sync(&self) {
         let mut synced = self.shared.synced.subscribe();
-        // The sender lives as long as this handle does.
+        // The sender is not dropped before this handle.
         let _ = synced.wait_for(|done| *done).await;
     }
 
-    /// Whether the first list of objects has arrived.
+    /// Whether the initial list is in the cache.
     pub fn has_synced(&self) -> bool {
         *self.shared.synced.borrow()
     }
 
-    /// Calls `subscriber` with every change from now on, after the change can be read here; what
-    /// is known already is told as added. The subscriber may read this informer but neither
-    /// subscribe to it nor [`observe_write`](Self::observe_write), and should be quick: put a key in a queue.
+    /// Adds an event handler. It is called with every change after the cache is updated, and at
+    /// once with [`Change::Added`] for each cached object. The handler may read this informer, but
+    /// must not add handlers or call [`observe_write`](Self::observe_write), and must not block: it
+    /// usually adds a key to a work queue, which returns without waiting.
     pub fn add_event_handler(&self, subscriber: impl Fn(&Change<K>) + Send + Sync + 'static) {
         let mut subscribers = self.shared.handlers.lock();
         let known = self.list();
@@ -156,7 +158,7 @@ impl<K> Informer<K>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {
-    /// An informer of the objects `api` reaches.
+    /// Configures an informer of the objects of `api`.
     pub fn builder(api: Api<K>) -> InformerBuilder<K> {
         InformerBuilder {
             api,
@@ -170,8 +172,8 @@ impl<K> Informer<K>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {
-    /// Takes note of the answer to one's own write before the watch brings it, so that the next
-    /// decision does not rest on the version before. Answers that are not news are ignored.
+    /// Stores the response to the caller's own write before the watch delivers it, so that the next
+    /// reconcile does not read a stale object. Responses older than the cached version are ignored.
     pub fn observe_write(&self, mut object: Arc<K>) {
         if object.meta().managed_fields.is_some() {
             Arc::make_mut(&mut object).meta_mut().managed_fields = None;
@@ -183,7 +185,7 @@ where
             Some(known) => {
                 known.uid() == object.uid() && resource_version(known.as_ref()) < version
             }
-            // What the watch has passed already and is not here has been deleted since.
+            // An object at or before the latest watched version that is not cached was deleted.
             None => version > self.shared.latest_resource_version.load(Ordering::Acquire),
         };
         if news {
@@ -231,7 +233,7 @@ where
         let old = self.shared.store.read().get(&key).cloned();
         match old {
             Some(old) if old.uid() != object.uid() => {
-                // Deleted and made anew while nobody looked: two different lives.
+                // Deleted and recreated between two events: another uid.
                 let gone = self.shared.store.write().remove(&key);
                 gone.iter()
                     .for_each(|change| notify_handlers(&subscribers, change));
@@ -252,7 +254,7 @@ where
         let key = ObjectKey::of(&object);
         let gone = {
             let mut store = self.shared.store.write();
-            // The last version is worth telling: it may have changed with the deletion.
+            // The final version is delivered: the deletion may have changed the object.
             if store.get(&key).is_none() {
                 return;
             }
@@ -285,8 +287,8 @@ fn notify_handlers<K>(subscribers: &[ResourceEventHandler<K>], change: &Change<K
     }
 }
 
-/// The resource version as a number. The API calls it opaque, but since Kubernetes 1.35 promises
-/// that versions of one kind can be compared; every server has always counted.
+/// The resource version as a number. Since Kubernetes 1.35 the resource versions of one kind are
+/// documented to be comparable integers; earlier API servers use increasing integers as well.
 fn resource_version<K: Resource>(object: &K) -> u64 {
     let version = object.meta().resource_version.as_deref();
     version.and_then(|v| v.parse().ok()).unwrap_or(0)

@@ -1,8 +1,8 @@
-//! What controllers are made of: informers that follow a kind, work queues that hand out keys, the
-//! tasks both run in, and what a refusal means.
+//! The controller runtime: informers, work queues, the task groups both run in, and the
+//! classification of API errors.
 //!
-//! Everything here works through a `kube::Client`, so it runs alike on the embedded API server and
-//! on any cluster. Must not know Kueue, the machines or what any controller decides.
+//! Uses only a `kube::Client`, so it works with the embedded API server and with any cluster. Must
+//! not depend on Kueue, the machines or any controller.
 
 mod api;
 pub mod api_errors;
@@ -30,21 +30,21 @@ pub use watch_backoff::WatchBackoff;
 pub use watcher::watcher;
 pub use work_queue::{ReconcileResult, WorkQueue};
 
-/// What every controller is given to work with. Clones share everything.
+/// The dependencies of a controller. Clones share them.
 #[derive(Clone)]
 pub struct Context {
-    /// The way to the cluster.
+    /// The client of the cluster.
     pub client: kube::Client,
-    /// Lab time.
+    /// The source of lab time.
     pub clock: Clock,
-    /// Chance.
+    /// The source of random numbers.
     pub entropy: Entropy,
-    /// Where its tasks run, and how they are told to stop.
+    /// The task group that runs the controller's tasks and shuts them down.
     pub tasks: Tasks,
 }
 
 impl Context {
-    /// A context with tasks of its own.
+    /// A context with a new task group.
     pub fn new(client: kube::Client, clock: Clock, entropy: Entropy) -> Self {
         Self {
             client,

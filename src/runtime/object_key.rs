@@ -1,4 +1,4 @@
-//! The name of an object within its kind.
+//! [`ObjectKey`]: namespace and name of an object, client-go's `cache.ObjectName`.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use kube::{Resource, ResourceExt};
 /// Namespace and name; the namespace is empty for cluster-scoped objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectKey {
-    /// The namespace, or nothing.
+    /// The namespace; empty for cluster-scoped objects.
     pub namespace: String,
     /// The name.
     pub name: String,

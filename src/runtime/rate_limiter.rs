@@ -1,14 +1,14 @@
-//! How long a key that keeps failing waits, as client-go's default rate limiter counts.
+//! Per-item exponential backoff, client-go's `ItemExponentialFailureRateLimiter`.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::time::Duration;
 
-/// The delay after a first failure, and the longest, where a queue does not say.
+/// Default base delay and maximum delay.
 pub(super) const DEFAULT_BACKOFF: (Duration, Duration) =
     (Duration::from_millis(5), Duration::from_secs(1000));
 
-/// Failures in a row of each key.
+/// Consecutive failures by key.
 #[derive(Debug)]
 pub(super) struct ExponentialFailureRateLimiter<K> {
     failures: HashMap<K, u32>,
@@ -25,8 +25,8 @@ impl<K: Eq + Hash + Clone> ExponentialFailureRateLimiter<K> {
         }
     }
 
-    /// Counts a failure and tells how long to wait after it: the first delay, doubled with every
-    /// one.
+    /// Counts a failure and returns the delay before the retry: the base delay, doubled with each
+    /// further failure.
     pub(super) fn when(&mut self, key: &K) -> Duration {
         let failures = self.failures.entry(key.clone()).or_default();
         let delay = 1u32

@@ -1,4 +1,4 @@
-//! Tasks that belong together and end together.
+//! [`Tasks`]: a group of asynchronous tasks with a common shutdown.
 
 use std::future::Future;
 
@@ -14,12 +14,12 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// A group without tasks.
+    /// An empty group.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Runs `task` until it ends or the group is shut down, which drops it where it waits.
+    /// Spawns `task`. A shutdown of the group drops the future at its current await point.
     pub fn spawn<F>(&self, name: &'static str, task: F)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -37,7 +37,7 @@ impl Tasks {
         );
     }
 
-    /// Is cancelled when the group is shut down.
+    /// The token that is cancelled when the group is shut down.
     pub fn token(&self) -> CancellationToken {
         self.token.clone()
     }
@@ -47,7 +47,7 @@ impl Tasks {
         self.token.clone().cancelled_owned()
     }
 
-    /// Tells every task to stop and waits until all have.
+    /// Cancels all tasks and waits until they have ended.
     pub async fn shutdown(&self) {
         self.token.cancel();
         self.tracker.close();

@@ -1,4 +1,4 @@
-//! How long to wait before a watch that broke is tried again.
+//! Backoff of the list and watch of an informer.
 
 use std::time::Duration;
 
@@ -7,11 +7,10 @@ use kube::runtime::utils::Backoff;
 const FIRST: Duration = Duration::from_millis(800);
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// The pauses between tries: twice as long each time, up to five seconds, and short again after one
-/// that brought something.
+/// Exponential backoff up to five seconds, reset after a successful watch.
 ///
-/// client-go goes up to half a minute, and another half by chance. That spares a server thousands of
-/// clients; here a person waits, for pods that do not start after a network was away.
+/// client-go's reflector uses up to 30 seconds plus jitter, which protects API servers with
+/// thousands of clients. The lab has few clients and must recover quickly from a network failure.
 #[derive(Clone, Debug)]
 pub struct WatchBackoff {
     next: Duration,

@@ -1,4 +1,5 @@
-//! A queue of keys to look at: each key at most once, and never in two hands at a time.
+//! [`WorkQueue`]: client-go's rate limiting work queue. Each key is queued at most once and is
+//! processed by at most one worker at a time.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fmt::{Debug, Display};
@@ -15,21 +16,21 @@ use super::Context;
 use super::rate_limiter::{self, ExponentialFailureRateLimiter};
 use kueue_lab_clock::Clock;
 
-/// What is to become of a key after it was looked at.
+/// The result of reconciling a key, controller-runtime's `reconcile.Result`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReconcileResult {
-    /// Nothing, until something adds it again.
+    /// The key is not requeued.
     Done,
-    /// It comes again after this much lab time.
+    /// The key is requeued after this much lab time.
     RequeueAfter(Duration),
-    /// It comes again soon; later every time in a row.
+    /// The key is requeued with exponential backoff.
     Requeue,
 }
 
-/// A queue of keys. Clones share the queue.
+/// A rate limiting work queue of keys. Clones share the queue.
 ///
-/// A key that is added while it waits is there once; one that is added while it is being looked at
-/// comes again afterwards. Times are lab time.
+/// A key that is already queued is not queued twice; a key that is added while it is processed is
+/// queued again when its processing is [`done`](Self::done). Times are lab time.
 pub struct WorkQueue<K> {
     shared: Arc<Shared<K>>,
 }
@@ -45,19 +46,19 @@ impl<K> Clone for WorkQueue<K> {
 struct Shared<K> {
     clock: Clock,
     state: Mutex<State<K>>,
-    /// A key became ready.
+    /// Notified when a key becomes ready.
     ready: Notify,
-    /// The first delayed key changed.
+    /// Notified when the earliest delay changes.
     rescheduled: Notify,
 }
 
 struct State<K> {
     ready: VecDeque<K>,
-    /// Keys that are ready, or will be when the hand that has them now is done.
+    /// Keys to process: those that are ready, and those that are added while they are processed.
     dirty: HashSet<K>,
     processing: HashSet<K>,
     rate_limiter: ExponentialFailureRateLimiter<K>,
-    /// Delayed keys by the moment they are due; the number keeps those of one moment in order.
+    /// Delayed keys by the time they are due; the number orders keys of the same time.
     waiting: BTreeMap<(Timestamp, u64), K>,
     due: HashMap<K, (Timestamp, u64)>,
     number: u64,
@@ -72,7 +73,7 @@ where
         Self::with_backoff(context, rate_limiter::DEFAULT_BACKOFF)
     }
 
-    /// An empty queue whose keys wait so long after a first failure, and so long at most.
+    /// An empty queue with the given base and maximum delay of the rate limiter.
     pub fn with_backoff(context: &Context, backoff: (Duration, Duration)) -> Self {
         Self {
             shared: Arc::new(Shared {
@@ -92,14 +93,14 @@ where
         }
     }
 
-    /// Adds a key that is ready now.
+    /// Adds a key.
     pub fn add(&self, key: K) {
         if self.shared.state.lock().add(key) {
             self.shared.ready.notify_one();
         }
     }
 
-    /// Adds a key that is ready after `delay`. Of several delays the shortest counts.
+    /// Adds a key after `delay`. If the key is already delayed, the earlier time applies.
     pub fn add_after(&self, key: K, delay: Duration) {
         if delay.is_zero() {
             return self.add(key);
@@ -111,26 +112,26 @@ where
         self.add_at(key, at);
     }
 
-    /// Adds a key that is ready at a moment of lab time. Of several moments the earliest counts.
+    /// Adds a key at a point in lab time. If the key is already delayed, the earlier time applies.
     pub fn add_at(&self, key: K, at: Timestamp) {
         if self.shared.state.lock().schedule(key, at) {
             self.shared.rescheduled.notify_one();
         }
     }
 
-    /// Adds a key that failed: after a first delay, usually 5 ms, and twice as long each time until it is
-    /// [forgotten](Self::forget).
+    /// Adds a key after the delay of the rate limiter: usually 5 ms after the first failure,
+    /// doubled with each further failure until [`forget`](Self::forget) is called.
     pub fn add_rate_limited(&self, key: K) {
         let delay = self.shared.state.lock().rate_limiter.when(&key);
         self.add_after(key, delay);
     }
 
-    /// Ends the memory of how often a key failed.
+    /// Resets the failure count of a key.
     pub fn forget(&self, key: &K) {
         self.shared.state.lock().rate_limiter.forget(key);
     }
 
-    /// How many keys are ready.
+    /// The number of ready keys.
     pub fn len(&self) -> usize {
         self.shared.state.lock().ready.len()
     }
@@ -140,8 +141,9 @@ where
         self.len() == 0
     }
 
-    /// Has up to `workers` keys looked at by `reconcile` at a time, until the tasks of `context`
-    /// are shut down. A key whose look fails comes again like one that asks to be retried.
+    /// Starts a controller with up to `workers` concurrent reconciles, which runs until the tasks
+    /// of `context` are shut down. A key whose `reconcile` fails is requeued with exponential
+    /// backoff.
     pub fn run<F, Fut, E>(
         &self,
         context: &Context,
@@ -171,7 +173,7 @@ where
         }
     }
 
-    /// Takes the next ready key, waiting for one. The key is in the caller's hand until
+    /// Waits for a ready key and returns it. The caller processes it and then calls
     /// [`done`](Self::done).
     pub async fn get(&self) -> K {
         loop {
@@ -190,7 +192,7 @@ where
         }
     }
 
-    /// Gives a key back that [`next`](Self::next) handed out.
+    /// Marks a key returned by [`get`](Self::get) as processed.
     pub fn done(&self, key: &K) {
         if self.shared.state.lock().done(key) {
             self.shared.ready.notify_one();
@@ -218,7 +220,7 @@ where
         self.done(&key);
     }
 
-    /// Makes delayed keys ready when they are due.
+    /// Adds delayed keys when they are due.
     async fn run_delaying_loop(&self) {
         loop {
             let rescheduled = self.shared.rescheduled.notified();
@@ -239,7 +241,7 @@ where
 }
 
 impl<K: Clone + Eq + Hash> State<K> {
-    /// Whether a key became ready.
+    /// Returns whether the key became ready.
     fn add(&mut self, key: K) -> bool {
         if !self.dirty.insert(key.clone()) || self.processing.contains(&key) {
             return false;
@@ -255,7 +257,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         Some(key)
     }
 
-    /// Whether the key became ready again.
+    /// Returns whether the key became ready again.
     fn done(&mut self, key: &K) -> bool {
         self.processing.remove(key);
         let again = self.dirty.contains(key);
@@ -265,7 +267,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         again
     }
 
-    /// Whether the first moment changed.
+    /// Returns whether the earliest due time changed.
     fn schedule(&mut self, key: K, at: Timestamp) -> bool {
         if let Some(&(due, number)) = self.due.get(&key) {
             if due <= at {
@@ -282,7 +284,7 @@ impl<K: Clone + Eq + Hash> State<K> {
             .is_some_and(|(first, _)| *first == place)
     }
 
-    /// Makes keys ready that are due; whether there were any, and when the next one is.
+    /// Adds the keys that are due. Returns whether there were any, and the next due time.
     fn wake(&mut self, now: Timestamp) -> (bool, Option<Timestamp>) {
         let mut woken = false;
         while let Some(entry) = self.waiting.first_entry() {

@@ -1,7 +1,7 @@
-//! [`WebhookServer`]: the webhooks over HTTPS.
+//! [`WebhookServer`]: the admission and conversion webhooks over HTTPS.
 //!
-//! Anybody on the network may ask; an answer says no more than the same write would tell its writer.
-//! What comes in is bounded in size, number and time.
+//! Clients are not authenticated; a response contains no more than the response to the same write.
+//! The size, number and duration of requests are limited.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -23,14 +23,14 @@ use super::webhook_definitions::AdmissionPhase;
 use super::{AdmissionHandler, conversion_review};
 use kueue_lab_runtime::Tasks;
 
-/// Where objects may be changed.
+/// Path of the mutating webhooks.
 pub const MUTATE: &str = "/mutate";
-/// Where objects may be refused.
+/// Path of the validating webhooks.
 pub const VALIDATE: &str = "/validate";
-/// Where objects are converted.
+/// Path of the conversion webhook.
 pub const CONVERT: &str = "/convert";
 
-/// An API server needs a few connections.
+/// An API server opens only a few connections.
 const LIMITS: Limits = Limits {
     max_connections: 256,
     header_timeout: Duration::from_secs(15),
@@ -38,22 +38,22 @@ const LIMITS: Limits = Limits {
     max_concurrent_streams: Some(250),
     http2_ping_interval: Some(Duration::from_secs(15)),
 };
-/// How long a request may take altogether; API servers wait 30 seconds at most.
+/// Timeout of a request; API servers use at most 30 seconds.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// The largest review of a write: an object as it was and is to be, each 3 MiB at most.
+/// Maximum bytes of an AdmissionReview: object and old object, each at most 3 MiB.
 const REVIEW_LIMIT: usize = 16 << 20;
-/// The largest review of a conversion, which may hold a whole list.
+/// Maximum bytes of a ConversionReview, which may contain all objects of a list.
 const CONVERSION_LIMIT: usize = 128 << 20;
 
-/// Why the webhooks cannot be served.
+/// The error of starting the webhook server.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// The address cannot be listened on.
+    /// The address cannot be bound.
     #[error("cannot listen on {address} for the webhooks: {source}")]
     Listen {
-        /// The address asked for.
+        /// The requested address.
         address: SocketAddr,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// The certificate cannot be used.
@@ -61,17 +61,17 @@ pub enum ServerError {
     Certificate(#[from] CertificateError),
 }
 
-/// A server of webhooks; it runs until the tasks it was started in are told to stop.
+/// A running webhook server; it stops when its task group is shut down.
 #[derive(Clone, Debug)]
 pub struct WebhookServer {
     address: SocketAddr,
 }
 
 impl WebhookServer {
-    /// Starts to listen and to answer what `policy` says.
+    /// Binds the address and serves the decisions of `policy`.
     ///
     /// # Errors
-    /// The address is taken, or the certificates cannot be used.
+    /// The address cannot be bound, or the certificates cannot be used.
     pub async fn start(
         tasks: &Tasks,
         listen: SocketAddr,
@@ -96,7 +96,7 @@ impl WebhookServer {
         Ok(Self { address })
     }
 
-    /// The address listened on, with the port that was taken.
+    /// The bound address, with the port that was chosen.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

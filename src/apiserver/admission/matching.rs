@@ -1,4 +1,4 @@
-//! Which writes a webhook or a policy is about.
+//! Matches writes against the rules and conditions of webhooks and policies.
 
 use serde_json::Value;
 
@@ -10,19 +10,19 @@ use crate::cel::activation::{Activation, EvaluationResult};
 use crate::plugins::{AdmissionRequest, Operation};
 use crate::registry::object_reader::ObjectReader;
 
-/// One write, as configurations look at it.
+/// The attributes of one write, as webhooks and policies match them.
 pub struct AdmissionAttributes<'a> {
-    /// The write.
+    /// The admission request.
     pub request: &'a AdmissionRequest<'a>,
-    /// Who writes.
+    /// The user who made the request.
     pub user: &'a User,
-    /// The versions the kind is served in.
+    /// The served versions of the kind.
     pub versions: &'a [String],
-    /// The objects that are there.
+    /// Reads stored objects.
     pub reader: &'a (dyn ObjectReader + Sync),
 }
 
-/// As rules and reviews name an operation.
+/// The operation as named in rules and reviews.
 pub(crate) fn operation_name(operation: Operation) -> &'static str {
     match operation {
         Operation::Create => "CREATE",
@@ -32,11 +32,11 @@ pub(crate) fn operation_name(operation: Operation) -> &'static str {
 }
 
 impl AdmissionAttributes<'_> {
-    /// Whether the write is one of those `criteria` selects: a webhook, or the `matchConstraints` or
-    /// `matchResources` of a policy. Gives the version it is spoken of in.
+    /// Whether a webhook, or the `matchConstraints` or `matchResources` of a policy, matches the
+    /// write. Returns the API version to convert the object to.
     ///
     /// # Errors
-    /// The namespace is not there.
+    /// 404 when the namespace does not exist.
     pub fn matching_version(
         &self,
         criteria: &Value,
@@ -72,7 +72,7 @@ impl AdmissionAttributes<'_> {
             .then_some(version))
     }
 
-    /// The version in which one of the rules names the resource; the client's own comes first.
+    /// The version in which a rule matches the resource; the version of the request is preferred.
     fn version_matching_rules(&self, rules: &[Value], equivalent: bool) -> Option<String> {
         let own = self.request.version;
         if rules.iter().any(|rule| self.rule_matches(rule, own)) {
@@ -136,10 +136,10 @@ impl AdmissionAttributes<'_> {
         }
     }
 
-    /// Whether all match conditions hold. One that is false decides, whatever the others do.
+    /// Whether all match conditions are true. A false condition takes precedence over errors.
     ///
     /// # Errors
-    /// What is wrong with conditions that fail.
+    /// The errors of conditions that fail to evaluate.
     pub fn match_conditions_met(
         &self,
         conditions: &[Value],
@@ -234,7 +234,7 @@ mod tests {
             "no"
         );
         assert_eq!(plain(&hook(rule(json!(["cronjobs"]), json!(["v1"])))), "no");
-        // Another version of the same kind is as good, unless exactly this one is asked for.
+        // `matchPolicy: Equivalent` also matches other versions of the kind.
         let mut older = hook(rule(json!(["jobs"]), json!(["v1beta1"])));
         assert_eq!(plain(&older), "v1beta1");
         older["matchPolicy"] = "Exact".into();

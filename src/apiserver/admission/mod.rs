@@ -1,6 +1,6 @@
 //! Admission: built-in plugins, webhooks, and policies in CEL.
 //!
-//! Works on one write and on stored objects; does not know storage or HTTP as clients speak it.
+//! Works on one write and on stored objects; does not depend on storage or HTTP.
 
 pub(crate) mod matching;
 pub(crate) mod plugins;

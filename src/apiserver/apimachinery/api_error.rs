@@ -1,26 +1,26 @@
-//! API errors: every refusal of the server as the `Status` object Kubernetes clients expect.
+//! [`ApiError`]: API errors as `metav1.Status`, as `k8s.io/apimachinery/pkg/api/errors`.
 
 use serde_json::{Value, json};
 
 use super::field_error::{FieldError, aggregate};
 
-/// A refusal, ready to be sent as a `v1.Status`.
+/// An API error, returned to the client as a `v1.Status`.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct ApiError {
     /// HTTP status code.
     pub code: u16,
-    /// Machine-readable reason such as `NotFound`; empty where Kubernetes leaves it out.
+    /// Machine-readable reason such as `NotFound`; empty if Kubernetes omits it.
     pub reason: &'static str,
-    /// What a person reads.
+    /// Human-readable message.
     pub message: String,
     /// The `details` object, or null.
     pub details: Value,
-    /// `metadata.continue`: where an expired list can go on, inconsistently.
+    /// `metadata.continue`: the token for an inconsistent continuation of an expired list.
     pub continue_token: Option<String>,
 }
 
-/// The group and plural (or kind) an error speaks of: `clusterqueues.kueue.x-k8s.io`, `pods`.
+/// The qualified resource or kind in messages: `clusterqueues.kueue.x-k8s.io`, `pods`.
 fn group_resource(group: &str, name: &str) -> String {
     if group.is_empty() {
         name.to_string()
@@ -62,7 +62,7 @@ impl ApiError {
         }
     }
 
-    /// 404 for a path no resource is served at.
+    /// 404 for a path without a resource.
     pub fn no_such_resource() -> Self {
         Self {
             code: 404,
@@ -73,7 +73,7 @@ impl ApiError {
         }
     }
 
-    /// 409: an object of that name exists.
+    /// 409: an object with this name exists.
     pub fn already_exists(group: &str, plural: &str, name: &str) -> Self {
         Self {
             code: 409,
@@ -84,7 +84,7 @@ impl ApiError {
         }
     }
 
-    /// 409: the write does not fit the object's present state.
+    /// 409: the write conflicts with the current state of the object.
     pub fn conflict(group: &str, plural: &str, name: &str, why: &str) -> Self {
         Self {
             code: 409,
@@ -98,7 +98,7 @@ impl ApiError {
         }
     }
 
-    /// 403; the message names the resource and the object where they are not empty.
+    /// 403; the message contains resource and object name if they are not empty.
     pub fn forbidden(group: &str, plural: &str, name: &str, why: &str) -> Self {
         let what = match (plural, name) {
             ("", _) => String::new(),
@@ -114,7 +114,7 @@ impl ApiError {
         }
     }
 
-    /// 422: field errors in the order they were found.
+    /// 422: field errors in the order of validation.
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
         let all = aggregate(errors);
         let mut d = details(group, kind, name);

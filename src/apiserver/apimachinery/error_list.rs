@@ -1,4 +1,4 @@
-//! A list of field errors.
+//! [`ErrorList`]: upstream's `field.ErrorList`.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::field_error::{BadValue, FieldError};
 use super::field_path::FieldPath;
 use super::value_ext::ValueExt;
 
-/// Field errors in the order they were found.
+/// Field errors in the order of validation.
 #[derive(Debug, Default)]
 pub struct ErrorList(pub Vec<FieldError>);
 
@@ -22,7 +22,7 @@ impl ErrorList {
             .push(FieldError::invalid(path.to_string(), bad, detail));
     }
 
-    /// `path: Invalid value: shown: detail`, the value in a form of its own.
+    /// `path: Invalid value: shown: detail`, with a preformatted value.
     pub fn invalid_with_text(&mut self, path: &FieldPath<'_>, shown: String, detail: &str) {
         self.0.push(
             FieldError::invalid(path.to_string(), Value::Null, detail).with_bad_value_text(shown),
@@ -35,7 +35,7 @@ impl ErrorList {
             .push(FieldError::invalid_without_value(path.to_string(), detail));
     }
 
-    /// One invalid value for each complaint.
+    /// One `Invalid value` error for each message.
     pub fn invalid_for_each(&mut self, path: &FieldPath<'_>, bad: &str, complaints: Vec<String>) {
         for complaint in complaints {
             self.invalid(path, bad, complaint);
@@ -63,7 +63,7 @@ impl ErrorList {
             .push(FieldError::too_long(path.to_string(), max_bytes));
     }
 
-    /// `path: Too many: N: must have at most M items`, where there are more.
+    /// `path: Too many: N: must have at most M items`, if `actual` exceeds `max`.
     pub fn at_most(&mut self, path: &FieldPath<'_>, actual: usize, max: usize) {
         if actual > max {
             self.0
@@ -71,7 +71,7 @@ impl ErrorList {
         }
     }
 
-    /// `path: Unsupported value`, where a value is none of those supported.
+    /// `path: Unsupported value`, if the value is not supported.
     pub fn one_of(&mut self, path: &FieldPath<'_>, value: &str, supported: &[&str]) {
         if !supported.contains(&value) {
             self.0.push(FieldError::not_supported(
@@ -82,7 +82,7 @@ impl ErrorList {
         }
     }
 
-    /// The same, an empty value being `Required`.
+    /// As [`one_of`](Self::one_of); an empty value is `Required`.
     pub fn required_one_of(&mut self, path: &FieldPath<'_>, value: &str, supported: &[&str]) {
         match value {
             "" => self.required(path, ""),
@@ -90,7 +90,7 @@ impl ErrorList {
         }
     }
 
-    /// `must be greater than or equal to 0` for a number of `decode_object` that is there and negative.
+    /// `must be greater than or equal to 0`, if the field of `object` is a negative number.
     pub fn not_negative(&mut self, path: &FieldPath<'_>, object: &Value, field: &str) {
         if let Some(n) = object.get(field).and_then(Value::as_i64)
             && n < 0
@@ -99,20 +99,20 @@ impl ErrorList {
         }
     }
 
-    /// `field is immutable`, where a field differs from what it was.
+    /// `field is immutable`, if the value has changed.
     pub fn immutable(&mut self, path: &FieldPath<'_>, new: &Value, old: &Value) {
         if new != old {
             self.invalid(path, new.clone(), "field is immutable");
         }
     }
 
-    /// Appends errors found elsewhere.
+    /// Appends errors.
     pub fn extend(&mut self, errors: impl IntoIterator<Item = FieldError>) {
         self.0.extend(errors);
     }
 }
 
-/// A number of seconds and the like: an integer of an object that must be there to be looked at.
+/// The integer at `pointer`; `None` if it is absent or not an integer.
 pub fn integer_at(object: &Value, pointer: &str) -> Option<i64> {
     object.at(pointer).as_i64()
 }

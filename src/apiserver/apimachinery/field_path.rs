@@ -1,8 +1,8 @@
-//! Paths of fields, such as `spec.containers[0].name`; rendered only for an error.
+//! [`FieldPath`]: upstream's `field.Path`, formatted only if an error is reported.
 
 use std::fmt;
 
-/// Where in an object a check is, such as `spec.containers[0].name`.
+/// The path of a field, such as `spec.containers[0].name`.
 #[derive(Clone, Copy)]
 pub struct FieldPath<'a> {
     parent: Option<&'a FieldPath<'a>>,
@@ -17,7 +17,7 @@ enum FieldPathElement<'a> {
 }
 
 impl<'a> FieldPath<'a> {
-    /// A field of the object itself; dots are kept as they are.
+    /// A top-level field; dots in `name` are not escaped.
     pub const fn root(name: &'a str) -> Self {
         Self {
             parent: None,

@@ -2,28 +2,28 @@
 
 use super::api_error::ApiError;
 
-/// A conjunction of comparisons of fields with values.
+/// A conjunction of requirements on fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldSelector {
     terms: Vec<FieldRequirement>,
 }
 
-/// One comparison.
+/// One requirement: `=` or `!=` on a field.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FieldRequirement {
     /// The field's path, such as `status.phase`.
     pub field: String,
-    /// Whether the term asks for equality.
+    /// Whether the operator is equality.
     pub equal: bool,
-    /// The value compared with.
+    /// The value.
     pub value: String,
 }
 
 impl FieldSelector {
-    /// Reads a selector; empty terms are allowed and mean nothing.
+    /// Parses a selector; empty terms are ignored.
     ///
     /// # Errors
-    /// 400 with upstream's words.
+    /// 400 with the message of upstream.
     pub fn parse(text: &str) -> Result<Self, ApiError> {
         let mut parts = split_terms(text);
         parts.sort_unstable();
@@ -43,17 +43,17 @@ impl FieldSelector {
         Ok(Self { terms })
     }
 
-    /// The comparisons, in the order upstream prints them.
+    /// The requirements in the order upstream prints them.
     pub fn terms(&self) -> &[FieldRequirement] {
         &self.terms
     }
 
-    /// Whether everything matches.
+    /// Whether the selector matches all objects.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// The value `selectable_field_value` must have, where the selector says.
+    /// The value required by an equality requirement on `field`, if any.
     pub fn requires_exact_match(&self, field: &str) -> Option<&str> {
         self.terms
             .iter()
@@ -61,7 +61,7 @@ impl FieldSelector {
             .map(|t| t.value.as_str())
     }
 
-    /// Whether an object whose fields `get` reads is selected; an absent field is empty.
+    /// Whether the selector matches the field values returned by `get`; an absent field is empty.
     pub fn matches(&self, mut get: impl FnMut(&str) -> Option<String>) -> bool {
         self.terms
             .iter()
@@ -85,7 +85,7 @@ impl std::fmt::Display for FieldSelector {
     }
 }
 
-/// Splits at commas that no backslash precedes.
+/// Splits at commas that are not escaped by a backslash.
 fn split_terms(text: &str) -> Vec<&str> {
     let (mut terms, mut start, mut escaped) = (Vec::new(), 0, false);
     for (i, c) in text.char_indices() {

@@ -3,7 +3,7 @@
 use super::error_list::ErrorList;
 use super::field_path::FieldPath;
 
-/// An IP address as Kubernetes accepts it for new values.
+/// Validates an IP address in canonical form, as required for new values.
 pub fn ip(errors: &mut ErrorList, path: &FieldPath<'_>, text: &str) {
     if text.parse::<std::net::IpAddr>().is_err() {
         let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
@@ -11,7 +11,7 @@ pub fn ip(errors: &mut ErrorList, path: &FieldPath<'_>, text: &str) {
     }
 }
 
-/// A CIDR.
+/// Validates a CIDR.
 pub fn cidr(errors: &mut ErrorList, path: &FieldPath<'_>, text: &str) {
     let valid = text.split_once('/').is_some_and(|(address, bits)| {
         let max = match address.parse::<std::net::IpAddr>() {

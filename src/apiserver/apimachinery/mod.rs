@@ -1,6 +1,6 @@
 //! Metadata, selectors, field paths, names and errors of the API, as `k8s.io/apimachinery`.
 //!
-//! Imports no other folder of this crate.
+//! Must not depend on other modules of this crate.
 
 pub mod api_error;
 pub mod error_list;

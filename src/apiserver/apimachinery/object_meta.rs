@@ -1,4 +1,4 @@
-//! Object metadata as the server fills and guards it.
+//! Object metadata: system fields, generated names and immutable fields.
 
 use jiff::Timestamp;
 use kueue_lab_clock::whole_seconds;
@@ -7,12 +7,12 @@ use serde_json::{Map, Value};
 
 use super::api_error::ApiError;
 
-/// How many random characters a generated name ends in.
+/// Number of random characters at the end of a generated name.
 const RANDOM_SUFFIX_LENGTH: usize = 5;
-/// The longest `generateName` that is used whole.
+/// Maximum length of `generateName` before it is truncated.
 const GENERATE_NAME_MAX: usize = 63 - RANDOM_SUFFIX_LENGTH;
 
-/// The metadata of an object; an empty one is put there when there is none.
+/// The metadata of an object; created if absent.
 pub(crate) fn meta_mut(object: &mut Value) -> &mut Map<String, Value> {
     if !object.is_object() {
         *object = Value::Object(Map::new());
@@ -27,7 +27,7 @@ pub(crate) fn meta_mut(object: &mut Value) -> &mut Map<String, Value> {
     }
 }
 
-/// A string of the metadata; empty where it is not there.
+/// A string field of the metadata; empty if absent.
 pub(crate) fn meta_str<'a>(object: &'a Value, field: &str) -> &'a str {
     object
         .get("metadata")
@@ -47,24 +47,24 @@ pub(crate) fn finalizers(object: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Whether a delete has been asked for.
+/// Whether `metadata.deletionTimestamp` is set.
 pub(crate) fn is_terminating(object: &Value) -> bool {
     !meta_str(object, "deletionTimestamp").is_empty()
 }
 
-/// The grace period a terminating object was given.
+/// `metadata.deletionGracePeriodSeconds`.
 pub(crate) fn deletion_grace_period(object: &Value) -> Option<i64> {
     object
         .pointer("/metadata/deletionGracePeriodSeconds")
         .and_then(Value::as_i64)
 }
 
-/// A moment as `metav1.Time` writes it.
+/// A timestamp encoded as `metav1.Time`.
 pub(crate) fn metav1_time(now: Timestamp) -> Value {
     whole_seconds(now).to_string().into()
 }
 
-/// Removes what only the server may set.
+/// Removes the fields that only the server sets, `rest.WipeObjectMetaSystemFields`.
 pub(crate) fn wipe_system_fields(object: &mut Value) {
     let meta = meta_mut(object);
     for field in [
@@ -78,14 +78,14 @@ pub(crate) fn wipe_system_fields(object: &mut Value) {
     }
 }
 
-/// Gives a new object its identity.
+/// Sets uid and creation timestamp, `rest.FillObjectMetaSystemFields`.
 pub(crate) fn fill_system_fields(object: &mut Value, entropy: &Entropy, now: Timestamp) {
     let meta = meta_mut(object);
     meta.insert("creationTimestamp".into(), metav1_time(now));
     meta.insert("uid".into(), entropy.uid().into());
 }
 
-/// Picks a name for an object that has only a `generateName`. True when it did.
+/// Sets the name of an object that has only a `generateName`. Returns whether it did.
 pub(crate) fn generate_name(object: &mut Value, entropy: &Entropy) -> bool {
     let base = meta_str(object, "generateName");
     if base.is_empty() {
@@ -103,10 +103,10 @@ pub(crate) fn generate_name(object: &mut Value, entropy: &Entropy) -> bool {
     true
 }
 
-/// Makes the object's namespace the request's.
+/// Sets the namespace of the object to that of the request.
 ///
 /// # Errors
-/// 400 when the object names another.
+/// 400 if the object has another namespace.
 pub(crate) fn ensure_namespace(object: &mut Value, namespace: &str) -> Result<(), ApiError> {
     let own = meta_str(object, "namespace");
     if own == namespace {
@@ -126,7 +126,7 @@ pub(crate) fn ensure_namespace(object: &mut Value, namespace: &str) -> Result<()
     Ok(())
 }
 
-/// Keeps in `new` what an update may not change.
+/// Restores the metadata in `new` that an update must not change.
 pub(crate) fn keep_immutable_fields(new: &mut Value, old: &Value) {
     let was = |field: &str| old.get("metadata").and_then(|m| m.get(field)).cloned();
     let meta = meta_mut(new);
@@ -150,7 +150,7 @@ pub(crate) fn keep_immutable_fields(new: &mut Value, old: &Value) {
     }
 }
 
-/// The generation of an object; 0 where it has none.
+/// The generation of an object; 0 if unset.
 pub(crate) fn generation(object: &Value) -> i64 {
     object
         .pointer("/metadata/generation")
@@ -163,7 +163,7 @@ pub(crate) fn set_generation(object: &mut Value, generation: i64) {
     meta_mut(object).insert("generation".into(), generation.into());
 }
 
-/// Drops owner references that occur twice; the uids of those dropped.
+/// Removes duplicate owner references. Returns their uids.
 pub(crate) fn dedup_owner_references(object: &mut Value) -> Vec<String> {
     let Some(Value::Array(owners)) = meta_mut(object).get_mut("ownerReferences") else {
         return Vec::new();

@@ -7,7 +7,8 @@ use super::token_authenticator::TokenAuthenticator;
 use super::user::User;
 use crate::apimachinery::api_error::ApiError;
 
-/// Who makes a request, by its bearer token. Without one it is anonymous.
+/// Authenticates a request by its bearer token. Without an Authorization header the user is
+/// anonymous.
 pub(crate) fn authenticate(
     head: &Parts,
     identity: &TokenAuthenticator,
@@ -25,7 +26,7 @@ pub(crate) fn authenticate(
         .ok_or_else(unauthorized)
 }
 
-/// 401.
+/// The 401 Unauthorized error.
 pub(crate) fn unauthorized() -> ApiError {
     ApiError::new(401, "Unauthorized", "Unauthorized")
 }

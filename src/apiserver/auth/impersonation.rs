@@ -8,7 +8,7 @@ use percent_encoding::percent_decode_str;
 use super::user::User;
 use crate::apimachinery::api_error::ApiError;
 
-/// Turns the caller into the user it wants to act as, which only the administrator may.
+/// Replaces the user by the impersonated one, which only the administrator may do.
 pub(crate) fn impersonate(head: &mut Parts, user: User) -> Result<User, ApiError> {
     let headers = &head.headers;
     let text = |name: &str| {

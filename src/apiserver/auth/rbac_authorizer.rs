@@ -1,4 +1,4 @@
-//! Who may do what: role-based access control over the roles and bindings that are stored.
+//! RBAC authorizer over the stored roles and bindings.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::registry::object_reader::ObjectReader;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// What is asked for.
+/// The attributes of a request to authorize.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AuthorizationAttributes {
     /// Verb, such as `list`.
@@ -21,9 +21,9 @@ pub(crate) struct AuthorizationAttributes {
     pub(crate) subresource: String,
     /// Namespace; empty at the cluster scope.
     pub(crate) namespace: String,
-    /// Object name, where one is named.
+    /// Object name, or empty.
     pub(crate) name: String,
-    /// Path, for what is no resource.
+    /// Path of a non-resource request.
     pub(crate) path: String,
 }
 
@@ -36,7 +36,7 @@ impl AuthorizationAttributes {
         }
     }
 
-    /// The refusal of this request to `user`.
+    /// The 403 error of this request by `user`.
     pub(crate) fn forbidden_error(&self, user: &User) -> ApiError {
         if self.resource.is_empty() {
             let why = format!(
@@ -61,7 +61,7 @@ impl AuthorizationAttributes {
     }
 }
 
-/// Whether `user` may do it.
+/// Whether `user` is allowed to make the request.
 pub(crate) fn authorize(
     reader: &dyn ObjectReader,
     user: &User,
@@ -73,7 +73,7 @@ pub(crate) fn authorize(
             .any(|rule| rule_allows(rule, asked))
 }
 
-/// The rules that hold for `user` in a namespace (empty: cluster-wide only).
+/// The rules that apply to `user` in a namespace (empty: cluster-wide only).
 pub(crate) fn rules_for(reader: &dyn ObjectReader, user: &User, namespace: &str) -> Vec<Value> {
     let mut found = Vec::new();
     for binding in reader.list(GROUP, "clusterrolebindings", "") {

@@ -3,7 +3,7 @@
 use super::user::User;
 use crate::registry::object_reader::ObjectReader;
 
-/// Whether `user` is a service account that was deleted, or another of the same name.
+/// Whether `user` is a service account that was deleted or recreated with another UID.
 pub(crate) fn is_deleted_service_account(reader: &dyn ObjectReader, user: &User) -> bool {
     let account = user.name.strip_prefix("system:serviceaccount:");
     let Some((namespace, name)) = account.and_then(|a| a.split_once(':')) else {

@@ -1,4 +1,4 @@
-//! Service account tokens: signed by this server, believed by this server until they expire.
+//! Service account tokens: JWTs signed and verified by this server.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,23 +9,23 @@ use ring::signature::{
 };
 use serde_json::{Value, json};
 
-/// Who issues the tokens, and whom they are for unless the request says.
+/// The issuer of the tokens and their default audience.
 pub const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 
-/// The key tokens are signed with; lives as long as the process.
+/// The signing key; exists as long as the process.
 pub struct ServiceAccountTokenKey {
     key: EcdsaKeyPair,
     random: SystemRandom,
     id: String,
 }
 
-/// The key could not be made: the operating system gives no random bytes.
+/// The key could not be generated: no random source.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot make a signing key for service account tokens")]
 pub struct TokenKeyError;
 
 impl ServiceAccountTokenKey {
-    /// A key nobody else has.
+    /// Generates a new key.
     ///
     /// # Errors
     /// [`TokenKeyError`] without a random source.
@@ -44,7 +44,7 @@ impl ServiceAccountTokenKey {
         })
     }
 
-    /// A token that makes the given claims. `None` without a random source.
+    /// Signs a token with the given claims. `None` without a random source.
     pub fn sign(&self, claims: &Value) -> Option<String> {
         let header = json!({"alg": "ES256", "kid": self.id});
         let encode = |v: &Value| URL_SAFE_NO_PAD.encode(v.to_string());
@@ -53,8 +53,7 @@ impl ServiceAccountTokenKey {
         Some(format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
-    /// The claims of a token that this server signed and that has not expired at `now` (Unix
-    /// seconds).
+    /// The claims of a token signed by this server and not expired at `now` (Unix seconds).
     pub fn verify(&self, token: &str, now: i64) -> Option<Value> {
         let (text, signature) = token.rsplit_once('.')?;
         let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
@@ -69,7 +68,7 @@ impl ServiceAccountTokenKey {
 
     /// The public key as a JSON web key set.
     pub fn json_web_key_set(&self) -> Value {
-        // An uncompressed point: a marker byte, then 32 bytes of x and of y.
+        // An uncompressed point: a marker byte, then 32 bytes each of x and y.
         let point = self.key.public_key().as_ref();
         let part = |range: std::ops::Range<usize>| {
             URL_SAFE_NO_PAD.encode(point.get(range).unwrap_or_default())

@@ -1,4 +1,4 @@
-//! Authenticates bearer tokens: the administrator's and those of service accounts.
+//! Authenticates bearer tokens of the administrator and of service accounts.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,16 +9,16 @@ use subtle::ConstantTimeEq;
 use super::service_account_token::ServiceAccountTokenKey;
 use super::user::User;
 
-/// The secrets of one server run.
+/// The credentials of one server run.
 pub struct TokenAuthenticator {
     admin_token: String,
     service_account_key: ServiceAccountTokenKey,
 }
 
 impl TokenAuthenticator {
-    /// New secrets from the operating system.
+    /// Generates new credentials.
     pub fn generate() -> Self {
-        // Without the operating system's random source there is no secret and no server.
+        // A server without a random source cannot generate credentials and must not start.
         match ServiceAccountTokenKey::generate() {
             Ok(tokens) => Self {
                 admin_token: random_token(),
@@ -28,17 +28,17 @@ impl TokenAuthenticator {
         }
     }
 
-    /// The key service account tokens are signed with.
+    /// The signing key of service account tokens.
     pub fn service_account_key(&self) -> &ServiceAccountTokenKey {
         &self.service_account_key
     }
 
-    /// The bearer token that makes its holder the administrator.
+    /// The bearer token of the administrator.
     pub fn admin_token(&self) -> &str {
         &self.admin_token
     }
 
-    /// Who the holder of a bearer token is at `now` (Unix seconds).
+    /// The user of a bearer token at `now` (Unix seconds).
     pub fn authenticate_token(&self, token: &str, now: i64) -> Option<User> {
         if self.is_admin_token(token) {
             return Some(User::admin());
@@ -62,10 +62,10 @@ impl TokenAuthenticator {
     }
 }
 
-/// 256 bits as text.
+/// 256 random bits, encoded as text.
 fn random_token() -> String {
     let mut bytes = [0u8; 32];
-    // Without the operating system's random source there is no secret and no server.
+    // A server without a random source cannot generate credentials and must not start.
     if let Err(e) = OsRng.try_fill_bytes(&mut bytes) {
         unreachable!("the operating system gives no random bytes: {e}");
     }

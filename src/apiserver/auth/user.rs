@@ -1,15 +1,15 @@
-//! The user of a request.
+//! The authenticated user of a request.
 
 use std::collections::BTreeMap;
 
-/// The group that may do everything.
+/// The group authorized for everything.
 pub const SYSTEM_MASTERS: &str = "system:masters";
 
 const AUTHENTICATED: &str = "system:authenticated";
 
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 
-/// The user a request is made as.
+/// The user who makes a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct User {
     /// User name.
@@ -18,12 +18,12 @@ pub struct User {
     pub uid: String,
     /// Groups, in the order given.
     pub groups: Vec<String>,
-    /// Whatever else the authenticator knows.
+    /// Additional attributes from the authenticator.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl User {
-    /// The administrator every way in starts as.
+    /// The administrator.
     pub fn admin() -> Self {
         Self {
             name: "kubernetes-admin".into(),
@@ -32,7 +32,7 @@ impl User {
         }
     }
 
-    /// Nobody in particular.
+    /// The anonymous user.
     pub fn anonymous() -> Self {
         Self {
             name: "system:anonymous".into(),
@@ -41,7 +41,7 @@ impl User {
         }
     }
 
-    /// Adds the groups that follow from the name, as impersonation does.
+    /// Adds the groups implied by the user name, as impersonation does.
     pub(crate) fn add_implied_groups(&mut self) {
         if let Some(account) = self.name.strip_prefix("system:serviceaccount:")
             && self.groups.is_empty()

@@ -7,7 +7,7 @@ use crate::apimachinery::object_meta;
 use crate::server_state::ServerState;
 use crate::storage::PendingObject;
 
-/// Creates them.
+/// Creates the bootstrap objects.
 pub(crate) fn create_bootstrap_objects(core: &ServerState) {
     let objects = system_objects::namespaces()
         .chain(system_objects::priority_classes())
@@ -20,16 +20,16 @@ pub(crate) fn create_bootstrap_objects(core: &ServerState) {
     }
 }
 
-/// One object to create: where, and what.
+/// An object to create and its resource.
 pub(super) struct BootstrapObject {
     /// Group, version and plural name of its resource.
     pub(super) resource: (&'static str, &'static str, &'static str),
-    /// The object, without identity.
+    /// The object, without the system-populated metadata.
     pub(super) object: Value,
 }
 
 impl BootstrapObject {
-    /// An object of a kind with the given name, labels and further fields.
+    /// An object of a resource with the given name, labels and further fields.
     pub(super) fn new(
         resource: (&'static str, &'static str, &'static str),
         kind: &str,
@@ -75,7 +75,7 @@ fn create_object(core: &ServerState, mut seed: BootstrapObject) {
         namespace => format!("{namespace}/{name}"),
     };
     if let Ok(draft) = PendingObject::new(seed.object) {
-        // The space is empty, so the only refusal, a namesake, cannot be.
+        // The store is empty, so KeyExists cannot occur.
         let _ = core.store.create(space, &key, draft);
     }
 }

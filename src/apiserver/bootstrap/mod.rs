@@ -1,4 +1,4 @@
-//! The objects a cluster has before anybody creates any.
+//! The objects of a new cluster.
 
 mod bootstrap_object;
 mod rbac_bootstrap_policy;

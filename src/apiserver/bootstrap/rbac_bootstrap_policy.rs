@@ -1,4 +1,4 @@
-//! The default cluster roles people bind, and the bindings that let everybody look around.
+//! The default cluster roles and cluster role bindings.
 
 use serde_json::{Value, json};
 
@@ -227,7 +227,7 @@ fn non_resource_rules(paths: &[&str]) -> Vec<Value> {
     vec![json!({"nonResourceURLs": paths, "verbs": ["get"]})]
 }
 
-/// A role whose rules are those of all roles with the label `aggregate-to-NAME`.
+/// A cluster role that aggregates the roles with the label `aggregate-to-NAME`.
 fn aggregated_cluster_role(
     name: &str,
     labels: &[(&str, &str)],

@@ -1,4 +1,4 @@
-//! Namespaces, priority classes, API services and the service of the API server itself.
+//! Namespaces, priority classes, APIServices and the service `kubernetes`.
 
 use serde_json::json;
 
@@ -43,7 +43,7 @@ pub(super) fn priority_classes() -> impl Iterator<Item = BootstrapObject> {
     })
 }
 
-/// One for each group version that is built in.
+/// One APIService for each built-in group version.
 pub(super) fn api_services(core: &ServerState) -> impl Iterator<Item = BootstrapObject> {
     let table = core.registry.table();
     let now = crate::apimachinery::object_meta::metav1_time(core.clock.now());
@@ -80,7 +80,7 @@ pub(super) fn api_services(core: &ServerState) -> impl Iterator<Item = Bootstrap
     seeds.into_iter()
 }
 
-/// `kubernetes` in the default namespace.
+/// The service `kubernetes` in the default namespace.
 pub(super) fn kubernetes_service() -> impl Iterator<Item = BootstrapObject> {
     let labels = [("component", "apiserver"), ("provider", "kubernetes")];
     let fields = json!({

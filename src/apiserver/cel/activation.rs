@@ -1,5 +1,5 @@
-//! Expressions over values that have names, such as `decode_object` and `admission_request`: what admission policies
-//! and the conditions of webhooks are written in.
+//! [`Activation`]: evaluation of expressions over named variables such as `object` and `request`,
+//! for admission policies and match conditions of webhooks.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,27 +13,27 @@ use super::program::{compile, evaluate_with};
 use super::value;
 use crate::schema::Schema;
 
-/// The values expressions may name.
+/// The variables of expressions.
 #[derive(Clone, Default)]
 pub struct Activation {
     values: Vec<(&'static str, Cel)>,
-    /// What policies have worked out before, by name: `variables.NAME`.
+    /// Composited variables of admission policies: `variables.NAME`.
     variables: HashMap<Key, Cel>,
 }
 
-/// What an expression came to.
+/// The result of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EvaluationResult {
-    /// True or false.
+    /// A boolean.
     Bool(bool),
-    /// A text.
+    /// A string.
     Text(String),
-    /// Something else.
+    /// A value of another type.
     Other,
 }
 
 impl Activation {
-    /// Names an object; with its schema fields are called as that has them.
+    /// Binds a variable; with a schema, fields are converted by their declared types.
     pub fn bind(&mut self, name: &'static str, schema: Option<&Schema>, value: &Value) {
         let seen = match schema {
             Some(schema) if value.is_object() => value::to_cel(schema, value),
@@ -43,10 +43,10 @@ impl Activation {
         self.values.push((name, seen));
     }
 
-    /// Works out a variable that later expressions call `variables.NAME`.
+    /// Evaluates a variable and makes it available as `variables.NAME`.
     ///
     /// # Errors
-    /// What is wrong with the expression.
+    /// The expression does not compile or its evaluation fails.
     pub fn define_variable(&mut self, name: &str, expression: &str) -> Result<(), String> {
         let found = self.run(expression)?;
         let key = Key::String(Arc::new(name.into()));
@@ -54,10 +54,10 @@ impl Activation {
         Ok(())
     }
 
-    /// Works out an expression.
+    /// Evaluates an expression.
     ///
     /// # Errors
-    /// What is wrong with it, in the words of admission policies.
+    /// The compilation or evaluation error, worded as in admission policies.
     pub fn evaluate(&self, expression: &str) -> Result<EvaluationResult, String> {
         Ok(match self.run(expression)? {
             Cel::Bool(answer) => EvaluationResult::Bool(answer),

@@ -1,4 +1,4 @@
-//! Errors of CEL programs, worded as cel-go does.
+//! Errors of CEL programs, worded as in cel-go.
 
 use kube_cel::cel::{ExecutionError, Value as Cel};
 
@@ -11,7 +11,7 @@ pub(crate) fn is_overload(error: &ExecutionError) -> bool {
     )
 }
 
-/// What went wrong, in the words of the library the real server uses.
+/// The error message of cel-go.
 pub(crate) fn error_reason(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),

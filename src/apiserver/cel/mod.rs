@@ -1,4 +1,4 @@
-//! Programs in CEL, the values they work on and their errors.
+//! CEL programs, values and errors.
 
 pub(crate) mod activation;
 pub(crate) mod error;

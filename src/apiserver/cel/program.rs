@@ -1,4 +1,4 @@
-//! CEL programs, compiled once per text.
+//! CEL programs, compiled once and cached by source.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -13,15 +13,15 @@ use parking_lot::RwLock;
 /// A compiled expression.
 pub struct Program {
     expression: Expression,
-    /// Whether it mentions `oldSelf`.
+    /// Whether the expression uses `oldSelf`.
     pub uses_old_self: bool,
 }
 
-/// A program, or what the parser says.
+/// A program, or the syntax error.
 pub type Compiled = Result<Arc<Program>, String>;
 
 static CACHE: LazyLock<RwLock<HashMap<String, Compiled>>> = LazyLock::new(RwLock::default);
-/// More expressions than this are compiled again each time.
+/// Maximum number of cached programs; further ones are compiled on each call.
 const MOST: usize = 16_384;
 
 thread_local! {
@@ -31,7 +31,7 @@ thread_local! {
 
 fn base() -> Context<'static> {
     let mut context = Context::default().with_all();
-    // the library has no types as values; their names do for comparing them
+    // The library has no type values; type names are sufficient for comparisons.
     context.add_function("type", |Arguments(args): Arguments| -> ResolveResult {
         let value = args
             .first()
@@ -74,7 +74,7 @@ fn type_name(value: &Value) -> String {
 /// Compiles an expression.
 ///
 /// # Errors
-/// What the parser says.
+/// The syntax error.
 pub fn compile(text: &str) -> Compiled {
     if let Some(compiled) = CACHE.read().get(text) {
         return compiled.clone();
@@ -97,15 +97,15 @@ pub fn compile(text: &str) -> Compiled {
     compiled
 }
 
-/// What the rules of one value see; made once for all of them.
+/// The activation of the rules of one value, shared by all of them.
 pub(crate) struct RuleActivation<'b> {
     plain: Context<'b>,
-    /// With `oldSelf` as an optional; only where a rule asks for it.
+    /// With `oldSelf` as an optional, for rules with `optionalOldSelf`.
     optional: Option<Context<'b>>,
 }
 
 impl RuleActivation<'_> {
-    /// Runs `f` with a scope in which `self` is `this` and `oldSelf`, if there is one, `prev_object`.
+    /// Runs `f` with an activation in which `self` is `this` and `oldSelf` is `old`, if present.
     pub(crate) fn with<T>(
         this: Value,
         before: Option<Value>,
@@ -132,7 +132,7 @@ impl RuleActivation<'_> {
     }
 }
 
-/// Evaluates a program over values that have names.
+/// Evaluates a program with named variables.
 pub(crate) fn evaluate_with(
     values: impl Iterator<Item = (&'static str, Value)>,
     program: &Program,
@@ -147,7 +147,7 @@ pub(crate) fn evaluate_with(
 }
 
 impl Program {
-    /// What the parser made of the text.
+    /// The parsed expression.
     pub fn expression(&self) -> &Expression {
         &self.expression
     }

@@ -1,4 +1,4 @@
-//! JSON values as CEL sees them: field names are escaped, times and durations parsed.
+//! Conversion of JSON to CEL values: field names are escaped, times and durations are parsed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::schema::{Schema, ValueType};
 
-/// Words a field cannot be called by.
+/// Reserved CEL identifiers, which are escaped in field names.
 const RESERVED: [&str; 21] = [
     "true",
     "false",
@@ -34,12 +34,12 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
-/// The value as rules see it.
+/// Converts a value by its schema.
 pub(crate) fn to_cel(schema: &Schema, value: &Value) -> Cel {
     match (value, &schema.value_type) {
         (Value::Object(map), ValueType::Struct(shape)) => {
             let fields = map.iter().filter_map(|(name, value)| {
-                // what the schema does not name cannot be named by a rule
+                // CEL expressions cannot access fields that the schema does not declare.
                 let field = shape.field(name)?;
                 Some((key(&escape_field_name(name)), to_cel(&field.schema, value)))
             });
@@ -65,7 +65,7 @@ pub(crate) fn to_cel(schema: &Schema, value: &Value) -> Cel {
     }
 }
 
-/// A value without schema.
+/// Converts a value without a schema.
 pub(crate) fn untyped_to_cel(value: &Value) -> Cel {
     match value {
         Value::Null => Cel::Null,
@@ -96,7 +96,7 @@ fn mapping(map: HashMap<Key, Cel>) -> Cel {
     Cel::Map(Map { map: Arc::new(map) })
 }
 
-/// A field name in the form rules use for it.
+/// Escapes a field name for CEL, apiserver's `cel.Escape`.
 pub(crate) fn escape_field_name(name: &str) -> String {
     if RESERVED.contains(&name) {
         return format!("__{name}__");
@@ -110,7 +110,7 @@ pub(crate) fn escape_field_name(name: &str) -> String {
         .replace('/', "__slash__")
 }
 
-/// The conversion CEL has for a string format.
+/// Parses a string of a format that CEL represents by another type.
 fn parsed(format: &str, text: &str) -> Option<Cel> {
     static TIME: LazyLock<Option<Program>> =
         LazyLock::new(|| Program::compile("timestamp(text)").ok());

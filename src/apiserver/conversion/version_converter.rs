@@ -19,8 +19,8 @@ use crate::schema::decode::{DecodeSource, decode};
 use crate::schema::prune::default;
 use crate::storage::Store;
 
-/// Converts objects between the storage version and the served versions: by the plugin, by the
-/// conversion webhook of the definition, or built in.
+/// Converts objects between the storage version and the served versions: by plugin, by the
+/// conversion webhook of the definition, or by built-in conversion.
 pub(crate) struct VersionConverter<'a> {
     pub(crate) registry: &'a Registry,
     pub(crate) store: &'a Store,
@@ -30,7 +30,7 @@ pub(crate) struct VersionConverter<'a> {
 }
 
 impl VersionConverter<'_> {
-    /// The object in the version `to` serves, whichever it is in.
+    /// The object converted to the version of `to`.
     pub(crate) fn converted_to(
         &self,
         to: &ServedResource,
@@ -43,7 +43,7 @@ impl VersionConverter<'_> {
         Ok(object)
     }
 
-    /// Brings an object that is in the storage version, or another, into the version `to` serves.
+    /// Converts an object, usually from the storage version, to the version of `to`.
     pub(crate) fn to_served_version(
         &self,
         to: &ServedResource,
@@ -54,14 +54,14 @@ impl VersionConverter<'_> {
         }
         self.convert_to_version(to, &to.api_version, object)?;
         if !to.is_storage_version() || to.custom.is_none() {
-            // What conversion makes fits the schema; decoding settles what is written when unset.
+            // Converted objects match the schema; decoding only normalizes unset fields.
             let schema = to.schema();
             let _ = schema.map(|schema| decode(&schema, object, DecodeSource::Json));
         }
         Ok(())
     }
 
-    /// Brings an object into the version it is stored in.
+    /// Converts an object to the storage version.
     pub(crate) fn to_storage_version(
         &self,
         served: &ServedResource,
@@ -77,7 +77,7 @@ impl VersionConverter<'_> {
         Ok(())
     }
 
-    /// The schema custom resources are stored by; `None` when its version is not served.
+    /// The schema of the storage version of a custom resource; `None` when it is not served.
     fn storage_schema(&self, served: &ServedResource) -> Option<Arc<Schema>> {
         let kind = &served.kind;
         if served.is_storage_version() {
@@ -120,7 +120,7 @@ impl VersionConverter<'_> {
         }
     }
 
-    /// The webhook that converts objects of a custom kind, if its definition names one.
+    /// The conversion webhook configuration of a custom resource, if its definition has one.
     fn conversion_webhook_config(&self, served: &ServedResource) -> Option<Value> {
         let name = &served.custom.as_ref()?.definition.name;
         let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
@@ -135,7 +135,7 @@ impl VersionConverter<'_> {
     }
 }
 
-/// Leaves in a custom resource what its schema knows, and fills in defaults.
+/// Prunes unknown fields of a custom resource and applies defaults.
 fn prune_and_default(schema: Option<Arc<Schema>>, object: &mut Value) {
     if let Some(schema) = schema {
         let _ = decode(&schema, object, DecodeSource::Json);

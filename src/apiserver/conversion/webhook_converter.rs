@@ -1,7 +1,7 @@
-//! Conversion webhooks of custom kinds: `ConversionReview` out, the object in another version in.
+//! Conversion webhooks of custom resources, called with `ConversionReview`.
 //!
-//! Objects are converted where they are read, by code that cannot wait. So webhooks are called from
-//! a thread of their own, and whoever needs an answer blocks until it is there.
+//! Conversion runs in synchronous code, so webhooks are called from a separate thread and the
+//! caller blocks until the response arrives.
 
 use std::sync::OnceLock;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -14,27 +14,27 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::apimachinery::value_ext::ValueExt;
 use crate::webhook_client::client_manager::ClientManager;
 
-/// Seconds a webhook has to answer in.
+/// The timeout of a call, in seconds.
 const TIMEOUT: u64 = 30;
 
-/// A question on its way to a webhook.
+/// One call of a conversion webhook.
 struct ConversionCall {
     config: Value,
     review: Value,
     response: SyncSender<Result<Value, String>>,
 }
 
-/// The way to conversion webhooks.
+/// Sends conversion calls to the webhook thread.
 #[derive(Default)]
 pub struct WebhookConverter {
     calls: OnceLock<UnboundedSender<ConversionCall>>,
 }
 
 impl WebhookConverter {
-    /// Lets the webhook a `clientConfig` names convert `decode_object` to the apiVersion `to`.
+    /// Converts `object` to the apiVersion `to` with the webhook of a `clientConfig`.
     ///
     /// # Errors
-    /// Why it cannot be converted, as an API server says it.
+    /// The message of the failed conversion, in the wording of the API server.
     pub fn convert(
         &self,
         config: &Value,
@@ -77,7 +77,7 @@ impl WebhookConverter {
         let gone = || "the thread that calls webhooks has ended".to_owned();
         let questions = self.calls.get_or_init(start);
         questions.send(question).map_err(|_| gone())?;
-        // The thread answers in time or not at all.
+        // The thread enforces the call timeout; the longer timeout detects a failed thread.
         let patience = Duration::from_secs(TIMEOUT + 5);
         let wait = || answered.recv_timeout(patience).map_err(|_| gone())?;
         match Handle::try_current().map(|handle| handle.runtime_flavor()) {
@@ -87,11 +87,11 @@ impl WebhookConverter {
     }
 }
 
-/// Starts the thread.
+/// Starts the webhook thread.
 fn start() -> UnboundedSender<ConversionCall> {
     let (send, receive) = unbounded_channel();
     let thread = std::thread::Builder::new().name("conversion-webhooks".into());
-    // Where no thread can be had, questions find nobody and say so.
+    // Without the thread every call fails with an error.
     if let Err(error) = thread.spawn(move || serve(receive)) {
         tracing::error!(%error, "conversion webhooks cannot be called");
     }
@@ -113,14 +113,14 @@ fn serve(mut questions: UnboundedReceiver<ConversionCall>) {
                     review,
                     response: answer,
                 } = question;
-                // Who gave up waiting does not need the answer.
+                // The caller may have timed out; a failed send is ignored.
                 let _ = answer.send(callers.call(&config, &review, TIMEOUT).await);
             });
         }
     });
 }
 
-/// The object of an answer.
+/// The converted object of a ConversionReview response.
 fn converted_object(review: &Value, uid: &str, to: &str) -> Result<Value, String> {
     let response = review.at("/response");
     if response.text("/uid") != uid {
@@ -146,7 +146,7 @@ fn converted_object(review: &Value, uid: &str, to: &str) -> Result<Value, String
     Ok(object.clone())
 }
 
-/// The converted object with the metadata it had: only labels and annotations may change.
+/// Restores the metadata of the original object: only labels and annotations may change.
 fn restore_object_meta(original: &Value, mut converted: Value) -> Result<Value, String> {
     for field in [
         "/kind",

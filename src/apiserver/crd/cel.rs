@@ -1,4 +1,4 @@
-//! `x-kubernetes-validations`: rules in CEL over a value and the value it replaces.
+//! `x-kubernetes-validations`: CEL validation rules over `self` and `oldSelf`.
 
 use kube_cel::cel::{ExecutionError, Value as Cel};
 use serde_json::Value;
@@ -10,10 +10,11 @@ use crate::cel::program::{RuleActivation, compile};
 use crate::cel::value;
 use crate::schema::{Schema, ValidationRule, ValueType};
 
-/// The longest text a message expression may make.
+/// Maximum bytes of the result of a `messageExpression`.
 const MESSAGE_MAX: usize = 5 * 1024;
 
-/// Runs every rule of the schema on the value at `path`. `old_object` is the value an update replaces.
+/// Evaluates all validation rules of the schema on the value at `path`; `old` is the value before
+/// an update.
 pub(super) fn validate(
     schema: &Schema,
     value: &Value,
@@ -87,7 +88,7 @@ fn walk(
     }
 }
 
-/// Runs the rules of one node.
+/// Evaluates the rules of one schema node.
 fn validate_rules(
     schema: &Schema,
     rules: &[ValidationRule],
@@ -101,9 +102,9 @@ fn validate_rules(
     let mut due = Vec::with_capacity(rules.len());
     for rule in rules.iter().filter(|r| !r.rule.trim().is_empty()) {
         match compile(&rule.rule) {
-            // a transition needs something to come from
+            // A transition rule requires an old value.
             Ok(p) if p.uses_old_self && old.is_none() && !rule.optional_old_self => {}
-            // what has not changed is not held against an update
+            // Ratcheting: an unchanged value is not validated by rules without `oldSelf`.
             Ok(p) if same && !p.uses_old_self => {}
             Ok(program) => due.push((rule, program)),
             Err(why) => out.push(rule_error(
@@ -144,7 +145,7 @@ fn rule_message(rule: &ValidationRule) -> &str {
     }
 }
 
-/// An error of a rule itself; the value shown is the type, as upstream has it.
+/// The error of a rule that fails to compile or evaluate; the bad value is the type, as upstream.
 fn rule_error(schema: &Schema, path: &str, detail: String) -> FieldError {
     let kind = match &schema.value_type {
         ValueType::Bool => "boolean",
@@ -201,7 +202,7 @@ fn rule_violation(
     }
 }
 
-/// What the message expression makes; `None` when it fails or makes nothing usable.
+/// The result of the `messageExpression`; `None` if it fails or is not a valid message.
 pub(crate) fn message(rule: &ValidationRule, scope: &RuleActivation<'_>) -> Option<String> {
     if rule.message_expression.is_empty() {
         return None;
@@ -214,7 +215,7 @@ pub(crate) fn message(rule: &ValidationRule, scope: &RuleActivation<'_>) -> Opti
     (!text.is_empty() && text.len() <= MESSAGE_MAX && !text.contains('\n')).then(|| text.into())
 }
 
-/// `.a.b` and `['a']` as a field path.
+/// Converts a `fieldPath` such as `.a.b` or `['a']` to a field path.
 fn normalized(path: &str) -> String {
     let mut out = String::new();
     let mut rest = path;

@@ -1,7 +1,6 @@
-//! `openAPIV3Schema` to [`Schema`].
+//! Compiles `openAPIV3Schema` to [`Schema`].
 //!
-//! Takes a schema that has been checked to be structural; what is not understood is left out rather
-//! than refused.
+//! The input is a validated structural schema; unknown fields are ignored.
 
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use crate::schema::{
     StructSchema, TypeRef, ValidationRule, ValueType, ValueValidation, find_named_type,
 };
 
-/// The schema of a custom resource's root.
+/// Compiles the root schema of a custom resource.
 pub fn compile_root(openapi: &Value) -> Schema {
     let context = Context {
         allows_unknown: false,
@@ -26,7 +25,7 @@ pub fn compile_root(openapi: &Value) -> Schema {
     schema
 }
 
-/// The schema of a value somewhere in a custom resource.
+/// Compiles the schema of a value below the root.
 pub fn compile_value(openapi: &Value) -> Schema {
     let context = Context {
         allows_unknown: false,
@@ -36,7 +35,7 @@ pub fn compile_value(openapi: &Value) -> Schema {
 
 #[derive(Clone, Copy)]
 struct Context {
-    /// An object around this one keeps unknown fields, so that they may be applied.
+    /// An enclosing object preserves unknown fields, so they may be applied.
     allows_unknown: bool,
 }
 
@@ -77,7 +76,7 @@ fn compile(json: &Value, context: Context) -> Schema {
         ..Schema::of(shape)
     };
     let any = matches!(schema.value_type, ValueType::Any(_));
-    rules.untyped &= !any; // a value without shape has no type to check
+    rules.untyped &= !any; // a value of any type has no type check
     let mut rules = (!rules.is_empty()).then(|| Box::new(rules));
     if flag("x-kubernetes-embedded-resource")
         && let ValueType::Struct(shape) = &mut schema.value_type
@@ -110,7 +109,7 @@ fn list(json: &Value, context: Context) -> ValueType {
             .and_then(Value::as_array);
         let keys = keys.into_iter().flatten().filter_map(Value::as_str);
         let mut keys: Vec<Name> = keys.map(|k| Name::Owned(k.into())).collect();
-        keys.sort(); // path elements name them in this order
+        keys.sort(); // the order of keys in path elements
         keys
     };
     let declared = json.get("x-kubernetes-list-type").and_then(Value::as_str);
@@ -185,7 +184,7 @@ fn field(name: &str, schema: TypeRef, default: Option<Value>) -> Field {
     }
 }
 
-/// Gives a whole object the fields every object has.
+/// Adds `apiVersion`, `kind` and `metadata` to the schema of a root or embedded resource.
 fn add_meta(
     shape: &mut StructSchema,
     rules: &mut Option<Box<ValueValidation>>,

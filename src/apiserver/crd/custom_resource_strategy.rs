@@ -1,4 +1,4 @@
-//! How custom resources of one version behave.
+//! The strategy of the custom resources of one version.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,27 +16,27 @@ use crate::strategy::rest_strategy::Strategy;
 use crate::strategy::scale_paths::ScalePaths;
 use crate::strategy::table_column::TableColumn;
 
-/// What the definition says of one version.
+/// One version of a CustomResourceDefinition.
 pub struct CrdVersion {
     /// API group.
     pub group: String,
-    /// Such as `v1beta2`.
+    /// Version, such as `v1beta2`.
     pub version: String,
     /// Kind.
     pub kind: String,
-    /// Whether objects live in a namespace.
+    /// Whether the kind is namespaced.
     pub namespaced: bool,
-    /// Columns of tables after the name, with the JSONPaths of their values.
+    /// Printer columns after the name, with the JSONPaths of their values.
     pub columns: Vec<(TableColumn, String)>,
-    /// JSONPaths of the fields that field selectors may name.
+    /// JSONPaths of the fields that field selectors may use.
     pub selectable: Vec<String>,
-    /// Where the scale subresource finds its numbers, if there is one.
+    /// The paths of the scale subresource, if enabled.
     pub scale: Option<ScalePaths>,
-    /// Gives the `openAPIV3Schema`, as JSON, when it is first needed.
+    /// Returns the `openAPIV3Schema` as JSON; called on first use.
     pub schema: Arc<dyn Fn() -> Value + Send + Sync>,
 }
 
-/// One version of a custom resource.
+/// The strategy of one version of a custom resource.
 pub struct CustomResourceStrategy {
     version: CrdVersion,
     printer_columns: Vec<PrinterColumn>,
@@ -45,7 +45,7 @@ pub struct CustomResourceStrategy {
 }
 
 impl CustomResourceStrategy {
-    /// The behaviour of a version.
+    /// The strategy of a version.
     pub fn new(version: CrdVersion) -> Self {
         let selectable = version.selectable.iter();
         Self {
@@ -67,7 +67,7 @@ impl CustomResourceStrategy {
         format!("{}/{}", self.version.group, self.version.version)
     }
 
-    /// Whether the object says it is what it is.
+    /// Validates that `apiVersion` and `kind` match the version.
     fn validate_type_meta(&self, object: &Value) -> Vec<FieldError> {
         let mut out = Vec::new();
         for (name, wanted) in [
@@ -86,7 +86,8 @@ impl CustomResourceStrategy {
         out
     }
 
-    /// Adds the rules in CEL, or that they were not looked at.
+    /// Adds the errors of the CEL rules, or the error that they were not checked because of other
+    /// errors.
     fn add_cel_errors(
         &self,
         mut errors: Vec<FieldError>,
@@ -119,7 +120,7 @@ impl CustomResourceStrategy {
         errors
     }
 
-    /// Duplicates, unless there were some before.
+    /// Validates sets and map lists, unless the old object is invalid already.
     fn validate_list_types(&self, new: &Value, old: &Value) -> Vec<FieldError> {
         let schema = self.root_schema();
         let found = list_type::validate_list_sets_and_maps(schema, new);
@@ -176,7 +177,7 @@ impl Strategy for CustomResourceStrategy {
         if subresource != "status" {
             return;
         }
-        // of the metadata only the record of owners may change with the status
+        // A status update changes no metadata except `managedFields`.
         let owners = new
             .get_mut("metadata")
             .and_then(|m| m.get_mut("managedFields"));
@@ -319,7 +320,7 @@ impl Strategy for CustomResourceStrategy {
 
 const NAME: &str = "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
 
-/// What is unfortunate about a finalizer's name.
+/// Warnings for the name of a finalizer.
 fn finalizer_warnings(name: &str) -> Vec<String> {
     let shown = format!("metadata.finalizers: {name:?}: ");
     let mut out: Vec<String> = metadata_validation::name_validation::qualified_name(name)

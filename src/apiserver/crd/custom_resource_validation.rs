@@ -1,5 +1,5 @@
-//! Whether a custom resource satisfies the value validations of its schema, in the words of
-//! go-openapi, whose validator the real server runs.
+//! Schema validation of custom resources, with the error messages of the go-openapi validator that
+//! apiextensions-apiserver uses.
 
 mod go_regexp;
 mod logical_junctors;
@@ -15,8 +15,8 @@ use crate::schema::{Schema, ValueType, ValueValidation};
 pub(super) use go_regexp::compile_regexp;
 use validation_result::{ValidationError, ValidationResult};
 
-/// What is wrong with a value. `prefix` is where the value stands in the object; `old_object` is the value
-/// it replaces, whose own faults are not held against it where it has not changed.
+/// Field errors of a value. `prefix` is its path in the object; `old` is the value before an
+/// update, for ratcheting: errors of unchanged values are not reported.
 pub(super) fn validate(
     schema: &Schema,
     value: &Value,
@@ -31,7 +31,7 @@ pub(super) fn validate(
         .collect()
 }
 
-/// The JSON type of a value, as the validator names it.
+/// The JSON type of a value, as named by the validator.
 fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -44,7 +44,7 @@ fn type_of(value: &Value) -> &'static str {
     }
 }
 
-/// The types a schema allows; none means any.
+/// The JSON types a schema allows; empty for any type.
 fn types(schema: &Schema) -> &'static [&'static str] {
     if schema.value_validation.as_ref().is_some_and(|r| r.untyped) {
         return &[];
@@ -69,7 +69,7 @@ fn validate_value(
 ) -> ValidationResult {
     let mut out = ValidationResult::default();
     if !schema.name.is_empty() || old == Some(value) {
-        return out; // metadata is checked elsewhere; what has not changed is left alone
+        return out; // metadata has its own validation; unchanged values are ratcheted
     }
     static NONE: std::sync::LazyLock<ValueValidation> =
         std::sync::LazyLock::new(ValueValidation::default);

@@ -1,4 +1,4 @@
-//! Whole objects inside custom resources: they need a type, and their metadata must be sound.
+//! Validation of type and metadata of embedded resources (`x-kubernetes-embedded-resource`).
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::metadata_validation;
 use crate::schema::{Schema, ValueType};
 
-/// What is wrong with embedded objects anywhere below the value.
+/// Field errors of all embedded resources below the value.
 pub(super) fn validate(schema: &Schema, value: &Value, path: &str) -> Vec<FieldError> {
     let mut out = Vec::new();
     walk(schema, value, path, &mut out);

@@ -1,4 +1,4 @@
-//! String formats that custom resources may ask for.
+//! String formats of `openAPIV3Schema`, go-openapi's `strfmt`.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::OnceLock;
@@ -7,7 +7,7 @@ use regex::Regex;
 
 use crate::apimachinery::metadata_validation::name_validation;
 
-/// The format as it is checked: without dashes, and empty where it means nothing for the type.
+/// The normalized format, without dashes; empty if it is not supported for the type.
 pub(super) fn supported(json_type: &str, format: &str) -> &'static str {
     const STRINGS: [&str; 26] = [
         "bsonobjectid",
@@ -52,7 +52,7 @@ pub(super) fn supported(json_type: &str, format: &str) -> &'static str {
         .unwrap_or_default()
 }
 
-/// A pattern that is compiled when it is first asked for: some cost megabytes, most are never used.
+/// A regular expression that is compiled on first use: some use megabytes, most are never used.
 struct Pattern {
     format: &'static str,
     text: &'static str,
@@ -129,7 +129,7 @@ fn pattern(format: &str, text: &str) -> bool {
         .any(|pattern| pattern.format == format && pattern.is_match(text))
 }
 
-/// Whether the text is of the format.
+/// Whether the text matches the format.
 pub(super) fn matches(format: &str, text: &str) -> bool {
     match format {
         "ipv4" => text.parse::<Ipv4Addr>().is_ok(),

@@ -1,9 +1,9 @@
-//! The part of kubectl's JSONPath that printer columns and selectable fields use: `.a.b`, `['a.b']`,
-//! `[0]`, `[-1]`, `[0:2]`, `[*]`, `[?(@.type=="Ready")]`.
+//! The subset of `k8s.io/client-go/util/jsonpath` that printer columns and selectable fields use:
+//! `.a.b`, `['a.b']`, `[0]`, `[-1]`, `[0:2]`, `[*]`, `[?(@.type=="Ready")]`.
 
 use serde_json::Value;
 
-/// A parsed path.
+/// A parsed JSONPath.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JsonPath(Vec<Step>);
 
@@ -16,7 +16,7 @@ enum Step {
     Filter(Filter),
 }
 
-/// `@.path op literal`, or just `@.path`: whether it is there.
+/// A filter: `@.path op literal`, or `@.path` for existence.
 #[derive(Clone, Debug, PartialEq)]
 struct Filter {
     left: Vec<Step>,
@@ -34,10 +34,10 @@ enum Op {
 }
 
 impl JsonPath {
-    /// Reads a path such as `.status.conditions[?(@.type=="Ready")].status`.
+    /// Parses a path such as `.status.conditions[?(@.type=="Ready")].status`.
     ///
     /// # Errors
-    /// The text is no path of the kind understood here.
+    /// The text is not a path of the supported subset.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut text = text.trim();
         if let Some(inner) = text.strip_prefix('{').and_then(|t| t.strip_suffix('}')) {
@@ -47,7 +47,7 @@ impl JsonPath {
         steps(text).map(Self)
     }
 
-    /// The names of a path that only names fields; `None` for others.
+    /// The field names of a simple path; `None` if the path has other steps than fields.
     pub fn fields(&self) -> Option<Vec<&str>> {
         self.0
             .iter()
@@ -58,7 +58,7 @@ impl JsonPath {
             .collect()
     }
 
-    /// The values the path leads to.
+    /// The values that the path selects.
     pub fn find<'v>(&self, value: &'v Value) -> Vec<&'v Value> {
         follow(&self.0, value)
     }
@@ -101,7 +101,7 @@ fn steps(text: &str) -> Result<Vec<Step>, String> {
     Ok(out)
 }
 
-/// The end of a bracket's content, quotes and inner brackets skipped.
+/// The position of the closing bracket; quoted strings and nested brackets are skipped.
 fn closing(text: &str) -> Option<usize> {
     let (mut depth, mut quote) = (0, None);
     for (i, c) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! Lists of type set and map: uniqueness, and which old item a new one replaces.
+//! Lists of type `set` and `map`: uniqueness of items, and correlation of new and old items.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::apimachinery::field_error::FieldError;
 use crate::schema::{ListSchema, ListType, Name, Schema, ValueType};
 
-/// Duplicates in sets and keyed lists.
+/// Validates that items of sets and keys of map lists are unique.
 pub(super) fn validate_list_sets_and_maps(schema: &Schema, value: &Value) -> Vec<FieldError> {
     let mut out = Vec::new();
     walk(schema, value, "", &mut out);
@@ -69,15 +69,15 @@ fn list(shape: &ListSchema, items: &[Value], path: &str, out: &mut Vec<FieldErro
     }
 }
 
-/// The old items of a keyed list, by key.
+/// The old items of a map list by key, upstream's `MapList`.
 pub(super) struct CorrelatedItems<'v> {
     keys: &'v [Name],
-    /// `None` stands for keys that several items have.
+    /// `None` for keys that occur in several items.
     old: HashMap<Vec<Option<&'v Value>>, Option<&'v Value>>,
 }
 
 impl<'v> CorrelatedItems<'v> {
-    /// Of the value the list replaces; lists without keys correlate with nothing.
+    /// Indexes the old list; only lists of type `map` can be correlated.
     pub(super) fn of(list: &'v ListSchema, old: Option<&'v Value>) -> Self {
         let (ListType::Map(keys), Some(Value::Array(items))) = (&list.list_type, old) else {
             return Self {
@@ -94,7 +94,7 @@ impl<'v> CorrelatedItems<'v> {
         Self { keys, old }
     }
 
-    /// The old item with the same keys, if there is exactly one.
+    /// The old item with the same keys, if exactly one exists.
     pub(super) fn get(&self, item: &Value) -> Option<&'v Value> {
         if self.old.is_empty() {
             return None;

@@ -1,6 +1,7 @@
-//! Custom resources: their definitions, and what their schemas ask of them.
+//! Custom resources: CustomResourceDefinitions, schema validation, and the strategy of custom
+//! resources, as `k8s.io/apiextensions-apiserver`.
 //!
-//! Works on objects and schemas; must not know storage, HTTP or watch.
+//! Works on objects and schemas; must not depend on storage, HTTP or watch.
 
 mod cel;
 pub mod compile_schema;

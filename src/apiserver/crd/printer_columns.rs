@@ -8,13 +8,13 @@ use crate::printers::cells;
 use crate::schema::go_format::go_text;
 use crate::strategy::table_column::TableColumn;
 
-/// One column with the path to its value.
+/// One column with the JSONPath of its value.
 pub(super) struct PrinterColumn {
     pub(super) column: TableColumn,
     path: Option<JsonPath>,
 }
 
-/// The columns after `Name`; a version that names none has `Age`.
+/// The columns after `Name`; a version that declares none has `Age`.
 pub(super) fn printer_columns(declared: &[(TableColumn, String)]) -> Vec<PrinterColumn> {
     if declared.is_empty() {
         return vec![PrinterColumn {
@@ -37,7 +37,7 @@ pub(super) fn printer_columns(declared: &[(TableColumn, String)]) -> Vec<Printer
 
 const CREATED: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
 
-/// A column as `additionalPrinterColumns` declares it, with the path of its value.
+/// Parses an entry of `additionalPrinterColumns`: the column and the JSONPath of its value.
 pub fn parse_printer_column(column: &Value) -> (TableColumn, String) {
     let text = |name: &str| column.get(name).and_then(Value::as_str).unwrap_or_default();
     let path = text("jsonPath");
@@ -63,7 +63,7 @@ fn kind(name: &str) -> &'static str {
         .unwrap_or("string")
 }
 
-/// The formats OpenAPI knows for columns.
+/// The OpenAPI format of a column; empty if it is not known.
 fn format(name: &str) -> &'static str {
     const KNOWN: [&str; 9] = [
         "int32",
@@ -92,7 +92,7 @@ impl PrinterColumn {
         };
         match (self.column.column_type, value) {
             ("string", value) => match value {
-                // kubectl prints containers as JSON
+                // Lists and maps are printed as JSON.
                 Value::Array(_) | Value::Object(_) => value.to_string().into(),
                 Value::Null => "<nil>".into(),
                 scalar => go_text(scalar).into(),

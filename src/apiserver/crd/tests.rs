@@ -93,7 +93,7 @@ fn behaviour() -> CustomResourceStrategy {
     resource("v1")
 }
 
-/// The errors of creating an object, sorted.
+/// The field errors of a create, sorted.
 fn created(spec: Value) -> Vec<String> {
     let behaviour = behaviour();
     let mut object = widget(spec);

@@ -1,5 +1,5 @@
-//! Admission: what is built in, plugged in or configured in the cluster may change an object, then
-//! may refuse it.
+//! Admission chain of one write: built-in plugins, in-process plugins, and the webhooks and
+//! policies configured in the cluster; mutating admission runs before validating admission.
 
 use parking_lot::MutexGuard;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::apimachinery::object_meta;
 use crate::fieldmanager::restore_invalid_managed_fields;
 use crate::plugins::{AdmissionRequest, Operation};
 
-/// One write on its way through admission.
+/// The admission chain of one write.
 pub(super) struct AdmissionChain<'a> {
     pub(super) context: &'a RequestContext<'a>,
     pub(super) operation: Operation,
@@ -39,7 +39,7 @@ impl AdmissionChain<'_> {
         }
     }
 
-    /// Runs a part of the built-in admission.
+    /// Runs one phase of the built-in admission plugins.
     fn run_builtin_plugins<T>(
         &self,
         request: &AdmissionRequest<'_>,
@@ -55,7 +55,7 @@ impl AdmissionChain<'_> {
         })
     }
 
-    /// Lets what is built in and every plug-in change the object.
+    /// Runs mutating admission: built-in plugins, in-process plugins, mutating webhooks.
     pub(super) async fn mutate(&self, object: &mut Value) -> Result<(), ApiError> {
         let request = self.request();
         let managed_fields_before = object.pointer("/metadata/managedFields").cloned();
@@ -80,8 +80,8 @@ impl AdmissionChain<'_> {
         Ok(())
     }
 
-    /// Lets every plug-in and what is built in refuse the object. Where a quota counted it, nothing
-    /// else is counted until the caller has stored it and drops what this returns.
+    /// Runs validating admission. For writes counted by a ResourceQuota it returns the quota lock,
+    /// which the caller holds until the object is stored.
     pub(super) async fn validate(
         &self,
         object: &Value,
@@ -97,7 +97,7 @@ impl AdmissionChain<'_> {
             }
         }
         if self.operation == Operation::Delete {
-            // Webhooks that change objects see deletions too, with nothing to change.
+            // Mutating webhooks are called for deletions too, with a null object.
             configured_admission::mutate(self, &mut Value::Null).await?;
         }
         configured_admission::validate(self, object).await?;

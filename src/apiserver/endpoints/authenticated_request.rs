@@ -5,12 +5,12 @@ use http::request::Parts;
 
 use crate::auth::user::User;
 
-/// A request that has been read completely, from a caller who is known.
+/// An authenticated request with its complete body.
 pub struct AuthenticatedRequest {
     /// Method, URL and headers.
     pub parts: Parts,
     /// The body.
     pub body: Bytes,
-    /// Who asks.
+    /// The authenticated user.
     pub user: User,
 }

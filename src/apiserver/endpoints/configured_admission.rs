@@ -1,5 +1,5 @@
-//! Admission that objects in the cluster configure, around one write: webhooks that change it, then
-//! policies and webhooks that may refuse it.
+//! Admission configured by objects in the cluster: mutating webhooks, then validating admission
+//! policies and validating webhooks.
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ use crate::schema::decode::{DecodeSource, decode};
 
 const GROUP: &str = "admissionregistration.k8s.io";
 
-/// Whether nothing that is configured may stand in the way of this write: it configures admission.
+/// Whether the write is exempt from webhooks and policies because it configures admission itself.
 fn is_exempt(request: &AdmissionRequest<'_>) -> bool {
     request.group == GROUP
 }
 
-/// Lets the mutating webhooks change the object.
+/// Calls the mutating webhooks.
 pub(super) async fn mutate(
     admitting: &AdmissionChain<'_>,
     object: &mut Value,
@@ -46,7 +46,7 @@ pub(super) async fn mutate(
         .flat_map(|c| c.list("/webhooks"))
         .collect();
     let place = ConfiguredAdmission::of(admitting, &request);
-    // Those that want to be asked again when others have changed the object after them.
+    // Webhooks with `reinvocationPolicy: IfNeeded` are called again after a later mutation.
     let (mut asked, mut again) = (Vec::new(), Vec::new());
     for (i, hook) in hooks.iter().enumerate() {
         let Some(changed) = place.call_mutating_webhook(hook, object).await? else {
@@ -66,7 +66,7 @@ pub(super) async fn mutate(
     Ok(())
 }
 
-/// Lets policies and validating webhooks look at the final object.
+/// Evaluates validating admission policies and calls the validating webhooks.
 pub(super) async fn validate(
     admitting: &AdmissionChain<'_>,
     object: &Value,
@@ -102,7 +102,7 @@ pub(super) async fn validate(
     Ok(())
 }
 
-/// One write and where it happens.
+/// One write with its admission chain.
 struct ConfiguredAdmission<'a> {
     chain: &'a AdmissionChain<'a>,
     request: &'a AdmissionRequest<'a>,
@@ -111,7 +111,7 @@ struct ConfiguredAdmission<'a> {
     versions: Vec<String>,
 }
 
-/// An answer, with the version it was given in.
+/// A webhook response and the API version it was requested in.
 struct VersionedWebhookResponse {
     response: WebhookResponse,
     version: String,
@@ -150,7 +150,7 @@ impl<'a> ConfiguredAdmission<'a> {
         }
     }
 
-    /// How the kind is served in a version.
+    /// The served resource of the kind in an API version.
     fn served(&self, version: &str) -> Result<&Arc<ServedResource>, ApiError> {
         let found = self
             .table
@@ -158,7 +158,7 @@ impl<'a> ConfiguredAdmission<'a> {
         found.ok_or_else(ApiError::no_such_resource)
     }
 
-    /// An object in a version; null stays null.
+    /// The object converted to an API version; null stays null.
     fn in_version(&self, version: &str, object: &Value) -> Result<Value, ApiError> {
         if object.is_null() || version == self.request.version {
             return Ok(object.clone());
@@ -170,7 +170,7 @@ impl<'a> ConfiguredAdmission<'a> {
             .converted_to(self.served(version)?, object)
     }
 
-    /// Asks a webhook if it is about this write; `None` when it is not.
+    /// Calls a webhook if its rules match the write; `None` if they do not.
     async fn call_webhook(
         &self,
         hook: &Value,
@@ -202,7 +202,8 @@ impl<'a> ConfiguredAdmission<'a> {
         }))
     }
 
-    /// Lets a webhook change the object. Says whether it did; `None` when it was not asked.
+    /// Calls a mutating webhook and applies its patch. Returns whether the object changed; `None`
+    /// if the webhook does not match the write.
     async fn call_mutating_webhook(
         &self,
         hook: &Value,
@@ -255,7 +256,7 @@ impl<'a> ConfiguredAdmission<'a> {
     }
 }
 
-/// A write, as the expressions of policies see it.
+/// The variables of policy expressions for one write.
 struct PolicyInput<'a> {
     admission: &'a ConfiguredAdmission<'a>,
     object: &'a Value,

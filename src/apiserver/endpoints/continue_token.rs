@@ -10,13 +10,13 @@ const TOKEN_EXPIRED: &str = "The provided continue parameter is too old to displ
 
 const TOKEN_INCONSISTENT: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
 
-/// Where a list goes on; the form clients of Kubernetes see (and must not look into).
+/// A continue token of a list; opaque to clients.
 #[derive(Serialize, Deserialize)]
 pub(super) struct ContinueToken {
     pub(super) v: String,
-    /// The moment listed; -1 for whatever is there now.
+    /// The revision of the list; -1 continues at the latest revision.
     pub(super) rv: i64,
-    /// The last key listed.
+    /// The last key returned.
     pub(super) start: String,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn decode_continue(text: &str) -> Result<ContinueToken, ApiError> {
             token.v
         )));
     }
-    // A key never ends in a zero byte; the form only says "after this one".
+    // A key never ends in a zero byte; it marks the start as exclusive.
     token
         .start
         .truncate(token.start.trim_end_matches('\0').len());

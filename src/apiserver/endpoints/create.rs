@@ -1,4 +1,4 @@
-//! Creating an object.
+//! The create handler.
 
 use std::sync::Arc;
 
@@ -14,19 +14,19 @@ use crate::apimachinery::object_meta;
 use crate::plugins::Operation;
 use crate::storage::{CommitError, Object, PendingObject};
 
-/// How often a taken generated name is replaced by another.
+/// The number of attempts to generate a name that is not in use.
 const NAME_ATTEMPTS: usize = 8;
 
-/// What a write came to.
+/// The outcome of a write.
 pub(super) enum WriteOutcome {
-    /// It is stored.
+    /// The stored object.
     Stored(Arc<Object>),
-    /// It would have been stored like this.
+    /// The object that a dry run did not store.
     DryRun(Value),
 }
 
 impl WriteOutcome {
-    /// The object in the version `served` serves.
+    /// The object in the request's API version.
     pub(super) fn value(&self, call: &RequestContext<'_>) -> Result<Arc<Value>, ApiError> {
         match self {
             Self::Stored(object) => call.transformer.decoded(object),
@@ -46,7 +46,7 @@ impl WriteOutcome {
     }
 }
 
-/// POST to a collection.
+/// Handles POST to a collection.
 pub(super) async fn create(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
     let options = WriteOptions::from_request(call, "CreateOptions")?;
     let mut object = request_body::decode_object(call, options.field_validation)?;
@@ -58,7 +58,7 @@ pub(super) async fn create(call: &RequestContext<'_>) -> Result<ApiResponse, Api
     written.to_response(call, 201)
 }
 
-/// Takes a decoded object through everything a new object goes through.
+/// Creates a decoded object: defaults, admission, validation, storage.
 pub(super) async fn create_object(
     call: &RequestContext<'_>,
     options: &WriteOptions,
@@ -115,7 +115,7 @@ async fn try_create(
     store_object(call, options, &name, object)
 }
 
-/// The state every new object of the kind starts in.
+/// Sets the initial state of a new object, as `PrepareForCreate`.
 fn prepare_for_create(call: &RequestContext<'_>, object: &mut Value) {
     let kind = &call.served.kind;
     if kind.subresource("status").is_some()
@@ -162,7 +162,7 @@ fn store_object(
     }
 }
 
-/// 409; of a namesake that is on its way out Kubernetes says so.
+/// 409 AlreadyExists; the message differs while the existing object is terminating.
 fn already_exists(call: &RequestContext<'_>, name: &str, present: &Arc<Object>) -> ApiError {
     let mut error = ApiError::already_exists(&call.path.group, &call.path.resource, name);
     if object_meta::is_terminating(&present.value()) {

@@ -1,4 +1,4 @@
-//! Deleting: at once, after a grace period, or once the finalizers are gone.
+//! The delete and deletecollection handlers: immediate, graceful, or after finalizers.
 
 use std::sync::Arc;
 
@@ -15,16 +15,16 @@ use crate::apimachinery::object_meta;
 use crate::plugins::Operation;
 use crate::storage::{CommitError, Object, PendingObject};
 
-/// What a delete came to.
+/// The outcome of a delete.
 pub(super) enum DeleteOutcome {
-    /// The object is gone (or would be).
+    /// The object is removed (or would be, in a dry run).
     Removed(Value),
-    /// The object is marked and still there.
+    /// The object is marked terminating and stays stored.
     Terminating(Value),
 }
 
 impl DeleteOutcome {
-    /// The same in the version the client speaks.
+    /// The outcome with the object in the request's API version.
     fn in_request_version(mut self, call: &RequestContext<'_>) -> Result<Self, ApiError> {
         if !call.served.is_storage_version() {
             let (Self::Removed(object) | Self::Terminating(object)) = &mut self;
@@ -36,7 +36,7 @@ impl DeleteOutcome {
     }
 }
 
-/// DELETE of a named object.
+/// Handles DELETE of a named object.
 pub(super) async fn delete(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
     let options = DeleteOptions::from_request(call)?;
     let name = &call.path.name;
@@ -56,7 +56,7 @@ pub(super) async fn delete(call: &RequestContext<'_>) -> Result<ApiResponse, Api
     })
 }
 
-/// Whether the answer to a delete is the object that went rather than a Status.
+/// Whether the response to a delete is the deleted object instead of a Status.
 fn returns_deleted_object(call: &RequestContext<'_>) -> bool {
     const KINDS: [&str; 10] = [
         "csidrivers",
@@ -73,7 +73,7 @@ fn returns_deleted_object(call: &RequestContext<'_>) -> bool {
     matches!(&*call.path.group, "" | "storage.k8s.io") && KINDS.contains(&&*call.path.resource)
 }
 
-/// DELETE of a collection.
+/// Handles DELETE of a collection.
 pub(super) async fn delete_collection(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
     let options = DeleteOptions::from_request(call)?;
     let page = list::list_page(call)?;
@@ -114,7 +114,7 @@ fn success_status(call: &RequestContext<'_>, object: &Value) -> Value {
     })
 }
 
-/// Deletes one object of the call's namespace.
+/// Deletes one object in the request's namespace.
 pub(super) async fn delete_named(
     call: &RequestContext<'_>,
     options: &DeleteOptions,
@@ -145,7 +145,7 @@ async fn delete_in_namespace(
             dry_run: options.dry_run,
         };
         admitting.validate(&Value::Null).await?;
-        // What happens to it happens in the stored version, whatever version the client speaks.
+        // The deletion is planned in the storage version, whatever the request's API version is.
         let stored = present.value();
         let special = namespace_deletion::plan_deletion(call, &stored)
             .or_else(|| crd_lifecycle::plan_deletion(call, &stored));
@@ -222,7 +222,8 @@ fn commit_deletion(
             };
             let mut revision = present.revision();
             if object_meta::is_terminating(&last) && !object_meta::is_terminating(&old) {
-                // What has a grace period, even one of 0, is seen on its way before it is gone.
+                // Graceful deletion, even with a period of 0, emits a MODIFIED event before
+                // DELETED.
                 let marked = draft(last.clone())?;
                 revision = store
                     .replace(space, present.key(), revision, marked)?

@@ -8,7 +8,7 @@ use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::object_meta;
 
-/// What a client may ask of a delete.
+/// Options of a delete.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DeleteOptions {
     pub(super) grace_period_seconds: Option<i64>,
@@ -20,7 +20,7 @@ pub(super) struct DeleteOptions {
 }
 
 impl DeleteOptions {
-    /// Reads the options of a call: from the body where there is one, else from the query.
+    /// Reads the options from the body, or from the query if the body is empty.
     pub(super) fn from_request(call: &RequestContext<'_>) -> Result<Self, ApiError> {
         let body = &call.request.body;
         if body.is_empty() {
@@ -67,7 +67,7 @@ impl DeleteOptions {
         options.validated()
     }
 
-    /// Refuses options that contradict each other.
+    /// Rejects contradictory options.
     fn validated(self) -> Result<Self, ApiError> {
         let mut errors = Vec::new();
         if let Some(policy) = &self.propagation_policy {
@@ -99,7 +99,7 @@ impl DeleteOptions {
         ))
     }
 
-    /// The finalizers an object has once its deletion is asked for like this.
+    /// The finalizers of an object after deletion is requested with these options.
     pub(super) fn deletion_finalizers(
         &self,
         call: &RequestContext<'_>,

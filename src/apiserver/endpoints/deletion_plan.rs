@@ -1,4 +1,4 @@
-//! How an object is deleted: at once, gracefully, or after its finalizers.
+//! The plan of a deletion: immediate, graceful, or after finalizers.
 
 use serde_json::{Value, json};
 
@@ -11,13 +11,13 @@ pub(super) const FOREGROUND: &str = "foregroundDeletion";
 
 pub(super) const ORPHAN: &str = "orphan";
 
-/// What is to happen to the object.
+/// The effect of a delete on the stored object.
 pub(super) enum DeletionPlan {
-    /// Nothing; it is on its way already.
+    /// None; the object is already terminating.
     AlreadyTerminating,
-    /// It goes now, in this last state.
+    /// Removes the object; holds its final state.
     Remove(Value),
-    /// It is marked and stays until its finalizers or its grace period are over.
+    /// Marks the object terminating until its finalizers are removed or its grace period ends.
     MarkTerminating(Value),
 }
 

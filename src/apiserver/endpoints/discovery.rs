@@ -1,4 +1,4 @@
-//! Discovery: what is served, in the legacy form and the aggregated one.
+//! API discovery, unaggregated and aggregated.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ use crate::strategy::api_resource::ApiResource;
 const AGGREGATED_DISCOVERY_MEDIA_TYPE: &str =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// Answers `/api`, `/apis` and what is right below.
+/// Handles `/api`, `/apis` and the group and version paths below them.
 pub(super) fn answer(
     core: &ServerState,
     incoming: &AuthenticatedRequest,
@@ -107,7 +107,7 @@ fn api_group(group: &ServedGroup) -> Value {
     })
 }
 
-/// The legacy list of one group version.
+/// The APIResourceList of one group version.
 fn api_resource_list(table: &ResourceTable, group: &str, version: &str) -> Option<Value> {
     let found = table.group(group)?.version(version)?;
     let list: Vec<Value> = found
@@ -120,7 +120,7 @@ fn api_resource_list(table: &ResourceTable, group: &str, version: &str) -> Optio
         "groupVersion": api_version(group, version),
         "resources": list,
     });
-    // The core group answers as it did before lists had a version.
+    // The core group leaves `apiVersion` unset, as `/api/v1` does in Kubernetes.
     if !group.is_empty() {
         value["apiVersion"] = "v1".into();
     }
@@ -200,7 +200,7 @@ fn aggregated_group(group: &ServedGroup) -> Value {
 
 fn aggregated_resource(served: &ServedResource) -> Value {
     let kind = &served.kind;
-    // Built-in kinds leave out what the place says already.
+    // Built-in kinds omit group and version, which equal those of the path.
     let (group, version) = match served.custom {
         Some(_) => (&*kind.group, &*kind.version),
         None => ("", ""),

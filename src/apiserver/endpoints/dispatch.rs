@@ -18,7 +18,7 @@ use crate::metrics::RequestLabels;
 use crate::request::{Query, RequestInfo, ResourcePath};
 use crate::server_state::ServerState;
 
-/// Answers a request. Refusals are answers too.
+/// Handles a request. Errors are returned as Status responses.
 pub(crate) async fn handle(
     core: Arc<ServerState>,
     incoming: AuthenticatedRequest,
@@ -59,12 +59,12 @@ pub(crate) async fn handle(
     reply.into_response()
 }
 
-/// The answer to a request that was refused before it was understood.
+/// The response to a request that failed before its path was parsed.
 pub(crate) fn error_response(error: &ApiError) -> Response<Body> {
     ApiResponse::error(error).into_response()
 }
 
-/// Answers a path that names no resource.
+/// Handles a non-resource path.
 fn serve_non_resource(
     core: &ServerState,
     incoming: &AuthenticatedRequest,
@@ -83,7 +83,7 @@ fn serve_non_resource(
     non_resource_paths::answer(core, incoming, segments)
 }
 
-/// Answers a request to a resource.
+/// Handles a resource request.
 async fn serve_resource(
     core: &Arc<ServerState>,
     incoming: &AuthenticatedRequest,
@@ -136,7 +136,7 @@ async fn dispatch_verb(call: &RequestContext<'_>, verb: &str) -> Result<ApiRespo
     }
 }
 
-/// The verb of a request, as authorization and discovery name it.
+/// The API verb of a request, as authorization and discovery use it.
 fn request_verb(method: &Method, path: &ResourcePath, query: &Query) -> Option<&'static str> {
     let named = !path.name.is_empty();
     Some(match *method {

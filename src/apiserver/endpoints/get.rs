@@ -1,10 +1,10 @@
-//! Reading one object.
+//! The get handler.
 
 use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use crate::apimachinery::api_error::ApiError;
 
-/// GET of a named object.
+/// Handles GET of a named object.
 pub(super) fn get(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
     let name = &call.path.name;
     let object = call

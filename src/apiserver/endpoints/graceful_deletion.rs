@@ -1,4 +1,4 @@
-//! Graceful deletion: pods get time to end; nothing else does.
+//! Graceful deletion, which only pods support.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -6,23 +6,23 @@ use serde_json::Value;
 use crate::apimachinery::object_meta;
 use crate::registry::ServedResource;
 
-/// What grace means for one delete of one object.
+/// The outcome of `BeforeDelete` for one object.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum GracefulDeletion {
-    /// The kind has none.
+    /// The kind does not support graceful deletion.
     NotSupported,
-    /// A deletion is pending, and this one asks for nothing sooner.
+    /// The object is already terminating, and the requested period is not shorter.
     Pending,
-    /// The object was marked (in `new`) and has this many seconds left; 0 is gone at once.
+    /// `new` is marked terminating with this grace period in seconds; 0 removes it at once.
     Marked(i64),
 }
 
-/// Whether objects of the kind are given time to end.
+/// Whether the kind supports graceful deletion.
 fn is_graceful(served: &ServedResource) -> bool {
     served.kind.group.is_empty() && &*served.kind.plural == "pods"
 }
 
-/// Decides the grace period of a delete and marks `new` with it.
+/// Determines the grace period of a delete and marks `new` terminating.
 pub(super) fn before_delete(
     served: &ServedResource,
     new: &mut Value,
@@ -32,7 +32,7 @@ pub(super) fn before_delete(
     if !is_graceful(served) {
         return GracefulDeletion::NotSupported;
     }
-    // A negative period stands for the shortest one.
+    // A negative period means the minimum of 1 s.
     let asked = asked.map(|s| if s < 0 { 1 } else { s });
     if object_meta::is_terminating(new) {
         return shorten_grace_period(new, asked, now);
@@ -45,7 +45,7 @@ pub(super) fn before_delete(
     GracefulDeletion::Marked(seconds)
 }
 
-/// The period of a pod nobody has asked to go yet.
+/// The grace period of a pod that is not terminating yet.
 fn pod_grace_period(pod: &Value, asked: Option<i64>) -> i64 {
     let specified = || {
         pod.pointer("/spec/terminationGracePeriodSeconds")
@@ -56,7 +56,7 @@ fn pod_grace_period(pod: &Value, asked: Option<i64>) -> i64 {
             .and_then(Value::as_str)
             .unwrap_or_default()
     };
-    // No kubelet has it, or it has ended: nothing to wait for.
+    // Pods that are unscheduled or finished are deleted at once.
     if text("/spec/nodeName").is_empty() || matches!(text("/status/phase"), "Failed" | "Succeeded")
     {
         return 0;
@@ -67,7 +67,7 @@ fn pod_grace_period(pod: &Value, asked: Option<i64>) -> i64 {
     }
 }
 
-/// A pending deletion can only come sooner.
+/// Shortens the grace period of a terminating object; it cannot be extended.
 fn shorten_grace_period(new: &mut Value, asked: Option<i64>, now: Timestamp) -> GracefulDeletion {
     let present = object_meta::deletion_grace_period(new).unwrap_or(0);
     if present == 0 {
@@ -83,7 +83,7 @@ fn shorten_grace_period(new: &mut Value, asked: Option<i64>, now: Timestamp) -> 
         .saturating_add(SignedDuration::from_secs(asked - present))
         .unwrap_or(now);
     let (until, seconds) = if sooner < now {
-        // Its time is over already; ask for the shortest period that is still graceful.
+        // The new deadline has passed: use the shortest graceful period, 1 s.
         (now, if asked == 0 { 0 } else { 1 })
     } else {
         (sooner, asked)
@@ -94,7 +94,7 @@ fn shorten_grace_period(new: &mut Value, asked: Option<i64>, now: Timestamp) -> 
     GracefulDeletion::Marked(seconds)
 }
 
-/// Marks an object as to be gone in `seconds`.
+/// Sets `deletionTimestamp` and `deletionGracePeriodSeconds`.
 pub(super) fn mark_terminating(object: &mut Value, seconds: i64, now: Timestamp) {
     let until = now
         .saturating_add(SignedDuration::from_secs(seconds))

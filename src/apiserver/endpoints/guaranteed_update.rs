@@ -1,4 +1,4 @@
-//! Changing an object that may change under our hands: read, transform, check, store, or again.
+//! `GuaranteedUpdate`: read, transform, admit, validate and store, with retries on conflict.
 
 use std::sync::Arc;
 
@@ -16,18 +16,18 @@ use crate::fieldmanager;
 use crate::plugins::Operation;
 use crate::storage::{CommitError, Object, PendingObject};
 
-/// What clients are told when their resourceVersion is not the present one.
+/// The message of a 409 Conflict for an outdated resourceVersion.
 pub(super) const OPTIMISTIC_LOCK_ERROR: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
 
-/// Makes the new object out of the present one; `None` stands for no object at all.
+/// Computes the new object from the stored one; `None` when no object is stored.
 pub(super) type UpdateFn<'a> =
     &'a (dyn Fn(Option<&Value>) -> Result<Value, ApiError> + Send + Sync);
 
-/// How often a change is tried when others change the object in between.
+/// The number of attempts before a conflict is returned.
 const MAX_ATTEMPTS: usize = 32;
 
-/// Changes the object `validate_name` as `transform` says. Also says whether it was created.
+/// Updates the object `name` with `transform`. The bool is true when the object was created.
 pub(super) async fn guaranteed_update(
     call: &RequestContext<'_>,
     options: &WriteOptions,
@@ -62,7 +62,7 @@ pub(super) async fn guaranteed_update(
     ))
 }
 
-/// Changes an object past its kind's rules and admission, as the server itself does.
+/// Updates an object without admission and without the update strategy of its kind.
 pub(super) fn update_without_admission(
     call: &RequestContext<'_>,
     options: &WriteOptions,
@@ -90,7 +90,7 @@ pub(super) fn update_without_admission(
     }
 }
 
-/// One try; `None` when the object changed meanwhile.
+/// One attempt; `None` on a write conflict.
 async fn try_update(
     call: &RequestContext<'_>,
     options: &WriteOptions,
@@ -153,14 +153,15 @@ async fn try_update(
             crd_lifecycle::after_commit(call.core, &call.served, object.key());
             Ok(Some(WriteOutcome::Stored(object)))
         }
-        // The next try tells whether the client insisted on the version that is gone.
+        // With a resourceVersion precondition a deleted object is NotFound; otherwise the next
+        // attempt decides.
         Err(CommitError::KeyNotFound) if insisted => Err(call.not_found(name)),
         Err(CommitError::ResourceVersionConflict(_) | CommitError::KeyNotFound) => Ok(None),
         Err(CommitError::KeyExists(_) | CommitError::Closed) => Err(ApiError::no_such_resource()),
     }
 }
 
-/// 409 when the object is meant to be one that exists.
+/// 409 when the new object has a UID, which requires an existing object.
 fn check_no_uid_precondition(
     call: &RequestContext<'_>,
     name: &str,
@@ -193,8 +194,8 @@ fn check_name(call: &RequestContext<'_>, name: &str, new: &mut Value) -> Result<
     Ok(())
 }
 
-/// Checks uid and resourceVersion in the new object against the present one. True when the client
-/// named a version.
+/// Checks the UID and resourceVersion preconditions of the new object. True when a resourceVersion
+/// was set.
 fn check_resource_version(
     call: &RequestContext<'_>,
     name: &str,
@@ -226,7 +227,8 @@ fn check_resource_version(
     Ok(true)
 }
 
-/// Restores what this way of writing may not change, and counts the generation.
+/// Resets the fields this endpoint does not update and increments the generation, as
+/// `PrepareForUpdate`.
 fn prepare_for_update(call: &RequestContext<'_>, new: &mut Value, old: &Value) {
     let kind = &call.served.kind;
     let behaviour = &kind.strategy;
@@ -238,7 +240,8 @@ fn prepare_for_update(call: &RequestContext<'_>, new: &mut Value, old: &Value) {
             new.clone_from(old);
             set_field(new, "status", status);
             if call.served.custom.is_some() {
-                // A status write of a custom resource changes nothing else at all.
+                // The status subresource of a custom resource changes only status and
+                // managedFields.
                 let managed = metadata.and_then(|m| m.get("managedFields").cloned());
                 set_field(&mut new["metadata"], "managedFields", managed);
             } else {

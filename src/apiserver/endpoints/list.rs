@@ -1,4 +1,4 @@
-//! Reading many objects: consistent pages of one moment.
+//! The list handler: consistent pages of one revision.
 
 use std::sync::Arc;
 
@@ -26,12 +26,12 @@ pub(super) struct ListPage {
     remaining: Option<usize>,
 }
 
-/// GET of a collection.
+/// Handles GET of a collection.
 pub(super) fn list(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
     list_response(call, &list_page(call)?)
 }
 
-/// The answer that shows a page.
+/// The response for a page.
 fn list_response(call: &RequestContext<'_>, page: &ListPage) -> Result<ApiResponse, ApiError> {
     let mut metadata = json!({"resourceVersion": page.revision.to_string()});
     if let Some(token) = &page.token {
@@ -60,7 +60,7 @@ fn list_response(call: &RequestContext<'_>, page: &ListPage) -> Result<ApiRespon
     Ok(ApiResponse::value(200, view.accept, &value))
 }
 
-/// The list of a kind that has no objects here.
+/// An empty list of a kind without stored objects.
 pub(super) fn empty_list(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
     if !call.path.name.is_empty() {
         return Err(call.not_found(&call.path.name));
@@ -75,7 +75,7 @@ pub(super) fn empty_list(call: &RequestContext<'_>) -> Result<ApiResponse, ApiEr
     list_response(call, &page)
 }
 
-/// The list in its own form, from encodings that are already there.
+/// The list as a plain JSON object, assembled from stored encodings.
 fn plain_list(
     call: &RequestContext<'_>,
     page: &ListPage,
@@ -120,7 +120,7 @@ fn plain_list(
     ))
 }
 
-/// Takes the page that the options of a call ask for.
+/// Reads the page selected by the request's list options.
 pub(super) fn list_page(call: &RequestContext<'_>) -> Result<ListPage, ApiError> {
     let selection = SelectionPredicate::from_request(call)?;
     let limit = usize::try_from(call.query.integer("limit")?.unwrap_or(0)).unwrap_or(0);
@@ -146,7 +146,7 @@ pub(super) fn list_page(call: &RequestContext<'_>) -> Result<ListPage, ApiError>
             continue;
         }
         if limit > 0 && page.objects.len() == limit {
-            // There is at least this one more.
+            // A further object matches, so the page gets a continue token.
             page.token = last.map(|key| encode_continue(page.revision, key));
             if selection.is_empty() {
                 page.remaining = Some(1 + rest.count());
@@ -159,7 +159,7 @@ pub(super) fn list_page(call: &RequestContext<'_>) -> Result<ListPage, ApiError>
     Ok(page)
 }
 
-/// The moment to list and the key to go on after.
+/// The snapshot to list and the key to continue after.
 fn snapshot(
     call: &RequestContext<'_>,
     limit: usize,

@@ -1,4 +1,4 @@
-//! Who owns which field after a write, and server-side apply.
+//! Field management (`managedFields`) and server-side apply.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl VersionConverter for RequestContext<'_> {
     }
 }
 
-/// Records in `new` who owns what after a create or update. An apply has done so already.
+/// Updates `managedFields` of `new` after a create or update; apply has already done so.
 pub(super) fn update_managed_fields(
     call: &RequestContext<'_>,
     options: &WriteOptions,
@@ -47,7 +47,7 @@ pub(super) fn update_managed_fields(
     }
 }
 
-/// What the configuration in the body makes of an object.
+/// Applies the configuration in the request body to the live object.
 pub(super) fn server_side_apply(
     call: &RequestContext<'_>,
     schema: &Schema,
@@ -77,7 +77,7 @@ pub(super) fn server_side_apply(
     Ok(object)
 }
 
-/// What a configuration makes of an object.
+/// Applies a configuration to the live object.
 pub(super) fn apply_configuration(
     call: &RequestContext<'_>,
     schema: &Schema,
@@ -125,7 +125,7 @@ fn writer<'a>(
     }
 }
 
-/// The fields this way of writing never changes.
+/// The fields this endpoint never changes, as `resetFields`.
 fn reset_field_set(call: &RequestContext<'_>, schema: &Schema) -> FieldSet {
     let kind = &call.served.kind;
     let custom = schema.is_custom();

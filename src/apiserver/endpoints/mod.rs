@@ -1,6 +1,6 @@
-//! Answering requests: one file per verb, and what they share.
+//! Request handlers: one file per verb, and shared helpers.
 //!
-//! Works on storage, kinds and parsed requests; must not know sockets or TLS.
+//! Depends on storage, registry and parsed requests, not on sockets or TLS.
 
 mod admission_chain;
 mod authenticated_request;

@@ -1,5 +1,4 @@
-//! What is particular to deleting namespaces: they stay, terminating, until whoever empties them
-//! has taken their finalizers out of the spec.
+//! Deletion of namespaces, which stay Terminating until their `spec.finalizers` are removed.
 
 use serde_json::Value;
 
@@ -18,8 +17,8 @@ pub(super) fn has_spec_finalizers(call: &RequestContext<'_>, object: &Value) -> 
     is_namespace(call) && finalizers.is_some_and(|f| !f.is_empty())
 }
 
-/// What a delete does to a namespace; `None` for other kinds, and for namespaces that can go like
-/// any object.
+/// Plans the deletion of a namespace; `None` for other kinds and for namespaces without
+/// `spec.finalizers`.
 pub(super) fn plan_deletion(call: &RequestContext<'_>, old: &Value) -> Option<DeletionPlan> {
     if !is_namespace(call) {
         return None;

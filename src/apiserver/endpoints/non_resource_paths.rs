@@ -1,4 +1,4 @@
-//! Paths that are no resources: discovery, version, health, metrics, OpenID.
+//! Non-resource paths: discovery, version, health, metrics, OpenID configuration.
 
 use serde_json::{Value, json};
 
@@ -9,19 +9,19 @@ use crate::apimachinery::group_version::api_version;
 use crate::auth::service_account_token::ISSUER;
 use crate::server_state::ServerState;
 
-/// The checks behind the health endpoints, in the order they are listed.
+/// The checks of the health endpoints, in listing order.
 const HEALTH_CHECKS: [&str; 3] = ["ping", "log", "etcd"];
 
-/// The media type of metrics, as Prometheus asks for it.
+/// The media type of the Prometheus text format.
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
 
-/// Paths anybody may read, as in a cluster with the default roles.
+/// Paths readable without authorization, as with the default cluster roles.
 pub(super) fn is_public(segments: &[String]) -> bool {
     let first = segments.first().map(String::as_str);
     matches!(first, Some("healthz" | "livez" | "readyz" | "version"))
 }
 
-/// Answers a path that names no resource.
+/// Handles a non-resource path.
 pub(super) fn answer(
     core: &ServerState,
     incoming: &AuthenticatedRequest,
@@ -80,7 +80,7 @@ fn openid_configuration() -> Value {
     })
 }
 
-/// Everything the root path lists.
+/// The paths listed by the root path.
 fn root_paths(core: &ServerState) -> Vec<String> {
     let mut paths: Vec<String> = [
         "/.well-known/openid-configuration",

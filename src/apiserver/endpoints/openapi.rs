@@ -1,4 +1,4 @@
-//! `/openapi`: the documents clients learn the API from, over the kinds served now.
+//! `/openapi`: the OpenAPI v2 and v3 documents of the served kinds.
 
 use http::header::{ACCEPT, CACHE_CONTROL, ETAG, EXPIRES, IF_NONE_MATCH, LOCATION};
 use serde_json::json;
@@ -12,7 +12,7 @@ use crate::request::Query;
 use crate::server_state::ServerState;
 use crate::strategy::api_resource::ApiResource;
 
-/// Answers a path below `/openapi`.
+/// Handles a path below `/openapi`.
 pub(super) fn answer(
     core: &ServerState,
     incoming: &AuthenticatedRequest,
@@ -33,7 +33,7 @@ pub(super) fn answer(
 
 const JSON: &str = "application/json";
 
-/// The first media type a client takes of what there is.
+/// The first of the `offered` media types that the client accepts.
 fn accepted(incoming: &AuthenticatedRequest, offered: &[&'static str]) -> Option<&'static str> {
     let values = incoming.parts.headers.get_all(ACCEPT).iter();
     let texts: Vec<&str> = values.filter_map(|v| v.to_str().ok()).collect();
@@ -54,7 +54,7 @@ fn accepted(incoming: &AuthenticatedRequest, offered: &[&'static str]) -> Option
     })
 }
 
-/// The older name of a media type.
+/// The deprecated alias of a media type.
 fn alias(media: &str) -> &str {
     match media {
         PROTOBUF_V2 => "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
@@ -62,7 +62,7 @@ fn alias(media: &str) -> &str {
     }
 }
 
-/// The document of version 2, which knows no hash in its address.
+/// The OpenAPI v2 document, whose URL has no hash.
 fn serve_v2(
     core: &ServerState,
     incoming: &AuthenticatedRequest,
@@ -77,7 +77,7 @@ fn serve_v2(
         .with_header(ETAG, &format!("\"{hash}\""))
 }
 
-/// One document of version 3. With its hash in the address it may be kept for good.
+/// One OpenAPI v3 document. With its hash in the URL it is immutable for caches.
 fn serve_v3(
     core: &ServerState,
     incoming: &AuthenticatedRequest,
@@ -111,14 +111,14 @@ fn serve_v3(
         .with_header(ETAG, &etag)
 }
 
-/// The short answer to a client that already has the document.
+/// 304 when `If-None-Match` equals the current ETag.
 fn not_modified(incoming: &AuthenticatedRequest, hash: &str) -> Option<ApiResponse> {
     let known = incoming.parts.headers.get(IF_NONE_MATCH)?.to_str().ok()?;
     let same = |etag: &str| etag.trim().trim_start_matches("W/").trim_matches('"') == hash;
     known.split(',').any(same).then(|| ApiResponse::empty(304))
 }
 
-/// The kinds served now.
+/// The schemas of the kinds served now.
 struct ServedSchemas<'a>(&'a ResourceTable);
 
 impl OpenApiSource for ServedSchemas<'_> {

@@ -1,4 +1,4 @@
-//! Changing an object by a patch.
+//! The patch handler.
 
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ const STRATEGIC: &str = "application/strategic-merge-patch+json";
 /// Server-side apply.
 pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 
-/// PATCH of a named object.
+/// Handles PATCH of a named object.
 pub(super) async fn patch(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
     check_media_type(call)?;
     let options = WriteOptions::from_request(call, "PatchOptions")?;
@@ -39,9 +39,9 @@ pub(super) async fn patch(call: &RequestContext<'_>) -> Result<ApiResponse, ApiE
     written.to_response(call, if created { 201 } else { 200 })
 }
 
-/// 415 when the body is no patch the kind accepts.
+/// 415 when the kind does not support the patch type.
 pub(super) fn check_media_type(call: &RequestContext<'_>) -> Result<(), ApiError> {
-    // what is not typed in Go has no merge keys
+    // Strategic merge patch needs merge keys, which custom resources do not have
     let custom = call.served.schema().is_some_and(|s| s.is_custom());
     let accepted: &[&str] = match custom {
         true => &[JSON, MERGE, APPLY],
@@ -62,7 +62,7 @@ fn patch_type(call: &RequestContext<'_>) -> Option<PatchType> {
     }
 }
 
-/// What the patch in the body makes of an object of the given schema.
+/// Applies the patch in the request body to an object of the given schema.
 pub(super) fn apply_patch(
     call: &RequestContext<'_>,
     schema: &Schema,

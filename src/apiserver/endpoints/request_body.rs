@@ -1,4 +1,4 @@
-//! Reading an object from a request body.
+//! Decodes objects from request bodies.
 
 use serde_json::Value;
 
@@ -11,10 +11,10 @@ use crate::schema::decode::{DecodeSource, decode};
 use crate::schema::strict_json::{self, ParsedBody};
 use crate::schema::{self, Schema};
 
-/// How much of a body an error quotes.
+/// The number of body bytes quoted in an error.
 const EXCERPT_LENGTH: usize = 30;
 
-/// A kind a body may be of, and how it is checked.
+/// The expected kind of a body and its schema.
 #[derive(Clone, Copy)]
 pub(super) struct ExpectedKind<'a> {
     pub(super) api_version: &'a str,
@@ -22,7 +22,7 @@ pub(super) struct ExpectedKind<'a> {
     pub(super) schema: Option<&'a Schema>,
 }
 
-/// The object in the body, as the kind the path speaks of.
+/// Decodes the body as the kind of the request's resource.
 pub(super) fn decode_object(
     call: &RequestContext<'_>,
     validation: FieldValidation,
@@ -36,7 +36,7 @@ pub(super) fn decode_object(
     decode_body(call, expected, validation)
 }
 
-/// The object in the body, which is of another kind than the path's, as subresources take them.
+/// Decodes the body as another kind than the resource's, for subresources.
 pub(super) fn decode_as(
     call: &RequestContext<'_>,
     api_version: &str,
@@ -115,7 +115,7 @@ fn decode_body(
     }
 }
 
-/// Fills in apiVersion and kind where the body names none; the version and kind it is of.
+/// Defaults apiVersion and kind of a body to the expected ones; returns both.
 fn default_type_meta(
     value: &mut Value,
     expected: ExpectedKind<'_>,
@@ -147,7 +147,7 @@ fn default_type_meta(
     Ok((version, fill("kind", expected.kind)))
 }
 
-/// 400 when a body speaks another apiVersion than the path.
+/// 400 when the apiVersion of a body differs from that of the path.
 pub(super) fn check_api_version(call: &RequestContext<'_>, object: &Value) -> Result<(), ApiError> {
     let expected = call.served.api_version.as_str();
     let given = object["apiVersion"].as_str().unwrap_or_default();
@@ -159,7 +159,7 @@ pub(super) fn check_api_version(call: &RequestContext<'_>, object: &Value) -> Re
     )))
 }
 
-/// The beginning of a body, for errors: JSON as it is, anything else in hexadecimal.
+/// The start of a body, for errors: JSON as text, other encodings in hexadecimal.
 fn body_excerpt(body: &[u8]) -> String {
     if body.is_empty() {
         return "<empty>".into();
@@ -177,7 +177,7 @@ fn body_excerpt(body: &[u8]) -> String {
     format!("{hex}{more}")
 }
 
-/// 415 with what would be accepted.
+/// 415 with the accepted media types.
 pub(super) fn unsupported_media_type(accepted: &str) -> ApiError {
     ApiError::new(
         415,

@@ -1,4 +1,4 @@
-//! One request to a resource, with everything a verb needs to answer it.
+//! The context of one resource request.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::server_state::ServerState;
 use crate::storage::ResourceStorage;
 use crate::storage::key::storage_key;
 
-/// A request to a resource that is served.
+/// A request to a served resource.
 pub(super) struct RequestContext<'s> {
     pub(super) core: &'s Arc<ServerState>,
     pub(super) request: &'s AuthenticatedRequest,
@@ -28,7 +28,7 @@ pub(super) struct RequestContext<'s> {
 }
 
 impl<'s> RequestContext<'s> {
-    /// `None` when nothing is served at the path.
+    /// `None` when no resource is served at the path.
     pub(super) fn new(
         core: &'s Arc<ServerState>,
         incoming: &'s AuthenticatedRequest,
@@ -72,7 +72,7 @@ impl<'s> RequestContext<'s> {
         }))
     }
 
-    /// The same request, as if it had been made to another kind.
+    /// The same request for another resource.
     pub(super) fn for_resource(&self, served: Arc<ServedResource>) -> Self {
         let path = ResourcePath {
             group: served.kind.group.to_string(),
@@ -95,7 +95,7 @@ impl<'s> RequestContext<'s> {
         }
     }
 
-    /// Refuses verbs the kind does not have and places it cannot be in.
+    /// Rejects verbs the resource does not support and paths of the wrong scope.
     pub(super) fn check_verb(&self, verb: &str) -> Result<(), ApiError> {
         let kind = &self.served.kind;
         let sub = &self.path.subresource;
@@ -115,7 +115,7 @@ impl<'s> RequestContext<'s> {
         }
     }
 
-    /// Where objects of the kind are.
+    /// The storage of the resource.
     pub(super) fn storage(&self) -> Result<&Arc<ResourceStorage>, ApiError> {
         self.served
             .storage
@@ -123,7 +123,7 @@ impl<'s> RequestContext<'s> {
             .ok_or_else(ApiError::method_not_allowed)
     }
 
-    /// The namespace of the objects spoken of; empty for cluster-scoped kinds.
+    /// The namespace of the request; empty for cluster-scoped kinds.
     pub(super) fn namespace(&self) -> &str {
         if self.served.kind.namespaced {
             &self.path.namespace
@@ -142,7 +142,7 @@ impl<'s> RequestContext<'s> {
         ApiError::not_found(&self.path.group, &self.path.resource, name)
     }
 
-    /// Tells the client something, besides the answer.
+    /// Adds a `Warning` header to the response.
     pub(super) fn warn(&self, text: impl Into<String>) {
         let text = text.into();
         let mut warnings = self.warnings.lock();
@@ -151,7 +151,7 @@ impl<'s> RequestContext<'s> {
         }
     }
 
-    /// What the client is told besides the answer.
+    /// The texts of the `Warning` headers.
     pub(super) fn warnings(&self) -> Vec<String> {
         self.warnings.lock().clone()
     }
@@ -162,7 +162,7 @@ impl<'s> RequestContext<'s> {
         header.split(';').next().unwrap_or_default().trim()
     }
 
-    /// Who a write is recorded as: `fieldManager`, or the first word of the user agent.
+    /// The field manager of a write: `fieldManager`, or the user agent up to the first slash.
     pub(super) fn field_manager(&self) -> String {
         let agent = header(self.request, &http::header::USER_AGENT);
         fieldmanager::manager_name(self.query.text("fieldManager"), agent)
@@ -178,7 +178,7 @@ fn header<'a>(incoming: &'a AuthenticatedRequest, name: &http::header::HeaderNam
         .unwrap_or_default()
 }
 
-/// Whether the client is a person's tool.
+/// Whether JSON is indented: by `pretty`, else for curl, wget and browsers.
 fn wants_pretty(query: &Query, agent: &str) -> bool {
     match query.text("pretty") {
         "" => ["curl", "Wget", "Mozilla/5.0"]

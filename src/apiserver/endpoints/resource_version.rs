@@ -1,11 +1,11 @@
-//! The `resourceVersion` parameter.
+//! The `resourceVersion` query parameter.
 
 use serde_json::json;
 
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::field_error::FieldError;
 
-/// A resourceVersion as a number; empty is 0.
+/// Parses a resourceVersion; empty is 0.
 pub(super) fn parse_resource_version(text: &str) -> Result<u64, ApiError> {
     if text.is_empty() {
         return Ok(0);
@@ -17,7 +17,7 @@ pub(super) fn parse_resource_version(text: &str) -> Result<u64, ApiError> {
     })
 }
 
-/// 504: a version from the future. Clients wait and retry.
+/// 504: the resourceVersion is larger than the current one. Clients retry.
 pub(super) fn too_large_resource_version(message: &str) -> ApiError {
     let mut error = ApiError::new(504, "Timeout", message);
     error.details = json!({

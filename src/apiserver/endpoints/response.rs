@@ -1,4 +1,4 @@
-//! An answer on its way to the wire.
+//! API responses before they are written to HTTP.
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, WARNING};
@@ -9,7 +9,7 @@ use super::response_body::Body;
 use crate::apimachinery::api_error::ApiError;
 use crate::request::content_negotiation::{Encoding, MediaTypeOptions};
 
-/// Status, headers and body of an answer.
+/// Status, headers and body of a response.
 pub(super) struct ApiResponse {
     status: u16,
     headers: Vec<(HeaderName, HeaderValue)>,
@@ -17,7 +17,7 @@ pub(super) struct ApiResponse {
 }
 
 impl ApiResponse {
-    /// Any answer.
+    /// A response with the given status, content type and body.
     pub(super) fn new(status: u16, content_type: &'static str, body: Body) -> Self {
         let headers = vec![(CONTENT_TYPE, HeaderValue::from_static(content_type))];
         Self {
@@ -27,7 +27,7 @@ impl ApiResponse {
         }
     }
 
-    /// JSON that is already encoded, in the encoding the client accepts.
+    /// Encoded JSON, transcoded to the accepted media type.
     pub(super) fn encoded(status: u16, accept: MediaTypeOptions, json: Bytes) -> Self {
         match accept.encoding {
             Encoding::Json if !accept.pretty => Self::new(status, "application/json", json.into()),
@@ -38,7 +38,7 @@ impl ApiResponse {
         }
     }
 
-    /// An object, in the encoding the client accepts.
+    /// An object, in the accepted media type.
     pub(super) fn value(status: u16, accept: MediaTypeOptions, value: &Value) -> Self {
         let (content_type, text) = match accept.encoding {
             Encoding::Json if accept.pretty => (
@@ -64,7 +64,7 @@ impl ApiResponse {
         Self::value(200, MediaTypeOptions::default(), value)
     }
 
-    /// Nothing but a status.
+    /// A response with a status and no body.
     pub(super) fn empty(status: u16) -> Self {
         Self {
             status,
@@ -82,12 +82,12 @@ impl ApiResponse {
         )
     }
 
-    /// What a path that nothing is served at answers.
+    /// The plain-text 404 of a path that is not served.
     pub(super) fn page_not_found() -> Self {
         Self::text(404, "404 page not found\n")
     }
 
-    /// A refusal as a Status.
+    /// An error as a Status object.
     pub(super) fn error(error: &ApiError) -> Self {
         Self::value(error.code, MediaTypeOptions::default(), &error.to_status())
     }
@@ -97,7 +97,7 @@ impl ApiResponse {
         self.status
     }
 
-    /// The same answer with warnings for the client.
+    /// Adds `Warning` headers.
     pub(super) fn with_warnings(mut self, warnings: Vec<String>) -> Self {
         for text in warnings {
             let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
@@ -109,7 +109,7 @@ impl ApiResponse {
         self
     }
 
-    /// The same answer with one more header.
+    /// Adds one header.
     pub(super) fn with_header(mut self, name: HeaderName, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.headers.push((name, value));
@@ -117,7 +117,7 @@ impl ApiResponse {
         self
     }
 
-    /// The answer as HTTP.
+    /// Converts to an HTTP response.
     pub(super) fn into_response(self) -> Response<Body> {
         let mut response = Response::new(self.body);
         *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or_default();

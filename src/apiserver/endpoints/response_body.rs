@@ -1,4 +1,4 @@
-//! Response bodies: bytes, a few pieces of bytes, or a stream without an end.
+//! Response bodies: bytes, a sequence of chunks, or an unbounded stream.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -10,7 +10,7 @@ use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
 use http_body::{Frame, SizeHint};
 
-/// A response body. Never fails: a broken stream just ends.
+/// A response body. It never fails: a broken stream ends.
 pub struct Body(BodyContent);
 
 enum BodyContent {
@@ -19,19 +19,19 @@ enum BodyContent {
 }
 
 impl Body {
-    /// A body sent in the given pieces, of known length.
+    /// A body of the given chunks, with known length.
     pub fn pieces(pieces: impl Into<VecDeque<Bytes>>) -> Self {
         let pieces = pieces.into();
         let left = pieces.iter().map(|p| p.len() as u64).sum();
         Self(BodyContent::Pieces { left, pieces })
     }
 
-    /// A body that sends what the stream gives, when it gives it.
+    /// A body that sends the items of a stream as they become ready.
     pub fn stream(stream: BoxStream<'static, Bytes>) -> Self {
         Self(BodyContent::Stream(stream))
     }
 
-    /// The same body; a stream ends when `end` happens.
+    /// The same body; a stream ends when `end` completes.
     pub(crate) fn until(self, end: impl Future<Output = ()> + Send + 'static) -> Self {
         match self.0 {
             BodyContent::Stream(stream) => Self::stream(stream.take_until(Box::pin(end)).boxed()),

@@ -1,4 +1,4 @@
-//! A stored object as a client wants to see it.
+//! Transforms stored objects into the representation the client requested.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::request::{MediaTypeOptions, ResponseForm};
 use crate::server_state::ServerState;
 use crate::storage::Object;
 
-/// How one client wants to see objects of one kind.
+/// The requested representation of objects of one kind.
 #[derive(Clone)]
 pub(super) struct ResponseTransformer {
     pub(super) core: Arc<ServerState>,
@@ -21,7 +21,7 @@ pub(super) struct ResponseTransformer {
     pub(super) include: IncludeObjectPolicy,
 }
 
-/// What the rows of a table carry besides cells.
+/// The content of the `object` field of Table rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IncludeObjectPolicy {
     Nothing,
@@ -43,7 +43,7 @@ impl IncludeObjectPolicy {
     }
 }
 
-/// The object in the version `served` serves.
+/// The object in the version of `served`.
 pub(super) fn decoded(
     core: &ServerState,
     served: &ServedResource,
@@ -59,13 +59,13 @@ pub(super) fn decoded(
     Ok(Arc::new(value))
 }
 
-/// Whether an object is served just as it is stored: in the same version, settled by the same
-/// schema.
+/// Whether the object is served as stored: in the storage version, defaulted and pruned with the
+/// current schema.
 pub(super) fn is_stored_form(served: &ServedResource, object: &Object) -> bool {
     served.is_storage_version() && served.schema_generation == object.schema_generation()
 }
 
-/// The object's JSON in the version `served` serves; encoded once per version.
+/// The object's JSON in the version of `served`; encoded once per version.
 pub(super) fn encoded(
     core: &ServerState,
     served: &ServedResource,
@@ -82,7 +82,7 @@ pub(super) fn encoded(
     })
 }
 
-/// Only kind and metadata of an object.
+/// The object as PartialObjectMetadata.
 pub(super) fn partial_object_metadata(object: &Value) -> Value {
     json!({
         "kind": "PartialObjectMetadata",
@@ -92,12 +92,12 @@ pub(super) fn partial_object_metadata(object: &Value) -> Value {
 }
 
 impl ResponseTransformer {
-    /// The object in the version this client speaks.
+    /// The object in the request's API version.
     pub(super) fn decoded(&self, object: &Arc<Object>) -> Result<Arc<Value>, ApiError> {
         decoded(&self.core, &self.served, object)
     }
 
-    /// At least kind, apiVersion and metadata of the object, for little.
+    /// An object with at least kind, apiVersion and metadata; avoids decoding where possible.
     pub(super) fn partial_metadata(&self, object: &Arc<Object>) -> Result<Arc<Value>, ApiError> {
         match object.partial_metadata() {
             Some(head) if is_stored_form(&self.served, object) => Ok(head.clone()),
@@ -105,12 +105,12 @@ impl ResponseTransformer {
         }
     }
 
-    /// The object's JSON in the version this client speaks.
+    /// The object's JSON in the request's API version.
     pub(super) fn encoded(&self, object: &Arc<Object>) -> Result<Bytes, ApiError> {
         encoded(&self.core, &self.served, object)
     }
 
-    /// The answer that shows one stored object.
+    /// The response for one stored object.
     pub(super) fn object_response(
         &self,
         status: u16,
@@ -128,7 +128,7 @@ impl ResponseTransformer {
         }
     }
 
-    /// The answer that shows one object that is not stored, or not like this.
+    /// The response for an object that is not stored in this form.
     pub(super) fn value_response(&self, status: u16, object: &Value) -> ApiResponse {
         let seen = match self.accept.form {
             ResponseForm::Object | ResponseForm::Discovery => {
@@ -140,7 +140,7 @@ impl ResponseTransformer {
         ApiResponse::value(status, self.accept, &seen)
     }
 
-    /// The row of one object in a table.
+    /// The Table row of one object.
     pub(super) fn table_row(&self, object: &Value) -> Value {
         let cells = self
             .served
@@ -155,8 +155,8 @@ impl ResponseTransformer {
         json!({"cells": cells, "object": seen})
     }
 
-    /// A table of the given rows, with the paging and version out of `metadata`; a watch sends the
-    /// columns with its first event only.
+    /// A Table of the given rows, with the list `metadata`; a watch sends the column definitions
+    /// with its first event only.
     pub(super) fn table(
         &self,
         rows: impl Into<Vec<Value>>,

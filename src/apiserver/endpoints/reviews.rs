@@ -1,4 +1,5 @@
-//! Reviews: kinds that are never stored but answered: who am I, what may I do, whose token is this.
+//! Review kinds, which are evaluated and never stored: SelfSubjectReview, access reviews,
+//! TokenReview.
 
 use serde_json::{Value, json};
 
@@ -11,7 +12,7 @@ use crate::apimachinery::object_meta;
 use crate::auth::rbac_authorizer::{AuthorizationAttributes, authorize, rules_for};
 use crate::auth::user::User;
 
-/// POST of a kind that is never stored.
+/// Handles POST of a review.
 pub(super) fn create_review(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
     let options = WriteOptions::from_request(call, "CreateOptions")?;
     let mut review = request_body::decode_object(call, options.field_validation)?;

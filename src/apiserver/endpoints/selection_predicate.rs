@@ -1,4 +1,4 @@
-//! Which objects a list, watch or collection delete speaks of.
+//! Selection of objects by a list, watch or deletecollection.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::apimachinery::label_selector::LabelSelector;
 use crate::storage::Object;
 use crate::storage::key::storage_key;
 
-/// A namespace, and selectors on labels and fields.
+/// Namespace, label selector and field selector.
 pub(super) struct SelectionPredicate {
     transformer: ResponseTransformer,
     prefix: String,
@@ -19,7 +19,7 @@ pub(super) struct SelectionPredicate {
 }
 
 impl SelectionPredicate {
-    /// What the query of a call selects; a name in the path counts as a field selector.
+    /// The selection of a request; a name in the path acts as a `metadata.name` field selector.
     pub(super) fn from_request(call: &RequestContext<'_>) -> Result<Self, ApiError> {
         let namespace = call.namespace();
         let labels = LabelSelector::parse(call.query.text("labelSelector"))?;
@@ -47,12 +47,12 @@ impl SelectionPredicate {
         })
     }
 
-    /// What the keys of the objects start with.
+    /// The key prefix of the selected objects.
     pub(super) fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// The one key that can be selected, where the selectors say so.
+    /// The only key that can match, if the selectors determine one.
     pub(super) fn matches_single(&self) -> Option<String> {
         let name = self.fields.requires_exact_match("metadata.name")?;
         let namespace = match self.prefix.strip_suffix('/') {
@@ -65,12 +65,12 @@ impl SelectionPredicate {
         Some(storage_key(namespace, name))
     }
 
-    /// Whether every object in the place is selected.
+    /// Whether the selection is unrestricted within its key prefix.
     pub(super) fn is_empty(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// Whether an object is selected.
+    /// Whether an object matches.
     pub(super) fn matches(&self, object: &Arc<Object>) -> Result<bool, ApiError> {
         if !object.key().starts_with(&self.prefix) || !self.labels.matches(|k| object.label(k)) {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! Replacing an object.
+//! The update handler.
 
 use super::guaranteed_update::guaranteed_update;
 use super::request_body;
@@ -7,7 +7,7 @@ use super::response::ApiResponse;
 use super::write_options::WriteOptions;
 use crate::apimachinery::api_error::ApiError;
 
-/// PUT of a named object.
+/// Handles PUT of a named object.
 pub(super) async fn update(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
     let options = WriteOptions::from_request(call, "UpdateOptions")?;
     let object = request_body::decode_object(call, options.field_validation)?;

@@ -1,4 +1,4 @@
-//! Following a collection: events as they happen, in the form the client accepts.
+//! The watch handler: a stream of events in the media type the client accepts.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,28 +20,28 @@ use crate::apimachinery::field_error::FieldError;
 use crate::request::ResponseForm;
 use crate::storage::{Object, WatchEvent, WatchEventType, Watcher};
 
-/// How long a watch lasts when the client does not say: this or up to twice as long.
+/// The minimum default timeout; the timeout is chosen between it and twice its value.
 const MIN_TIMEOUT: Duration = Duration::from_secs(1800);
-/// How often a quiet watch is told how far it has come.
+/// The interval of bookmarks on an idle watch.
 const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
-/// How long before the end of a watch it is told how far it has come.
+/// The time before the timeout at which the final bookmark is sent.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
-/// Roughly how much is sent at once.
+/// The approximate size of a chunk, in bytes.
 const CHUNK: usize = 64 << 10;
 
-/// What the options of a watch ask for.
+/// Parsed options of a watch.
 struct WatchOptions {
-    /// The version to start after; `None` for now.
+    /// The revision to start after; `None` for the latest.
     from: Option<u64>,
-    /// First send what is there.
+    /// Whether to send synthetic ADDED events for existing objects first.
     send_initial_events: bool,
-    /// Say when everything that was there has been sent.
+    /// Whether to send the initial-events-end bookmark.
     send_initial_events_end: bool,
     bookmarks: bool,
     timeout: Duration,
 }
 
-/// GET of a collection with `watch`.
+/// Handles GET of a collection with `watch`.
 pub(super) fn watch(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
     let options = watch_options(call)?;
     let selection = SelectionPredicate::from_request(call)?;
@@ -126,7 +126,7 @@ fn watch_options(call: &RequestContext<'_>) -> Result<WatchOptions, ApiError> {
     }
     let asked = parse_resource_version(version)?;
     let bookmarks = query.flag("allowWatchBookmarks").unwrap_or(false);
-    // An old client that names no version means: what is there, then what happens.
+    // Legacy behaviour: an unset resourceVersion, or 0, starts with the existing objects.
     let initial = send_initial.unwrap_or(asked == 0);
     let timeout = match query.integer("timeoutSeconds")? {
         Some(seconds) if seconds > 0 => Duration::from_secs(seconds.unsigned_abs()),
@@ -141,7 +141,7 @@ fn watch_options(call: &RequestContext<'_>) -> Result<WatchOptions, ApiError> {
     })
 }
 
-/// One client following one collection.
+/// The event stream of one client.
 struct WatchStream {
     transformer: ResponseTransformer,
     selection: SelectionPredicate,
@@ -157,7 +157,7 @@ struct WatchStream {
 }
 
 impl WatchStream {
-    /// The next piece to send; `None` when the watch is over.
+    /// The next chunk; `None` when the watch has ended.
     async fn next(&mut self) -> Option<Bytes> {
         if self.ended {
             return None;
@@ -216,7 +216,7 @@ impl WatchStream {
         Ok(())
     }
 
-    /// Translates what happened to the object into what happened to the selection.
+    /// Converts a storage event to a watch event relative to the selection.
     fn send_event(&mut self, out: &mut BytesMut, event: &WatchEvent) -> Result<(), ApiError> {
         let was = match &event.prev_object {
             Some(before) => self.selection.matches(before)?,
@@ -235,7 +235,7 @@ impl WatchStream {
         }
     }
 
-    /// The object is no longer selected: the client sees it go as it last saw it.
+    /// The object no longer matches: sends DELETED with its last matching state.
     fn send_left_selection(
         &mut self,
         out: &mut BytesMut,
@@ -322,7 +322,7 @@ impl WatchStream {
     }
 }
 
-/// Writes one event.
+/// Writes one watch event.
 fn write_event(out: &mut BytesMut, kind: &str, object: &[u8]) {
     out.reserve(object.len() + 48);
     out.extend_from_slice(b"{\"type\":\"");

@@ -1,4 +1,4 @@
-//! The options of a write.
+//! Options of writes.
 
 use super::request_context::RequestContext;
 use crate::apimachinery::api_error::ApiError;
@@ -14,11 +14,11 @@ pub(super) struct WriteOptions {
     pub(super) force: Option<bool>,
 }
 
-/// The longest field manager name.
+/// The maximum length of a field manager name.
 const MANAGER_MAX: usize = 128;
 
 impl WriteOptions {
-    /// Reads the options of a call; `kind` names them in a refusal, such as `CreateOptions`.
+    /// Parses the options of a request; `kind` names them in errors, such as `CreateOptions`.
     pub(super) fn from_request(call: &RequestContext<'_>, kind: &str) -> Result<Self, ApiError> {
         let query = &call.query;
         let mut options = Self {

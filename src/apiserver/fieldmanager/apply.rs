@@ -1,6 +1,6 @@
-//! Server-side apply: the configuration is merged into the live object, fields the manager no
-//! longer states go unless somebody else owns them, and fields somebody else owns with another value
-//! are conflicts.
+//! Server-side apply: merges the configuration into the live object, prunes fields that the manager
+//! no longer applies unless another manager owns them, and reports conflicts for fields that
+//! another manager owns with a different value.
 
 use serde_json::{Value, json};
 
@@ -18,14 +18,14 @@ use super::{
 };
 use crate::apimachinery::api_error::ApiError;
 
-/// The manager that owns what was there before anybody tracked ownership.
+/// The manager of the fields of an object that had no `managedFields` before its first apply.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
-/// Applies a configuration. `client_with_webhooks` is `None` when the object does not exist yet.
+/// Applies a configuration; `live` is `None` for a create.
 ///
 /// # Errors
-/// 400 for a configuration of another type or with `managedFields`, 500 (as the real server) for one
-/// that does not fit the schema, 409 with one cause a field for conflicts.
+/// 400 for a configuration of another kind or with `managedFields`, 500 (as upstream) for one that
+/// does not match the schema, 409 for conflicts, with one cause per field.
 pub fn apply(
     writer: &FieldManager<'_>,
     live: Option<&Value>,
@@ -63,7 +63,7 @@ pub fn apply(
     }
     let result = match merge_and_prune(writer, live, config, &managers, force) {
         Err(conflicts) if writer.manager == "kubectl" => {
-            // what client-side apply had set is kubectl's own
+            // Fields set by client-side apply are owned by kubectl.
             let open = last_applied::remove_allowed_conflicts(writer, live, conflicts);
             if open.is_empty() {
                 merge_and_prune(writer, live, config, &managers, true)
@@ -103,7 +103,7 @@ fn check(writer: &FieldManager<'_>, config: &Value) -> Result<(), ApiError> {
 
 type MergeOutcome = Result<(Option<Value>, Vec<ManagedFieldsEntry>), Vec<ManagedFieldsEntry>>;
 
-/// The merged object (`None` when it equals the live one) and the managers, or the conflicts.
+/// The merged object (`None` if it equals the live one) and the managers, or the conflicts.
 fn merge_and_prune(
     writer: &FieldManager<'_>,
     live: &Value,
@@ -145,12 +145,12 @@ fn merge_and_prune(
     Ok(((!same).then_some(new), managers))
 }
 
-/// Whether two objects are the same; both carry the live `managedFields`.
+/// Whether two objects are equal; both have the live `managedFields`.
 fn is_same_object(live: &Value, new: &Value) -> bool {
     atom::values_equal(live, new)
 }
 
-/// Removes what the manager applied last time but not this time and nobody else owns.
+/// Prunes fields that the manager applied before, does not apply now, and no other manager owns.
 fn prune(
     writer: &FieldManager<'_>,
     merged: Value,
@@ -165,10 +165,10 @@ fn prune(
     let mut dropped = last.clone();
     dropped.subtract(&mine.fields);
     if dropped.is_empty() && version == writer.api_version {
-        return merged; // everything is stated again
+        return merged; // no field was removed from the configuration
     }
     if version != writer.api_version {
-        // the sets are in another version: prune there and come back
+        // The last applied set is in another version: convert, prune and convert back.
         let Some((there, schema)) = writer.versions.convert(&merged, version) else {
             return merged;
         };
@@ -193,7 +193,7 @@ fn prune_in_version(
         schema,
         &typed_value::remove_items(schema, merged, &last),
     ));
-    // back comes what anybody owns, the manager's new configuration included ...
+    // Add back the fields of all managers, including the new configuration ...
     let mut owned = FieldSet::default();
     for entry in managers.iter().filter(|e| e.api_version == version) {
         owned.add(&entry.fields);
@@ -202,13 +202,13 @@ fn prune_in_version(
     let mut gone = everything.clone();
     gone.subtract(&left);
     let pruned = typed_value::remove_items(schema, merged, &gone);
-    // ... and what the manager had not applied itself
+    // ... and fields that the manager has not applied before (dangling items).
     let mut dangling = everything;
     dangling.subtract(&named(&typed_value::to_field_set(schema, &pruned)));
     typed_value::remove_items(schema, merged, &dangling.intersection(&last))
 }
 
-/// The 409 of an apply.
+/// The `Conflict` error (409) of an apply.
 fn conflict_error(conflicts: &[ManagedFieldsEntry]) -> ApiError {
     let mut conflicts: Vec<&ManagedFieldsEntry> = conflicts.iter().collect();
     conflicts.sort_by_key(|e| (&e.manager, !e.applied, &e.api_version, &e.subresource));

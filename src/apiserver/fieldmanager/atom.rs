@@ -1,4 +1,4 @@
-//! How a value is owned: as one, field by field, or item by item.
+//! The granularity of ownership of a value: atomic, by field, or by item (`schema.Atom`).
 
 use std::sync::LazyLock;
 
@@ -6,32 +6,32 @@ use serde_json::{Map, Value};
 
 use crate::schema::{AnyType, ListSchema, ListType, MapSchema, Schema, StructSchema, ValueType};
 
-/// The schema of what no schema names.
+/// The schema of unknown fields.
 static ANY: LazyLock<Schema> = LazyLock::new(|| Schema::of(ValueType::Any(AnyType::Granular)));
 
-/// How values of a type are owned.
+/// The granularity of ownership of a type.
 pub(super) enum Atom<'s> {
-    /// As one.
+    /// Atomic.
     Leaf,
-    /// Item by item.
+    /// Associative list: by item.
     Items(&'s ListSchema),
-    /// Field by field.
+    /// Map or struct: by field.
     Fields(Fields<'s>),
 }
 
 /// The fields of an object type.
 #[derive(Clone, Copy)]
 pub(super) enum Fields<'s> {
-    /// Named fields, and perhaps others.
+    /// Declared fields; unknown fields if the schema allows them.
     Struct(&'s StructSchema),
-    /// Free keys.
+    /// Arbitrary keys.
     Map(&'s MapSchema),
-    /// Free keys in a value without type.
+    /// Arbitrary keys of a value without a type.
     Any,
 }
 
 impl<'s> Fields<'s> {
-    /// The schema of a field; `None` for one that may not be there.
+    /// The schema of a field; `None` if the field is unknown and not allowed.
     pub(super) fn schema(self, name: &str) -> Option<&'s Schema> {
         match self {
             Self::Struct(s) => match s.field(name) {
@@ -43,18 +43,18 @@ impl<'s> Fields<'s> {
         }
     }
 
-    /// As [`SelectableFields::schema`], taking what may not be there as a value without type.
+    /// As [`schema`](Self::schema), but a field that is not allowed is a value without a type.
     pub(super) fn schema_or_any(self, name: &str) -> &'s Schema {
         self.schema(name).unwrap_or(&ANY)
     }
 
-    /// Whether the type names the field.
+    /// Whether the type declares the field.
     pub(super) fn declares(self, name: &str) -> bool {
         matches!(self, Self::Struct(s) if s.field(name).is_some())
     }
 }
 
-/// How a value of this type is owned; types that admit several shapes decide by the value.
+/// The granularity of this type; it depends on the value for types that allow several.
 pub(super) fn atom<'s>(schema: &'s Schema, value: Option<&Value>) -> Atom<'s> {
     match &schema.value_type {
         ValueType::Struct(s) if s.atomic != Some(true) => Atom::Fields(Fields::Struct(s)),
@@ -69,12 +69,12 @@ pub(super) fn atom<'s>(schema: &'s Schema, value: Option<&Value>) -> Atom<'s> {
     }
 }
 
-/// The object in a value; null and other types have none.
+/// The value as an object; `None` for null and other types.
 pub(super) fn object(value: Option<&Value>) -> Option<&Map<String, Value>> {
     value.and_then(Value::as_object)
 }
 
-/// Equality that takes `1` and `1.0` for the same.
+/// Equality of values in which `1` equals `1.0`.
 pub(super) fn values_equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(x), Value::Number(y)) => x == y || x.as_f64() == y.as_f64(),

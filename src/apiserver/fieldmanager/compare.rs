@@ -1,4 +1,4 @@
-//! Which fields differ between two versions of an object.
+//! Comparison of two objects, structured-merge-diff's `typed.Compare`.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +11,24 @@ use super::atom::{Atom, Fields, atom, object, values_equal};
 use super::field_set::FieldSet;
 use super::path_element;
 
-/// The fields in which two objects differ; no field is in two of the sets.
+/// The fields in which two objects differ. The sets are disjoint.
 #[derive(Debug, Default, PartialEq)]
 pub struct Comparison {
-    /// Fields only the old object has.
+    /// Fields that only the old object has.
     pub removed: FieldSet,
-    /// Fields both have, with different values.
+    /// Fields with different values.
     pub modified: FieldSet,
-    /// Fields only the new object has.
+    /// Fields that only the new object has.
     pub added: FieldSet,
 }
 
 impl Comparison {
-    /// Whether nothing differs.
+    /// Whether the objects are equal.
     pub fn is_same(&self) -> bool {
         self.removed.is_empty() && self.modified.is_empty() && self.added.is_empty()
     }
 
-    /// Leaves out fields, with everything below them.
+    /// Removes fields and their children from all sets.
     pub fn exclude(&mut self, fields: &FieldSet) {
         self.removed.subtract_recursive(fields);
         self.modified.subtract_recursive(fields);
@@ -86,7 +86,7 @@ fn walk(schema: &Schema, old: Side<'_>, new: Side<'_>, path: &Path<'_>, out: &mu
     match (atom(schema, old), atom(schema, new)) {
         (Atom::Fields(fields), Atom::Fields(_)) => in_fields(fields, old, new, path, out),
         (Atom::Items(list), Atom::Items(_)) => in_list(list, old, new, path, out),
-        // only a value without type can be an object on one side and something else on the other
+        // Only a value without a type can be an object on one side and another type on the other.
         (Atom::Fields(fields), _) => {
             let other = new.filter(|v| !v.is_null());
             in_fields(fields, old, new, path, out);
@@ -118,7 +118,7 @@ fn leaf(old: Side<'_>, new: Side<'_>, path: &Path<'_>, out: &mut Comparison) {
     }
 }
 
-/// Records that a container itself appeared or disappeared.
+/// Records the addition or removal of a container.
 fn compare_container(old: Side<'_>, new: Side<'_>, path: &Path<'_>, out: &mut Comparison) {
     match (old, new) {
         (None, _) => path.put(&mut out.added),
@@ -141,7 +141,7 @@ fn in_fields(
     }
     let mut visit = |name: &str, old: Side<'_>, new: Side<'_>| {
         if let (Some(old), Some(new)) = (old, new) {
-            // strings and numbers are most of what there is
+            // Fast path for equal scalars, the most frequent values.
             if !old.is_object() && !old.is_array() && old == new {
                 return;
             }
@@ -182,7 +182,7 @@ fn in_fields(
     compare_container(old, new, path, out);
 }
 
-/// Items by path element; items that cannot be told apart are grouped.
+/// Items by path element; duplicate items are grouped.
 fn grouped<'v>(list: &ListSchema, value: Side<'v>) -> IndexMap<String, Vec<&'v Value>> {
     let mut map: IndexMap<String, Vec<&'v Value>> = IndexMap::new();
     for item in value.and_then(Value::as_array).into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! A write and the field manager that makes it.
+//! [`FieldManager`]: the context of a write for field management.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::version_converter::VersionConverter;
 use crate::apimachinery::api_error::ApiError;
 use crate::schema::Schema;
 
-/// A write, as the tracking of ownership sees it.
+/// A write request of a field manager.
 pub struct FieldManager<'a> {
     /// The field manager; see [`manager_name`].
     pub manager: &'a str,
@@ -23,24 +23,24 @@ pub struct FieldManager<'a> {
     pub schema: &'a Schema,
     /// The kind's other versions.
     pub versions: &'a dyn VersionConverter,
-    /// Fields this endpoint never changes, such as `status_subresource` for the main resource; nobody comes to
-    /// own them here.
+    /// Fields that this endpoint resets, such as `status` of the main resource; a write does not
+    /// become their owner (`ResetFieldsStrategy`).
     pub reset_fields: &'a FieldSet,
     /// The time to record.
     pub now: Timestamp,
 }
 
-/// What server-side apply makes of an object.
+/// The result of a server-side apply.
 #[derive(Debug)]
 pub struct ApplyResult {
-    /// The object with its new `managedFields`. It still has to be decoded and defaulted.
+    /// The object with its new `managedFields`, before decoding and defaulting.
     pub object: Value,
     /// Whether anything but `managedFields` may differ from the live object.
     pub changed: bool,
 }
 
-/// The field manager of a request: the `fieldManager` parameter, or else what comes before the
-/// first slash of the user agent, as far as it is printable and short enough.
+/// The field manager of a request: the `fieldManager` parameter, or the printable prefix of the
+/// user agent before the first slash, limited in length.
 pub fn manager_name(parameter: &str, user_agent: &str) -> String {
     if !parameter.is_empty() {
         return parameter.into();
@@ -56,7 +56,8 @@ pub fn manager_name(parameter: &str, user_agent: &str) -> String {
     out
 }
 
-/// A set of whole fields, for [`FieldManager::reset`]: each path is the names from the top.
+/// A set of fields for [`FieldManager::reset_fields`]; each path consists of field names from the
+/// root.
 pub fn reset_fields(paths: &[&[&str]]) -> FieldSet {
     let mut set = FieldSet::default();
     for path in paths {
@@ -66,8 +67,8 @@ pub fn reset_fields(paths: &[&[&str]]) -> FieldSet {
     set
 }
 
-/// The object a kind starts from: what Go writes for an empty one, or just the type for custom
-/// resources.
+/// The empty object of a kind: the encoding of a zero Go struct, or apiVersion and kind of a custom
+/// resource.
 pub(crate) fn empty_object(writer: &FieldManager<'_>) -> Value {
     let mut object = crate::schema::decode::zero(writer.schema);
     if writer.schema.is_custom() || !object.is_object() {
@@ -78,7 +79,7 @@ pub(crate) fn empty_object(writer: &FieldManager<'_>) -> Value {
     object
 }
 
-/// The object as errors name it: `namespace/name; group/version, Kind=Kind`.
+/// The object in error messages: `namespace/name; group/version, Kind=Kind`.
 pub(crate) fn object_description(writer: &FieldManager<'_>, object: &Value) -> String {
     let text = |path| {
         object
@@ -93,7 +94,7 @@ pub(crate) fn object_description(writer: &FieldManager<'_>, object: &Value) -> S
     )
 }
 
-/// An error of the server that is no `Status` of its own: code 500 without a reason.
+/// An error that is not an `APIStatus`: code 500 without a reason.
 pub(crate) fn untyped_error(text: String) -> ApiError {
     ApiError::new(500, "", text)
 }

@@ -1,6 +1,6 @@
-//! Sets of fields in the very form `fieldsV1` has on the wire, so that the sets of an object's
-//! managers need no decoding: an object's keys are path elements, an empty object or a `.` in it
-//! marks a member.
+//! Field sets, structured-merge-diff's `fieldpath.Set`, in the serialized form of `fieldsV1`, so
+//! `managedFields` need no decoding: the keys of an object are path elements; an empty object, or
+//! one with the key `.`, is a member.
 
 use serde_json::{Map, Value};
 
@@ -8,7 +8,7 @@ use super::path_element;
 
 type Node = Map<String, Value>;
 
-/// The key that marks a node with children as a member itself.
+/// The key that makes a node with children a member.
 const SELF: &str = ".";
 
 /// A set of field paths.
@@ -31,7 +31,7 @@ fn has_children(value: &Value) -> bool {
         .is_some_and(|n| n.len() > usize::from(n.contains_key(SELF)))
 }
 
-/// Marks or unmarks a node; `false` when nothing is left of it.
+/// Sets or clears the membership of a node. Returns `false` if the node is then empty.
 fn set_membership(value: &mut Value, member: bool) -> bool {
     let Value::Object(node) = value else {
         return false;
@@ -44,11 +44,11 @@ fn set_membership(value: &mut Value, member: bool) -> bool {
 }
 
 impl FieldSet {
-    /// A set from `fieldsV1` as a client sent it: unknown path elements are dropped, keys brought
-    /// into canonical form.
+    /// Parses `fieldsV1` of a request: unknown path elements are dropped, keys are converted to
+    /// canonical form.
     ///
     /// # Errors
-    /// A key that is no path element, or a node that is no object.
+    /// A key is not a path element, or a node is not an object.
     pub fn from_fields_v1(fields: &Value) -> Result<Self, String> {
         match fields {
             Value::Null => Ok(Self::default()),
@@ -57,7 +57,7 @@ impl FieldSet {
         }
     }
 
-    /// A set that is known to be canonical because the server wrote it.
+    /// A set that is canonical because the server has written it.
     pub fn from_trusted_fields_v1(fields: Value) -> Self {
         match fields {
             Value::Object(node) => Self(node),
@@ -70,18 +70,18 @@ impl FieldSet {
         Value::Object(self.0)
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the set has no members.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The nodes at the top.
+    /// The top-level nodes.
     pub fn node(&self) -> &Map<String, Value> {
         &self.0
     }
 
-    /// Adds a path, given as path element texts from the top; an empty path is the whole object,
-    /// which nobody owns.
+    /// Adds a path of path elements from the root; the empty path is ignored, as the root has no
+    /// owner.
     pub fn insert<'k>(&mut self, path: impl IntoIterator<Item = &'k str>) {
         let mut at = Some(&mut self.0);
         let mut path = path.into_iter().peekable();
@@ -93,7 +93,7 @@ impl FieldSet {
             if path.peek().is_none() {
                 set_membership(child, true);
             } else if known && is_member(child) && !has_children(child) {
-                child[SELF] = Value::Object(Node::new()); // it gets a child now
+                child[SELF] = Value::Object(Node::new()); // the node gets a child
             }
             at = child.as_object_mut();
         }
@@ -110,7 +110,7 @@ impl FieldSet {
         found.is_some_and(is_member)
     }
 
-    /// Adds all of `other`.
+    /// Adds all members of `other`.
     pub fn add(&mut self, other: &Self) {
         add(&mut self.0, &other.0);
     }
@@ -120,17 +120,17 @@ impl FieldSet {
         subtract(&mut self.0, &other.0, false);
     }
 
-    /// Removes the members of `other` with everything below them.
+    /// Removes the members of `other` and their children.
     pub fn subtract_recursive(&mut self, other: &Self) {
         subtract(&mut self.0, &other.0, true);
     }
 
-    /// What is in both.
+    /// The members of both sets.
     pub fn intersection(&self, other: &Self) -> Self {
         Self(intersect(&self.0, &other.0))
     }
 
-    /// All members as printable paths, members of a level before what is below them.
+    /// All members as displayed paths; the members of a level precede those of lower levels.
     pub fn paths(&self) -> Vec<Vec<String>> {
         let mut out = Vec::new();
         walk(&self.0, &mut Vec::new(), &mut out);
@@ -242,7 +242,7 @@ pub(super) fn member(node: &Value) -> bool {
     is_member(node)
 }
 
-/// The nodes below a node of a set.
+/// The children of a node of a set.
 pub(super) fn below(node: &Value) -> impl Iterator<Item = (&String, &Value)> {
     node.as_object().into_iter().flat_map(children)
 }

@@ -1,5 +1,5 @@
-//! Moving from client-side to server-side apply with kubectl: what the annotation says client-side
-//! apply had set counts as kubectl's own, and the annotation is kept up to date.
+//! Migration from client-side to server-side apply with kubectl: fields of the annotation
+//! `last-applied-configuration` are treated as owned by kubectl, and the annotation is updated.
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ fn annotation(object: &Value) -> Option<&str> {
         .filter(|s| !s.is_empty())
 }
 
-/// The conflicts that are not about fields client-side apply had set.
+/// Removes conflicts on fields that client-side apply has set; returns the remaining ones.
 pub(super) fn remove_allowed_conflicts(
     writer: &FieldManager<'_>,
     live: &Value,
@@ -33,7 +33,7 @@ pub(super) fn remove_allowed_conflicts(
     rest.filter(|e| !e.fields.is_empty()).collect()
 }
 
-/// The fields of the last applied configuration that the live object still has as they were.
+/// The fields of the last applied configuration that have the same value in the live object.
 fn allowed_conflicts(
     writer: &FieldManager<'_>,
     live: &Value,
@@ -53,7 +53,7 @@ fn allowed_conflicts(
     Some(own)
 }
 
-/// Sets the annotation, where there is one, to the configuration just applied.
+/// Updates the annotation, if present, to the applied configuration.
 pub(super) fn refresh(object: &mut Value, config: &Value) {
     if annotation(object).is_none() {
         return;

@@ -1,15 +1,16 @@
-//! `metadata.managedFields`: reading, writing, ordering and capping the entries.
+//! `metadata.managedFields`: decoding, encoding, order and maximum number of entries.
 
 use serde_json::{Map, Value};
 
 use super::field_set::FieldSet;
 
-/// Most entries of operation `Update`; the oldest beyond are merged into one per version.
+/// Maximum number of entries of operation `Update`; the oldest excess entries are merged by
+/// version.
 const MAX_UPDATE_MANAGERS: usize = 10;
-/// The manager of merged entries.
+/// The manager name of merged entries.
 const OLD_UPDATES_MANAGER: &str = "ancient-changes";
 
-/// Who owns a set of fields, and since when.
+/// One entry: a manager, its field set and the time of its last change.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ManagedFieldsEntry {
     pub(super) manager: String,
@@ -21,7 +22,8 @@ pub(super) struct ManagedFieldsEntry {
 }
 
 impl ManagedFieldsEntry {
-    /// Whether both stand for the same manager: appliers are the same in every version.
+    /// Whether both entries have the same manager identity; that of `Apply` does not include the
+    /// version.
     pub(super) fn same_manager(&self, other: &Self) -> bool {
         self.identity() == other.identity()
     }
@@ -35,7 +37,7 @@ impl ManagedFieldsEntry {
         (&self.manager, self.applied, version, &self.subresource)
     }
 
-    /// The manager as conflicts name it.
+    /// The manager in conflict messages.
     pub(super) fn display_manager(&self) -> String {
         let mut text = format!("{:?}", self.manager);
         if !self.subresource.is_empty() {
@@ -48,10 +50,10 @@ impl ManagedFieldsEntry {
     }
 }
 
-/// Reads the entries of an object. `from_trusted_fields_v1` entries were written by this server.
+/// Decodes the entries of an object. `trusted` entries were written by this server.
 ///
 /// # Errors
-/// An entry that is malformed.
+/// An entry is malformed.
 pub(super) fn decode(
     entries: Option<Value>,
     trusted: bool,
@@ -95,17 +97,17 @@ pub(super) fn decode(
                 FieldSet::from_fields_v1(&fields)?
             },
         };
-        out.retain(|e| !e.same_manager(&entry)); // the last of several counts
+        out.retain(|e| !e.same_manager(&entry)); // of several entries, the last one is kept
         out.push(entry);
     }
     Ok(out)
 }
 
-/// Restores `before` where mutating admission has left `managedFields` invalid, as upstream's
-/// managedFieldsValidatingAdmissionController.
+/// Restores `before` if mutating admission has made `managedFields` invalid, as upstream's
+/// `managedFieldsValidatingAdmissionController`.
 ///
 /// # Errors
-/// What is wrong with the entries that were replaced.
+/// The validation error of the replaced entries.
 pub(crate) fn restore_invalid_managed_fields(
     object: &mut Value,
     before: Option<Value>,
@@ -126,7 +128,7 @@ pub(crate) fn restore_invalid_managed_fields(
     result.map(drop)
 }
 
-/// Whether entries that come with a request ask for ownership to be forgotten.
+/// Whether the entries of a request reset `managedFields`: an empty list, or one empty entry.
 pub(super) fn is_reset(fields: Option<&Value>) -> bool {
     match fields.and_then(Value::as_array).map(Vec::as_slice) {
         Some([]) => true,
@@ -135,7 +137,7 @@ pub(super) fn is_reset(fields: Option<&Value>) -> bool {
     }
 }
 
-/// Puts the entries into the object, in the server's order.
+/// Sets the entries of the object, sorted as by the API server.
 pub(super) fn encode(object: &mut Value, mut entries: Vec<ManagedFieldsEntry>) {
     entries.retain(|e| !e.fields.is_empty());
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
@@ -179,7 +181,7 @@ fn to_value(entry: ManagedFieldsEntry) -> Value {
     Value::Object(map)
 }
 
-/// Merges the oldest updaters until there are few enough.
+/// Merges the oldest `Update` entries until their number is at most the maximum.
 pub(super) fn cap_update_managers(entries: &mut Vec<ManagedFieldsEntry>) {
     let mut updaters: Vec<usize> = (0..entries.len())
         .filter(|i| !entries[*i].applied)

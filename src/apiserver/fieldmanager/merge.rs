@@ -1,5 +1,5 @@
-//! The live object with an applied configuration laid over it: what the configuration states wins,
-//! what it does not state stays.
+//! Merge of an applied configuration into the live object, structured-merge-diff's `Merge`: fields
+//! of the configuration replace those of the live object, all other fields are kept.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::schema::{ListSchema, Schema};
 use super::atom::{Atom, Fields, atom, object};
 use super::path_element;
 
-/// Merges `config` over `client_with_webhooks`; `None` when the result is nothing.
+/// Merges `config` into `live`; `None` if the result is absent.
 pub(super) fn merge(
     schema: &Schema,
     live: Option<&Value>,
@@ -42,7 +42,7 @@ fn in_fields(fields: Fields<'_>, live: Option<&Value>, config: Option<&Value>) -
     (!out.is_empty()).then_some(Value::Object(out))
 }
 
-/// The items of a list with their path elements; an item without one is left out.
+/// The items of a list with their path elements; items without a valid path element are omitted.
 fn keyed<'v>(list: &ListSchema, value: Option<&'v Value>) -> Vec<(String, &'v Value)> {
     let items = value.and_then(Value::as_array).into_iter().flatten();
     items
@@ -50,14 +50,14 @@ fn keyed<'v>(list: &ListSchema, value: Option<&'v Value>) -> Vec<(String, &'v Va
         .collect()
 }
 
-/// Merges lists item by item. The order is the configuration's, with the items that only the live
-/// list has staying between their neighbours as far as that goes.
+/// Merges associative lists item by item. The result has the order of the configuration; items that
+/// occur only in the live list keep their position relative to their neighbours where possible.
 fn in_list(list: &ListSchema, live: Option<&Value>, config: Option<&Value>) -> Option<Value> {
     let (left, right) = (keyed(list, live), keyed(list, config));
     if left.is_empty() && right.is_empty() {
         return config.or(live).cloned();
     }
-    // items the live list has twice are not merged with anything
+    // Duplicate items of the live list are not merged.
     let mut in_left: HashMap<&str, Option<&Value>> = HashMap::new();
     for (key, item) in &left {
         in_left
@@ -89,7 +89,8 @@ fn in_list(list: &ListSchema, live: Option<&Value>, config: Option<&Value>) -> O
                 continue;
             }
             if in_right.contains_key(lk.as_str()) && next_shared.is_some_and(|n| n != lk) {
-                // it is in both lists, but another shared item comes first
+                // The item is in both lists, but another shared item precedes it in the
+                // configuration.
                 l += 1;
                 continue;
             }

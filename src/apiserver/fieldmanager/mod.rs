@@ -1,6 +1,6 @@
-//! Who owns which field: `managedFields` tracking of every write, and server-side apply.
+//! Field management: `managedFields` of all writes, and server-side apply.
 //!
-//! Knows objects and schemas only; the caller decodes, defaults and stores.
+//! Works on objects and schemas; the caller decodes, defaults and stores objects.
 
 mod apply;
 mod atom;

@@ -1,7 +1,8 @@
-//! Path elements: how one step of a field path is written in `fieldsV1` and shown to people.
+//! Path elements, structured-merge-diff's `fieldpath.PathElement`: serialization in `fieldsV1` and
+//! display in messages.
 //!
 //! `f:name` is a field, `k:{"name":"c"}` an item by its keys, `v:"a"` an item of a set, `i:0` an
-//! item by position.
+//! item by index.
 
 use std::cmp::Ordering;
 use std::fmt::Write as _;
@@ -19,10 +20,10 @@ pub(super) fn field(name: &str) -> String {
     text
 }
 
-/// The path element of an item of a set or keyed list.
+/// The path element of an item of a list of type `set` or `map`.
 ///
 /// # Errors
-/// The item has none of the keys, or is of a type that cannot be told apart.
+/// The item has none of the keys, or a type without identity.
 pub(super) fn item(list: &ListSchema, item: &Value) -> Result<String, String> {
     match &list.list_type {
         ListType::Set => match item {
@@ -92,10 +93,10 @@ fn push_json_string(text: &mut String, s: &str) {
     }
 }
 
-/// The element in canonical form; `None` for kinds of element that this server does not know.
+/// The element in canonical form; `None` for unknown element types.
 ///
 /// # Errors
-/// The text is no path element.
+/// The text is not a path element.
 pub(super) fn canonical(text: &str) -> Result<Option<String>, String> {
     let Some((kind, rest)) = text.split_once(':') else {
         return Err(format!("missing colon: {text}"));
@@ -116,7 +117,7 @@ pub(super) fn canonical(text: &str) -> Result<Option<String>, String> {
     }
 }
 
-/// The element as it is shown in a path: `.name`, `[name="c"]`, `[="a"]`, `[0]`.
+/// The element as displayed in a path: `.name`, `[name="c"]`, `[="a"]`, `[0]`.
 pub(super) fn display(text: &str) -> String {
     let json = |s: &str| serde_json::from_str::<Value>(s).unwrap_or(Value::Null);
     match text.split_once(':') {
@@ -149,12 +150,12 @@ fn display_value(value: &Value) -> String {
     }
 }
 
-/// A path as it is shown: `.spec.containers[name="c"].image`.
+/// The displayed path: `.spec.containers[name="c"].image`.
 pub(super) fn display_path(path: &[String]) -> String {
     path.iter().map(|e| display(e)).collect()
 }
 
-/// The order of elements: fields, then keyed items, set items, positions; numbers by value.
+/// The order of elements: fields, keys, set values, indexes; numbers by value.
 pub(super) fn order(a: &str, b: &str) -> Ordering {
     let rank = |s: &str| "fkvi".find(&s[..1.min(s.len())]).unwrap_or(4);
     rank(a).cmp(&rank(b)).then_with(|| {

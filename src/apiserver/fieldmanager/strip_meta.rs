@@ -1,8 +1,8 @@
-//! Fields that no manager owns.
+//! Fields that are excluded from field management, upstream's `stripMetaManager`.
 
 use super::field_set::FieldSet;
 
-/// Fields of the object's identity, which nobody owns.
+/// Removes the fields of type and identity, which are not managed.
 pub(crate) fn strip_meta(set: &mut FieldSet) {
     let paths: [&[&str]; 11] = [
         &["f:apiVersion"],

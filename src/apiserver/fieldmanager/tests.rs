@@ -223,7 +223,7 @@ fn an_apply_that_changes_nothing_says_so() {
     let before = s.live().clone();
     assert!(!s.apply("one", config.clone(), false).unwrap());
     assert_eq!(*s.live(), before);
-    // somebody who joins in changes ownership only, and has no time
+    // An apply of the same values by another manager changes only ownership and records no time.
     assert!(!s.apply("two", config, false).unwrap());
     assert!(
         s.live()["metadata"]["managedFields"][0]

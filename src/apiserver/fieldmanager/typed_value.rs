@@ -1,4 +1,5 @@
-//! Between values and sets of fields: which fields a value has, and a value without some fields.
+//! Operations on values with a schema, structured-merge-diff's `typed.TypedValue`: conversion to a
+//! field set, and removal of a field set.
 
 use std::collections::HashSet;
 
@@ -10,14 +11,14 @@ use super::atom::{Atom, Fields, atom};
 use super::field_set::{self, FieldSet};
 use super::path_element;
 
-/// Every field and item the value mentions.
+/// The set of all fields and items of the value.
 pub(super) fn to_field_set(schema: &Schema, value: &Value) -> FieldSet {
     let mut node = Value::Object(Map::new());
     let _ = add_value(schema, value, &mut node);
     FieldSet::from_trusted_fields_v1(node)
 }
 
-/// Fills `validate_rules` with what is below the value; returns whether the value itself is a leaf.
+/// Adds the fields below the value to `node`; returns whether the value itself is a leaf.
 fn add_value(schema: &Schema, value: &Value, node: &mut Value) -> bool {
     match atom(schema, Some(value)) {
         Atom::Leaf => true,
@@ -64,7 +65,7 @@ fn mention_items(list: &ListSchema, value: &Value, node: &mut Value) {
     }
 }
 
-/// Adds a node below another one, unless it is nothing.
+/// Adds a child node, unless it is neither a member nor has children.
 fn put(node: &mut Value, key: String, mut child: Value, member: bool) {
     let nothing = child.as_object().is_some_and(Map::is_empty);
     if nothing && !member {
@@ -78,8 +79,8 @@ fn put(node: &mut Value, key: String, mut child: Value, member: bool) {
     }
 }
 
-/// The set with every named field that has something below it as a member, so that removing it
-/// removes the field and not only what was in it.
+/// Adds each named field with children as a member, so that a removal of the set removes the field
+/// and not only its content.
 pub(super) fn ensure_named_fields_are_members(schema: &Schema, fields: &FieldSet) -> FieldSet {
     let mut node = fields.clone().into_value();
     add_named_fields(Some(schema), &mut node);
@@ -106,7 +107,7 @@ fn add_named_fields(schema: Option<&Schema>, node: &mut Value) {
     }
 }
 
-/// What is below values of a type, whether owned as one or not.
+/// The children of values of a type, whether atomic or granular.
 pub(super) enum Children<'s> {
     Fields(Fields<'s>),
     Items(&'s ListSchema),
@@ -124,8 +125,7 @@ pub(super) fn children_of(schema: &Schema) -> Children<'_> {
     }
 }
 
-/// The value without the fields and items of the set. A container that loses everything becomes
-/// null.
+/// Removes the fields and items of the set from the value. A container that becomes empty is null.
 pub(super) fn remove_items(schema: &Schema, value: &Value, fields: &FieldSet) -> Value {
     let mut value = value.clone();
     if !fields.is_empty() {
@@ -179,8 +179,8 @@ fn remove(schema: &Schema, value: &mut Value, node: &Value) {
     }
 }
 
-/// The set as it would be had it been recorded under today's schema: fields below what is now owned
-/// as one are replaced by that one.
+/// Adapts the set to the current schema: fields below a type that has become atomic are replaced by
+/// the atomic field (structured-merge-diff's `ReconcileFieldSetWithSchema`).
 pub(super) fn reconcile_field_set(schema: &Schema, fields: &FieldSet) -> Option<FieldSet> {
     if !needs_reconciling(schema, fields.node()) {
         return None;
@@ -190,7 +190,7 @@ pub(super) fn reconcile_field_set(schema: &Schema, fields: &FieldSet) -> Option<
     Some(FieldSet::from_trusted_fields_v1(node))
 }
 
-/// The schema below a path element.
+/// The schema of the child at a path element.
 fn below_element<'s>(schema: &'s Schema, key: &str) -> Option<&'s Schema> {
     match (children_of(schema), key.strip_prefix("f:")) {
         (Children::Fields(Fields::Any), _) => None,
@@ -200,7 +200,7 @@ fn below_element<'s>(schema: &'s Schema, key: &str) -> Option<&'s Schema> {
     }
 }
 
-/// Whether values of the type are containers owned as one.
+/// Whether values of the type are atomic containers.
 fn is_atomic_container(schema: &Schema) -> bool {
     !matches!(
         children_of(schema),

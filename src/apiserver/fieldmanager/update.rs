@@ -1,4 +1,4 @@
-//! Ownership after an ordinary write: whoever changes a field owns it.
+//! Field management of creates, updates and patches: a manager owns the fields it changes.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -9,15 +9,15 @@ use super::managed_fields::{self, ManagedFieldsEntry};
 use super::strip_meta::strip_meta;
 use super::{FieldManager, typed_value};
 
-/// Records in `new` who owns what after a create (`client_with_webhooks` is `None`) or an update. Entries that come
-/// with the request replace the live ones; without any, the live ones go on.
+/// Sets `managedFields` of `new` after a create (`live` is `None`) or an update. Entries of the
+/// request replace the live ones; a request without entries keeps them.
 pub fn update(writer: &FieldManager<'_>, live: Option<&Value>, new: &mut Value) {
     let given = new.get_mut("metadata").and_then(Value::as_object_mut);
     let given = given.and_then(|m| m.remove("managedFields"));
     let kept = live.and_then(|l| l.pointer("/metadata/managedFields"));
     let mut managers = managers_of(writer, given, kept);
     if managers.is_empty() && live.is_some() {
-        return; // ownership is only tracked from creation or the first apply on
+        return; // managed from creation or the first apply on
     }
     let start;
     let live = match live {
@@ -43,7 +43,7 @@ fn managers_of(
     }
     let live = || managed_fields::decode(kept.cloned(), true).unwrap_or_default();
     if !writer.subresource.is_empty() {
-        return live(); // a subresource cannot set them
+        return live(); // a subresource does not set `managedFields`
     }
     if managed_fields::is_reset(given.as_ref()) {
         return Vec::new();
@@ -54,7 +54,7 @@ fn managers_of(
     }
 }
 
-/// Moves ownership of what differs to the writer.
+/// Makes the writer the owner of the changed fields.
 pub(super) fn update_managers(
     writer: &FieldManager<'_>,
     live: &Value,
@@ -83,7 +83,7 @@ pub(super) fn update_managers(
     }
 }
 
-/// The writer's own entry, without fields.
+/// The entry of the writer, with an empty field set.
 pub(super) fn writer_entry(writer: &FieldManager<'_>, applied: bool) -> ManagedFieldsEntry {
     let manager = if writer.manager.is_empty() {
         "unknown"
@@ -100,19 +100,19 @@ pub(super) fn writer_entry(writer: &FieldManager<'_>, applied: bool) -> ManagedF
     }
 }
 
-/// The time as entries record it.
+/// The time in the format of `managedFields`.
 pub(super) fn format_time(now: Timestamp) -> String {
     now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// Brings entries into line with a schema that has changed since they were written.
+/// Adapts entries to schema changes since they were written.
 pub(super) fn reconcile_with_schema_changes(
     writer: &FieldManager<'_>,
     live: &Value,
     managers: &mut [ManagedFieldsEntry],
 ) {
     if !writer.schema.is_custom() {
-        return; // built-in types do not change while the server runs
+        return; // the schemas of built-in types do not change
     }
     for entry in managers {
         let reconciled = if entry.api_version == writer.api_version {
@@ -127,8 +127,8 @@ pub(super) fn reconcile_with_schema_changes(
     }
 }
 
-/// Takes what has changed away from all managers but `except`. Returns what each lost although the
-/// field is still there, which for an apply is a conflict.
+/// Removes the changed fields from the sets of all managers but `except`. Returns the removed
+/// fields by manager that still exist in the object; in an apply these are conflicts.
 pub(super) fn remove_changed_fields(
     writer: &FieldManager<'_>,
     live: &Value,
@@ -154,7 +154,7 @@ pub(super) fn remove_changed_fields(
             });
             match &elsewhere[at].1 {
                 Some(changes) => changes,
-                None => return false, // the version is gone
+                None => return false, // the version is no longer served
             }
         };
         let mut lost = entry.fields.intersection(&changes.modified);
@@ -183,8 +183,8 @@ fn compare_in(
     Some(compare(&schema, &live, &new))
 }
 
-/// Restores the times of entries when nothing but those times differs, so that a write that changes
-/// nothing stores nothing.
+/// Restores the timestamps of entries if nothing else differs, so that a no-op write is not stored
+/// (upstream's `IgnoreManagedFieldsTimestampsTransformer`).
 pub fn ignore_managed_fields_timestamps(new: &mut Value, old: &Value) {
     const AT: &str = "/metadata/managedFields";
     let (Some(before), Some(after)) = (old.pointer(AT), new.pointer(AT)) else {

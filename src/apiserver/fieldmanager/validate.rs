@@ -1,4 +1,4 @@
-//! Whether an object given to server-side apply has the type it should have.
+//! Type validation of applied configurations, structured-merge-diff's `typed.AsTyped`.
 
 use std::collections::HashSet;
 
@@ -10,15 +10,14 @@ use crate::schema::{AnyType, ListType, Schema, ValueType};
 use super::atom::Fields;
 use super::path_element;
 
-/// What is wrong with the object, as `path: message` texts; the list stops at the first unknown
-/// field of an object.
+/// The errors as `path: message`; validation of an object stops at its first unknown field.
 pub(super) fn validate_object(schema: &Schema, value: &Value) -> Vec<String> {
     let mut out = Vec::new();
     check(schema, value, "", &mut out);
     out
 }
 
-/// The faults as one text.
+/// Formats the errors as one message.
 pub(super) fn text(faults: &[String]) -> String {
     match faults {
         [one] => one.clone(),
@@ -100,7 +99,7 @@ fn at(path: &str, text: &str) -> String {
     }
 }
 
-/// Go's name of the value's type.
+/// The Go type of the value.
 fn go_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",

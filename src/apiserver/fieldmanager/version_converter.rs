@@ -1,4 +1,4 @@
-//! Conversion of objects for managers of other versions.
+//! [`VersionConverter`]: conversion of objects between the API versions of field managers.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::schema::Schema;
 
-/// The other versions of a kind, for managers that wrote in one of them.
+/// Converts objects to the versions in which field managers have written, `merge.Converter`.
 pub trait VersionConverter {
-    /// The object in the given `group/version` with the schema of that version; `None` when it is
-    /// not served any more.
+    /// The object in the given `group/version` with the schema of that version; `None` if the
+    /// version is no longer served.
     fn convert(&self, object: &Value, api_version: &str) -> Option<(Value, Arc<Schema>)>;
 }
 

@@ -1,7 +1,7 @@
-//! What is checked of every request from the network before anything looks at its path.
+//! Host and Origin checks of every network request, before its path is handled.
 //!
-//! A server on loopback can be reached from any web page by DNS rebinding; so the Host must be one
-//! of ours, and a browser's Origin is refused.
+//! DNS rebinding lets a web page reach a server on loopback; so the Host header must be one of the
+//! allowed names, and requests with an Origin header are rejected.
 
 use std::net::IpAddr;
 
@@ -11,10 +11,10 @@ use http::uri::Authority;
 
 use crate::apimachinery::api_error::ApiError;
 
-/// The longest request target.
+/// The maximum length of a request target, in bytes.
 const TARGET_MAX: usize = 64 << 10;
 
-/// The names and addresses a server answers to.
+/// The allowed names and addresses of the Host header.
 #[derive(Clone, Debug)]
 pub(super) struct AllowedHosts {
     pub(super) names: Vec<String>,
@@ -31,7 +31,7 @@ impl AllowedHosts {
     }
 }
 
-/// Refuses requests that are not meant for this server or that a browser makes.
+/// Rejects requests with an unknown Host or from a browser.
 pub(super) fn check_host_and_origin(head: &Parts, hosts: &AllowedHosts) -> Result<(), ApiError> {
     let header = head.headers.get(HOST).and_then(|v| v.to_str().ok());
     let authority = match (head.uri.authority(), header) {

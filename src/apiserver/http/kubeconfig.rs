@@ -1,4 +1,4 @@
-//! The kubeconfig that lets a client in.
+//! The kubeconfig of a server.
 
 use std::fs;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-/// The kubeconfig for one server: one cluster, one user, one context of the same name, current.
+/// A kubeconfig with one cluster, one user and one current context of the same name.
 pub(super) fn kubeconfig(name: &str, url: &str, authority_pem: &str, token: &str) -> String {
     let config = json!({
         "apiVersion": "v1",
@@ -31,14 +31,14 @@ pub(super) fn kubeconfig(name: &str, url: &str, authority_pem: &str, token: &str
     serde_yaml::to_string(&config).unwrap_or_default()
 }
 
-/// Writes a file only its owner can read, whole or not at all.
+/// Writes a file with mode 0600, atomically.
 pub(super) fn write_private_file(path: &Path, text: &str) -> io::Result<()> {
     let folder = path
         .parent()
         .filter(|p| !p.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
-    // The temporary file is private (0600) from its creation on.
+    // The temporary file has mode 0600 from its creation.
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(text.as_bytes())?;
     file.as_file().sync_all()?;

@@ -1,7 +1,7 @@
-//! Serving on the network: TLS, connections, the check of the Host header, the tower service.
+//! Network serving: TLS, connections, the check of the Host header, the tower service.
 //!
 //! Authenticates requests and passes them to [`crate::endpoints`].
-//! Must not know storage or kinds.
+//! Does not depend on storage or kinds.
 
 mod host_check;
 pub mod kubeconfig;

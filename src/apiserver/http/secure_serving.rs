@@ -1,4 +1,4 @@
-//! Serving on the network: one listener, TLS, bounded connections, and a clean stop.
+//! Secure serving: one listener, TLS, connection limits, graceful shutdown.
 
 use std::convert::Infallible;
 use std::io;
@@ -31,19 +31,19 @@ const LIMITS: Limits = Limits {
     max_concurrent_streams: Some(250),
     http2_ping_interval: Some(Duration::from_secs(30)),
 };
-/// How long open requests are waited for at a stop.
+/// The grace period of open requests at shutdown.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Where and how to serve.
+/// Options of the listener.
 #[derive(Clone, Debug)]
 pub struct ServeOptions {
-    /// The address to listen on; loopback unless somebody wants to share their lab.
+    /// The listen address; loopback by default.
     pub address: IpAddr,
-    /// The port; 0 takes any that is free.
+    /// The port; 0 selects a free port.
     pub port: u16,
-    /// What cluster, user and context are called in the kubeconfig.
+    /// The name of cluster, user and context in the kubeconfig.
     pub name: String,
-    /// Further names clients may know this server by.
+    /// Additional DNS names of the server, for its certificate and the Host check.
     pub names: Vec<String>,
 }
 
@@ -58,23 +58,24 @@ impl Default for ServeOptions {
     }
 }
 
-/// Why serving could not begin.
+/// An error at the start of serving.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The address cannot be listened on; most often the port is taken.
+    /// Binding the address failed; usually the port is in use.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// The address asked for.
+        /// The listen address.
         address: SocketAddr,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Certificates could not be made.
+    /// The certificates could not be generated.
     #[error(transparent)]
     Tls(#[from] TlsError),
 }
 
-/// A server that listens. Dropping it stops it at once; [`ServingHandle::shutdown`] lets requests finish.
+/// A running listener. Dropping it stops it at once; [`ServingHandle::shutdown`] stops it
+/// gracefully.
 pub struct ServingHandle {
     address: SocketAddr,
     kubeconfig: String,
@@ -83,7 +84,7 @@ pub struct ServingHandle {
     server: JoinHandle<()>,
 }
 
-/// What all connections share.
+/// State shared by all connections.
 struct ConnectionContext {
     core: Arc<ServerState>,
     hosts: AllowedHosts,
@@ -94,7 +95,7 @@ impl ServerState {
     /// Starts serving over TLS.
     ///
     /// # Errors
-    /// [`ServeError`] when the address cannot be listened on or TLS cannot be set up.
+    /// [`ServeError`] when binding the address or setting up TLS fails.
     pub(crate) async fn serve(
         self: &Arc<Self>,
         options: ServeOptions,
@@ -157,33 +158,33 @@ impl ServerState {
 }
 
 impl ServingHandle {
-    /// The address listened on, with the port that was taken.
+    /// The listen address, with the port in use.
     pub fn addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// A kubeconfig that makes its holder the administrator.
+    /// A kubeconfig with administrator credentials.
     pub fn kubeconfig(&self) -> &str {
         &self.kubeconfig
     }
 
-    /// The certificate (PEM) of the authority that signed the server's certificate.
+    /// The certificate (PEM) of the certificate authority that signed the server's certificate.
     pub fn certificate_authority_pem(&self) -> &str {
         &self.authority
     }
 
-    /// Writes the kubeconfig to a file only its owner can read (0600), replacing what is there.
+    /// Writes the kubeconfig with mode 0600, replacing an existing file.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The I/O error of the write.
     pub fn write_kubeconfig(&self, path: &Path) -> io::Result<()> {
         write_private_file(path, &self.kubeconfig)
     }
 
-    /// Stops listening, ends all watches, and gives other requests a moment to finish.
+    /// Stops listening, ends all watches, and drains other requests until a timeout.
     pub async fn shutdown(mut self) {
         self.stop.cancel();
-        // Connections that are still open after the timeout are aborted by the drop.
+        // Connections still open after the timeout are aborted on drop.
         let _ = tokio::time::timeout(STOP_TIMEOUT, &mut self.server).await;
     }
 }

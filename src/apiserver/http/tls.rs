@@ -1,4 +1,4 @@
-//! A certificate authority of our own and the server certificate it signs, made at start.
+//! The in-memory certificate authority and the server certificate it signs.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use rcgen::{
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// The names every API server answers to, besides its addresses.
+/// The default DNS names in the server certificate.
 pub(super) const SERVER_NAMES: [&str; 5] = [
     "localhost",
     "kubernetes",
@@ -19,31 +19,31 @@ pub(super) const SERVER_NAMES: [&str; 5] = [
     "kubernetes.default.svc.cluster.local",
 ];
 
-/// The service address of the API server inside clusters.
+/// The ClusterIP of the service `kubernetes`.
 pub const KUBERNETES_SERVICE_IP: &str = "10.96.0.1";
 
-/// The TLS side could not be set up.
+/// An error in the TLS setup.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A certificate could not be made.
+    /// A certificate could not be generated.
     #[error("making a certificate: {0}")]
     Certificate(#[from] rcgen::Error),
-    /// The TLS library refused the configuration.
+    /// The TLS library rejected the configuration.
     #[error("setting up TLS: {0}")]
     Tls(#[from] rustls::Error),
 }
 
-/// A certificate authority that lives as long as the process.
+/// A certificate authority that exists as long as the process.
 pub struct CertificateAuthority {
     pem: String,
     issuer: Issuer<'static, KeyPair>,
 }
 
 impl CertificateAuthority {
-    /// A new authority with a key nobody else has.
+    /// A new authority with a new key.
     ///
     /// # Errors
-    /// [`TlsError::Certificate`] when the key or certificate cannot be made.
+    /// [`TlsError::Certificate`] when the key or certificate cannot be generated.
     pub fn generate() -> Result<Self, TlsError> {
         let mut params = CertificateParams::new(Vec::new())?;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -63,16 +63,16 @@ impl CertificateAuthority {
         })
     }
 
-    /// The authority's certificate, which clients trust.
+    /// The authority's certificate as PEM.
     pub fn certificate_pem(&self) -> &str {
         &self.pem
     }
 
-    /// A server configuration with a certificate for `addresses` and `names`, speaking HTTP/2 and
-    /// HTTP/1.1.
+    /// A server configuration for HTTP/2 and HTTP/1.1 with a certificate for `addresses` and
+    /// `names`.
     ///
     /// # Errors
-    /// [`TlsError`] when the certificate or configuration cannot be made.
+    /// [`TlsError`] when the certificate or configuration cannot be created.
     pub fn server_config(
         &self,
         addresses: &[IpAddr],

@@ -1,5 +1,4 @@
-//! The server as a `tower::Service`: what kube's client calls in-process and what hyper calls for
-//! each request from the network.
+//! The server as a `tower::Service`, for in-process kube clients and for hyper.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -18,10 +17,10 @@ use crate::endpoints::response_body::Body;
 use crate::endpoints::{self, AuthenticatedRequest};
 use crate::server_state::ServerState;
 
-/// The largest request body Kubernetes accepts.
+/// The maximum request body, in bytes, as in Kubernetes.
 pub const BODY_LIMIT: usize = 3 << 20;
 
-/// Calls from our own process: no socket, no TLS, and the caller is the administrator.
+/// The in-process service: no socket, no TLS, authenticated as the administrator.
 #[derive(Clone)]
 pub struct InProcessService {
     core: Arc<ServerState>,
@@ -52,7 +51,7 @@ where
     }
 }
 
-/// Reads the whole request and answers it.
+/// Reads the complete request and handles it.
 pub(super) async fn read_and_handle<B>(
     core: Arc<ServerState>,
     request: Request<B>,

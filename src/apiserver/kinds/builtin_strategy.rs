@@ -1,4 +1,4 @@
-//! One kind's behaviour as a record of functions, so that a kind states only what is particular to it.
+//! REST strategy of a built-in kind as a struct of functions with defaults.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -10,57 +10,58 @@ use crate::printers::{self, TablePrinter};
 use crate::strategy::rest_strategy::Strategy;
 use crate::strategy::table_column::TableColumn;
 
-/// What is particular to a built-in kind. Start from [`Rules::PLAIN`].
+/// REST strategy of a built-in kind. Start from [`BuiltinStrategy::DEFAULT`].
 #[derive(Clone, Copy)]
 pub struct BuiltinStrategy {
-    /// How its names are checked.
+    /// Validates `metadata.name`.
     pub validate_name: name_validation::ValidateNameFn,
-    /// Whether objects live in a namespace; set when the rules are looked up.
+    /// Whether the resource is namespaced; set by `strategy_for_kind`.
     pub namespaced: bool,
-    /// Table form; set when the rules are looked up.
+    /// Table printer of the kind; set by `strategy_for_kind`.
     pub printer: TablePrinter,
-    /// See [`Strategy::default`].
+    /// See [`Strategy::set_defaults`].
     pub set_defaults: fn(&mut Value),
-    /// See [`Strategy::prepare_create`].
+    /// See [`Strategy::prepare_for_create`].
     pub prepare_for_create: fn(&mut Value),
-    /// See [`Strategy::prepare_update`].
+    /// See [`Strategy::prepare_for_update`].
     pub prepare_for_update: fn(&mut Value, &Value),
-    /// See [`Strategy::prepare_subresource`].
+    /// See [`Strategy::prepare_for_subresource_update`].
     pub prepare_for_subresource_update: fn(&str, &mut Value, &Value),
-    /// Field errors of a new object besides those of its metadata.
+    /// Validates a new object except its metadata.
     pub validate_create: fn(&Value) -> Vec<FieldError>,
-    /// Field errors of a change besides those of its metadata.
+    /// Validates an update except its metadata.
     pub validate_update: fn(&Value, &Value) -> Vec<FieldError>,
-    /// See [`Strategy::validate_subresource`].
+    /// See [`Strategy::validate_subresource_update`].
     pub validate_subresource_update: fn(&str, &Value, &Value) -> Vec<FieldError>,
     /// See [`Strategy::warnings`].
     pub warnings: fn(&Value, Option<&Value>) -> Vec<String>,
-    /// What raises the generation: fields of the object itself, none for kinds without generations.
+    /// Top-level fields whose changes increment `metadata.generation`; empty for kinds without a
+    /// generation.
     pub generation_fields: &'static [&'static str],
-    /// Whether annotations raise the generation too.
+    /// Whether annotation changes also increment the generation.
     pub generation_counts_annotations: bool,
-    /// See [`Strategy::keeps_status`].
+    /// See [`Strategy::keeps_status_on_create`].
     pub keeps_status_on_create: bool,
-    /// See [`Strategy::creates_on_update`].
+    /// See [`Strategy::allow_create_on_update`].
     pub allow_create_on_update: bool,
-    /// See [`Strategy::orphans_by_default`].
+    /// See [`Strategy::orphans_dependents_by_default`].
     pub orphans_dependents_by_default: bool,
-    /// Fields a selector may name besides name and namespace, and where their values are.
+    /// Selectable fields besides `metadata.name` and `metadata.namespace`.
     pub selectable_fields: SelectableFields,
 }
 
-/// A field a selector may name: its name, where its value is, and the text of a value that is not
-/// there.
+/// A selectable field: its label, the JSON pointer of its value and the default for an absent
+/// value.
 pub type SelectableField = (&'static str, &'static str, &'static str);
 
-/// Fields for field selectors.
+/// Selectable fields of a kind and the error for unknown field labels.
 #[derive(Clone, Copy)]
 pub enum SelectableFields {
-    /// None of its own.
+    /// No fields besides name and namespace.
     None,
-    /// These; an unknown one is refused in the words most kinds use.
+    /// These fields; unknown labels return `field label not supported`.
     Some(&'static [SelectableField]),
-    /// These; an unknown one is refused with the name of the kind.
+    /// These fields; the error for unknown labels includes the kind.
     Named(&'static [SelectableField], &'static str),
 }
 
@@ -74,7 +75,7 @@ impl SelectableFields {
 }
 
 impl BuiltinStrategy {
-    /// A kind with nothing particular.
+    /// Default strategy: no defaulting, no validation besides metadata, no generation.
     pub const DEFAULT: Self = Self {
         validate_name: name_validation::name_is_dns_subdomain,
         namespaced: false,
@@ -190,7 +191,7 @@ impl Strategy for BuiltinStrategy {
     }
 
     fn selectable_field_value(&self, object: &Value, path: &str) -> String {
-        // A name may stand more than once: the first place with a value counts.
+        // A field label may occur more than once: the first pointer with a value is used.
         let places = self.selectable_fields.list().iter().filter(|f| f.0 == path);
         let mut absent = "";
         for (_, pointer, default) in places {

@@ -1,4 +1,4 @@
-//! Config maps.
+//! ConfigMaps.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation;
 use crate::apimachinery::value_ext::ValueExt;
 
-/// The rules of ConfigMaps.
+/// Strategy of ConfigMaps.
 pub const CONFIG_MAP: BuiltinStrategy = BuiltinStrategy {
     validate_create: config_map,
     validate_update: |new, old| {
@@ -43,14 +43,14 @@ fn config_map(object: &Value) -> Vec<FieldError> {
     errors.0
 }
 
-/// Bytes of base64 text.
+/// Decoded length of a base64 string, in bytes.
 pub(super) fn base64_decoded_len(value: &Value) -> usize {
     let text = value.as_str().unwrap_or_default();
     let padding = text.bytes().rev().take_while(|b| *b == b'=').count();
     (text.len() / 4 * 3).saturating_sub(padding)
 }
 
-/// An object that says so cannot change any more.
+/// Validates that the fields of an object with `immutable: true` are unchanged.
 pub(super) fn validate_immutable(new: &Value, old: &Value, fields: &[&str]) -> Vec<FieldError> {
     let mut errors = ErrorList::default();
     if !old.flag("/immutable") {

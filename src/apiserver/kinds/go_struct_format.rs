@@ -1,5 +1,5 @@
-//! Objects as Kubernetes shows them from its internal types: Go's field names, every field there
-//! whether set or not. Some error texts carry such a form.
+//! Go struct form of internal API types, with Go field names and unset fields included, as some
+//! error messages print it.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::unified_diff;
 use crate::apimachinery::value_ext::ValueExt;
 use crate::schema::{self, Schema, StructSchema, ValueType};
 
-/// The difference between two pod specs in their internal form.
+/// Diff of two pod specs in their internal form.
 pub fn pod_spec_diff(old: &Value, new: &Value) -> String {
     let Some(schema) = pod_spec_schema() else {
         return String::new();
@@ -16,14 +16,14 @@ pub fn pod_spec_diff(old: &Value, new: &Value) -> String {
     unified_diff::unified(&text(old), &text(new))
 }
 
-/// A pod spec in its internal form, on one line.
+/// Formats a pod spec in its internal form on one line.
 pub fn pod_spec(spec: &Value) -> String {
     pod_spec_schema()
         .map(|schema| render(&schema, spec, None))
         .unwrap_or_default()
 }
 
-/// A pod template in its internal form, on one line: metadata as it is, the spec internal.
+/// Formats a pod template on one line: metadata as JSON, the spec in its internal form.
 pub fn pod_template(template: &Value) -> String {
     let mut fields: Vec<String> = template
         .entries("/metadata")
@@ -33,7 +33,7 @@ pub fn pod_template(template: &Value) -> String {
     format!("{{{}}}", fields.join(","))
 }
 
-/// A taint in its internal form.
+/// Formats a taint in its internal form.
 pub fn taint(taint: &Value) -> String {
     let text = |field: &str| Value::from(taint.text(field));
     format!(
@@ -53,7 +53,7 @@ fn pod_spec_schema() -> Option<std::sync::Arc<Schema>> {
     Some(shape.field("spec")?.schema.share())
 }
 
-/// Fields of the internal pod spec in order. Those about the host live in its security context.
+/// Fields of the internal pod spec in order. The host namespace fields are in its security context.
 const POD_SPEC_FIELDS: [&str; 36] = [
     "volumes",
     "initContainers",
@@ -100,7 +100,8 @@ const HOST_FIELDS: [&str; 5] = [
     "hostUsers",
 ];
 
-/// The internal form; `indent` is the depth of a form over several lines, `None` one line.
+/// Renders the internal form; `indent` is the nesting depth of multi-line output, `None` for one
+/// line.
 fn render(schema: &Schema, value: &Value, indent: Option<usize>) -> String {
     match (&schema.value_type, value) {
         (ValueType::Struct(_), value) if prints_as_json(schema) => escaped(value),
@@ -129,7 +130,7 @@ fn render(schema: &Schema, value: &Value, indent: Option<usize>) -> String {
     }
 }
 
-/// Types of the API machinery have JSON names of their own even inside internal types.
+/// Whether a type has JSON tags in the internal API too (the apimachinery types).
 fn prints_as_json(schema: &Schema) -> bool {
     matches!(
         schema.name.as_ref(),
@@ -158,7 +159,7 @@ fn entry(name: &str, value: &str, indent: Option<usize>) -> String {
     format!("{}:{space}{value}", escaped(&name.into()))
 }
 
-/// JSON as Go writes it, which keeps `<`, `>` and `&` out of texts.
+/// JSON as Go's `encoding/json` writes it, with `<`, `>` and `&` escaped.
 fn escaped(value: &Value) -> String {
     value
         .to_string()
@@ -186,7 +187,7 @@ fn field(shape: &StructSchema, name: &str, value: &Value, indent: Option<usize>)
     Some(entry(&go_field_name(name), &text, indent))
 }
 
-/// What Go shows of a field that was never set.
+/// Go zero value of an unset field.
 fn zero_value(schema: &Schema, indent: Option<usize>) -> String {
     match &schema.value_type {
         ValueType::Struct(_) => render(schema, &Value::Null, indent),
@@ -244,7 +245,7 @@ fn security_context(shape: &StructSchema, spec: &Value, indent: Option<usize>) -
     ))
 }
 
-/// Go's name of a field.
+/// Go field name of a JSON field.
 fn go_field_name(json: &str) -> String {
     const OTHER: [(&str, &str); 34] = [
         ("awsElasticBlockStore", "AWSElasticBlockStore"),

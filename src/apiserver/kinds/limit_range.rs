@@ -1,4 +1,4 @@
-//! Limit ranges.
+//! LimitRanges.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation;
 use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 
-/// The rules of limit ranges.
+/// Strategy of LimitRanges.
 pub const LIMIT_RANGE: BuiltinStrategy = BuiltinStrategy {
     allow_create_on_update: true,
     set_defaults: |object| {
@@ -28,7 +28,8 @@ pub const LIMIT_RANGE: BuiltinStrategy = BuiltinStrategy {
     ..BuiltinStrategy::DEFAULT
 };
 
-/// Containers get the largest amounts as their limits and those as their requests.
+/// For type Container, defaults `default` from `max`, and `defaultRequest` from `default` and
+/// `min`.
 fn default_limit_range_item(limit: &mut Value) {
     if limit.text("/type") != "Container" {
         return;
@@ -113,7 +114,7 @@ fn validate_limit_range_item(errors: &mut ErrorList, path: &FieldPath<'_>, limit
     }
 }
 
-/// The amounts of one resource must fit one another.
+/// Validates the order of min, max, default and defaultRequest and the ratio of one resource.
 fn validate_min_max_order(errors: &mut ErrorList, path: &FieldPath<'_>, limit: &Value, key: &str) {
     let of = |field: &str| {
         limit

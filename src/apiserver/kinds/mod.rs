@@ -1,7 +1,7 @@
-//! The kinds every Kubernetes API server has: their names for discovery, and what is particular to
-//! each: defaults, validation, table columns, field selectors.
+//! Built-in Kubernetes kinds: discovery data, and the REST strategy of each kind with defaulting,
+//! validation, table columns and selectable fields.
 //!
-//! Works on objects only; must not know storage, HTTP or watch.
+//! Works on objects only; must not depend on storage, HTTP or watch.
 
 mod apps;
 pub mod batch;

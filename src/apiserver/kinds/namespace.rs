@@ -9,7 +9,7 @@ use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation;
 use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 
-/// The rules of namespaces.
+/// Strategy of Namespaces.
 pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {
     validate_name: name_validation::name_is_dns_label,
     selectable_fields: SelectableFields::Some(&[
@@ -59,7 +59,7 @@ pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {
     ..BuiltinStrategy::DEFAULT
 };
 
-/// Every namespace can be selected by its name.
+/// Sets the `kubernetes.io/metadata.name` label.
 fn set_metadata_name_label(namespace: &mut Value) {
     let name = namespace.name().to_string();
     if !name.is_empty() {

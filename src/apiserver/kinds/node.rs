@@ -13,7 +13,7 @@ use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation;
 use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 
-/// The rules of nodes. A node may be created with its status: that is how kubelets register.
+/// Strategy of Nodes. Create keeps the status because the kubelet registers its Node with a status.
 pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {
     selectable_fields: SelectableFields::Some(&[(
         "spec.unschedulable",
@@ -42,7 +42,7 @@ fn default(node: &mut Value) {
     {
         status.set_default("allocatable", capacity);
     }
-    // The one range of a node is the first of its ranges.
+    // `podCIDR` is the first entry of `podCIDRs`.
     let Some(spec) = node.get_object_mut("spec") else {
         return;
     };

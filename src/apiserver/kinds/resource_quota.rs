@@ -1,4 +1,4 @@
-//! Resource quotas.
+//! ResourceQuotas.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::value_ext::ValueExt;
 
-/// The rules of resource quotas.
+/// Strategy of ResourceQuotas.
 pub const RESOURCE_QUOTA: BuiltinStrategy = BuiltinStrategy {
     prepare_for_create: |quota| quota["status"] = json!({}),
     validate_create: |quota| {
@@ -68,7 +68,7 @@ const SCOPES: [&str; 7] = [
     "VolumeAttributesClass",
 ];
 
-/// Whether a scope can narrow a resource down; others than standard ones are not asked about.
+/// Whether a quota scope applies to a standard resource; other resources are not checked.
 fn is_quota_scope_valid_for_resource(scope: &str, resource: &str) -> bool {
     let pods = matches!(
         resource,

@@ -12,10 +12,10 @@ use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation;
 use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 
-/// The most bytes the values of one object may have together.
+/// Maximum total size of the values of one object, in bytes.
 pub(super) const MAX_SECRET_SIZE: usize = 1024 * 1024;
 
-/// The rules of Secrets.
+/// Strategy of Secrets.
 pub const SECRET: BuiltinStrategy = BuiltinStrategy {
     selectable_fields: SelectableFields::Some(&[("type", "/type", "")]),
     set_defaults: |secret| {
@@ -33,7 +33,7 @@ pub const SECRET: BuiltinStrategy = BuiltinStrategy {
     ..BuiltinStrategy::DEFAULT
 };
 
-/// Texts are only a way to write data.
+/// Moves the write-only `stringData` into `data`.
 fn merge_string_data(secret: &mut Value) {
     let Some(Value::Object(texts)) = secret.remove_key("stringData") else {
         return;
@@ -74,7 +74,7 @@ pub(super) fn secret(object: &Value) -> Vec<FieldError> {
         "kubernetes.io/basic-auth"
             if value("username").is_none() && value("password").is_none() =>
         {
-            // Kubernetes names the user twice.
+            // At least one of username and password is required.
             errors.required(&data.key("username"), "");
             errors.required(&data.key("password"), "");
         }

@@ -1,4 +1,4 @@
-//! Which rules each built-in kind follows.
+//! Strategies of the built-in kinds.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::crd::definition_validation as definition;
 use crate::printers;
 use crate::strategy::rest_strategy::Strategy;
 
-/// The behaviour of a built-in kind.
+/// Returns the REST strategy of a built-in kind.
 pub(super) fn strategy_for_kind(
     group: &str,
     _version: &str,
@@ -30,7 +30,7 @@ pub(super) fn strategy_for_kind(
     })
 }
 
-/// The rules of a built-in kind, but for its table and scope.
+/// Returns the strategy of a built-in kind without its printer and scope.
 fn strategy_of(group: &str, kind: &str) -> BuiltinStrategy {
     match (group, kind) {
         ("", "Namespace") => namespace::STRATEGY,

@@ -1,9 +1,9 @@
-//! Unified differences between texts, found the way difflib finds them: by the longest common block,
-//! then on both sides of it.
+//! Unified diff of two texts with the algorithm of difflib: the longest matching block, then
+//! recursively the ranges on both sides of it.
 
 use std::collections::HashMap;
 
-/// Lines of context around a change.
+/// Number of context lines around a change.
 const CONTEXT: usize = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,7 +13,7 @@ struct MatchingBlock {
     size: usize,
 }
 
-/// A stretch of two texts: equal, or `a` replaced by `b`.
+/// A pair of line ranges: equal, or `a` replaced by `b`.
 #[derive(Clone, Copy, Debug)]
 struct OpCode {
     equal: bool,
@@ -21,7 +21,7 @@ struct OpCode {
     b: (usize, usize),
 }
 
-/// The difference between two texts; empty where they are equal.
+/// Returns the unified diff of two texts; empty if they are equal.
 pub fn unified(a: &str, b: &str) -> String {
     let (a, b): (Vec<&str>, Vec<&str>) = (a.lines().collect(), b.lines().collect());
     let mut out = String::new();
@@ -58,7 +58,7 @@ fn range(start: usize, end: usize) -> String {
     }
 }
 
-/// Changes with their context, those close to one another together.
+/// Groups changes with their context; adjacent changes share a group.
 fn grouped_opcodes(stretches: &[OpCode]) -> Vec<Vec<OpCode>> {
     let mut groups = Vec::new();
     let mut group: Vec<OpCode> = Vec::new();
@@ -123,13 +123,13 @@ fn opcodes(a: &[&str], b: &[&str]) -> Vec<OpCode> {
     out
 }
 
-/// Common blocks in order, ending with an empty one behind both texts.
+/// Matching blocks in order, terminated by an empty block at the end of both texts.
 fn matching_blocks(a: &[&str], b: &[&str]) -> Vec<MatchingBlock> {
     let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
     for (j, line) in b.iter().enumerate() {
         places.entry(line).or_default().push(j);
     }
-    // In long texts lines that are everywhere say nothing about what belongs together.
+    // In texts of 200 or more lines, popular lines are ignored when matching.
     if b.len() >= 200 {
         places.retain(|_, at| at.len() <= b.len() / 100 + 1);
     }
@@ -165,7 +165,7 @@ fn matching_blocks(a: &[&str], b: &[&str]) -> Vec<MatchingBlock> {
     joined
 }
 
-/// The longest common block within both ranges, the first of several.
+/// Returns the longest matching block within both ranges, the first one of equal length.
 fn find_longest_match(
     a: &[&str],
     b: &[&str],

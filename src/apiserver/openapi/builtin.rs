@@ -1,5 +1,5 @@
-//! Definitions of the built-in types: descriptions from k8s-openapi, types and extensions from the
-//! schema tables.
+//! OpenAPI definitions of the built-in types: descriptions from k8s-openapi, types and extensions
+//! from the schema tables.
 
 use k8s_openapi as k8s;
 use schemars::SchemaGenerator;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::property::property;
 use crate::schema::{self, ValueType};
 
-/// Asks a generator for one type.
+/// Adds the schema of one type to a generator.
 pub(super) type Root = fn(&mut SchemaGenerator);
 
 macro_rules! roots {
@@ -22,7 +22,7 @@ macro_rules! roots {
     }};
 }
 
-/// The types a group's version answers with.
+/// Root types of a group version.
 pub(super) fn roots(group: &str, version: &str) -> &'static [Root] {
     match (group, version) {
         ("", "v1") => roots!(api::core::v1 {
@@ -136,7 +136,7 @@ pub(super) fn roots(group: &str, version: &str) -> &'static [Root] {
     }
 }
 
-/// What every document needs: metadata, options of deletes, statuses, watch events.
+/// Types in every document: metadata, DeleteOptions, Status, Patch.
 const META: &[Root] = roots!(apimachinery::pkg::apis::meta::v1 {
     APIResourceList,
     DeleteOptions,
@@ -146,7 +146,7 @@ const META: &[Root] = roots!(apimachinery::pkg::apis::meta::v1 {
     Status,
 });
 
-/// Kinds of another group that a group's version takes or answers with.
+/// Types of other groups in the requests and responses of a group version.
 fn foreign_types(group: &str, version: &str) -> Vec<&'static [Root]> {
     match (group, version) {
         ("", "v1") => vec![
@@ -159,8 +159,8 @@ fn foreign_types(group: &str, version: &str) -> Vec<&'static [Root]> {
     }
 }
 
-/// The definitions of a group's version and of everything they refer to; none for groups of custom
-/// resources.
+/// Returns the definitions of a group version with all types they reference; empty for the groups
+/// of custom resources.
 pub(super) fn definitions(group: &str, version: &str) -> Map<String, Value> {
     let own = roots(group, version);
     if own.is_empty() {
@@ -190,7 +190,7 @@ pub(super) fn definitions(group: &str, version: &str) -> Map<String, Value> {
     definitions
 }
 
-/// One event of a watch; k8s-openapi has it only with the type of its object.
+/// Definition of WatchEvent; in k8s-openapi it is generic over the object type.
 fn watch_event() -> Value {
     json!({
         "description": "One event of a watch: what happened, and the object it happened to.",
@@ -205,7 +205,7 @@ fn watch_event() -> Value {
 
 const RAW: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 
-/// The schema tables' name of a definition: `core.v1.Pod` of `io.k8s.api.core.v1.Pod`.
+/// Schema table name of a definition: `core.v1.Pod` for `io.k8s.api.core.v1.Pod`.
 fn table_name(name: &str) -> String {
     let parts: Vec<&str> = name.rsplitn(4, '.').collect();
     match parts.as_slice() {
@@ -214,7 +214,7 @@ fn table_name(name: &str) -> String {
     }
 }
 
-/// One definition in the form of Kubernetes.
+/// Converts a definition of k8s-openapi to the form that the API server publishes.
 fn definition(name: &str, raw: &Value) -> Value {
     let mut out = Map::new();
     if let Some(description) = raw.get("description") {
@@ -254,7 +254,7 @@ fn definition(name: &str, raw: &Value) -> Value {
         shown.insert(name.clone(), value);
     }
     out.insert("properties".into(), shown.into());
-    // The types say of every metadata that it is there; the API does not ask for it.
+    // k8s-openapi marks `metadata` as required; the published API does not.
     let required = raw.get("required").and_then(Value::as_array);
     let required: Vec<_> = required.into_iter().flatten().cloned().collect();
     let asked: Vec<Value> = required.into_iter().filter(|r| r != "metadata").collect();
@@ -268,7 +268,8 @@ fn definition(name: &str, raw: &Value) -> Value {
     Value::Object(out)
 }
 
-/// Marks the kinds among the definitions, and adds their lists.
+/// Adds `x-kubernetes-group-version-kind` to the definitions of kinds, and adds their list
+/// definitions.
 fn kinds(definitions: &mut Map<String, Value>, group: &str, version: &str) {
     for kind in crate::kinds::builtin_api_resources() {
         if &*kind.group != group || &*kind.version != version {
@@ -289,7 +290,7 @@ fn kinds(definitions: &mut Map<String, Value>, group: &str, version: &str) {
     }
 }
 
-/// A list of a definition.
+/// Returns the definition of the list type of a kind.
 pub(super) fn list_of(item: &str, kind: &str, plural: &str) -> Value {
     json!({
         "description": format!("{kind} is a list of {plural}."),

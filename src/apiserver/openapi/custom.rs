@@ -1,4 +1,4 @@
-//! Definitions of custom resources, from the schemas of their definitions.
+//! OpenAPI definitions of custom resources, from the schemas of their CustomResourceDefinitions.
 
 use serde_json::{Map, Value, json};
 
@@ -6,12 +6,12 @@ use super::openapi_v3::REF;
 use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::strategy::api_resource::ApiResource;
 
-/// What a version of a custom resource definition says of its objects.
+/// OpenAPI-relevant fields of a CustomResourceDefinition version.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CustomSchema {
-    /// `openAPIV3Schema` as it was written; null where there is none.
+    /// `openAPIV3Schema` unmodified; null if unset.
     pub schema: Value,
-    /// `selectableFields` as they were written.
+    /// `selectableFields` unmodified.
     pub selectable_fields: Vec<Value>,
 }
 
@@ -39,7 +39,7 @@ fn metadata() -> Value {
     })
 }
 
-/// Adds the definitions of a kind and its list.
+/// Adds the definitions of a kind and its list type.
 pub(super) fn add(schemas: &mut Map<String, Value>, served: &ApiResource, custom: &CustomSchema) {
     let (group, version) = (&*served.group, &*served.version);
     let name = super::openapi_v3::definition_name(served, &served.kind);
@@ -73,7 +73,7 @@ pub(super) fn add(schemas: &mut Map<String, Value>, served: &ApiResource, custom
     schemas.insert(name, schema);
 }
 
-/// Every object has these fields, whatever its schema says of them.
+/// Sets `apiVersion`, `kind` and `metadata`, overriding those of the schema.
 fn object_fields(schema: &mut Value) {
     let properties = schema.object_mut("properties");
     properties.set_or_remove("apiVersion", Some(api_version()));
@@ -81,7 +81,7 @@ fn object_fields(schema: &mut Value) {
     properties.set_or_remove("metadata", Some(metadata()));
 }
 
-/// Whole objects inside an object have them too.
+/// Sets the same fields in embedded resources (`x-kubernetes-embedded-resource`).
 fn embedded_objects(schema: &mut Value) {
     match schema {
         Value::Object(map) => {

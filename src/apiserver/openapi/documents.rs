@@ -1,4 +1,4 @@
-//! Documents by path, with their hashes.
+//! Cache of the OpenAPI documents by path, with their hashes.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,14 @@ use super::openapi_v3::{group_version, whole};
 use super::source::OpenApiSource;
 use super::{gnostic, openapi_v2};
 
-/// The documents, each kept until what it describes changes.
+/// Cached OpenAPI documents; an entry is rebuilt when the fingerprint of its group versions
+/// changes.
 #[derive(Default)]
 pub struct Documents {
     cache: Mutex<BTreeMap<String, (String, Bytes)>>,
 }
 
-/// The path of a document below `/openapi/v3`.
+/// Path of a document relative to `/openapi/v3`.
 fn path_of(group: &str, version: &str) -> String {
     if group.is_empty() {
         format!("api/{version}")
@@ -26,7 +27,7 @@ fn path_of(group: &str, version: &str) -> String {
 }
 
 impl Documents {
-    /// The list of documents with a hash of each, as `/openapi/v3` answers.
+    /// The `/openapi/v3` response: the paths of all documents with their hashes.
     pub fn index(&self, source: &dyn OpenApiSource) -> Value {
         let mut paths = Map::new();
         let mut add = |path: &str, state: &str| {
@@ -54,8 +55,8 @@ impl Documents {
         json!({"paths": paths})
     }
 
-    /// The document at a path below `/openapi/v3`, and the hash that names its state; `None` where
-    /// there is none.
+    /// Returns the document at a path relative to `/openapi/v3` and its hash; `None` if it does not
+    /// exist.
     pub fn document(&self, source: &dyn OpenApiSource, path: &str) -> Option<(Bytes, String)> {
         let parts: Vec<&str> = path.split('/').collect();
         let (group, version) = match parts.as_slice() {
@@ -87,8 +88,7 @@ impl Documents {
         Some((bytes, state))
     }
 
-    /// The one document of version 2, as JSON or in the protobuf form of Go clients, and the hash
-    /// that names its state.
+    /// Returns the OpenAPI v2 document, as JSON or gnostic protobuf, and its hash.
     pub fn openapi_v2(&self, source: &dyn OpenApiSource, protobuf: bool) -> (Bytes, String) {
         let versions = source.group_versions();
         let states = versions.iter().map(|(g, v)| source.fingerprint(g, v));
@@ -165,7 +165,7 @@ mod tests {
         serde_json::from_slice(&bytes).expect("JSON")
     }
 
-    /// Every `$ref` of a value.
+    /// Collects every `$ref` in a value.
     fn refs(value: &Value, found: &mut Vec<String>) {
         match value {
             Value::Object(map) => {

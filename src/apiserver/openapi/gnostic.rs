@@ -1,12 +1,12 @@
-//! The protobuf form of the document of version 2, which Go clients ask for: the messages of
-//! gnostic's `openapi.v2` package, written straight from the JSON form.
+//! Protobuf encoding of the OpenAPI v2 document, which client-go requests: the messages of
+//! gnostic's `openapi.v2` package, encoded from the JSON form.
 
 use serde_json::{Map, Value};
 
-/// The media type.
+/// Media type of the gnostic protobuf document.
 pub const MEDIA_TYPE: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-/// Encodes a document.
+/// Encodes an OpenAPI v2 document.
 pub(super) fn encode(document: &Value) -> Vec<u8> {
     let mut out = MessageWriter::default();
     out.text(1, document.get("swagger"));
@@ -79,7 +79,7 @@ fn operation(out: &mut MessageWriter, operation: &Value) {
     out.extensions(13, operation);
 }
 
-/// The parameters of a path or an operation: those of the body, of the query, of the path.
+/// Encodes the body, query and path parameters of a path item or operation.
 fn parameters(out: &mut MessageWriter, number: u32, holder: &Value) {
     let all = holder.get("parameters").and_then(Value::as_array);
     for parameter in all.into_iter().flatten() {
@@ -171,11 +171,11 @@ fn schema(out: &mut MessageWriter, value: &Value) {
     out.extensions(31, value);
 }
 
-/// A message being written.
+/// Encoder of one protobuf message.
 #[derive(Default)]
 struct MessageWriter(Vec<u8>);
 
-/// How the content of a field is laid out.
+/// Protobuf wire types.
 const VARINT: u32 = 0;
 const FIXED_64: u32 = 1;
 const BYTES: u32 = 2;
@@ -205,7 +205,7 @@ impl MessageWriter {
         }
     }
 
-    /// A list of strings, or one.
+    /// Encodes a string or a list of strings.
     fn texts(&mut self, number: u32, value: Option<&Value>) {
         match value {
             Some(Value::Array(items)) => items.iter().for_each(|i| self.text(number, Some(i))),
@@ -234,7 +234,7 @@ impl MessageWriter {
         }
     }
 
-    /// Any value, as YAML (of which JSON is a part).
+    /// Encodes any value as YAML text, of which JSON is a subset.
     fn any(&mut self, number: u32, value: Option<&Value>) {
         self.message(number, value, |out, value| {
             out.bytes(2, value.to_string().as_bytes());
@@ -254,7 +254,7 @@ impl MessageWriter {
         }
     }
 
-    /// The entries of a map, as messages of name and value.
+    /// Encodes the entries of a map as messages of name and value.
     fn named(&mut self, number: u32, map: &Value, write: impl Fn(&mut Self, &Value)) {
         for (name, value) in map.as_object().into_iter().flatten() {
             self.message(number, Some(value), |out, value| {
@@ -264,7 +264,7 @@ impl MessageWriter {
         }
     }
 
-    /// Everything whose name starts with `x-`.
+    /// Encodes the vendor extensions, the members with the prefix `x-`.
     fn extensions(&mut self, number: u32, holder: &Value) {
         let all: Option<&Map<String, Value>> = holder.as_object();
         for (name, value) in all.into_iter().flatten() {

@@ -1,9 +1,9 @@
-//! The OpenAPI documents clients learn the API from: one of version 3 for each group and version, and
-//! one of version 2 for all.
+//! OpenAPI documents of the API: an OpenAPI v3 document for each group version, and an aggregated
+//! OpenAPI v2 document.
 //!
-//! Names, types and descriptions come from k8s-openapi, what Kubernetes adds to them from the tables
-//! in `schema`; custom resources bring their own schema. Documents are built when first asked for.
-//! Must not know storage or HTTP.
+//! Names, types and descriptions come from k8s-openapi, extensions from the tables in `schema`, and
+//! custom resources from their own schemas. Documents are built on the first request. Must not
+//! depend on storage or HTTP.
 
 mod builtin;
 mod custom;

@@ -1,8 +1,8 @@
-//! Version 2 of the document, made from the documents of version 3.
+//! OpenAPI v2 document, converted from the OpenAPI v3 documents.
 
 use serde_json::{Map, Value, json};
 
-/// The document without any group.
+/// Returns the OpenAPI v2 document without any paths or definitions.
 pub(super) fn empty() -> Value {
     let bearer = json!({"type": "apiKey", "in": "header", "name": "authorization",
         "description": "Bearer Token authentication"});
@@ -16,7 +16,7 @@ pub(super) fn empty() -> Value {
     })
 }
 
-/// Adds a document of version 3.
+/// Converts an OpenAPI v3 document and adds it.
 pub(super) fn add(whole: &mut Value, mut document: Value) {
     if let Value::Object(schemas) = document["components"]["schemas"].take() {
         for (name, schema) in schemas {
@@ -51,7 +51,8 @@ fn remove(value: &mut Value, key: &str) {
     }
 }
 
-/// Version 2 knows no defaults of references and no `allOf` around them.
+/// Removes defaults and unwraps a single-reference `allOf`; OpenAPI v2 supports neither beside
+/// `$ref`.
 fn downgrade_schema(value: Value) -> Value {
     match value {
         Value::Object(mut map) => {

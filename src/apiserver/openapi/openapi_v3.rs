@@ -1,4 +1,4 @@
-//! The OpenAPI v3 document of a group and version.
+//! OpenAPI v3 document of a group version.
 
 use serde_json::{Map, Value, json};
 
@@ -41,7 +41,7 @@ pub(crate) fn whole(paths: Map<String, Value>, schemas: Map<String, Value>) -> V
     })
 }
 
-/// The definition name of a kind.
+/// Definition name of a kind.
 pub(crate) fn definition_name(kind: &ApiResource, name: &str) -> String {
     let (group, version) = (&*kind.group, &*kind.version);
     match group {
@@ -63,7 +63,7 @@ pub(crate) fn definition_name(kind: &ApiResource, name: &str) -> String {
     }
 }
 
-/// Whether a group is one of Kubernetes itself.
+/// Whether a group is a built-in Kubernetes group.
 pub(crate) fn is_builtin(group: &str) -> bool {
     !builtin::roots(group, "v1").is_empty() || !builtin::roots(group, "v2").is_empty()
 }

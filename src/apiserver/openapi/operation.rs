@@ -1,10 +1,10 @@
-//! One operation on a path: parameters, body, answers.
+//! One operation of a path: parameters, request body, responses.
 
 use serde_json::{Map, Value, json};
 
 use super::openapi_v3::REF;
 
-/// Query parameters: name, type, what it does.
+/// A query parameter: name, type, description.
 type Parameter = (&'static str, &'static str, &'static str);
 
 const LIST: &[Parameter] = &[
@@ -101,7 +101,7 @@ const DELETE: &[Parameter] = &[
     ),
 ];
 
-/// What an operation does.
+/// Action of an operation (`x-kubernetes-action`).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Get,
@@ -117,7 +117,7 @@ pub(super) enum Action {
 }
 
 impl Action {
-    /// The HTTP method, as a path lists it.
+    /// The HTTP method in lower case, as in a path item.
     pub(super) fn method(self) -> &'static str {
         match self {
             Self::Get | Self::List | Self::Watch | Self::WatchList | Self::Connect => "get",
@@ -176,31 +176,32 @@ impl Action {
     }
 }
 
-/// Whom an operation speaks of.
+/// Resource and types of an operation.
 pub(super) struct OperationTarget<'a> {
-    /// Group and version as one word, such as `AppsV1`.
+    /// Group and version in camel case, such as `AppsV1`.
     pub(super) api: &'a str,
-    /// `core_v1`, `apps_v1`.
+    /// Operation tag, such as `core_v1` or `apps_v1`.
     pub(super) tag: &'a str,
-    /// Group, version, kind of the objects spoken.
+    /// Group, version and kind of the request and response objects.
     pub(super) gvk: (&'a str, &'a str, &'a str),
-    /// Kind of the resource itself, for the operation's id.
+    /// Kind of the resource, for the operation ID.
     pub(super) resource_kind: &'a str,
-    /// Definition of the objects spoken.
+    /// Definition name of the request and response objects.
     pub(super) definition: &'a str,
-    /// Definition of their list.
+    /// Definition name of their list type.
     pub(super) list: &'a str,
-    /// `Status`, `Scale` and the like; empty for the resource itself.
+    /// Subresource suffix of the operation ID, such as `Status` or `Scale`; empty for the resource
+    /// itself.
     pub(super) suffix: &'a str,
-    /// Whether the path is within a namespace.
+    /// Whether the path has a namespace parameter.
     pub(super) namespaced: bool,
-    /// Whether the path is of all namespaces.
+    /// Whether the path lists across all namespaces.
     pub(super) all_namespaces: bool,
-    /// Whether the resource is built in; others know no strategic merge patch.
+    /// Whether the resource is built in; custom resources do not support strategic merge patch.
     pub(super) builtin: bool,
 }
 
-/// The operation as the document shows it.
+/// Returns the OpenAPI operation object.
 pub(super) fn operation(action: Action, subject: &OperationTarget<'_>) -> Value {
     let (group, version, kind) = subject.gvk;
     let mut parameters: Vec<Value> = action.parameters().iter().map(query).collect();
@@ -231,7 +232,7 @@ fn query((name, kind, description): &Parameter) -> Value {
     })
 }
 
-/// A parameter of the path itself.
+/// Returns a path parameter.
 pub(super) fn path_parameter(name: &str, description: &str) -> Value {
     json!({
         "name": name,
@@ -242,7 +243,7 @@ pub(super) fn path_parameter(name: &str, description: &str) -> Value {
     })
 }
 
-/// The `wants_pretty` parameter every path has.
+/// Returns the `pretty` query parameter, common to all paths.
 pub(super) fn pretty() -> Value {
     query(&PRETTY)
 }

@@ -1,4 +1,4 @@
-//! The paths of a group's version, with the operations each offers.
+//! Paths of a group version and their operations.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use super::openapi_v3::{definition_name, is_builtin};
 use super::operation::{Action, OperationTarget, operation, path_parameter, pretty};
 use crate::strategy::api_resource::{ApiResource, Subresource};
 
-/// The paths of the kinds of one group and version.
+/// Returns the paths of all kinds of a group version.
 pub(super) fn build_paths(group: &str, version: &str, kinds: &[ApiResource]) -> Map<String, Value> {
     let root = match group {
         "" => format!("/api/{version}"),
@@ -23,7 +23,7 @@ pub(super) fn build_paths(group: &str, version: &str, kinds: &[ApiResource]) -> 
     paths
 }
 
-/// Group and version as one word: `AppsV1`, `CoreV1`.
+/// Group and version in camel case: `AppsV1`, `CoreV1`.
 fn group_version_title(group: &str, version: &str) -> String {
     let group = if group.is_empty() { "core" } else { group };
     let short = group.strip_suffix(".k8s.io").unwrap_or(group);
@@ -60,7 +60,7 @@ fn resource_list(group: &str, version: &str) -> Value {
     }})
 }
 
-/// Where a kind's paths are and what is on them.
+/// Builder of the paths of one kind.
 struct KindPaths<'a> {
     kind: &'a ApiResource,
     api: String,

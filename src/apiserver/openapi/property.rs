@@ -1,4 +1,4 @@
-//! One field of a definition: its type, default, enumeration and the extensions of Kubernetes.
+//! A property of a definition: type, default, enum and Kubernetes extensions.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use crate::schema::{Field, ListType, Presence, Schema, TypeRef, ValueType};
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-/// The property of a field; `raw_watch` is what k8s-openapi says of it.
+/// Returns the property of a field; `raw` is its k8s-openapi schema.
 pub(super) fn property(field: &Field, raw: &Value) -> Value {
     let mut out = typed(&field.schema, raw);
     let default = match &field.default {
@@ -36,7 +36,7 @@ pub(super) fn property(field: &Field, raw: &Value) -> Value {
     wrapped(out)
 }
 
-/// Kubernetes repeats the values of an enumeration in its description.
+/// Appends the enum values to the description, as kube-openapi does.
 fn describe_values(description: &mut Option<String>, values: &[Value]) {
     let list: Vec<String> = values
         .iter()
@@ -47,7 +47,7 @@ fn describe_values(description: &mut Option<String>, values: &[Value]) {
     text.push_str(&format!("\n\nPossible enum values:\n{}", list.join("\n")));
 }
 
-/// A reference with anything beside it goes into an `allOf`.
+/// Wraps a `$ref` that has sibling keywords in an `allOf`.
 fn wrapped(mut out: Map<String, Value>) -> Value {
     if out.len() > 1
         && let Some(reference) = out.remove("$ref")
@@ -69,7 +69,7 @@ fn plain(kind: &str, format: &str) -> Map<String, Value> {
     out
 }
 
-/// The type alone.
+/// Returns the type keywords without default or description.
 fn typed(schema: &TypeRef, raw: &Value) -> Map<String, Value> {
     match &schema.value_type {
         ValueType::Any(_) => of_raw(raw),
@@ -116,14 +116,14 @@ fn typed(schema: &TypeRef, raw: &Value) -> Map<String, Value> {
     }
 }
 
-/// What k8s-openapi says, without the description.
+/// Returns the k8s-openapi schema without its description.
 fn of_raw(raw: &Value) -> Map<String, Value> {
     let mut out = raw.as_object().cloned().unwrap_or_default();
     out.remove("description");
     out
 }
 
-/// An item of a list or a value of a map: like a field that is always there.
+/// Returns the schema of a list item or map value, with the default of a required field.
 fn element(schema: &TypeRef, raw: Option<&Value>) -> Value {
     let empty = Value::Null;
     let mut out = typed(schema, raw.unwrap_or(&empty));
@@ -140,7 +140,7 @@ fn int_format(name: &str) -> &'static str {
     }
 }
 
-/// The value Go gives a field that is no pointer.
+/// Default of a field that is not a pointer in Go: its zero value.
 fn enforced_default(schema: &Schema, always: bool) -> Option<Value> {
     match &schema.value_type {
         ValueType::Struct(_) => Some(json!({})),
@@ -173,7 +173,7 @@ fn extensions(out: &mut Map<String, Value>, field: &Field) {
     }
 }
 
-/// The definition name of a type of the schema tables.
+/// Definition name of a type in the schema tables.
 fn definition_of(id: &str) -> String {
     match id.split_once('.') {
         Some(("meta", rest)) => format!("io.k8s.apimachinery.pkg.apis.meta.{rest}"),

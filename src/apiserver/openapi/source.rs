@@ -1,19 +1,19 @@
-//! What the documents are made from.
+//! Input of the OpenAPI documents.
 
 use super::custom::CustomSchema;
 use crate::strategy::api_resource::ApiResource;
 
-/// What the documents are about.
+/// Source of the served kinds and their schemas.
 pub trait OpenApiSource {
-    /// The kinds served under a group and version, in the order of discovery.
+    /// Returns the kinds of a group version in discovery order.
     fn kinds(&self, group: &str, version: &str) -> Vec<ApiResource>;
 
-    /// Every served group and version.
+    /// Returns every served group and version.
     fn group_versions(&self) -> Vec<(String, String)>;
 
-    /// The schema of a custom resource's version; `None` for built-in kinds.
+    /// Returns the schema of a custom resource version; `None` for built-in kinds.
     fn custom(&self, kind: &ApiResource) -> Option<CustomSchema>;
 
-    /// A text that changes whenever the kinds of a group and version do.
+    /// Returns a string that changes whenever the kinds of a group version change.
     fn fingerprint(&self, group: &str, version: &str) -> String;
 }

@@ -1,4 +1,4 @@
-//! Applies a patch of any type but apply.
+//! JSON patch, JSON merge patch and strategic merge patch requests.
 
 use serde_json::{Value, json};
 
@@ -9,34 +9,35 @@ use crate::apimachinery::field_error::FieldError;
 use crate::schema::decode::DecodeSource;
 use crate::schema::{Schema, go_format};
 
-/// The kinds of patch that are computed from the object alone.
+/// Patch types other than server-side apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatchType {
     /// RFC 6902, `application/json-patch+json`.
     Json,
     /// RFC 7386, `application/merge-patch+json`.
     Merge,
-    /// `application/strategic-merge-patch+json`, built-in kinds only.
+    /// `application/strategic-merge-patch+json`; built-in kinds only.
     Strategic,
 }
 
-/// A patched object.
+/// Result of a patch.
 #[derive(Debug)]
 pub struct Patched {
-    /// The object, decoded.
+    /// The patched object after decoding.
     pub object: Value,
     /// Texts for `Warning` headers.
     pub warnings: Vec<String>,
 }
 
-/// How objects of the kind are decoded once patched: as `schema::decode::decode`, it settles the
-/// object in place and returns the paths of unknown fields, or the text of what does not fit.
+/// Decoder for patched objects of the kind (`schema::decode::decode`): normalizes the object in
+/// place and returns the paths of unknown fields, or a decoding error.
 pub type Decode<'a> = &'a dyn Fn(&mut Value, DecodeSource) -> Result<Vec<String>, String>;
 
-/// Applies a patch to an object. `schema` is the kind's, for strategic merge and error texts.
+/// Applies a patch to an object. `schema` is the schema of the kind, for strategic merge and error
+/// messages.
 ///
 /// # Errors
-/// The patch cannot be read or applied, or what comes out does not decode.
+/// The patch is malformed, does not apply, or results in an object that cannot be decoded.
 pub fn patch(
     patch_type: PatchType,
     schema: &Schema,
@@ -92,7 +93,7 @@ pub fn patch(
     }
 }
 
-/// The 422 the server gives for a JSON patch that cannot be applied; it does not say why.
+/// The 422 response to a JSON patch that does not apply; as upstream, without a cause.
 pub(crate) fn unprocessable() -> ApiError {
     ApiError {
         details: json!({}),

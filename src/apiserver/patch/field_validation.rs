@@ -1,6 +1,6 @@
-//! `fieldValidation`: what happens with unknown and duplicate fields.
+//! The `fieldValidation` query parameter.
 
-/// What a request wants done about unknown and duplicate fields (`fieldValidation`).
+/// Handling of unknown and duplicate fields in a request (`fieldValidation`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FieldValidation {
     /// Drop them silently.
@@ -8,12 +8,12 @@ pub enum FieldValidation {
     /// Drop them and warn; the default.
     #[default]
     Warn,
-    /// Refuse the request.
+    /// Reject the request.
     Strict,
 }
 
 impl FieldValidation {
-    /// Reads the query parameter; `None` for a value that does not exist.
+    /// Parses the query parameter; `None` for an unsupported value.
     pub fn of(parameter: &str) -> Option<Self> {
         match parameter {
             "" | "Warn" => Some(Self::Warn),

@@ -1,11 +1,12 @@
-//! JSON merge patch (RFC 7386), with the pruning of nulls that Kubernetes' library does inside lists.
+//! JSON merge patch (RFC 7386). As in the Go library of Kubernetes, nulls are also pruned inside
+//! lists.
 
 use serde_json::{Map, Value};
 
 use crate::apimachinery::api_error::ApiError;
 use crate::schema::strict_json::{ParsedBody, parse};
 
-/// Reads a merge patch; also returns strict decoding errors in it.
+/// Parses a merge patch; also returns its strict decoding errors.
 pub(super) fn read(body: &[u8], strict: bool) -> Result<(Value, Vec<String>), ApiError> {
     let bad = |text: String| {
         if strict {
@@ -52,7 +53,7 @@ pub(super) fn apply(target: &mut Value, patch: &Value) {
     }
 }
 
-/// Removes null members of objects, also of those in lists; null items stay.
+/// Removes null members of objects, including objects in lists; null list items remain.
 fn prune(value: &mut Value) {
     match value {
         Value::Object(map) => {

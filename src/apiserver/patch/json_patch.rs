@@ -6,12 +6,12 @@ use super::apply_patch::unprocessable;
 use crate::apimachinery::api_error::ApiError;
 use crate::schema::strict_json::{ParsedBody, parse};
 
-/// Most operations in one patch.
+/// Maximum number of operations in a patch.
 const MAX_OPERATIONS: usize = 10_000;
-/// Most bytes that the `copy` operations of one patch may add.
+/// Maximum total size added by the `copy` operations of a patch, in bytes.
 const MAX_COPIED: usize = 3 * 1024 * 1024;
 
-/// Applies a JSON patch; also returns strict decoding errors in the patch itself.
+/// Applies a JSON patch; also returns strict decoding errors of the patch itself.
 pub(super) fn apply(
     current: &Value,
     body: &[u8],
@@ -77,7 +77,7 @@ pub(super) fn apply(
     Ok((object, faults))
 }
 
-/// Notes unknown fields of one operation.
+/// Decodes one operation strictly and records its unknown fields.
 fn check(index: usize, operation: &Value, faults: &mut Vec<String>) -> Result<(), String> {
     let fields = match operation {
         Value::Object(fields) => fields,

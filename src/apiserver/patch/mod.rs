@@ -1,6 +1,7 @@
-//! Patches: JSON patch, JSON merge patch and strategic merge patch, with the server's error texts.
+//! JSON patch, JSON merge patch and strategic merge patch, with the error messages of the API
+//! server.
 //!
-//! Knows objects and schemas only; server-side apply is in `managed`.
+//! Works on objects and schemas only; server-side apply is in `managed`.
 
 mod apply_patch;
 mod field_validation;

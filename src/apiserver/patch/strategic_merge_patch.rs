@@ -1,5 +1,6 @@
-//! Strategic merge patch: a merge patch that knows which lists are merged by a key, with directives
-//! in the patch (`$patch`, `$retainKeys`, `$setElementOrder/`, `$deleteFromPrimitiveList/`).
+//! Strategic merge patch: a merge patch with per-field patch strategies and merge keys, and with
+//! directives in the patch (`$patch`, `$retainKeys`, `$setElementOrder/`,
+//! `$deleteFromPrimitiveList/`).
 
 mod element_order;
 
@@ -20,13 +21,13 @@ const DELETE_FROM_PRIMITIVE_LIST: &str = "$deleteFromPrimitiveList";
 
 type Object = Map<String, Value>;
 
-/// Why a strategic merge patch cannot be applied.
+/// Errors of a strategic merge patch.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(super) enum StrategicMergeError {
     /// `$deleteFromPrimitiveList` is malformed.
     #[error("invalid patch format of primitive list")]
     PrimitiveList,
-    /// `$retainKeys` is malformed, or does not name a key the patch sets.
+    /// `$retainKeys` is malformed or omits a key that the patch sets.
     #[error("invalid patch format of retainKeys")]
     RetainKeys,
     /// `$setElementOrder` is malformed.
@@ -35,7 +36,7 @@ pub(super) enum StrategicMergeError {
     /// A list whose items are lists.
     #[error("lists of lists are not supported")]
     ListOfLists,
-    /// Anything else.
+    /// Any other error.
     #[error("{0}")]
     Other(String),
 }
@@ -44,14 +45,14 @@ impl From<StrategicMergeError> for ApiError {
     fn from(failure: StrategicMergeError) -> Self {
         match failure {
             StrategicMergeError::ListOfLists => unprocessable(),
-            // the server answers errors that are no Status with 500 and no reason
+            // The API server returns 500 without a reason for errors that are not API statuses.
             StrategicMergeError::Other(text) => ApiError::new(500, "", text),
             malformed => ApiError::bad_request(malformed.to_string()),
         }
     }
 }
 
-/// Reads a strategic merge patch; also returns strict decoding errors in it.
+/// Parses a strategic merge patch; also returns its strict decoding errors.
 pub(super) fn read(body: &[u8]) -> Result<(Value, Vec<String>), ApiError> {
     let ParsedBody { value, duplicates } = parse(body).map_err(ApiError::bad_request)?;
     let value = match value {
@@ -78,7 +79,7 @@ pub(super) fn read(body: &[u8]) -> Result<(Value, Vec<String>), ApiError> {
     ))
 }
 
-/// Applies the patch to an object of the schema's kind.
+/// Applies the patch to an object; `schema` is that of its kind.
 pub(super) fn apply(
     schema: &Schema,
     object: Value,
@@ -92,7 +93,7 @@ pub(super) fn apply(
     }
 }
 
-/// The schema and patch directives of a field.
+/// Returns the schema and patch metadata of a field.
 fn lookup_patch_meta<'s>(
     schema: Option<&'s Schema>,
     key: &str,
@@ -176,7 +177,7 @@ fn merge_map(
     Ok(original)
 }
 
-/// Merges or replaces the list in a field, as its patch strategy says.
+/// Merges or replaces the list in a field according to its patch strategy.
 fn merge_field(
     old: Vec<Value>,
     new: Vec<Value>,
@@ -248,7 +249,7 @@ fn merge_list(
     element_order::normalize_element_order(ours, rest, &patch, &original, Some(key))
 }
 
-/// Carries out the `$patch` items of a list; returns what is left of both sides.
+/// Applies the `$patch` directives in a list; returns the remaining original and patch items.
 fn apply_list_directives(
     mut original: Vec<Value>,
     patch: Vec<Value>,
@@ -281,7 +282,7 @@ fn apply_list_directives(
     })
 }
 
-/// Clears the keys that a `$retainKeys` directive does not name.
+/// Removes the keys that are not in the `$retainKeys` directive.
 fn retain_keys(original: &mut Object, patch: &mut Object) -> Result<(), StrategicMergeError> {
     let Some(directive) = patch.remove(RETAIN_KEYS) else {
         return Ok(());
@@ -331,7 +332,7 @@ fn of_objects(lists: &[&[Value]]) -> Result<bool, StrategicMergeError> {
     }
 }
 
-/// Whether Go would hold both in the same type.
+/// Whether both values decode to the same Go type.
 fn same_type(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a.is_f64() == b.is_f64(),
@@ -339,7 +340,7 @@ fn same_type(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Drops later duplicates, filling each gap with the last item.
+/// Removes duplicates; each removed item is replaced by the last one.
 fn deduplicated(mut items: Vec<Value>) -> Vec<Value> {
     let mut i = 0;
     while i < items.len() {
@@ -356,7 +357,7 @@ fn deduplicated(mut items: Vec<Value>) -> Vec<Value> {
     items
 }
 
-/// A value the patch adds, without what is only an instruction; `None` when it is nothing else.
+/// Removes directives from a value that the patch adds; `None` if the value is a directive only.
 fn remove_directives(value: Value) -> Option<Value> {
     match value {
         Value::Object(map) if map.contains_key(DIRECTIVE) => None,

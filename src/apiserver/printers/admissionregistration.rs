@@ -1,4 +1,4 @@
-//! Tables of admission registration and flow control.
+//! Printers of admissionregistration.k8s.io and flowcontrol.apiserver.k8s.io.
 
 use serde_json::Value;
 
@@ -86,7 +86,7 @@ const POLICY_BINDING: TablePrinter = TablePrinter {
         let text = match (param.text("/name"), param.text("/namespace")) {
             ("", _) if param.has("/selector") => format_label_selector(param.at("/selector")),
             ("", _) => "<unset>".into(),
-            // Whether the parameter is cluster-scoped cannot be told from here.
+            // The scope of the parameter resource is unknown to the printer.
             (name, "") => format!("*/{name}"),
             (name, namespace) => format!("{namespace}/{name}"),
         };

@@ -1,4 +1,4 @@
-//! Tables of jobs and cron jobs.
+//! Printers of Jobs and CronJobs.
 
 use jiff::Timestamp;
 use serde_json::Value;

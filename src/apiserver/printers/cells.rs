@@ -1,25 +1,25 @@
-//! Building blocks of `Table` answers: the cells that many kinds share.
+//! Table cells shared by several kinds.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::apimachinery::value_ext::ValueExt;
 
-/// How long ago the object was created, as `kubectl get` prints it.
+/// Age of the object, as in the AGE column of `kubectl get`.
 pub fn age_cell(object: &Value, now: Timestamp) -> Value {
     translate_timestamp_since(object.at("/metadata/creationTimestamp"), now).into()
 }
 
-/// Time since an RFC 3339 instant in the short form; `<unknown>` where there is none.
+/// Time since an RFC 3339 timestamp in short form; `<unknown>` if unset.
 pub fn translate_timestamp_since(instant: &Value, now: Timestamp) -> String {
     match instant.as_str().and_then(|s| s.parse::<Timestamp>().ok()) {
-        // Whole seconds of the difference, fractions cut off.
+        // The difference is truncated to whole seconds.
         Some(t) => human_duration(now.duration_since(t).as_secs()),
         None => "<unknown>".into(),
     }
 }
 
-/// The duration between two RFC 3339 instants in the short form; empty where one is missing.
+/// Duration between two RFC 3339 timestamps in short form; empty if one is unset.
 pub fn duration_between(start: &Value, end: &Value) -> String {
     let time = |v: &Value| v.as_str().and_then(|s| s.parse::<Timestamp>().ok());
     match (time(start), time(end)) {
@@ -28,12 +28,12 @@ pub fn duration_between(start: &Value, end: &Value) -> String {
     }
 }
 
-/// The text, or `other` where it is empty.
+/// Returns the text, or `other` if it is empty.
 pub fn text_or(text: &str, other: &str) -> String {
     (if text.is_empty() { other } else { text }).into()
 }
 
-/// The text of a scalar: a string as it is, a number in digits.
+/// Formats a scalar: a string unchanged, a number in decimal.
 pub fn scalar(value: &Value) -> String {
     match value {
         Value::String(s) => s.clone(),
@@ -42,7 +42,7 @@ pub fn scalar(value: &Value) -> String {
     }
 }
 
-/// Labels as `a=b,c=d`; `<none>` where there are none.
+/// Formats labels as `a=b,c=d`; `<none>` if there are none.
 pub fn labels(map: &Value) -> String {
     let pairs: Vec<String> = map
         .entries("")
@@ -51,8 +51,8 @@ pub fn labels(map: &Value) -> String {
     text_or(&pairs.join(","), "<none>")
 }
 
-/// A label selector in the form of the `labelSelector` parameter; empty where it selects everything
-/// or is not there.
+/// Formats a label selector as in the `labelSelector` parameter; empty if it is unset or matches
+/// everything.
 pub fn format_label_selector(selector: &Value) -> String {
     let mut terms: Vec<(String, String)> = Vec::new();
     for (key, value) in selector.entries("/matchLabels") {
@@ -87,12 +87,12 @@ pub fn format_label_selector(selector: &Value) -> String {
         .join(",")
 }
 
-/// A label selector for a table; `<none>` where it is empty.
+/// Formats a label selector as a table cell; `<none>` if it is empty.
 pub fn selector_cell(selector: &Value) -> String {
     text_or(&format_label_selector(selector), "<none>")
 }
 
-/// Names and images of containers, each joined by commas.
+/// Comma-separated names and images of containers.
 pub fn containers(list: &[Value]) -> [Value; 2] {
     let join = |field: &str| {
         list.iter()
@@ -103,7 +103,7 @@ pub fn containers(list: &[Value]) -> [Value; 2] {
     [join("/name").into(), join("/image").into()]
 }
 
-/// A list cut off after `max` items, with the number of those left out.
+/// Formats a list truncated to `max` items, with the number of omitted items.
 pub fn truncate_list(items: &[String], max: usize, all: usize) -> String {
     let shown = items
         .iter()
@@ -117,8 +117,8 @@ pub fn truncate_list(items: &[String], max: usize, all: usize) -> String {
     }
 }
 
-/// A duration in whole seconds as Kubernetes shortens it for people: at most two units, the second
-/// one only while the first is small.
+/// Formats a duration in seconds as `HumanDuration` does: at most two units, the second one only
+/// for small values of the first.
 pub fn human_duration(seconds: i64) -> String {
     const MINUTE: i64 = 60;
     const HOUR: i64 = 60 * MINUTE;
@@ -129,7 +129,7 @@ pub fn human_duration(seconds: i64) -> String {
         _ => format!("{big}{b}{small}{s}"),
     };
     match seconds {
-        // A clock a little behind is not worth showing.
+        // Clock skew of less than two seconds is tolerated.
         ..-1 => "<invalid>".into(),
         -1..0 => "0s".into(),
         s if s < 2 * MINUTE => format!("{s}s"),

@@ -1,4 +1,4 @@
-//! Tables of the core group but for pods, and of events.
+//! Printers of the core group except pods, and of Events.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -157,7 +157,7 @@ fn node(o: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// Roles a node's labels give it.
+/// Node roles from the `node-role.kubernetes.io/` and `kubernetes.io/role` labels.
 fn roles(node: &Value) -> Vec<&str> {
     let mut roles: Vec<&str> = Vec::new();
     for (key, value) in node.entries("/metadata/labels") {
@@ -189,7 +189,7 @@ const EVENT: TablePrinter = TablePrinter {
     cells: event,
 };
 
-/// Both forms of an event, that of core and that of `events.k8s.io`, look the same here.
+/// Cells of an Event of either group: core or `events.k8s.io`.
 fn event(o: &Value, now: Timestamp) -> Vec<Value> {
     let either = |core: &'static str, other: &'static str| {
         if o.has(core) { o.at(core) } else { o.at(other) }

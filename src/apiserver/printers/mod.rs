@@ -1,5 +1,5 @@
-//! What `kubectl get [-o wide]` shows of each built-in kind: columns and cells, as a real API server
-//! prints them.
+//! Table printers of the built-in kinds: the columns and cells of `kubectl get [-o wide]`, as in
+//! `pkg/printers/internalversion`.
 
 mod admissionregistration;
 mod batch;

@@ -1,4 +1,4 @@
-//! Tables of networking and discovery.
+//! Printers of networking.k8s.io and discovery.k8s.io.
 
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ const INGRESS: TablePrinter = TablePrinter {
         } else {
             "80, 443"
         };
-        // The number of rules left out is told only once three hosts are shown.
+        // The number of omitted rules is shown only after three hosts.
         let rules = if hosts.len() < 3 {
             hosts.len()
         } else {

@@ -1,5 +1,5 @@
-//! Tables of the small groups: scheduling, node, coordination, rbac, certificates, resource,
-//! API services.
+//! Printers of the smaller groups: scheduling, node, coordination, rbac, certificates, resource,
+//! apiregistration.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Tables of volumes and claims.
+//! Printers of PersistentVolumes and PersistentVolumeClaims.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::table_printer::{AGE, NAME};
 use crate::apimachinery::value_ext::ValueExt;
 use kueue_lab_quantity::Quantity;
 
-/// Access modes by their short names, without doubles.
+/// Abbreviated access modes without duplicates.
 fn access_modes(modes: &[Value]) -> String {
     const SHORT: [(&str, &str); 4] = [
         ("ReadWriteOnce", "RWO"),
@@ -21,7 +21,7 @@ fn access_modes(modes: &[Value]) -> String {
     names.join(",")
 }
 
-/// The storage class, from the field or from the old annotation.
+/// The storage class, from the legacy annotation or the field.
 fn storage_class(o: &Value) -> &str {
     let annotated = o.annotation("volume.beta.kubernetes.io/storage-class");
     annotated.unwrap_or_else(|| o.text("/spec/storageClassName"))

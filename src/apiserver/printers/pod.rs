@@ -1,4 +1,4 @@
-//! The table of pods: how a pod's phase, conditions and container states become one word.
+//! Printer of pods: the status column summarizes the phase, conditions and container states.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -23,7 +23,7 @@ pub(crate) const POD: TablePrinter = TablePrinter {
     cells,
 };
 
-/// What the walk over the container statuses finds.
+/// Summary of a pod's container statuses.
 struct PodSummary<'a> {
     reason: String,
     ready: usize,
@@ -62,7 +62,7 @@ fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// An init container that keeps running beside the others.
+/// Whether an init container is a sidecar (restart policy `Always`).
 fn is_sidecar(container: &Value) -> bool {
     container.text("/restartPolicy") == "Always"
 }
@@ -98,8 +98,8 @@ fn summarize(pod: &Value) -> PodSummary<'_> {
     sum
 }
 
-/// Walks the init containers. The restarts of sidecars when the ordinary containers are to be looked
-/// at too; otherwise initialization itself is what the pod shows.
+/// Summarizes the init containers. Returns the restart count and last restart of the sidecars if
+/// the regular containers determine the status; `None` while the pod is initializing.
 fn init_containers<'a>(pod: &'a Value, sum: &mut PodSummary<'a>) -> Option<(i64, Option<&'a str>)> {
     let specs = pod.list("/spec/initContainers");
     let mut sidecars = (0, None);
@@ -144,7 +144,7 @@ fn init_containers<'a>(pod: &'a Value, sum: &mut PodSummary<'a>) -> Option<(i64,
 
 fn containers<'a>(pod: &'a Value, sum: &mut PodSummary<'a>) {
     let mut running = false;
-    // The first container has the last word.
+    // In reverse order, so that the first container determines the reason.
     for status in pod.list("/status/containerStatuses").iter().rev() {
         sum.restarts += status.int("/restartCount");
         update_last_restart(status, &mut sum.last_restart);
@@ -170,7 +170,7 @@ fn containers<'a>(pod: &'a Value, sum: &mut PodSummary<'a>) {
     }
 }
 
-/// Why a container ended, in a word.
+/// Reason of a terminated container, or its signal or exit code.
 fn termination_reason(terminated: &Value) -> String {
     match (terminated.text("/reason"), terminated.int("/signal")) {
         ("", 0) => format!("ExitCode:{}", terminated.int("/exitCode")),

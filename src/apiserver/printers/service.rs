@@ -1,4 +1,4 @@
-//! Tables of services and their endpoints.
+//! Printers of Services and Endpoints.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -62,7 +62,7 @@ fn external_ip(service: &Value) -> String {
     }
 }
 
-/// Addresses of a load balancer, sorted, without doubles.
+/// Sorted unique addresses of a load balancer.
 pub(crate) fn load_balancer_status(ingress: &[Value]) -> String {
     let point = |i: &Value| text_or(i.text("/ip"), i.text("/hostname"));
     let mut points: Vec<String> = ingress

@@ -1,4 +1,4 @@
-//! Tables of storage.
+//! Printers of storage.k8s.io.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ pub(crate) fn printer_of(kind: &str) -> TablePrinter {
     }
 }
 
-/// The name, marked where an annotation makes the object the default of its kind.
+/// The name, with the suffix ` (default)` if an annotation marks the object as the default.
 fn name_with_default_marker(o: &Value, annotation: &str) -> Value {
     match o.annotation(annotation) {
         Some("true") => format!("{} (default)", o.name()).into(),

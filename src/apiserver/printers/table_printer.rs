@@ -1,4 +1,4 @@
-//! Columns and cells of one kind, as `pkg/printers/internalversion`.
+//! Table printer of a kind: columns and cells, as in `pkg/printers/internalversion`.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -10,17 +10,17 @@ use super::{
 use crate::apimachinery::value_ext::ValueExt;
 use crate::strategy::table_column::TableColumn;
 
-/// The table of one kind.
+/// Table printer of one kind.
 #[derive(Clone, Copy)]
 pub struct TablePrinter {
-    /// Header, type, priority.
+    /// Columns: name, type, priority.
     pub(super) columns: &'static [(&'static str, &'static str, i32)],
-    /// Cells of one object in the order of the columns.
+    /// Returns the cells of an object in column order.
     pub cells: fn(&Value, Timestamp) -> Vec<Value>,
 }
 
 impl TablePrinter {
-    /// The columns as the API describes them.
+    /// Returns the column definitions of the `Table` API.
     pub fn columns(&self) -> Vec<TableColumn> {
         let column = |&(name, kind, priority): &(&str, &'static str, i32)| TableColumn {
             name: name.into(),
@@ -37,19 +37,19 @@ pub(crate) const NAME: (&str, &str, i32) = ("Name", "string", 0);
 
 pub(crate) const AGE: (&str, &str, i32) = ("Age", "string", 0);
 
-/// Kinds without columns of their own: name and time of creation.
+/// Default printer for kinds without their own: name and creation timestamp.
 pub const DEFAULT: TablePrinter = TablePrinter {
     columns: &[NAME, ("Created At", "date", 0)],
     cells: |o, _| vec![o.name().into(), o.at("/metadata/creationTimestamp").clone()],
 };
 
-/// Name and age.
+/// Printer with the columns name and age.
 pub(crate) const NAME_AND_AGE: TablePrinter = TablePrinter {
     columns: &[NAME, AGE],
     cells: |o, now| vec![o.name().into(), age_cell(o, now)],
 };
 
-/// The table of a built-in kind.
+/// Returns the printer of a built-in kind.
 pub fn printer_of(group: &str, kind: &str) -> TablePrinter {
     match (group, kind) {
         ("", "Pod") => pod::POD,

@@ -1,4 +1,4 @@
-//! Tables of apps, policy, autoscaling and replication controllers.
+//! Printers of apps, policy, autoscaling and ReplicationControllers.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -210,7 +210,7 @@ const HORIZONTAL_POD_AUTOSCALER: TablePrinter = TablePrinter {
     },
 };
 
-/// Current and wanted values of an autoscaler's metrics, of the v2 form or of v1's one field.
+/// Formats current and target values of an autoscaler's metrics, in `v2` or `v1` form.
 fn metrics(o: &Value) -> String {
     if let Some(wanted) = o.at("/spec/targetCPUUtilizationPercentage").as_i64() {
         let now = o.at("/status/currentCPUUtilizationPercentage");

@@ -1,20 +1,20 @@
-//! The envelope `runtime.Unknown` of a body.
+//! The `runtime.Unknown` envelope of a protobuf body.
 
 use serde_json::Value;
 
 use super::error::ProtobufError;
 use super::{message, table, wire};
 
-/// The media type.
+/// Media type of Kubernetes protobuf.
 pub const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
 
-/// What every body starts with.
+/// Magic prefix of every body.
 pub(crate) const MAGIC: &[u8] = b"k8s\0";
 
-/// Decodes a body into the JSON object it stands for, with the apiVersion and kind of the envelope.
+/// Decodes a body into a JSON object, with the apiVersion and kind of the envelope.
 ///
 /// # Errors
-/// [`ProtobufError`] says what is wrong with the bytes.
+/// [`ProtobufError`] if the body is malformed or its kind is unknown.
 pub fn decode(body: &[u8]) -> Result<Value, ProtobufError> {
     let envelope = body.strip_prefix(MAGIC).ok_or(ProtobufError::NoPrefix)?;
     let (mut api_version, mut kind, mut raw) = (String::new(), String::new(), &[][..]);

@@ -1,24 +1,24 @@
-//! Why a body cannot be decoded.
+//! Decoding errors.
 
-/// The bytes are not what they should be.
+/// Error decoding a protobuf body.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProtobufError {
-    /// Another format, or protobuf without the envelope.
+    /// The body has no `k8s\0` prefix.
     #[error("provided data does not appear to be a protobuf message, expected prefix \"k8s\\x00\"")]
     NoPrefix,
-    /// A length or tag points outside of the data.
+    /// A length or tag exceeds the data.
     #[error("unexpected EOF")]
     Truncated,
-    /// A field has another wire type than its message says.
+    /// A field has a wire type that differs from its declaration.
     #[error("proto: wrong wireType for field {0}")]
     WireType(&'static str),
-    /// Text is not UTF-8.
+    /// A string field is not valid UTF-8.
     #[error("proto: field {0} contains invalid UTF-8")]
     Text(&'static str),
-    /// Messages within messages without end.
+    /// Messages are nested too deeply.
     #[error("proto: nesting too deep")]
     Depth,
-    /// There is no protobuf form of this kind here.
+    /// The kind has no protobuf message here.
     #[error("no kind {kind:?} is registered for version {api_version:?} in protobuf")]
     UnknownKind {
         /// The apiVersion of the envelope.

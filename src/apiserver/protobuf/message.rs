@@ -1,4 +1,4 @@
-//! Turning a message into the JSON object it stands for.
+//! Decoding of a protobuf message into a JSON object.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use super::ProtobufError;
 use super::table::{Cardinality, Field, Message};
 use super::wire::{self, WireValue as Wire};
 
-/// How deep messages may lie in messages.
+/// Maximum nesting depth of messages.
 const DEPTH: usize = 64;
 
 /// Decodes the bytes of a message.
@@ -36,7 +36,7 @@ fn fill(
     let depth = depth.checked_sub(1).ok_or(ProtobufError::Depth)?;
     for read in wire::fields(bytes) {
         let (number, wire) = read?;
-        // Fields of newer clients are passed over.
+        // Unknown fields, e.g. of newer clients, are skipped.
         let Some(field) = message.field(number) else {
             continue;
         };
@@ -70,7 +70,7 @@ fn fill(
     Ok(())
 }
 
-/// One entry of a map: the key is field 1, the value field 2.
+/// Decodes a map entry: the key is field 1, the value field 2.
 fn entry(
     message: &'static Message,
     field: &Field,
@@ -105,7 +105,7 @@ fn value(
     let wrong = || ProtobufError::WireType(field.name);
     Ok(match (field.kind, wire) {
         ("b", Wire::Varint(n)) => Value::Bool(n != 0),
-        // Negative numbers are written as the 64 bits of their two's complement.
+        // Negative integers are encoded as 64-bit two's complement.
         ("i", Wire::Varint(n)) => n.cast_signed().into(),
         ("f", Wire::Fixed64(n)) => f64::from_bits(n).into(),
         ("f", Wire::Fixed32(n)) => f32::from_bits(n).into(),
@@ -166,7 +166,7 @@ fn json_at(bytes: &[u8], number: u32) -> Result<Value, ProtobufError> {
     serde_json::from_slice(raw).map_err(|_| ProtobufError::Text("raw"))
 }
 
-/// Seconds and nanoseconds since 1970; a message without fields is no time at all.
+/// Decodes a `Time` of seconds and nanoseconds since the Unix epoch; an empty message is null.
 fn time(bytes: &[u8], micro: bool) -> Result<Value, ProtobufError> {
     if bytes.is_empty() {
         return Ok(Value::Null);

@@ -1,8 +1,8 @@
-//! Reading the protobuf form of built-in objects, which Go clients send for the kinds they know.
+//! Decoding of the protobuf form of built-in objects, which Go clients send for built-in kinds.
 //!
-//! Only decoding: every client that sends protobuf also accepts JSON. The table in `fields.txt`
-//! gives the field numbers, JSON names and types of each message; what a value means (defaults,
-//! omitted zeros) is left to `schema`. Must not know kinds or storage.
+//! Encoding is not supported: every client that sends protobuf also accepts JSON. The table in
+//! `fields.txt` lists the field numbers, JSON names and types of each message; defaulting and
+//! omitted zero values are handled in `schema`. Must not depend on kinds or storage.
 
 mod envelope;
 mod error;

@@ -1,11 +1,11 @@
-//! The messages, read from `fields.txt` when first needed.
+//! Message table, parsed from `fields.txt` on first use.
 //!
-//! An unindented line opens a message; the indented lines below it give number, JSON name and type
-//! of its fields. The name `>` means that the fields of that message stand in the JSON object
-//! itself, `*` that the message is its one field. Types: `s` string, `b` boolean, `i` integer,
-//! `f` number, `y` bytes, `T` time, `U` time with microseconds, `D` duration, `Q` quantity,
-//! `I` integer or string, `R` embedded JSON, `F` a field set, otherwise a message; `[]` before it a
-//! list, `{}` a map.
+//! An unindented line starts a message; the indented lines below it list number, JSON name and type
+//! of its fields. The name `>` inlines the fields of that message into the JSON object, `*`
+//! replaces the message by its only field. Types: `s` string, `b` boolean, `i` integer, `f` number,
+//! `y` bytes, `T` time, `U` time with microseconds, `D` duration, `Q` quantity, `I` integer or
+//! string, `R` embedded JSON, `F` a field set, otherwise a message; the prefix `[]` denotes a list,
+//! `{}` a map.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -28,7 +28,7 @@ pub(super) struct Field {
     pub(super) kind: &'static str,
 }
 
-/// How often a field may occur.
+/// Cardinality of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cardinality {
     One,
@@ -79,7 +79,7 @@ fn parse(line: &'static str) -> Option<Field> {
 }
 
 impl Message {
-    /// The field of that number.
+    /// Returns the field with the given number.
     pub(super) fn field(&self, number: u32) -> Option<&Field> {
         let at = self
             .fields
@@ -88,7 +88,7 @@ impl Message {
         self.fields.get(at)
     }
 
-    /// The message a field of this one refers to.
+    /// Returns the message type that a field of this message refers to.
     pub(super) fn refer(&self, kind: &str) -> Option<&'static Message> {
         if kind.contains('.') {
             return MESSAGES.get(kind);
@@ -97,11 +97,11 @@ impl Message {
     }
 }
 
-/// The message of a kind.
+/// Returns the message of a kind.
 pub(super) fn message_of(api_version: &str, kind: &str) -> Option<&'static Message> {
     let (group, version) = api_version.split_once('/').unwrap_or(("core", api_version));
     let package = group.split('.').next().unwrap_or_default();
     let find = |package: &str| MESSAGES.get(format!("{package}.{version}.{kind}").as_str());
-    // DeleteOptions and the like are served under every group.
+    // Types of `meta.v1`, such as DeleteOptions, are served in every group.
     find(package).or_else(|| MESSAGES.get(format!("meta.v1.{kind}").as_str()))
 }

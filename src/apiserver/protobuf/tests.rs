@@ -3,7 +3,7 @@ use serde_json::json;
 use super::envelope::MAGIC;
 use super::*;
 
-/// Writes one length-delimited field.
+/// Encodes one length-delimited field.
 fn part(number: u8, payload: &[u8]) -> Vec<u8> {
     let mut out = vec![number << 3 | 2, payload.len() as u8];
     out.extend_from_slice(payload);
@@ -36,7 +36,7 @@ fn numbers_quantities_times_and_inlined_messages() {
     let requests = part(2, &[part(1, b"cpu"), part(2, &part(1, b"100m"))].concat());
     let container = [part(1, b"c"), part(8, &requests)].concat();
     let volume = [part(1, b"v"), part(2, &part(2, &part(1, b"Memory")))].concat();
-    // activeDeadlineSeconds (5) = -1 as ten bytes of varint.
+    // activeDeadlineSeconds (5) = -1, a ten-byte varint.
     let minus_one = [vec![5 << 3], vec![0xff; 9], vec![1]].concat();
     let spec = [part(1, &volume), part(2, &container), minus_one].concat();
     let created = part(8, &[1 << 3, 60]);

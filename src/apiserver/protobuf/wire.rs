@@ -1,8 +1,8 @@
-//! The wire: tags, varints and lengths.
+//! Protobuf wire format: tags, varints and lengths.
 
 use super::ProtobufError;
 
-/// One field's payload.
+/// Payload of a field by wire type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum WireValue<'a> {
     Varint(u64),
@@ -11,7 +11,7 @@ pub(super) enum WireValue<'a> {
     Bytes(&'a [u8]),
 }
 
-/// The fields of a message in the order they were written, each with its number.
+/// Iterates over the fields of a message in encoded order, with their numbers.
 pub(super) fn fields(
     mut rest: &[u8],
 ) -> impl Iterator<Item = Result<(u32, WireValue<'_>), ProtobufError>> {
@@ -62,7 +62,7 @@ pub(super) fn varint(rest: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// UTF-8 text.
+/// Decodes a UTF-8 string.
 pub(super) fn text(bytes: &[u8], field: &'static str) -> Result<String, ProtobufError> {
     String::from_utf8(bytes.to_vec()).map_err(|_| ProtobufError::Text(field))
 }

@@ -1,5 +1,4 @@
-//! What a CustomResourceDefinition says of a kind, as far as serving it needs to know. Schemas stay
-//! where they are until somebody asks for them.
+//! The parts of a CustomResourceDefinition needed to serve it. Schemas are loaded lazily.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use crate::crd::printer_columns::parse_printer_column;
 use crate::strategy::scale_paths::ScalePaths;
 use crate::strategy::table_column::TableColumn;
 
-/// A custom kind and its versions.
+/// A custom resource and its versions.
 #[derive(Clone, Debug)]
 pub struct CrdSpec {
     /// Name of the CustomResourceDefinition: `plural.group`.
@@ -20,13 +19,13 @@ pub struct CrdSpec {
     pub group: String,
     /// The names of the kind.
     pub names: CrdNames,
-    /// Whether objects live in a namespace.
+    /// Whether the resource is namespaced.
     pub namespaced: bool,
     /// The versions, in the order of the definition.
     pub versions: Vec<CrdSpecVersion>,
 }
 
-/// The names of a custom kind.
+/// The names of a custom resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CrdNames {
     /// Plural, as in paths.
@@ -39,34 +38,34 @@ pub struct CrdNames {
     pub list_kind: String,
     /// Short names for kubectl.
     pub short_names: Vec<String>,
-    /// Categories, such as `list_bindings`.
+    /// Categories, such as `all`.
     pub categories: Vec<String>,
 }
 
-/// One version of a custom kind.
+/// One version of a custom resource.
 #[derive(Clone)]
 pub struct CrdSpecVersion {
-    /// Such as `v1beta2`.
+    /// Version name, such as `v1beta2`.
     pub name: String,
-    /// Whether requests to it are answered.
+    /// Whether the version is served.
     pub served: bool,
-    /// Whether objects are stored in it.
+    /// Whether this is the storage version.
     pub storage: bool,
-    /// What clients of a deprecated version are warned of.
+    /// The `Warning` text of a deprecated version.
     pub deprecation_warning: Option<String>,
-    /// Whether the status is a subresource.
+    /// Whether the status subresource is enabled.
     pub status_subresource: bool,
-    /// Where the scale subresource finds its numbers, if there is one.
+    /// The JSON paths of the scale subresource, if it is enabled.
     pub scale_subresource: Option<ScalePaths>,
-    /// Columns of tables after the name: column and JSONPath. Without any there is the age.
+    /// Additional printer columns and their JSONPaths. If there are none, the age is printed.
     pub additional_printer_columns: Vec<(TableColumn, String)>,
-    /// Fields that field selectors may name, as JSONPaths.
+    /// Selectable fields, as JSONPaths.
     pub selectable_fields: Vec<String>,
-    /// Gives the `openAPIV3Schema`, as JSON.
+    /// Source of the `openAPIV3Schema`.
     pub schema: SchemaSource,
 }
 
-/// Gives a schema as JSON when it is needed.
+/// Returns a schema as JSON; called lazily.
 pub type SchemaSource = Arc<dyn Fn() -> Value + Send + Sync>;
 
 impl fmt::Debug for CrdSpecVersion {
@@ -76,7 +75,8 @@ impl fmt::Debug for CrdSpecVersion {
 }
 
 impl CrdSpec {
-    /// Reads the object of a definition. `schema` gives the schema of a version by its position.
+    /// Parses a CustomResourceDefinition object. `schema` returns the schema source of the version
+    /// with the given index.
     pub fn from_object(object: &Value, schema: impl Fn(usize) -> SchemaSource) -> Self {
         let spec = &object["spec"];
         let (group, names) = (text(&spec["group"]), CrdNames::of(&spec["names"]));
@@ -98,7 +98,7 @@ impl CrdSpec {
         }
     }
 
-    /// The version objects are stored in.
+    /// The name of the storage version.
     pub fn storage_version(&self) -> &str {
         self.versions
             .iter()
@@ -116,7 +116,7 @@ fn texts(value: &Value) -> Vec<String> {
 }
 
 impl CrdNames {
-    /// Reads `spec.names` or `status.acceptedNames`.
+    /// Parses `spec.names` or `status.acceptedNames`.
     pub fn of(names: &Value) -> Self {
         let kind = text(&names["kind"]);
         let or = |name: String, other: String| if name.is_empty() { other } else { name };
@@ -135,7 +135,7 @@ impl CrdNames {
         }
     }
 
-    /// The names as `status.acceptedNames` shows them.
+    /// The names in the form of `status.acceptedNames`.
     pub fn to_value(&self) -> Value {
         let mut value = serde_json::json!({"plural": self.plural, "kind": self.kind});
         for (field, name) in [("singular", &self.singular), ("listKind", &self.list_kind)] {
@@ -188,8 +188,8 @@ impl CrdSpecVersion {
     }
 }
 
-/// Completes the warnings that the definition did not write itself with the version to use instead:
-/// the first by priority that is served and not deprecated, if it comes before the deprecated one.
+/// Appends the replacement version to default deprecation warnings: the preferred version that is
+/// served and not deprecated, if its priority is higher.
 fn append_replacement_to_warnings(versions: &mut [CrdSpecVersion], group: &str, kind: &str) {
     let fit = versions
         .iter()

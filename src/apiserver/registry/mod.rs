@@ -1,7 +1,6 @@
-//! Which kinds are served right now, under which paths, and where their objects are stored.
+//! The registry of served resources and their storage.
 //!
-//! Readers get the whole table at once and keep it as long as they like; a change swaps the table.
-//! Must not know HTTP.
+//! Readers load an immutable table; each change replaces the table. Does not depend on HTTP.
 
 mod crd_spec;
 pub mod object_reader;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-/// The objects that are there, in the version they are stored in.
+/// Reads stored objects in their storage version.
 pub trait ObjectReader {
     /// One object; `namespace` is empty for cluster-scoped kinds.
     fn get(&self, group: &str, resource: &str, namespace: &str, name: &str) -> Option<Arc<Value>>;

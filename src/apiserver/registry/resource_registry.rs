@@ -1,4 +1,4 @@
-//! The resources served now, built in and custom.
+//! The registry of built-in and custom resources.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::served_resource::{CustomResourceInfo, ServedResource};
 use crate::storage::{ResourceStorage, Store};
 use crate::strategy::api_resource::ApiResource;
 
-/// The kinds served, changing while the server runs.
+/// The served resources, which change while the server runs.
 pub struct Registry {
     store: Store,
     table: ArcSwap<ResourceTable>,
@@ -22,15 +22,15 @@ pub struct Registry {
 #[derive(Default)]
 struct RegistryState {
     builtin: Vec<Arc<ServedResource>>,
-    /// Kinds of custom resource definitions by group and definition name.
+    /// Custom resources by group and name of the CustomResourceDefinition.
     custom: BTreeMap<(String, String), ServedCrd>,
-    /// How many texts of definitions there have been.
+    /// The last schema generation assigned to a definition.
     last_schema_generation: u64,
     /// By `group/plural` of the storage version.
     storages: BTreeMap<String, Arc<ResourceStorage>>,
 }
 
-/// What one definition defines.
+/// The served resources of one CustomResourceDefinition.
 struct ServedCrd {
     identity: String,
     schema_generation: u64,
@@ -54,7 +54,7 @@ impl RegistryState {
 }
 
 impl Registry {
-    /// Serves the given built-in kinds.
+    /// Creates a registry with the given built-in resources.
     pub fn new(store: Store, builtin: Vec<ApiResource>) -> Self {
         let mut state = RegistryState::default();
         for kind in builtin {
@@ -75,24 +75,24 @@ impl Registry {
         registry
     }
 
-    /// The kinds served now.
+    /// The current table.
     pub fn table(&self) -> Arc<ResourceTable> {
         self.table.load_full()
     }
 
-    /// Finds a resource by its place in a path.
+    /// Finds a resource by group, version and plural name.
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<ServedResource>> {
         self.table.load().find(group, version, plural).cloned()
     }
 
-    /// Serves a custom kind as defined, in place of what its definition said before. `authenticator`
-    /// tells this text of the definition from every other; `terminating` that it is on its way out.
+    /// Serves a custom resource, replacing its previous definition. `identity` identifies this
+    /// revision of the definition; `terminating` is set while the definition is being deleted.
     pub fn serve_crd(&self, definition: CrdSpec, identity: &str, terminating: bool) {
         let mut state = self.state.lock();
         let place = (definition.group.clone(), definition.name.clone());
         let known = state.custom.get(&place).filter(|d| d.identity == identity);
         let shape = match known {
-            // Compiled schemas stay as they are.
+            // Compiled schemas are kept.
             Some(known) if known.terminating == terminating => return,
             Some(known) => known.schema_generation,
             None => state.last_schema_generation + 1,
@@ -124,7 +124,7 @@ impl Registry {
         self.publish(&state);
     }
 
-    /// Stops serving a custom kind. Its watches end and its objects, if there still are any, go.
+    /// Stops serving a custom resource. Its watches end and its remaining objects are dropped.
     pub fn stop_serving_crd(&self, group: &str, name: &str) {
         let mut state = self.state.lock();
         let Some(defined) = state.custom.remove(&(group.to_string(), name.to_string())) else {

@@ -1,4 +1,4 @@
-//! One immutable table of everything served, for lookups and discovery.
+//! An immutable table of served resources, for lookups and discovery.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::ServedResource;
 
-/// All groups, in the order discovery lists them.
+/// All groups, in discovery order.
 #[derive(Debug, Default)]
 pub struct ResourceTable {
     groups: Vec<ServedGroup>,
@@ -16,7 +16,7 @@ pub struct ResourceTable {
 /// One API group.
 #[derive(Debug)]
 pub struct ServedGroup {
-    /// Empty for core.
+    /// Group name; empty for core.
     pub name: Arc<str>,
     /// The versions, preferred first.
     pub versions: Vec<ServedVersion>,
@@ -25,7 +25,7 @@ pub struct ServedGroup {
 /// One version of a group.
 #[derive(Debug)]
 pub struct ServedVersion {
-    /// Such as `v1`.
+    /// Version name, such as `v1`.
     pub name: Arc<str>,
     /// The resources, by plural name.
     pub resources: Vec<Arc<ServedResource>>,
@@ -38,7 +38,7 @@ fn path(group: &str, version: &str, plural: &str) -> String {
 }
 
 impl ResourceTable {
-    /// Groups and versions come in the order of their first kind.
+    /// Orders groups and versions by their first resource.
     pub(super) fn new(all: Vec<Arc<ServedResource>>) -> Self {
         let mut table = Self::default();
         for served in all {
@@ -76,7 +76,7 @@ impl ResourceTable {
         table
     }
 
-    /// Finds a resource by its place in a path.
+    /// Finds a resource by group, version and plural name.
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<ServedResource>> {
         self.by_path.get(&path(group, version, plural))
     }
@@ -99,7 +99,7 @@ impl ServedGroup {
     }
 }
 
-/// The first element that fits, appended when there is none.
+/// The first matching element, appended if there is none.
 fn find_or_push<T>(
     all: &mut Vec<T>,
     fits: impl Fn(&T) -> bool,
@@ -112,7 +112,7 @@ fn find_or_push<T>(
     &mut all[at]
 }
 
-/// Orders versions as Kubernetes prefers them: `v2`, `v1`, `v1beta2`, `v1beta1`, `v1alpha1`, others.
+/// Compares versions by Kubernetes priority: `v2`, `v1`, `v1beta2`, `v1beta1`, `v1alpha1`, others.
 pub(super) fn compare_kube_aware_versions(a: &str, b: &str) -> Ordering {
     match (VersionPriority::of(a), VersionPriority::of(b)) {
         (Some(a), Some(b)) => a.cmp(&b),
@@ -122,7 +122,7 @@ pub(super) fn compare_kube_aware_versions(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// What a version's name says of its maturity; lower is preferred.
+/// The stability level of a version; lower is preferred.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct VersionPriority {
     maturity: u8,
@@ -131,7 +131,7 @@ struct VersionPriority {
 }
 
 impl VersionPriority {
-    /// `None` for names of another form than `v1`, `v1beta2`, `v1alpha1`.
+    /// `None` unless the name has the form `v1`, `v1beta2` or `v1alpha1`.
     fn of(name: &str) -> Option<Self> {
         let rest = name.strip_prefix('v')?;
         let digits = rest

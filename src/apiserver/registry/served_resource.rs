@@ -1,4 +1,4 @@
-//! One kind in one served version.
+//! A resource in one served version.
 
 use std::sync::{Arc, OnceLock};
 
@@ -20,42 +20,42 @@ const VERBS: &[&str] = &[
     "update",
     "watch",
 ];
-/// What is left when the definition is on its way out.
+/// The verbs in discovery while the CustomResourceDefinition is terminating.
 const TERMINATING_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
 
-/// One kind in one served version, with the place its objects are stored.
+/// A resource in one served version, with its storage.
 #[derive(Debug)]
 pub struct ServedResource {
-    /// Names and behaviour.
+    /// Names and strategy.
     pub kind: ApiResource,
-    /// Where objects are; `None` for kinds that are never stored.
+    /// The storage; `None` for kinds that are never stored.
     pub storage: Option<Arc<ResourceStorage>>,
     /// `group/version`, or `version` for core.
     pub api_version: String,
-    /// The apiVersion objects are stored in.
+    /// The apiVersion of the storage version.
     pub storage_api_version: String,
-    /// What the encodings of this version are remembered under.
+    /// The cache key for encodings in this version.
     pub encoding_key: String,
-    /// The generation of the schema; 0 for built-in kinds.
+    /// The schema generation; 0 for built-in kinds.
     pub schema_generation: u64,
-    /// The definition of a custom kind.
+    /// The definition of a custom resource.
     pub custom: Option<CustomResourceInfo>,
     schema: OnceLock<Option<Arc<Schema>>>,
 }
 
-/// Where a custom kind comes from.
+/// The CustomResourceDefinition and version behind a custom resource.
 #[derive(Clone, Debug)]
 pub struct CustomResourceInfo {
     /// The definition.
     pub definition: Arc<CrdSpec>,
-    /// Which of its versions this is.
+    /// The index of the version in the definition.
     pub version: usize,
-    /// Whether the definition is on its way out: nothing new may be created.
+    /// Whether the definition is terminating: creates are rejected.
     pub terminating: bool,
 }
 
 impl CustomResourceInfo {
-    /// The version served.
+    /// The served version.
     pub fn version(&self) -> &CrdSpecVersion {
         &self.definition.versions[self.version]
     }
@@ -124,7 +124,7 @@ impl ServedResource {
         })
     }
 
-    /// The structural schema of this version; built when first asked for.
+    /// The structural schema of this version; built lazily.
     pub fn schema(&self) -> Option<Arc<Schema>> {
         let kind = &self.kind;
         let built = || match &self.custom {
@@ -136,8 +136,8 @@ impl ServedResource {
             .clone()
     }
 
-    /// Whether requests with this verb are answered. A kind on its way out hides more verbs from
-    /// discovery than it refuses: its objects must still be let go of.
+    /// Whether the verb is supported. A terminating custom resource supports more verbs than
+    /// discovery lists, because finalizers must still be removed from its objects.
     pub fn allows_verb(&self, verb: &str) -> bool {
         let verbs = if self.custom.is_some() {
             VERBS
@@ -147,12 +147,12 @@ impl ServedResource {
         verbs.contains(&verb)
     }
 
-    /// Whether objects are stored in the version this serves.
+    /// Whether this is the storage version.
     pub fn is_storage_version(&self) -> bool {
         self.api_version == self.storage_api_version
     }
 
-    /// `group/version, Resource=plural` as some messages name a resource.
+    /// `group/version, Resource=plural`, as in some error messages.
     pub fn group_version_resource(&self) -> String {
         format!(
             "{}/{}, Resource={}",
@@ -161,7 +161,7 @@ impl ServedResource {
     }
 }
 
-/// How objects of a custom kind behave.
+/// The strategy of a custom resource.
 fn custom_resource(custom: &CustomResourceInfo) -> CustomResourceStrategy {
     let (definition, version) = (&custom.definition, custom.version());
     CustomResourceStrategy::new(crd::CrdVersion {

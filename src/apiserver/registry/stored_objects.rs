@@ -1,4 +1,4 @@
-//! The stored objects, read through the table of served resources.
+//! [`ObjectReader`] over the table of served resources.
 
 use std::sync::Arc;
 

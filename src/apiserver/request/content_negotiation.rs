@@ -1,8 +1,8 @@
-//! Which form of answer a client accepts.
+//! Content negotiation: the media type and representation of a response.
 
 use crate::apimachinery::api_error::ApiError;
 
-/// What an answer is turned into before it is encoded.
+/// The representation of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ResponseForm {
     /// The object or list itself.
@@ -16,7 +16,7 @@ pub enum ResponseForm {
     Discovery,
 }
 
-/// The encoding of an answer.
+/// The encoding of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Encoding {
     /// JSON.
@@ -31,16 +31,16 @@ pub enum Encoding {
 pub struct MediaTypeOptions {
     /// JSON or YAML.
     pub encoding: Encoding,
-    /// The object itself or a view of it.
+    /// The representation of the object.
     pub form: ResponseForm,
-    /// Whether the JSON is indented for people.
+    /// Whether the JSON is indented.
     pub pretty: bool,
 }
 
-/// Which views an endpoint offers besides the plain one.
+/// The representations an endpoint supports besides the plain object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndpointRestrictions {
-    /// None.
+    /// The plain object only.
     Plain,
     /// Tables and partial metadata, for resources.
     Resources,
@@ -48,7 +48,7 @@ pub enum EndpointRestrictions {
     Discovery,
 }
 
-/// The media types named in a refusal.
+/// The media types listed in a 406 error.
 pub const MEDIA_TYPES: &str =
     "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
@@ -88,7 +88,7 @@ fn media_ranges(header: &str) -> Vec<MediaRange<'_>> {
             })
         })
         .collect();
-    // Stable: equals stay in the client's order, wildcards after names.
+    // The sort is stable: equal clauses keep the client's order; wildcards come last.
     all.sort_by_key(|c| {
         (
             std::cmp::Reverse(c.quality),
@@ -100,10 +100,10 @@ fn media_ranges(header: &str) -> Vec<MediaRange<'_>> {
 }
 
 impl MediaTypeOptions {
-    /// Picks the first clause of an `MediaTypeOptions` header that the endpoint can satisfy.
+    /// Selects the first clause of an `Accept` header that the endpoint supports.
     ///
     /// # Errors
-    /// 406 when there is none.
+    /// 406 if there is none.
     pub fn negotiate(header: &str, views: EndpointRestrictions) -> Result<Self, ApiError> {
         if header.trim().is_empty() {
             return Ok(Self::default());

@@ -1,6 +1,6 @@
-//! Reading a request: its path, its options, the form of answer it accepts, its selectors.
+//! Request parsing: path, query options, content negotiation, selectors.
 //!
-//! Pure parsing; must not know storage or kinds.
+//! Pure parsing; does not depend on storage or kinds.
 
 pub mod content_negotiation;
 pub mod query;

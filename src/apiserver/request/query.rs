@@ -1,4 +1,4 @@
-//! Query parameters, read the way Kubernetes reads them.
+//! Query parameters, parsed as Kubernetes parses them.
 
 use crate::apimachinery::api_error::ApiError;
 
@@ -9,7 +9,7 @@ pub struct Query {
 }
 
 impl Query {
-    /// Reads what follows the `?` of a URL.
+    /// Parses the query string of a URL, without the `?`.
     pub fn parse(query: &str) -> Self {
         let pairs = form_urlencoded::parse(query.as_bytes())
             .into_owned()
@@ -17,7 +17,7 @@ impl Query {
         Self { pairs }
     }
 
-    /// The first value of a parameter, also when empty.
+    /// The first value of a parameter, which may be empty.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.pairs
             .iter()
@@ -33,13 +33,13 @@ impl Query {
             .map(|(_, v)| v.as_str())
     }
 
-    /// The first value of a parameter; absent and empty are the same.
+    /// The first value of a parameter; empty if absent.
     pub fn text(&self, key: &str) -> &str {
         self.get(key).unwrap_or_default()
     }
 
-    /// A boolean parameter: absent is `None`; `false` and `0` in any case are false; all else,
-    /// the empty value too, is true.
+    /// A boolean parameter: absent is `None`; `false` and `0` in any case are false; any other
+    /// value, including the empty one, is true.
     pub fn flag(&self, key: &str) -> Option<bool> {
         self.get(key)
             .map(|v| v != "0" && !v.eq_ignore_ascii_case("false"))
@@ -48,7 +48,7 @@ impl Query {
     /// An integer parameter; absent and empty are `None`.
     ///
     /// # Errors
-    /// 400 with Go's words when it is no number.
+    /// 400 with Go's parse error if the value is not a number.
     pub fn integer(&self, key: &str) -> Result<Option<i64>, ApiError> {
         match self.text(key) {
             "" => Ok(None),
@@ -60,10 +60,10 @@ impl Query {
         }
     }
 
-    /// Whether the request asks that nothing be stored.
+    /// Whether `dryRun` is set.
     ///
     /// # Errors
-    /// 400 for anything but `All`.
+    /// 400 for values other than `All`.
     pub fn dry_run(&self) -> Result<bool, ApiError> {
         let mut asked = false;
         for value in self.all("dryRun").filter(|v| !v.is_empty()) {

@@ -1,15 +1,15 @@
-//! What a URL path asks for.
+//! RequestInfo: the resource or non-resource path of a URL.
 
 use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
 
-/// What the path of a request names.
+/// The parsed path of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestInfo {
     /// A resource, an object of it, or a subresource of that object.
     Resource(ResourcePath),
-    /// Anything else: discovery, health, OpenAPI; the path's segments.
+    /// The segments of a non-resource path: discovery, health, OpenAPI.
     NonResource(Vec<String>),
 }
 
@@ -20,8 +20,8 @@ pub struct ResourcePath {
     pub group: String,
     /// API version.
     pub version: String,
-    /// Namespace, empty when the path names none. For the resource `namespaces` itself it is the
-    /// name, as authorization sees it.
+    /// Namespace, or empty. For the resource `namespaces` it is the object name, as in
+    /// authorization.
     pub namespace: String,
     /// Plural resource name.
     pub resource: String,
@@ -29,17 +29,17 @@ pub struct ResourcePath {
     pub name: String,
     /// Subresource, empty for the object itself.
     pub subresource: String,
-    /// What follows the subresource, as in `services/x/proxy/a/b`.
+    /// The path after the subresource, as in `services/x/proxy/a/b`.
     pub rest: String,
-    /// Whether the old `/watch/` prefix was used.
+    /// Whether the deprecated `/watch/` prefix was used.
     pub watch_prefix: bool,
 }
 
-/// The subresources a namespace has itself; any other third segment is a resource in the namespace.
+/// Subresources of namespaces; any other third segment is a resource in the namespace.
 const NAMESPACE_SUBRESOURCES: [&str; 2] = ["status", "finalize"];
 
 impl RequestInfo {
-    /// Reads a URL path (still percent-encoded).
+    /// Parses a URL path (percent-encoded).
     pub fn parse(path: &str) -> Self {
         let segments: Vec<String> = path
             .trim_matches('/')

@@ -1,4 +1,4 @@
-//! The built-in types, read from the tables in `types/` when first needed.
+//! The built-in types, parsed from the tables in `types/` on first use.
 //!
 //! A table lists the types of one Go package: an unindented line opens a type, indented lines are
 //! its fields in declaration order, `Name = type` declares an alias (`enum` adds its values).
@@ -68,7 +68,7 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
     index
 });
 
-/// Where the type that starts at `at` ends: before the next unindented line.
+/// The end of the type declared at `at`: the start of the next unindented line.
 fn type_end(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     let mut i = at;
@@ -93,7 +93,7 @@ pub fn builtin_schema(group: &str, version: &str, kind: &str) -> Option<Arc<Sche
 }
 
 /// The schema of a built-in type by its table name, such as `core.v1.PodSpec` or
-/// `meta.v1.ObjectMeta`. The part before the name is the OpenAPI package's tail, save that `meta.v1`
+/// `meta.v1.ObjectMeta`. The package is the suffix of the OpenAPI package, except that `meta.v1`
 /// stands for `apimachinery.pkg.apis.meta.v1`.
 pub fn find_named_type(id: &str) -> Option<Arc<Schema>> {
     let (package, name) = id.rsplit_once('.')?;

@@ -1,8 +1,8 @@
-//! Decoding of built-in types: what Go does between a request body and an object.
+//! Decoding of built-in types, as Go decodes a request body to a typed object.
 //!
-//! Unknown fields are dropped and named, values of the wrong type refused with Go's words, and the
-//! rest brought into the form the server answers: unset fields that Go always writes appear, empty
-//! ones it omits disappear, quantities and times are canonical.
+//! Unknown fields are dropped and reported, values of the wrong type are rejected with Go's error
+//! messages, and the result has the form of the server's responses: unset fields that Go always
+//! encodes are added, empty ones that it omits are removed, quantities and times are canonical.
 
 mod path;
 #[cfg(test)]
@@ -18,21 +18,22 @@ use path::Path;
 pub use zero_values::zero;
 use zero_values::{empty_collection, fill, omitted};
 
-/// Where an object comes from; decides the rules and words for values of the wrong type.
+/// The source of an object, which determines the conversion and the errors of values of the wrong
+/// type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecodeSource {
     /// A JSON body.
     Json,
-    /// An object that was merged in memory, as strategic merge patch and server-side apply do.
+    /// An unstructured object, such as the result of a strategic merge patch or server-side apply.
     Unstructured,
 }
 
-/// Decodes `compile_value` in place into the form in which objects of this type are stored and answered.
-/// Returns the paths of unknown fields, sorted. Custom resources are pruned; their defaults are the
-/// caller's.
+/// Decodes `value` in place to the form in which objects of this type are stored and returned.
+/// Returns the paths of unknown fields, sorted. Custom resources are pruned; the caller sets their
+/// defaults.
 ///
 /// # Errors
-/// The decoder's text for the first value of the wrong type.
+/// The decoder's message for the first value of the wrong type.
 pub fn decode(
     schema: &Schema,
     value: &mut Value,
@@ -44,7 +45,7 @@ pub fn decode(
     decode_at(schema, value, source, "")
 }
 
-/// As [`decode_custom_resource`] for a value that stands at `path`, which only the unknown fields speak of.
+/// As [`decode`] for the value at `path`, which is the prefix of the paths of unknown fields.
 pub(super) fn decode_at(
     schema: &Schema,
     value: &mut Value,
@@ -74,12 +75,12 @@ struct Decoder {
     source: DecodeSource,
     unknown: Vec<String>,
     error: Option<String>,
-    /// Inside a type that hides its fields from the strict decoder.
+    /// Inside a type with a custom decoder, which hides unknown fields from the strict decoder.
     in_hidden_schema: bool,
 }
 
 impl Decoder {
-    /// Settles one value; `holder` is the struct whose field is being decoded.
+    /// Decodes one value; `holder` is the Go struct that contains the field.
     fn value(&mut self, schema: &Schema, value: &mut Value, path: &Path<'_>, holder: &str) {
         match (&schema.value_type, &mut *value) {
             (_, Value::Null) => *value = null(schema),
@@ -118,7 +119,7 @@ impl Decoder {
                     }
                     self.value(&field.schema, value, &here, holder);
                     if field.presence == Presence::Always && empty_collection(value) {
-                        *value = null(&field.schema); // storage does not tell empty from unset
+                        *value = null(&field.schema); // storage does not distinguish empty from unset
                     }
                     !omitted(field, value)
                 }
@@ -151,7 +152,7 @@ impl Decoder {
         }
     }
 
-    /// `JSONSchemaPropsOr...`: a schema, or a list of them, in a type of its own.
+    /// `JSONSchemaPropsOr...`: a schema or a list of schemas.
     fn hidden(&mut self, value: &mut Value, path: &Path<'_>, holder: &str) {
         let Some(schema) = super::find_named_type("apiextensions.v1.JSONSchemaProps") else {
             return;
@@ -193,7 +194,7 @@ impl Decoder {
     }
 }
 
-/// What conversion from an unstructured object says of a value of the wrong type.
+/// The error of the conversion from unstructured for a value of the wrong type.
 fn unstructured_text(schema: &Schema, found: &str, instead: Option<&str>) -> String {
     let kind = match found {
         "array" => "slice",
@@ -219,7 +220,7 @@ fn unstructured_text(schema: &Schema, found: &str, instead: Option<&str>) -> Str
     }
 }
 
-/// What becomes of an explicit null.
+/// The decoded value of null.
 fn null(schema: &Schema) -> Value {
     match &schema.value_type {
         ValueType::List(_) | ValueType::Map(_) => Value::Null,

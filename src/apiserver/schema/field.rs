@@ -5,28 +5,28 @@ use serde_json::Value;
 use super::structural_schema::Name;
 use super::type_ref::TypeRef;
 
-/// What a strategic merge patch does with a field.
+/// The strategic merge patch directives of a field (`x-kubernetes-patch-strategy`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PatchStrategy {
-    /// `merge_patch`: items are merged instead of the list being replaced.
+    /// `merge`: the items of the list are merged.
     pub merge: bool,
-    /// `replace`: the value is replaced although it is a map.
+    /// `replace`: the map is replaced.
     pub replace: bool,
-    /// `retainKeys`: a patch may name the keys that stay.
+    /// `retainKeys`: a patch may contain `$retainKeys`.
     pub retain_keys: bool,
-    /// The key items are merged by; `None` for lists of scalars.
+    /// `x-kubernetes-patch-merge-key`; `None` for lists of scalars.
     pub key: Option<&'static str>,
 }
 
-/// When Go writes a field.
+/// When Go encodes a field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Presence {
-    /// Always, with its zero value when unset.
+    /// Always; the zero value if unset.
     #[default]
     Always,
-    /// `omitempty`: not when it is empty; a struct is never empty.
+    /// `omitempty`: omitted if empty; a struct is never empty.
     OmitEmpty,
-    /// `omitzero`: not when it is the type's zero value.
+    /// `omitzero`: omitted if it is the zero value of the type.
     OmitZero,
 }
 
@@ -37,15 +37,15 @@ pub struct Field {
     pub name: Name,
     /// Schema of the value.
     pub schema: TypeRef,
-    /// When Go writes it; `OmitZero` in custom resources.
+    /// When the field is encoded; `OmitZero` in custom resources.
     pub presence: Presence,
-    /// Whether Go holds it by pointer, so that unset and zero differ.
+    /// Whether the Go field is a pointer, so unset differs from zero.
     pub pointer: bool,
-    /// The value of an unset field: of a custom resource by its schema, of a built-in type only
-    /// where the item keys of a list need it.
+    /// The default: in custom resources that of the schema, in built-in types only that of list map
+    /// keys.
     pub default: Option<Value>,
     /// Strategic merge patch directives of the type.
     pub patch: PatchStrategy,
-    /// Position in Go's declaration, which is the order of encoding.
+    /// Position in the Go struct, which is the order of encoding.
     pub order: u16,
 }

@@ -1,4 +1,4 @@
-//! Objects as text in Go's manner, for error texts that quote a whole object.
+//! Objects formatted as in Go, for error messages that contain an object.
 
 use std::fmt::Write as _;
 
@@ -6,16 +6,16 @@ use serde_json::{Map, Value};
 
 use super::{Schema, ValueType};
 
-/// The object as JSON with the fields of built-in types in the order of their declaration.
+/// The object as JSON with the fields of built-in types in declaration order.
 pub fn declared_order(schema: Option<&Schema>, value: &Value) -> String {
     let mut out = String::new();
     write_value(schema, value, &mut out);
     out
 }
 
-/// The object as JSON after a patch: objects the patch went through have their keys sorted, all
-/// others the order of their declaration. `touched` is the patch; without it only the outermost
-/// object counts as gone through.
+/// The object as JSON after a patch: keys are sorted in objects the patch changes, and in
+/// declaration order in all others. `touched` is the patch; without it only the keys of the
+/// outermost object are sorted.
 pub fn patched_text(schema: &Schema, value: &Value, touched: Option<&Value>) -> String {
     let mut out = String::new();
     write_patched(
@@ -83,7 +83,7 @@ fn write_object(schema: Option<&Schema>, map: &Map<String, Value>, out: &mut Str
     out.push('}');
 }
 
-/// The value as Go's `%v` prints it: `map[a:1 b:[x y]]`.
+/// The value in Go's `%v` format: `map[a:1 b:[x y]]`.
 pub fn go_text(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".into(),
@@ -107,7 +107,7 @@ pub fn go_text(value: &Value) -> String {
     }
 }
 
-/// A float as Go's `%v` prints it: `1.5`, `1e+21`.
+/// A float in Go's `%v` format: `1.5`, `1e+21`.
 pub fn go_float(f: f64) -> String {
     let exponent = if f == 0.0 {
         0.0

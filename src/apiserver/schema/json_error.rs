@@ -1,16 +1,16 @@
-//! Go's words for JSON syntax errors. Runs only on bodies that the real parser has refused.
+//! JSON syntax errors worded as Go's `encoding/json`. Used only for bodies the parser has rejected.
 
 enum Expected {
-    /// A value; the flag says that `]` may come instead.
+    /// A value; if true, `]` is also allowed.
     Value(bool),
-    /// An object key; the flag says that `}` may come instead.
+    /// An object key; if true, `}` is also allowed.
     Key(bool),
     Colon,
-    /// A comma or the end of what is open.
+    /// A comma or the closing bracket.
     Next,
 }
 
-/// The text for the first syntax error, or `None` when there is none.
+/// The message of the first syntax error; `None` if the body is valid.
 pub(super) fn text(body: &[u8]) -> Option<String> {
     let mut open: Vec<u8> = Vec::new();
     let mut want = Expected::Value(false);
@@ -87,7 +87,7 @@ fn bad(c: u8, context: &str) -> String {
 
 const END: &str = "unexpected end of JSON input";
 
-/// The length of the string, number or word at the start of `text`.
+/// The length of the string, number or literal at the start of `text`.
 fn scalar(text: &[u8]) -> Result<usize, String> {
     match text.first() {
         Some(b'"') => string(text),

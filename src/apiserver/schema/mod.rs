@@ -1,8 +1,8 @@
-//! Structural schemas: one compact form for built-in kinds and for custom resources, on which
-//! decoding, pruning, defaulting, patching, ownership of fields and OpenAPI all work.
+//! Structural schemas of built-in kinds and custom resources, used by decoding, pruning,
+//! defaulting, patches, field management and OpenAPI.
 //!
-//! Built-in types come from the tables in `types/` (see [`builtin_types`]); `crd` compiles custom
-//! resources. Knows nothing of storage, HTTP or particular kinds.
+//! Schemas of built-in types are declared in the tables in `types/` (see [`builtin_types`]); `crd`
+//! compiles those of custom resources. Must not depend on storage, HTTP or particular kinds.
 
 pub mod builtin_types;
 pub mod decode;

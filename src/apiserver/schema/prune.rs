@@ -1,5 +1,5 @@
-//! Decoding of custom resources: unknown fields are pruned and named, nulls that mean nothing are
-//! dropped, metadata is brought into form; defaults are filled by [`set_defaults`].
+//! Decoding of custom resources: prunes and reports unknown fields, drops non-nullable nulls
+//! without default, and coerces metadata. [`default`] sets the defaults.
 
 use serde_json::{Map, Value};
 
@@ -12,7 +12,7 @@ const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 /// Decodes a custom resource in place. Returns the paths of unknown fields, sorted.
 ///
 /// # Errors
-/// Why its metadata, or that of an object in it, cannot be read.
+/// The metadata, or that of an embedded resource, cannot be decoded.
 pub(super) fn decode_custom_resource(
     schema: &Schema,
     value: &mut Value,
@@ -28,17 +28,17 @@ pub(super) fn decode_custom_resource(
     Ok(unknown)
 }
 
-/// Prunes a value inside a custom resource. Returns the paths of unknown fields.
+/// Prunes a value of a custom resource. Returns the paths of unknown fields.
 ///
 /// # Errors
-/// Why the metadata of an object in it cannot be read.
+/// The metadata of an embedded resource cannot be decoded.
 pub fn prune(schema: &Schema, value: &mut Value) -> Result<Vec<String>, String> {
     let mut unknown = Vec::new();
     prune_value(schema, value, "", &mut unknown)?;
     Ok(unknown)
 }
 
-/// Brings a metadata object into the form the server writes.
+/// Coerces `metadata` to a canonical ObjectMeta.
 fn coerce_metadata(
     metadata: &mut Value,
     path: &str,
@@ -125,12 +125,12 @@ fn fields(
     Ok(())
 }
 
-/// Whether an explicit null in the field means nothing and nothing stands in for it.
+/// Whether a null value is dropped: the field is not nullable and has no default.
 fn drops_null(field: &Field, value: &Value) -> bool {
     value.is_null() && !field.schema.nullable && field.default.is_none()
 }
 
-/// Fills in the defaults of a custom resource's schema.
+/// Sets the defaults of the schema of a custom resource.
 pub fn default(schema: &Schema, value: &mut Value) {
     match (&schema.value_type, value) {
         (ValueType::Struct(shape), Value::Object(map)) => {

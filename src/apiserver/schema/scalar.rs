@@ -1,4 +1,4 @@
-//! Single values of built-in types: zero values, emptiness, and their form on the wire.
+//! Scalars of built-in types: zero values and canonical encoding.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,7 +7,7 @@ use serde_json::{Number, Value};
 use super::{ValueType, time};
 use kueue_lab_quantity::Quantity;
 
-/// What Go writes for an unset scalar that is not a pointer; `None` for lists, maps and structs.
+/// The zero value of a scalar as Go encodes it; `None` for lists, maps and structs.
 pub(super) fn zero(shape: &ValueType) -> Option<Value> {
     Some(match shape {
         ValueType::Bool => Value::Bool(false),
@@ -21,16 +21,16 @@ pub(super) fn zero(shape: &ValueType) -> Option<Value> {
     })
 }
 
-/// Why a value does not fit its type.
+/// The error of decoding a scalar.
 pub(super) enum ScalarError {
-    /// The wrong JSON type, named as Go's decoder names it: `string`, `number 1.5` ...; the type it
-    /// should have where that is not the field's own.
+    /// The value has the wrong JSON type, named as by Go's decoder: `string`, `number 1.5` ...; and
+    /// the expected Go type if it is not that of the field.
     Type(String, Option<&'static str>),
-    /// A text the type's own parser refuses, with its words.
+    /// The parser of the type rejects the text; its error message.
     Parse(String),
 }
 
-/// What Go's JSON decoder calls a value.
+/// The kind of a value as named by Go's JSON decoder.
 pub(super) fn json_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -42,8 +42,8 @@ pub(super) fn json_kind(value: &Value) -> &'static str {
     }
 }
 
-/// Checks a scalar and brings it into the form the server answers. `lenient` accepts whole floats
-/// for integers, as conversion from unstructured objects does.
+/// Validates a scalar and converts it to canonical form. `lenient` accepts floats without a
+/// fraction as integers, as the conversion from unstructured does.
 pub(super) fn normalize_scalar(
     shape: &ValueType,
     value: &mut Value,
@@ -122,7 +122,7 @@ fn at(error: &base64::DecodeError, text: &str) -> usize {
     }
 }
 
-/// The number as a whole one.
+/// The number as an integer.
 fn whole(n: &Number, lenient: bool) -> Option<i64> {
     n.as_i64().or_else(|| {
         if lenient {
@@ -133,7 +133,7 @@ fn whole(n: &Number, lenient: bool) -> Option<i64> {
     })
 }
 
-/// A float without fraction that an `i64` holds exactly.
+/// The integer value of a float without fraction that fits into `i64`.
 #[allow(
     clippy::cast_possible_truncation,
     reason = "the range is checked first"

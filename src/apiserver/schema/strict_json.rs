@@ -1,26 +1,26 @@
-//! Request bodies to JSON values: duplicate keys are noted, errors are worded as Go words them.
+//! Parses request bodies to JSON values and records duplicate keys; errors are worded as in Go.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// Most strict decoding errors that are reported for one body.
+/// Maximum number of strict decoding errors reported for one body.
 pub const MAX_STRICT_ERRORS: usize = 100;
 
 /// A parsed body.
 #[derive(Debug)]
 pub struct ParsedBody {
-    /// The value; of a key given twice the last value counts.
+    /// The value; of duplicate keys, the last one is kept.
     pub value: Value,
-    /// Paths of keys given more than once, such as `spec.replicas`, each named once.
+    /// Paths of duplicate keys, such as `spec.replicas`, without repetitions.
     pub duplicates: Vec<String>,
 }
 
 /// Parses a JSON body.
 ///
 /// # Errors
-/// Go's text for the syntax error.
+/// The syntax error, worded as in Go.
 pub fn parse(body: &[u8]) -> Result<ParsedBody, String> {
     let mut duplicates = Vec::new();
     let mut reader = serde_json::Deserializer::from_slice(body);
@@ -37,10 +37,10 @@ pub fn parse(body: &[u8]) -> Result<ParsedBody, String> {
     }
 }
 
-/// Parses a body that may be JSON or YAML; YAML is a superset but slower.
+/// Parses a body as JSON or YAML.
 ///
 /// # Errors
-/// The parser's text.
+/// The error text of the parser.
 pub fn parse_yaml(body: &[u8]) -> Result<ParsedBody, String> {
     if body.trim_ascii_start().starts_with(b"{")
         && let Ok(parsed) = parse(body)
@@ -55,7 +55,7 @@ pub fn parse_yaml(body: &[u8]) -> Result<ParsedBody, String> {
     })
 }
 
-/// Where a value stands, as a chain on the stack.
+/// The path of a value, as a linked list on the stack.
 #[derive(Clone, Copy)]
 struct Path<'p> {
     parent: Option<&'p Path<'p>>,

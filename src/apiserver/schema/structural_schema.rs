@@ -1,4 +1,4 @@
-//! A structural schema.
+//! [`Schema`]: a structural schema.
 
 use std::borrow::Cow;
 
@@ -11,21 +11,21 @@ pub type Name = Cow<'static, str>;
 /// The structural schema of one value.
 #[derive(Clone, Debug)]
 pub struct Schema {
-    /// Go's name of the type in error texts, such as `v1.Protocol`; empty for unnamed types and in
+    /// The Go type name for error messages, such as `v1.Protocol`; empty for unnamed types and in
     /// custom resources.
     pub name: Name,
-    /// What the value looks like.
+    /// The type of the value.
     pub value_type: ValueType,
-    /// Whether an explicit null is a value of its own (custom resources only).
+    /// `nullable` (custom resources only).
     pub nullable: bool,
     /// Value validations of a custom resource; `None` for built-in types.
     pub value_validation: Option<Box<ValueValidation>>,
-    /// Whether this schema or one below it has rules in CEL.
+    /// Whether this schema or a nested one has `x-kubernetes-validations`.
     pub has_validations: bool,
 }
 
 impl Schema {
-    /// A schema of a shape, without name or rules.
+    /// A schema of the given type, without name or validations.
     pub fn of(value_type: ValueType) -> Self {
         Self {
             name: Name::Borrowed(""),
@@ -36,12 +36,12 @@ impl Schema {
         }
     }
 
-    /// Whether this is the schema of a custom resource, or of something in one.
+    /// Whether this is the schema of a custom resource or of a value in one.
     pub fn is_custom(&self) -> bool {
         self.name.is_empty()
     }
 
-    /// The schema of a direct child: a field of an object, or a value of a map.
+    /// The schema of a field of an object or of the values of a map.
     pub fn child(&self, name: &str) -> Option<&Schema> {
         match &self.value_type {
             ValueType::Struct(s) => s.field(name).map(|f| &*f.schema),
@@ -58,7 +58,7 @@ impl Schema {
         }
     }
 
-    /// Go's text for the type in error messages, such as `[]v1.Container` or `map[string]string`.
+    /// The Go type in error messages, such as `[]v1.Container` or `map[string]string`.
     pub fn go_name(&self) -> String {
         if !self.name.is_empty() {
             return self.name.to_string();
@@ -80,7 +80,7 @@ impl Schema {
         }
     }
 
-    /// Go's reflect kind of the type, as conversion from unstructured objects names it.
+    /// The Go reflect kind of the type, as in errors of the conversion from unstructured.
     pub fn go_kind(&self) -> &'static str {
         match &self.value_type {
             ValueType::Any(_) => "interface",

@@ -1,11 +1,11 @@
-//! Times on the wire: read strictly as RFC 3339, refused with Go's words, written in UTC.
+//! Encoding of times: parsed strictly as RFC 3339 with Go's error messages, written in UTC.
 
 use jiff::Timestamp;
 
 const SECONDS: &str = "2006-01-02T15:04:05Z07:00";
 const MICROS: &str = "2006-01-02T15:04:05.000000Z07:00";
 
-/// Reads a `metav1.Time` and writes it as the server answers it; `None` for the zero time.
+/// Converts a `metav1.Time` to canonical form; `None` for the zero time.
 ///
 /// # Errors
 /// Go's parse error.
@@ -43,7 +43,7 @@ enum ParseError {
     Extra,
 }
 
-/// Follows Go's layout through the text; an error holds the rest of the text.
+/// Parses the text by Go's time layout; an error contains the remaining text.
 fn follow(text: &str, micros: bool) -> Result<(), (&str, ParseError)> {
     let mut rest = text;
     let parts: [(&'static str, usize, &'static str, u32, u32); 6] = [

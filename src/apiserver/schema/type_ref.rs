@@ -1,4 +1,4 @@
-//! References to named types.
+//! [`TypeRef`]: a reference to a schema.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::builtin_types;
 use super::structural_schema::Schema;
 
-/// A reference to a schema; those of built-in types are built when first looked at.
+/// A reference to a schema; schemas of built-in types are built on first use.
 #[derive(Clone)]
 pub enum TypeRef {
-    /// A schema at hand.
+    /// An inline schema.
     Inlined(Arc<Schema>),
     /// A built-in type.
     Builtin(&'static builtin_types::BuiltinType),
@@ -40,7 +40,7 @@ impl std::fmt::Debug for TypeRef {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Inlined(schema) => schema.fmt(f),
-            Self::Builtin(entry) => write!(f, "{}", entry.table_name()), // types may contain themselves
+            Self::Builtin(entry) => write!(f, "{}", entry.table_name()), // types may be recursive
         }
     }
 }

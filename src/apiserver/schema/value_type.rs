@@ -1,4 +1,4 @@
-//! Types of values.
+//! [`ValueType`]: the type of a value.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use super::field::Field;
 use super::structural_schema::Name;
 use super::type_ref::TypeRef;
 
-/// The shape of a value.
+/// The type of a value.
 #[derive(Clone, Debug)]
 pub enum ValueType {
-    /// Anything.
+    /// A value without a type.
     Any(AnyType),
     /// A JSON boolean.
     Bool,
-    /// A whole number of the given Go type: `int32`, `int64`, `uint16` ...
+    /// An integer of the given Go type: `int32`, `int64`, `uint16` ...
     Int(&'static str),
     /// Any number.
     Float,
@@ -24,7 +24,7 @@ pub enum ValueType {
     },
     /// Base64 text.
     Bytes,
-    /// A number or a string.
+    /// An integer or a string.
     IntOrString,
     /// A resource quantity.
     Quantity,
@@ -34,7 +34,7 @@ pub enum ValueType {
     MicroTime,
     /// A list.
     List(ListSchema),
-    /// An object with free keys and values of one type.
+    /// A map: arbitrary keys, values of one type.
     Map(MapSchema),
     /// An object with named fields.
     Struct(StructSchema),
@@ -43,43 +43,43 @@ pub enum ValueType {
 /// A value without a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnyType {
-    /// Owned and applied as one (`runtime.RawExtension`).
+    /// Atomic (`runtime.RawExtension`).
     Atomic,
-    /// Maps in it are owned key by key, the rest as one.
+    /// Maps are granular, all other values are atomic.
     Granular,
-    /// As `Granular`, in the types `JSONSchemaPropsOrBool`, `...OrArray` and `...OrStringArray`,
-    /// which hold schemas but hide them from the strict decoder.
+    /// As `Granular`; for `JSONSchemaPropsOrBool`, `...OrArray` and `...OrStringArray`, whose
+    /// custom decoders hide unknown fields from the strict decoder.
     HiddenSchema,
 }
 
-/// How the items of a list are told apart.
+/// `x-kubernetes-list-type`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListType {
-    /// The list is one value.
+    /// The list is replaced as a whole.
     Atomic,
-    /// Scalars, each at most once.
+    /// Unique scalars.
     Set,
-    /// Objects told apart by the values of these keys.
+    /// Objects identified by the values of these keys.
     Map(Vec<Name>),
 }
 
 /// A list.
 #[derive(Clone, Debug)]
 pub struct ListSchema {
-    /// Schema of each item.
+    /// Schema of the items.
     pub item: TypeRef,
-    /// How items are told apart.
+    /// The list type.
     pub list_type: ListType,
-    /// Whether the type says so itself (OpenAPI shows `x-kubernetes-list-type` only then).
+    /// Whether the list type is declared; only then OpenAPI contains `x-kubernetes-list-type`.
     pub list_type_declared: bool,
 }
 
-/// An object with free keys.
+/// A map with arbitrary keys.
 #[derive(Clone, Debug)]
 pub struct MapSchema {
-    /// Schema of each value.
+    /// Schema of the values.
     pub value: TypeRef,
-    /// Whether the map is owned and applied as one; `None` where the type does not say.
+    /// Whether the map is atomic; `None` if not declared (`x-kubernetes-map-type`).
     pub atomic: Option<bool>,
 }
 
@@ -88,19 +88,19 @@ pub struct MapSchema {
 pub struct StructSchema {
     /// Fields, sorted by name.
     pub fields: Arc<[Field]>,
-    /// Whether the object is owned and applied as one; `None` where the type does not say.
+    /// Whether the object is atomic; `None` if not declared (`x-kubernetes-map-type`).
     pub atomic: Option<bool>,
-    /// Fields that are not named are kept by pruning (custom resources).
+    /// Unknown fields are not pruned (`x-kubernetes-preserve-unknown-fields`; custom resources).
     pub preserve_unknown: bool,
-    /// Fields that are not named may be applied: they, or an object around them, are preserved, or
-    /// no field is named at all.
+    /// Unknown fields may be applied: this object or an enclosing one preserves them, or it
+    /// declares no fields.
     pub allows_unknown: bool,
-    /// A whole object with `apiVersion`, `kind` and `metadata` of its own (custom resources).
+    /// An embedded resource with its own `apiVersion`, `kind` and `metadata` (custom resources).
     pub embedded: bool,
 }
 
 impl StructSchema {
-    /// The field of that JSON name.
+    /// The field with the given JSON name.
     pub fn field(&self, name: &str) -> Option<&Field> {
         let at = self.fields.binary_search_by(|f| (*f.name).cmp(name)).ok()?;
         self.fields.get(at)

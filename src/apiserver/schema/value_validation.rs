@@ -1,22 +1,22 @@
-//! Value validations of custom resources, as a structural schema states them.
+//! Value validations of the structural schemas of custom resources.
 
 use serde_json::Value;
 
 use super::{Name, Schema};
 
-/// What a value must satisfy besides its shape.
+/// Value validations, upstream's `schema.ValueValidation`.
 #[derive(Clone, Debug, Default)]
 pub struct ValueValidation {
-    /// No `type` is stated, so any is allowed; only below `anyOf` and the like, and beside
-    /// `x-kubernetes-preserve-unknown-fields`.
+    /// No `type` is specified, so any type is allowed: in `allOf`, `anyOf`, `oneOf` and `not`, and
+    /// with `x-kubernetes-preserve-unknown-fields`.
     pub untyped: bool,
     /// `enum`.
     pub enumeration: Vec<Value>,
-    /// `format`, empty where Kubernetes ignores it.
+    /// `format`; empty if not supported.
     pub format: String,
     /// `pattern`.
     pub pattern: String,
-    /// `minLength` and `maxLength`, in characters.
+    /// `minLength` and `maxLength`, in Unicode code points.
     pub length: (Option<u64>, Option<u64>),
     /// `minItems` and `maxItems`.
     pub items: (Option<u64>, Option<u64>),
@@ -40,14 +40,14 @@ pub struct ValueValidation {
     pub one_of: Vec<Schema>,
     /// `not`.
     pub not: Option<Box<Schema>>,
-    /// What the schema says of `metadata` at the root or in an embedded resource.
+    /// The schema of `metadata` of the root or of an embedded resource.
     pub metadata: Option<Box<Schema>>,
     /// `x-kubernetes-validations`.
     pub validations: Vec<ValidationRule>,
 }
 
 impl ValueValidation {
-    /// Whether nothing is stated.
+    /// Whether there are no validations.
     pub fn is_empty(&self) -> bool {
         let limits = [self.length, self.items, self.properties];
         !self.untyped
@@ -76,14 +76,14 @@ impl ValueValidation {
 pub struct ValidationRule {
     /// The CEL expression.
     pub rule: String,
-    /// What to say when it is false.
+    /// The error message if the rule evaluates to false.
     pub message: String,
-    /// A CEL expression for what to say.
+    /// A CEL expression of the error message.
     pub message_expression: String,
     /// `FieldValueInvalid`, `FieldValueForbidden`, `FieldValueRequired`, `FieldValueDuplicate`.
     pub reason: String,
-    /// The field the error names, below the rule's own.
+    /// The path of the field in the error, relative to the schema of the rule.
     pub field_path: String,
-    /// Whether the rule also runs when there is no old value, with `oldSelf` as an optional.
+    /// Whether the rule is also evaluated without an old value, with `oldSelf` as a CEL optional.
     pub optional_old_self: bool,
 }

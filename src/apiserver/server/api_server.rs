@@ -17,28 +17,28 @@ pub struct ApiServer {
 }
 
 impl ApiServer {
-    /// Starts building a server that lives on `clock` and draws uids and names from `entropy`.
+    /// Creates a builder; the server takes time from `clock` and uids and names from `entropy`.
     pub fn builder(clock: Clock, entropy: Entropy) -> ApiServerBuilder {
         ApiServerBuilder::new(clock, entropy)
     }
 
-    /// A client that calls this server in-process, as an administrator, with the default namespace
-    /// `set_defaults`. Needs a tokio runtime around it.
+    /// An in-process client with administrator rights and the default namespace `default`. Requires
+    /// a tokio runtime.
     pub fn client(&self) -> kube::Client {
         kube::Client::new(InProcessService::new(self.core.clone()), "default")
     }
 
-    /// Adds an admission plug-in to a running server.
+    /// Adds an admission plugin to a running server.
     pub fn add_admission(&self, plugin: Arc<dyn AdmissionPlugin>) {
         self.core.plugins.add_admission(plugin);
     }
 
-    /// Plugs in or replaces the conversion of custom resources on a running server.
+    /// Sets or replaces the converter of custom resources on a running server.
     pub fn set_converter(&self, converter: Arc<dyn CustomResourceConverter>) {
         self.core.plugins.set_converter(converter);
     }
 
-    /// Plugs in or replaces the kubelets of a running server.
+    /// Sets or replaces the kubelet client of a running server.
     pub fn set_kubelet(&self, kubelet: Arc<dyn KubeletClient>) {
         self.core.plugins.set_kubelet(kubelet);
     }

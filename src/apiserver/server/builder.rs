@@ -37,35 +37,35 @@ impl ApiServerBuilder {
         }
     }
 
-    /// Plugs in admission. Plug-ins are asked in the order they were added.
+    /// Adds an admission plugin. Plugins are called in the order they were added.
     #[must_use]
     pub fn admission(self, plugin: Arc<dyn AdmissionPlugin>) -> Self {
         self.plugins.add_admission(plugin);
         self
     }
 
-    /// Plugs in conversion between versions of custom resources.
+    /// Sets the converter of custom resources.
     #[must_use]
     pub fn converter(self, converter: Arc<dyn CustomResourceConverter>) -> Self {
         self.plugins.set_converter(converter);
         self
     }
 
-    /// Plugs in the kubelets that answer for logs.
+    /// Sets the kubelet client for `pods/log`.
     #[must_use]
     pub fn kubelet(self, kubelet: Arc<dyn KubeletClient>) -> Self {
         self.plugins.set_kubelet(kubelet);
         self
     }
 
-    /// Bounds what storage keeps of the past.
+    /// Sets the limits of the watch history and the decoded cache.
     #[must_use]
     pub fn limits(mut self, limits: StorageLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// The server, with the objects every new cluster has. Serves nobody on the network yet.
+    /// Builds the server with the bootstrap objects. It does not listen on the network yet.
     pub fn build(self) -> ApiServer {
         let store = Store::new(self.limits);
         let registry = Registry::new(store.clone(), kinds::builtin_api_resources());

@@ -1,4 +1,4 @@
-//! Custom kinds that are there from the start, without anything being parsed.
+//! Preinstalled custom resources, whose definitions are parsed lazily.
 
 use serde_json::Value;
 
@@ -9,10 +9,9 @@ use crate::registry::CrdSpec;
 use crate::storage::PendingObject;
 
 impl ApiServer {
-    /// Serves a custom kind ahead of time. `decode_object` makes its CustomResourceDefinition (apiVersion,
-    /// kind and spec; metadata and status are the server's) when somebody reads more of it than its
-    /// metadata; until then nothing is parsed, and the schemas of `definition` are read when they
-    /// are first needed.
+    /// Serves a custom resource from the start. `object` builds its CustomResourceDefinition
+    /// (apiVersion, kind and spec; the server sets metadata and status) on the first read beyond
+    /// its metadata. The schemas of `definition` are loaded on first use.
     pub fn install_crd(
         &self,
         definition: CrdSpec,
@@ -46,7 +45,7 @@ impl ApiServer {
             }
             whole
         };
-        // A namesake that is there already keeps its object.
+        // An existing object of the same name is kept.
         let _ = core
             .store
             .create(&space, &name, PendingObject::lazy(head, whole));

@@ -7,7 +7,7 @@ impl ApiServer {
     /// Starts serving over TLS.
     ///
     /// # Errors
-    /// [`ServeError`] when the address cannot be listened on or TLS cannot be set up.
+    /// [`ServeError`] when binding the address or setting up TLS fails.
     pub async fn serve(&self, options: ServeOptions) -> Result<ServingHandle, ServeError> {
         self.core.serve(options).await
     }

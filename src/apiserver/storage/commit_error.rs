@@ -1,23 +1,23 @@
-//! Why a write was not stored.
+//! Errors of commits.
 
 use std::sync::Arc;
 
 use super::object::Object;
 
-/// Why a commit did not happen. Nothing was changed.
+/// The reason a commit failed. The store is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
-    /// A create found the key taken.
+    /// Create: the key exists.
     #[error("the key exists")]
     KeyExists(Arc<Object>),
-    /// An update or removal found nothing under the key.
+    /// Update or delete: the key does not exist.
     #[error("the key does not exist")]
     KeyNotFound,
-    /// An update or removal was made for another revision than the present one. Read it again and
-    /// retry, or report the conflict.
+    /// Update or delete: the stored object has another revision than the expected one. The caller
+    /// reads it again and retries, or returns a conflict.
     #[error("the object has changed")]
     ResourceVersionConflict(Arc<Object>),
-    /// The space was closed: its kind is no longer served.
+    /// The storage is closed: its kind is no longer served.
     #[error("the kind is no longer served")]
     Closed,
 }

@@ -1,7 +1,7 @@
-//! Which objects are held decoded besides encoded: the ones used last.
+//! The cache of decoded objects.
 //!
-//! A decoded object takes about ten times the room of its encoding, and decoding costs about what a
-//! clone costs; so only a small working set stays decoded.
+//! A decoded object takes about ten times the memory of its encoding, and decoding costs about as
+//! much as a clone; so only a small working set stays decoded.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use super::Object;
 
-/// A bounded queue of decoded objects; the one used longest ago loses its decoded form first.
+/// A bounded FIFO queue of decoded objects; the oldest entry loses its decoded form first.
 #[derive(Debug)]
 pub(super) struct DecodedCache {
     limit: usize,
@@ -31,7 +31,8 @@ impl DecodedCache {
         }
     }
 
-    /// Notes that `decode_object` has just been decoded and drops the decoded form of older ones.
+    /// Records that `object` was decoded and drops the decoded form of the oldest entries over the
+    /// limit.
     pub(super) fn insert(&self, object: &Arc<Object>) {
         let mut queue = self.queue.lock();
         queue.bytes += object.size();

@@ -1,6 +1,6 @@
 //! Storage keys.
 
-/// The key objects are stored under.
+/// The storage key of an object.
 pub(crate) fn storage_key(namespace: &str, name: &str) -> String {
     if namespace.is_empty() {
         name.into()

@@ -1,15 +1,15 @@
-//! Bounds of the watch history.
+//! Limits of the watch history and the decoded cache.
 
-/// How much of the past is kept.
+/// Limits per storage and of the decoded cache.
 #[derive(Clone, Copy, Debug)]
 pub struct StorageLimits {
-    /// Events kept per space at most.
+    /// The maximum number of events per storage.
     pub max_events: usize,
-    /// Encoded bytes kept per space at most, as long as [`StorageLimits::events_kept`] are there.
+    /// The maximum encoded bytes of events per storage, beyond [`StorageLimits::min_events`].
     pub max_bytes: usize,
-    /// Events kept whatever their size.
+    /// The minimum number of events kept, whatever their size.
     pub min_events: usize,
-    /// Encoded bytes of the objects that are also held decoded.
+    /// The maximum encoded bytes of objects kept decoded.
     pub decoded_cache_bytes: usize,
 }
 

@@ -1,12 +1,12 @@
-//! Storage: one event log in memory for all kinds, with many versions of the truth.
+//! Storage: an in-memory multi-version store and watch cache for all kinds.
 //!
-//! Every commit gets the next number of one global revision; each kind lives in a [`ResourceStorage`] of its
-//! own: a persistent ordered map (a snapshot is a pointer copy, so a list never blocks a writer) and
-//! a bounded history of [`WatchEvent`]s from which watches are served and older snapshots are rebuilt.
-//! Watchers pull from that history at their own pace: nobody is waited for, nothing is queued per
-//! watcher, and one that falls out of the history is told so.
+//! Every commit increments one global revision. Each kind has its own [`ResourceStorage`]: a
+//! persistent ordered map (a snapshot is a pointer copy, so a list never blocks a writer) and a
+//! bounded history of [`WatchEvent`]s, from which watches are served and older snapshots are
+//! rebuilt. Watchers pull from that history at their own pace without a queue per watcher; a
+//! watcher behind the compacted revision gets [`WatchExpired`].
 //!
-//! Must not know HTTP, kinds, validation or time.
+//! Does not depend on HTTP, kinds, validation or time.
 
 mod commit_error;
 mod decoded_cache;

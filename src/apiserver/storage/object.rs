@@ -10,8 +10,8 @@ use smallvec::SmallVec;
 
 use super::decoded_cache::DecodedCache;
 
-/// An object on its way into the store: encoded but for its resourceVersion, so that nothing is
-/// encoded while others wait.
+/// An object to be committed: encoded except for its resourceVersion, so that encoding happens
+/// outside the commit lock.
 pub struct PendingObject {
     content: Content,
     shape: u64,
@@ -28,16 +28,16 @@ enum Content {
     },
 }
 
-/// Makes an object when it is first looked at.
+/// Builds an object on first access.
 type MakeObject = dyn Fn() -> Value + Send + Sync;
 
-/// What is known of an object that has not been made, and how to make it.
+/// The metadata of an object that is not built yet, and its builder.
 struct Lazy {
     head: Arc<Value>,
     make: Arc<MakeObject>,
 }
 
-/// JSON in two parts, with room for the resourceVersion between them.
+/// JSON in two parts; the resourceVersion is inserted between them.
 struct EncodedWithoutVersion {
     /// Up to and including the opening brace of `metadata`, with kind and apiVersion first.
     front: Vec<u8>,
@@ -53,10 +53,10 @@ struct EncodedWithoutVersion {
 pub struct NotAnObject;
 
 impl PendingObject {
-    /// Encodes `compile_value`; a resourceVersion in it is ignored.
+    /// Encodes `value`; its resourceVersion is ignored.
     ///
     /// # Errors
-    /// [`NotAnObject`] when it is no JSON object with a `metadata` object.
+    /// [`NotAnObject`] if it is not a JSON object with a `metadata` object.
     pub fn new(mut value: Value) -> Result<Self, NotAnObject> {
         let text = encode(&mut value)?;
         Ok(Self {
@@ -65,9 +65,8 @@ impl PendingObject {
         })
     }
 
-    /// An object that is made when somebody first looks past its `head`: kind, apiVersion and
-    /// metadata. For big objects that are installed ahead of time and often never read. It has no
-    /// labels to be selected by.
+    /// An object built on the first access beyond `head` (kind, apiVersion and metadata), for large
+    /// preinstalled objects that are rarely read. It has no labels.
     pub fn lazy(head: Value, make: impl Fn() -> Value + Send + Sync + 'static) -> Self {
         let make = Arc::new(make);
         Self {
@@ -76,14 +75,14 @@ impl PendingObject {
         }
     }
 
-    /// Notes the generation of the schema the object was settled by; see [`Object::shape`].
+    /// Sets the schema generation; see [`Object::schema_generation`].
     #[must_use]
     pub fn with_schema_generation(mut self, shape: u64) -> Self {
         self.shape = shape;
         self
     }
 
-    /// How many bytes the object takes in storage, as far as that is known.
+    /// The encoded size in bytes; 0 for a lazy object.
     pub fn size(&self) -> usize {
         match &self.content {
             Content::Encoded { text, .. } => text.front.len() + text.back.len(),
@@ -178,7 +177,7 @@ fn set_revision(value: &mut Value, revision: u64) {
     }
 }
 
-/// Writes `,"key":value` for each member that `wanted` lets through.
+/// Writes `,"key":value` for each member accepted by `wanted`.
 fn members(out: &mut Vec<u8>, map: Option<&Map<String, Value>>, wanted: impl Fn(&str) -> bool) {
     for (key, value) in map.into_iter().flatten() {
         if wanted(key) {
@@ -189,7 +188,7 @@ fn members(out: &mut Vec<u8>, map: Option<&Map<String, Value>>, wanted: impl Fn(
 }
 
 fn member(out: &mut Vec<u8>, key: &str, value: &Value) {
-    // Writing JSON values to memory has no way to fail.
+    // Writing JSON to memory cannot fail.
     let _ = serde_json::to_writer(&mut *out, key);
     out.push(b':');
     let _ = serde_json::to_writer(&mut *out, value);
@@ -212,7 +211,7 @@ struct EncodedJson {
     prelude: usize,
 }
 
-/// One version of one object as it is stored: immutable, encoded, shared.
+/// One immutable, encoded version of a stored object.
 pub struct Object {
     key: Arc<str>,
     revision: u64,
@@ -221,29 +220,29 @@ pub struct Object {
     text: OnceLock<EncodedJson>,
     lazy: Option<Lazy>,
     value: RwLock<Option<Arc<Value>>>,
-    /// Encodings in other served versions, by apiVersion; made when first asked for.
+    /// Encodings in other served versions, by encoding key; created lazily.
     encodings: Mutex<Encodings>,
     decoded_cache: Arc<DecodedCache>,
 }
 
 impl Object {
-    /// The key in its space: `namespace/name`, or `validate_name` for cluster-scoped kinds.
+    /// The storage key: `namespace/name`, or `name` for cluster-scoped kinds.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// The key, shared.
+    /// The storage key, shared.
     pub fn key_shared(&self) -> Arc<str> {
         self.key.clone()
     }
 
-    /// The revision of the commit that wrote it: its resourceVersion.
+    /// The revision of the commit, which is the resourceVersion.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// The generation of the schema the object was settled by. Where the kind's schema has moved
-    /// on, the object is pruned and defaulted again when it is read.
+    /// The generation of the schema the object was pruned and defaulted with. If the schema has
+    /// changed since, reads prune and default the object again.
     pub fn schema_generation(&self) -> u64 {
         self.shape
     }
@@ -253,14 +252,14 @@ impl Object {
         &self.text().bytes
     }
 
-    /// The encoding as it stands in a typed list: without the kind and apiVersion it starts with.
-    /// Put an opening brace before it.
+    /// The encoding as an item of a typed list: without the leading brace, kind and apiVersion. The
+    /// caller writes the opening brace.
     pub fn list_item_bytes(&self) -> Bytes {
         let text = self.text();
         text.bytes.slice(text.prelude..)
     }
 
-    /// How many bytes the encoding has; 0 while it has not been made.
+    /// The encoded size in bytes; 0 for a lazy object that is not built yet.
     pub fn size(&self) -> usize {
         self.text.get().map_or(0, |t| t.bytes.len())
     }
@@ -279,34 +278,34 @@ impl Object {
         })
     }
 
-    /// Kind, apiVersion and metadata of an object that is made lazily, without making it.
+    /// Kind, apiVersion and metadata of a lazy object, without building it.
     pub fn partial_metadata(&self) -> Option<&Arc<Value>> {
         self.lazy.as_ref().map(|lazy| &lazy.head)
     }
 
     /// The value of a label.
     pub fn label(&self, key: &str) -> Option<&str> {
-        // Labels come out of a sorted map.
+        // Labels are sorted by key.
         let i = self.labels.binary_search_by(|(k, _)| (**k).cmp(key)).ok()?;
         Some(&self.labels[i].1)
     }
 
-    /// The decoded object. Decodes it again when it was not used for a while.
+    /// The decoded object, decoded again if it was evicted from the cache.
     pub fn value(self: &Arc<Self>) -> Arc<Value> {
         if let Some(value) = &*self.value.read() {
             return value.clone();
         }
-        // What this store encoded decodes; the null is never seen.
+        // The store encoded these bytes itself, so decoding cannot fail.
         let value = Arc::new(serde_json::from_slice(self.bytes()).unwrap_or_default());
         *self.value.write() = Some(Arc::clone(&value));
         self.decoded_cache.insert(self);
         value
     }
 
-    /// The encoding in another version, made by `encode` once and kept.
+    /// The encoding under a key, created by `encode` once and cached.
     ///
     /// # Errors
-    /// What `encode` says.
+    /// The error of `encode`.
     pub fn encoding_in_version<E>(
         &self,
         api_version: &str,
@@ -331,7 +330,7 @@ impl Object {
         }
     }
 
-    /// Forgets the decoded form and the encodings in other versions.
+    /// Drops the decoded form and the encodings in other versions.
     pub(super) fn drop_decoded(&self) {
         *self.value.write() = None;
         self.encodings.lock().clear();

@@ -1,4 +1,4 @@
-//! The laws of storage, checked on random histories.
+//! Property tests of storage on random histories.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 
-/// One step of a history; steps that do not fit the present state are refused by the store.
+/// One step of a history; the store rejects steps that do not fit its state.
 #[derive(Clone, Debug)]
 enum Step {
     Put {
@@ -18,7 +18,7 @@ enum Step {
     Remove {
         key: u8,
     },
-    /// A commit in another space.
+    /// A commit in another storage.
     Elsewhere,
 }
 
@@ -40,11 +40,11 @@ fn draft(value: u16) -> PendingObject {
         .unwrap()
 }
 
-/// A store with a history, and what each revision looked like.
+/// A store with a history, and the expected contents at each revision.
 struct StepHistory {
     store: Store,
     space: Arc<ResourceStorage>,
-    /// Contents (key to value and revision) after each commit to the space, by revision.
+    /// Contents (key to value and revision) after each commit to the storage, by revision.
     states: BTreeMap<u64, BTreeMap<String, (u64, u64)>>,
 }
 
@@ -109,7 +109,7 @@ fn contents(snapshot: &Snapshot) -> BTreeMap<String, (u64, u64)> {
     .collect()
 }
 
-/// Reads all that a watcher has waiting.
+/// Reads all pending events of a watcher.
 fn drain(watcher: &mut Watcher) -> Result<Vec<Arc<WatchEvent>>, WatchExpired> {
     let mut events = Vec::new();
     while watcher.bookmark_revision().is_none() {
@@ -122,7 +122,7 @@ fn drain(watcher: &mut Watcher) -> Result<Vec<Arc<WatchEvent>>, WatchExpired> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// A watch from a list is exactly the difference to every later list, in order of revision.
+    /// The events of a watch equal the difference between two lists, in order of revision.
     #[test]
     fn a_watch_is_the_difference_of_lists(steps in steps()) {
         let told = apply_steps(&steps, StorageLimits::default());
@@ -150,7 +150,7 @@ proptest! {
         }
     }
 
-    /// A snapshot of the past is what the list was then.
+    /// A snapshot at a revision equals the list at that revision.
     #[test]
     fn the_past_can_be_listed(steps in steps()) {
         let told = apply_steps(&steps, StorageLimits::default());
@@ -163,7 +163,7 @@ proptest! {
         prop_assert!(matches!(future, Err(SnapshotError::TooLarge { .. })), "{:?}", future);
     }
 
-    /// Pages of any size, taken while others write, add up to the list of the first page's moment.
+    /// Pages of any size, read during writes, add up to the list at the first page's revision.
     #[test]
     fn pages_are_of_one_moment(steps in steps(), more in steps(), size in 1usize..5) {
         let told = apply_steps(&steps, StorageLimits::default());
@@ -192,7 +192,7 @@ proptest! {
         prop_assert_eq!(seen, wanted);
     }
 
-    /// A short history refuses what it has forgotten and tells everything else in full.
+    /// Compacted revisions are rejected; all others are delivered without gaps.
     #[test]
     fn forgotten_is_refused_never_skipped(steps in steps(), max_events in 1usize..10) {
         let limits = StorageLimits { max_events, ..StorageLimits::default() };

@@ -1,4 +1,4 @@
-//! The objects of one kind and their recent history.
+//! The objects of one kind and their watch history.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use tokio::sync::futures::Notified;
 
 use super::{Object, StorageLimits, WatchEvent, WatchEventType};
 
-/// The objects of one kind, ordered by key, with the events that led here.
+/// The objects of one kind, ordered by key, and the recent events.
 #[derive(Debug)]
 pub struct ResourceStorage {
     state: RwLock<StorageState>,
-    /// Watchers wait here for news. One `Notify` wakes them in the order they came; a `watch`
-    /// channel would wake them in a random one, and a run in virtual time has to repeat exactly.
+    /// Wakes watchers. A `Notify` wakes them in the order they waited; a `watch` channel would use
+    /// a random order, and runs in virtual time must be reproducible.
     changed: Notify,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct StorageState {
     pub(super) objects: OrdMap<Arc<str>, Arc<Object>>,
     events: VecDeque<Arc<WatchEvent>>,
     bytes: usize,
-    /// Everything after this revision is in `max_events`.
+    /// All events after this revision are in `events`.
     pub(super) compacted_revision: u64,
     closed: bool,
 }
@@ -43,22 +43,22 @@ impl ResourceStorage {
         }
     }
 
-    /// The object under `storage_key`, as of the latest commit.
+    /// The latest version of the object under `key`.
     pub fn get(&self, key: &str) -> Option<Arc<Object>> {
         self.read().objects.get(key).cloned()
     }
 
-    /// How many objects there are.
+    /// The number of objects.
     pub fn len(&self) -> usize {
         self.read().objects.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no objects.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Ends all watches and refuses commits from now on: the kind is no longer served.
+    /// Ends all watches and rejects further commits: the kind is no longer served.
     pub fn close(&self) {
         self.write().closed = true;
         self.notify_watchers();
@@ -72,12 +72,12 @@ impl ResourceStorage {
         self.state.write()
     }
 
-    /// Wakes whoever waits for news.
+    /// Wakes all waiting watchers.
     pub(super) fn notify_watchers(&self) {
         self.changed.notify_waiters();
     }
 
-    /// Waits for the next news from the moment of the call on.
+    /// Completes at the first notification after this call.
     pub(super) fn changed(&self) -> Notified<'_> {
         self.changed.notified()
     }
@@ -92,7 +92,7 @@ impl StorageState {
         self.closed
     }
 
-    /// Makes a change visible and remembers it.
+    /// Applies a change and appends its event.
     pub(super) fn record(
         &mut self,
         kind: WatchEventType,
@@ -125,7 +125,7 @@ impl StorageState {
         }
     }
 
-    /// The events after `revision`, oldest first. The caller has checked the floor.
+    /// The events after `revision`, oldest first. The caller has checked the compacted revision.
     pub(super) fn events_after(&self, revision: u64) -> impl Iterator<Item = &Arc<WatchEvent>> {
         let start = self.events.partition_point(|e| e.revision() <= revision);
         self.events.range(start..)

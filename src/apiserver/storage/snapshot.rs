@@ -1,4 +1,4 @@
-//! All objects of a space as they were at one revision.
+//! Snapshots of a storage at one revision.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -7,28 +7,28 @@ use imbl::OrdMap;
 
 use super::{Object, ResourceStorage, Store, WatchEventType};
 
-/// A consistent view of one space. Costs a pointer copy; later commits do not touch it.
+/// A consistent, immutable view of one storage. It costs a pointer copy.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     objects: OrdMap<Arc<str>, Arc<Object>>,
     revision: u64,
 }
 
-/// Why a snapshot of the past (or the future) cannot be had.
+/// The reason a snapshot is not available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
-    /// The history does not reach back that far.
+    /// The revision is older than the watch history.
     #[error("too old resource version: {asked} ({current})")]
     Expired {
-        /// What was asked for.
+        /// The requested revision.
         asked: u64,
         /// The latest revision.
         current: u64,
     },
-    /// That revision has not been reached yet.
+    /// The revision is larger than the current one.
     #[error("Too large resource version: {asked}, current: {current}")]
     TooLarge {
-        /// What was asked for.
+        /// The requested revision.
         asked: u64,
         /// The latest revision.
         current: u64,
@@ -36,20 +36,20 @@ pub enum SnapshotError {
 }
 
 impl Store {
-    /// The space as it is now.
+    /// The current state of the storage.
     pub fn snapshot(&self, space: &ResourceStorage) -> Snapshot {
         let state = space.read();
-        // Read under the space's lock: no commit to this space can lie between the two.
+        // Read under the storage's lock, so that no commit to it happens in between.
         Snapshot {
             objects: state.objects.clone(),
             revision: self.revision(),
         }
     }
 
-    /// The space as it was at `revision`, rebuilt from the present by undoing what came later.
+    /// The state at `revision`, rebuilt by reverting later events.
     ///
     /// # Errors
-    /// [`SnapshotError`] when that moment is not in the history.
+    /// [`SnapshotError`] when the revision is not available.
     pub fn snapshot_at(
         &self,
         space: &ResourceStorage,
@@ -90,27 +90,27 @@ impl Store {
 }
 
 impl Snapshot {
-    /// The revision this is the state of.
+    /// The revision of the snapshot.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// The object under `storage_key`.
+    /// The object under `key`.
     pub fn get(&self, key: &str) -> Option<&Arc<Object>> {
         self.objects.get(key)
     }
 
-    /// How many objects there are.
+    /// The number of objects.
     pub fn len(&self) -> usize {
         self.objects.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no objects.
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty()
     }
 
-    /// The objects whose key starts with `prefix`, in key order, from after the key `events_after`.
+    /// The objects whose key starts with `prefix`, in key order, beginning after the key `after`.
     pub fn scan<'a>(
         &'a self,
         prefix: &'a str,

@@ -12,7 +12,7 @@ use super::object::{Object, PendingObject};
 use super::resource_storage::ResourceStorage;
 use super::watch_event::WatchEventType;
 
-/// The storage of one API server. Clones share it.
+/// The store of one API server. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Store {
     shared: Arc<Shared>,
@@ -20,8 +20,7 @@ pub struct Store {
 
 #[derive(Debug)]
 struct Shared {
-    /// Held while a commit takes its revision and becomes visible, so that revisions become visible
-    /// in order.
+    /// Serializes commits, so that revisions become visible in order.
     commit: Mutex<()>,
     revision: AtomicU64,
     limits: StorageLimits,
@@ -41,20 +40,20 @@ impl Store {
         }
     }
 
-    /// The revision of the latest commit in any space. Everything up to it is visible.
+    /// The revision of the latest commit in any storage. All commits up to it are visible.
     pub fn revision(&self) -> u64 {
         self.shared.revision.load(Ordering::Acquire)
     }
 
-    /// A new, empty space. Its history starts now: a watch from before is refused.
+    /// A new, empty storage. Its history starts at the current revision.
     pub fn new_resource_storage(&self) -> Arc<ResourceStorage> {
         Arc::new(ResourceStorage::new(self.revision()))
     }
 
-    /// Stores a new object under `storage_key`.
+    /// Stores a new object under `key`.
     ///
     /// # Errors
-    /// [`CommitError::Exists`] with the present object, or [`CommitError::Closed`].
+    /// [`CommitError::KeyExists`] with the stored object, or [`CommitError::Closed`].
     pub fn create(
         &self,
         space: &ResourceStorage,
@@ -70,10 +69,11 @@ impl Store {
         })
     }
 
-    /// Replaces the object under `storage_key`, which must still be at `expected`.
+    /// Replaces the object under `key` if it is at the revision `expected`.
     ///
     /// # Errors
-    /// [`CommitError::Missing`], [`CommitError::Stale`] or [`CommitError::Closed`].
+    /// [`CommitError::KeyNotFound`], [`CommitError::ResourceVersionConflict`] or
+    /// [`CommitError::Closed`].
     pub fn replace(
         &self,
         space: &ResourceStorage,
@@ -90,11 +90,12 @@ impl Store {
         })
     }
 
-    /// Removes the object under `storage_key`, which must still be at `expected`. What is returned, and what
-    /// watchers see, is `last`: the object's final state, at the revision of its removal.
+    /// Removes the object under `key` if it is at the revision `expected`. Returns `last`, the
+    /// final state, at the revision of the removal; watchers receive the same object.
     ///
     /// # Errors
-    /// [`CommitError::Missing`], [`CommitError::Stale`] or [`CommitError::Closed`].
+    /// [`CommitError::KeyNotFound`], [`CommitError::ResourceVersionConflict`] or
+    /// [`CommitError::Closed`].
     pub fn remove(
         &self,
         space: &ResourceStorage,

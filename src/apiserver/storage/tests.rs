@@ -178,7 +178,7 @@ fn history_is_bounded_by_bytes_but_keeps_min_events() {
     );
 }
 
-/// Many threads at once: each object's writes are all there, in order, and no revision twice.
+/// Concurrent writers: all writes of each object are stored, in order, with unique revisions.
 #[test]
 fn writers_in_parallel_lose_nothing() {
     let (store, space) = store();

@@ -1,17 +1,17 @@
-//! What happened to one object at one revision.
+//! Watch events.
 
 use std::sync::Arc;
 
 use super::Object;
 
-/// What sort of change.
+/// The type of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchEventType {
-    /// The object is new.
+    /// The object was created.
     Added,
     /// The object was replaced.
     Modified,
-    /// The object is gone.
+    /// The object was removed.
     Deleted,
 }
 
@@ -29,13 +29,13 @@ impl WatchEventType {
 /// One committed change.
 #[derive(Debug)]
 pub struct WatchEvent {
-    /// What happened.
+    /// The type of the change.
     pub event_type: WatchEventType,
     /// The object after the change; for a deletion its last state, at the revision of the deletion.
     pub object: Arc<Object>,
     /// The object before the change.
     pub prev_object: Option<Arc<Object>>,
-    /// What the object counted for when it was recorded.
+    /// The size of the object when the event was recorded, in bytes.
     pub(super) size: usize,
 }
 

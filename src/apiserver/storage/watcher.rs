@@ -1,23 +1,23 @@
-//! Following a space from a revision on.
+//! Watches a storage from a revision.
 
 use std::sync::Arc;
 
 use super::{ResourceStorage, Store, WatchEvent};
 
-/// How many events a watcher takes at a time.
+/// The maximum number of events per batch.
 const BATCH: usize = 256;
 
-/// The history does not reach back to where the watcher stands: it must list again.
+/// The watcher's revision is compacted: the client must list again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("too old resource version: {asked} ({current})")]
 pub struct WatchExpired {
-    /// Where the watcher stood.
+    /// The watcher's revision.
     pub asked: u64,
     /// The oldest revision a watch can start from.
     pub current: u64,
 }
 
-/// A reader of a space's events in order, at its own pace.
+/// Reads the events of a storage in order, at its own pace.
 pub struct Watcher {
     store: Store,
     space: Arc<ResourceStorage>,
@@ -25,10 +25,10 @@ pub struct Watcher {
 }
 
 impl Store {
-    /// Follows `space`: the first event delivered is the first after `revision`.
+    /// Watches `space`: the first event is the first after `revision`.
     ///
     /// # Errors
-    /// [`WatchExpired`] when events after `revision` have already been forgotten.
+    /// [`WatchExpired`] when events after `revision` are compacted.
     pub fn watch(
         &self,
         space: &Arc<ResourceStorage>,
@@ -45,15 +45,15 @@ impl Store {
 }
 
 impl Watcher {
-    /// Waits until there is something new and takes it: events in order of revision, none left out.
-    /// `None` when the space was closed and all of it has been read.
+    /// Waits for events and returns them in order of revision, without gaps. `None` when the
+    /// storage is closed and all events have been read.
     ///
     /// # Errors
-    /// [`WatchExpired`] when this watcher was so slow that its place was forgotten. Nothing follows.
+    /// [`WatchExpired`] when the watcher's revision was compacted. No further events follow.
     pub async fn next(&mut self) -> Result<Option<Vec<Arc<WatchEvent>>>, WatchExpired> {
         let space = self.space.clone();
         loop {
-            // Before the look, so that nothing slips in between.
+            // Registered before reading, so that no notification is lost.
             let news = space.changed();
             let (batch, closed) = self.next_batch()?;
             if !batch.is_empty() {
@@ -66,10 +66,10 @@ impl Watcher {
         }
     }
 
-    /// A revision up to which everything has been delivered, if nothing is waiting: what a bookmark
-    /// may say.
+    /// The revision for a bookmark: all events up to it have been delivered. `None` while events
+    /// are pending.
     pub fn bookmark_revision(&mut self) -> Option<u64> {
-        // In this order: an event at or below the revision read is in the space by then.
+        // The revision is read first: events up to it are then in the storage's history.
         let revision = self.store.revision();
         let state = self.space.read();
         if state.events_after(self.cursor).next().is_some() {

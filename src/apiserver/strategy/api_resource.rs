@@ -1,11 +1,11 @@
-//! One served resource: names for discovery, schema and strategy.
+//! [`ApiResource`]: one served resource with names for discovery, schema and strategy.
 
 use std::sync::Arc;
 
 use super::rest_strategy::Strategy;
 use crate::schema::Schema;
 
-/// One kind in one served version.
+/// One resource in one served version.
 #[derive(Clone)]
 pub struct ApiResource {
     /// API group, empty for core.
@@ -14,7 +14,7 @@ pub struct ApiResource {
     pub version: Arc<str>,
     /// Kind, such as `Pod`.
     pub kind: Arc<str>,
-    /// Kind of a list of these, such as `PodList`.
+    /// Kind of lists, such as `PodList`.
     pub list_kind: Arc<str>,
     /// Resource name in paths, such as `pods`.
     pub plural: Arc<str>,
@@ -22,50 +22,50 @@ pub struct ApiResource {
     pub singular: Arc<str>,
     /// Short names, such as `po`.
     pub short_names: Vec<String>,
-    /// Categories, such as `list_bindings`.
+    /// Categories, such as `all`.
     pub categories: Vec<String>,
-    /// Whether objects live in a namespace.
+    /// Whether the resource is namespaced.
     pub namespaced: bool,
-    /// Verbs discovery names; a request with another verb is a 405.
+    /// Supported verbs, as in discovery; other verbs are rejected with 405.
     pub verbs: Vec<&'static str>,
-    /// Subresources besides none: `status_subresource`, `scale`, `pod_log`, `binding`, `eviction`, by name.
+    /// Subresources by name: `status`, `scale`, `log`, `binding`, `eviction`.
     pub subresources: Vec<Subresource>,
-    /// The group objects of this kind are stored in; another than `group` only where two groups
-    /// serve the same objects (`events.k8s.io` serves the Events of core).
+    /// The API group of stored objects; differs from `group` only if two groups serve the same
+    /// objects (`events.k8s.io` serves the Events of core).
     pub storage_group: Arc<str>,
-    /// The version objects of this kind are stored in.
+    /// The storage version.
     pub storage_version: Arc<str>,
     /// `storageVersionHash` of discovery; empty for kinds that are never stored.
     pub storage_version_hash: String,
     /// The structural schema of this version; `None` for kinds that are never stored.
     pub schema: Option<Arc<Schema>>,
-    /// How objects of this kind are prepared, defaulted, validated and printed.
+    /// The strategy of the kind.
     pub strategy: Arc<dyn Strategy>,
 }
 
 /// One subresource, as discovery describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subresource {
-    /// Last path segment, such as `status_subresource`.
+    /// Last path segment, such as `status`.
     pub name: &'static str,
-    /// API group of `kind` where it is not the parent's, else empty.
+    /// API group of `kind` if it differs from that of the parent, otherwise empty.
     pub group: Arc<str>,
-    /// API version of `kind` where it is not the parent's, else empty.
+    /// API version of `kind` if it differs from that of the parent, otherwise empty.
     pub version: Arc<str>,
-    /// The kind it speaks, such as `Scale`.
+    /// The kind of requests and responses, such as `Scale`.
     pub kind: Arc<str>,
-    /// Verbs discovery names.
+    /// Supported verbs, as in discovery.
     pub verbs: &'static [&'static str],
 }
 
 impl ApiResource {
-    /// The subresource of this name, if the kind has it.
+    /// The subresource with the given name.
     pub fn subresource(&self, name: &str) -> Option<&Subresource> {
         self.subresources.iter().find(|s| s.name == name)
     }
 }
 
-/// The hash by which discovery lets clients notice a change of storage version.
+/// `storageVersionHash` of discovery, by which clients detect a change of the storage version.
 pub fn storage_version_hash(group: &str, version: &str, kind: &str) -> String {
     use base64::Engine;
     use sha2::Digest;

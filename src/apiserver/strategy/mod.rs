@@ -1,4 +1,4 @@
-//! What the API server knows of one resource: names, verbs, and the strategy of its kind, as
+//! Description of one resource: names, verbs, and the strategy of its kind, as
 //! `k8s.io/apiserver/pkg/registry/rest`.
 
 pub mod api_resource;

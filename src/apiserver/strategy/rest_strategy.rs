@@ -1,4 +1,5 @@
-//! What is particular to one kind, as `rest.RESTCreateStrategy` and `rest.RESTUpdateStrategy`.
+//! [`Strategy`]: the strategy of one kind, as `rest.RESTCreateStrategy` and
+//! `rest.RESTUpdateStrategy`.
 
 use std::sync::Arc;
 
@@ -10,44 +11,46 @@ use super::table_column::TableColumn;
 use crate::apimachinery::field_error::FieldError;
 use crate::schema::Schema;
 
-/// What is particular to a kind. Every method has the answer of a plain object as its default.
+/// The kind-specific part of create, update and table output. Defaults of the methods fit kinds
+/// without special behaviour.
 ///
-/// Objects arrive decoded, with unknown fields handled. The server calls, for a create: `set_defaults`,
-/// metadata system fields (uid, creationTimestamp, name), admission, `prepare_for_create`,
-/// `validate_create`; for an update: `set_defaults`, admission, `prepare_for_update` (or
-/// `prepare_for_subresource_update`), `validate_object_meta_update` (or `validate_subresource_update`). The validating methods also
-/// check metadata.
+/// Objects are decoded and free of unknown fields. A create calls `set_defaults`, fills the system
+/// fields of the metadata (uid, creationTimestamp, name), runs admission, then calls
+/// `prepare_for_create` and `validate_create`. An update calls `set_defaults`, runs admission, then
+/// calls `prepare_for_update` (or `prepare_for_subresource_update`) and `validate_update` (or
+/// `validate_subresource_update`). The validation methods include the metadata.
 pub trait Strategy: Send + Sync {
-    /// The structural schema, of kinds that work it out when first asked.
+    /// The structural schema of kinds that build it on first use.
     fn schema(&self) -> Option<Arc<Schema>> {
         None
     }
 
-    /// Fills defaults that a schema cannot express.
+    /// Sets defaults that the schema does not contain.
     fn set_defaults(&self, _object: &mut Value) {}
 
-    /// Clears or sets what a client may not choose at creation; the status is already removed when
-    /// the kind has a status subresource, the uid and the creation time are set.
+    /// Clears or sets fields that clients cannot set on create. The status is already removed if
+    /// the kind has a status subresource; uid and creation timestamp are set.
     fn prepare_for_create(&self, _object: &mut Value) {}
 
-    /// Keeps what an update may not change. The server has already restored `status_subresource`.
+    /// Restores fields that an update must not change. The server has already restored `status`.
     fn prepare_for_update(&self, _new: &mut Value, _old: &Value) {}
 
-    /// Keeps what an update through `validate_subresource_update` may not change. For `status_subresource` the server has
-    /// already restored everything but status and `metadata`; for others nothing is restored.
+    /// Restores fields that an update of `subresource` must not change. For `status` the server has
+    /// already restored all fields but status and `metadata`; for other subresources it has
+    /// restored none.
     fn prepare_for_subresource_update(&self, _subresource: &str, _new: &mut Value, _old: &Value) {}
 
-    /// Field errors of a new object.
+    /// Field errors of a create.
     fn validate_create(&self, _object: &Value) -> Vec<FieldError> {
         Vec::new()
     }
 
-    /// Field errors of a change through the main resource.
+    /// Field errors of an update of the main resource.
     fn validate_update(&self, _new: &Value, _old: &Value) -> Vec<FieldError> {
         Vec::new()
     }
 
-    /// Field errors of a change through a subresource that speaks the kind itself, such as `status_subresource`.
+    /// Field errors of an update of a subresource that uses the kind itself, such as `status`.
     fn validate_subresource_update(
         &self,
         _subresource: &str,
@@ -57,57 +60,59 @@ pub trait Strategy: Send + Sync {
         Vec::new()
     }
 
-    /// Warnings for the client of a create or update.
+    /// Warnings returned to the client of a create or update.
     fn warnings(&self, _new: &Value, _old: Option<&Value>) -> Vec<String> {
         Vec::new()
     }
 
-    /// Whether objects of this kind carry `metadata.generation`.
+    /// Whether objects of this kind have `metadata.generation`.
     fn has_generation(&self) -> bool {
         true
     }
 
-    /// Whether a change raises `metadata.generation`; only asked where [`Strategy::has_generation`].
+    /// Whether an update increments `metadata.generation`; called only if
+    /// [`has_generation`](Strategy::has_generation) is true.
     fn increments_generation(&self, new: &Value, old: &Value) -> bool {
         new.get("spec") != old.get("spec")
     }
 
-    /// Whether a new object may come with a status, though there is a status subresource.
+    /// Whether a create keeps the status although the kind has a status subresource.
     fn keeps_status_on_create(&self) -> bool {
         false
     }
 
-    /// Whether a PUT of an object that does not exist creates it.
+    /// Whether an update (PUT) of a missing object creates it.
     fn allow_create_on_update(&self) -> bool {
         false
     }
 
-    /// Whether a PUT without a resourceVersion replaces whatever is there.
+    /// Whether an update (PUT) without resourceVersion is allowed.
     fn allow_unconditional_update(&self) -> bool {
         true
     }
 
-    /// Where objects keep what the scale subresource speaks of, where that is not
-    /// `.spec.replicas`, `.status.replicas` and `.spec.selector`.
+    /// The paths of the scale subresource if they differ from `.spec.replicas`, `.status.replicas`
+    /// and `.spec.selector`.
     fn scale_paths(&self) -> Option<ScalePaths> {
         None
     }
 
-    /// Whether dependents are kept when a delete does not say what to do with them.
+    /// Whether a delete without propagation policy orphans dependents.
     fn orphans_dependents_by_default(&self) -> bool {
         false
     }
 
-    /// Columns of the `Table` form.
+    /// Columns of `Table` output.
     fn table_columns(&self) -> Vec<TableColumn>;
 
-    /// Cells of one object, in the order of [`Strategy::columns`]; `now` is for ages.
+    /// Cells of one object in the order of [`table_columns`](Strategy::table_columns); ages are
+    /// relative to `now`.
     fn table_cells(&self, object: &Value, now: Timestamp) -> Vec<Value>;
 
-    /// Whether a field selector may name `path`.
+    /// Validates that field selectors support `path`.
     ///
     /// # Errors
-    /// The sentence that says it may not.
+    /// The message that the field label is not supported.
     fn check_selectable_field(&self, path: &str) -> Result<(), String> {
         match path {
             "metadata.name" | "metadata.namespace" => Ok(()),
@@ -117,8 +122,8 @@ pub trait Strategy: Send + Sync {
         }
     }
 
-    /// The value of a field selector's field; empty where the object has none. `metadata.name` and
-    /// `metadata.namespace` are handled by the server.
+    /// The value of a selectable field; empty if unset. The server handles `metadata.name` and
+    /// `metadata.namespace` itself.
     fn selectable_field_value(&self, _object: &Value, _path: &str) -> String {
         String::new()
     }

@@ -1,18 +1,19 @@
-//! The paths a scale subresource reads and writes.
+//! The paths of the scale subresource.
 
 use serde_json::{Map, Value};
 
 use crate::apimachinery::field_error::FieldError;
 use crate::schema::go_format::go_text;
 
-/// Where a custom resource keeps what `autoscaling/v1` Scale speaks of.
+/// JSONPaths of the fields of `autoscaling/v1` Scale in a custom resource
+/// (`CustomResourceSubresourceScale`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScalePaths {
-    /// Of the wanted number, such as `.spec.replicas`.
+    /// `specReplicasPath`, such as `.spec.replicas`.
     pub spec_replicas: String,
-    /// Of the present number.
+    /// `statusReplicasPath`, such as `.status.replicas`.
     pub status_replicas: String,
-    /// Of the selector in text form; empty where there is none.
+    /// `labelSelectorPath`, a string field; empty if unset.
     pub label_selector: String,
 }
 
@@ -22,7 +23,7 @@ impl ScalePaths {
         fields(path).try_fold(object, |value, name| value.get(name))
     }
 
-    /// Puts a value at a path, making the objects on the way.
+    /// Sets a value at a path and creates missing parent objects.
     pub fn set(object: &mut Value, path: &str, value: Value) {
         let mut at = object;
         for name in fields(path) {
@@ -34,7 +35,7 @@ impl ScalePaths {
         *at = value;
     }
 
-    /// What is wrong with the numbers of an object; `status_subresource` alone when only that is written.
+    /// Field errors of the replica fields; with `status_only` only those below `status`.
     pub(crate) fn validate(&self, object: &Value, status_only: bool) -> Vec<FieldError> {
         let mut out = Vec::new();
         if !status_only {
@@ -71,7 +72,7 @@ fn number(object: &Value, path: &str, out: &mut Vec<FieldError>) {
     out.push(FieldError::invalid(path, detail.0, detail.1));
 }
 
-/// The value at a path, checked to be of a type.
+/// The value at a path if it has the expected type.
 fn nested_field<'v>(
     object: &'v Value,
     path: &str,

@@ -1,16 +1,16 @@
 //! Columns of a `Table` response.
 
-/// One column of a `Table` answer.
+/// One column of a `Table` response (`metav1.TableColumnDefinition`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableColumn {
     /// Header, such as `Name`.
     pub name: String,
-    /// `string`, `integer`, `boolean`, `date`, `integer_at`.
+    /// `string`, `integer`, `number`, `boolean` or `date`.
     pub column_type: &'static str,
-    /// `validate_name` for the name column, else empty.
+    /// OpenAPI format; `name` for the name column, usually empty for others.
     pub format: &'static str,
-    /// What the column shows.
+    /// Description of the column.
     pub description: String,
-    /// 0 is always shown, 1 only with `-o wide`.
+    /// 0 for the default view; higher priorities only with `-o wide`.
     pub priority: i32,
 }

@@ -1,4 +1,4 @@
-//! Asking webhooks over HTTPS.
+//! HTTPS clients of webhooks.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -18,22 +18,22 @@ use serde_json::Value;
 
 use crate::apimachinery::value_ext::ValueExt;
 
-/// The largest answer that is read: a patch may be as large as an object, encoded.
+/// The maximum response size: a patch may be as large as an encoded object.
 const ANSWER_LIMIT: usize = 8 << 20;
-/// How many webhooks' connections are kept.
+/// The maximum number of cached clients.
 const KEPT: usize = 64;
 
-/// Connections to webhooks, by address and certificate.
+/// Cached clients, by URL and CA bundle.
 #[derive(Default)]
 pub struct ClientManager {
     clients: Mutex<HashMap<(String, String), Client>>,
 }
 
 impl ClientManager {
-    /// Sends a review to the webhook a `clientConfig` names by URL, and reads the answer.
+    /// Posts a review to the URL of a `clientConfig` and returns the response.
     ///
     /// # Errors
-    /// Why there is none, with the address.
+    /// The failure, with the URL.
     pub(crate) async fn call(
         &self,
         config: &Value,
@@ -93,7 +93,7 @@ impl ClientManager {
     }
 }
 
-/// The certificates of a `caBundle`.
+/// The DER certificates of a `caBundle`.
 fn certificates(bundle: &str) -> Result<Vec<Vec<u8>>, String> {
     let wrong = |why: String| format!("unable to load root certificates: {why}");
     let pem = STANDARD.decode(bundle).map_err(|e| wrong(e.to_string()))?;
@@ -102,7 +102,7 @@ fn certificates(bundle: &str) -> Result<Vec<Vec<u8>>, String> {
         .collect()
 }
 
-/// What an error comes down to.
+/// The innermost source of an error.
 fn root_cause(error: &(dyn Error + 'static)) -> String {
     let mut error = error;
     while let Some(source) = error.source() {

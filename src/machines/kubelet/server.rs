@@ -1,8 +1,8 @@
-//! The kubelets' own address, for API servers in other processes: there they ask for the logs of pods
-//! on the lab's nodes. All nodes have the same one.
+//! The HTTPS server of the kubelets, for API servers in other processes, which request container
+//! logs from it. All nodes share one address.
 //!
-//! Anybody who gets there may ask. An API server shows a certificate, but nobody here knows its
-//! authority; what can be read is what made-up programs would have written.
+//! Clients are not authenticated: the certificate authority of the API server's client certificate
+//! is not known. The logs contain only the output of simulated programs.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ use super::log_options;
 use kueue_lab_http::{HttpServer, Limits};
 use kueue_lab_runtime::Tasks;
 
-/// Each `kubectl logs -f` has one connection.
+/// Each `kubectl logs -f` uses one connection.
 const LIMITS: Limits = Limits {
     max_connections: 256,
     header_timeout: Duration::from_secs(15),
@@ -35,7 +35,7 @@ const LIMITS: Limits = Limits {
     http2_ping_interval: Some(Duration::from_secs(15)),
 };
 
-/// Which log somebody wants.
+/// The container and options of a log request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ContainerLogRequest<'a> {
     pub(super) namespace: &'a str,
@@ -44,18 +44,18 @@ pub(super) struct ContainerLogRequest<'a> {
     pub(super) options: &'a LogParams,
 }
 
-/// Why there is no log, as a kubelet says it.
+/// Why a log is not available, worded as by the kubelet.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ContainerLogError {
-    /// No such pod or container here.
+    /// The pod or container does not exist on this node.
     NotFound(String),
-    /// It has not written anything, or not under that name.
+    /// The container has no log.
     Unavailable(String),
 }
 
-/// Gives logs.
+/// The source of container logs.
 pub(super) trait LogSource: Send + Sync + 'static {
-    /// The text of a log, in pieces.
+    /// Streams the text of a log in chunks.
     fn log(
         &self,
         wanted: ContainerLogRequest<'_>,
@@ -64,8 +64,8 @@ pub(super) trait LogSource: Send + Sync + 'static {
 
 type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
 
-/// Listens in `tasks`, and answers with what the librarian has. Gives the address, with the port that
-/// was taken.
+/// Serves the logs of `librarian` in `tasks`. Returns the bound address, with the port that was
+/// chosen.
 pub(super) async fn serve(
     tasks: &Tasks,
     listen: SocketAddr,
@@ -84,7 +84,7 @@ pub(super) async fn serve(
     Ok(address)
 }
 
-/// What is answered to a request, whose body nobody reads.
+/// Handles a request; its body is not read.
 fn answer<B>(librarian: &dyn LogSource, request: &Request<B>) -> Answer {
     let path = request.uri().path().trim_matches('/');
     let parts: Vec<&str> = path.split('/').collect();
@@ -132,7 +132,7 @@ fn text(status: StatusCode, text: String) -> Answer {
     plain(status, Full::new(Bytes::from(text)).boxed_unsync())
 }
 
-/// Why nobody can be connected to a container, in the form clients print as it is.
+/// The error for `exec`, `attach` and `portforward`, as a `Status` that clients print verbatim.
 fn not_implemented(what: &str, pod: &str) -> Answer {
     let what = what.to_lowercase();
     let status = json!({
@@ -152,7 +152,7 @@ fn not_implemented(what: &str, pod: &str) -> Answer {
 mod tests {
     use super::*;
 
-    /// Has one log: that of `c` of `team/p`.
+    /// Has one log: container `c` of pod `team/p`.
     struct FakeLogSource;
 
     impl LogSource for FakeLogSource {

@@ -1,4 +1,4 @@
-//! Certificate signing requests say who asks for them, whatever their author wrote.
+//! CertificateSigningRequests: sets the requester fields in `spec`, whatever the client sent.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 
 const FIELDS: [&str; 4] = ["username", "uid", "groups", "extra"];
 
-/// Writes the requester into a new request, and keeps it in a changed one.
+/// Sets username, uid, groups and extra on create and preserves them on update.
 pub(crate) fn set_requester(write: &PluginContext<'_>, request: &mut Value) {
     if !request.is_object() {
         return;

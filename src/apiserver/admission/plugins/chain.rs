@@ -10,10 +10,10 @@ use super::{
 use crate::apimachinery::api_error::ApiError;
 use crate::plugins::Operation;
 
-/// Changes an object before plug-ins do.
+/// Runs the mutating phase of the built-in plugins, before in-process plugins and webhooks.
 ///
 /// # Errors
-/// Refuses the write.
+/// The error of the plugin that rejects the write.
 pub fn mutate(write: &PluginContext<'_>, object: &mut Value) -> Result<(), ApiError> {
     namespace_lifecycle::admit(write)?;
     match (write.request.group, write.request.resource) {
@@ -53,11 +53,11 @@ pub fn mutate(write: &PluginContext<'_>, object: &mut Value) -> Result<(), ApiEr
     }
 }
 
-/// Looks at an object after plug-ins have. Quotas come last, so that they count only what nothing
-/// else refuses; whoever calls keeps others from being counted until the object is stored.
+/// Runs the validating phase of the built-in plugins, after in-process plugins and webhooks.
+/// ResourceQuota runs last; the caller holds the quota lock until the object is stored.
 ///
 /// # Errors
-/// Refuses the write.
+/// The error of the plugin that rejects the write.
 pub fn validate(write: &PluginContext<'_>, object: &Value) -> Result<(), ApiError> {
     if write.request.operation == Operation::Delete {
         return namespace_lifecycle::admit(write);

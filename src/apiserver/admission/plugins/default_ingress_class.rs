@@ -6,7 +6,7 @@ use super::PluginContext;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 
-/// Gives a new ingress that names no class the default one.
+/// Sets the default class on a new ingress without a class.
 pub(crate) fn set_default_ingress_class(
     write: &PluginContext<'_>,
     ingress: &mut Value,

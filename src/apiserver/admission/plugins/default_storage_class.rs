@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::PluginContext;
 use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 
-/// Gives a new claim that names no class the default one: of several the youngest, then the first by
-/// name.
+/// Sets the default class on a new claim without a class. Of several default classes the newest is
+/// used, then the first by name.
 pub(crate) fn set_default_storage_class(write: &PluginContext<'_>, claim: &mut Value) {
     let named = claim.has("/spec/storageClassName")
         || claim

@@ -1,13 +1,13 @@
-//! DefaultTolerationSeconds: not-ready and unreachable nodes are tolerated for 300 s.
+//! DefaultTolerationSeconds: tolerates not-ready and unreachable nodes for 300 s.
 
 use serde_json::{Value, json};
 
 use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 
-/// How long pods stay bound to a node that is not ready or not reachable, in seconds.
+/// The default `tolerationSeconds` for nodes that are not ready or unreachable.
 const DEFAULT_TOLERATION_SECONDS: u32 = 300;
 
-/// Lets a pod stay a while on a node that is gone, unless it says itself how long.
+/// Adds the default `NoExecute` tolerations unless the pod already has matching ones.
 pub(crate) fn add_default_tolerations(pod: &mut Value) {
     let spec = pod.object_mut("spec");
     for key in [

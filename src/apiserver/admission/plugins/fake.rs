@@ -1,4 +1,4 @@
-//! Requests and stored objects for tests of plugins.
+//! Fake requests and stored objects for tests of plugins.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ impl ObjectReader for Objects {
     }
 }
 
-/// A request of the namespace `n`.
+/// A request in the namespace `n`.
 pub fn request<'a>(
     group: &'a str,
     resource: &'a str,
@@ -54,7 +54,7 @@ pub fn request<'a>(
     }
 }
 
-/// Runs something on a write of an object.
+/// Runs a function with the plugin context of a request.
 pub fn with<T>(
     objects: &Objects,
     request: &AdmissionRequest<'_>,

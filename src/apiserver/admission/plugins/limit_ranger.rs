@@ -1,4 +1,4 @@
-//! Limit ranges: what containers get that do not say what they need, and how much is too much.
+//! LimitRanger: default requests and limits, and their minimum, maximum and ratio.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ fn ranges(write: &PluginContext<'_>) -> Vec<Arc<Value>> {
     write.reader.list("", "limitranges", namespace)
 }
 
-/// Fills in the requests and limits of a new pod, range by range.
+/// Sets the default requests and limits of a new pod from each LimitRange.
 pub(crate) fn set_default_requirements(write: &PluginContext<'_>, pod: &mut Value) {
     for range in ranges(write) {
         merge_pod_resource_requirements(&range, pod);
@@ -56,7 +56,7 @@ fn merge_pod_resource_requirements(range: &Value, pod: &mut Value) {
     }
 }
 
-/// Fills one list of a container; the names of what was missing.
+/// Sets the missing requests or limits of a container; returns the names of those set.
 fn merge_container_resources(
     container: &mut Value,
     field: &str,
@@ -74,7 +74,7 @@ fn merge_container_resources(
     set
 }
 
-/// Refuses a new pod, or a claim, that asks for too little or too much.
+/// Rejects a new pod, or a claim, that violates a LimitRange.
 pub(crate) fn validate_limits(write: &PluginContext<'_>, object: &Value) -> Result<(), ApiError> {
     if object.is_terminating() {
         return Ok(());

@@ -1,8 +1,7 @@
-//! The admission that is built into every API server: what it fills in, what it refuses.
+//! Built-in admission plugins.
 //!
-//! Plain functions over one write and the objects that are there. Runs around what is plugged in:
-//! [`mutate`] before plug-ins change the object, [`validate`] after they have looked at it. Must not
-//! know storage or requests as they come.
+//! Functions over one write and the stored objects: [`mutate`] runs before in-process plugins and
+//! webhooks, [`validate`] after them. Does not depend on storage or HTTP.
 
 mod certificate_requester;
 mod chain;
@@ -20,7 +19,7 @@ mod service_account;
 mod service_allocator;
 mod taint_nodes_by_condition;
 
-/// Objects for the tests of this room.
+/// Fakes for the tests of plugins.
 #[cfg(test)]
 pub(crate) mod fake;
 

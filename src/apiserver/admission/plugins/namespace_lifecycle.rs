@@ -1,4 +1,5 @@
-//! Nothing new in namespaces that are not there or are on their way out, and some stay for good.
+//! NamespaceLifecycle: no writes in missing and no creates in terminating namespaces; some
+//! namespaces cannot be deleted.
 
 use serde_json::json;
 
@@ -9,7 +10,7 @@ use crate::plugins::Operation;
 
 const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
 
-/// Refuses what a namespace does not allow.
+/// Rejects writes that the state of the namespace does not allow.
 pub(crate) fn admit(write: &PluginContext<'_>) -> Result<(), ApiError> {
     let r = write.request;
     if r.group.is_empty() && r.resource == "namespaces" {

@@ -1,4 +1,4 @@
-//! PersistentVolumeClaimResize: claims grow only where their class allows it.
+//! PersistentVolumeClaimResize: claims are expanded only if their StorageClass allows it.
 
 use kueue_lab_quantity::Quantity;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::PluginContext;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::value_ext::ValueExt;
 
-/// Only bound claims of a class that allows it may grow.
+/// Rejects the expansion of claims that are not bound or whose class does not allow it.
 pub(crate) fn validate_volume_resize(
     write: &PluginContext<'_>,
     claim: &Value,

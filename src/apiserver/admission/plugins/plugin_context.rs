@@ -1,4 +1,4 @@
-//! The write a plugin admits.
+//! The context of built-in admission plugins.
 
 use jiff::Timestamp;
 use kueue_lab_entropy::Entropy;
@@ -8,27 +8,27 @@ use crate::auth::user::User;
 use crate::plugins::{AdmissionRequest, Operation};
 use crate::registry::object_reader::ObjectReader;
 
-/// One write and what deciding on it takes.
+/// One write and the dependencies of plugins.
 pub struct PluginContext<'a> {
-    /// What is written.
+    /// The admission request.
     pub request: &'a AdmissionRequest<'a>,
-    /// Who writes.
+    /// The user who made the request.
     pub user: &'a User,
-    /// The objects that are there.
+    /// Reads stored objects.
     pub reader: &'a dyn ObjectReader,
-    /// Chance, for generated names, addresses and ports.
+    /// Randomness for generated names, addresses and ports.
     pub entropy: &'a Entropy,
-    /// The present time.
+    /// The current time.
     pub now: Timestamp,
 }
 
 impl PluginContext<'_> {
-    /// Whether this creates.
+    /// Whether the operation is CREATE.
     pub(super) fn is_create(&self) -> bool {
         self.request.operation == Operation::Create
     }
 
-    /// Whether this creates or changes an object of a resource itself.
+    /// Whether the operation is CREATE or UPDATE of the resource, not of a subresource.
     pub(super) fn is_write_of(&self, group: &str, resource: &str) -> bool {
         let r = self.request;
         r.operation != Operation::Delete
@@ -37,14 +37,14 @@ impl PluginContext<'_> {
             && r.resource == resource
     }
 
-    /// The refusal of this write.
+    /// The 403 error for this write.
     pub(super) fn forbidden(&self, why: impl AsRef<str>) -> ApiError {
         let r = self.request;
         let name = if r.name.is_empty() { "Unknown" } else { r.name };
         ApiError::forbidden(r.group, r.resource, name, why.as_ref())
     }
 
-    /// The refusal of this write for several reasons.
+    /// The 403 error for this write, with several reasons.
     pub(super) fn forbidden_for_all(&self, mut reasons: Vec<String>) -> ApiError {
         let mut seen = Vec::new();
         reasons.retain(|r| {

@@ -1,4 +1,4 @@
-//! Priority: resolves the priority class of a pod; there is one global default.
+//! Priority: resolves the priority class of pods; at most one class is the global default.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::plugins::Operation;
 
 const GROUP: &str = "scheduling.k8s.io";
 
-/// Resolves the priority class of a pod.
+/// Sets priority and preemptionPolicy of a pod from its priority class.
 pub(crate) fn set_pod_priority(write: &PluginContext<'_>, pod: &mut Value) -> Result<(), ApiError> {
     let spec = pod.object_mut("spec");
     if let Some(old) = write.request.old_object {
@@ -60,14 +60,14 @@ pub(crate) fn set_pod_priority(write: &PluginContext<'_>, pod: &mut Value) -> Re
     Ok(())
 }
 
-/// The class of pods that name none: of several (they cannot be made, but may be there) the lowest.
+/// The global default class; of several the one with the lowest value.
 fn default_priority_class(write: &PluginContext<'_>) -> Option<std::sync::Arc<Value>> {
     let all = write.reader.list(GROUP, "priorityclasses", "");
     let defaults = all.into_iter().filter(|c| c.flag("/globalDefault"));
     defaults.min_by_key(|c| c.int("/value"))
 }
 
-/// There is one default class at most.
+/// Rejects a second global default class.
 pub(crate) fn validate_priority_class(
     write: &PluginContext<'_>,
     class: &Value,

@@ -1,6 +1,6 @@
-//! Resource quotas: how much a namespace may have.
+//! ResourceQuota: limits on the resource usage of a namespace.
 //!
-//! Usage is counted from the objects that exist, on each request.
+//! Usage is calculated from the stored objects on each request.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::plugins::Operation;
 use kueue_lab_quantity::Quantity;
 use kueue_lab_quota::{Evaluator, calculate_usage, hard_limits, mask, missing_requirements};
 
-/// Whether a write may need [`check`] to happen while nothing else is counted.
+/// Whether [`check_request`] may apply to the write, so that the quota lock is needed.
 pub fn needs_quota_evaluation(write: &PluginContext<'_>) -> bool {
     let r = write.request;
     !r.namespace.is_empty()
@@ -23,7 +23,7 @@ pub fn needs_quota_evaluation(write: &PluginContext<'_>) -> bool {
             .is_empty()
 }
 
-/// Whether a write can change the usage.
+/// Whether the operation can increase the usage.
 fn can_change_usage(evaluator: &Evaluator, operation: Operation) -> bool {
     match operation {
         Operation::Create => true,
@@ -35,7 +35,7 @@ fn can_change_usage(evaluator: &Evaluator, operation: Operation) -> bool {
     }
 }
 
-/// Refuses what exceeds a quota, and pods that do not say what quotas need to know.
+/// Rejects writes that exceed a quota, and pods without requests or limits that a quota requires.
 pub(super) fn check_request(write: &PluginContext<'_>, object: &Value) -> Result<(), ApiError> {
     let r = write.request;
     let counted = Evaluator::of(r.group, r.resource);

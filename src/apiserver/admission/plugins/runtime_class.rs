@@ -1,4 +1,4 @@
-//! What the runtime class of a pod adds to it: overhead and where it may run.
+//! RuntimeClass: sets overhead, node selector and tolerations of pods.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn class(write: &PluginContext<'_>, pod: &Value) -> Result<Option<Arc<Value>>, A
         .ok_or_else(|| write.forbidden(format!("pod rejected: RuntimeClass {name:?} not found")))
 }
 
-/// Takes overhead and scheduling over from the class.
+/// Applies overhead and scheduling of the runtime class to a pod.
 pub(crate) fn admit(write: &PluginContext<'_>, pod: &mut Value) -> Result<(), ApiError> {
     let Some(class) = class(write, pod)? else {
         return Ok(());
@@ -59,7 +59,7 @@ pub(crate) fn admit(write: &PluginContext<'_>, pod: &mut Value) -> Result<(), Ap
     Ok(())
 }
 
-/// The overhead of a pod is that of its class and nothing else.
+/// Requires the overhead of a pod to equal that of its runtime class.
 pub(crate) fn validate(write: &PluginContext<'_>, pod: &Value) -> Result<(), ApiError> {
     let class = class(write, pod)?;
     let own = pod.at("/spec/overhead");

@@ -1,4 +1,4 @@
-//! The service account of a pod: which one, its pull secrets, and the token it sees.
+//! ServiceAccount: sets the service account, image pull secrets and token volume of pods.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 const MIRROR: &str = "kubernetes.io/config.mirror";
 const VOLUME: &str = "kube-api-access-";
 const MOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
-/// An hour and a little: tokens are renewed when they have run for 80 % of it.
+/// Token lifetime in seconds, as in Kubernetes; the kubelet renews tokens at 80 % of it.
 const TOKEN_SECONDS: u32 = 3607;
 
-/// Gives a new pod its account.
+/// Sets the service account of a new pod.
 pub(crate) fn admit(write: &PluginContext<'_>, pod: &mut Value) -> Result<(), ApiError> {
     if pod.annotation(MIRROR).is_some() {
         return validate_mirror_pod(write, pod);
@@ -39,7 +39,7 @@ pub(crate) fn admit(write: &PluginContext<'_>, pod: &mut Value) -> Result<(), Ap
     Ok(())
 }
 
-/// Pods that mirror a file on a node stay as they are and may not refer to anything.
+/// Rejects mirror pods that reference service accounts or secrets; others are not changed.
 fn validate_mirror_pod(write: &PluginContext<'_>, pod: &Value) -> Result<(), ApiError> {
     if !pod.text("/spec/serviceAccountName").is_empty() {
         return Err(write.forbidden("a mirror pod may not reference service accounts"));
@@ -51,8 +51,8 @@ fn validate_mirror_pod(write: &PluginContext<'_>, pod: &Value) -> Result<(), Api
     Ok(())
 }
 
-/// The account of that name. The one called `set_defaults` is being made wherever it is missing, and says
-/// nothing that a missing one does not.
+/// The service account `name`. A missing `default` account is treated as an empty one, because its
+/// controller creates it asynchronously.
 fn find(write: &PluginContext<'_>, name: &str) -> Result<Arc<Value>, ApiError> {
     let namespace = write.request.namespace;
     match write.reader.get("", "serviceaccounts", namespace, name) {
@@ -64,7 +64,7 @@ fn find(write: &PluginContext<'_>, name: &str) -> Result<Arc<Value>, ApiError> {
     }
 }
 
-/// Lets every container see a token of the account, unless it has something else there.
+/// Mounts the token volume in every container without a mount at that path.
 fn mount_service_account_token(write: &PluginContext<'_>, spec: &mut Value) {
     let volumes = spec.list("/volumes").iter();
     let present = volumes

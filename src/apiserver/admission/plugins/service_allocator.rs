@@ -1,4 +1,4 @@
-//! Addresses and node ports of services. A service that names its own must name one that is free.
+//! Allocates cluster IPs and node ports of services; requested ones must be free.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -11,18 +11,18 @@ use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::service::patch_allocated_values;
 
-/// The network of service addresses: its first address and how many there are.
+/// The service CIDR: its first address and its size.
 const SERVICE_CIDR: (Ipv4Addr, u32) = (Ipv4Addr::new(10, 96, 0, 0), 1 << 20);
 const NETWORK_TEXT: &str = "10.96.0.0/12";
-/// The first addresses are left to those who name theirs.
+/// The static band: the first addresses, not used for dynamic allocation.
 const STATIC_BAND: u32 = 256;
 const NODE_PORT_RANGE: std::ops::RangeInclusive<i64> = 30000..=32767;
 
-/// What other services have.
+/// Cluster IPs and node ports of the other services.
 #[derive(Default)]
 struct Allocations {
     addresses: BTreeSet<String>,
-    /// Protocol and number.
+    /// Protocol and port number.
     ports: BTreeSet<(String, i64)>,
 }
 
@@ -66,13 +66,13 @@ impl Allocations {
     }
 }
 
-/// A random number below `span`.
+/// A random number in `0..span`.
 fn draw(write: &PluginContext<'_>, span: u32) -> u32 {
     let drawn = (write.entropy.unit() * f64::from(span)) as u32;
     drawn.min(span - 1)
 }
 
-/// Gives a service what its type needs, and takes what it no longer does.
+/// Allocates the addresses and ports the service type needs and releases the others.
 pub(crate) fn allocate(write: &PluginContext<'_>, service: &mut Value) -> Result<(), ApiError> {
     let old = write.request.old_object;
     if let Some(old) = old {
@@ -104,7 +104,7 @@ pub(crate) fn allocate(write: &PluginContext<'_>, service: &mut Value) -> Result
     Err(ApiError::invalid("", "Service", service.name(), &errors))
 }
 
-/// Clears what an update to another type leaves behind, where the update says nothing of it.
+/// Clears fields the new service type does not support, where the update did not change them.
 fn drop_type_dependent_fields(service: &mut Value, old: &Value) {
     let needs_address = |s: &Value| s.text("/spec/type") != "ExternalName";
     let needs_ports = |s: &Value| matches!(s.text("/spec/type"), "NodePort" | "LoadBalancer");
@@ -128,7 +128,7 @@ fn drop_type_dependent_fields(service: &mut Value, old: &Value) {
     }
 }
 
-/// One family, that of IPv4; headless services that choose no pods may be found under both.
+/// Sets the IP family fields: single-stack IPv4; headless services without selector are dual-stack.
 fn init_ip_family_fields(service: &mut Value) {
     let headless = service.text("/spec/clusterIP") == "None";
     let loose = headless && service.entries("/spec/selector").next().is_none();
@@ -194,7 +194,7 @@ fn address(
     Ok(())
 }
 
-/// Everything is taken.
+/// The error for an exhausted range.
 fn range_full_error(what: &str) -> ApiError {
     ApiError::internal(format!("failed to allocate a {what}: range is full"))
 }
@@ -216,7 +216,7 @@ fn node_ports(
                 .collect()
         })
         .unwrap_or_default();
-    // Ports of one number but different protocols share their node port.
+    // Ports with the same number but different protocols share a node port.
     let mut shared: Vec<(i64, String, i64)> = Vec::new();
     let mut given = Allocations::default();
     given.ports.extend(taken.ports.iter().cloned());

@@ -1,4 +1,4 @@
-//! New nodes take no pods until somebody has seen them ready.
+//! TaintNodesByCondition: new nodes are tainted as not ready.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
-/// Taints a new node as not ready. Whoever looks after nodes takes the taint away.
+/// Adds the not-ready taint to a new node. The node lifecycle controller removes it.
 pub(crate) fn add_not_ready_taint(node: &mut Value) {
     let is_ours = |t: &Value| t.text("/key") == NOT_READY && t.text("/effect") == "NoSchedule";
     let spec = node.object_mut("spec");

@@ -1,3 +1,3 @@
-//! Policies in CEL.
+//! Admission policies in CEL.
 
 pub(crate) mod validating_admission_policy;

@@ -1,4 +1,4 @@
-//! `ValidatingAdmissionPolicy`: validations in CEL, put into force by bindings.
+//! `ValidatingAdmissionPolicy`: CEL validations, enabled by bindings.
 
 use std::sync::Arc;
 
@@ -10,34 +10,34 @@ use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::value_ext::ValueExt;
 use crate::cel::activation::{Activation, EvaluationResult};
 
-/// The longest text a message expression may make.
+/// The maximum length of a message expression's result, in bytes.
 const MESSAGE_MAX: usize = 5 * 1024;
 
-/// What policies need to know besides the write.
+/// Dependencies of policy evaluation.
 pub trait PolicyEnvironment {
-    /// The values expressions may name, with the object in a version.
+    /// The CEL variables for the write, with the object in an API version.
     ///
     /// # Errors
-    /// The object cannot be had in that version.
+    /// The object cannot be converted to that version.
     fn activation(&self, version: &str) -> Result<Activation, ApiError>;
 
-    /// The objects of a `paramKind` that a `paramRef` of a binding refers to.
+    /// The objects of a policy's `paramKind` that a binding's `paramRef` selects.
     ///
     /// # Errors
-    /// What is wrong with the reference.
+    /// The reference is invalid or cannot be resolved.
     fn params(&self, kind: &Value, reference: &Value) -> Result<Vec<Arc<Value>>, String>;
 }
 
-/// One validation that failed.
+/// A failed validation.
 struct PolicyDecision {
     message: String,
     reason: &'static str,
 }
 
-/// Judges a write by the policies and their bindings. What it gives back are warnings.
+/// Evaluates the policies and their bindings for a write. Returns warnings.
 ///
 /// # Errors
-/// The first refusal.
+/// The first denial.
 pub fn validate(
     subject: &AdmissionAttributes<'_>,
     object: &Value,
@@ -118,7 +118,7 @@ impl PolicyDecision {
     }
 }
 
-/// The parameters of a binding; where a policy takes none, one that is null.
+/// The parameters of a binding; a single null if policy or binding has none.
 fn params(
     world: &dyn PolicyEnvironment,
     policy: &Value,
@@ -145,7 +145,7 @@ fn namespace(subject: &AdmissionAttributes<'_>) -> Option<Arc<Value>> {
     subject.reader.get("", "namespaces", "", name)
 }
 
-/// The validations of a policy that fail, in their order.
+/// The failed validations of a policy, in order.
 fn failed_validations(
     policy: &Value,
     subject: &AdmissionAttributes<'_>,
@@ -159,7 +159,7 @@ fn failed_validations(
         Err(why) => return vec![PolicyDecision::of(why)],
     }
     for variable in policy.list("/spec/variables") {
-        // One that fails is missing where it is used.
+        // A variable that fails to evaluate is undefined in later expressions.
         let _ = names.define_variable(variable.text("/name"), variable.text("/expression"));
     }
     let validations = policy.list("/spec/validations").iter();
@@ -181,7 +181,7 @@ fn failed_validations(
     judged.collect()
 }
 
-/// What a failed validation says.
+/// The message of a failed validation.
 fn message(validation: &Value, names: &Activation) -> String {
     let expression = validation.text("/messageExpression");
     if !expression.is_empty()

@@ -1,4 +1,4 @@
-//! `AdmissionReview`: the question to a webhook and its answer.
+//! Builds `AdmissionReview` requests and verifies responses.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,20 +8,20 @@ use crate::admission::matching::{AdmissionAttributes, operation_name};
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::value_ext::ValueExt;
 
-/// The versions of reviews this server speaks.
+/// The supported AdmissionReview versions, preferred first.
 const SUPPORTED_REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
-/// What is asked about.
+/// The inputs of an AdmissionReview request.
 pub(crate) struct AdmissionReviewBuilder<'a> {
     pub(crate) subject: &'a AdmissionAttributes<'a>,
-    /// The version the webhook is asked in, and the object and its predecessor in that version.
+    /// The API version of the request, the object and the old object.
     pub(crate) version: &'a str,
     pub(crate) object: &'a Value,
     pub(crate) old: &'a Value,
     pub(crate) uid: &'a str,
 }
 
-/// The version of the review a webhook understands.
+/// The first supported AdmissionReview version of a webhook.
 pub(crate) fn review_version(hook: &Value) -> &'static str {
     let mut known = hook.list("/admissionReviewVersions").iter();
     known
@@ -30,7 +30,7 @@ pub(crate) fn review_version(hook: &Value) -> &'static str {
 }
 
 impl AdmissionReviewBuilder<'_> {
-    /// The `admission_request` of a review, which CEL expressions see too.
+    /// The `request` of an AdmissionReview, which is also the CEL variable `request`.
     pub(crate) fn admission_request(&self) -> Value {
         let (r, user) = (self.subject.request, self.subject.user);
         let kind = |version: &str| json!({"group": r.group, "version": version, "kind": r.kind});
@@ -75,7 +75,7 @@ impl AdmissionReviewBuilder<'_> {
         request
     }
 
-    /// The whole review.
+    /// The AdmissionReview object.
     pub(crate) fn admission_review(&self, version: &str) -> Value {
         json!({
             "kind": "AdmissionReview",
@@ -85,20 +85,20 @@ impl AdmissionReviewBuilder<'_> {
     }
 }
 
-/// What a webhook answers.
+/// The verified response of a webhook.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct AdmissionResponse {
     pub(crate) warnings: Vec<String>,
-    /// A JSON patch; empty for none.
+    /// A JSON patch; empty if there is none.
     pub(crate) patch: Vec<u8>,
-    /// Why it refuses.
+    /// The error when the webhook denies the request.
     pub(crate) rejection: Option<ApiError>,
 }
 
-/// Reads an answer to the review `uid` of the webhook `validate_name`.
+/// Verifies the response of the webhook `name` to the review `uid`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The response is invalid.
 pub(crate) fn verify_response(
     review: &Value,
     version: &str,
@@ -154,7 +154,7 @@ pub(crate) fn verify_response(
     })
 }
 
-/// The refusal of a webhook, with what it says of it.
+/// The error of a denied request, from the webhook's status.
 fn to_status_error(name: &str, status: &Value) -> ApiError {
     let denied = format!("admission webhook {name:?} denied the request");
     let message = match (status.text("/message"), status.text("/reason")) {
@@ -175,7 +175,7 @@ fn to_status_error(name: &str, status: &Value) -> ApiError {
     error
 }
 
-/// A reason this server can answer with.
+/// The known status reason, or empty.
 pub(crate) fn status_reason(text: &str) -> &'static str {
     const REASONS: [&str; 17] = [
         "Unauthorized",

@@ -1,4 +1,4 @@
-//! One call of one webhook, and what becomes of a call that fails.
+//! Calls one webhook and applies its failure policy.
 
 use serde_json::Value;
 
@@ -10,28 +10,28 @@ use crate::cel::activation::Activation;
 use crate::schema::Schema;
 use crate::webhook_client::client_manager::ClientManager;
 
-/// What a webhook is asked about: a write, in the version it is asked in.
+/// A write with its objects converted to the version of the webhook's rule.
 pub struct VersionedAttributes<'a> {
-    /// The write.
+    /// The attributes of the write.
     pub subject: &'a AdmissionAttributes<'a>,
-    /// The version.
+    /// The API version.
     pub version: &'a str,
     /// The object in that version; null for a delete.
     pub object: &'a Value,
-    /// The object before, in that version, or null.
+    /// The old object in that version, or null.
     pub old: &'a Value,
     /// The schema of the version.
     pub schema: Option<&'a Schema>,
-    /// Tells this call from every other.
+    /// Unique id of this call.
     pub uid: &'a str,
 }
 
-/// What a webhook that lets a write pass says.
+/// The response of a webhook that allowed the request.
 #[derive(Debug, Default)]
 pub struct WebhookResponse {
-    /// For the client.
+    /// Warnings for the client.
     pub warnings: Vec<String>,
-    /// The JSON patch it asks for; empty for none.
+    /// The JSON patch; empty if there is none.
     pub patch: Vec<u8>,
 }
 
@@ -46,7 +46,7 @@ impl VersionedAttributes<'_> {
         }
     }
 
-    /// The values conditions may name.
+    /// The CEL variables of match conditions.
     pub fn activation(&self) -> Activation {
         let mut request = self.review_builder().admission_request();
         if let Some(fields) = request.as_object_mut() {
@@ -60,10 +60,10 @@ impl VersionedAttributes<'_> {
         names
     }
 
-    /// Asks the webhook, if its conditions are met.
+    /// Calls the webhook if its match conditions are met.
     ///
     /// # Errors
-    /// Its refusal, or that it could not be asked and says that this is one.
+    /// The webhook denied the request, or the call failed and its failure policy is `Fail`.
     pub async fn call_hook(
         &self,
         callers: &ClientManager,
@@ -127,7 +127,7 @@ impl VersionedAttributes<'_> {
         admission_review::verify_response(&answer, version, self.uid, hook.text("/name"), mutating)
     }
 
-    /// Why a webhook behind a Service cannot be called: nothing runs behind Services here.
+    /// The error of a webhook behind a Service, which this cluster has no network to reach.
     fn service_error(&self, service: &Value, timeout: u64) -> String {
         let (namespace, name) = (service.text("/namespace"), service.text("/name"));
         let port = match service.int("/port") {

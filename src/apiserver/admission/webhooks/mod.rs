@@ -1,4 +1,4 @@
-//! Admission webhooks: one call of one webhook, and its AdmissionReview.
+//! Admission webhooks: dispatch and AdmissionReview.
 
 pub(super) mod admission_review;
 pub mod dispatcher;

@@ -1,6 +1,6 @@
-//! Cutting a label selector into tokens.
+//! Lexer of label selectors.
 
-/// One token with the text it was written as.
+/// One token with its source text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
     /// A key or value.
@@ -16,7 +16,7 @@ pub(crate) enum Token {
     Comma,
     Open,
     Close,
-    /// Symbols that make no operator.
+    /// Symbols that are not an operator.
     Error(String),
     End,
 }
@@ -24,7 +24,7 @@ pub(crate) enum Token {
 const SYMBOL_CHARS: &str = "=!(),><";
 
 impl Token {
-    /// The text an error quotes.
+    /// The text in error messages.
     pub(crate) fn text(&self) -> &str {
         match self {
             Self::Word(w) | Self::Error(w) => w,
@@ -44,7 +44,7 @@ impl Token {
     }
 }
 
-/// The tokens of `text`; the last one is [`ContinueToken::End`].
+/// The tokens of `text`; the last one is [`Token::End`].
 pub(crate) fn tokens(text: &str) -> Vec<Token> {
     let mut out = Vec::new();
     let mut rest = text.trim_start();

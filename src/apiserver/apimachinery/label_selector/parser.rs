@@ -1,11 +1,11 @@
-//! Reading a label selector's tokens as requirements.
+//! Parser of label selectors.
 
 use super::lexer::{Token, tokens};
 use super::{Operator, Requirement};
 use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::metadata_validation::name_validation;
 
-/// Reads `text`; an error is the sentence for the client.
+/// Parses `text`; the error is the message returned to the client.
 pub(crate) fn parse(text: &str) -> Result<Vec<Requirement>, String> {
     let mut parser = Parser {
         tokens: tokens(text),
@@ -32,7 +32,7 @@ impl Parser {
         token
     }
 
-    /// The next token where a key or value may stand; `in` and `notin` are words there.
+    /// The next token at the position of a key or value, where `in` and `notin` are words.
     fn peek_word(&self) -> Token {
         match self.peek() {
             t @ (Token::In | Token::NotIn) => Token::Word(t.text().into()),
@@ -134,7 +134,7 @@ impl Parser {
         })
     }
 
-    /// One value; nothing is the empty value.
+    /// Parses one value, which may be empty.
     fn value(&mut self) -> Result<String, String> {
         if matches!(self.peek_word(), Token::End | Token::Comma) {
             return Ok(String::new());
@@ -145,7 +145,7 @@ impl Parser {
         }
     }
 
-    /// A list in parentheses; between two commas, or beside a parenthesis, stands the empty value.
+    /// Parses a list in parentheses; an omitted item is the empty value.
     fn values(&mut self) -> Result<Vec<String>, String> {
         let open = self.take_word();
         if open != Token::Open {

@@ -7,51 +7,51 @@ use serde_json::Value;
 use super::parser;
 use crate::apimachinery::api_error::ApiError;
 
-/// How a requirement relates a label to its values.
+/// The operator of a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// The label has one of the values (`=`, `==`, `in`).
     In,
     /// The label has none of the values or is absent (`!=`, `notin`).
     NotIn,
-    /// The label is there.
+    /// The label exists.
     Exists,
-    /// The label is not there.
+    /// The label does not exist.
     DoesNotExist,
-    /// The label is a larger integer.
+    /// The label is an integer greater than the value.
     GreaterThan,
-    /// The label is a smaller integer.
+    /// The label is an integer less than the value.
     LessThan,
 }
 
-/// One requirement on one label.
+/// One requirement of a selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requirement {
     /// The label's key.
     pub key: String,
-    /// How the label relates to `values`.
+    /// The operator.
     pub operator: Operator,
-    /// The values compared with, sorted.
+    /// The values, sorted.
     pub values: Vec<String>,
 }
 
-/// A conjunction of requirements; without any it selects everything.
+/// A conjunction of requirements; without requirements it matches all objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelSelector {
     requirements: Vec<Requirement>,
 }
 
 impl LabelSelector {
-    /// Reads a selector.
+    /// Parses a selector.
     ///
     /// # Errors
-    /// 400 with upstream's words.
+    /// 400 with the message of upstream.
     pub fn parse(text: &str) -> Result<Self, ApiError> {
         let requirements = parser::parse(text).map_err(ApiError::bad_request)?;
         Ok(Self { requirements })
     }
 
-    /// The selector of a `metav1.LabelSelector` object. What is no selector selects everything.
+    /// Converts a `metav1.LabelSelector`. An invalid value matches all objects.
     pub fn from_object(selector: &Value) -> Self {
         let equal = selector["matchLabels"].as_object().into_iter().flatten();
         let mut requirements: Vec<Requirement> = equal
@@ -89,12 +89,12 @@ impl LabelSelector {
         Self { requirements }
     }
 
-    /// Whether everything matches.
+    /// Whether the selector matches all objects.
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }
 
-    /// Whether an object whose labels `get` reads is selected.
+    /// Whether the selector matches the labels returned by `get`.
     pub fn matches<'a>(&self, get: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.requirements.iter().all(|r| r.matches(get(&r.key)))
     }

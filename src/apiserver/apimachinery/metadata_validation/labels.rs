@@ -1,4 +1,4 @@
-//! Labels and label selectors: what they must look like, and whether they match.
+//! Labels and label selectors: validation and matching.
 
 use serde_json::{Map, Value};
 
@@ -69,14 +69,14 @@ fn validate_requirement(term: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// Whether a selector has no terms: it matches everything.
+/// Whether a selector has no requirements, so it matches all objects.
 pub fn is_empty_selector(selector: &Value) -> bool {
     selector.entries("/matchLabels").next().is_none()
         && selector.list("/matchExpressions").is_empty()
 }
 
-/// Whether a `LabelSelector` matches labels. A selector that is not there matches nothing, one
-/// without terms everything.
+/// Whether a `LabelSelector` matches labels. A null selector matches nothing, an empty one matches
+/// everything.
 pub fn selector_matches(selector: &Value, labels: &Value) -> bool {
     if !selector.is_object() {
         return false;
@@ -100,7 +100,7 @@ pub fn selector_matches(selector: &Value, labels: &Value) -> bool {
         })
 }
 
-/// A label selector as Go prints the struct: labels before expressions.
+/// A label selector as Go prints the struct: `matchLabels` before `matchExpressions`.
 pub fn go_selector_string(selector: &Value) -> String {
     if selector.is_null() {
         return "null".into();

@@ -1,4 +1,4 @@
-//! Metadata that all kinds share: what it must look like and what of it may change.
+//! Validation of object metadata on create and update.
 
 pub mod labels;
 pub mod name_validation;

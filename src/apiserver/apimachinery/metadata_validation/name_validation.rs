@@ -1,7 +1,8 @@
-//! What names, labels and other short texts must look like, with the sentences Kubernetes says when
-//! they do not. Every check returns its complaints; none means the text is fine.
+//! Validation of names, labels and other short strings, as
+//! `k8s.io/apimachinery/pkg/util/validation`. Each function returns error messages; an empty list
+//! means that the value is valid.
 
-/// How names of a kind are checked; the flag says that a suffix will be added to the text.
+/// Validates the names of a kind, `ValidateNameFunc`; the flag is true for a `generateName` prefix.
 pub type ValidateNameFn = fn(&str, bool) -> Vec<String>;
 
 const LABEL_CHARS: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
@@ -16,7 +17,7 @@ pub fn inclusive_range_error(low: i64, high: i64) -> String {
     format!("must be between {low} and {high}, inclusive")
 }
 
-/// A sentence, examples of valid texts, and the regular expression behind it.
+/// An error message with examples and the regular expression.
 fn regex_error(sentence: &str, regex: &str, examples: &[&str]) -> String {
     let quoted: Vec<String> = examples.iter().map(|e| format!("'{e}', ")).collect();
     match quoted.is_empty() {
@@ -32,7 +33,7 @@ fn is_lower_alnum(b: u8) -> bool {
     b.is_ascii_lowercase() || b.is_ascii_digit()
 }
 
-/// Whether a text is one label of a lowercase DNS name, whatever its length.
+/// Whether a string is a DNS-1123 label, without the length limit.
 fn is_dns1123_label_form(s: &str) -> bool {
     let b = s.as_bytes();
     matches!((b.first(), b.last()), (Some(f), Some(l)) if is_lower_alnum(*f) && is_lower_alnum(*l))
@@ -123,7 +124,7 @@ const NAME_SENTENCE: &str = "must consist of alphanumeric characters, '-', '_' o
 const NAME_REGEX: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const NAME_EXAMPLES: &[&str] = &["MyName", "my.name", "123-abc"];
 
-/// A key of labels and annotations: a name, perhaps with a DNS subdomain and `/` before it.
+/// A key of labels and annotations: a name with an optional DNS subdomain prefix and `/`.
 pub fn qualified_name(s: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     let mut parts = s.split('/');
@@ -141,7 +142,7 @@ pub fn qualified_name(s: &str) -> Vec<String> {
         Some("") => complaints.push("prefix part must be non-empty".into()),
         Some(prefix) => {
             for complaint in dns1123_subdomain(prefix) {
-                // The prefix is measured in bytes where names are measured in characters.
+                // The maximum of the prefix is in bytes, that of names in characters.
                 let complaint = complaint.replace("253 characters", "253 bytes");
                 complaints.push(format!("prefix part {complaint}"));
             }
@@ -272,7 +273,7 @@ pub fn percent(s: &str) -> Vec<String> {
     )]
 }
 
-/// A name that only has to fit into a URL path.
+/// A name that is valid as a URL path segment.
 pub fn path_segment_name(s: &str, is_prefix: bool) -> Vec<String> {
     if !is_prefix && matches!(s, "." | "..") {
         return vec![format!("may not be '{s}'")];
@@ -281,7 +282,7 @@ pub fn path_segment_name(s: &str, is_prefix: bool) -> Vec<String> {
     bad.map(|c| format!("may not contain '{c}'")).collect()
 }
 
-/// A text that will get a suffix may end in a dash.
+/// A prefix may end with a dash, which is masked for validation.
 fn mask_trailing_dash(s: &str, is_prefix: bool) -> std::borrow::Cow<'_, str> {
     match s.strip_suffix('-') {
         Some(rest) if is_prefix && !rest.is_empty() => {

@@ -7,7 +7,7 @@ use super::{labels, name_validation};
 use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::value_ext::ValueExt;
 
-/// The most bytes annotations may have together.
+/// Maximum total size of annotations in bytes.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
 /// Field errors of a new object's metadata.
@@ -21,17 +21,17 @@ pub fn validate_object_meta(
     errors
 }
 
-/// What every new object is checked for at the end, whatever its kind allows.
+/// Field errors of the metadata of any new object, `rest.BeforeCreate`'s final validation.
 pub fn validate_common(object: &Value, namespaced: bool) -> Vec<FieldError> {
     common(object, namespaced, name_validation::path_segment_name)
 }
 
-/// Field errors of a new custom resource's metadata; any finalizer will do.
+/// Field errors of a new custom resource's metadata; finalizers are not restricted.
 pub fn validate_custom_resource_meta(object: &Value, namespaced: bool) -> Vec<FieldError> {
     common(object, namespaced, name_validation::name_is_dns_subdomain)
 }
 
-/// Field errors of a change of a custom resource's metadata.
+/// Field errors of an update of a custom resource's metadata.
 pub fn validate_custom_resource_meta_update(new: &Value, old: &Value) -> Vec<FieldError> {
     changed(new, old)
 }
@@ -95,7 +95,7 @@ pub fn annotations(annotations: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut size = 0;
     for (key, value) in annotations.entries("") {
-        // Case does not matter here, though it does for labels.
+        // Annotation keys are validated case-insensitively, unlike label keys.
         for complaint in name_validation::qualified_name(&key.to_lowercase()) {
             errors.push(FieldError::invalid(path, key.as_str(), complaint));
         }
@@ -174,7 +174,7 @@ fn finalizers(meta: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Kinds of Kubernetes itself take only its own finalizers without a domain.
+/// Built-in kinds accept only the standard finalizers without a domain.
 fn kube_finalizers(object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let list = object
@@ -244,14 +244,14 @@ pub fn field_manager(manager: &str, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// Field errors of a change of metadata.
+/// Field errors of an update of metadata.
 pub fn validate_object_meta_update(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = changed(new, old);
     errors.extend(kube_finalizers(new));
     errors
 }
 
-/// What every change is checked for, whatever the kind allows.
+/// Field errors of the metadata of any updated object, `rest.BeforeUpdate`'s final validation.
 pub fn validate_common_update(new: &Value, old: &Value, namespaced: bool) -> Vec<FieldError> {
     let mut errors = validate_common(new, namespaced);
     errors.extend(changed(new, old));
@@ -315,7 +315,7 @@ fn changed(new: &Value, old: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// `field is immutable`, where a value differs from what it was.
+/// `field is immutable`, if the value has changed.
 pub fn immutable(new: &Value, old: &Value, path: &str) -> Option<FieldError> {
     (new != old).then(|| FieldError::invalid(path, new.clone(), "field is immutable"))
 }

@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use super::{event, horizontal_pod_autoscaler};
 
-/// Converts a built-in object in place from its own apiVersion to `to`. Kinds with one version only
-/// have nothing to convert.
+/// Converts a built-in object in place from its own apiVersion to `to`. Kinds with one version are
+/// left unchanged.
 pub fn convert_builtin(object: &mut Value, to: &str) {
     let from = object["apiVersion"]
         .as_str()
@@ -21,7 +21,7 @@ pub fn convert_builtin(object: &mut Value, to: &str) {
     object["apiVersion"] = to.into();
 }
 
-/// Moves a field to another name.
+/// Renames a field.
 pub(crate) fn rename_field(object: &mut Map<String, Value>, from: &str, to: &str) {
     if let Some(value) = object.remove(from) {
         object.insert(to.into(), value);

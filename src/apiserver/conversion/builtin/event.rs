@@ -1,10 +1,10 @@
-//! Events: `v1` and `events.k8s.io/v1` are the same objects under other field names.
+//! Events: `v1` and `events.k8s.io/v1` differ in field names.
 
 use serde_json::Value;
 
 use super::convert::rename_field;
 
-/// Names in `v1` and in `events.k8s.io/v1`.
+/// Field names in `v1` and in `events.k8s.io/v1`.
 const NAMES: [(&str, &str); 7] = [
     ("involvedObject", "regarding"),
     ("message", "note"),

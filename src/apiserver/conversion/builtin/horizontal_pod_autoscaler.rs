@@ -1,5 +1,5 @@
-//! HorizontalPodAutoscalers: `autoscaling/v1` knows one metric, the use of CPU; whatever else
-//! `autoscaling/v2` says travels in annotations.
+//! HorizontalPodAutoscalers: `autoscaling/v1` has only the CPU utilization metric; other fields of
+//! `autoscaling/v2` are kept in annotations.
 
 use serde_json::{Map, Value, json};
 
@@ -27,7 +27,7 @@ fn put_json(object: &mut Value, annotation: &str, value: &Value) {
     object["metadata"]["annotations"][annotation] = value.to_string().into();
 }
 
-/// Takes a field out of a struct of the object.
+/// Removes and returns a field of a section of the object.
 fn take(object: &mut Value, part: &str, field: &str) -> Option<Value> {
     object.get_mut(part)?.as_object_mut()?.remove(field)
 }

@@ -1,6 +1,7 @@
-//! Conversion between the versions of built-in kinds that are served in two forms.
+//! Conversion between the versions of built-in kinds.
 //!
-//! Works on objects only. Custom resources convert through [`crate::hooks::Converter`].
+//! Works on objects only. Custom resources are converted by
+//! [`crate::plugins::CustomResourceConverter`].
 
 mod convert;
 mod event;

@@ -1,4 +1,4 @@
-//! Regular expressions, as Go reads them.
+//! Regular expressions in the syntax of Go's `regexp`.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -6,16 +6,16 @@ use std::sync::LazyLock;
 use parking_lot::RwLock;
 use regex::Regex;
 
-/// A pattern as a regular expression; compiled once per text.
+/// Compiles a pattern, with a cache.
 pub(in crate::crd) fn compile_regexp(pattern: &str) -> Result<Regex, String> {
     static CACHE: LazyLock<RwLock<HashMap<String, Regex>>> = LazyLock::new(RwLock::default);
-    /// More patterns than this are compiled again each time.
+    /// Maximum number of cached patterns; further ones are compiled on each call.
     const MOST: usize = 4096;
 
     if let Some(re) = CACHE.read().get(pattern) {
         return Ok(re.clone());
     }
-    // Go matches `\d`, `\w`, `\s` and `\b` on ASCII only
+    // In Go, `\d`, `\w`, `\s` and `\b` match ASCII only.
     let re = regex::RegexBuilder::new(&ascii_classes(pattern))
         .size_limit(1 << 20)
         .build()
@@ -27,7 +27,7 @@ pub(in crate::crd) fn compile_regexp(pattern: &str) -> Result<Regex, String> {
     Ok(re)
 }
 
-/// Perl classes as Go understands them.
+/// Replaces Perl classes by their ASCII equivalents.
 fn ascii_classes(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len());
     let mut chars = pattern.chars();

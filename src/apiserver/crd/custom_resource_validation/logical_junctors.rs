@@ -1,4 +1,4 @@
-//! `allOf`, `anyOf`, `oneOf` and `not`.
+//! Validation of `allOf`, `anyOf`, `oneOf` and `not`.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub(super) fn check(rules: &ValueValidation, value: &Value, path: &str) -> Valid
     out
 }
 
-/// Of alternatives that all fail, the one most of which is right.
+/// Of failed alternatives, the one with the highest match count.
 fn best_match(best: Option<ValidationResult>, next: ValidationResult) -> Option<ValidationResult> {
     match best {
         Some(best) if best.match_count >= next.match_count => Some(best),

@@ -1,4 +1,4 @@
-//! Numbers: range of the format, `minimum`, `maximum`, `multipleOf`.
+//! Validation of numbers: range of the format, `minimum`, `maximum`, `multipleOf`.
 
 use serde_json::{Number, Value};
 
@@ -33,7 +33,7 @@ pub(super) fn check(
             return;
         };
         let refused = range.type_error(limit, name, path);
-        // integers are compared with the limit cut to an integer
+        // Integers are compared with the truncated limit.
         let native = whole.is_some() && refused.is_none();
         let limit = if native { limit.trunc() } else { limit };
         if let Some(text) = refused {
@@ -101,7 +101,7 @@ fn multiple(
     }
 }
 
-/// What the type and format of a number allow.
+/// The range of a number by type and format.
 struct Range<'r> {
     integer: bool,
     format: &'r str,

@@ -1,4 +1,4 @@
-//! Lengths, patterns and formats of strings.
+//! Validation of strings: length, pattern and format.
 
 use super::compile_regexp;
 use super::validation_result::{ValidationError, ValidationResult};
@@ -6,7 +6,7 @@ use crate::apimachinery::field_error::FieldErrorKind;
 use crate::crd::formats;
 use crate::schema::ValueValidation;
 
-/// Whether the text has the length and pattern it must have.
+/// Validates `minLength`, `maxLength` and `pattern`.
 pub(super) fn check(rules: &ValueValidation, text: &str, path: &str) -> ValidationResult {
     let fault = |fault: ValidationError| ValidationResult {
         errors: vec![fault],
@@ -46,7 +46,7 @@ pub(super) fn check(rules: &ValueValidation, text: &str, path: &str) -> Validati
     ValidationResult::default()
 }
 
-/// Whether the text is of its format.
+/// Validates `format`.
 pub(super) fn format(rules: &ValueValidation, text: &str, path: &str) -> ValidationResult {
     let mut out = ValidationResult::default();
     if matches!(

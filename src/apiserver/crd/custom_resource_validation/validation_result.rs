@@ -1,13 +1,13 @@
-//! What a validation came to.
+//! The result of a validation, go-openapi's `validate.Result`.
 
 use serde_json::Value;
 
 use crate::apimachinery::field_error::{FieldError, FieldErrorKind};
 
-/// One fault, as the validator sees it.
+/// One validation error.
 #[derive(Clone, Debug)]
 pub(super) struct ValidationError {
-    /// The path below the validated value; `None` for faults that name none.
+    /// The path relative to the validated value; `None` for errors without a path.
     pub(super) name: Option<String>,
     pub(super) kind: FieldErrorKind,
     pub(super) bad: Option<Value>,
@@ -49,7 +49,8 @@ impl ValidationError {
     }
 }
 
-/// Faults, and how much was right: of several alternatives the best fitting is reported.
+/// Errors and the number of successful checks; of several failed alternatives, the one with most
+/// matches is reported.
 #[derive(Debug, Default)]
 pub(super) struct ValidationResult {
     pub(super) errors: Vec<ValidationError>,

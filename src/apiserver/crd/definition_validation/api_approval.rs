@@ -1,4 +1,4 @@
-//! The approval that definitions in groups of Kubernetes need.
+//! The `api-approved.kubernetes.io` annotation of definitions in protected groups.
 
 use serde_json::Value;
 
@@ -35,7 +35,7 @@ fn api_approval_state(definition: &Value) -> ApiApprovalState {
     }
 }
 
-/// Groups of the Kubernetes project must say who approved them.
+/// Validates the annotation of definitions in groups of the Kubernetes project.
 pub(crate) fn validate_api_approval(new: &Value, old: Option<&Value>, errors: &mut ErrorList) {
     let group = new.text("/spec/group");
     let protected = ["k8s.io", "kubernetes.io"].iter().any(|own| {

@@ -1,4 +1,4 @@
-//! How objects get from version to version: `spec.conversion`.
+//! Validation of `spec.conversion`.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -12,7 +12,7 @@ use crate::apimachinery::metadata_validation::name_validation::{
 };
 use crate::apimachinery::value_ext::ValueExt;
 
-/// Versions of ConversionReview a server understands.
+/// Versions of ConversionReview that the server supports.
 const ACCEPTED_REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
 pub(super) fn check(
@@ -128,7 +128,7 @@ fn url(text: &str, path: &FieldPath<'_>, errors: &mut ErrorList) {
     }
 }
 
-/// Upstream hands over name and namespace the wrong way round.
+/// Upstream passes name and namespace in swapped order.
 fn service(service: &Value, path: &FieldPath<'_>, errors: &mut ErrorList) {
     if service.text("/namespace").is_empty() {
         errors.required(&path.child("name"), "");
@@ -162,7 +162,7 @@ fn service(service: &Value, path: &FieldPath<'_>, errors: &mut ErrorList) {
     }
 }
 
-/// Once a kind is served, a sound bundle may not be replaced by an unsound one.
+/// An established definition must not replace a valid CA bundle by an invalid one.
 fn validate_ca_bundle(
     client: &Value,
     old: Option<&Value>,

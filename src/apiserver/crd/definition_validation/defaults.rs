@@ -1,4 +1,4 @@
-//! Whether the defaults in a schema fit it.
+//! Validation of defaults against their schema.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;
 use crate::schema::prune;
 
-/// Checks every default in the schema of a root, which is structural.
+/// Validates all defaults of a structural root schema.
 pub(super) fn validate(schema: &Value, path: &FieldPath<'_>) -> Vec<FieldError> {
     let mut errors = ErrorList::default();
     walk(schema, true, path, &mut errors);
@@ -26,7 +26,7 @@ fn walk(schema: &Value, root: bool, path: &FieldPath<'_>, errors: &mut ErrorList
     let whole = root || schema.get("x-kubernetes-embedded-resource") == Some(&Value::Bool(true));
     let properties = path.child("properties");
     for (name, field) in schema_map(schema, "properties") {
-        // what every object has is not for the schema to say
+        // The type and object metadata are not defaulted by the schema.
         if !(whole && matches!(name.as_str(), "metadata" | "apiVersion" | "kind")) {
             walk(field, false, &properties.key(name), errors);
         }

@@ -1,6 +1,6 @@
-//! Regular expressions that do not compile, in the words of Go's regexp package.
+//! Errors of invalid regular expressions, worded as Go's `regexp/syntax`.
 
-/// What Go says of a pattern; `why` is what our own engine says.
+/// Go's error text of an invalid pattern; `why` is the error of the Rust `regex` crate.
 pub(super) fn go_regexp_error(pattern: &str, why: &str) -> String {
     let perl = ["(?=", "(?!", "(?<=", "(?<!"]
         .into_iter()

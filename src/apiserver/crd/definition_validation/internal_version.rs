@@ -1,11 +1,11 @@
-//! Values in the form of the server's internal Go types, which some error texts carry: Go's field
-//! names, every field whether set or not.
+//! Values printed as the server's internal Go types, as in some error messages: Go field names, and
+//! all fields whether set or not.
 
 use serde_json::Value;
 
 use super::schema_accessors;
 
-/// How Go holds a field, which decides what it prints for one that is not set.
+/// The Go type of a field, which determines how its unset value is printed.
 #[derive(Clone, Copy)]
 enum GoFieldType {
     Text,
@@ -77,8 +77,7 @@ const SCHEMA: [(&str, &str, GoFieldType); 44] = [
     ("XValidations", "x-kubernetes-validations", Rules),
 ];
 
-/// The names of a schema's fields in Go, as far as they say something, in order, with their JSON
-/// names.
+/// The Go and JSON names of the set fields of a schema, in declaration order.
 pub(super) fn set_fields(schema: &Value) -> impl Iterator<Item = (&'static str, &'static str)> {
     SCHEMA
         .iter()
@@ -89,7 +88,7 @@ pub(super) fn set_fields(schema: &Value) -> impl Iterator<Item = (&'static str, 
         .map(|(go, field, _)| (*go, *field))
 }
 
-/// A schema.
+/// Prints a schema (`JSONSchemaProps`).
 pub(super) fn schema(schema: &Value) -> String {
     object(
         SCHEMA
@@ -98,7 +97,7 @@ pub(super) fn schema(schema: &Value) -> String {
     )
 }
 
-/// A rule in CEL.
+/// Prints a validation rule (`ValidationRule`).
 pub(super) fn rule(rule: &Value) -> String {
     object(
         [
@@ -114,7 +113,8 @@ pub(super) fn rule(rule: &Value) -> String {
     )
 }
 
-/// The versions of a spec, without what all of them agree on, which the internal form has elsewhere.
+/// Prints the versions of a spec without the values equal in all versions, which the internal type
+/// keeps in top-level fields.
 pub(super) fn versions(versions: &[Value]) -> String {
     if versions.is_empty() {
         return "null".into();
@@ -277,7 +277,7 @@ fn array(items: impl Iterator<Item = String>) -> String {
     format!("[{}]", items.collect::<Vec<_>>().join(","))
 }
 
-/// JSON as Go's encoder writes it, which is wary of HTML.
+/// Escapes JSON as Go's encoder does, including HTML characters.
 fn escaped(json: &str) -> String {
     json.replace('<', "\\u003c")
         .replace('>', "\\u003e")

@@ -1,5 +1,5 @@
-//! Whether a schema is structural: types are stated outside of `allOf` and the like, which only
-//! validate, and validate only what is stated.
+//! Validation that a schema is structural: types are specified outside of `allOf`, `anyOf`, `oneOf`
+//! and `not`, and these validate only fields that are specified outside of them.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 
-/// What keeps the schema from being read as a structural one at all.
+/// The error of converting an `openAPIV3Schema` to a structural schema, upstream's `NewStructural`.
 pub(super) fn structural_conversion_error(schema: &Value) -> Option<String> {
     for field in [
         "id",
@@ -63,7 +63,7 @@ pub(super) fn structural_conversion_error(schema: &Value) -> Option<String> {
     below.into_iter().find_map(structural_conversion_error)
 }
 
-/// What is wrong with the structure, sorted.
+/// The violations of structural schema rules, sorted (upstream's `ValidateStructural`).
 pub(super) fn validate_structural(schema: &Value, path: &FieldPath<'_>) -> Vec<FieldError> {
     let mut errors = ErrorList::default();
     invariants(schema, Level::Root, path, &mut errors);
@@ -128,7 +128,7 @@ fn extensions(schema: &Value, path: &FieldPath<'_>, errors: &mut ErrorList) {
     }
 }
 
-/// Whether the type is stated, and fits what the schema stands for.
+/// Validates that `type` is set and fits the level and the extensions of the schema.
 fn validate_type(schema: &Value, level: Level, path: &FieldPath<'_>, errors: &mut ErrorList) {
     let (kind, path) = (text(schema, "type"), path.child("type"));
     if is_set(schema, EMBEDDED) && kind != "object" {
@@ -147,7 +147,7 @@ fn validate_type(schema: &Value, level: Level, path: &FieldPath<'_>, errors: &mu
     }
 }
 
-/// What a schema says of the fields every object has.
+/// Validates the schemas of `apiVersion`, `kind` and `metadata`.
 fn metadata(schema: &Value, level: Level, properties: &FieldPath<'_>, errors: &mut ErrorList) {
     let checked = level == Level::Root || is_set(schema, EMBEDDED);
     let field = |name: &str| schema.get("properties").and_then(|p| p.get(name));
@@ -181,13 +181,14 @@ fn metadata(schema: &Value, level: Level, properties: &FieldPath<'_>, errors: &m
     }
 }
 
-/// `anyOf: [{type: integer}, {type: string}]`, the one place where types may stand there.
+/// Whether this is `anyOf: [{type: integer}, {type: string}]`, the only nested types allowed with
+/// `x-kubernetes-int-or-string`.
 fn is_int_or_string(any_of: &[Value]) -> bool {
     !any_of.is_empty() && *any_of == [json!({"type": "integer"}), json!({"type": "string"})]
 }
 
-/// What validates values: `anyOf` and the like, and the pattern. `is_exempt` is the schema whose own
-/// `anyOf`, or that in its first `allOf`, may name integer and string.
+/// Validates `allOf`, `anyOf`, `oneOf`, `not` and `pattern`. `exempt` is the schema whose own
+/// `anyOf`, or that of its first `allOf`, may specify integer and string.
 fn combined(schema: &Value, exempt: &Value, path: &FieldPath<'_>, errors: &mut ErrorList) {
     let own = std::ptr::eq(schema, exempt);
     let any_of = list(schema, "anyOf");
@@ -221,11 +222,11 @@ fn each(schemas: &[Value], path: &FieldPath<'_>, errors: &mut ErrorList) {
     }
 }
 
-/// A schema that may only validate.
+/// Validates a nested value validation, which must not specify structure.
 fn nested(schema: &Value, int_or_string: bool, path: &FieldPath<'_>, errors: &mut ErrorList) {
     static NOTHING: Value = Value::Null;
     if int_or_string {
-        // its `anyOf` is the exception; all else in it is not
+        // Only its `anyOf` is exempt.
         let mut rest = schema.clone();
         if let Some(fields) = rest.as_object_mut() {
             fields.remove("anyOf");
@@ -276,7 +277,7 @@ fn nested(schema: &Value, int_or_string: bool, path: &FieldPath<'_>, errors: &mu
     }
 }
 
-/// Whether all that `validating` validates is stated by `set_fields`.
+/// Validates that each field of a nested value validation is specified by the structural schema.
 fn completeness(
     validating: &Value,
     stated: Option<&Value>,

@@ -1,9 +1,8 @@
-//! CustomResourceDefinition objects themselves: what is filled in for them, and whether they are
-//! sound.
+//! Defaulting and validation of CustomResourceDefinitions.
 //!
-//! Error texts are those of a real server, which checks an internal form of the object: what all
-//! versions have in common stands once, above them (`spec.validation` instead of
-//! `spec.versions[i].schema`), and offending values are shown in Go's names.
+//! Error messages are those of apiextensions-apiserver, which validates the internal version of the
+//! object: a value equal in all versions is a top-level field (`spec.validation` instead of
+//! `spec.versions[i].schema`), and invalid values are printed with Go field names.
 
 mod api_approval;
 mod conversion;

@@ -1,4 +1,4 @@
-//! The names of a custom kind.
+//! Validation of `spec.names`.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation::dns1035_label;
 use crate::apimachinery::value_ext::ValueExt;
 
-/// Names a spec must have.
+/// Validates that the required names are set.
 pub(super) fn required(names: &Value, path: &FieldPath<'_>, errors: &mut ErrorList) {
     for field in ["plural", "singular", "kind", "listKind"] {
         if names
@@ -21,7 +21,7 @@ pub(super) fn required(names: &Value, path: &FieldPath<'_>, errors: &mut ErrorLi
     }
 }
 
-/// The form of the names that are given.
+/// Validates the form of the names that are set.
 pub(super) fn check(names: &Value, path: &FieldPath<'_>, errors: &mut ErrorList) {
     let text = |field: &str| names.get(field).and_then(Value::as_str).unwrap_or_default();
     for field in ["plural", "singular"] {
@@ -49,14 +49,14 @@ fn each(names: &[Value], path: &FieldPath<'_>, errors: &mut ErrorList) {
     }
 }
 
-/// A name, if there is one, must be a label.
+/// Validates that a name is empty or a DNS label.
 fn label(name: &str, path: &FieldPath<'_>, errors: &mut ErrorList) {
     if !name.is_empty() {
         validate_label(name, path, errors);
     }
 }
 
-/// A name must be a label that starts with a letter.
+/// Validates that a name is a DNS-1035 label.
 pub(super) fn validate_label(name: &str, path: &FieldPath<'_>, errors: &mut ErrorList) {
     let faults = dns1035_label(name);
     if !faults.is_empty() {

@@ -1,4 +1,4 @@
-//! What every schema of a definition must satisfy, node by node.
+//! Validation of `openAPIV3Schema`, as `ValidateCustomResourceDefinitionOpenAPISchema`.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::{defaults, internal_version, is_structural, validation_rules};
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
 
-/// Go's names of what may stand at the root when the status is a subresource.
+/// Go's names of the fields allowed in the root schema if the status subresource is enabled.
 const AT_ROOT: [&str; 22] = [
     "Description",
     "Type",
@@ -35,7 +35,7 @@ const AT_ROOT: [&str; 22] = [
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
-/// Checks the schema of one version.
+/// Validates the schema of one version.
 pub(super) fn check(schema: &Value, status: bool, path: &FieldPath<'_>, errors: &mut ErrorList) {
     let before = errors.0.len();
     if status {
@@ -71,7 +71,7 @@ pub(super) fn check(schema: &Value, status: bool, path: &FieldPath<'_>, errors: 
     }
 }
 
-/// What a root may say besides its fields.
+/// Validates the fields of the root schema.
 fn validate_root_fields(schema: &Value, path: &FieldPath<'_>, errors: &mut ErrorList) {
     for (name, field) in internal_version::set_fields(schema) {
         if field == "type" && text(schema, "type") != "object" {
@@ -90,22 +90,22 @@ fn validate_root_fields(schema: &Value, path: &FieldPath<'_>, errors: &mut Error
     }
 }
 
-/// Why there may be no defaults somewhere.
+/// Why defaults are not allowed in a schema node.
 #[derive(Clone, Copy)]
 enum DisallowDefaultsReason<'a> {
     InMap,
     TopLevel(&'a str),
 }
 
-/// What is above a node.
+/// Context from the parents of a schema node.
 #[derive(Clone, Copy, Default)]
 struct SchemaContext<'a> {
     root: bool,
     in_meta: bool,
     no_defaults: Option<DisallowDefaultsReason<'a>>,
-    /// Where above the old value of a node stops being known.
+    /// The path of the closest parent whose items cannot be correlated with the old value.
     uncorrelated: Option<&'a FieldPath<'a>>,
-    /// Whether rules in CEL are looked at.
+    /// Whether CEL rules are validated.
     rules: bool,
 }
 
@@ -146,7 +146,7 @@ impl SchemaValidator {
         }
     }
 
-    /// What OpenAPI has and structural schemas do not.
+    /// Validates OpenAPI fields that structural schemas do not support.
     fn standard(&mut self, schema: &Value, path: &FieldPath<'_>, place: &SchemaContext<'_>) {
         let errors = &mut self.errors;
         let kind = text(schema, "type");
@@ -250,7 +250,7 @@ impl SchemaValidator {
         }
     }
 
-    /// The values of a map.
+    /// Validates `additionalProperties`.
     fn values(&mut self, schema: &Value, path: &FieldPath<'_>, inner: &SchemaContext<'_>) {
         let Some(values) = schema.get("additionalProperties").filter(|v| !v.is_null()) else {
             return;
@@ -270,7 +270,7 @@ impl SchemaValidator {
         self.node(values, &path, &below);
     }
 
-    /// Schemas where none may be.
+    /// Rejects nested schemas in unsupported fields.
     fn unsupported(&mut self, schema: &Value, path: &FieldPath<'_>, place: &SchemaContext<'_>) {
         for field in ["definitions", "dependencies"] {
             let path = path.child(field);
@@ -388,7 +388,7 @@ impl SchemaValidator {
     }
 }
 
-/// The keys of a list whose items are objects.
+/// Validates `x-kubernetes-list-map-keys`.
 fn list_keys(
     schema: &Value,
     items: &Value,
@@ -414,7 +414,7 @@ fn list_keys(
                 "entries must all be names of item properties",
             ),
             Some(field) if matches!(schema_accessors::text(field, "type"), "array" | "object") => {
-                // upstream shows the type of the item, not of the key
+                // Upstream prints the type of the item, not of the key.
                 let detail =
                     "must be a scalar type if parent array's x-kubernetes-list-type is map";
                 errors.invalid(&properties.key(name).child("type"), "object", detail);
@@ -427,7 +427,7 @@ fn list_keys(
     }
 }
 
-/// Whether the type is what an extension needs; an error where it is not.
+/// Validates that the schema has the type an extension requires.
 fn needs_type(
     schema: &Value,
     kind: &str,

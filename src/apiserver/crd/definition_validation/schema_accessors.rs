@@ -1,8 +1,8 @@
-//! Finding one's way in an `openAPIV3Schema`.
+//! Access to fields of an `openAPIV3Schema`.
 
 use serde_json::Value;
 
-/// Whether a field says anything: it is there, and not Go's zero value of its type.
+/// Whether a field is set to a value other than the zero value of its Go type.
 pub(super) fn is_set(schema: &Value, field: &str) -> bool {
     match schema.get(field) {
         None | Some(Value::Null | Value::Bool(false)) => false,
@@ -12,7 +12,7 @@ pub(super) fn is_set(schema: &Value, field: &str) -> bool {
     }
 }
 
-/// A string field, empty where it is not stated.
+/// A string field; empty if unset.
 pub(super) fn text<'a>(schema: &'a Value, field: &str) -> &'a str {
     schema
         .get(field)
@@ -29,7 +29,7 @@ pub(super) fn list<'a>(schema: &'a Value, field: &str) -> &'a [Value] {
         .unwrap_or_default()
 }
 
-/// The schemas in a field that is an object of schemas.
+/// The schemas in a field that is a map of schemas.
 pub(super) fn schema_map<'a>(
     schema: &'a Value,
     field: &str,
@@ -46,7 +46,7 @@ pub(super) fn schema_field<'a>(schema: &'a Value, field: &str) -> Option<&'a Val
     schema.get(field).filter(|v| v.is_object())
 }
 
-/// Calls `f` with the schema and every schema in it.
+/// Calls `f` with the schema and all nested schemas.
 pub(super) fn each<'a>(schema: &'a Value, f: &mut impl FnMut(&'a Value)) {
     if !schema.is_object() {
         return;

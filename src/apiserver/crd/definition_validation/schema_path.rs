@@ -1,4 +1,4 @@
-//! Paths into a schema as rules and selectable fields write them: `.spec.a['b']`.
+//! Simple JSONPaths into a schema, as in `fieldPath` and `selectableFields`: `.spec.a['b']`.
 
 use serde_json::Value;
 
@@ -6,10 +6,10 @@ use super::schema_accessors;
 
 static NONE: Value = Value::Null;
 
-/// Follows a path. Gives its steps and the schema it ends at.
+/// Resolves a path. Returns its steps and the schema of the field.
 ///
 /// # Errors
-/// Why the path leads nowhere.
+/// The path is invalid or the field does not exist in the schema.
 pub(super) fn find<'s>(
     text: &str,
     schema: &'s Value,
@@ -40,7 +40,7 @@ pub(super) fn find<'s>(
     Ok((steps, schema))
 }
 
-/// The schema of a field, or of a map's values.
+/// The schema of a field or of the values of a map.
 fn step<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
     if schema_accessors::schema_map(schema, "properties")
         .next()
@@ -55,7 +55,7 @@ fn step<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
     }
 }
 
-/// `.`, `[`, `]`, quoted strings and what stands between them.
+/// The tokens of a path: `.`, `[`, `]`, quoted strings and names.
 fn tokens(text: &str) -> Vec<&str> {
     let (mut out, mut rest) = (Vec::new(), text);
     while !rest.is_empty() {

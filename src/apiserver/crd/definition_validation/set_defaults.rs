@@ -1,10 +1,10 @@
-//! Defaults of a definition.
+//! Defaulting of CustomResourceDefinitions.
 
 use serde_json::{Value, json};
 
 use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 
-/// Fills in what a definition leaves out.
+/// Sets the defaults of a CustomResourceDefinition.
 pub fn set_defaults(definition: &mut Value) {
     let spec = definition.object_mut("spec");
     let names = spec.object_mut("names");

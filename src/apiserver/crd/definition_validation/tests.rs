@@ -4,7 +4,7 @@ use super::api_approval::API_APPROVED_ANNOTATION;
 use super::*;
 use crate::apimachinery::field_error::FieldError;
 
-/// A definition with one version and this schema of its `spec`.
+/// A CustomResourceDefinition with one version and the given schema of `spec`.
 fn definition(spec: Value) -> Value {
     let mut made = json!({
         "apiVersion": "apiextensions.k8s.io/v1",

@@ -1,5 +1,5 @@
-//! The types in a CEL expression, as far as a schema tells them: enough to find fields, variables
-//! and functions that do not exist. Whatever is not known may be anything.
+//! Type check of CEL expressions against a schema. Reports undefined fields, undeclared references
+//! and unknown functions; expressions of unknown type are dynamic.
 
 mod functions;
 
@@ -10,10 +10,10 @@ use super::schema_accessors::{is_set, schema_field, schema_map, text};
 use crate::cel::value::escape_field_name;
 use functions::{FUNCTIONS, NAMES};
 
-/// The type of a value.
+/// The type of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Type<'s> {
-    /// Anything; not known.
+    /// A dynamic or unknown type.
     Any,
     Bool,
     Int,
@@ -21,16 +21,16 @@ pub(super) enum Type<'s> {
     String,
     List(Box<Type<'s>>),
     Map(Box<Type<'s>>),
-    /// An object of a schema, and whether it is a whole one, with metadata.
+    /// An object with its schema; true for a root or embedded resource, which has metadata.
     Object(&'s Value, bool),
-    /// The metadata of a whole object.
+    /// The metadata of a root or embedded resource.
     ObjectMeta,
-    /// Something else that has no fields.
+    /// Any other type without fields.
     Other,
 }
 
 impl<'s> Type<'s> {
-    /// The type of a schema's values; `None` where rules cannot use them.
+    /// The type of the values of a schema; `None` if CEL rules cannot access them.
     fn of(schema: &'s Value, whole: bool) -> Option<Self> {
         if is_set(schema, "x-kubernetes-int-or-string") {
             return Some(Self::Any);
@@ -53,7 +53,7 @@ impl<'s> Type<'s> {
         })
     }
 
-    /// Whether a value of this type may be one of `wanted`.
+    /// Whether this type is assignable to `wanted`.
     pub(super) fn is_assignable_to(&self, wanted: &Self) -> bool {
         matches!(self, Self::Any) || self == wanted
     }
@@ -65,7 +65,7 @@ impl<'s> Type<'s> {
         }
     }
 
-    /// The type of a field; `None` when there is no such field.
+    /// The type of a field; `None` if it is undefined.
     fn field(&self, name: &str) -> Option<Self> {
         match self {
             Self::Any => Some(Self::Any),
@@ -83,10 +83,10 @@ impl<'s> Type<'s> {
     }
 }
 
-/// Finds the type of an expression.
+/// Determines the type of an expression.
 ///
 /// # Errors
-/// Everything the expression names that does not exist.
+/// The undeclared references and undefined fields.
 pub(super) fn check<'s>(
     expression: &IdedExpr,
     source: &str,
@@ -118,7 +118,7 @@ pub(super) fn check<'s>(
 struct Checker<'e, 's> {
     source: &'e str,
     vars: Vec<(String, Type<'s>)>,
-    /// Where in the source, and what.
+    /// Errors with their offset in the source.
     faults: Vec<(usize, String)>,
 }
 
@@ -175,7 +175,7 @@ impl<'s> Checker<'_, 's> {
                 self.vars.push((loop_.accu_var.clone(), init.clone()));
                 self.of(&loop_.loop_cond);
                 let step = self.of(&loop_.loop_step);
-                // a list that starts empty is one of what is added to it
+                // The element type of an empty list follows from the loop step.
                 let made = if matches!(init, Type::List(_)) {
                     step
                 } else {
@@ -218,7 +218,7 @@ impl<'s> Checker<'_, 's> {
             Type::String => "type 'string' does not support field selection".into(),
             _ => return Type::Any,
         };
-        // where the dot before the field is
+        // The offset of the dot before the field.
         let at = self.find(field, |before| before.len() - before.trim_end().len() + 1);
         self.fault(at, what);
         Type::Any
@@ -275,8 +275,8 @@ impl<'s> Checker<'_, 's> {
         self.faults.push((at, what));
     }
 
-    /// Where a word stands in the source, moved back by what `back` says of the text before it.
-    /// The parser does not tell, so it is the first place that is not part of a longer word.
+    /// The offset of an identifier in the source, minus the result of `back` on the preceding text.
+    /// The parser does not record offsets, so this is the first whole-word occurrence.
     fn find(&self, word: &str, back: impl Fn(&str) -> usize) -> usize {
         let part = |c: char| c.is_alphanumeric() || c == '_';
         self.source
@@ -291,7 +291,7 @@ impl<'s> Checker<'_, 's> {
             })
     }
 
-    /// A fault as the CEL compiler shows it: with the line it is in.
+    /// Formats an error as the CEL compiler does, with its source line.
     fn format_error(&self, at: usize, what: &str) -> String {
         let before = self.source.get(..at).unwrap_or_default();
         let line = before.matches('\n').count();

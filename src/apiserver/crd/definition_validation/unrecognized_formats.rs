@@ -6,7 +6,7 @@ use super::schema_accessors;
 use crate::apimachinery::value_ext::ValueExt;
 use crate::crd::formats;
 
-/// Formats in the schemas that mean nothing to the server, unless they were there before.
+/// Warnings for unrecognized formats in the schemas that the old object does not contain.
 pub fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
     let before = old.map(unknown_formats).unwrap_or_default();
     unknown_formats(new)

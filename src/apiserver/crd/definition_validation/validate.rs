@@ -1,4 +1,4 @@
-//! Validation of definitions, as `ValidateCustomResourceDefinition`.
+//! Validation of CustomResourceDefinitions, as `ValidateCustomResourceDefinition`.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 
-/// Notes the storage version among those objects may be stored in.
+/// Adds the storage version to `status.storedVersions`.
 pub fn add_stored_version(definition: &mut Value) {
     let versions = definition.list("/spec/versions");
     let storage = versions.iter().find(|v| v.flag("/storage"));
@@ -27,7 +27,7 @@ pub fn add_stored_version(definition: &mut Value) {
     }
 }
 
-/// What is wrong with a new definition.
+/// Field errors of a create.
 pub fn validate_create(definition: &Value) -> Vec<FieldError> {
     let mut errors = ErrorList::default();
     let (spec, name) = (definition.at("/spec"), definition.name());
@@ -42,7 +42,7 @@ pub fn validate_create(definition: &Value) -> Vec<FieldError> {
     errors.0
 }
 
-/// What is wrong with a change.
+/// Field errors of an update.
 pub fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = ErrorList::default();
     check(new, Some(old), &mut errors);
@@ -51,7 +51,7 @@ pub fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
     errors.0
 }
 
-/// What is wrong with a change of the status.
+/// Field errors of a status update.
 pub fn validate_status_update(new: &Value) -> Vec<FieldError> {
     let mut errors = ErrorList::default();
     let path = FieldPath::root("status");
@@ -79,7 +79,7 @@ pub(crate) fn check(new: &Value, old: Option<&Value>, errors: &mut ErrorList) {
     validate_stored_versions(new, &status.child("storedVersions"), errors);
 }
 
-/// Whether the definition's kind is being served.
+/// Whether the condition `Established` is true.
 pub(crate) fn is_established(definition: &Value) -> bool {
     let conditions = definition.list("/status/conditions").iter();
     conditions

@@ -1,4 +1,5 @@
-//! Rules in CEL: how they are written down, and whether they compile against their schema.
+//! Validation of `x-kubernetes-validations`: fields of the rules, and compilation against the
+//! schema.
 
 use serde_json::Value;
 
@@ -14,7 +15,7 @@ fn has_newlines(text: &str) -> bool {
     text.contains(['\n', '\r'])
 }
 
-/// Everything but the expressions themselves.
+/// Validates all fields of the rules except the expressions.
 pub(super) fn validate_rule_fields(schema: &Value, path: &FieldPath<'_>, errors: &mut ErrorList) {
     const REASONS: [&str; 4] = [
         "FieldValueDuplicate",
@@ -61,8 +62,8 @@ pub(super) fn validate_rule_fields(schema: &Value, path: &FieldPath<'_>, errors:
     }
 }
 
-/// The expressions of a schema that is sound. `whole` says that it is that of a whole object,
-/// `uncorrelated` where above it the old value stops being known.
+/// Compiles the expressions of a valid schema. `whole` is true for the schema of a root or embedded
+/// resource; `uncorrelated` is the path of the closest parent that cannot be correlated.
 pub(super) fn compile(
     schema: &Value,
     whole: bool,
@@ -141,7 +142,7 @@ fn type_checked<'s>(
     optional: bool,
 ) -> Result<type_check::Type<'s>, String> {
     match program {
-        // the parser leaves out the space that lines of the source start with
+        // The parser omits the space before source lines.
         Err(why) => Err(why.replace("\n| ", "\n | ")),
         Ok(program) => type_check::check(program.expression(), expression, schema, whole, optional),
     }

@@ -1,4 +1,4 @@
-//! The spec of a definition: its group and names, its versions and what each of them states.
+//! Validation of the spec of a CustomResourceDefinition: group, names and versions.
 
 use serde_json::Value;
 
@@ -8,16 +8,16 @@ use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation::dns1123_subdomain;
 use crate::apimachinery::value_ext::ValueExt;
 
-/// A version may have this many selectable fields.
+/// Maximum number of selectable fields of a version.
 const MAX_SELECTABLE: usize = 8;
 
-/// What stands above the versions because all of them agree.
+/// The top-level fields of the internal version: values that are equal in all versions.
 struct TopLevelFields<'v> {
     versions: &'v [Value],
 }
 
 impl<'v> TopLevelFields<'v> {
-    /// The value all versions have in a field; `None` where they differ.
+    /// The value of a field that is equal in all versions; `None` if they differ.
     fn get(&self, field: &str) -> Option<&'v Value> {
         let (first, rest) = self.versions.split_first()?;
         let value = first.at(field);
@@ -139,7 +139,7 @@ fn has_defaults(version: &Value) -> bool {
     found
 }
 
-/// The version of that name in the definition before.
+/// The version of the same name in the old definition.
 fn before<'v>(old: Option<&'v Value>, version: &Value) -> Option<&'v Value> {
     let versions = old?.list("/versions").iter();
     versions
@@ -147,7 +147,7 @@ fn before<'v>(old: Option<&'v Value>, version: &Value) -> Option<&'v Value> {
         .find(|v| v.at("/name") == version.at("/name"))
 }
 
-/// What concerns all versions together.
+/// Validates the list of versions: unique names, exactly one storage version.
 fn validate_version_set(versions: &[Value], path: &FieldPath<'_>, errors: &mut ErrorList) {
     let shown = || internal_version::versions(versions);
     let twice = |i: usize, v: &Value| {
@@ -188,12 +188,12 @@ fn deprecation(version: &Value, path: &FieldPath<'_>, errors: &mut ErrorList) {
     }
 }
 
-/// A version, or what stands for all of them.
+/// Validator of one version, or of the top-level fields of all versions.
 struct VersionValidator<'v> {
     version: &'v Value,
-    /// The version as it was.
+    /// The old version.
     old: Option<&'v Value>,
-    /// Whether a status subresource extracts the schema of the status.
+    /// Whether the status subresource is enabled.
     status: bool,
 }
 
@@ -201,7 +201,7 @@ impl VersionValidator<'_> {
     fn schema(&self, path: &FieldPath<'_>, errors: &mut ErrorList) {
         let field = "/schema/openAPIV3Schema";
         let root = self.version.at(field);
-        // What was accepted once is not looked at again; this also keeps big schemas cheap.
+        // An unchanged schema is not validated again, which also reduces the cost of large schemas.
         let unchanged = self
             .old
             .is_some_and(|o| o.at(field) == root && has_status(o) == has_status(self.version));
@@ -291,7 +291,8 @@ impl VersionValidator<'_> {
         }
     }
 
-    /// `misplaced` says why there is no schema at this place to look into.
+    /// Validates `selectableFields`. `misplaced` is the reason why no schema is available at this
+    /// path.
     fn selectable(&self, path: &FieldPath<'_>, misplaced: Option<&str>, errors: &mut ErrorList) {
         let fields = self.version.list("/selectableFields");
         let root = self.version.at("/schema/openAPIV3Schema");

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::condition::Condition;
 use crate::crd::definition_validation::API_APPROVED_ANNOTATION;
 
-/// Groups of the Kubernetes project must say who approved them.
+/// Sets the condition: definitions of `*.k8s.io` groups require an approval annotation.
 pub(super) fn set_api_approval_condition(definition: &mut Value, group: &str, now: &Value) {
     let protected = ["k8s.io", "kubernetes.io"]
         .into_iter()

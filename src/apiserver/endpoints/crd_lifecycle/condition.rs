@@ -1,8 +1,8 @@
-//! Conditions of definitions.
+//! Conditions of CustomResourceDefinitions.
 
 use serde_json::{Value, json};
 
-/// One condition of a definition.
+/// One condition of a CustomResourceDefinition.
 pub(super) struct Condition {
     pub(super) condition_type: &'static str,
     pub(super) status: bool,
@@ -11,7 +11,7 @@ pub(super) struct Condition {
 }
 
 impl Condition {
-    /// Puts the condition into a status; the time changes only with the status.
+    /// Sets the condition; `lastTransitionTime` changes only when the status changes.
     pub(super) fn set(&self, status: &mut Value, now: &Value) {
         if !status.is_object() {
             *status = json!({});
@@ -42,7 +42,7 @@ impl Condition {
     }
 }
 
-/// Whether a condition holds.
+/// Whether the status of a condition is `True`.
 pub(super) fn is_true(definition: &Value, kind: &str) -> bool {
     let conditions = definition["status"]["conditions"].as_array();
     conditions

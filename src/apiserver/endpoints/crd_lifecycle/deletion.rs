@@ -1,4 +1,4 @@
-//! Deletion of a definition, which waits for its custom resources.
+//! Deletion of a CustomResourceDefinition, which waits for the deletion of its custom resources.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::endpoints::request_context::RequestContext;
 
 pub(crate) const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// What a delete does to a definition the first time; `None` for all else.
+/// Plans the first deletion of a CustomResourceDefinition; `None` for other kinds.
 pub(crate) fn plan_deletion(call: &RequestContext<'_>, old: &Value) -> Option<DeletionPlan> {
     if !is_definition(&call.served) || object_meta::is_terminating(old) {
         return None;

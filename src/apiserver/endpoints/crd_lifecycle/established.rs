@@ -1,4 +1,4 @@
-//! Status of a definition that is established.
+//! Status of an established CustomResourceDefinition.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::condition::Condition;
 use crate::apimachinery::object_meta;
 use crate::registry::CrdSpec;
 
-/// The status of a definition whose names nobody else has.
+/// The status of a CustomResourceDefinition whose names conflict with no other.
 pub(crate) fn established_status(definition: &CrdSpec, now: Timestamp) -> Value {
     let now = object_meta::metav1_time(now);
     let mut status = json!({

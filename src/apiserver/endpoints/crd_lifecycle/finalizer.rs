@@ -1,4 +1,4 @@
-//! The instances of a definition that is on its way out.
+//! Finalizer of CustomResourceDefinitions: deletes the instances of a terminating definition.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,8 @@ use crate::registry::CrdNames;
 use crate::server_state::ServerState;
 use crate::storage::{CommitError, PendingObject, ResourceStorage};
 
-/// Deletes the instances of a definition that is on its way out. True when it can go with them.
+/// Deletes the instances of a terminating definition. True when none remain and the definition can
+/// be removed.
 pub(super) fn delete_instances(core: &ServerState, definition: &mut Value) -> bool {
     let now = object_meta::metav1_time(core.clock.now());
     let group = definition["spec"]["group"].as_str().unwrap_or_default();
@@ -59,7 +60,7 @@ pub(super) fn delete_instances(core: &ServerState, definition: &mut Value) -> bo
     false
 }
 
-/// Deletes every object of a space; those with finalizers are marked.
+/// Deletes every object of a storage; objects with finalizers are marked terminating.
 fn delete_all_objects(core: &ServerState, space: &ResourceStorage) {
     let snapshot = core.store.snapshot(space);
     for object in snapshot.scan("", None) {

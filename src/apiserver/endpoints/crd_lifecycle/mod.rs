@@ -1,7 +1,7 @@
-//! The life of CustomResourceDefinitions: names accepted, kinds served, instances cleaned up.
+//! Lifecycle of CustomResourceDefinitions: naming, establishing, and deletion of instances.
 //!
-//! Everything happens within the request that causes it: when the answer to a definition's creation
-//! is sent, its kinds are served.
+//! Everything happens synchronously within the request: when the response to the creation of a
+//! CustomResourceDefinition is sent, its kinds are served.
 
 mod api_approval;
 mod condition;

@@ -1,4 +1,4 @@
-//! Which names a definition gets, and whether that establishes it.
+//! Naming controller: the conditions NamesAccepted and Established.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::crd::definition_validation::add_stored_version;
 use crate::registry::CrdNames;
 use crate::server_state::ServerState;
 
-/// Decides which of the names a definition asks for it gets, and whether that establishes it.
+/// Accepts the names of a definition that do not conflict and sets NamesAccepted and Established.
 pub(super) fn sync_names(core: &ServerState, name: &str, definition: &mut Value) {
     let group = definition["spec"]["group"]
         .as_str()
@@ -71,7 +71,7 @@ pub(super) fn sync_names(core: &ServerState, name: &str, definition: &mut Value)
     add_stored_version(definition);
 }
 
-/// The names a definition has from now on, and the first conflict.
+/// The accepted names of a definition and the first name conflict.
 fn calculate_names(
     wanted: &CrdNames,
     mut accepted: CrdNames,
@@ -155,7 +155,7 @@ mod tests {
             Some(("ShortNamesConflict", "\"w\" is already in use".into()))
         );
 
-        // What it has it keeps, whoever else claims it.
+        // Names that are already accepted stay accepted.
         let (_, conflict) = calculate_names(&wanted, wanted.clone(), &taken, &["Widget".into()]);
         assert_eq!(conflict, None);
     }

@@ -1,4 +1,4 @@
-//! Serves the kinds of definitions: names, conditions, registration.
+//! Reconciles CustomResourceDefinitions: accepted names, conditions, served resources.
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ pub(crate) fn is_definition(served: &ServedResource) -> bool {
     &*served.kind.plural == PLURAL && &*served.kind.group == GROUP
 }
 
-/// Where definitions are stored.
+/// The storage of CustomResourceDefinitions.
 pub(crate) fn crd_storage(core: &ServerState) -> Option<Arc<ResourceStorage>> {
     core.registry.find(GROUP, "v1", PLURAL)?.storage.clone()
 }
 
-/// What follows from a commit to an object of a kind.
+/// Reconciles the definition affected by a committed write.
 pub(crate) fn after_commit(core: &ServerState, served: &ServedResource, key: &str) {
     if is_definition(served) {
         sync_crd(core, key);
@@ -37,8 +37,8 @@ pub(crate) fn after_commit(core: &ServerState, served: &ServedResource, key: &st
     }
 }
 
-/// Brings the status of a definition, and what is served for it, in line with what it says. Does
-/// the same for definitions of the group that wait for its names.
+/// Reconciles the status and the served resources of a definition, and of the definitions in its
+/// group whose names are not accepted.
 pub(crate) fn sync_crd(core: &ServerState, name: &str) {
     let group = name.split_once('.').map_or("", |(_, group)| group);
     sync_one_crd(core, group, name);
@@ -90,7 +90,7 @@ fn sync_one_crd(core: &ServerState, group: &str, name: &str) {
     }
 }
 
-/// Serves what the definition defines, once its names are accepted.
+/// Serves the versions of an established definition.
 fn serve_established_crd(
     core: &ServerState,
     present: &Arc<Object>,

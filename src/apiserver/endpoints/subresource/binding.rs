@@ -1,4 +1,4 @@
-//! `pods/binding`: giving a pod to a node.
+//! `pods/binding`: binds a pod to a node.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -14,13 +14,13 @@ use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::object_meta;
 use crate::apimachinery::value_ext::ValueExt;
 
-/// Labels of a node that its pods get too.
+/// Labels copied from the node to its pods.
 const TOPOLOGY_LABELS: [&str; 2] = [
     "topology.kubernetes.io/region",
     "topology.kubernetes.io/zone",
 ];
 
-/// POST of a Binding to a pod.
+/// Handles POST of a Binding to a pod.
 pub(super) fn create_binding(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
     let options = WriteOptions::from_request(call, "CreateOptions")?;
     let binding = request_body::decode_as(call, "v1", "Binding", options.field_validation)?;
@@ -32,7 +32,7 @@ pub(super) fn create_binding(call: &RequestContext<'_>) -> Result<ApiResponse, A
     assign_pod(call, call, &options, &binding)
 }
 
-/// POST to `cluster_role_bindings`, the old way: the binding itself names the pod.
+/// Handles POST to the legacy `bindings` resource; the Binding names the pod.
 pub(in super::super) fn create_legacy_binding(
     call: &RequestContext<'_>,
 ) -> Result<ApiResponse, ApiError> {
@@ -89,7 +89,7 @@ fn validate(binding: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Why the pod cannot be bound, if it cannot.
+/// The reason a pod cannot be bound to the node, as an error.
 fn check_assignable(binding: &Value, pod: &Value, name: &str) -> Result<(), String> {
     let uid = object_meta::meta_str(binding, "uid");
     let own = object_meta::meta_str(pod, "uid");
@@ -129,7 +129,7 @@ fn merge_metadata_map(pod: &mut Value, binding: &Value, field: &str) {
     }
 }
 
-/// Gives the pod the topology labels of its node.
+/// Copies the topology labels of the node to the pod.
 fn set_topology_labels(call: &RequestContext<'_>, pod: &mut Value, node: &str) {
     let Some(nodes) = call.core.registry.find("", "v1", "nodes") else {
         return;
@@ -146,7 +146,7 @@ fn set_topology_labels(call: &RequestContext<'_>, pod: &mut Value, node: &str) {
     }
 }
 
-/// Notes in the status that the pod has been scheduled.
+/// Sets the PodScheduled condition.
 fn set_pod_scheduled(pod: &mut Value, now: Timestamp) {
     let condition = json!({
         "type": "PodScheduled",

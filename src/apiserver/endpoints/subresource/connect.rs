@@ -1,4 +1,4 @@
-//! What would need a connection into a container or behind a service: nothing runs here.
+//! Connect subresources, which need a connection to a container or service and are not implemented.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::super::response::ApiResponse;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::value_ext::ValueExt;
 
-/// Refuses `exec`, `attach`, `portforward` and `proxy` with the reason a client understands.
+/// Rejects `exec`, `attach`, `portforward` and `proxy`.
 pub(super) fn not_implemented(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
     let name = &call.path.name;
     let object = call

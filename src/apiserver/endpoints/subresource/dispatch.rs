@@ -8,7 +8,7 @@ use crate::endpoints::request_context::RequestContext;
 use crate::endpoints::response::ApiResponse;
 use crate::endpoints::{get, patch, update};
 
-/// Answers a request to a subresource the kind has, with a verb it has.
+/// Handles a request to a subresource; the caller has checked that it supports the verb.
 pub(crate) async fn answer(call: &RequestContext<'_>, verb: &str) -> Result<ApiResponse, ApiError> {
     match (call.path.subresource.as_str(), verb) {
         ("scale", _) => scale::answer(call, verb).await,
@@ -24,7 +24,7 @@ pub(crate) async fn answer(call: &RequestContext<'_>, verb: &str) -> Result<ApiR
     }
 }
 
-/// The Status that says a create-only subresource has done its work.
+/// The success Status of a create-only subresource.
 pub(crate) fn created_status(call: &RequestContext<'_>) -> ApiResponse {
     let status = json!({
         "kind": "Status",

@@ -1,4 +1,4 @@
-//! `pods/eviction`: a delete that a PodDisruptionBudget may hold up.
+//! `pods/eviction`: a delete subject to PodDisruptionBudgets.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use crate::storage::{CommitError, Object, PendingObject};
 
 const EVICTION_BLOCKED_MESSAGE: &str =
     "Cannot evict pod as it would violate the pod's disruption budget.";
-/// How many evictions may await the budget's controller.
+/// The maximum size of `status.disruptedPods`.
 const MAX_DISRUPTED_PODS: usize = 2000;
 
-/// A budget and where it is stored.
+/// A PodDisruptionBudget and its resource.
 type StoredPdb = (Arc<ServedResource>, Arc<Object>);
 
-/// POST of an Eviction to a pod.
+/// Handles POST of an Eviction to a pod.
 pub(super) async fn create_eviction(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
     let write = WriteOptions::from_request(call, "CreateOptions")?;
     let eviction = request_body::decode_as(call, "policy/v1", "Eviction", write.field_validation)?;
@@ -52,7 +52,7 @@ pub(super) async fn create_eviction(call: &RequestContext<'_>) -> Result<ApiResp
         let number = |field: &str| status[field].as_i64().unwrap_or(0);
         let wanted = number("desiredHealthy");
         if !is_ready(&pod) && wanted > 0 && number("currentHealthy") >= wanted {
-            // It does not count as healthy, so its end disrupts nothing, if it is still like that.
+            // An unready pod does not reduce currentHealthy; the resourceVersion keeps that valid.
             options
                 .resource_version
                 .get_or_insert(present.revision().to_string());
@@ -64,7 +64,7 @@ pub(super) async fn create_eviction(call: &RequestContext<'_>) -> Result<ApiResp
     Ok(created_status(call))
 }
 
-/// Pods that have ended, or are about to, or have not begun, may always go.
+/// Whether the pod is finished, terminating or pending, and may be evicted without a budget.
 fn can_ignore_pdb(pod: &Value) -> bool {
     let phase = pod.text("/status/phase");
     matches!(phase, "Succeeded" | "Failed" | "Pending") || object_meta::is_terminating(pod)
@@ -78,7 +78,7 @@ fn is_ready(pod: &Value) -> bool {
         .any(|c| c["type"] == "Ready" && c["status"] == "True")
 }
 
-/// The budget that covers a pod.
+/// The PodDisruptionBudget that selects a pod.
 fn find_pdb(call: &RequestContext<'_>, pod: &Value) -> Result<Option<StoredPdb>, ApiError> {
     let Some(served) = call
         .core
@@ -108,7 +108,7 @@ fn find_pdb(call: &RequestContext<'_>, pod: &Value) -> Result<Option<StoredPdb>,
     Ok(found.map(|budget| (served.clone(), budget)))
 }
 
-/// Takes one disruption off the budget.
+/// Decrements `disruptionsAllowed` of a PodDisruptionBudget, with retries on conflict.
 fn take_disruption(
     call: &RequestContext<'_>,
     served: &ServedResource,
@@ -134,7 +134,7 @@ fn take_disruption(
     }
 }
 
-/// The budget with one disruption less.
+/// The PodDisruptionBudget with `disruptionsAllowed` decremented and the pod recorded.
 fn check_and_decrement(budget: &Value, pod: &str, now: Timestamp) -> Result<Value, ApiError> {
     let name = object_meta::meta_str(budget, "name");
     let status = &budget["status"];

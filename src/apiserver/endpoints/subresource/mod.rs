@@ -1,4 +1,4 @@
-//! Subresources: other views of an object, and things done to it.
+//! Subresource handlers.
 
 mod binding;
 mod connect;

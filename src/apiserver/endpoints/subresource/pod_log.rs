@@ -1,4 +1,4 @@
-//! `pods/log`: what a container has written.
+//! `pods/log`: the log of a container.
 
 use kube::api::LogParams;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::apimachinery::value_ext::ValueExt;
 use crate::endpoints::response_body::Body;
 use crate::plugins::PodLogRequest;
 
-/// GET of a pod's log.
+/// Handles GET of a pod's log.
 pub(super) async fn pod_log(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
     let mut request = log_options(call)?;
     let name = &call.path.name;
@@ -25,14 +25,14 @@ pub(super) async fn pod_log(call: &RequestContext<'_>) -> Result<ApiResponse, Ap
     request.uid = object_meta::meta_str(&pod, "uid").to_string();
     let kubelet = call.core.plugins.kubelet();
     let (Some(kubelet), false) = (kubelet, pod.text("/spec/nodeName").is_empty()) else {
-        // Nobody has the pod, so nobody has written anything.
+        // The pod is not scheduled, so it has no log.
         return Ok(ApiResponse::empty(204));
     };
     let stream = kubelet.logs(request).await?;
     Ok(ApiResponse::new(200, "text/plain", Body::stream(stream)))
 }
 
-/// Reads the options; the container is chosen later.
+/// Parses the log options; the container is selected later.
 fn log_options(call: &RequestContext<'_>) -> Result<PodLogRequest, ApiError> {
     let query = &call.query;
     let flag = |key: &str| query.flag(key).unwrap_or(false);
@@ -93,7 +93,7 @@ fn container_names<'a>(pod: &'a Value, list: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// The container spoken of: the one asked for, or the only one.
+/// The requested container, or the only one.
 fn select_container(pod: &Value, name: &str, asked: &str) -> Result<String, ApiError> {
     let main = container_names(pod, "containers");
     let init = container_names(pod, "initContainers");

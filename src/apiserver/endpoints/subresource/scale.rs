@@ -1,4 +1,4 @@
-//! `scale`: the number of replicas of anything that has one, as `autoscaling/v1` Scale.
+//! `scale`: the replica count of a resource, as `autoscaling/v1` Scale.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ use crate::strategy::scale_paths::ScalePaths;
 const API_VERSION: &str = "autoscaling/v1";
 const KIND: &str = "Scale";
 
-/// Answers a request to the scale of an object.
+/// Handles a request to the scale subresource.
 pub(super) async fn answer(call: &RequestContext<'_>, verb: &str) -> Result<ApiResponse, ApiError> {
     let name = &call.path.name;
     let paths = call.served.kind.strategy.scale_paths();
@@ -92,7 +92,7 @@ fn scale_from_object(object: &Value, paths: Option<&ScalePaths>) -> Value {
     let selector = at(|p| &p.label_selector, ".spec.selector");
     let selector = match (object.text("/kind"), selector) {
         (_, Value::String(text)) => text.clone(),
-        // Its selector is a plain map.
+        // Its selector is a label map.
         ("ReplicationController", map) => {
             LabelSelector::from_object(&json!({"matchLabels": map})).to_string()
         }
@@ -105,7 +105,7 @@ fn scale_from_object(object: &Value, paths: Option<&ScalePaths>) -> Value {
     scale
 }
 
-/// The object after server-side apply of a Scale: only the wanted number is applied.
+/// The object after server-side apply of a Scale; only `spec.replicas` is applied.
 fn apply_scale(
     call: &RequestContext<'_>,
     options: &WriteOptions,

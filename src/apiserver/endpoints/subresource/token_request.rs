@@ -12,13 +12,13 @@ use crate::apimachinery::object_meta;
 use crate::apimachinery::value_ext::ValueExt;
 use crate::auth::service_account_token::ISSUER;
 
-/// How long a token lasts when the request does not say, in seconds.
+/// The default token lifetime, in seconds.
 const DEFAULT_SECONDS: i64 = 3600;
-/// The shortest and longest that may be asked for.
+/// The minimum and maximum token lifetime, in seconds.
 const MIN_SECONDS: i64 = 600;
 const MAX_SECONDS: i64 = 1 << 32;
 
-/// POST of a TokenRequest to a service account.
+/// Handles POST of a TokenRequest to a service account.
 pub(super) fn create_token_request(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
     let options = WriteOptions::from_request(call, "CreateOptions")?;
     let mut request = request_body::decode_as(

@@ -1,5 +1,5 @@
-//! Laws of field sets, comparison and apply, on arbitrary objects of one schema that has every kind
-//! of container.
+//! Property tests of field sets, comparison and apply with arbitrary objects of a schema that
+//! contains all container types.
 
 use proptest::prelude::*;
 
@@ -49,7 +49,7 @@ fn list(kind: ListType, item: TypeRef) -> TypeRef {
     }))
 }
 
-/// A schema with every kind of container.
+/// A schema with all container types.
 fn schema() -> Schema {
     let keyed = ListType::Map(vec![Name::Borrowed("k")]);
     let item = reference(object(vec![
@@ -244,7 +244,7 @@ proptest! {
         let start = applied(&schema, "other", None, &theirs);
         let first = applied(&schema, "one", Some(&start), &a);
         let second = applied(&schema, "one", Some(&first), &b);
-        // whatever is there is owned, and whatever is owned is there
+        // All fields of the object are owned, and all owned fields exist.
         let entries = managed_fields::decode(second.pointer("/metadata/managedFields").cloned(), true).unwrap();
         let mut owned = FieldSet::default();
         for entry in &entries {
@@ -257,7 +257,7 @@ proptest! {
         prop_assert!(lost.is_empty(), "owned but absent: {:?}", lost.paths());
         there.subtract(&owned);
         prop_assert!(there.is_empty(), "there but not owned: {:?}", there.paths());
-        // and what "one" never touched is as "other" left it
+        // Fields that "one" never applied have the values of "other".
         let mut touched = leaves(&schema, &a);
         touched.add(&leaves(&schema, &b));
         let untouched = {
@@ -276,7 +276,7 @@ proptest! {
         let none = FieldSet::default();
         let mut first = a;
         update(&writer("one", &schema, &none), None, &mut first);
-        // an object nobody owns a field of is not tracked any further
+        // An object without `managedFields` is not tracked.
         prop_assume!(first.pointer("/metadata/managedFields").is_some());
         let mut second = b;
         update(&writer("two", &schema, &none), Some(&first), &mut second);

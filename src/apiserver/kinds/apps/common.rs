@@ -1,4 +1,4 @@
-//! Validation that the workloads of `apps` share.
+//! Validation shared by the workload kinds of the `apps` group.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::kinds::pod;
 
 pub(crate) const SPEC: FieldPath<'_> = FieldPath::root("spec");
 
-/// A selector that must be there and select something.
+/// Validates `spec.selector`: required and not empty.
 pub(crate) fn selector(errors: &mut ErrorList, spec: &Value, kind: &str) {
     let path = SPEC.child("selector");
     let selector = spec.at("/selector");
@@ -25,7 +25,7 @@ pub(crate) fn selector(errors: &mut ErrorList, spec: &Value, kind: &str) {
     }
 }
 
-/// The template of pods that run for ever: selected by the selector, always restarted.
+/// Validates `spec.template`: its labels match the selector and `restartPolicy` is `Always`.
 pub(crate) fn template(errors: &mut ErrorList, spec: &Value, kind: &str) {
     let path = SPEC.child("template");
     let selector = spec.at("/selector");
@@ -54,7 +54,7 @@ pub(crate) fn always_restarted(
     }
 }
 
-/// What a selector was it stays.
+/// Validates that `spec.selector` is immutable.
 pub(crate) fn validate_immutable_selector(errors: &mut ErrorList, new: &Value, old: &Value) {
     if new.at("/spec/selector") != old.at("/spec/selector") {
         let shown = labels::go_selector_string(new.at("/spec/selector"));
@@ -62,7 +62,7 @@ pub(crate) fn validate_immutable_selector(errors: &mut ErrorList, new: &Value, o
     }
 }
 
-/// Numbers of a status that may not be negative.
+/// Validates that the given counts in `status` are not negative.
 pub(crate) fn validate_non_negative_counts(
     errors: &mut ErrorList,
     status: &Value,
@@ -74,7 +74,7 @@ pub(crate) fn validate_non_negative_counts(
     }
 }
 
-/// Numbers of a status that may not be above another.
+/// Validates that the given counts in `status` do not exceed another count.
 pub(crate) fn validate_count_limits(
     errors: &mut ErrorList,
     status: &Value,

@@ -1,4 +1,4 @@
-//! Daemon sets.
+//! DaemonSets.
 
 use serde_json::{Value, json};
 

@@ -30,7 +30,7 @@ pub(super) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
     validate_subresource_update: |_, new, old| status(new, old),
     warnings: super::common::warnings,
     generation_fields: &["spec"],
-    // Rolling back writes an annotation; it counts as a change of what is wanted.
+    // A rollback updates annotations, so annotation changes increment the generation.
     generation_counts_annotations: true,
     ..BuiltinStrategy::DEFAULT
 };

@@ -1,4 +1,4 @@
-//! Numbers of pods given as a number or a percentage, in the update strategies.
+//! Validation of the IntOrString pod counts in update strategies, such as `maxUnavailable`.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation;
 use crate::printers::cells::scalar;
 
-/// A number of pods: not negative, or a percentage.
+/// Validates a non-negative integer or a percentage.
 pub fn int_or_percent(errors: &mut ErrorList, path: &FieldPath<'_>, value: &Value) {
     match value {
         Value::String(text) => errors.invalid_for_each(path, text, name_validation::percent(text)),
@@ -18,14 +18,14 @@ pub fn int_or_percent(errors: &mut ErrorList, path: &FieldPath<'_>, value: &Valu
     }
 }
 
-/// A percentage of no more than all.
+/// Validates that a percentage does not exceed 100%.
 pub fn is_not_more_than_100_percent(errors: &mut ErrorList, path: &FieldPath<'_>, value: &Value) {
     if percent(value).is_some_and(|n| n > 100) {
         errors.invalid(path, scalar(value), "must not be greater than 100%");
     }
 }
 
-/// Whether it is nothing, as a number or a percentage.
+/// Whether the value is 0 or `0%`.
 pub fn is_zero(value: &Value) -> bool {
     value.as_i64() == Some(0) || value.is_null() || percent(value) == Some(0)
 }

@@ -1,4 +1,4 @@
-//! Deployments, replica sets, stateful sets, daemon sets and replication controllers.
+//! Deployments, ReplicaSets, StatefulSets, DaemonSets and ReplicationControllers.
 
 mod common;
 mod daemonset;

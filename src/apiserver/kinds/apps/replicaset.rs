@@ -1,4 +1,4 @@
-//! Replica sets.
+//! ReplicaSets.
 
 use serde_json::{Value, json};
 

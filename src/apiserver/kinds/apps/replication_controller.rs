@@ -1,4 +1,4 @@
-//! Replication controllers.
+//! ReplicationControllers.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::builtin_strategy::{BuiltinStrategy, SelectableFields};
 use crate::kinds::pod;
 
-/// The rules of replication controllers.
+/// Strategy of ReplicationControllers.
 pub const REPLICATION_CONTROLLER: BuiltinStrategy = BuiltinStrategy {
     selectable_fields: SelectableFields::Some(&[("status.replicas", "/status/replicas", "0")]),
     set_defaults: controller_default,

@@ -1,4 +1,4 @@
-//! Stateful sets.
+//! StatefulSets.
 
 use serde_json::{Value, json};
 

@@ -1,9 +1,9 @@
-//! Strategies of the kinds of `apps`.
+//! Strategies of the kinds in the `apps` group.
 
 use super::{daemonset, deployment, replicaset, statefulset};
 use crate::kinds::builtin_strategy::BuiltinStrategy;
 
-/// The rules of a kind of apps.
+/// Returns the strategy of a kind in the `apps` group.
 pub fn strategy_of(kind: &str) -> BuiltinStrategy {
     match kind {
         "Deployment" => deployment::STRATEGY,

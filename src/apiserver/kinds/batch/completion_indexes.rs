@@ -1,9 +1,9 @@
-//! Sets of completion indexes in their text form, such as `1,3-5,7`.
+//! Completion index lists in text form, such as `1,3-5,7`.
 
-/// How many indexes a text names.
+/// Returns the number of completion indexes in the list.
 ///
 /// # Errors
-/// Says what is wrong with it, for a Job of that many completions.
+/// The list is malformed, not increasing, or has an index of `completions` or above.
 pub fn count(text: &str, completions: i64) -> Result<i64, String> {
     let mut total = 0;
     let mut last: Option<i64> = None;
@@ -21,10 +21,10 @@ pub fn count(text: &str, completions: i64) -> Result<i64, String> {
     Ok(total)
 }
 
-/// The intervals of a text, first and last index of each.
+/// Returns the intervals of the list as (first, last) index pairs.
 ///
 /// # Errors
-/// Says what is wrong with the first malformed one.
+/// Describes the first malformed interval.
 pub fn intervals(text: &str, completions: i64) -> Result<Vec<(i64, i64)>, String> {
     if text.is_empty() {
         return Ok(Vec::new());

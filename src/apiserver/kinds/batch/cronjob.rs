@@ -1,4 +1,4 @@
-//! Cron jobs.
+//! CronJobs.
 
 use jiff::tz::TimeZone;
 use kueue_lab_cron::Schedule;
@@ -13,7 +13,7 @@ use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::builtin_strategy::BuiltinStrategy;
 use crate::kinds::pod;
 
-/// The rules of cron jobs.
+/// Strategy of CronJobs.
 pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {
     set_defaults: default,
     prepare_for_create: |cron_job| cron_job["status"] = json!({}),
@@ -21,7 +21,8 @@ pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {
         let mut errors = ErrorList::default();
         validate_spec(&mut errors, cron_job.at("/spec"), None);
         if cron_job.name().len() > 52 {
-            // Names of its Jobs get a time of eleven characters more, and must be labels.
+            // The CronJob controller appends 11 characters to form Job names, which must be DNS
+            // labels.
             let path = FieldPath::root("metadata");
             let detail = "must be no more than 52 characters";
             errors.invalid(&path.child("name"), cron_job.name(), detail);

@@ -1,4 +1,4 @@
-//! Jobs: defaults, the selector the server makes, what a Job may look like and what of it may change.
+//! Jobs: defaults, the generated selector and validation.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::builtin_strategy::BuiltinStrategy;
 use crate::kinds::pod;
 
-/// The rules of Jobs, but for their field selectors.
+/// Strategy of Jobs without its selectable fields.
 pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {
     set_defaults: default,
     prepare_for_create: prepare_create,
@@ -64,7 +64,7 @@ fn default(job: &mut Value) {
     }
 }
 
-/// Defaults that the job templates of cron jobs get too.
+/// Sets the JobSpec defaults that also apply to the Job template of a CronJob.
 pub fn set_job_spec_defaults(spec: &mut Value) {
     pod::defaults::template(spec);
     if let Some(policy) = spec.get_object_mut("podFailurePolicy") {
@@ -83,7 +83,7 @@ fn prepare_create(job: &mut Value) {
     job["status"] = json!({});
 }
 
-/// Labels and a selector that no other Job's pods have.
+/// Generates the labels and the selector that match only the pods of this Job.
 fn generate_selector(job: &mut Value) {
     let (name, uid) = (
         job.name().to_string(),
@@ -113,7 +113,8 @@ fn validate_create(job: &Value) -> Vec<FieldError> {
     errors.0
 }
 
-/// The labels the server puts on the template must be the Job's own.
+/// Validates the generated selector and the generated pod template labels
+/// (`ValidateGeneratedSelector`).
 pub(super) fn generated_selector(errors: &mut ErrorList, job: &Value, prefixed: bool) {
     let selector = job.at("/spec/selector");
     if job.flag("/spec/manualSelector") || selector.is_null() {
@@ -172,7 +173,7 @@ pub(super) fn validate_job_spec(errors: &mut ErrorList, spec: &Value) {
     }
 }
 
-/// Field errors of the spec of a Job or of a cron job's template.
+/// Validates the spec of a Job or of a CronJob's Job template.
 pub fn validate_spec(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
     for field in [
         "parallelism",
@@ -311,7 +312,7 @@ fn validate_pod_replacement_policy(errors: &mut ErrorList, path: &FieldPath<'_>,
     }
 }
 
-/// The names of an indexed Job's pods must be host names.
+/// Validates that the pod hostnames of an Indexed Job are DNS labels.
 fn pod_hostnames(errors: &mut ErrorList, job: &Value) {
     let completions = job.int("/spec/completions");
     if job.text("/spec/completionMode") != "Indexed" || completions <= 0 {

@@ -1,4 +1,4 @@
-//! Changes of a Job's status: conditions and counters that fit one another.
+//! Validation of Job status updates: conditions and counters must be consistent.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ fn has_condition(job: &Value, condition: &str) -> bool {
     job.list("/status/conditions").iter().any(found)
 }
 
-/// Field errors of a change of status.
+/// Validates an update of a Job's status.
 pub fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = ErrorList::default();
     let status = new.at("/status");
@@ -51,8 +51,8 @@ fn validate_uncounted_terminated_pods(errors: &mut ErrorList, status: &Value) {
     }
 }
 
-/// What must and must not be there once a Job has come to its end. A rule that was broken before
-/// does not keep the status from changing.
+/// Validates the status fields of a finished Job. A rule that the old status already violates does
+/// not block the update.
 fn validate_finished(errors: &mut ErrorList, new: &Value, old: &Value) {
     let status = new.at("/status");
     let (complete, failed) = (has_condition(new, "Complete"), has_condition(new, "Failed"));

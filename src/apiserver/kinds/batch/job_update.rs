@@ -1,4 +1,4 @@
-//! What of a Job may change, and when.
+//! Validation of Job updates: immutable fields and their exceptions.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::apimachinery::metadata_validation::labels;
 use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::go_struct_format;
 
-/// Field errors of a change of a Job.
+/// Validates an update of a Job.
 pub(super) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = ErrorList::default();
     let prefixed = old
@@ -49,8 +49,8 @@ fn completions(errors: &mut ErrorList, spec: &Value, before: &Value) {
     }
 }
 
-/// While a Job is suspended and none of its pods are there, where its pods may run and what they ask
-/// for may change.
+/// Validates that `spec.template` is immutable. Scheduling directives and container resources are
+/// mutable while the Job is suspended and has no active pods.
 fn template(errors: &mut ErrorList, new: &Value, old: &Value) {
     let conditions = old.list("/status/conditions").iter();
     let is_suspended = |c: &Value| c.text("/type") == "Suspended" && c.text("/status") == "True";
@@ -74,7 +74,7 @@ fn template(errors: &mut ErrorList, new: &Value, old: &Value) {
     }
 }
 
-/// Takes over what decides where pods may run.
+/// Copies the mutable scheduling directives of the pod template from `after` to `before`.
 fn copy_scheduling_directives(before: &mut Value, after: &Value) {
     for field in ["annotations", "labels"] {
         let now = after.at("/metadata").get(field).cloned();
@@ -101,7 +101,7 @@ fn copy_scheduling_directives(before: &mut Value, after: &Value) {
     }
 }
 
-/// Takes over what containers of the same name ask for.
+/// Copies the resources of containers from `after` to `before`, matched by position and name.
 fn copy_container_resources(before: &mut Value, after: &Value) {
     let spec = before.object_mut("spec");
     for list in ["containers", "initContainers"] {

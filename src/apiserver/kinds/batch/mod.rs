@@ -1,4 +1,4 @@
-//! Jobs and cron jobs.
+//! Jobs and CronJobs.
 
 pub mod completion_indexes;
 pub mod cronjob;

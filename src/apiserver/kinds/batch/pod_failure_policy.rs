@@ -1,4 +1,4 @@
-//! Validation of `spec.podFailurePolicy` of a job.
+//! Validation of `spec.podFailurePolicy` of a Job.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::apimachinery::value_ext::ValueExt;
 
 const ACTIONS: [&str; 4] = ["Count", "FailIndex", "FailJob", "Ignore"];
 
-/// Field errors of a pod failure policy.
+/// Validates a pod failure policy.
 pub fn pod_failure_policy(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
     let rules = spec.list("/podFailurePolicy/rules");
     let rules_path = path.child("rules");

@@ -1,4 +1,4 @@
-//! Validation of `spec.successPolicy` of a job.
+//! Validation of `spec.successPolicy` of a Job.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::value_ext::ValueExt;
 
-/// Field errors of a success policy.
+/// Validates a success policy.
 pub fn success_policy(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
     if !spec.has("/successPolicy") {
         return;

@@ -1,4 +1,4 @@
-//! One row of the table, and how rows are written.
+//! Row type of the table of built-in resources and its const builders.
 
 pub(super) const STANDARD_VERBS: &[&str] = &[
     "create",
@@ -15,7 +15,7 @@ pub(super) const PROXY: &[&str] = &["create", "delete", "get", "patch", "update"
 pub(super) const CREATE: &[&str] = &["create"];
 pub(super) const STREAM: &[&str] = &["create", "get"];
 
-/// A subresource: name, (group, version, kind) where it does not speak the parent kind, verbs.
+/// A subresource: name, (group, version, kind) if it differs from the parent resource, verbs.
 pub(super) type SubresourceRow = (
     &'static str,
     (&'static str, &'static str, &'static str),
@@ -26,7 +26,7 @@ pub(super) const PARENT_KIND: (&str, &str, &str) = ("", "", "");
 pub(super) const STATUS: SubresourceRow = ("status", PARENT_KIND, READ_WRITE);
 pub(super) const SCALE: SubresourceRow = ("scale", ("autoscaling", "v1", "Scale"), READ_WRITE);
 
-/// One row of the table.
+/// One row of the table of built-in resources.
 pub(super) struct ApiResourceRow {
     pub(super) group: &'static str,
     pub(super) version: &'static str,
@@ -75,7 +75,7 @@ impl ApiResourceRow {
         self
     }
 
-    /// A kind that is only ever an answer to a create.
+    /// Marks a kind that supports only create and is not persisted, such as a TokenReview.
     pub(super) const fn review(mut self) -> Self {
         self.verbs = CREATE;
         self.storage_version = Some(("", ""));
@@ -103,5 +103,5 @@ pub(super) const fn row(
     }
 }
 
-/// The category of kinds that extend the API.
+/// Category of the kinds that extend the API.
 pub(super) const API_EXTENSIONS: &[&str] = &["api-extensions"];

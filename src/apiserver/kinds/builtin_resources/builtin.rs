@@ -6,8 +6,8 @@ use super::workload_resources::{CORE_RESOURCES, WORKLOAD_RESOURCES};
 use crate::kinds::strategies::strategy_for_kind;
 use crate::strategy::api_resource::{ApiResource, Subresource, storage_version_hash};
 
-/// Every built-in kind in every served version. Groups come in the order in which `/apis` lists
-/// them, the versions of a group with the preferred one first, resources in the order of discovery.
+/// Returns every built-in resource in every served version. Groups are in the order of `/apis`,
+/// versions with the preferred version first, resources in discovery order.
 pub fn builtin_api_resources() -> Vec<ApiResource> {
     CORE_RESOURCES
         .iter()
@@ -23,7 +23,8 @@ fn to_api_resource(row: &ApiResourceRow) -> ApiResource {
         ("", "") => String::new(),
         (group, version) => storage_version_hash(group, version, row.kind),
     };
-    // Where the hash speaks of a version that is not served, objects here live in the served one.
+    // If the hash is that of a version that is not served, objects are stored in the served
+    // version.
     let storage_version = if stored.1.is_empty() || stored.1.contains("beta") {
         row.version
     } else {

@@ -1,8 +1,8 @@
-//! Networking, storage, access and what else a cluster has.
+//! Resources of the networking, storage, RBAC and remaining API groups.
 
 use super::api_resource_row::{API_EXTENSIONS, ApiResourceRow, STATUS, row};
 
-/// Everything else.
+/// Resources of all API groups except the core and workload groups.
 pub(super) const CLUSTER_RESOURCES: &[ApiResourceRow] = &[
     row("networking.k8s.io", "v1", "IngressClass", "ingressclasses"),
     row("networking.k8s.io", "v1", "Ingress", "ingresses")

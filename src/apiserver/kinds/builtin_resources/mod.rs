@@ -1,5 +1,5 @@
-//! The table of built-in kinds: groups, versions, resource names, verbs, subresources, as discovery
-//! of a v1.36 API server lists them with the default API groups enabled.
+//! Table of built-in resources: groups, versions, resource names, verbs and subresources, as in the
+//! discovery documents of a v1.36 API server with the default API groups enabled.
 
 mod api_resource_row;
 mod builtin;

@@ -1,4 +1,4 @@
-//! Core, and the groups of workloads.
+//! Resources of the core group and of the workload groups.
 
 use super::api_resource_row::{
     API_EXTENSIONS, ApiResourceRow, CREATE, PARENT_KIND, PROXY, READ_WRITE, SCALE, STATUS, STREAM,
@@ -7,7 +7,7 @@ use super::api_resource_row::{
 
 const ALL: &[&str] = &["all"];
 
-/// Core.
+/// Resources of the core group.
 pub(super) const CORE_RESOURCES: &[ApiResourceRow] = &[
     row("", "v1", "Binding", "bindings").namespaced().review(),
     row("", "v1", "ComponentStatus", "componentstatuses")
@@ -82,7 +82,7 @@ pub(super) const CORE_RESOURCES: &[ApiResourceRow] = &[
         .subresources(&[("proxy", ("", "", "ServiceProxyOptions"), PROXY), STATUS]),
 ];
 
-/// Workloads and what goes with them.
+/// Resources of the workload groups.
 pub(super) const WORKLOAD_RESOURCES: &[ApiResourceRow] = &[
     row("apiregistration.k8s.io", "v1", "APIService", "apiservices")
         .category(API_EXTENSIONS)

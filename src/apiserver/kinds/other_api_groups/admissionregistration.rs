@@ -1,4 +1,4 @@
-//! Webhook configurations, admission policies, flow control.
+//! Webhook configurations, admission policies and API Priority and Fairness.
 
 use serde_json::{Value, json};
 
@@ -80,7 +80,7 @@ fn rule_scopes(holder: &mut Value, field: &str) {
     }
 }
 
-/// Flow schemas and priority levels.
+/// Returns the strategy of FlowSchemas and PriorityLevelConfigurations.
 pub(super) fn flow_control_strategy_of(kind: &str) -> BuiltinStrategy {
     let spec = BuiltinStrategy {
         generation_fields: &["spec"],

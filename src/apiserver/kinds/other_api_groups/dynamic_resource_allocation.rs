@@ -1,4 +1,5 @@
-//! Dynamic resource allocation: claims, their templates, device classes, resource slices.
+//! Dynamic Resource Allocation: ResourceClaims, ResourceClaimTemplates, DeviceClasses and
+//! ResourceSlices.
 
 use serde_json::{Value, json};
 
@@ -70,7 +71,7 @@ fn claim_spec(spec: &mut Value) {
     }
 }
 
-/// One device is asked for where no number is given.
+/// Defaults the `count` of a device request to 1.
 fn default_device_request_count(request: &mut Value) {
     request.set_default("allocationMode", "ExactCount");
     if request.text("/allocationMode") == "ExactCount" {

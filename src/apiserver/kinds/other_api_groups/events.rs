@@ -1,4 +1,4 @@
-//! Events, in the form of core and in that of their own group.
+//! Events of the core group and of `events.k8s.io`.
 
 use serde_json::Value;
 
@@ -86,7 +86,8 @@ const EVENTS_V1: BuiltinStrategy = BuiltinStrategy {
     ..BuiltinStrategy::DEFAULT
 };
 
-/// An event lives where its object lives; those of cluster-wide objects live in `set_defaults`.
+/// Validates that the namespace of an Event is that of the object it regards, or `default` or
+/// `kube-system` for a cluster-scoped object.
 fn validate_event_namespace(event: &Value, object: &str) -> Vec<FieldError> {
     let mut errors = ErrorList::default();
     let of_object = event

@@ -1,4 +1,4 @@
-//! The kinds of the smaller groups: what they default to and what they are checked for.
+//! Strategies of the kinds in the smaller API groups: defaulting and validation.
 
 mod admissionregistration;
 mod dynamic_resource_allocation;

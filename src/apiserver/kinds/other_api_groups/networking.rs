@@ -1,4 +1,4 @@
-//! Ingresses, network policies and endpoint slices.
+//! Ingresses, NetworkPolicies and EndpointSlices.
 
 use serde_json::{Value, json};
 

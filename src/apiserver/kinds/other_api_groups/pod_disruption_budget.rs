@@ -1,4 +1,4 @@
-//! Pod disruption budgets.
+//! PodDisruptionBudgets.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Roles and their bindings.
+//! Roles, ClusterRoles and their bindings.
 
 use serde_json::Value;
 

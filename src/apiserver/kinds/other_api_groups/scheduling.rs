@@ -1,4 +1,4 @@
-//! Priority classes, runtime classes and leases.
+//! PriorityClasses, RuntimeClasses and Leases.
 
 use serde_json::Value;
 
@@ -10,9 +10,9 @@ use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::builtin_strategy::BuiltinStrategy;
 use crate::kinds::pod::scheduling;
 
-/// The largest priority a user may give.
+/// Highest value of a user-defined PriorityClass.
 const HIGHEST_USER_DEFINABLE_PRIORITY: i64 = 1_000_000_000;
-/// Classes that every cluster has, with values above the highest of users.
+/// System PriorityClasses, with values above the highest user-definable priority.
 pub(super) const SYSTEM_PRIORITY_CLASSES: [(&str, i64); 2] = [
     ("system-cluster-critical", 2_000_000_000),
     ("system-node-critical", 2_000_001_000),

@@ -1,4 +1,4 @@
-//! Storage classes, volumes and claims.
+//! StorageClasses, PersistentVolumes and PersistentVolumeClaims.
 
 use serde_json::{Value, json};
 
@@ -102,7 +102,7 @@ const MODES: [&str; 4] = [
     "ReadWriteOncePod",
 ];
 
-/// The rules of persistent volumes.
+/// Strategy of PersistentVolumes.
 pub const PERSISTENT_VOLUME: BuiltinStrategy = BuiltinStrategy {
     set_defaults: |volume| {
         if let Some(spec) = volume.get_object_mut("spec") {
@@ -214,7 +214,7 @@ fn volume_mode(errors: &mut ErrorList, spec: &Value) {
     }
 }
 
-/// The rules of claims.
+/// Strategy of PersistentVolumeClaims.
 pub const PERSISTENT_VOLUME_CLAIM: BuiltinStrategy = BuiltinStrategy {
     set_defaults: |claim| {
         if let Some(spec) = claim.get_object_mut("spec") {
@@ -264,7 +264,8 @@ fn claim(claim: &Value) -> Vec<FieldError> {
     errors.0
 }
 
-/// A claim's spec stays as it is, but for what it asks for and the volume it gets.
+/// Validates that the spec of a claim is immutable except for its storage request, its
+/// VolumeAttributesClass and a volume name not set before.
 fn validate_claim_update(errors: &mut ErrorList, new: &Value, old: &Value) {
     let rest = |claim: &Value| {
         let mut spec = claim.at("/spec").clone();

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::kinds::builtin_strategy::BuiltinStrategy;
 
-/// The rules of a kind of one of these groups.
+/// Returns the strategy of a kind in one of these groups.
 pub fn strategy_of(group: &str, kind: &str) -> BuiltinStrategy {
     match group {
         "" | "events.k8s.io" => events::strategy_of(group),

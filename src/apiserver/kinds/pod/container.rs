@@ -1,4 +1,4 @@
-//! Containers of all sorts: what each must look like and what the sorts differ in.
+//! Validation of regular, init and ephemeral containers.
 
 use std::collections::BTreeSet;
 
@@ -10,21 +10,21 @@ use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation;
 use crate::apimachinery::value_ext::ValueExt;
 
-/// What checks of a container need to know of its pod.
+/// Pod-level data that container validation depends on.
 pub struct PodValidationContext<'a> {
-    /// Volumes that are in order, by name.
+    /// Valid volumes by name.
     pub volumes: Vec<(&'a str, &'a Value)>,
     /// The pod's resource claims.
     pub claims: &'a [Value],
-    /// How long the pod may take to end.
+    /// The pod's `terminationGracePeriodSeconds`.
     pub grace_period: Option<i64>,
     /// The pod's restart policy.
     pub restart_policy: &'a str,
-    /// Whether the pod shares the users of its host.
+    /// The pod's `hostUsers`: whether it runs in the host user namespace.
     pub host_users: bool,
 }
 
-/// Field errors of the regular containers.
+/// Validates the regular containers.
 pub fn validate_regular(
     errors: &mut ErrorList,
     path: &FieldPath<'_>,
@@ -50,7 +50,7 @@ pub fn validate_regular(
     host_ports(errors, path, list);
 }
 
-/// Field errors of the init containers.
+/// Validates the init containers.
 pub fn validate_init(
     errors: &mut ErrorList,
     path: &FieldPath<'_>,
@@ -89,7 +89,7 @@ pub fn validate_init(
     }
 }
 
-/// A container's own restart policy; of an init container `Always` makes a sidecar.
+/// Validates the restart policy of a container; an init container with `Always` is a sidecar.
 fn restart_policy(errors: &mut ErrorList, path: &FieldPath<'_>, c: &Value) {
     let known = ["Always", "Never", "OnFailure"];
     errors.one_of(
@@ -99,7 +99,7 @@ fn restart_policy(errors: &mut ErrorList, path: &FieldPath<'_>, c: &Value) {
     );
 }
 
-/// Field errors of the ephemeral containers.
+/// Validates the ephemeral containers.
 pub fn validate_ephemeral(
     errors: &mut ErrorList,
     path: &FieldPath<'_>,
@@ -167,7 +167,7 @@ pub fn validate_ephemeral(
     }
 }
 
-/// What all sorts of containers are checked for.
+/// Validation common to all container types.
 fn common(errors: &mut ErrorList, path: &FieldPath<'_>, c: &Value, pod: &PodValidationContext<'_>) {
     match c.text("/name") {
         "" => errors.required(&path.child("name"), ""),
@@ -216,7 +216,8 @@ fn common(errors: &mut ErrorList, path: &FieldPath<'_>, c: &Value, pod: &PodVali
     );
 }
 
-/// The image of a pod's container may not be padded, though one of a template may.
+/// Validates that a pod's image has no leading or trailing whitespace; pod templates skip this
+/// check.
 pub fn validate_image_spaces(errors: &mut ErrorList, path: &FieldPath<'_>, c: &Value) {
     let image = c.text("/image");
     if image.trim() != image {
@@ -253,14 +254,14 @@ fn ports(errors: &mut ErrorList, path: &FieldPath<'_>, ports: &[Value]) {
     }
 }
 
-/// Field errors of the number of a port.
+/// Validates a port number.
 pub fn port_number(errors: &mut ErrorList, path: &FieldPath<'_>, number: i64) {
     for complaint in name_validation::port_number(number) {
         errors.invalid(path, number, complaint);
     }
 }
 
-/// Field errors of a port given by number or name.
+/// Validates a port given as a number or a name (IntOrString).
 pub fn port_or_name(errors: &mut ErrorList, path: &FieldPath<'_>, port: &Value) {
     match port {
         Value::String(name) => {

@@ -1,11 +1,11 @@
-//! Defaults of pods and of the pod templates of workloads.
+//! Defaulting of pods and pod templates.
 
 use serde_json::{Map, Value, json};
 
 use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use kueue_lab_quantity::Quantity;
 
-/// Defaults of a pod.
+/// Sets the defaults of a pod.
 pub fn pod(pod: &mut Value) {
     if let Some(spec) = pod.get_object_mut("spec") {
         pod_spec(spec);
@@ -31,7 +31,7 @@ pub fn pod(pod: &mut Value) {
     addresses(pod);
 }
 
-/// The one address of a pod is the first of its addresses.
+/// Synchronizes `status.podIP` with the first entry of `status.podIPs`.
 fn addresses(pod: &mut Value) {
     let Some(status) = pod.get_object_mut("status") else {
         return;
@@ -45,14 +45,14 @@ fn addresses(pod: &mut Value) {
     }
 }
 
-/// Defaults of the spec of a pod template.
+/// Sets the defaults of a pod spec.
 pub fn pod_spec(spec: &mut Value) {
     spec.set_default("restartPolicy", "Always");
     spec.set_default("dnsPolicy", "ClusterFirst");
     spec.set_default("terminationGracePeriodSeconds", 30);
     spec.set_default("securityContext", json!({}));
     spec.set_default("schedulerName", "default-scheduler");
-    // Both names of the account say the same.
+    // `serviceAccount` is the deprecated alias of `serviceAccountName`.
     match (
         spec.text("/serviceAccountName"),
         spec.text("/serviceAccount"),
@@ -80,7 +80,7 @@ pub fn pod_spec(spec: &mut Value) {
     }
 }
 
-/// Defaults of the pod template of a workload.
+/// Sets the defaults of the pod template of a workload.
 pub fn template(holder: &mut Value) {
     if let Some(spec) = holder
         .get_object_mut("template")
@@ -137,7 +137,8 @@ fn container(c: &mut Value) {
     c.set_default("resources", json!({}));
 }
 
-/// The pull policy of an image: one that may change under its tag is always pulled.
+/// Default image pull policy: `Always` for the tag `latest` or an image without tag and digest,
+/// otherwise `IfNotPresent`.
 fn pull_policy(image: &str) -> &'static str {
     let (name, digest) = match image.split_once('@') {
         Some((name, _)) => (name, true),
@@ -175,7 +176,7 @@ fn http_get(get: &mut Value) {
     get.set_default("scheme", "HTTP");
 }
 
-/// What a container may use at most is also what it asks for, where it does not ask itself.
+/// Defaults each missing resource request of a container to its limit.
 fn requests_from_limits(container: &mut Value) {
     let Some(resources) = container.get_object_mut("resources") else {
         return;
@@ -190,11 +191,11 @@ fn requests_from_limits(container: &mut Value) {
     }
 }
 
-/// Amounts below a thousandth are rounded up to one.
+/// Rounds the quantities of a resource list up to the milli scale.
 pub fn round_to_milli(list: &mut Value) {
     let Value::Object(map) = list else { return };
     for amount in map.values_mut() {
-        // The canonical text of an amount with smaller parts ends in one of these.
+        // The canonical form of a quantity finer than milli has the suffix `n` or `u`.
         let fine = amount.as_str().is_some_and(|s| s.ends_with(['n', 'u']));
         if fine && let Some(quantity) = Quantity::of(amount) {
             *amount = Quantity::from_milli(quantity.milli_value())

@@ -1,4 +1,4 @@
-//! Environment variables of containers and where their values come from.
+//! Validation of environment variables of containers and their sources.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::apimachinery::metadata_validation::name_validation;
 use crate::apimachinery::value_ext::ValueExt;
 use kueue_lab_quantity::Quantity;
 
-/// Fields of a pod that a variable may show, in order.
+/// Pod fields supported by `env[].valueFrom.fieldRef`, in order.
 const ENV_FIELD_PATHS: [&str; 9] = [
     "metadata.name",
     "metadata.namespace",
@@ -20,7 +20,7 @@ const ENV_FIELD_PATHS: [&str; 9] = [
     "status.podIP",
     "status.podIPs",
 ];
-/// Fields of a pod that a file may show, in order.
+/// Pod fields supported by downward API volumes, in order.
 pub const VOLUME_FIELD_PATHS: [&str; 5] = [
     "metadata.annotations",
     "metadata.labels",
@@ -37,7 +37,7 @@ const RESOURCES: [&str; 6] = [
     "requests.memory",
 ];
 
-/// Field errors of the variables of a container.
+/// Validates the environment variables of a container.
 pub fn validate(errors: &mut ErrorList, path: &FieldPath<'_>, variables: &[Value]) {
     for (i, variable) in variables.iter().enumerate() {
         let path = path.index(i);
@@ -114,7 +114,7 @@ fn key_ref(errors: &mut ErrorList, path: &FieldPath<'_>, reference: &Value) {
     }
 }
 
-/// Field errors of a reference to a field of the pod.
+/// Validates a `fieldRef`.
 pub fn field_ref(
     errors: &mut ErrorList,
     path: &FieldPath<'_>,
@@ -158,12 +158,12 @@ pub fn field_ref(
     }
 }
 
-/// `metadata.labels['key']` as its two parts.
+/// Splits `metadata.labels['key']` into path and key.
 fn subscript(field: &str) -> Option<(&str, &str)> {
     field.strip_suffix("']")?.split_once("['")
 }
 
-/// Field errors of a reference to a resource of a container.
+/// Validates a `resourceFieldRef`.
 pub fn resource_ref(
     errors: &mut ErrorList,
     path: &FieldPath<'_>,
@@ -216,7 +216,7 @@ pub fn resource_ref(
     }
 }
 
-/// Field errors of whole maps taken as variables.
+/// Validates `envFrom`.
 pub fn validate_from(errors: &mut ErrorList, path: &FieldPath<'_>, sources: &[Value]) {
     for (i, source) in sources.iter().enumerate() {
         let path = path.index(i);

@@ -1,4 +1,4 @@
-//! Pods: defaults, what a pod may look like and what of it may change.
+//! Pods: defaulting, create and update validation.
 
 pub mod container;
 pub mod defaults;

@@ -1,4 +1,4 @@
-//! Probes and lifecycle handlers of containers.
+//! Validation of probes and lifecycle handlers of containers.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::value_ext::ValueExt;
 
-/// Field errors of a container's lifecycle and its three probes.
+/// Validates a container's lifecycle handlers and its liveness, readiness and startup probes.
 pub fn lifecycle_and_probes(
     errors: &mut ErrorList,
     path: &FieldPath<'_>,

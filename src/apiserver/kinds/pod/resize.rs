@@ -1,4 +1,4 @@
-//! Changing what the containers of a running pod have.
+//! The `resize` subresource of pods.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use kueue_lab_quantity::Quantity;
 
-/// Keeps everything but the containers' resources and resize policies.
+/// Resets all fields except the containers' resources and resize policies to those of `old`.
 pub fn prepare(new: &mut Value, old: &Value) {
     let mut kept = old.clone();
     kept["metadata"] = new.at("/metadata").clone();
@@ -42,7 +42,7 @@ pub fn prepare(new: &mut Value, old: &Value) {
     *new = kept;
 }
 
-/// Field errors of a resize.
+/// Validates a resize.
 pub fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = ErrorList::default();
     metadata_and_spec(&mut errors, new);

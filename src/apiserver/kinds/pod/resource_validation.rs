@@ -1,4 +1,4 @@
-//! Amounts of resources: which names there are, which amounts fit them.
+//! Validation of resource names and quantities.
 
 use serde_json::Value;
 
@@ -9,14 +9,14 @@ use crate::apimachinery::value_ext::ValueExt;
 use kueue_lab_quantity::Quantity;
 pub use kueue_lab_quota::resource_name::{is_huge_page, is_native};
 
-/// Whether a resource is an extended one, such as `nvidia.com/gpu`.
+/// Whether the resource is an extended resource, such as `nvidia.com/gpu`.
 pub fn is_extended(name: &str) -> bool {
     !is_native(name)
         && !name.starts_with("requests.")
         && name_validation::qualified_name(&format!("requests.{name}")).is_empty()
 }
 
-/// Whether more of a resource may be limited than is asked for.
+/// Whether the limit of the resource may exceed its request.
 pub fn is_overcommit_allowed(name: &str) -> bool {
     is_native(name) && !is_huge_page(name)
 }
@@ -34,7 +34,7 @@ const COUNTED: [&str; 9] = [
     "services.loadbalancers",
 ];
 
-/// Whether a name without a domain is a standard one.
+/// Whether an unqualified resource name is a standard resource.
 fn is_standard(name: &str) -> bool {
     let plain = name
         .strip_prefix("requests.")
@@ -46,12 +46,12 @@ fn is_standard(name: &str) -> bool {
         || is_huge_page(name.strip_prefix("requests.").unwrap_or(name))
 }
 
-/// Whether a name without a domain is one that quotas know.
+/// Whether an unqualified resource name is valid in a ResourceQuota.
 fn is_standard_for_quota(name: &str) -> bool {
     is_standard(name) && name != "storage" || name.starts_with("count/")
 }
 
-/// Field errors of the name of a resource.
+/// Validates a resource name; returns whether it is valid.
 pub fn name(errors: &mut ErrorList, path: &FieldPath<'_>, name: &str) -> bool {
     let complaints = name_validation::qualified_name(name);
     if !complaints.is_empty() {
@@ -69,7 +69,7 @@ pub fn name(errors: &mut ErrorList, path: &FieldPath<'_>, name: &str) -> bool {
     true
 }
 
-/// Field errors of the name of a resource of a container.
+/// Validates the name of a container resource.
 pub fn container_resource_name(errors: &mut ErrorList, path: &FieldPath<'_>, resource: &str) {
     name(errors, path, resource);
     if !resource.contains('/') {
@@ -85,7 +85,7 @@ pub fn container_resource_name(errors: &mut ErrorList, path: &FieldPath<'_>, res
     }
 }
 
-/// Field errors of the name of a resource in a quota.
+/// Validates the name of a resource in a ResourceQuota.
 pub fn quota_resource_name(errors: &mut ErrorList, path: &FieldPath<'_>, resource: &str) {
     name(errors, path, resource);
     if !resource.contains('/') && !is_standard_for_quota(resource) {
@@ -93,7 +93,7 @@ pub fn quota_resource_name(errors: &mut ErrorList, path: &FieldPath<'_>, resourc
     }
 }
 
-/// Field errors of an amount: not negative, and whole where only whole ones make sense.
+/// Validates a quantity: not negative, and an integer for resources that require it.
 pub fn resource_quantity(
     errors: &mut ErrorList,
     path: &FieldPath<'_>,
@@ -113,7 +113,7 @@ pub fn resource_quantity(
     }
 }
 
-/// Field errors of what a container asks for and is limited to.
+/// Validates the `resources` of a container.
 pub fn requirements(
     errors: &mut ErrorList,
     path: &FieldPath<'_>,
@@ -198,7 +198,7 @@ fn huge_pages(errors: &mut ErrorList, path: &FieldPath<'_>, name: &str, value: &
     }
 }
 
-/// Claims of a container must be claims of its pod.
+/// Validates that the resource claims of a container refer to claims of its pod.
 fn claims(errors: &mut ErrorList, path: &FieldPath<'_>, claims: &[Value], of_pod: &[Value]) {
     let known: Vec<&str> = of_pod
         .iter()

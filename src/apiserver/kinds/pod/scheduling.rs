@@ -1,4 +1,5 @@
-//! What decides where a pod may run: gates, tolerations, affinities, spreading.
+//! Validation of the scheduling fields of pods: scheduling gates, tolerations, affinity and
+//! topology spread constraints.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::{labels, name_validation};
 use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 
-/// Field errors of scheduling gates.
+/// Validates scheduling gates.
 pub fn gates(errors: &mut ErrorList, path: &FieldPath<'_>, gates: &[Value]) {
     let mut seen = BTreeSet::new();
     for (i, gate) in gates.iter().enumerate() {
@@ -22,7 +23,7 @@ pub fn gates(errors: &mut ErrorList, path: &FieldPath<'_>, gates: &[Value]) {
     }
 }
 
-/// Field errors of tolerations.
+/// Validates tolerations.
 pub fn tolerations(errors: &mut ErrorList, path: &FieldPath<'_>, list: &[Value]) {
     for (i, toleration) in list.iter().enumerate() {
         let path = path.index(i);
@@ -64,7 +65,7 @@ pub fn tolerations(errors: &mut ErrorList, path: &FieldPath<'_>, list: &[Value])
     }
 }
 
-/// Field errors of the effect of a taint or toleration.
+/// Validates the effect of a taint or toleration.
 pub fn taint_effect(errors: &mut ErrorList, path: &FieldPath<'_>, effect: &str) {
     errors.required_one_of(
         path,
@@ -73,7 +74,7 @@ pub fn taint_effect(errors: &mut ErrorList, path: &FieldPath<'_>, effect: &str) 
     );
 }
 
-/// Field errors of affinities.
+/// Validates node affinity, pod affinity and pod anti-affinity.
 pub fn affinity(errors: &mut ErrorList, path: &FieldPath<'_>, affinity: &Value) {
     const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
     const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
@@ -86,7 +87,7 @@ pub fn affinity(errors: &mut ErrorList, path: &FieldPath<'_>, affinity: &Value) 
     for (i, term) in node.list(&format!("/{PREFERRED}")).iter().enumerate() {
         let path = preferred.index(i);
         weight(errors, &path, term);
-        // Values of preferences are not checked: they cannot keep a pod from running.
+        // The values of preferred terms are not validated: preferences never filter nodes.
         node_selector_term(
             errors,
             &path.child("preference"),
@@ -121,7 +122,7 @@ fn weight(errors: &mut ErrorList, path: &FieldPath<'_>, term: &Value) {
     }
 }
 
-/// Field errors of a node selector.
+/// Validates a node selector.
 pub fn node_selector(errors: &mut ErrorList, path: &FieldPath<'_>, selector: &Value) {
     let path = path.child("nodeSelectorTerms");
     let terms = selector.list("/nodeSelectorTerms");
@@ -264,7 +265,7 @@ fn label_keys(errors: &mut ErrorList, path: &FieldPath<'_>, keys: &[Value], no_s
     }
 }
 
-/// Field errors of topology spread constraints.
+/// Validates topology spread constraints.
 pub fn topology_spread_constraints(errors: &mut ErrorList, path: &FieldPath<'_>, list: &[Value]) {
     for (i, constraint) in list.iter().enumerate() {
         let path = path.index(i);
@@ -315,8 +316,8 @@ fn positive(errors: &mut ErrorList, path: &FieldPath<'_>, n: i64) {
     }
 }
 
-/// Turns the `matchLabelKeys` of a new pod's affinities and constraints into terms of their
-/// selectors, with the values of the pod's own labels.
+/// Merges `matchLabelKeys` and `mismatchLabelKeys` of a new pod into the label selectors of its pod
+/// affinity terms and topology spread constraints, with the values of the pod's labels.
 pub fn apply_match_label_keys(pod: &mut Value) {
     let labels = pod.at("/metadata/labels").clone();
     let Some(spec) = pod.get_object_mut("spec") else {

@@ -1,4 +1,4 @@
-//! Security contexts of pods and containers.
+//! Validation of pod and container security contexts.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation::inclusive_range_error;
 use crate::apimachinery::value_ext::ValueExt;
 
-/// A user or group number.
+/// Validates a user or group ID.
 fn id(errors: &mut ErrorList, path: &FieldPath<'_>, value: Option<i64>) {
     let max = i64::from(i32::MAX);
     if let Some(n) = value
@@ -17,7 +17,7 @@ fn id(errors: &mut ErrorList, path: &FieldPath<'_>, value: Option<i64>) {
     }
 }
 
-/// Field errors of the security context of a pod.
+/// Validates the security context of a pod.
 pub fn pod(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
     let context = spec.at("/securityContext");
     for field in ["fsGroup", "runAsUser", "runAsGroup"] {
@@ -128,7 +128,7 @@ fn seccomp(errors: &mut ErrorList, path: &FieldPath<'_>, profile: &Value) {
     }
 }
 
-/// A path inside a directory.
+/// Validates a relative path without `..`.
 pub fn local_descending_path(errors: &mut ErrorList, path: &FieldPath<'_>, text: &str) {
     if text.starts_with('/') {
         errors.invalid(path, text, "must be a relative path");
@@ -136,7 +136,7 @@ pub fn local_descending_path(errors: &mut ErrorList, path: &FieldPath<'_>, text:
     path_no_backsteps(errors, path, text);
 }
 
-/// A path without `..`.
+/// Validates that a path has no `..` element.
 pub fn path_no_backsteps(errors: &mut ErrorList, path: &FieldPath<'_>, text: &str) {
     if text.split('/').any(|part| part == "..") {
         errors.invalid(path, text, "must not contain '..'");
@@ -177,7 +177,7 @@ fn app_armor(errors: &mut ErrorList, path: &FieldPath<'_>, profile: &Value) {
     }
 }
 
-/// Field errors of the security context of a container.
+/// Validates the security context of a container.
 pub fn container(errors: &mut ErrorList, path: &FieldPath<'_>, context: &Value, host_users: bool) {
     if context.is_null() {
         return;

@@ -1,4 +1,4 @@
-//! The spec of a pod or of a pod template as a whole.
+//! Validation of the spec of a pod or pod template.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::{labels, name_validation};
 use crate::apimachinery::value_ext::ValueExt;
 
-/// Field errors of a pod spec; `is_pod` tells a pod from a template.
+/// Validates a pod spec; `is_pod` is false for a pod template.
 pub fn validate(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value, is_pod: bool) {
     let grace_period = spec.at("/terminationGracePeriodSeconds").as_i64();
     if grace_period.is_none() {
@@ -121,7 +121,8 @@ pub fn validate(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value, is_p
     }
 }
 
-/// Names of other objects, the deadline and the host name, in the order of their checks.
+/// Validates references to other objects, `activeDeadlineSeconds` and the hostname, in upstream
+/// order.
 fn validate_object_references(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
     for field in ["serviceAccountName", "nodeName"] {
         let name = spec.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -197,7 +198,7 @@ fn resource_claims(errors: &mut ErrorList, path: &FieldPath<'_>, claims: &[Value
     }
 }
 
-/// Resources of the pod as a whole.
+/// Validates pod-level resources.
 fn pod_resources(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
     let own = spec.at("/resources");
     if own.is_null() {
@@ -292,7 +293,7 @@ fn dns_config(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
     }
 }
 
-/// A pod with users of its own shares no other namespace of its host.
+/// Validates that a pod with `hostUsers: false` shares no other host namespace.
 fn host_users(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
     if spec.at("/hostUsers") != false {
         return;
@@ -328,7 +329,7 @@ fn host_aliases(errors: &mut ErrorList, path: &FieldPath<'_>, list: &[Value]) {
     }
 }
 
-/// Warnings about a pod spec found at `path`.
+/// Returns the warnings for the pod spec at `path`.
 pub fn warnings(spec: &Value, path: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     const OLD_LABELS: [(&str, &str); 6] = [

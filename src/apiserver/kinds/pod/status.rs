@@ -1,4 +1,4 @@
-//! Changes of a pod's status.
+//! Validation of pod status updates.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::apimachinery::value_ext::ValueExt;
 
 const STATUS: FieldPath<'_> = FieldPath::root("status");
 
-/// Field errors of a change of status.
+/// Validates an update of a pod's status.
 pub fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = ErrorList::default();
     conditions(&mut errors, new.list("/status/conditions"));
@@ -79,7 +79,7 @@ fn conditions(errors: &mut ErrorList, list: &[Value]) {
     }
 }
 
-/// A container that has ended for good does not come back.
+/// Validates that a terminated container that may not restart remains terminated.
 fn transitions(
     errors: &mut ErrorList,
     field: &str,

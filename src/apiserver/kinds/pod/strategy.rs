@@ -9,7 +9,7 @@ use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::builtin_strategy::BuiltinStrategy;
 
-/// The rules of pods, but for their field selectors.
+/// Strategy of pods without its selectable fields.
 pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {
     set_defaults: defaults::pod,
     prepare_for_create: prepare_create,
@@ -34,7 +34,7 @@ fn prepare_create(pod: &mut Value) {
     scheduling::apply_match_label_keys(pod);
 }
 
-/// The condition that tells that the scheduler does not look at the pod yet.
+/// The PodScheduled condition of a pod with scheduling gates.
 fn scheduling_gated_condition(pod: &Value) -> Value {
     json!({
         "type": "PodScheduled",
@@ -47,7 +47,7 @@ fn scheduling_gated_condition(pod: &Value) -> Value {
 }
 
 fn prepare_update(new: &mut Value, old: &Value) {
-    // A container is debugged through its own subresource; the list as such may not change here.
+    // Ephemeral containers are set through the `ephemeralcontainers` subresource only.
     if new.at("/spec/ephemeralContainers").is_null() && old.has("/spec/ephemeralContainers") {
         let kept = old.at("/spec/ephemeralContainers").clone();
         new.object_mut("spec")
@@ -57,7 +57,7 @@ fn prepare_update(new: &mut Value, old: &Value) {
 
 fn prepare_subresource(subresource: &str, new: &mut Value, old: &Value) {
     match subresource {
-        // Only the server itself decides on the class of service.
+        // The API server alone sets the QoS class.
         "status" if !new.has("/status/qosClass") && old.has("/status/qosClass") => {
             let class = old.at("/status/qosClass").clone();
             new.object_mut("status")
@@ -93,7 +93,7 @@ fn validate_create(pod: &Value) -> Vec<FieldError> {
     errors.0
 }
 
-/// What creates and updates of a pod are both checked for.
+/// Metadata and spec validation common to create and update.
 pub(crate) fn metadata_and_spec(errors: &mut ErrorList, pod: &Value) {
     let metadata = FieldPath::root("metadata");
     annotations(
@@ -118,7 +118,7 @@ pub(crate) fn metadata_and_spec(errors: &mut ErrorList, pod: &Value) {
     }
 }
 
-/// Annotations of pods and pod templates that have a meaning.
+/// Validates the well-known annotations of pods and pod templates.
 pub fn annotations(errors: &mut ErrorList, path: &FieldPath<'_>, annotations: &Value) {
     const COST: &str = "controller.kubernetes.io/pod-deletion-cost";
     if let Some(cost) = annotations.get(COST).and_then(Value::as_str)
@@ -160,7 +160,7 @@ pub(crate) fn warnings(new: &Value, _old: Option<&Value>) -> Vec<String> {
     spec::warnings(new.at("/spec"), "spec")
 }
 
-/// Field errors of a pod template at `path`.
+/// Validates the pod template at `path`.
 pub fn validate_template(errors: &mut ErrorList, path: &FieldPath<'_>, template: &Value) {
     let metadata = template.at("/metadata");
     let labels = path.child("labels").to_string();

@@ -1,5 +1,6 @@
-//! What of a pod may change: images, the deadline, gates that go, tolerations that come; while a pod
-//! is gated its node selector and node affinity may get narrower.
+//! Validation of pod updates. Images, `activeDeadlineSeconds`, removal of scheduling gates and
+//! added tolerations are mutable; the node selector and node affinity of a gated pod may be
+//! narrowed.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +17,7 @@ use crate::kinds::go_struct_format;
 
 const UPDATABLE_FIELDS_MESSAGE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-/// Field errors of a change of a pod.
+/// Validates an update of a pod.
 pub fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = ErrorList::default();
     metadata_and_spec(&mut errors, new);
@@ -37,7 +38,7 @@ pub fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
     errors.0
 }
 
-/// Containers cannot come or go; false where they do.
+/// Validates that no containers are added or removed; returns false otherwise.
 fn same_containers(errors: &mut ErrorList, list: &str, new: &Value, old: &Value) -> bool {
     let path = SPEC.child(list);
     let pointer = format!("/spec/{list}");
@@ -60,7 +61,8 @@ fn same_containers(errors: &mut ErrorList, list: &str, new: &Value, old: &Value)
     true
 }
 
-/// The deadline may be set and lowered; false where nothing more is worth checking.
+/// Validates that `activeDeadlineSeconds` is only set or decreased; returns false if validation
+/// must stop.
 fn deadline(errors: &mut ErrorList, new: &Value, old: &Value) -> bool {
     let path = SPEC.child("activeDeadlineSeconds");
     let of = |pod: &Value| pod.at("/spec/activeDeadlineSeconds").as_i64();
@@ -119,7 +121,7 @@ fn only_removed_gates(errors: &mut ErrorList, path: &FieldPath<'_>, new: &Value,
     }
 }
 
-/// Everything else must be as it was.
+/// Validates that all other fields of the spec are unchanged.
 fn validate_other_fields_unchanged(errors: &mut ErrorList, new: &Value, old: &Value) {
     let old_spec = old.at("/spec");
     let mut munged = new.at("/spec").clone();
@@ -187,7 +189,7 @@ fn keep_node_affinity(spec: &mut Value, old: &Value) {
     }
 }
 
-/// A gated pod's node selector may get more entries.
+/// Validates that the node selector of a gated pod is only extended.
 fn node_selector(errors: &mut ErrorList, path: &FieldPath<'_>, new: &Value, old: &Value) {
     for (key, value) in old.entries("") {
         if new.get(key) != Some(value) {
@@ -201,7 +203,8 @@ fn node_selector(errors: &mut ErrorList, path: &FieldPath<'_>, new: &Value, old:
     }
 }
 
-/// A gated pod's required node affinity may be set, and its terms may get more requirements.
+/// Validates that the required node affinity of a gated pod is only set, or its terms extended with
+/// requirements.
 fn node_affinity(errors: &mut ErrorList, new: &Value, old: &Value) {
     const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
     let affinity = SPEC.child("affinity");
@@ -233,8 +236,8 @@ fn node_affinity(errors: &mut ErrorList, new: &Value, old: &Value) {
     }
 }
 
-/// Whether a term has all requirements of another and perhaps more; a term without any matches
-/// nothing and cannot get narrower.
+/// Whether a node selector term contains all requirements of the old term. An empty term matches no
+/// objects and cannot be narrowed.
 fn is_narrower(new: &Value, old: &Value) -> bool {
     let (expressions, fields) = (old.list("/matchExpressions"), old.list("/matchFields"));
     if expressions.is_empty() && fields.is_empty() {
@@ -244,7 +247,7 @@ fn is_narrower(new: &Value, old: &Value) -> bool {
     starts(new.list("/matchExpressions"), expressions) && starts(new.list("/matchFields"), fields)
 }
 
-/// Field errors of a change of the ephemeral containers.
+/// Validates an update of the ephemeral containers.
 pub fn validate_ephemeral_containers(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = ErrorList::default();
     metadata_and_spec(&mut errors, new);

@@ -1,4 +1,4 @@
-//! Volumes of pods.
+//! Validation of pod volumes.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::apimachinery::metadata_validation::name_validation;
 use crate::apimachinery::value_ext::ValueExt;
 use kueue_lab_quantity::Quantity;
 
-/// Sources of volumes in the order in which Kubernetes looks for them.
+/// Volume sources in upstream validation order.
 const SOURCES: [&str; 29] = [
     "emptyDir",
     "hostPath",
@@ -45,7 +45,7 @@ const SOURCES: [&str; 29] = [
     "image",
 ];
 
-/// Field errors of the volumes; those without any, by name.
+/// Validates the volumes; returns the valid ones by name.
 pub fn validate<'a>(
     errors: &mut ErrorList,
     path: &FieldPath<'_>,
@@ -226,7 +226,7 @@ fn key_items(errors: &mut ErrorList, path: &FieldPath<'_>, items: &[Value]) {
     }
 }
 
-/// Where a file goes inside a volume.
+/// Validates the path of a file in a volume.
 fn file_path(errors: &mut ErrorList, path: &FieldPath<'_>, text: &str) {
     if text.is_empty() {
         errors.required(path, "");

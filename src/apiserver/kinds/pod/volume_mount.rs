@@ -1,4 +1,4 @@
-//! Volumes in containers: mounts and block devices.
+//! Validation of volume mounts and volume devices of containers.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::value_ext::ValueExt;
 
-/// Field errors of a container's mounts.
+/// Validates the volume mounts of a container.
 pub fn mounts(
     errors: &mut ErrorList,
     path: &FieldPath<'_>,
@@ -47,7 +47,7 @@ pub fn mounts(
             errors.invalid(&entry.child("mountPath"), at, detail);
         }
         let (sub, expression) = (mount.text("/subPath"), mount.text("/subPathExpr"));
-        // The paths of these errors leave the index out, as they do upstream.
+        // As upstream, the field paths of these errors have no index.
         local_descending_path(errors, &path.child("subPath"), sub);
         if !expression.is_empty() {
             if !sub.is_empty() {
@@ -74,7 +74,7 @@ fn propagation(errors: &mut ErrorList, path: &FieldPath<'_>, mount: &Value, c: &
     }
 }
 
-/// Field errors of a container's block devices.
+/// Validates the volume devices of a container.
 pub fn devices(
     errors: &mut ErrorList,
     path: &FieldPath<'_>,

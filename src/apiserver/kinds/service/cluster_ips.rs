@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 
-/// Completes what a service says of its addresses and ports from what it said before.
+/// Fills in the allocated cluster IPs and node ports of a Service from its old version
+/// (`patchAllocatedValues`).
 pub(crate) fn patch_allocated_values(service: &mut Value, old: Option<&Value>) {
     if let Some(old) = old {
         keep_allocated_values(service, old);
@@ -14,7 +15,7 @@ pub(crate) fn patch_allocated_values(service: &mut Value, old: Option<&Value>) {
     normalize_cluster_ips(service);
 }
 
-/// The one address is the first of the addresses.
+/// Synchronizes `clusterIP` with the first entry of `clusterIPs` (`normalizeClusterIPs`).
 pub(crate) fn normalize_cluster_ips(service: &mut Value) {
     let Some(spec) = service.get_object_mut("spec") else {
         return;
@@ -28,7 +29,7 @@ pub(crate) fn normalize_cluster_ips(service: &mut Value) {
     }
 }
 
-/// An update that does not speak of addresses and ports the server gave out keeps them.
+/// Keeps the allocated cluster IPs and node ports that an update does not set.
 pub(crate) fn keep_allocated_values(new: &mut Value, old: &Value) {
     let (kind, before) = (new.text("/spec/type").to_string(), old.text("/spec/type"));
     if kind == "ExternalName" || before == "ExternalName" {

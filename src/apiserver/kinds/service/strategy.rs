@@ -1,4 +1,4 @@
-//! Strategy of services.
+//! Strategy of Services.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::apimachinery::metadata_validation::name_validation;
 use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::builtin_strategy::{BuiltinStrategy, SelectableFields};
 
-/// The rules of services. Addresses are given out by `create_policy`.
+/// Strategy of Services. `create_policy` allocates the cluster IPs.
 pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {
     validate_name: name_validation::name_is_dns1035_label,
     selectable_fields: SelectableFields::Some(&[

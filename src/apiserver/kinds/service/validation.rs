@@ -1,4 +1,4 @@
-//! What a service may look like.
+//! Validation of Services.
 
 use std::collections::BTreeSet;
 
@@ -272,7 +272,7 @@ fn traffic(errors: &mut ErrorList, spec: &Value) {
     }
 }
 
-/// Addresses change only on the way from or to an external name.
+/// Validates that cluster IPs are immutable unless the type changes from or to ExternalName.
 pub(super) fn validate_cluster_ips_update(errors: &mut ErrorList, new: &Value, old: &Value) {
     let external = |s: &Value| s.text("/spec/type") == "ExternalName";
     if external(new) || external(old) {

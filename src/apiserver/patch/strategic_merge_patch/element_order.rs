@@ -1,5 +1,5 @@
-//! The order of merged lists: first as `$setElementOrder` says, then as the patch has it, then as
-//! the live list has it.
+//! Element order of merged lists: first by `$setElementOrder`, then by the patch, then by the live
+//! list.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::schema::Schema;
 
-/// What tells items apart: the value of the merge key, or the item itself.
+/// Identity of a list item: the value of the merge key, or the item itself.
 fn identity<'v>(item: &'v Value, key: Option<&str>) -> Option<&'v Value> {
     match key {
         Some(key) => item.get(key),
@@ -19,7 +19,7 @@ fn identity<'v>(item: &'v Value, key: Option<&str>) -> Option<&'v Value> {
     }
 }
 
-/// The first position of each identity.
+/// Returns the first index of each identity.
 fn positions<'v>(items: &'v [Value], key: Option<&str>) -> HashMap<Option<&'v Value>, usize> {
     let mut map = HashMap::with_capacity(items.len());
     for (i, item) in items.iter().enumerate() {
@@ -28,7 +28,7 @@ fn positions<'v>(items: &'v [Value], key: Option<&str>) -> HashMap<Option<&'v Va
     map
 }
 
-/// Merges the lists that have a `$setElementOrder` directive and takes both out of the patch.
+/// Merges the lists that have a `$setElementOrder` directive and removes both from the patch.
 pub(super) fn merge_with_set_element_order(
     original: &mut Object,
     patch: &mut Object,
@@ -100,7 +100,7 @@ fn bad_type(found: &Value) -> StrategicMergeError {
     ))
 }
 
-/// The patch's items must appear in the directive, in the same order.
+/// Validates that the items of the patch appear in the directive in the same relative order.
 fn validate(
     patch: &[Value],
     order: &[Value],
@@ -149,7 +149,7 @@ fn key_of<'v>(item: &'v Value, key: Option<&str>) -> Result<&'v Value, Strategic
     }
 }
 
-/// Items whose key appears in `by`, and the others.
+/// Partitions items by whether their merge key appears in `by`.
 pub(super) fn partition(
     items: Vec<Value>,
     by: &[Value],
@@ -168,7 +168,7 @@ pub(super) fn partition(
     Ok((ours, rest))
 }
 
-/// Sorts both parts by their own order and interleaves them by the live one.
+/// Sorts `ours` by the directive and `rest` by the live list, then merges both by the live order.
 pub(super) fn normalize_element_order(
     mut ours: Vec<Value>,
     mut rest: Vec<Value>,

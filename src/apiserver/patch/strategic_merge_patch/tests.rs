@@ -46,7 +46,7 @@ fn items_are_deleted_and_lists_replaced_by_directive() {
         json!({"containers": [{"name": "z"}, {"$patch": "replace"}]}),
     );
     assert_eq!(replaced, json!({"containers": [{"name": "z"}]}));
-    // a directive in a list that is not there yet leaves nothing behind
+    // Directive items of a list that does not exist yet are dropped.
     let fresh = pod(
         json!({}),
         json!({"containers": [{"name": "z"}, {"name": "y", "$patch": "delete"}]}),

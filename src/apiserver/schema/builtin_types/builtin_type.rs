@@ -1,4 +1,4 @@
-//! One type of the tables: its lines become a schema on first use.
+//! [`BuiltinType`]: one type of the tables, parsed to a schema on first use.
 
 use std::sync::{Arc, OnceLock};
 
@@ -19,7 +19,7 @@ pub struct BuiltinType {
 }
 
 impl BuiltinType {
-    /// The type `validate_name` of a package, whose lines are `text`.
+    /// The type `name` of a package, declared by the lines of `text`.
     pub(super) fn new(package: &'static str, name: &'static str, text: &'static str) -> Self {
         Self {
             package,
@@ -80,7 +80,7 @@ impl BuiltinType {
         let bare = text.trim_start_matches('*');
         let schema = self.resolve(bare, &flags);
         let default = flags.default.clone().or_else(|| {
-            // OpenAPI gives a field that is always written its zero value as default
+            // In OpenAPI, the default of a field that is always encoded is its zero value.
             (flags.presence == Presence::Always && bare == text)
                 .then(|| scalar::zero(&schema.value_type))
                 .flatten()
@@ -96,7 +96,7 @@ impl BuiltinType {
         })
     }
 
-    /// The schema of a type text; list and map flags apply to its outermost level.
+    /// Resolves a type expression; list and map flags apply to its outermost level.
     fn resolve(&self, text: &'static str, flags: &Flags) -> TypeRef {
         let nothing = Flags::default();
         let shape = if let Some(item) = text.strip_prefix("[]") {
@@ -148,7 +148,7 @@ impl BuiltinType {
         if flags.atomic.is_none() && flags.list.is_none() {
             return TypeRef::Builtin(entry);
         }
-        // the field overrides how the type is owned
+        // The flags of the field override those of the type.
         let mut schema = (**entry.schema()).clone();
         match &mut schema.value_type {
             ValueType::Struct(s) => s.atomic = flags.atomic,
@@ -207,7 +207,7 @@ impl Flags {
         flags
     }
 
-    /// The list type; one that is not declared follows from the patch strategy.
+    /// The list type; if not declared, it is derived from the patch strategy.
     fn list_kind(&self) -> ListType {
         match (&self.list, &self.patch) {
             (Some(kind), _) => kind.clone(),

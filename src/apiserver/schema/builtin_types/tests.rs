@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::find_named_type;
 use crate::schema::{ListType, Name, Schema, ValueType};
 
-/// Every type below the kinds the server knows, as k8s-openapi has it.
+/// The OpenAPI definitions of all types of the built-in kinds, from k8s-openapi.
 fn definitions() -> serde_json::Map<String, Value> {
     let mut generator = SchemaGenerator::default();
     macro_rules! roots {
@@ -121,7 +121,7 @@ fn tables_agree_with_k8s_openapi() {
         };
         let ours: BTreeSet<&str> = shape.fields.iter().map(|f| &*f.name).collect();
         let theirs: BTreeSet<&str> = properties.keys().map(String::as_str).collect();
-        // some generated types carry kind and apiVersion in the trait instead
+        // Some generated types have kind and apiVersion in a trait instead of fields.
         let only: Vec<_> = ours
             .symmetric_difference(&theirs)
             .filter(|f| !matches!(**f, "kind" | "apiVersion"))

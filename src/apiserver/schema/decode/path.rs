@@ -1,8 +1,8 @@
-//! Where in an object a decoder stands.
+//! The current path of a decoder.
 
 use std::fmt;
 
-/// Where a value stands, as a chain on the stack.
+/// The path of a value, as a linked list on the stack.
 pub(super) enum Path<'p> {
     Root,
     Field(&'p Path<'p>, &'p str),
@@ -11,7 +11,7 @@ pub(super) enum Path<'p> {
 }
 
 impl Path<'_> {
-    /// The fields only, as Go's type errors name a place.
+    /// The field names only, as in Go's `UnmarshalTypeError`.
     pub(super) fn fields(&self) -> String {
         match self {
             Path::Root => String::new(),

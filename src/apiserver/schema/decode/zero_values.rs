@@ -1,10 +1,10 @@
-//! What Go writes for fields nobody set, and which it leaves out.
+//! Encoding of unset fields in Go: zero values, `omitempty` and `omitzero`.
 
 use serde_json::{Map, Value};
 
 use crate::schema::{AnyType, Field, Presence, Schema, StructSchema, ValueType, scalar};
 
-/// The object Go writes for an unset struct of this type, or null for what is not a struct.
+/// The encoding of an unset struct of this type; null for other types.
 pub fn zero(schema: &Schema) -> Value {
     match &schema.value_type {
         ValueType::Struct(s) => {
@@ -16,7 +16,7 @@ pub fn zero(schema: &Schema) -> Value {
     }
 }
 
-/// Adds the fields Go writes although nobody set them.
+/// Adds the unset fields that Go encodes.
 pub(super) fn fill(shape: &StructSchema, map: &mut Map<String, Value>) {
     for field in shape.fields.iter() {
         if !map.contains_key(&*field.name)
@@ -27,12 +27,12 @@ pub(super) fn fill(shape: &StructSchema, map: &mut Map<String, Value>) {
     }
 }
 
-/// What Go writes for an unset field, if anything.
+/// The encoding of an unset field; `None` if it is omitted.
 fn zero_of_unset_field(field: &Field) -> Option<Value> {
     match field.presence {
         Presence::Always if field.pointer => Some(Value::Null),
         Presence::Always => Some(zero(&field.schema)),
-        // omitempty never leaves out a struct
+        // `omitempty` does not omit structs.
         Presence::OmitEmpty if !field.pointer => match &field.schema.value_type {
             ValueType::Struct(_) => Some(zero(&field.schema)),
             ValueType::Time | ValueType::MicroTime | ValueType::Any(AnyType::Atomic) => {
@@ -46,10 +46,10 @@ fn zero_of_unset_field(field: &Field) -> Option<Value> {
     }
 }
 
-/// Whether Go leaves the field out although it has been given this (settled) value.
+/// Whether Go omits the field with this decoded value.
 pub(super) fn omitted(field: &Field, value: &Value) -> bool {
     if field.name == "managedFields" && value.is_array() {
-        return false; // an empty list asks for ownership to be forgotten, see `managed`
+        return false; // an empty list resets `managedFields`
     }
     let empty = match value {
         Value::Null => true,
@@ -79,7 +79,7 @@ pub(super) fn omitted(field: &Field, value: &Value) -> bool {
     }
 }
 
-/// Whether this is a list or map with nothing in it.
+/// Whether this is an empty list or map.
 pub(super) fn empty_collection(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.is_empty(),

@@ -1,6 +1,6 @@
-//! What CEL expressions may call and name besides their variables.
+//! The functions and global identifiers of the Kubernetes CEL environment.
 
-/// Names that stand for types and for families of functions.
+/// Identifiers of types and function namespaces.
 pub(super) const NAMES: [&str; 24] = [
     "bool",
     "int",
@@ -28,9 +28,9 @@ pub(super) const NAMES: [&str; 24] = [
     "url",
 ];
 
-/// The functions a server knows.
+/// The functions of the Kubernetes CEL environment.
 pub(super) const FUNCTIONS: &[&str] = &[
-    // of the language
+    // CEL standard definitions
     "size",
     "contains",
     "endsWith",
@@ -57,7 +57,7 @@ pub(super) const FUNCTIONS: &[&str] = &[
     "getMonth",
     "getSeconds",
     "has",
-    // of strings
+    // strings
     "charAt",
     "format",
     "indexOf",
@@ -73,7 +73,7 @@ pub(super) const FUNCTIONS: &[&str] = &[
     "reverse",
     "find",
     "findAll",
-    // of lists and sets
+    // lists and sets
     "isSorted",
     "sum",
     "min",
@@ -88,7 +88,7 @@ pub(super) const FUNCTIONS: &[&str] = &[
     "range",
     "equivalent",
     "intersects",
-    // of optional values
+    // optional values
     "of",
     "ofNonZeroValue",
     "none",
@@ -100,7 +100,7 @@ pub(super) const FUNCTIONS: &[&str] = &[
     "optFlatMap",
     "unwrap",
     "unwrapOpt",
-    // of URLs, addresses, quantities, versions and formats
+    // URLs, IP addresses, quantities, semantic versions and formats
     "url",
     "isURL",
     "getScheme",
