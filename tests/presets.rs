@@ -307,7 +307,9 @@ async fn switching_prunes_objects_of_the_old_preset() {
     );
     let missing = presets.switch("nowhere").await.unwrap_err();
     assert!(
-        missing[0].message.ends_with("the presets are one, two, wrong"),
+        missing[0]
+            .message
+            .ends_with("the presets are one, two, wrong"),
         "{missing:?}"
     );
     assert_eq!(presets.state().active, "two");

@@ -1,5 +1,5 @@
-//! Cron schedules as robfig/cron parses and evaluates them, the library of Kubernetes' CronJobs: five
-//! fields, descriptors such as `@daily`, and `@every DURATION`.
+//! Cron schedules as robfig/cron parses and evaluates them, the library of Kubernetes' CronJobs:
+//! five fields, descriptors such as `@daily`, and `@every DURATION`.
 //!
 //! Used by the API server's validation and by the CronJob controller. Must not know either.
 
@@ -12,7 +12,7 @@ mod parse;
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 
-/// When a CronJob starts Jobs.
+/// The schedule of a CronJob, robfig/cron's `Schedule`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule(Kind);
 

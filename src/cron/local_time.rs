@@ -4,7 +4,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-/// A moment in a time zone.
+/// A timestamp in a time zone, Go's `time.Time`.
 pub(crate) struct LocalTime<'a> {
     zone: &'a TimeZone,
     timestamp: Timestamp,

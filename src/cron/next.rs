@@ -6,11 +6,11 @@ use jiff::{SignedDuration, Timestamp, ToSpan};
 use crate::local_time::LocalTime;
 use crate::{FieldSchedule, Kind, STAR_BIT, Schedule};
 
-/// How many years ahead a time is searched; a schedule such as `0 0 30 2 *` has none.
+/// Search limit in years; a schedule such as `0 0 30 2 *` has no activation time.
 const HORIZON_YEARS: i16 = 5;
 
 impl Schedule {
-    /// The first time after `after`. `None` if there is none in the next five years.
+    /// The first activation time after `after`; `None` if it is more than five years ahead.
     pub fn next(&self, after: Timestamp) -> Option<Timestamp> {
         let nanos = SignedDuration::from_nanos(i64::from(after.subsec_nanosecond()));
         let second = after.checked_sub(nanos).ok()?;
@@ -22,7 +22,7 @@ impl Schedule {
 }
 
 impl FieldSchedule {
-    /// The first time at or after `from`, a whole second.
+    /// The first activation time at or after `from`, a whole second.
     fn next(&self, from: Timestamp) -> Option<Timestamp> {
         let has = |set: u64, value: i8| set & (1 << value) != 0;
         let mut time = LocalTime::new(&self.zone, from);
@@ -31,7 +31,7 @@ impl FieldSchedule {
             time = time.add(SignedDuration::from_secs(60 - i64::from(seconds)))?;
         }
         let last_year = time.civil().year().saturating_add(HORIZON_YEARS);
-        // Set once a field was advanced: from then on, all lower fields start at their least values.
+        // Set when a field is advanced: then all lower fields start at their minimum.
         let mut advanced = false;
         'wrap: loop {
             if time.civil().year() > last_year {

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 
 use crate::{FieldSchedule, Kind, ParseError, STAR_BIT, Schedule};
 
-/// Least and greatest value of a field, and the names of its values from the least on.
+/// Minimum and maximum of a field, and the names of its values from the minimum on.
 struct Bounds {
     min: u64,
     max: u64,
@@ -41,7 +41,8 @@ impl Bounds {
 }
 
 impl Schedule {
-    /// Parses a schedule. Its fields are in `zone`, unless it starts with `TZ=NAME` or `CRON_TZ=NAME`.
+    /// Parses a schedule. Its fields are in `zone`, unless it starts with `TZ=NAME` or
+    /// `CRON_TZ=NAME`.
     ///
     /// # Errors
     /// The schedule is invalid.

@@ -2,7 +2,7 @@
 //! `1h30m`, `300ms`. Kubernetes uses them in configuration, CronJob schedules, OpenAPI formats and
 //! messages.
 //!
-//! Must not know any other crate of the lab.
+//! Must not depend on other crates of the lab.
 
 #![warn(unreachable_pub)]
 
@@ -25,7 +25,8 @@ pub struct Duration {
 /// An invalid duration, worded as in Go's `time.ParseDuration`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseDurationError {
-    /// The text is not a sequence of numbers with units, or does not fit into 64 bits of nanoseconds.
+    /// The text is not a sequence of numbers with units, or does not fit into 64 bits of
+    /// nanoseconds.
     #[error("time: invalid duration {}", quote(.0))]
     Invalid(String),
     /// A number has no unit.

@@ -13,7 +13,7 @@ const UNITS: [(&str, i64); 8] = [
     ("h", 3600 * SECOND),
 ];
 
-/// The absolute value of the least duration, which has no positive counterpart.
+/// The absolute value of the minimum duration, which has no positive counterpart.
 const LIMIT: u64 = 1 << 63;
 
 /// The nanoseconds of a duration.

@@ -45,8 +45,8 @@ impl FieldError {
         Self::new(kind, path, None::<&str>, detail)
     }
 
-    /// The same error with the value shown as `text`, unquoted: a Go struct, or an internal type with
-    /// field names of its own.
+    /// The same error with the value shown as `text`, unquoted: a Go struct, or an internal type
+    /// with field names of its own.
     #[must_use]
     pub fn with_bad_value_text(mut self, text: impl Into<String>) -> Self {
         self.bad_value = Some(text.into());

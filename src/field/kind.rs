@@ -1,7 +1,7 @@
 //! [`FieldErrorKind`]: upstream's `field.ErrorType`.
 
-/// The kind of a [`FieldError`](crate::FieldError); each has its own wording and its own `reason` in a
-/// Status cause.
+/// The kind of a [`FieldError`](crate::FieldError); each has its own wording and its own `reason`
+/// in a Status cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FieldErrorKind {
     /// A required value is missing.

@@ -1,6 +1,6 @@
-//! Field errors, worded as `k8s.io/apimachinery/pkg/util/validation/field` words them.
+//! Field errors, worded as in `k8s.io/apimachinery/pkg/util/validation/field`.
 //!
-//! Must not know any other crate of the lab.
+//! Must not depend on other crates of the lab.
 
 #![warn(unreachable_pub)]
 

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::ops::Deref;
 
-/// The path of a field, such as `spec.resourceGroups[0].flavors[1].name`; empty for the object itself.
+/// The path of a field, such as `spec.resourceGroups[0].flavors[1].name`; empty for the object
+/// itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Path(String);
 

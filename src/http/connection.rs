@@ -1,4 +1,5 @@
-//! One connection: TLS handshake, HTTP/1 or HTTP/2 with the limits of its server, graceful shutdown.
+//! One connection: TLS handshake, HTTP/1 or HTTP/2 with the limits of its server, graceful
+//! shutdown.
 
 use std::convert::Infallible;
 use std::error::Error;

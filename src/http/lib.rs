@@ -1,7 +1,8 @@
-//! The HTTP server of the API server, the kubelets, the webhooks, and the health and metrics endpoints:
-//! a listener with optional TLS, limits on connections and headers, and graceful shutdown.
+//! The HTTP server of the API server, the kubelets, the webhooks, and the health and metrics
+//! endpoints: a listener with optional TLS, limits on connections and headers, and graceful
+//! shutdown.
 //!
-//! Must not know any other crate of the lab, nor what is served.
+//! Must not depend on other crates of the lab or on the served APIs.
 
 #![warn(unreachable_pub)]
 

@@ -18,8 +18,8 @@ use tracing::Instrument;
 
 use crate::connection::Connection;
 
-/// Pause after a failed `accept`: most often the process is out of file descriptors until connections
-/// close.
+/// Pause after a failed `accept`: most often the process is out of file descriptors until
+/// connections close.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// Limits of one server.
@@ -75,9 +75,9 @@ impl HttpServer {
         self.address
     }
 
-    /// Accepts connections and calls `service` for each request until `stop` is cancelled; then stops
-    /// accepting, and returns when the open connections have finished their requests. Dropping the
-    /// future aborts all connections.
+    /// Accepts connections and calls `service` for each request until `stop` is cancelled; then
+    /// stops accepting, and returns when the open connections have finished their requests.
+    /// Dropping the future aborts all connections.
     ///
     /// Each request carries [`PeerAddr`](crate::PeerAddr) in its extensions.
     pub async fn serve<S, B>(self, service: S, stop: CancellationToken)

@@ -1,7 +1,7 @@
 //! Access to Kubernetes objects as JSON: fields by JSON pointer, and defaults. Absent and null are
 //! the same, as in Kubernetes.
 //!
-//! Must not know any other crate of the lab.
+//! Must not depend on other crates of the lab.
 
 #![warn(unreachable_pub)]
 

@@ -32,7 +32,7 @@ pub trait HealthChecker: Send + Sync + 'static {
     /// The reason of the failed check, as response body.
     fn live(&self) -> Result<(), String>;
 
-    /// The readiness check: the webhook server and the caches are ready.
+    /// The readiness check: the process is live and can serve webhooks.
     ///
     /// # Errors
     /// The reason of the failed check, as response body.

@@ -1,5 +1,5 @@
-//! Prometheus' classic text format (0.0.4), which Kubernetes components serve; prometheus-client writes
-//! OpenMetrics.
+//! Prometheus' classic text format (0.0.4), which Kubernetes components serve; prometheus-client
+//! writes OpenMetrics.
 //!
 //! Must not know any other crate of the lab.
 
@@ -19,8 +19,8 @@ pub fn to_text(registry: &Registry) -> String {
     to_classic_text_format(&text)
 }
 
-/// Converts OpenMetrics. `HELP` and `TYPE` of a counter get its full name: a gauge may have the name
-/// without `_total`. Bounds of buckets are written as Go writes them.
+/// Converts OpenMetrics. `HELP` and `TYPE` of a counter get its full name: a gauge may have the
+/// name without `_total`. Bounds of buckets are written as Go writes them.
 fn to_classic_text_format(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut lines = text.lines().peekable();
@@ -48,7 +48,7 @@ fn to_classic_text_format(text: &str) -> String {
     out
 }
 
-/// Splits a line of a histogram around the `.0` of the bound of its bucket: Go writes `le="5"`.
+/// Splits a bucket line around the `.0` of its upper bound: Go writes `le="5"`.
 fn split_whole_bound(line: &str) -> Option<(&str, &str)> {
     let bound = line.find("{le=\"")? + "{le=\"".len();
     let end = bound + line.get(bound..)?.find('"')?;

@@ -1,8 +1,8 @@
 //! Evaluators of ResourceQuota usage, resource requests and limits of pods, and QoS classes.
 //! Objects are JSON.
 //!
-//! Used by the API server's ResourceQuota plugin and by the ResourceQuota controller. Must not know
-//! either.
+//! Used by the API server's ResourceQuota plugin and by the ResourceQuota controller; must not
+//! depend on them.
 
 #![warn(unreachable_pub)]
 

@@ -3,7 +3,7 @@
 use super::error_list::ErrorList;
 use super::field_path::FieldPath;
 
-/// Validates an IP address in canonical form, as required for new values.
+/// Validates an IP address.
 pub fn ip(errors: &mut ErrorList, path: &FieldPath<'_>, text: &str) {
     if text.parse::<std::net::IpAddr>().is_err() {
         let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";

@@ -105,7 +105,7 @@ pub(crate) struct RuleActivation<'b> {
 }
 
 impl RuleActivation<'_> {
-    /// Runs `f` with an activation in which `self` is `this` and `oldSelf` is `old`, if present.
+    /// Runs `f` with an activation in which `self` is `this` and `oldSelf` is `before`, if present.
     pub(crate) fn with<T>(
         this: Value,
         before: Option<Value>,

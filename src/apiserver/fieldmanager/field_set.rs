@@ -115,7 +115,7 @@ impl FieldSet {
         add(&mut self.0, &other.0);
     }
 
-    /// Removes the members of `other`; fields below them stay.
+    /// Removes the members of `other`, but not their children.
     pub fn subtract(&mut self, other: &Self) {
         subtract(&mut self.0, &other.0, false);
     }

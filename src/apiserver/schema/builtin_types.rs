@@ -1,11 +1,11 @@
 //! The built-in types, parsed from the tables in `types/` on first use.
 //!
 //! A table lists the types of one Go package: an unindented line opens a type, indented lines are
-//! its fields in declaration order, `Name = type` declares an alias (`enum` adds its values).
-//! Field lines hold name, type and flags: `?` omitempty, `??` omitzero, `@set`, `@map(keys)`,
-//! `@atomic`, `@granular`, `patch=` and `key=` for strategic merge, `=JSON` the default. Types:
-//! `[]T` list, `{}T` map, `*T` pointer, a lower-case word a scalar, a capitalised word a type of the
-//! same package, `package.Name` one of another.
+//! its fields in declaration order, `Name = type` declares an alias (`enum` adds its values). Field
+//! lines hold name, type and flags: `?` omitempty, `??` omitzero, `@set`, `@map(keys)`, `@atomic`,
+//! `@granular`, `patch=` and `key=` for strategic merge, `=JSON` the default. Types: `[]T` list,
+//! `{}T` map, `*T` pointer, a lower-case word a scalar, a capitalised word a type of the same
+//! package, `package.Name` one of another.
 
 mod builtin_type;
 

@@ -119,7 +119,7 @@ impl Decoder {
                     }
                     self.value(&field.schema, value, &here, holder);
                     if field.presence == Presence::Always && empty_collection(value) {
-                        *value = null(&field.schema); // storage does not distinguish empty from unset
+                        *value = null(&field.schema); // stored empty equals unset
                     }
                     !omitted(field, value)
                 }

@@ -133,7 +133,7 @@ fn whole(n: &Number, lenient: bool) -> Option<i64> {
     })
 }
 
-/// The integer value of a float without fraction that fits into `i64`.
+/// The integer value of a float without fraction whose absolute value is below 9e15.
 #[allow(
     clippy::cast_possible_truncation,
     reason = "the range is checked first"

@@ -17,7 +17,8 @@ pub enum ValueType {
     Int(&'static str),
     /// Any number.
     Float,
-    /// A string; `enumeration` lists the values of a built-in enum as JSON for OpenAPI, or is empty.
+    /// A string; `enumeration` lists the values of a built-in enum as JSON for OpenAPI, or is
+    /// empty.
     String {
         /// JSON array of the allowed values of a built-in `+enum` type, for OpenAPI only.
         enumeration: &'static str,

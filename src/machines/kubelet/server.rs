@@ -132,7 +132,8 @@ fn text(status: StatusCode, text: String) -> Answer {
     plain(status, Full::new(Bytes::from(text)).boxed_unsync())
 }
 
-/// The error for `exec`, `attach` and `portforward`, as a `Status` that clients print verbatim.
+/// The error for `exec`, `attach`, `run` and `portForward`, as a `Status` that clients print
+/// verbatim.
 fn not_implemented(what: &str, pod: &str) -> Answer {
     let what = what.to_lowercase();
     let status = json!({

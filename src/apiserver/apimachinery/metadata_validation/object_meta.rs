@@ -21,7 +21,7 @@ pub fn validate_object_meta(
     errors
 }
 
-/// Field errors of the metadata of any new object, `rest.BeforeCreate`'s final validation.
+/// Field errors of the metadata of any new object: the generic validation of `rest.BeforeCreate`.
 pub fn validate_common(object: &Value, namespaced: bool) -> Vec<FieldError> {
     common(object, namespaced, name_validation::path_segment_name)
 }
@@ -251,7 +251,8 @@ pub fn validate_object_meta_update(new: &Value, old: &Value) -> Vec<FieldError> 
     errors
 }
 
-/// Field errors of the metadata of any updated object, `rest.BeforeUpdate`'s final validation.
+/// Field errors of the metadata of any updated object: the generic validation of
+/// `rest.BeforeUpdate`.
 pub fn validate_common_update(new: &Value, old: &Value, namespaced: bool) -> Vec<FieldError> {
     let mut errors = validate_common(new, namespaced);
     errors.extend(changed(new, old));

@@ -175,7 +175,7 @@ impl<'s> Checker<'_, 's> {
                 self.vars.push((loop_.accu_var.clone(), init.clone()));
                 self.of(&loop_.loop_cond);
                 let step = self.of(&loop_.loop_step);
-                // The element type of an empty list follows from the loop step.
+                // The type of a list accumulator is that of the loop step: the list starts empty.
                 let made = if matches!(init, Type::List(_)) {
                     step
                 } else {
