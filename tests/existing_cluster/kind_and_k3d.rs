@@ -373,7 +373,7 @@ async fn a_failed_creation_is_cleaned_up() {
     ));
     let printed = machine.rejected(&up("kind"), 2).await;
     assert!(
-        printed.contains("somebody else is making one of this name"),
+        printed.contains("another process is creating one of this name"),
         "{printed}"
     );
     assert!(!machine.calls().iter().any(|c| c.contains("delete")));
