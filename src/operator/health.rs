@@ -60,13 +60,13 @@ pub enum ServedPaths {
 pub async fn serve(
     tasks: &Tasks,
     listen: SocketAddr,
-    vitals: Arc<dyn HealthChecker>,
-    told: ServedPaths,
+    checker: Arc<dyn HealthChecker>,
+    paths: ServedPaths,
 ) -> std::io::Result<SocketAddr> {
     let server = HttpServer::bind("health", listen, LIMITS).await?;
     let address = server.local_addr();
     let service = service_fn(move |request| {
-        let response = respond(&*vitals, told, &request);
+        let response = respond(&*checker, paths, &request);
         async move { Ok::<_, Infallible>(response) }
     });
     tasks.spawn("health", server.serve(service, tasks.token()));
@@ -74,11 +74,11 @@ pub async fn serve(
 }
 
 fn respond(
-    vitals: &dyn HealthChecker,
-    told: ServedPaths,
+    checker: &dyn HealthChecker,
+    paths: ServedPaths,
     request: &Request<Incoming>,
 ) -> Response<Full<Bytes>> {
-    let said = |outcome: Result<(), String>| match outcome {
+    let probe = |outcome: Result<(), String>| match outcome {
         Ok(()) => (StatusCode::OK, "ok".to_owned()),
         Err(why) => (StatusCode::SERVICE_UNAVAILABLE, why),
     };
@@ -86,10 +86,10 @@ fn respond(
     let readable = matches!(*request.method(), Method::GET | Method::HEAD);
     let ((status, text), kind) = match request.uri().path() {
         _ if !readable => ((StatusCode::METHOD_NOT_ALLOWED, String::new()), plain),
-        "/healthz" if told != ServedPaths::Metrics => (said(vitals.live()), plain),
-        "/readyz" if told != ServedPaths::Metrics => (said(vitals.ready()), plain),
-        "/metrics" if told != ServedPaths::Health => {
-            let (kind, text) = vitals.metrics();
+        "/healthz" if paths != ServedPaths::Metrics => (probe(checker.live()), plain),
+        "/readyz" if paths != ServedPaths::Metrics => (probe(checker.ready()), plain),
+        "/metrics" if paths != ServedPaths::Health => {
+            let (kind, text) = checker.metrics();
             ((StatusCode::OK, text), kind)
         }
         _ => (

@@ -38,15 +38,13 @@ impl<K> Clone for Api<K> {
 pub(crate) struct RawApi {
     pub(crate) client: Client,
     pub(crate) request: Request,
-    namespace: Option<String>,
 }
 
 impl RawApi {
-    fn new(client: Client, url: String, namespace: Option<&str>) -> Self {
+    fn new(client: Client, url: String) -> Self {
         Self {
             client,
             request: Request::new(url),
-            namespace: namespace.map(str::to_owned),
         }
     }
 
@@ -168,7 +166,7 @@ fn untyped<P: Serialize>(patch: &Patch<P>) -> Result<Patch<Value>> {
 impl<K: Resource> Api<K> {
     /// The objects of a kind named at run time, in all namespaces or of the cluster.
     pub fn all_with(client: Client, kind: &K::DynamicType) -> Self {
-        RawApi::new(client, K::url_path(kind, None), None).typed()
+        RawApi::new(client, K::url_path(kind, None)).typed()
     }
 
     /// The objects of a kind named at run time, in one namespace.
@@ -176,7 +174,7 @@ impl<K: Resource> Api<K> {
     where
         K: Resource<Scope = DynamicResourceScope>,
     {
-        RawApi::new(client, K::url_path(kind, Some(namespace)), Some(namespace)).typed()
+        RawApi::new(client, K::url_path(kind, Some(namespace))).typed()
     }
 }
 
@@ -206,21 +204,11 @@ where
         K: Resource<Scope = NamespaceResourceScope>,
     {
         let url = K::url_path(&K::DynamicType::default(), Some(namespace));
-        RawApi::new(client, url, Some(namespace)).typed()
+        RawApi::new(client, url).typed()
     }
 }
 
 impl<K> Api<K> {
-    /// The namespace whose objects these are.
-    pub fn namespace(&self) -> Option<&str> {
-        self.raw.namespace.as_deref()
-    }
-
-    /// The client that carries the requests.
-    pub fn into_client(self) -> Client {
-        self.raw.client
-    }
-
     pub(crate) fn into_raw(self) -> RawApi {
         self.raw
     }

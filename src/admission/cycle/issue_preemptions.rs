@@ -92,7 +92,10 @@ impl SchedulingCycle<'_> {
     }
 
     /// Evicts a workload on behalf of an entry.
-    #[expect(clippy::too_many_arguments, reason = "an eviction tells all of it")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each argument is a field of the eviction"
+    )]
     pub(super) fn evict(
         &mut self,
         entry: usize,

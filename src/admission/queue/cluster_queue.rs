@@ -329,8 +329,8 @@ impl PendingClusterQueue {
             .last_assignment
             .as_deref()
             .is_some_and(AssignmentClusterQueueState::pending_flavors);
-        let flushed = self.queue_inadmissible_cycle >= self.pop_cycle;
-        if backoff_expired(&info.obj, now) && (immediate || flushed || flavors_left) {
+        let requeued_since_pop = self.queue_inadmissible_cycle >= self.pop_cycle;
+        if backoff_expired(&info.obj, now) && (immediate || requeued_since_pop || flavors_left) {
             if self.inadmissible(&key).is_some() {
                 return self.with_workloads(ctx, |w, before| w.move_to_active(&key, before));
             }

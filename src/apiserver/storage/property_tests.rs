@@ -51,20 +51,22 @@ struct StepHistory {
 fn apply_steps(steps: &[Step], limits: StorageLimits) -> StepHistory {
     let store = Store::new(limits);
     let (space, other) = (store.new_resource_storage(), store.new_resource_storage());
-    let mut told = StepHistory {
+    let mut history = StepHistory {
         states: BTreeMap::new(),
         store,
         space,
     };
-    told.states.insert(told.store.revision(), BTreeMap::new());
+    history
+        .states
+        .insert(history.store.revision(), BTreeMap::new());
     for (i, step) in steps.iter().enumerate() {
-        step.take(&told.store, &told.space, &other, i);
-        told.states.insert(
-            told.store.revision(),
-            contents(&told.store.snapshot(&told.space)),
+        step.take(&history.store, &history.space, &other, i);
+        history.states.insert(
+            history.store.revision(),
+            contents(&history.store.snapshot(&history.space)),
         );
     }
-    told
+    history
 }
 
 impl Step {
@@ -125,9 +127,9 @@ proptest! {
     /// The events of a watch equal the difference between two lists, in order of revision.
     #[test]
     fn a_watch_is_the_difference_of_lists(steps in steps()) {
-        let told = apply_steps(&steps, StorageLimits::default());
-        for (&from, before) in &told.states {
-            let mut watcher = told.store.watch(&told.space, from).unwrap();
+        let history = apply_steps(&steps, StorageLimits::default());
+        for (&from, before) in &history.states {
+            let mut watcher = history.store.watch(&history.space, from).unwrap();
             let mut now = before.clone();
             let mut last = from;
             for event in drain(&mut watcher).unwrap() {
@@ -144,37 +146,37 @@ proptest! {
                         now.insert(key, (value, event.revision()));
                     }
                 }
-                prop_assert_eq!(&now, &told.states[&last], "every step is seen");
+                prop_assert_eq!(&now, &history.states[&last], "every step is seen");
             }
-            prop_assert_eq!(&now, &contents(&told.store.snapshot(&told.space)));
+            prop_assert_eq!(&now, &contents(&history.store.snapshot(&history.space)));
         }
     }
 
     /// A snapshot at a revision equals the list at that revision.
     #[test]
     fn the_past_can_be_listed(steps in steps()) {
-        let told = apply_steps(&steps, StorageLimits::default());
-        for (&revision, state) in &told.states {
-            let snapshot = told.store.snapshot_at(&told.space, revision).unwrap();
+        let history = apply_steps(&steps, StorageLimits::default());
+        for (&revision, state) in &history.states {
+            let snapshot = history.store.snapshot_at(&history.space, revision).unwrap();
             prop_assert_eq!(snapshot.revision(), revision);
             prop_assert_eq!(&contents(&snapshot), state);
         }
-        let future = told.store.snapshot_at(&told.space, told.store.revision() + 1);
+        let future = history.store.snapshot_at(&history.space, history.store.revision() + 1);
         prop_assert!(matches!(future, Err(SnapshotError::TooLarge { .. })), "{:?}", future);
     }
 
     /// Pages of any size, read during writes, add up to the list at the first page's revision.
     #[test]
     fn pages_are_of_one_moment(steps in steps(), more in steps(), size in 1usize..5) {
-        let told = apply_steps(&steps, StorageLimits::default());
-        let other = told.store.new_resource_storage();
-        let first = told.store.snapshot(&told.space);
+        let history = apply_steps(&steps, StorageLimits::default());
+        let other = history.store.new_resource_storage();
+        let first = history.store.snapshot(&history.space);
         let (revision, wanted) = (first.revision(), contents(&first));
         let mut writes = more.iter().enumerate();
         let mut seen = BTreeMap::new();
         let mut after: Option<String> = None;
         loop {
-            let page = told.store.snapshot_at(&told.space, revision).unwrap();
+            let page = history.store.snapshot_at(&history.space, revision).unwrap();
             let objects: Vec<_> =
                 page.scan("", after.as_deref()).take(size).cloned().collect();
             let Some(last) = objects.last() else { break };
@@ -186,7 +188,7 @@ proptest! {
                 );
             }
             if let Some((i, step)) = writes.next() {
-                step.take(&told.store, &told.space, &other, i);
+                step.take(&history.store, &history.space, &other, i);
             }
         }
         prop_assert_eq!(seen, wanted);
@@ -196,10 +198,10 @@ proptest! {
     #[test]
     fn forgotten_is_refused_never_skipped(steps in steps(), max_events in 1usize..10) {
         let limits = StorageLimits { max_events, ..StorageLimits::default() };
-        let told = apply_steps(&steps, limits);
-        let end = contents(&told.store.snapshot(&told.space));
-        for (&from, before) in &told.states {
-            match told.store.watch(&told.space, from) {
+        let history = apply_steps(&steps, limits);
+        let end = contents(&history.store.snapshot(&history.space));
+        for (&from, before) in &history.states {
+            match history.store.watch(&history.space, from) {
                 Ok(mut watcher) => {
                     let mut now = before.clone();
                     for event in drain(&mut watcher).unwrap() {
@@ -213,12 +215,12 @@ proptest! {
                         }
                     }
                     prop_assert_eq!(&now, &end);
-                    prop_assert!(told.store.snapshot_at(&told.space, from).is_ok());
+                    prop_assert!(history.store.snapshot_at(&history.space, from).is_ok());
                 }
                 Err(expired) => {
                     prop_assert_eq!(expired.asked, from);
                     prop_assert!(expired.current > from);
-                    let gone = told.store.snapshot_at(&told.space, from);
+                    let gone = history.store.snapshot_at(&history.space, from);
                     prop_assert!(matches!(gone, Err(SnapshotError::Expired { .. })), "{:?}", gone);
                 }
             }
@@ -228,8 +230,8 @@ proptest! {
     /// A key prefix selects exactly the keys that start with it, in order.
     #[test]
     fn scans_are_ordered_and_bounded(steps in steps()) {
-        let told = apply_steps(&steps, StorageLimits::default());
-        let snapshot = told.store.snapshot(&told.space);
+        let history = apply_steps(&steps, StorageLimits::default());
+        let snapshot = history.store.snapshot(&history.space);
         for prefix in ["", "ns0/", "ns1/", "ns1/o1", "nsx"] {
             let keys: Vec<String> =
                 snapshot.scan(prefix, None).map(|o| o.key().to_string()).collect();
