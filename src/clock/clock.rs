@@ -1,0 +1,176 @@
+//! The lab's time: real, scaled or virtual.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
+use tokio::time::Instant;
+
+/// The slowest and fastest accepted `--speed`.
+pub const SPEED_RANGE: std::ops::RangeInclusive<f64> = 0.01..=10_000.0;
+
+/// A cheap handle to the lab's time. Clones share the same time line.
+#[derive(Clone, Debug)]
+pub struct Clock {
+    mode: Arc<Mode>,
+}
+
+#[derive(Debug)]
+enum Mode {
+    /// The machine's wall clock, as every real cluster needs it.
+    Real,
+    /// Lab time derived from tokio's clock: `base + elapsed * speed`.
+    Derived {
+        base: Timestamp,
+        origin: Instant,
+        speed: f64,
+    },
+}
+
+impl Clock {
+    /// Wall-clock time.
+    pub fn real() -> Self {
+        Self {
+            mode: Arc::new(Mode::Real),
+        }
+    }
+
+    /// Lab time that starts now and runs `speed` times as fast as the wall clock.
+    /// A speed of exactly 1 is the wall clock itself. Values outside [`SPEED_RANGE`] are clamped.
+    pub fn scaled(speed: f64) -> Self {
+        if speed == 1.0 {
+            return Self::real();
+        }
+        let speed = if speed.is_finite() { speed } else { 1.0 };
+        Self::derived(
+            Timestamp::now(),
+            speed.clamp(*SPEED_RANGE.start(), *SPEED_RANGE.end()),
+        )
+    }
+
+    /// Lab time that starts at `base` and follows tokio's clock; inside [`virtual_runtime`] that is
+    /// virtual time.
+    pub fn starting_at(base: Timestamp) -> Self {
+        Self::derived(base, 1.0)
+    }
+
+    fn derived(base: Timestamp, speed: f64) -> Self {
+        Self {
+            mode: Arc::new(Mode::Derived {
+                base,
+                origin: Instant::now(),
+                speed,
+            }),
+        }
+    }
+
+    /// How many lab seconds pass in one wall-clock second.
+    pub fn speed(&self) -> f64 {
+        match *self.mode {
+            Mode::Real => 1.0,
+            Mode::Derived { speed, .. } => speed,
+        }
+    }
+
+    /// The current lab time, with sub-second precision.
+    pub fn now(&self) -> Timestamp {
+        match &*self.mode {
+            Mode::Real => Timestamp::now(),
+            Mode::Derived {
+                base,
+                origin,
+                speed,
+            } => {
+                let lab = origin.elapsed().mul_f64(*speed);
+                SignedDuration::try_from(lab)
+                    .ok()
+                    .and_then(|d| base.checked_add(d).ok())
+                    .unwrap_or(Timestamp::MAX)
+            }
+        }
+    }
+
+    /// The current lab time as a Kubernetes `metav1.Time`, truncated to whole seconds as the API
+    /// does.
+    pub fn time(&self) -> Time {
+        Time(whole_seconds(self.now()))
+    }
+
+    /// The current lab time as a Kubernetes `metav1.MicroTime`.
+    pub fn micro_time(&self) -> MicroTime {
+        MicroTime(self.now())
+    }
+
+    /// Waits for `lab` time to pass.
+    pub async fn sleep(&self, lab: Duration) {
+        tokio::time::sleep(self.to_wall(lab)).await;
+    }
+
+    /// Waits until lab time reaches `deadline`; returns at once if it has passed.
+    pub async fn sleep_until(&self, deadline: Timestamp) {
+        loop {
+            let left = deadline.duration_since(self.now());
+            if left <= SignedDuration::ZERO {
+                return;
+            }
+            self.sleep(left.unsigned_abs()).await;
+        }
+    }
+
+    /// The wall-clock duration of `lab` time, for code that knows only tokio's clock.
+    pub fn to_wall(&self, lab: Duration) -> Duration {
+        match *self.mode {
+            Mode::Real => lab,
+            Mode::Derived { speed, .. } => lab.div_f64(speed),
+        }
+    }
+}
+
+/// Truncates a time to whole seconds, the precision of `metav1.Time` on the wire.
+pub fn whole_seconds(t: Timestamp) -> Timestamp {
+    Timestamp::from_second(t.as_nanosecond().div_euclid(1_000_000_000) as i64).unwrap_or(t)
+}
+
+/// A single-threaded runtime whose clock is virtual: time advances only when all tasks wait for it.
+pub fn virtual_runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn virtual_time_jumps_to_the_next_timer() {
+        let rt = virtual_runtime().unwrap();
+        rt.block_on(async {
+            let base: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
+            let clock = Clock::starting_at(base);
+            clock.sleep(Duration::from_secs(3600)).await;
+            assert_eq!(clock.now().duration_since(base).as_secs(), 3600);
+        });
+    }
+
+    #[test]
+    fn a_scaled_clock_divides_waits() {
+        let clock = Clock::scaled(60.0);
+        assert_eq!(
+            clock.to_wall(Duration::from_secs(60)),
+            Duration::from_secs(1)
+        );
+        assert_eq!(
+            Clock::scaled(1.0).to_wall(Duration::from_secs(60)),
+            Duration::from_secs(60)
+        );
+    }
+
+    #[test]
+    fn whole_seconds_rounds_down_before_the_epoch_too() {
+        let t = Timestamp::from_millisecond(-1_500).unwrap();
+        assert_eq!(whole_seconds(t).as_second(), -2);
+    }
+}
