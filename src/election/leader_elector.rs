@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::leader_election_record::LeaderElectionRecord;
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_runtime::api_errors::{is_namespace_terminating, is_not_found};
+use kueue_lab_runtime::api_errors::{is_conflict, is_namespace_terminating, is_not_found};
 
 /// The configuration of an election.
 #[derive(Clone, Debug)]
@@ -154,22 +154,38 @@ impl LeaderElector {
     }
 
     /// Releases the Lease, if this candidate holds it, so that the next leader need not wait.
+    ///
+    /// Reads the Lease first, as client-go does: a cancelled attempt may have reached the API server
+    /// without a response, so the last observed Lease may be outdated.
     pub async fn release(&mut self) {
-        if !self.is_leader() {
-            return;
-        }
-        let Some((lease, _)) = &self.observed else {
-            return;
-        };
-        let released = LeaderElectionRecord::from_lease(lease)
-            .released(self.clock.now())
-            .apply_to(lease.clone());
-        let timeout = self.clock.to_wall(self.config.retry_period);
-        let write = self.write(&released);
-        match tokio::time::timeout(timeout, write).await {
-            Ok(Ok(lease)) => self.observed = Some((lease, Instant::now())),
+        let timeout = self.clock.to_wall(self.config.renew_deadline) / 2;
+        match tokio::time::timeout(timeout, self.try_release()).await {
+            Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::debug!(%error, "cannot release the Lease"),
             Err(_) => tracing::debug!("cannot release the Lease: timeout"),
+        }
+    }
+
+    async fn try_release(&mut self) -> kube::Result<()> {
+        loop {
+            let Some(lease) = self.api.get_opt(&self.config.name).await? else {
+                return Ok(());
+            };
+            let record = LeaderElectionRecord::from_lease(&lease);
+            self.observed = Some((lease.clone(), Instant::now()));
+            if !self.is_leader() {
+                return Ok(());
+            }
+            let released = record.released(self.clock.now()).apply_to(lease);
+            match self.write(&released).await {
+                Ok(lease) => {
+                    self.observed = Some((lease, Instant::now()));
+                    return Ok(());
+                }
+                // The cancelled attempt was written between the two requests.
+                Err(error) if is_conflict(&error) => {}
+                Err(error) => return Err(error),
+            }
         }
     }
 

@@ -27,12 +27,19 @@ struct TestCluster {
     server: ApiServer,
 }
 
-#[derive(Clone)]
-struct Connection(Arc<AtomicBool>);
+#[derive(Clone, Default)]
+struct Connection {
+    requests_dropped: Arc<AtomicBool>,
+    write_responses_dropped: Arc<AtomicBool>,
+}
 
 impl Connection {
     fn cut(&self, cut: bool) {
-        self.0.store(cut, Ordering::SeqCst);
+        self.requests_dropped.store(cut, Ordering::SeqCst);
+    }
+
+    fn drop_write_responses(&self, drop: bool) {
+        self.write_responses_dropped.store(drop, Ordering::SeqCst);
     }
 }
 
@@ -45,16 +52,20 @@ impl TestCluster {
 
     /// A candidate whose clock is `behind` seconds behind.
     fn candidate(&self, identity: &str, behind: i64) -> (LeaderElector, Connection) {
-        let wire = Connection(Arc::default());
-        let (client, cut) = (self.server.client(), wire.0.clone());
+        let wire = Connection::default();
+        let (client, connection) = (self.server.client(), wire.clone());
         let service = service_fn(move |request: Request<Body>| {
-            let (client, cut) = (client.clone(), cut.clone());
+            let (client, connection) = (client.clone(), connection.clone());
             async move {
-                if cut.load(Ordering::SeqCst) {
-                    // Packets are dropped: no response.
+                if connection.requests_dropped.load(Ordering::SeqCst) {
                     std::future::pending::<()>().await;
                 }
-                client.send(request).await.map_err(tower::BoxError::from)
+                let write = request.method() != http::Method::GET;
+                let response = client.send(request).await;
+                if write && connection.write_responses_dropped.load(Ordering::SeqCst) {
+                    std::future::pending::<()>().await;
+                }
+                response.map_err(tower::BoxError::from)
             }
         });
         let client = Client::new(service, "default");
@@ -168,5 +179,28 @@ fn a_short_partition_keeps_the_leader() {
         wire.cut(false);
         cluster.sleep(60).await;
         assert!(!leading.is_finished());
+    });
+}
+
+#[test]
+fn a_lease_is_released_after_a_cancelled_attempt() {
+    run(|cluster| async move {
+        let (mut a, wire) = cluster.candidate("a", 0);
+        wire.drop_write_responses(true);
+        // The Lease is created, but the candidate does not get the response.
+        let cancelled = tokio::time::timeout(Duration::from_secs(1), a.acquire(|_| ())).await;
+        assert!(cancelled.is_err() && !a.is_leader());
+        wire.drop_write_responses(false);
+        a.release().await;
+        assert_eq!(cluster.lease().await.holder_identity, None);
+
+        a.acquire(|_| ()).await.unwrap();
+        wire.drop_write_responses(true);
+        // The renewal is written, but the candidate does not get the response.
+        let cancelled = tokio::time::timeout(Duration::from_secs(3), a.renew()).await;
+        assert!(cancelled.is_err());
+        wire.drop_write_responses(false);
+        a.release().await;
+        assert_eq!(cluster.lease().await.holder_identity, None);
     });
 }
