@@ -13,7 +13,7 @@ use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 use kueue_lab_tui::backend::Backend;
-use kueue_lab_tui::model::{NamespacedName, ObjectRef};
+use kueue_lab_tui::model::{ObjectKey, ObjectRef};
 use kueue_lab_tui::screen_dump::{svg, text};
 use kueue_lab_tui::{Colours, SampleJob, TuiConfig, capture, delete_object, submit_job};
 use ratatui::buffer::Buffer;
@@ -136,7 +136,7 @@ async fn samples_are_submitted_and_deleted() {
     let client = with_kueue().await;
     queues(&client).await;
     let sample = SampleJob {
-        queue: NamespacedName::new("default", "lq"),
+        queue: ObjectKey::new("default", "lq"),
         pods: 2,
         requests: vec![("nvidia.com/gpu".to_owned(), "1".to_owned())],
         priority_class: None,
@@ -148,7 +148,7 @@ async fn samples_are_submitted_and_deleted() {
     let job = ObjectRef {
         api_version: "batch/v1".to_owned(),
         kind: "Job".to_owned(),
-        key: NamespacedName::new("default", &name),
+        key: ObjectKey::new("default", &name),
     };
     assert_eq!(
         delete_object(&client, &job).await.unwrap(),

@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 use super::indexed_store::{Change, IndexFunc, IndexedStore};
-use super::watcher::watcher;
+use super::watcher::{WatchError, watcher};
 use super::{Api, Context, ObjectKey};
 
 /// Called with every change of the cache.
@@ -144,13 +144,13 @@ impl<K> Informer<K> {
     /// once with [`Change::Added`] for each cached object. The handler may read this informer, but
     /// must not add handlers or call [`observe_write`](Self::observe_write), and must not block: it
     /// usually adds a key to a work queue, which returns without waiting.
-    pub fn add_event_handler(&self, subscriber: impl Fn(&Change<K>) + Send + Sync + 'static) {
-        let mut subscribers = self.shared.handlers.lock();
+    pub fn add_event_handler(&self, handler: impl Fn(&Change<K>) + Send + Sync + 'static) {
+        let mut handlers = self.shared.handlers.lock();
         let known = self.list();
         for object in known {
-            subscriber(&Change::Added(object));
+            handler(&Change::Added(object));
         }
-        subscribers.push(Box::new(subscriber));
+        handlers.push(Box::new(handler));
     }
 }
 
@@ -178,7 +178,7 @@ where
         if object.meta().managed_fields.is_some() {
             Arc::make_mut(&mut object).meta_mut().managed_fields = None;
         }
-        let subscribers = self.shared.handlers.lock();
+        let handlers = self.shared.handlers.lock();
         let key = ObjectKey::of(object.as_ref());
         let version = resource_version(object.as_ref());
         let news = match self.shared.store.read().get(&key) {
@@ -190,7 +190,7 @@ where
         };
         if news {
             let change = self.shared.store.write().put(key, object);
-            notify_handlers(&subscribers, &change);
+            notify_handlers(&handlers, &change);
         }
     }
 
@@ -214,7 +214,20 @@ where
                 }
                 Ok(Event::Apply(object)) => self.apply(object),
                 Ok(Event::Delete(object)) => self.delete(object),
-                Err(error) => {
+                Err(WatchError::InvalidObject {
+                    key,
+                    deleted,
+                    error,
+                }) => {
+                    let kind = std::any::type_name::<K>();
+                    tracing::warn!(kind, %key, %error, "cannot decode an object; its cached version stays");
+                    match (deleted, &mut listed) {
+                        (true, _) => self.delete_key(&key),
+                        (false, Some(listed)) => drop(listed.insert(key)),
+                        (false, None) => {}
+                    }
+                }
+                Err(WatchError::Request(error)) => {
                     let kind = std::any::type_name::<K>();
                     tracing::debug!(kind, %error, "a watch was interrupted and will be retried");
                 }
@@ -224,7 +237,7 @@ where
 
     fn apply(&self, mut object: K) {
         object.meta_mut().managed_fields = None;
-        let subscribers = self.shared.handlers.lock();
+        let handlers = self.shared.handlers.lock();
         let version = resource_version(&object);
         self.shared
             .latest_resource_version
@@ -236,18 +249,18 @@ where
                 // Deleted and recreated between two events: another uid.
                 let gone = self.shared.store.write().remove(&key);
                 gone.iter()
-                    .for_each(|change| notify_handlers(&subscribers, change));
+                    .for_each(|change| notify_handlers(&handlers, change));
             }
             Some(old) if version != 0 && resource_version(old.as_ref()) >= version => return,
             _ => {}
         }
         let change = self.shared.store.write().put(key, Arc::new(object));
-        notify_handlers(&subscribers, &change);
+        notify_handlers(&handlers, &change);
     }
 
     fn delete(&self, mut object: K) {
         object.meta_mut().managed_fields = None;
-        let subscribers = self.shared.handlers.lock();
+        let handlers = self.shared.handlers.lock();
         self.shared
             .latest_resource_version
             .fetch_max(resource_version(&object), Ordering::AcqRel);
@@ -262,11 +275,11 @@ where
             store.remove(&key)
         };
         gone.iter()
-            .for_each(|change| notify_handlers(&subscribers, change));
+            .for_each(|change| notify_handlers(&handlers, change));
     }
 
     fn delete_unlisted(&self, listed: &BTreeSet<ObjectKey>) {
-        let subscribers = self.shared.handlers.lock();
+        let handlers = self.shared.handlers.lock();
         let gone: Vec<ObjectKey> = {
             let store = self.shared.store.read();
             let unlisted = store.iter().filter(|(key, _)| !listed.contains(key));
@@ -276,14 +289,23 @@ where
             let change = self.shared.store.write().remove(&key);
             change
                 .iter()
-                .for_each(|change| notify_handlers(&subscribers, change));
+                .for_each(|change| notify_handlers(&handlers, change));
         }
+    }
+
+    /// Deletes an object whose final version cannot be decoded.
+    fn delete_key(&self, key: &ObjectKey) {
+        let handlers = self.shared.handlers.lock();
+        let change = self.shared.store.write().remove(key);
+        change
+            .iter()
+            .for_each(|change| notify_handlers(&handlers, change));
     }
 }
 
-fn notify_handlers<K>(subscribers: &[ResourceEventHandler<K>], change: &Change<K>) {
-    for subscriber in subscribers {
-        subscriber(change);
+fn notify_handlers<K>(handlers: &[ResourceEventHandler<K>], change: &Change<K>) {
+    for handler in handlers {
+        handler(change);
     }
 }
 

@@ -1,11 +1,17 @@
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt;
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::runtime::watcher::{Config, Event};
+use kube::{Resource, ResourceExt};
 use parking_lot::Mutex;
+use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use super::*;
@@ -112,9 +118,9 @@ fn an_informer_notifies_handlers_in_order_and_finds_by_index() {
             })
             .start(&context);
         maps.wait_for_cache_sync().await;
-        let told = Arc::new(Mutex::new(Vec::new()));
+        let changes = Arc::new(Mutex::new(Vec::new()));
         let (sender, mut receiver) = mpsc::unbounded_channel();
-        let log = told.clone();
+        let log = changes.clone();
         maps.add_event_handler(move |change| {
             let name = ObjectKey::of(change.object().as_ref()).name;
             log.lock().push(match change {
@@ -152,9 +158,9 @@ fn an_informer_notifies_handlers_in_order_and_finds_by_index() {
         assert_eq!(
             names("blue"),
             ["default/a"],
-            "an old answer raises nobody from the dead"
+            "an outdated response does not restore a deleted object"
         );
-        assert_eq!(*told.lock(), ["+a", "+b", "~a", "-b"]);
+        assert_eq!(*changes.lock(), ["+a", "+b", "~a", "-b"]);
         context.tasks.shutdown().await;
     });
 }
@@ -187,5 +193,103 @@ fn field_managers_are_not_kept_and_an_update_without_them_loses_none() {
         let managers: Vec<_> = replaced.metadata.managed_fields.unwrap_or_default();
         let names: Vec<_> = managers.iter().filter_map(|m| m.manager.clone()).collect();
         assert_eq!(names, ["team-lead", "controller"]);
+    });
+}
+
+/// A ConfigMap whose values are all `one`; others cannot be decoded.
+#[derive(Clone, Debug, Deserialize)]
+struct Counted {
+    metadata: ObjectMeta,
+    #[serde(rename = "data")]
+    _data: BTreeMap<String, Count>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+enum Count {
+    #[serde(rename = "one")]
+    One,
+}
+
+impl Resource for Counted {
+    type DynamicType = ();
+    type Scope = NamespaceResourceScope;
+
+    fn kind(kind: &()) -> Cow<'_, str> {
+        ConfigMap::kind(kind)
+    }
+
+    fn group(kind: &()) -> Cow<'_, str> {
+        ConfigMap::group(kind)
+    }
+
+    fn version(kind: &()) -> Cow<'_, str> {
+        ConfigMap::version(kind)
+    }
+
+    fn plural(kind: &()) -> Cow<'_, str> {
+        ConfigMap::plural(kind)
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+#[test]
+fn an_object_that_cannot_be_decoded_keeps_its_cached_version() {
+    virtual_runtime().unwrap().block_on(async {
+        let client = server();
+        let context = context(client.clone());
+        let writer: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
+        let data = |name: &str, value: &str| ConfigMap {
+            data: Some(BTreeMap::from([("count".to_owned(), value.to_owned())])),
+            ..config_map(name, "red")
+        };
+        let params = PostParams::default();
+        let mut created = writer.create(&params, &data("a", "one")).await.unwrap();
+        writer.create(&params, &data("b", "invalid")).await.unwrap();
+        let reader: Api<Counted> = Api::namespaced(client.clone(), "default");
+        let counted = Informer::builder(reader.clone()).start(&context);
+        counted.wait_for_cache_sync().await;
+        let names = || {
+            counted
+                .list()
+                .iter()
+                .map(|c| c.name_any())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names(), ["a"], "the rest of the list is cached");
+
+        created.data = data("a", "invalid").data;
+        writer.replace("a", &params, &created).await.unwrap();
+        let mut events = Box::pin(watcher(reader, Config::default()));
+        let mut invalid = Vec::new();
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(Event::InitDone) => break,
+                Err(WatchError::InvalidObject { key, deleted, .. }) => {
+                    invalid.push((key.to_string(), deleted));
+                }
+                _ => {}
+            }
+        }
+        let expected = ["default/a", "default/b"].map(|key| (key.to_owned(), false));
+        assert_eq!(invalid, expected);
+        assert_eq!(names(), ["a"], "the version before stays");
+
+        writer.delete("a", &DeleteParams::default()).await.unwrap();
+        let (gone, mut deleted) = tokio::sync::mpsc::unbounded_channel();
+        counted.add_event_handler(move |change| {
+            if let Change::Deleted(object) = change {
+                let _ = gone.send(object.name_any());
+            }
+        });
+        assert_eq!(deleted.recv().await.as_deref(), Some("a"));
+        assert!(counted.is_empty());
+        context.tasks.shutdown().await;
     });
 }

@@ -1,5 +1,7 @@
-//! `kube::runtime::watcher` for any kind in one copy: it follows objects as text, and only their
-//! reader decodes them.
+//! [`watcher`]: `kube::runtime::watcher` with one copy of its state machine for all kinds.
+//!
+//! The state machine reads the key and the resource version of an object only; the object is decoded
+//! when its event is delivered.
 
 use std::borrow::Cow;
 
@@ -7,46 +9,69 @@ use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
 use kube::api::ObjectMeta;
 use kube::core::DynamicResourceScope;
-use kube::runtime::watcher::{self, Config, Error, Event};
+use kube::runtime::watcher::{self, Config, Event};
 use kube::runtime::{WatchStreamExt, watcher as watch};
 use kube::{Resource, api};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::api::{Api, RawApi, decode};
+use super::ObjectKey;
+use super::api::{Api, RawApi};
 use super::watch_backoff::WatchBackoff;
 
-/// The objects of `api` and their changes, as [`kube::runtime::watcher`] has them, retried with
-/// the backoff of [`WatchBackoff`].
+/// An error event of [`watcher`]; the watch continues after it.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    /// The list or watch request failed and is retried.
+    #[error(transparent)]
+    Request(#[from] watcher::Error),
+    /// An object cannot be decoded.
+    #[error("{key}: {error}")]
+    InvalidObject {
+        /// The key of the object.
+        key: ObjectKey,
+        /// Whether the event is the deletion of the object.
+        deleted: bool,
+        /// The decoding error.
+        error: serde_json::Error,
+    },
+}
+
+/// Lists and watches the objects of `api`; retries with [`WatchBackoff`].
 ///
 /// # Errors
-/// What interrupted the watch; it goes on after each. An object that is no `K` is an error of its
-/// own and is left out.
+/// See [`WatchError`].
 pub fn watcher<K: DeserializeOwned + 'static>(
     api: Api<K>,
     config: Config,
-) -> impl Stream<Item = watcher::Result<Event<K>>> + Send + 'static {
-    raw(api.into_raw(), config).map(|event| typed(event?))
+) -> impl Stream<Item = Result<Event<K>, WatchError>> + Send + 'static {
+    watch_raw(api.into_raw(), config).map(|event| decode_event(event?))
 }
 
-fn raw(api: RawApi, config: Config) -> BoxStream<'static, watcher::Result<Event<RawObject>>> {
+fn watch_raw(api: RawApi, config: Config) -> BoxStream<'static, watcher::Result<Event<RawObject>>> {
     let api = api::Api::all_with(api.client, &api.request.url_path);
     watch(api, config).backoff(WatchBackoff::default()).boxed()
 }
 
-fn typed<K: DeserializeOwned>(event: Event<RawObject>) -> watcher::Result<Event<K>> {
-    let object = |raw: RawObject| decode(raw.text.get()).map_err(Error::WatchFailed);
+fn decode_event<K: DeserializeOwned>(event: Event<RawObject>) -> Result<Event<K>, WatchError> {
+    let decode = |raw: RawObject, deleted: bool| {
+        serde_json::from_str(raw.text.get()).map_err(|error| WatchError::InvalidObject {
+            key: ObjectKey::of(&raw),
+            deleted,
+            error,
+        })
+    };
     Ok(match event {
-        Event::Apply(raw) => Event::Apply(object(raw)?),
-        Event::Delete(raw) => Event::Delete(object(raw)?),
+        Event::Apply(raw) => Event::Apply(decode(raw, false)?),
+        Event::Delete(raw) => Event::Delete(decode(raw, true)?),
         Event::Init => Event::Init,
-        Event::InitApply(raw) => Event::InitApply(object(raw)?),
+        Event::InitApply(raw) => Event::InitApply(decode(raw, false)?),
         Event::InitDone => Event::InitDone,
     })
 }
 
-/// An object of which only the resource version is decoded, which is all a watch asks for.
+/// The JSON text of an object, with the metadata that the watcher reads.
 #[derive(Clone, Debug)]
 struct RawObject {
     metadata: ObjectMeta,
@@ -54,29 +79,34 @@ struct RawObject {
 }
 
 #[derive(Deserialize)]
-struct Head {
-    metadata: Version,
+struct PartialObject {
+    metadata: PartialMeta,
 }
 
 #[derive(Deserialize)]
-struct Version {
-    #[serde(rename = "resourceVersion")]
+#[serde(rename_all = "camelCase")]
+struct PartialMeta {
+    namespace: Option<String>,
+    name: Option<String>,
     resource_version: Option<String>,
 }
 
 impl<'de> Deserialize<'de> for RawObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(deserializer)?;
-        let head: Head = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
+        let PartialObject { metadata } =
+            serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
         let metadata = ObjectMeta {
-            resource_version: head.metadata.resource_version,
+            namespace: metadata.namespace,
+            name: metadata.name,
+            resource_version: metadata.resource_version,
             ..ObjectMeta::default()
         };
         Ok(Self { metadata, text })
     }
 }
 
-/// The "kind" of raw objects is the path at which they are served.
+/// The dynamic type is the URL path of the resource.
 impl Resource for RawObject {
     type DynamicType = String;
     type Scope = DynamicResourceScope;

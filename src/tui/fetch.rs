@@ -2,8 +2,10 @@
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
+use kube::Client;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
-use kube::{Api, Client};
+use kueue_lab_runtime::Api;
+use kueue_lab_runtime::api_errors::error_message;
 use serde_json::Value;
 
 use super::describe::describe;
@@ -45,14 +47,6 @@ pub(crate) async fn fetch_object(
         yaml,
         description: describe(&value, &events, now),
     })
-}
-
-/// The message of an error; for a Status of the API server its message.
-pub(super) fn error_message(error: &kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) => status.message.clone(),
-        other => other.to_string(),
-    }
 }
 
 /// The API of the kind of an object in its namespace. Kinds that are not watched are discovered.

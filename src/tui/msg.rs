@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::backend::{OperationError, PresetList, ScenarioProgress};
 use super::keymap;
-use super::model::{Kind, NamespacedName, WatchUpdate};
+use super::model::{Kind, ObjectKey, WatchUpdate};
 use super::operation::{AnyOperation, Operation};
 use super::ui_state::PageKind;
 
@@ -28,7 +28,7 @@ pub enum Msg {
     /// A watch event.
     WatchUpdate(WatchUpdate),
     /// An object of a watched kind cannot be decoded, with the error.
-    InvalidObject(Kind, NamespacedName, String),
+    InvalidObject(Kind, ObjectKey, String),
     /// The presets changed.
     Presets(Arc<PresetList>),
     /// The progress of the demo changed.

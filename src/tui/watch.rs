@@ -3,23 +3,18 @@
 //! The tasks send to a bounded channel, so they wait for a slow UI; the watch cache of the API server
 //! buffers events meanwhile.
 
-use std::fmt::Debug;
-use std::time::Duration;
-
 use futures::StreamExt;
 use k8s_openapi::NamespaceResourceScope;
-use kube::core::error_boundary::InvalidObject;
-use kube::core::{DeserializeGuard, Status};
-use kube::runtime::utils::Backoff;
-use kube::runtime::watcher::{self, Event};
-use kube::runtime::{WatchStreamExt, watcher as watch_kind};
-use kube::{Api, Client, Resource};
+use kube::core::Status;
+use kube::runtime::watcher::{self, Config, Event};
+use kube::{Client, Resource};
+use kueue_lab_runtime::{Api, ObjectKey, WatchError, watcher as watch};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::Sender;
 use tokio::task::JoinSet;
 
 use super::model::event::EventRow;
-use super::model::meta::namespaced_name;
+use super::model::meta::object_key;
 use super::model::node::NodeRow;
 use super::model::pod::PodRow;
 use super::model::queues::{
@@ -72,15 +67,10 @@ pub(crate) fn start_watches(
 }
 
 /// A kind of object that can be watched.
-trait WatchableObject:
-    Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug + Send + 'static
-{
-}
+trait WatchableObject: Resource<DynamicType = ()> + DeserializeOwned + Send + 'static {}
 
-impl<K> WatchableObject for K where
-    K: Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug + Send + 'static
-{
-}
+impl<K> WatchableObject for K where K: Resource<DynamicType = ()> + DeserializeOwned + Send + 'static
+{}
 
 /// The configuration of all watches.
 struct Watcher<'a> {
@@ -98,9 +88,8 @@ impl Watcher<'_> {
         row: fn(&K) -> R,
         update: fn(Delta<R>) -> WatchUpdate,
     ) {
-        let strict = Api::all(self.client.clone());
-        let lenient = Api::all(self.client.clone());
-        self.spawn(strict, lenient, RowMapper { kind, row, update });
+        let api = Api::all(self.client.clone());
+        self.spawn(api, RowMapper { kind, row, update });
     }
 
     /// Watches a namespaced kind in the configured namespace.
@@ -116,30 +105,20 @@ impl Watcher<'_> {
         match self.namespace {
             None => self.cluster_scoped(kind, row, update),
             Some(namespace) => {
-                let strict = Api::namespaced(self.client.clone(), namespace);
-                let lenient = Api::namespaced(self.client.clone(), namespace);
-                self.spawn(strict, lenient, RowMapper { kind, row, update });
+                let api = Api::namespaced(self.client.clone(), namespace);
+                self.spawn(api, RowMapper { kind, row, update });
             }
         }
     }
 
-    /// Watches with typed decoding, and after a decoding error with a decoder that skips invalid
-    /// objects.
-    #[allow(clippy::result_large_err, reason = "the error is kube's own, and rare")]
     fn spawn<K: WatchableObject, R: Send + 'static>(
         &mut self,
-        strict: Api<K>,
-        lenient: Api<DeserializeGuard<K>>,
+        api: Api<K>,
         mapper: RowMapper<K, R>,
     ) {
         let out = self.out.clone();
-        self.tasks.spawn(async move {
-            let read = |object: K| Ok(object);
-            if run_watch(strict, read, &mapper, &out, true).await == WatchEnd::InvalidObject {
-                let read = |object: DeserializeGuard<K>| object.0;
-                run_watch(lenient, read, &mapper, &out, false).await;
-            }
-        });
+        self.tasks
+            .spawn(async move { run_watch(api, &mapper, &out).await });
     }
 }
 
@@ -150,89 +129,63 @@ struct RowMapper<K, R> {
     update: fn(Delta<R>) -> WatchUpdate,
 }
 
-/// Why a watch ended.
-#[derive(PartialEq, Eq)]
-enum WatchEnd {
-    /// The receiver was dropped.
-    ReceiverClosed,
-    /// An object cannot be decoded.
-    InvalidObject,
-}
-
-/// Watches one kind until the receiver is dropped or an object cannot be decoded.
-async fn run_watch<W: WatchableObject, K, R>(
-    api: Api<W>,
-    read: fn(W) -> Result<K, InvalidObject>,
+/// Watches one kind until the receiver is dropped.
+async fn run_watch<K: WatchableObject, R>(
+    api: Api<K>,
     mapper: &RowMapper<K, R>,
     out: &Sender<Msg>,
-    strict: bool,
-) -> WatchEnd {
+) {
     let kind = mapper.kind;
-    let config = watcher::Config::default().page_size(PAGE_SIZE);
-    let mut stream = watch_kind(api, config)
-        .backoff(WatchBackoff::default())
-        .boxed();
+    let config = Config::default().page_size(PAGE_SIZE);
+    let mut stream = std::pin::pin!(watch(api, config));
     let mut listed: Vec<R> = Vec::new();
     let mut synced = false;
     while let Some(event) = stream.next().await {
-        let mut messages = Vec::new();
-        let row = |object: W, messages: &mut Vec<Msg>| match read(object) {
-            Ok(object) => Some((mapper.row)(&object)),
-            Err(invalid) => {
-                let key = namespaced_name(&invalid.metadata);
-                messages.push(Msg::InvalidObject(kind, key, sanitize(&invalid.error)));
-                None
+        let row = |object: K| (mapper.row)(&object);
+        let change = |change| Msg::WatchUpdate((mapper.update)(change));
+        let msg = match event {
+            Ok(Event::Init) => {
+                listed.clear();
+                continue;
             }
-        };
-        let changed = |change| Msg::WatchUpdate((mapper.update)(change));
-        match event {
-            Ok(Event::Init) => listed.clear(),
-            Ok(Event::InitApply(object)) => listed.extend(row(object, &mut messages)),
-            Ok(Event::InitDone) => {
-                messages.push(changed(Delta::Replaced(std::mem::take(&mut listed))));
+            Ok(Event::InitApply(object)) => {
+                listed.push(row(object));
+                continue;
             }
-            Ok(Event::Apply(object)) => {
-                let row = row(object, &mut messages);
-                messages.extend(row.map(|row| changed(Delta::Updated(Box::new(row)))));
+            Ok(Event::InitDone) => change(Delta::Replaced(std::mem::take(&mut listed))),
+            Ok(Event::Apply(object)) => change(Delta::Updated(Box::new(row(object)))),
+            Ok(Event::Delete(object)) => change(Delta::Deleted(object_key(object.meta()))),
+            Err(WatchError::InvalidObject {
+                key,
+                deleted,
+                error,
+            }) => {
+                let key = ObjectKey::new(sanitize(&key.namespace), sanitize(&key.name));
+                match deleted {
+                    true => change(Delta::Deleted(key)),
+                    false => Msg::InvalidObject(kind, key, sanitize(&error.to_string())),
+                }
             }
-            Ok(Event::Delete(object)) => {
-                messages.push(changed(Delta::Deleted(namespaced_name(object.meta()))))
-            }
-            Err(error) if strict && is_decode_error(&error) => return WatchEnd::InvalidObject,
-            Err(error) => {
+            Err(WatchError::Request(error)) => {
                 synced = false;
                 let status = WatchStatus::Failing(watch_failure(&error));
-                messages.push(Msg::WatchUpdate(WatchUpdate::Status(kind, status)));
+                Msg::WatchUpdate(WatchUpdate::Status(kind, status))
             }
-        }
-        let has_rows = messages.iter().any(
-            |msg| matches!(msg, Msg::WatchUpdate(update) if !matches!(update, WatchUpdate::Status(..))),
-        );
-        if has_rows && !synced {
+        };
+        let is_change =
+            |msg: &Msg| matches!(msg, Msg::WatchUpdate(u) if !matches!(u, WatchUpdate::Status(..)));
+        let mut messages = vec![msg];
+        if !synced && messages.iter().any(is_change) {
             synced = true;
-            messages.push(Msg::WatchUpdate(WatchUpdate::Status(
-                kind,
-                WatchStatus::Synced,
-            )));
+            let status = WatchUpdate::Status(kind, WatchStatus::Synced);
+            messages.push(Msg::WatchUpdate(status));
         }
         for msg in messages {
             if out.send(msg).await.is_err() {
-                return WatchEnd::ReceiverClosed;
+                return;
             }
         }
     }
-    WatchEnd::ReceiverClosed
-}
-
-/// Whether the error is a decoding error of an object.
-fn is_decode_error(error: &watcher::Error) -> bool {
-    use watcher::Error::{InitialListFailed, WatchFailed, WatchStartFailed};
-    matches!(
-        error,
-        InitialListFailed(kube::Error::SerdeError(_))
-            | WatchStartFailed(kube::Error::SerdeError(_))
-            | WatchFailed(kube::Error::SerdeError(_))
-    )
 }
 
 /// Classifies an error of a watch.
@@ -249,27 +202,5 @@ fn watch_failure(error: &watcher::Error) -> WatchFailure {
         Some(s) if s.code == 403 || s.code == 401 => WatchFailure::Forbidden(sanitize(&s.message)),
         Some(s) => WatchFailure::Other(sanitize(&s.message)),
         None => WatchFailure::Other(sanitize(&error.to_string())),
-    }
-}
-
-/// The backoff between retries; short, because the UI is interactive.
-#[derive(Debug, Default)]
-struct WatchBackoff {
-    tries: u32,
-}
-
-impl Iterator for WatchBackoff {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
-        let wait = Duration::from_millis(200) * 2u32.pow(self.tries.min(4));
-        self.tries = self.tries.saturating_add(1);
-        Some(wait)
-    }
-}
-
-impl Backoff for WatchBackoff {
-    fn reset(&mut self) {
-        self.tries = 0;
     }
 }

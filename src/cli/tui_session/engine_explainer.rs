@@ -7,7 +7,7 @@ use kueue_lab_admission::EngineConfig;
 use kueue_lab_admission::workload::WorkloadKey;
 use kueue_lab_clock::Clock;
 use kueue_lab_tui::backend::Explainer;
-use kueue_lab_tui::model::NamespacedName;
+use kueue_lab_tui::model::ObjectKey;
 
 /// Explains a Workload by a run of the admission engine on the objects of the cluster.
 pub(in crate::cli) struct EngineExplainer {
@@ -29,7 +29,7 @@ impl EngineExplainer {
 
 #[async_trait]
 impl Explainer for EngineExplainer {
-    async fn explain(&self, workload: &NamespacedName) -> Result<String, String> {
+    async fn explain(&self, workload: &ObjectKey) -> Result<String, String> {
         let key = WorkloadKey::new(&workload.namespace, &workload.name);
         crate::cli::explain::explain_text(&self.client, self.config.clone(), &self.clock, &key)
             .await

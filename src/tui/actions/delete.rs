@@ -3,10 +3,11 @@
 use jiff::Timestamp;
 use kube::Client;
 use kube::api::DeleteParams;
+use kueue_lab_runtime::api_errors::error_message;
 
 use super::{Action, UnavailableReason, requires};
 use crate::backend::{Backend, OperationError};
-use crate::fetch::{api_for, error_message};
+use crate::fetch::api_for;
 use crate::model::ObjectRef;
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::{Action, UnavailableReason};
 use crate::backend::Backend;
-use crate::model::NamespacedName;
+use crate::model::ObjectKey;
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
 use crate::state::State;
@@ -35,14 +35,14 @@ impl Action for Explain {
     }
 }
 
-fn workload(state: &State) -> Option<NamespacedName> {
+fn workload(state: &State) -> Option<ObjectKey> {
     let row = state.current_row()?;
     row.view().workload(state, row)
 }
 
 /// Explains a Workload for a page.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ExplainWorkload(pub(crate) NamespacedName);
+pub(crate) struct ExplainWorkload(pub(crate) ObjectKey);
 
 impl Operation for ExplainWorkload {
     async fn run(self, backend: Backend, _: Timestamp) -> Msg {

@@ -1,7 +1,7 @@
 //! Going to the workloads related to a row.
 
 use super::{Action, UnavailableReason};
-use crate::model::{NamespacedName, Row};
+use crate::model::{ObjectKey, Row};
 use crate::msg::Cmd;
 use crate::state::State;
 use crate::ui_state::{Filter, Severity};
@@ -38,7 +38,7 @@ fn related(state: &State) -> Option<RelatedWorkloads> {
 }
 
 /// Selects a Workload in the view of workloads.
-fn open_workload(state: &mut State, key: Option<NamespacedName>) {
+fn open_workload(state: &mut State, key: Option<ObjectKey>) {
     let workload = key.and_then(|key| state.data.workloads.get(&key));
     let Some((key, finished)) = workload.map(|wl| (wl.key().clone(), wl.state().is_finished()))
     else {

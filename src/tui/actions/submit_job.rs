@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
+use kube::Client;
 use kube::api::PostParams;
-use kube::{Api, Client};
+use kueue_lab_runtime::Api;
+use kueue_lab_runtime::api_errors::error_message;
 use serde_json::json;
 
 use super::{Action, UnavailableReason, requires};
 use crate::backend::{Backend, OperationError};
-use crate::fetch::error_message;
-use crate::model::NamespacedName;
+use crate::model::ObjectKey;
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
 use crate::state::State;
@@ -57,7 +58,7 @@ fn last_form(state: &State) -> Option<SubmitForm> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SampleJob {
     /// The LocalQueue.
-    pub queue: NamespacedName,
+    pub queue: ObjectKey,
     /// Pods of each Job.
     pub pods: u32,
     /// Requests of each pod: resource names and quantities.
@@ -146,12 +147,12 @@ fn sample_job(sample: &SampleJob) -> Result<Job, OperationError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::NamespacedName;
+    use crate::model::ObjectKey;
 
     #[test]
     fn a_sample_is_a_suspended_job_in_its_queue() {
         let sample = SampleJob {
-            queue: NamespacedName::new("ml", "research"),
+            queue: ObjectKey::new("ml", "research"),
             pods: 3,
             requests: vec![("nvidia.com/gpu".to_owned(), "2".to_owned())],
             priority_class: Some("high".to_owned()),

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::model::NamespacedName;
+use crate::model::ObjectKey;
 
 /// Explains why a Workload is not admitted.
 #[async_trait]
@@ -11,5 +11,5 @@ pub trait Explainer: Send + Sync + 'static {
     ///
     /// # Errors
     /// Why there is no explanation, one sentence.
-    async fn explain(&self, workload: &NamespacedName) -> Result<String, String>;
+    async fn explain(&self, workload: &ObjectKey) -> Result<String, String>;
 }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::cohort_tree::CohortTree;
 use super::meta::{Requests, add_requests};
 use super::workload::{WorkloadRow, WorkloadState};
-use super::{ClusterData, NamespacedName, Row};
+use super::{ClusterData, ObjectKey, Row};
 use kueue_lab_api::constants::{EVICTED, PREEMPTED, evicted, preempted};
 
 /// The position of a pending workload in its ClusterQueue.
@@ -69,13 +69,13 @@ pub struct DerivedData {
     pub cohort_tree: CohortTree,
     /// Totals for the header.
     pub totals: Totals,
-    positions: HashMap<NamespacedName, QueuePosition>,
-    head_workloads: BTreeMap<String, NamespacedName>,
-    pending_workloads: BTreeMap<String, Vec<NamespacedName>>,
-    pods: HashMap<NamespacedName, PodCount>,
-    workload_by_pod: HashMap<NamespacedName, NamespacedName>,
-    incomplete_pod_groups: BTreeMap<NamespacedName, IncompletePodGroup>,
-    pods_by_node: BTreeMap<String, Vec<NamespacedName>>,
+    positions: HashMap<ObjectKey, QueuePosition>,
+    head_workloads: BTreeMap<String, ObjectKey>,
+    pending_workloads: BTreeMap<String, Vec<ObjectKey>>,
+    pods: HashMap<ObjectKey, PodCount>,
+    workload_by_pod: HashMap<ObjectKey, ObjectKey>,
+    incomplete_pod_groups: BTreeMap<ObjectKey, IncompletePodGroup>,
+    pods_by_node: BTreeMap<String, Vec<ObjectKey>>,
     allocated_by_node: BTreeMap<String, Requests>,
     revisions: Option<Revisions>,
 }
@@ -128,12 +128,12 @@ impl DerivedData {
     }
 
     /// The position of a pending workload.
-    pub fn position(&self, key: &NamespacedName) -> Option<QueuePosition> {
+    pub fn position(&self, key: &ObjectKey) -> Option<QueuePosition> {
         self.positions.get(key).copied()
     }
 
     /// The head of a ClusterQueue.
-    pub fn head(&self, cluster_queue: &str) -> Option<&NamespacedName> {
+    pub fn head(&self, cluster_queue: &str) -> Option<&ObjectKey> {
         self.head_workloads.get(cluster_queue)
     }
 
@@ -143,31 +143,29 @@ impl DerivedData {
     }
 
     /// The pending workloads of a ClusterQueue, in order.
-    pub fn pending_workloads_of(&self, cluster_queue: &str) -> &[NamespacedName] {
+    pub fn pending_workloads_of(&self, cluster_queue: &str) -> &[ObjectKey] {
         self.pending_workloads
             .get(cluster_queue)
             .map_or(&[], Vec::as_slice)
     }
 
     /// Counts of the pods of a workload.
-    pub fn pods_of(&self, workload: &NamespacedName) -> PodCount {
+    pub fn pods_of(&self, workload: &ObjectKey) -> PodCount {
         self.pods.get(workload).copied().unwrap_or_default()
     }
 
     /// The Workload of a pod.
-    pub fn workload_of(&self, pod: &NamespacedName) -> Option<&NamespacedName> {
+    pub fn workload_of(&self, pod: &ObjectKey) -> Option<&ObjectKey> {
         self.workload_by_pod.get(pod)
     }
 
     /// Pod groups that lack pods.
-    pub fn incomplete_pod_groups(
-        &self,
-    ) -> impl Iterator<Item = (&NamespacedName, &IncompletePodGroup)> {
+    pub fn incomplete_pod_groups(&self) -> impl Iterator<Item = (&ObjectKey, &IncompletePodGroup)> {
         self.incomplete_pod_groups.iter()
     }
 
     /// The running and pending pods of a node.
-    pub fn pods_on(&self, node: &str) -> &[NamespacedName] {
+    pub fn pods_on(&self, node: &str) -> &[ObjectKey] {
         self.pods_by_node.get(node).map_or(&[], Vec::as_slice)
     }
 
@@ -221,7 +219,7 @@ impl DerivedData {
     }
 
     fn count_pods(&mut self, data: &ClusterData) {
-        let mut by_owner: HashMap<&str, &NamespacedName> = HashMap::new();
+        let mut by_owner: HashMap<&str, &ObjectKey> = HashMap::new();
         for wl in data.workloads.iter() {
             for owner in &wl.owners {
                 by_owner.insert(&owner.uid, wl.key());
@@ -234,7 +232,7 @@ impl DerivedData {
             let annotated = pod
                 .workload
                 .as_ref()
-                .map(|name| NamespacedName::new(&pod.key().namespace, name))
+                .map(|name| ObjectKey::new(&pod.key().namespace, name))
                 .filter(|key| data.workloads.get(key).is_some());
             let owner = annotated.or_else(|| {
                 std::iter::once(&pod.meta.uid)
@@ -245,7 +243,7 @@ impl DerivedData {
                 if let (Some(name), Some(of), true) =
                     (&pod.workload, pod.pod_group_total_count, pod.gated)
                 {
-                    let key = NamespacedName::new(&pod.key().namespace, name);
+                    let key = ObjectKey::new(&pod.key().namespace, name);
                     let group = self.incomplete_pod_groups.entry(key).or_default();
                     group.pods += 1;
                     group.of = group.of.max(of);

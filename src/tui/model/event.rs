@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
 use k8s_openapi::api::events::v1::Event as NewEvent;
 
-use super::meta::namespaced_name;
-use super::{Delta, NamespacedName, Row};
+use super::meta::object_key;
+use super::{Delta, ObjectKey, Row};
 use crate::text::sanitize;
 
 /// The most Events kept.
@@ -18,7 +18,7 @@ pub const MAX_EVENTS: usize = 5_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventRow {
     /// Namespace and name of the Event.
-    pub key: NamespacedName,
+    pub key: ObjectKey,
     /// The time of the last occurrence.
     pub at: Timestamp,
     /// Whether its type is `Warning`.
@@ -34,7 +34,7 @@ pub struct EventRow {
     /// Kind of the involved object.
     pub kind: String,
     /// Namespace and name of the involved object.
-    pub object: NamespacedName,
+    pub object: ObjectKey,
     /// UID of the involved object.
     pub uid: String,
 }
@@ -58,7 +58,7 @@ impl EventRow {
         let object = &event.involved_object;
         let or_empty = |text: &Option<String>| sanitize(text.as_deref().unwrap_or_default());
         Self {
-            key: namespaced_name(&event.metadata),
+            key: object_key(&event.metadata),
             at: at.unwrap_or_default(),
             warning: event.type_.as_deref() == Some("Warning"),
             reason: or_empty(&event.reason),
@@ -70,7 +70,7 @@ impl EventRow {
                 .unwrap_or(1)
                 .max(1),
             kind: or_empty(&object.kind),
-            object: NamespacedName::new(or_empty(&object.namespace), or_empty(&object.name)),
+            object: ObjectKey::new(or_empty(&object.namespace), or_empty(&object.name)),
             uid: or_empty(&object.uid),
         }
     }
@@ -93,7 +93,7 @@ impl EventRow {
         let object = event.regarding.clone().unwrap_or_default();
         let or_empty = |text: &Option<String>| sanitize(text.as_deref().unwrap_or_default());
         Self {
-            key: namespaced_name(&event.metadata),
+            key: object_key(&event.metadata),
             at: at.unwrap_or_default(),
             warning: event.type_.as_deref() == Some("Warning"),
             reason: or_empty(&event.reason),
@@ -105,27 +105,27 @@ impl EventRow {
                 .unwrap_or(1)
                 .max(1),
             kind: or_empty(&object.kind),
-            object: NamespacedName::new(or_empty(&object.namespace), or_empty(&object.name)),
+            object: ObjectKey::new(or_empty(&object.namespace), or_empty(&object.name)),
             uid: or_empty(&object.uid),
         }
     }
 }
 
 impl Row for EventRow {
-    fn key(&self) -> &NamespacedName {
+    fn key(&self) -> &ObjectKey {
         &self.key
     }
 }
 
 /// Orders Events by last occurrence, newest first, then by name.
-type EventOrder = (Reverse<Timestamp>, NamespacedName);
+type EventOrder = (Reverse<Timestamp>, ObjectKey);
 
 /// The latest Events in order of time.
 #[derive(Clone, Debug, Default)]
 pub struct EventLog {
-    rows: BTreeMap<NamespacedName, EventRow>,
+    rows: BTreeMap<ObjectKey, EventRow>,
     by_time: BTreeSet<EventOrder>,
-    by_object: HashMap<NamespacedName, BTreeSet<EventOrder>>,
+    by_object: HashMap<ObjectKey, BTreeSet<EventOrder>>,
     revision: u64,
 }
 
@@ -179,7 +179,7 @@ impl EventLog {
     }
 
     /// The Event with this name.
-    pub fn get(&self, key: &NamespacedName) -> Option<&EventRow> {
+    pub fn get(&self, key: &ObjectKey) -> Option<&EventRow> {
         self.rows.get(key)
     }
 
@@ -194,7 +194,7 @@ impl EventLog {
     pub fn events_for<'a>(
         &'a self,
         kind: &'a str,
-        object: &'a NamespacedName,
+        object: &'a ObjectKey,
     ) -> impl Iterator<Item = &'a EventRow> {
         let moments = self.by_object.get(object).into_iter().flatten();
         moments
@@ -224,7 +224,7 @@ mod tests {
 
     fn event(name: &str, second: i64) -> EventRow {
         EventRow {
-            key: NamespacedName::new("ns", name),
+            key: ObjectKey::new("ns", name),
             at: Timestamp::from_second(second).unwrap(),
             ..EventRow::default()
         }
@@ -244,14 +244,14 @@ mod tests {
     fn events_about_an_object_follow_what_happens_to_the_log() {
         let about = |name: &str, second, object: &str| EventRow {
             kind: "Pod".to_owned(),
-            object: NamespacedName::new("ns", object),
+            object: ObjectKey::new("ns", object),
             ..event(name, second)
         };
         let mut log = EventLog::default();
         let rows = vec![about("a", 1, "x"), about("b", 2, "x"), about("c", 3, "y")];
         log.apply(Delta::Replaced(rows));
         let names = |log: &EventLog, kind: &str, object: &str| -> Vec<String> {
-            let object = NamespacedName::new("ns", object);
+            let object = ObjectKey::new("ns", object);
             let found = log.events_for(kind, &object);
             found.map(|e| e.key.name.clone()).collect()
         };

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::NamespacedName;
+use super::ObjectKey;
 use crate::text::{Amount, sanitize};
 
 /// Labels, sanitized.
@@ -19,7 +19,7 @@ pub type Requests = BTreeMap<String, Amount>;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
     /// Namespace and name.
-    pub key: NamespacedName,
+    pub key: ObjectKey,
     /// The UID; empty if unknown.
     pub uid: String,
     /// Labels.
@@ -34,7 +34,7 @@ impl Meta {
     /// Converts the metadata of an object.
     pub fn of(meta: &ObjectMeta) -> Self {
         Self {
-            key: namespaced_name(meta),
+            key: object_key(meta),
             uid: sanitize(meta.uid.as_deref().unwrap_or_default()),
             labels: meta
                 .labels
@@ -49,8 +49,8 @@ impl Meta {
 }
 
 /// Namespace and name of an object.
-pub fn namespaced_name(meta: &ObjectMeta) -> NamespacedName {
-    NamespacedName::new(
+pub fn object_key(meta: &ObjectMeta) -> ObjectKey {
+    ObjectKey::new(
         sanitize(meta.namespace.as_deref().unwrap_or_default()),
         sanitize(meta.name.as_deref().unwrap_or_default()),
     )

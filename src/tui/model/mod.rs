@@ -7,8 +7,8 @@ pub mod derived;
 pub mod event;
 pub mod evictions;
 pub mod import;
+mod kind;
 pub mod meta;
-mod namespaced_name;
 pub mod node;
 mod object_ref;
 pub mod pod;
@@ -20,7 +20,8 @@ pub mod workload;
 #[cfg(test)]
 mod reference_tests;
 
-pub use namespaced_name::{Kind, NamespacedName};
+pub use kind::Kind;
+pub use kueue_lab_runtime::ObjectKey;
 pub use object_ref::ObjectRef;
 pub use store::{Delta, Row, Store};
 

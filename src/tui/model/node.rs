@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::Node;
 
 use super::meta::{Meta, Requests, requests_of};
-use super::{NamespacedName, Row};
+use super::{ObjectKey, Row};
 use crate::text::sanitize;
 
 /// A node.
@@ -94,7 +94,7 @@ pub fn is_extended_resource(resource: &str) -> bool {
 }
 
 impl Row for NodeRow {
-    fn key(&self) -> &NamespacedName {
+    fn key(&self) -> &ObjectKey {
         &self.meta.key
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Kind, NamespacedName};
+use super::{Kind, ObjectKey};
 
 /// A reference to an API object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -12,12 +12,12 @@ pub struct ObjectRef {
     /// Kind, such as `Job`.
     pub kind: String,
     /// Namespace and name.
-    pub key: NamespacedName,
+    pub key: ObjectKey,
 }
 
 impl ObjectRef {
     /// A reference to an object of a watched kind.
-    pub fn watched(kind: Kind, key: NamespacedName) -> Self {
+    pub fn watched(kind: Kind, key: ObjectKey) -> Self {
         Self {
             api_version: kind.api_version().to_owned(),
             kind: kind.name().to_owned(),

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 
 use super::meta::{Meta, Requests, add_requests, requests_of};
-use super::{NamespacedName, Row};
+use super::{ObjectKey, Row};
 use crate::text::{Amount, sanitize};
 use kueue_lab_api::constants::{
     POD_GROUP_NAME_LABEL, POD_GROUP_TOTAL_COUNT_ANNOTATION, WORKLOAD_ANNOTATION,
@@ -86,7 +86,7 @@ impl PodRow {
 }
 
 impl Row for PodRow {
-    fn key(&self) -> &NamespacedName {
+    fn key(&self) -> &ObjectKey {
         &self.meta.key
     }
 }

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{Taint, Toleration};
 use super::cohort_tree::Quota;
 use super::condition::Conditions;
 use super::meta::Meta;
-use super::{NamespacedName, Row};
+use super::{ObjectKey, Row};
 use crate::text::{Amount, sanitize};
 use kueue_lab_api::v1beta2::{
     ClusterQueue, ClusterQueuePreemption, Cohort, FairSharing, FairSharingStatus,
@@ -300,7 +300,7 @@ fn usage_of(flavors: &[FlavorUsage]) -> BTreeMap<FlavorResource, Amount> {
 macro_rules! rows {
     ($($row:ty),+) => {
         $(impl Row for $row {
-            fn key(&self) -> &NamespacedName {
+            fn key(&self) -> &ObjectKey {
                 &self.meta.key
             }
         })+

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::NamespacedName;
+use super::ObjectKey;
 
 /// An object in the model: the fields that the UI shows, sanitized.
 pub trait Row {
     /// Namespace and name.
-    fn key(&self) -> &NamespacedName;
+    fn key(&self) -> &ObjectKey;
 }
 
 /// A change of the objects of one kind.
@@ -18,13 +18,13 @@ pub enum Delta<R> {
     /// An object was added or modified.
     Updated(Box<R>),
     /// An object was deleted.
-    Deleted(NamespacedName),
+    Deleted(ObjectKey),
 }
 
 /// The rows of one kind, sorted by namespace and name.
 #[derive(Clone, Debug)]
 pub struct Store<R> {
-    rows: BTreeMap<NamespacedName, R>,
+    rows: BTreeMap<ObjectKey, R>,
     revision: u64,
 }
 
@@ -55,13 +55,13 @@ impl<R: Row> Store<R> {
     }
 
     /// The row of an object.
-    pub fn get(&self, key: &NamespacedName) -> Option<&R> {
+    pub fn get(&self, key: &ObjectKey) -> Option<&R> {
         self.rows.get(key)
     }
 
     /// The row of a cluster-scoped object.
     pub fn named(&self, name: &str) -> Option<&R> {
-        self.rows.get(&NamespacedName::cluster_scoped(name))
+        self.rows.get(&ObjectKey::cluster(name))
     }
 
     /// All rows.
@@ -90,24 +90,24 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Debug, PartialEq)]
-    struct Thing(NamespacedName, u8);
+    struct Thing(ObjectKey, u8);
 
     impl Row for Thing {
-        fn key(&self) -> &NamespacedName {
+        fn key(&self) -> &ObjectKey {
             &self.0
         }
     }
 
     #[test]
     fn a_replacement_removes_other_rows() {
-        let thing = |name: &str, v| Thing(NamespacedName::cluster_scoped(name), v);
+        let thing = |name: &str, v| Thing(ObjectKey::cluster(name), v);
         let mut store = Store::default();
         store.apply(Delta::Updated(Box::new(thing("a", 1))));
         store.apply(Delta::Updated(Box::new(thing("b", 1))));
         store.apply(Delta::Replaced(vec![thing("b", 2), thing("c", 2)]));
         let rows: Vec<_> = store.iter().cloned().collect();
         assert_eq!(rows, [thing("b", 2), thing("c", 2)]);
-        store.apply(Delta::Deleted(NamespacedName::cluster_scoped("b")));
+        store.apply(Delta::Deleted(ObjectKey::cluster("b")));
         assert!(store.named("b").is_none());
         assert_eq!(store.revision(), 4);
     }

@@ -9,7 +9,7 @@ use crate::actions::{
 };
 use crate::backend::PresetState;
 use crate::model::cohort_tree::QuotaNode;
-use crate::model::{NamespacedName, ObjectRef};
+use crate::model::{ObjectKey, ObjectRef};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
 use crate::ui_state::PageKind;
@@ -36,7 +36,7 @@ fn deleting_a_workload_deletes_its_owners() {
     let job = ObjectRef {
         api_version: "batch/v1".to_owned(),
         kind: "Job".to_owned(),
-        key: NamespacedName::new("ml", "train-a"),
+        key: ObjectKey::new("ml", "train-a"),
     };
     assert_eq!(cmds, [Cmd::operation(DeleteObjects(vec![job]))]);
 }
@@ -102,7 +102,7 @@ fn the_form_has_the_resources_of_the_queue() {
         ],
     );
     let sample = SampleJob {
-        queue: NamespacedName::new("ml", "research"),
+        queue: ObjectKey::new("ml", "research"),
         pods: 3,
         requests: vec![
             ("cpu".to_owned(), "2".to_owned()),
@@ -253,7 +253,7 @@ fn explaining_runs_the_explainer() {
 }
 
 /// The Workload of a row of the view of workloads.
-fn workload(row: Option<&RowId>) -> Option<NamespacedName> {
+fn workload(row: Option<&RowId>) -> Option<ObjectKey> {
     row?.get::<WorkloadsView>().cloned()
 }
 
@@ -294,7 +294,7 @@ fn from_a_cohort_to_the_workloads_of_its_queues() {
 
 #[test]
 fn from_evictions_and_events_to_their_workload() {
-    let sweep = RowId::new::<WorkloadsView>(NamespacedName::new("ml", "job-sweep-9d1e0"));
+    let sweep = RowId::new::<WorkloadsView>(ObjectKey::new("ml", "job-sweep-9d1e0"));
     let mut state = busy();
     press(&mut state, &["3", "g", "w"]);
     assert_eq!(selected(&state), Some(&sweep));
@@ -303,7 +303,7 @@ fn from_evictions_and_events_to_their_workload() {
         &mut state,
         &["6", "/", "^job serve|Started", "enter", "g", "w"],
     );
-    let serve = RowId::new::<WorkloadsView>(NamespacedName::new("web", "job-serve-77aa0"));
+    let serve = RowId::new::<WorkloadsView>(ObjectKey::new("web", "job-serve-77aa0"));
     assert_eq!(selected(&state), Some(&serve));
     let mut state = busy();
     press(&mut state, &["6", "/", "old-4d4d4", "enter", "w"]);

@@ -1,7 +1,7 @@
 //! The form for sample Jobs: fields with choices or numbers.
 
 use crate::actions::SampleJob;
-use crate::model::{ClusterData, NamespacedName, Row};
+use crate::model::{ClusterData, ObjectKey, Row};
 
 /// The fields of the form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,15 +120,14 @@ pub struct SubmitForm {
     pub fields: Vec<Field>,
     /// Index of the focused field.
     pub focused: usize,
-    queues: Vec<NamespacedName>,
+    queues: Vec<ObjectKey>,
 }
 
 impl SubmitForm {
     /// A form with the existing LocalQueues, the given one selected; `None` if there are none. The
     /// resources are those with quota in its ClusterQueue.
-    pub fn new(data: &ClusterData, preferred: Option<&NamespacedName>) -> Option<Self> {
-        let queues: Vec<NamespacedName> =
-            data.local_queues.iter().map(|q| q.key().clone()).collect();
+    pub fn new(data: &ClusterData, preferred: Option<&ObjectKey>) -> Option<Self> {
+        let queues: Vec<ObjectKey> = data.local_queues.iter().map(|q| q.key().clone()).collect();
         if queues.is_empty() {
             return None;
         }
@@ -143,7 +142,7 @@ impl SubmitForm {
             fields: vec![
                 Field::choice(
                     FieldId::Queue,
-                    queues.iter().map(NamespacedName::to_string).collect(),
+                    queues.iter().map(ObjectKey::to_string).collect(),
                     chosen,
                 ),
                 Field::choice(FieldId::Priority, classes, 0),
@@ -213,7 +212,7 @@ impl SubmitForm {
     }
 
     /// The selected LocalQueue.
-    pub fn queue(&self) -> Option<NamespacedName> {
+    pub fn queue(&self) -> Option<ObjectKey> {
         let field = self.fields.iter().find(|f| f.id == FieldId::Queue)?;
         self.queues.get(field.value as usize).cloned()
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ratatui::text::Line;
 
-use crate::model::{NamespacedName, ObjectRef};
+use crate::model::{ObjectKey, ObjectRef};
 use crate::text::wrap_indented;
 use crate::views::RowId;
 
@@ -18,7 +18,7 @@ pub enum PageKind {
     /// An object as YAML.
     Yaml(ObjectRef),
     /// Why a Workload is not admitted.
-    Explain(NamespacedName),
+    Explain(ObjectKey),
     /// All messages.
     Notifications,
     /// The keys and commands.

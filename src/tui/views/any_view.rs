@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use super::{Deletion, ListArea, RegisteredView, RelatedWorkloads, RowId, TypedList};
 use crate::actions::UnavailableReason;
 use crate::keymap::Binding;
-use crate::model::{Kind, NamespacedName, ObjectRef};
+use crate::model::{Kind, ObjectKey, ObjectRef};
 use crate::state::State;
 use crate::ui_state::{ListState, SortBy};
 use crate::view::canvas::Canvas;
@@ -38,10 +38,10 @@ pub(crate) trait AnyView: Sync {
     fn details(&self, state: &State, row: &RowId, page: &mut PageBuilder<'_>);
     fn object(&self, state: &State, row: &RowId) -> Option<ObjectRef>;
     fn deletion(&self, state: &State, row: &RowId) -> Result<Deletion, UnavailableReason>;
-    fn workload(&self, state: &State, row: &RowId) -> Option<NamespacedName>;
+    fn workload(&self, state: &State, row: &RowId) -> Option<ObjectKey>;
     fn related_workloads(&self, state: &State, row: &RowId) -> Option<RelatedWorkloads>;
     fn cluster_queue(&self, state: &State, row: &RowId) -> Option<String>;
-    fn local_queue(&self, state: &State, row: &RowId) -> Option<NamespacedName>;
+    fn local_queue(&self, state: &State, row: &RowId) -> Option<ObjectKey>;
     fn preset(&self, state: &State, row: &RowId) -> Option<String>;
 }
 
@@ -141,7 +141,7 @@ impl<V: RegisteredView> AnyView for V {
         V::deletion(self, state, row)
     }
 
-    fn workload(&self, state: &State, row: &RowId) -> Option<NamespacedName> {
+    fn workload(&self, state: &State, row: &RowId) -> Option<ObjectKey> {
         V::workload(self, state, row.get::<V>()?)
     }
 
@@ -153,7 +153,7 @@ impl<V: RegisteredView> AnyView for V {
         V::cluster_queue(self, state, row.get::<V>()?)
     }
 
-    fn local_queue(&self, state: &State, row: &RowId) -> Option<NamespacedName> {
+    fn local_queue(&self, state: &State, row: &RowId) -> Option<ObjectKey> {
         V::local_queue(self, state, row.get::<V>()?)
     }
 

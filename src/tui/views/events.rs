@@ -8,7 +8,7 @@ use crate::actions::{GoToWorkloads, SortRows, UnavailableReason};
 use crate::keymap::{Binding, key};
 use crate::model::event::EventRow;
 use crate::model::workload::Owner;
-use crate::model::{Kind, NamespacedName, ObjectRef, Row};
+use crate::model::{Kind, ObjectKey, ObjectRef, Row};
 use crate::state::State;
 use crate::text::clock_time;
 use crate::theme::Role;
@@ -40,7 +40,7 @@ const BINDINGS: &[Binding] = &[
 pub(crate) struct EventsView;
 
 impl View for EventsView {
-    type Row = NamespacedName;
+    type Row = ObjectKey;
 
     fn title(&self) -> &'static str {
         "Events"
@@ -75,7 +75,7 @@ impl View for EventsView {
         state: &State,
         filter: Option<&Filter>,
         sort: Option<Sort>,
-    ) -> ViewRows<NamespacedName> {
+    ) -> ViewRows<ObjectKey> {
         let mut unfiltered = 0;
         let mut found = Vec::new();
         for e in state.data.events.newest_first() {
@@ -94,7 +94,7 @@ impl View for EventsView {
             }
             _ => {}
         }
-        let mut rows: Vec<NamespacedName> = found.into_iter().map(|e| e.key.clone()).collect();
+        let mut rows: Vec<ObjectKey> = found.into_iter().map(|e| e.key.clone()).collect();
         apply_direction(&mut rows, sort);
         ViewRows { rows, unfiltered }
     }
@@ -107,7 +107,7 @@ impl View for EventsView {
         &self,
         state: &State,
         area: ListArea,
-        list: TypedList<'_, NamespacedName>,
+        list: TypedList<'_, ObjectKey>,
         canvas: &mut Canvas<'_>,
     ) {
         table::draw(canvas, area, &COLUMNS, list, |c, key| {
@@ -119,34 +119,34 @@ impl View for EventsView {
         "No events yet.".to_owned()
     }
 
-    fn row_title(&self, _: &NamespacedName) -> String {
+    fn row_title(&self, _: &ObjectKey) -> String {
         "Event".to_owned()
     }
 
-    fn row_name(&self, _: &State, key: &NamespacedName) -> Option<String> {
+    fn row_name(&self, _: &State, key: &ObjectKey) -> Option<String> {
         Some(key.name.clone())
     }
 
-    fn caption(&self, state: &State, key: &NamespacedName) -> Option<String> {
+    fn caption(&self, state: &State, key: &ObjectKey) -> Option<String> {
         Some(state.data.events.get(key)?.message.clone())
     }
 
-    fn details(&self, state: &State, key: &NamespacedName, page: &mut PageBuilder<'_>) {
+    fn details(&self, state: &State, key: &ObjectKey, page: &mut PageBuilder<'_>) {
         match state.data.events.get(key) {
             Some(found) => event::write(state, found, page),
             None => page.not_found("Event", &key.to_string()),
         }
     }
 
-    fn object(&self, _: &State, key: &NamespacedName) -> Option<ObjectRef> {
+    fn object(&self, _: &State, key: &ObjectKey) -> Option<ObjectRef> {
         Some(ObjectRef::watched(Kind::Event, key.clone()))
     }
 
-    fn deletion(&self, _: &State, _: &NamespacedName) -> Result<Deletion, UnavailableReason> {
+    fn deletion(&self, _: &State, _: &ObjectKey) -> Result<Deletion, UnavailableReason> {
         Err(UnavailableReason::because("Events cannot be deleted here"))
     }
 
-    fn related_workloads(&self, state: &State, key: &NamespacedName) -> Option<RelatedWorkloads> {
+    fn related_workloads(&self, state: &State, key: &ObjectKey) -> Option<RelatedWorkloads> {
         let event = state.data.events.get(key);
         let workload = event.and_then(|e| match e.kind.as_str() {
             "Workload" => Some(e.object.clone()),

@@ -9,7 +9,7 @@ use super::{Deletion, ListArea, RelatedWorkloads, TypedList, View, ViewRows};
 use crate::actions::{Explain, GoToClusterQueue, GoToWorkloads, UnavailableReason};
 use crate::keymap::{Binding, key};
 use crate::model::evictions::{Eviction, InvolvedWorkload};
-use crate::model::{Kind, NamespacedName, ObjectRef};
+use crate::model::{Kind, ObjectKey, ObjectRef};
 use crate::state::State;
 use crate::text::clock_time;
 use crate::theme::Role;
@@ -161,7 +161,7 @@ impl View for EvictionsView {
         Err(UnavailableReason::because("evictions cannot be deleted"))
     }
 
-    fn workload(&self, state: &State, row: &EvictionRow) -> Option<NamespacedName> {
+    fn workload(&self, state: &State, row: &EvictionRow) -> Option<ObjectKey> {
         Some(find(state, row)?.victim.key.clone())
     }
 

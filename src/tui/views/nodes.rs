@@ -10,7 +10,7 @@ use crate::actions::{GoToWorkloads, SortRows, UnavailableReason};
 use crate::keymap::{Binding, key};
 use crate::model::meta::Requests;
 use crate::model::node::NodeRow;
-use crate::model::{Kind, NamespacedName, ObjectRef, Row};
+use crate::model::{Kind, ObjectKey, ObjectRef, Row};
 use crate::state::State;
 use crate::text::{Amount, age, amount_text, resource_label};
 use crate::theme::Role;
@@ -154,7 +154,7 @@ impl View for NodesView {
     }
 
     fn object(&self, _: &State, name: &String) -> Option<ObjectRef> {
-        let key = NamespacedName::cluster_scoped(name);
+        let key = ObjectKey::cluster(name);
         Some(ObjectRef::watched(Kind::Node, key))
     }
 

@@ -8,7 +8,7 @@ use ratatui::layout::Rect;
 use super::TypedList;
 use crate::actions::UnavailableReason;
 use crate::keymap::Binding;
-use crate::model::{Kind, NamespacedName, ObjectRef};
+use crate::model::{Kind, ObjectKey, ObjectRef};
 use crate::state::State;
 use crate::ui_state::{Filter, ListState, Sort, SortBy};
 use crate::view::canvas::Canvas;
@@ -124,7 +124,7 @@ pub(crate) trait View: Sync + 'static {
     fn deletion(&self, state: &State, row: &Self::Row) -> Result<Deletion, UnavailableReason>;
 
     /// The Workload of a row, to explain.
-    fn workload(&self, state: &State, row: &Self::Row) -> Option<NamespacedName> {
+    fn workload(&self, state: &State, row: &Self::Row) -> Option<ObjectKey> {
         let _ = (state, row);
         None
     }
@@ -142,7 +142,7 @@ pub(crate) trait View: Sync + 'static {
     }
 
     /// The LocalQueue related to a row, preselected in the submit form.
-    fn local_queue(&self, state: &State, row: &Self::Row) -> Option<NamespacedName> {
+    fn local_queue(&self, state: &State, row: &Self::Row) -> Option<ObjectKey> {
         let _ = (state, row);
         None
     }
@@ -186,7 +186,7 @@ pub(crate) enum RelatedWorkloads {
     /// Those that pass a filter.
     Filter(String),
     /// One Workload, or none if it is gone.
-    One(Option<NamespacedName>),
+    One(Option<ObjectKey>),
     /// None, and the message about it.
     None(String),
 }

@@ -14,7 +14,7 @@ use crate::actions::{
 };
 use crate::keymap::{Binding, key};
 use crate::model::workload::{WorkloadRow, WorkloadState, status_reason};
-use crate::model::{Kind, NamespacedName, ObjectRef, Row};
+use crate::model::{Kind, ObjectKey, ObjectRef, Row};
 use crate::state::State;
 use crate::text::age;
 use crate::theme::Role;
@@ -68,7 +68,7 @@ const BINDINGS: &[Binding] = &[
 pub(crate) struct WorkloadsView;
 
 impl View for WorkloadsView {
-    type Row = NamespacedName;
+    type Row = ObjectKey;
 
     fn title(&self) -> &'static str {
         "Workloads"
@@ -102,7 +102,7 @@ impl View for WorkloadsView {
         state: &State,
         filter: Option<&Filter>,
         sort: Option<Sort>,
-    ) -> ViewRows<NamespacedName> {
+    ) -> ViewRows<ObjectKey> {
         let mut unfiltered = 0;
         let mut found: Vec<(WorkloadState, &WorkloadRow)> = Vec::new();
         for wl in state.data.workloads.iter() {
@@ -118,8 +118,7 @@ impl View for WorkloadsView {
             }
         }
         sort_rows(state, &mut found, sort);
-        let mut rows: Vec<NamespacedName> =
-            found.into_iter().map(|(_, wl)| wl.key().clone()).collect();
+        let mut rows: Vec<ObjectKey> = found.into_iter().map(|(_, wl)| wl.key().clone()).collect();
         apply_direction(&mut rows, sort);
         ViewRows { rows, unfiltered }
     }
@@ -139,7 +138,7 @@ impl View for WorkloadsView {
         &self,
         state: &State,
         area: ListArea,
-        list: TypedList<'_, NamespacedName>,
+        list: TypedList<'_, ObjectKey>,
         canvas: &mut Canvas<'_>,
     ) {
         let mut columns = COLUMNS;
@@ -176,33 +175,33 @@ impl View for WorkloadsView {
         draw_incomplete_pod_groups(state, area, canvas);
     }
 
-    fn row_title(&self, key: &NamespacedName) -> String {
+    fn row_title(&self, key: &ObjectKey) -> String {
         format!("Workload {key}")
     }
 
-    fn row_name(&self, _: &State, key: &NamespacedName) -> Option<String> {
+    fn row_name(&self, _: &State, key: &ObjectKey) -> Option<String> {
         Some(key.name.clone())
     }
 
-    fn caption(&self, state: &State, key: &NamespacedName) -> Option<String> {
+    fn caption(&self, state: &State, key: &ObjectKey) -> Option<String> {
         let wl = state.data.workloads.get(key)?;
         let line = status_reason(wl, &state.data, &state.derived).line();
         Some(format!("{} in {}: {line}", wl.owner_text(), key.namespace))
     }
 
-    fn details(&self, state: &State, key: &NamespacedName, page: &mut PageBuilder<'_>) {
+    fn details(&self, state: &State, key: &ObjectKey, page: &mut PageBuilder<'_>) {
         match state.data.workloads.get(key) {
             Some(wl) => workload::write(state, wl, page),
             None => page.not_found("Workload", &key.to_string()),
         }
     }
 
-    fn object(&self, _: &State, key: &NamespacedName) -> Option<ObjectRef> {
+    fn object(&self, _: &State, key: &ObjectKey) -> Option<ObjectRef> {
         Some(ObjectRef::watched(Kind::Workload, key.clone()))
     }
 
     /// Deletes the owners of the Workload: they would create it again.
-    fn deletion(&self, state: &State, key: &NamespacedName) -> Result<Deletion, UnavailableReason> {
+    fn deletion(&self, state: &State, key: &ObjectKey) -> Result<Deletion, UnavailableReason> {
         let Some(wl) = state.data.workloads.get(key) else {
             let gone = format!("Workload {key} is gone already");
             return Err(UnavailableReason::Because(gone));
@@ -210,7 +209,7 @@ impl View for WorkloadsView {
         let owners = wl.owners.iter().map(|o| ObjectRef {
             api_version: o.api_version.clone(),
             kind: o.kind.clone(),
-            key: NamespacedName::new(&key.namespace, &o.name),
+            key: ObjectKey::new(&key.namespace, &o.name),
         });
         let owners: Vec<ObjectRef> = owners.collect();
         Ok(if owners.is_empty() {
@@ -226,18 +225,18 @@ impl View for WorkloadsView {
         })
     }
 
-    fn workload(&self, _: &State, key: &NamespacedName) -> Option<NamespacedName> {
+    fn workload(&self, _: &State, key: &ObjectKey) -> Option<ObjectKey> {
         Some(key.clone())
     }
 
-    fn cluster_queue(&self, state: &State, key: &NamespacedName) -> Option<String> {
+    fn cluster_queue(&self, state: &State, key: &ObjectKey) -> Option<String> {
         let wl = state.data.workloads.get(key)?;
         state.data.cluster_queue_of(wl).map(str::to_owned)
     }
 
-    fn local_queue(&self, state: &State, key: &NamespacedName) -> Option<NamespacedName> {
+    fn local_queue(&self, state: &State, key: &ObjectKey) -> Option<ObjectKey> {
         let wl = state.data.workloads.get(key)?;
-        let queue = NamespacedName::new(&key.namespace, &wl.queue);
+        let queue = ObjectKey::new(&key.namespace, &wl.queue);
         state.data.local_queues.get(&queue).map(|q| q.key().clone())
     }
 }
@@ -283,13 +282,13 @@ fn sort_rows(state: &State, found: &mut [(WorkloadState, &WorkloadRow)], sort: O
 }
 
 /// Whether all rows are in one namespace.
-fn one_namespace(list: &TypedList<'_, NamespacedName>) -> bool {
+fn one_namespace(list: &TypedList<'_, ObjectKey>) -> bool {
     let mut all = list.rows().map(|key| key.namespace.as_str());
     let first = all.next();
     all.all(|ns| Some(ns) == first)
 }
 
-fn row(state: &State, c: &Canvas<'_>, key: &NamespacedName, wl: &WorkloadRow) -> Vec<Cell> {
+fn row(state: &State, c: &Canvas<'_>, key: &ObjectKey, wl: &WorkloadRow) -> Vec<Cell> {
     let at = wl.state();
     let over = at.is_finished() || at == WorkloadState::Inactive;
     let dimmed = if over { Role::Dim } else { Role::Text };

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::NamespacedName;
+use crate::model::ObjectKey;
 use crate::model::meta::Meta;
 use crate::model::queues::{ClusterQueueRow, CohortRow};
 
@@ -23,7 +23,7 @@ fn quota(nominal: i64, borrow: Option<i64>, lend: Option<i64>) -> Quota {
 fn queue(name: &str, cohort: Option<&str>, q: Quota, used: i64) -> ClusterQueueRow {
     ClusterQueueRow {
         meta: Meta {
-            key: NamespacedName::cluster_scoped(name),
+            key: ObjectKey::cluster(name),
             ..Meta::default()
         },
         cohort: cohort.map(str::to_owned),
@@ -36,7 +36,7 @@ fn queue(name: &str, cohort: Option<&str>, q: Quota, used: i64) -> ClusterQueueR
 fn cohort(name: &str, parent: Option<&str>, q: Option<Quota>) -> CohortRow {
     CohortRow {
         meta: Meta {
-            key: NamespacedName::cluster_scoped(name),
+            key: ObjectKey::cluster(name),
             ..Meta::default()
         },
         parent: parent.map(str::to_owned),

@@ -16,7 +16,7 @@ use super::meta::Requests;
 use super::queues::ClusterQueueRow;
 use super::store::Store;
 use super::workload::WorkloadRow;
-use super::{NamespacedName, Row};
+use super::{ObjectKey, Row};
 use kueue_lab_api::constants::{EVICTED, PREEMPTED, event, evicted, preempted};
 use preemption_message::PreemptionMessage;
 use preemption_policy::preemption_policy;
@@ -32,7 +32,7 @@ pub struct InvolvedWorkload {
     /// UID of the Workload.
     pub uid: String,
     /// Namespace and name; an empty name if unknown.
-    pub key: NamespacedName,
+    pub key: ObjectKey,
     /// Its owner, as `kind/name`.
     pub owner: String,
     /// Its ClusterQueue.

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use super::condition::Conditions;
 use super::meta::{Meta, Requests, add_requests, requests_of};
 use super::pod::pod_requests;
-use super::{NamespacedName, Row};
+use super::{ObjectKey, Row};
 use crate::text::sanitize;
 use kueue_lab_api::constants::PRIORITY_BOOST_ANNOTATION;
 use kueue_lab_api::v1beta2::{
@@ -30,7 +30,7 @@ pub struct WorkloadRow {
     /// Name of its LocalQueue.
     pub queue: String,
     /// Namespace and name of its LocalQueue.
-    pub queue_key: NamespacedName,
+    pub queue_key: ObjectKey,
     /// The effective priority, with the priority boost.
     pub priority: i64,
     /// The priority class.
@@ -176,7 +176,7 @@ impl WorkloadRow {
         let meta = Meta::of(&wl.metadata);
         let queue = sanitize(&spec.queue_name);
         let mut row = Self {
-            queue_key: NamespacedName::new(&meta.key.namespace, &queue),
+            queue_key: ObjectKey::new(&meta.key.namespace, &queue),
             meta,
             queue,
             priority: i64::from(spec.priority.unwrap_or(0)) + boost,
@@ -302,7 +302,7 @@ impl WorkloadRow {
 }
 
 impl Row for WorkloadRow {
-    fn key(&self) -> &NamespacedName {
+    fn key(&self) -> &ObjectKey {
         &self.meta.key
     }
 }

@@ -198,7 +198,7 @@ fn equivalent_workload_ahead<'a>(
     wl: &WorkloadRow,
     data: &'a ClusterData,
     derived: &DerivedData,
-    pending: &[super::NamespacedName],
+    pending: &[super::ObjectKey],
 ) -> Option<(&'a WorkloadRow, StatusReason)> {
     let ahead = pending
         .iter()
@@ -358,7 +358,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::model::NamespacedName;
+    use crate::model::ObjectKey;
     use crate::model::import::import_objects;
 
     fn workload(name: &str, second: u32, cpu: &str, condition: Option<&str>) -> Value {
@@ -394,10 +394,7 @@ mod tests {
         let mut derived = DerivedData::default();
         derived.refresh(&data);
         let line = |name: &str| {
-            let wl = data
-                .workloads
-                .get(&NamespacedName::new("ns", name))
-                .unwrap();
+            let wl = data.workloads.get(&ObjectKey::new("ns", name)).unwrap();
             status_reason(wl, &data, &derived).line()
         };
         assert_eq!(line("first"), "waits: 3 more cpu in f");

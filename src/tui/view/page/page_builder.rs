@@ -211,7 +211,7 @@ impl<'a> PageBuilder<'a> {
     }
 
     /// Adds Events about an object, newest first.
-    pub(crate) fn events(&mut self, kind: &str, key: &crate::model::NamespacedName, most: usize) {
+    pub(crate) fn events(&mut self, kind: &str, key: &crate::model::ObjectKey, most: usize) {
         let state = self.state;
         let mut about = state.data.events.events_for(kind, key).peekable();
         if about.peek().is_none() {

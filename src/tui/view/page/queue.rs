@@ -4,7 +4,7 @@ use super::page_builder::{PageBuilder, TableCell};
 use crate::model::cohort_tree::QuotaNode;
 use crate::model::queues::{ClusterQueueRow, LocalQueueRow};
 use crate::model::workload::status_reason;
-use crate::model::{NamespacedName, Row};
+use crate::model::{ObjectKey, Row};
 use crate::state::State;
 use crate::text::{age, amount_text};
 use crate::theme::Role;
@@ -271,7 +271,7 @@ pub(crate) fn cohort(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
         })
         .collect();
     doc.text(&children.join(", "), Role::Text);
-    doc.events("Cohort", &NamespacedName::cluster_scoped(name), 10);
+    doc.events("Cohort", &ObjectKey::cluster(name), 10);
 }
 
 /// Writes the details of a LocalQueue.

@@ -5,7 +5,7 @@ use super::page_builder::PageBuilder;
 use super::{quota_arithmetic, topology_assignment};
 use crate::model::cohort_tree::QuotaNode;
 use crate::model::workload::{ReasonKind, WorkloadRow, WorkloadState, status_reason};
-use crate::model::{NamespacedName, Row};
+use crate::model::{ObjectKey, Row};
 use crate::state::State;
 use crate::text::{age, clock_time, human_duration};
 use crate::theme::Role;
@@ -34,7 +34,7 @@ pub(crate) fn write(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) 
     doc.conditions(&wl.conditions);
     doc.events("Workload", wl.key(), 30);
     if let Some(owner) = wl.owner() {
-        let key = NamespacedName::new(&wl.key().namespace, &owner.name);
+        let key = ObjectKey::new(&wl.key().namespace, &owner.name);
         doc.events(&owner.kind, &key, 12);
     }
 }
@@ -277,7 +277,7 @@ fn evictions(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
 }
 
 fn pods(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
-    let mine = |key: &&NamespacedName| state.derived.workload_of(key) == Some(wl.key());
+    let mine = |key: &&ObjectKey| state.derived.workload_of(key) == Some(wl.key());
     let pods = state.data.pods.iter();
     let mut pods = pods.filter(|pod| mine(&pod.key())).peekable();
     if pods.peek().is_some() {

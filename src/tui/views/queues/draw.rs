@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Span;
 
 use super::QueueRow;
-use crate::model::NamespacedName;
+use crate::model::ObjectKey;
 use crate::model::cohort_tree::QuotaNode;
 use crate::model::queues::{FlavorResource, WorkloadCounts};
 use crate::state::State;
@@ -239,7 +239,7 @@ fn quota(
 fn local_queue(
     state: &State,
     canvas: &Canvas<'_>,
-    key: &NamespacedName,
+    key: &ObjectKey,
     layout: &LineLayout,
 ) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
     let Some(lq) = state.data.local_queues.get(key) else {

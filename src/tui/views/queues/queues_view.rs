@@ -12,7 +12,7 @@ use crate::actions::{
 use crate::keymap::{Binding, key};
 use crate::model::cohort_tree::QuotaNode;
 use crate::model::queues::FlavorResource;
-use crate::model::{Kind, NamespacedName, ObjectRef, Row};
+use crate::model::{Kind, ObjectKey, ObjectRef, Row};
 use crate::state::State;
 use crate::ui_state::{Filter, ListState, Sort};
 use crate::view::canvas::Canvas;
@@ -29,7 +29,7 @@ pub(crate) enum QueueRow {
     /// The quota of one resource of it.
     Quota(QuotaNode, FlavorResource),
     /// A LocalQueue of a ClusterQueue.
-    LocalQueue(NamespacedName),
+    LocalQueue(ObjectKey),
 }
 
 #[rustfmt::skip]
@@ -195,7 +195,7 @@ impl View for QueuesView {
                     QuotaNode::ClusterQueue(_) => Kind::ClusterQueue,
                     QuotaNode::Cohort(_) => Kind::Cohort,
                 };
-                (kind, NamespacedName::cluster_scoped(node.name()))
+                (kind, ObjectKey::cluster(node.name()))
             }
             QueueRow::LocalQueue(key) => (Kind::LocalQueue, key.clone()),
         };
@@ -233,7 +233,7 @@ impl View for QueuesView {
         Some(RelatedWorkloads::Filter(any_name_pattern(&names)))
     }
 
-    fn local_queue(&self, state: &State, row: &QueueRow) -> Option<NamespacedName> {
+    fn local_queue(&self, state: &State, row: &QueueRow) -> Option<ObjectKey> {
         match row {
             QueueRow::LocalQueue(key) => Some(key.clone()),
             QueueRow::Node(QuotaNode::ClusterQueue(name))

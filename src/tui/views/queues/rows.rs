@@ -3,7 +3,7 @@
 use super::QueueRow;
 use crate::model::cohort_tree::QuotaNode;
 use crate::model::meta::Labels;
-use crate::model::{NamespacedName, Row};
+use crate::model::{ObjectKey, Row};
 use crate::state::State;
 use crate::ui_state::Filter;
 use crate::views::ViewRows;
@@ -62,7 +62,7 @@ fn add_branch(
                 rows.truncate(start);
                 return false;
             };
-            let queues: Vec<&NamespacedName> = state
+            let queues: Vec<&ObjectKey> = state
                 .data
                 .local_queues_of(name)
                 .map(Row::key)

@@ -1,6 +1,4 @@
-//! Kinds and names of objects.
-
-use std::fmt;
+//! [`Kind`]: the kinds the UI watches.
 
 /// The kinds the UI watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -83,39 +81,5 @@ impl Kind {
             self,
             Kind::Workload | Kind::LocalQueue | Kind::Pod | Kind::Event
         )
-    }
-}
-
-/// Namespace and name of an object; the namespace is empty for cluster-scoped kinds.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NamespacedName {
-    /// The namespace; empty for cluster-scoped kinds.
-    pub namespace: String,
-    /// The name.
-    pub name: String,
-}
-
-impl NamespacedName {
-    /// The name of a namespaced object.
-    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
-        Self {
-            namespace: namespace.into(),
-            name: name.into(),
-        }
-    }
-
-    /// The name of a cluster-scoped object.
-    pub fn cluster_scoped(name: impl Into<String>) -> Self {
-        Self::new("", name)
-    }
-}
-
-impl fmt::Display for NamespacedName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.namespace.is_empty() {
-            f.write_str(&self.name)
-        } else {
-            write!(f, "{}/{}", self.namespace, self.name)
-        }
     }
 }
