@@ -13,6 +13,7 @@ pub mod crds;
 pub mod load;
 pub mod name_validation;
 pub mod provisioning_request;
+#[cfg(test)]
 mod schema;
 pub mod v1beta2;
 pub mod validation;

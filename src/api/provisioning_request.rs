@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
 use super::schema::{Parameter, SUBDOMAIN, cel};
 use super::wire::nullable;
 
@@ -46,29 +46,31 @@ kind! {
     }
 }
 
+#[cfg(test)]
 fn immutable() -> serde_json::Value {
     cel(&[("self == oldSelf", "Value is immutable")])
 }
 
 /// The pods to find room for.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["podSets", "provisioningClassName"]))]
+#[cfg_attr(test, schemars(extend("required" = ["podSets", "provisioningClassName"])))]
 pub struct ProvisioningRequestSpec {
     /// Groups of like pods.
     #[serde(deserialize_with = "nullable")]
-    #[schemars(length(min = 1, max = 32), extend("x-kubernetes-validations" = immutable()))]
+    #[cfg_attr(test, schemars(length(min = 1, max = 32), extend("x-kubernetes-validations" = immutable())))]
     pub pod_sets: Vec<ProvisioningPodSet>,
     /// The way to provision, such as [`CHECK_CAPACITY`].
-    #[schemars(length(max = 253), regex(pattern = SUBDOMAIN),
-        extend("x-kubernetes-validations" = immutable()))]
+    #[cfg_attr(test, schemars(length(max = 253), regex(pattern = SUBDOMAIN),
+        extend("x-kubernetes-validations" = immutable())))]
     pub provisioning_class_name: String,
     /// Further settings for the class.
     #[serde(deserialize_with = "nullable", serialize_with = "null_if_empty")]
-    #[schemars(with = "BTreeMap<String, Parameter>", extend(
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, Parameter>", extend(
         "maxProperties" = 100,
         "x-kubernetes-validations" = immutable(),
-    ))]
+    )))]
     pub parameters: BTreeMap<String, String>,
 }
 
@@ -85,44 +87,47 @@ fn null_if_empty<S: serde::Serializer>(
 }
 
 /// A group of like pods.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["count", "podTemplateRef"]))]
+#[cfg_attr(test, schemars(extend("required" = ["count", "podTemplateRef"])))]
 pub struct ProvisioningPodSet {
     /// The PodTemplate object, in the same namespace, that says what the pods are like.
     pub pod_template_ref: TemplateReference,
     /// How many pods.
-    #[schemars(range(min = 1))]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub count: i32,
 }
 
 /// A reference to a PodTemplate.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["name"]))]
+#[cfg_attr(test, schemars(extend("required" = ["name"])))]
 pub struct TemplateReference {
     /// Name of the PodTemplate.
     #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(length(max = 253), regex(pattern = SUBDOMAIN))]
+    #[cfg_attr(test, schemars(length(max = 253), regex(pattern = SUBDOMAIN)))]
     pub name: String,
 }
 
 /// The autoscaler's answer.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProvisioningRequestStatus {
     /// Conditions by type, such as [`ACCEPTED`] and [`PROVISIONED`].
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
-    #[schemars(extend(
+    #[cfg_attr(test, schemars(extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["type"],
-    ))]
+    )))]
     pub conditions: Vec<Condition>,
     /// What the class tells its users, such as where the capacity is.
     #[serde(
         skip_serializing_if = "BTreeMap::is_empty",
         deserialize_with = "nullable"
     )]
-    #[schemars(extend("maxProperties" = 64))]
+    #[cfg_attr(test, schemars(extend("maxProperties" = 64)))]
     pub provisioning_class_details: BTreeMap<String, String>,
 }

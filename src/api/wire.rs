@@ -85,6 +85,7 @@ macro_rules! wire_enum {
             }
         }
 
+        #[cfg(test)]
         impl schemars::JsonSchema for $name {
             fn inline_schema() -> bool {
                 true
@@ -109,16 +110,17 @@ macro_rules! kind {
     (
         $(#[$meta:meta])*
         $scope:ident $name:ident $group:literal $version:literal $plural:literal {
-            $( $(#[doc = $fdoc:literal])* $(#[schemars($($fschema:tt)*)])*
+            $( $(#[doc = $fdoc:literal])* $(#[cfg_attr(test, schemars($($fschema:tt)*))])*
                $field:ident : $ty:ty $(=> $skip:literal)?, )*
         }
     ) => {
-        #[derive(Clone, Debug, Default, PartialEq, schemars::JsonSchema)]
+        #[derive(Clone, Debug, Default, PartialEq)]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
         $(#[$meta])*
         pub struct $name {
             /// Name, labels, annotations and what else every Kubernetes object carries.
             pub metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
-            $( $(#[doc = $fdoc])* $(#[schemars($($fschema)*)])* pub $field: $ty, )*
+            $( $(#[doc = $fdoc])* $(#[cfg_attr(test, schemars($($fschema)*))])* pub $field: $ty, )*
         }
 
         impl k8s_openapi::Resource for $name {

@@ -2,13 +2,13 @@
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
     AdmissionScope, ClusterQueuePreemption, FairSharing, FairSharingStatus, FlavorFungibility,
     ResourceGroup, StopPolicy,
 };
+#[cfg(test)]
 use crate::schema::{Amount, CheckName, ObjectName, cel};
 use crate::wire::nullable;
 
@@ -33,17 +33,18 @@ wire_enum! {
 }
 
 /// What is wanted of a ClusterQueue.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("x-kubernetes-validations" = cel(&[(
+#[cfg_attr(test, schemars(extend("x-kubernetes-validations" = cel(&[(
     "!has(self.cohortName) && has(self.resourceGroups) ? self.resourceGroups.all(rg, rg.flavors.all(f, f.resources.all(r, !has(r.borrowingLimit)))) : true",
     "borrowingLimit must be nil when cohort is empty",
-)])))]
+)]))))]
 pub struct ClusterQueueSpec {
     /// Quota by resource and flavor. At most 16 groups with 256 flavors in all. Without any, only
     /// workloads that request nothing are admitted.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
-    #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "atomic"))]
+    #[cfg_attr(test, schemars(length(max = 16), extend("x-kubernetes-list-type" = "atomic")))]
     pub resource_groups: Vec<ResourceGroup>,
     /// The cohort whose members lend each other unused quota; empty for none. The Cohort object
     /// need not exist.
@@ -51,29 +52,29 @@ pub struct ClusterQueueSpec {
         skip_serializing_if = "String::is_empty",
         deserialize_with = "nullable"
     )]
-    #[schemars(with = "ObjectName")]
+    #[cfg_attr(test, schemars(with = "ObjectName"))]
     pub cohort_name: String,
     /// In which order pending workloads are tried. Default `BestEffortFIFO`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "BestEffortFIFO"))]
+    #[cfg_attr(test, schemars(extend("x-default" = "BestEffortFIFO")))]
     pub queueing_strategy: Option<QueueingStrategy>,
     /// Which namespaces may submit. Absent means none, an empty selector means all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace_selector: Option<LabelSelector>,
     /// Whether to look at the next flavor before borrowing or preempting.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = serde_json::json!({})))]
+    #[cfg_attr(test, schemars(extend("x-default" = serde_json::json!({}))))]
     pub flavor_fungibility: Option<FlavorFungibility>,
     /// Whom a pending workload may preempt.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = serde_json::json!({})))]
+    #[cfg_attr(test, schemars(extend("x-default" = serde_json::json!({}))))]
     pub preemption: Option<ClusterQueuePreemption>,
     /// Which AdmissionChecks must be ready before a workload is admitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admission_checks_strategy: Option<AdmissionChecksStrategy>,
     /// Stops the queue: anything but `None` makes it inactive. Default `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "None"))]
+    #[cfg_attr(test, schemars(extend("x-default" = "None")))]
     pub stop_policy: Option<StopPolicy>,
     /// Weight in fair sharing; has effect only where the configuration turns it on.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,38 +113,41 @@ impl ClusterQueueSpec {
 }
 
 /// Which AdmissionChecks apply to which flavors.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["admissionChecks"]))]
+#[cfg_attr(test, schemars(extend("required" = ["admissionChecks"])))]
 pub struct AdmissionChecksStrategy {
     /// One rule for each check.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
-    #[schemars(length(min = 1, max = 64), extend(
+    #[cfg_attr(test, schemars(length(min = 1, max = 64), extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["name"],
-    ))]
+    )))]
     pub admission_checks: Vec<AdmissionCheckStrategyRule>,
 }
 
 /// When one AdmissionCheck applies.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["name"]))]
+#[cfg_attr(test, schemars(extend("required" = ["name"])))]
 pub struct AdmissionCheckStrategyRule {
     /// Name of the AdmissionCheck.
     #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(with = "CheckName")]
+    #[cfg_attr(test, schemars(with = "CheckName"))]
     pub name: String,
     /// The flavors whose workloads need the check; empty means all workloads of the queue.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
-    #[schemars(with = "Vec<ObjectName>", length(max = 64), extend("x-kubernetes-list-type" = "set"))]
+    #[cfg_attr(test, schemars(with = "Vec<ObjectName>", length(max = 64), extend("x-kubernetes-list-type" = "set")))]
     pub on_flavors: Vec<String>,
 }
 
 /// How a workload may wait for several flavors at once.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["migration"]))]
+#[cfg_attr(test, schemars(extend("required" = ["migration"])))]
 pub struct ConcurrentAdmissionPolicy {
     /// What happens once one of the variants of a workload is admitted.
     #[serde(skip_serializing_if = "ConcurrentAdmissionMigration::is_zero")]
@@ -161,13 +165,14 @@ wire_enum! {
 }
 
 /// The rules of moving from flavor to flavor.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["mode"]))]
+#[cfg_attr(test, schemars(extend("required" = ["mode"])))]
 pub struct ConcurrentAdmissionMigration {
     /// Whether a workload moves at all.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 253))]
+    #[cfg_attr(test, schemars(length(max = 253)))]
     pub mode: Option<ConcurrentAdmissionMigrationMode>,
     /// How far it may move.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -182,40 +187,42 @@ impl ConcurrentAdmissionMigration {
 }
 
 /// Limits of moving from flavor to flavor.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConcurrentAdmissionConstraints {
     /// The last flavor, in the queue's order, that is worth moving to. Only with
     /// `TryPreferredFlavors`; without it any flavor before the present one is.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "ObjectName")]
+    #[cfg_attr(test, schemars(with = "ObjectName"))]
     pub last_acceptable_flavor_name: Option<String>,
 }
 
 /// What was observed of a ClusterQueue. The three counts are always written, even when zero.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClusterQueueStatus {
     /// Conditions by type; `Active` says whether workloads are admitted.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
-    #[schemars(length(max = 16), extend(
+    #[cfg_attr(test, schemars(length(max = 16), extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["type"],
-    ))]
+    )))]
     pub conditions: Vec<Condition>,
     /// Quota held by workloads that reserved it, admitted or not, by flavor.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
-    #[schemars(length(max = 64), extend(
+    #[cfg_attr(test, schemars(length(max = 64), extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["name"],
-    ))]
+    )))]
     pub flavors_reservation: Vec<FlavorUsage>,
     /// Quota held by admitted workloads, by flavor.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
-    #[schemars(length(max = 64), extend(
+    #[cfg_attr(test, schemars(length(max = 64), extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["name"],
-    ))]
+    )))]
     pub flavors_usage: Vec<FlavorUsage>,
     /// How many workloads wait.
     pub pending_workloads: i32,
@@ -229,37 +236,39 @@ pub struct ClusterQueueStatus {
 }
 
 /// Usage of one flavor.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["name", "resources"]))]
+#[cfg_attr(test, schemars(extend("required" = ["name", "resources"])))]
 pub struct FlavorUsage {
     /// Name of the flavor.
     #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(with = "ObjectName")]
+    #[cfg_attr(test, schemars(with = "ObjectName"))]
     pub name: String,
     /// Usage of each resource.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
-    #[schemars(length(max = 64), extend(
+    #[cfg_attr(test, schemars(length(max = 64), extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["name"],
-    ))]
+    )))]
     pub resources: Vec<ResourceUsage>,
 }
 
 /// Usage of one resource in one flavor.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["name"]))]
+#[cfg_attr(test, schemars(extend("required" = ["name"])))]
 pub struct ResourceUsage {
     /// Name of the resource.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// All that is used, borrowed amounts included.
     #[serde(with = "crate::wire::quantity")]
-    #[schemars(with = "Amount")]
+    #[cfg_attr(test, schemars(with = "Amount"))]
     pub total: Quantity,
     /// What of it is above nominal quota, that is borrowed from the cohort.
     #[serde(with = "crate::wire::quantity")]
-    #[schemars(with = "Amount")]
+    #[cfg_attr(test, schemars(with = "Amount"))]
     pub borrowed: Quantity,
 }

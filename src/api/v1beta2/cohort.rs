@@ -1,9 +1,9 @@
 //! Cohort: ClusterQueues and other Cohorts that lend each other quota.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{FairSharing, FairSharingStatus, ResourceGroup};
+#[cfg(test)]
 use crate::schema::ObjectName;
 use crate::wire::nullable;
 
@@ -19,7 +19,8 @@ kind! {
 }
 
 /// What is wanted of a Cohort.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct CohortSpec {
     /// The Cohort above; empty for a root. It need not exist. While Cohorts form a cycle nothing is
@@ -28,13 +29,13 @@ pub struct CohortSpec {
         skip_serializing_if = "String::is_empty",
         deserialize_with = "nullable"
     )]
-    #[schemars(with = "ObjectName")]
+    #[cfg_attr(test, schemars(with = "ObjectName"))]
     pub parent_name: String,
     /// Quota on top of what the members bring, shared by all below this Cohort. Borrowing and
     /// lending limits bound what the subtree takes from and gives to the parent, so they need a
     /// parent. At most 16 groups.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
-    #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "atomic"))]
+    #[cfg_attr(test, schemars(length(max = 16), extend("x-kubernetes-list-type" = "atomic")))]
     pub resource_groups: Vec<ResourceGroup>,
     /// Weight in fair sharing; has effect only where the configuration turns it on.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,7 +50,8 @@ impl CohortSpec {
 }
 
 /// What was observed of a Cohort.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct CohortStatus {
     /// Share in the parent; only where fair sharing is turned on.

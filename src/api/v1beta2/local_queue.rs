@@ -2,10 +2,10 @@
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{FairSharing, ResourceList, StopPolicy};
+#[cfg(test)]
 use crate::schema::{Amount, ObjectName, cel};
 use crate::wire::nullable;
 
@@ -20,7 +20,8 @@ kind! {
 }
 
 /// What is wanted of a LocalQueue.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LocalQueueSpec {
     /// Name of the ClusterQueue behind this queue. Cannot be changed.
@@ -28,13 +29,13 @@ pub struct LocalQueueSpec {
         skip_serializing_if = "String::is_empty",
         deserialize_with = "nullable"
     )]
-    #[schemars(with = "ObjectName", extend(
+    #[cfg_attr(test, schemars(with = "ObjectName", extend(
         "x-kubernetes-validations" = cel(&[("self == oldSelf", "field is immutable")]),
-    ))]
+    )))]
     pub cluster_queue: String,
     /// Stops the queue: anything but `None` makes it inactive. Default `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "None"))]
+    #[cfg_attr(test, schemars(extend("x-default" = "None")))]
     pub stop_policy: Option<StopPolicy>,
     /// Weight in admission fair sharing; has effect only where the configuration turns it on.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,15 +50,16 @@ impl LocalQueueSpec {
 }
 
 /// What was observed of a LocalQueue. The three counts are always written, even when zero.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LocalQueueStatus {
     /// Conditions by type; `Active` says whether submitted workloads can be admitted.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
-    #[schemars(length(max = 16), extend(
+    #[cfg_attr(test, schemars(length(max = 16), extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["type"],
-    ))]
+    )))]
     pub conditions: Vec<Condition>,
     /// How many workloads of this queue wait.
     pub pending_workloads: i32,
@@ -67,17 +69,17 @@ pub struct LocalQueueStatus {
     pub admitted_workloads: i32,
     /// Quota reserved by this queue's workloads, by flavor.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
-    #[schemars(length(max = 64), extend(
+    #[cfg_attr(test, schemars(length(max = 64), extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["name"],
-    ))]
+    )))]
     pub flavors_reservation: Vec<LocalQueueFlavorUsage>,
     /// Quota used by this queue's admitted workloads, by flavor.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
-    #[schemars(length(max = 64), extend(
+    #[cfg_attr(test, schemars(length(max = 64), extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["name"],
-    ))]
+    )))]
     pub flavors_usage: Vec<LocalQueueFlavorUsage>,
     /// Where the queue stands in fair sharing.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,9 +87,10 @@ pub struct LocalQueueStatus {
 }
 
 /// Where a LocalQueue stands in fair sharing.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["weightedShare"]))]
+#[cfg_attr(test, schemars(extend("required" = ["weightedShare"])))]
 pub struct LocalQueueFairSharingStatus {
     /// The weighted share, as [`super::FairSharingStatus::weighted_share`].
     pub weighted_share: i64,
@@ -97,45 +100,48 @@ pub struct LocalQueueFairSharingStatus {
 }
 
 /// Usage over time, by which admission fair sharing orders LocalQueues.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["consumedResources", "lastUpdate"]))]
+#[cfg_attr(test, schemars(extend("required" = ["consumedResources", "lastUpdate"])))]
 pub struct LocalQueueAdmissionFairSharingStatus {
     /// What was used, halved by every half-life that passed since.
     #[serde(deserialize_with = "nullable")]
-    #[schemars(with = "std::collections::BTreeMap<String, Amount>")]
+    #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, Amount>"))]
     pub consumed_resources: ResourceList,
     /// When `consumedResources` was last brought up to date.
     pub last_update: Option<Time>,
 }
 
 /// Usage of one flavor.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["name", "resources"]))]
+#[cfg_attr(test, schemars(extend("required" = ["name", "resources"])))]
 pub struct LocalQueueFlavorUsage {
     /// Name of the flavor.
-    #[schemars(with = "ObjectName")]
+    #[cfg_attr(test, schemars(with = "ObjectName"))]
     pub name: String,
     /// Usage of each resource.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
-    #[schemars(length(max = 64), extend(
+    #[cfg_attr(test, schemars(length(max = 64), extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["name"],
-    ))]
+    )))]
     pub resources: Vec<LocalQueueResourceUsage>,
 }
 
 /// Usage of one resource in one flavor.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["name"]))]
+#[cfg_attr(test, schemars(extend("required" = ["name"])))]
 pub struct LocalQueueResourceUsage {
     /// Name of the resource.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// How much is used.
     #[serde(with = "crate::wire::quantity")]
-    #[schemars(with = "Amount")]
+    #[cfg_attr(test, schemars(with = "Amount"))]
     pub total: Quantity,
 }

@@ -38,6 +38,7 @@ pub use resource_flavor::*;
 pub use resource_groups::*;
 pub use topology::*;
 #[cfg(test)]
+#[cfg(test)]
 pub(crate) use workload::cel_rules as workload_rules;
 pub use workload::*;
 pub use workload_priority_class::*;

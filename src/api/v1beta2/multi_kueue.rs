@@ -1,9 +1,9 @@
 //! MultiKueueConfig and MultiKueueCluster: workloads that run in other clusters.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
 use crate::schema::cel;
 use crate::wire::nullable;
 
@@ -26,19 +26,20 @@ wire_enum! {
 }
 
 /// The worker clusters of a MultiKueue check.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["clusters"]))]
+#[cfg_attr(test, schemars(extend("required" = ["clusters"])))]
 pub struct MultiKueueConfigSpec {
     /// Names of MultiKueueClusters, the preferred first, all different.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
-    #[schemars(length(min = 1, max = 20), inner(length(max = 256)), extend(
+    #[cfg_attr(test, schemars(length(min = 1, max = 20), inner(length(max = 256)), extend(
         "x-kubernetes-list-type" = "atomic",
         "x-kubernetes-validations" = cel(&[(
             "size(self.filter(i, size(self.filter(j, j == i)) > 1)) == 0",
             "must be unique",
         )]),
-    ))]
+    )))]
     pub clusters: Vec<String>,
     /// Who sets the quotas of the manager's ClusterQueue. Without it, the administrator.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,9 +62,10 @@ fn is_empty_spec(spec: &&MultiKueueClusterSpec) -> bool {
 }
 
 /// How to reach a worker cluster.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["clusterSource"]))]
+#[cfg_attr(test, schemars(extend("required" = ["clusterSource"])))]
 pub struct MultiKueueClusterSpec {
     /// Where the access data come from.
     #[serde(deserialize_with = "nullable")]
@@ -71,12 +73,13 @@ pub struct MultiKueueClusterSpec {
 }
 
 /// Where the access data of a cluster come from; exactly one field is set.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("x-kubernetes-validations" = cel(&[(
+#[cfg_attr(test, schemars(extend("x-kubernetes-validations" = cel(&[(
     "[has(self.kubeConfig),has(self.clusterProfileRef)].filter(x,x==true).size() == 1",
     "exactly one of the fields in [kubeConfig clusterProfileRef] must be set",
-)])))]
+)]))))]
 pub struct ClusterSource {
     /// A kubeconfig.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,16 +100,17 @@ wire_enum! {
 }
 
 /// Where a kubeconfig is.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["location"]))]
+#[cfg_attr(test, schemars(extend("required" = ["location"])))]
 pub struct KubeConfig {
     /// Name of the Secret, or path of the file.
-    #[schemars(length(min = 1, max = 256))]
+    #[cfg_attr(test, schemars(length(min = 1, max = 256)))]
     pub location: String,
     /// Which of the two. Default `Secret`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "Secret"))]
+    #[cfg_attr(test, schemars(extend("x-default" = "Secret")))]
     pub location_type: Option<LocationType>,
 }
 
@@ -118,25 +122,27 @@ impl KubeConfig {
 }
 
 /// A reference to a ClusterProfile.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["name"]))]
+#[cfg_attr(test, schemars(extend("required" = ["name"])))]
 pub struct ClusterProfileReference {
     /// Name of the ClusterProfile.
     #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(length(min = 1, max = 256))]
+    #[cfg_attr(test, schemars(length(min = 1, max = 256)))]
     pub name: String,
 }
 
 /// What was observed of a worker cluster.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct MultiKueueClusterStatus {
     /// Conditions by type; `Active` says whether the cluster is connected.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
-    #[schemars(length(max = 16), extend(
+    #[cfg_attr(test, schemars(length(max = 16), extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["type"],
-    ))]
+    )))]
     pub conditions: Vec<Condition>,
 }

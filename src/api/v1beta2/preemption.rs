@@ -1,8 +1,8 @@
 //! When a pending workload may evict others, and in which order flavors are tried before it does.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
 use crate::schema::cel;
 
 wire_enum! {
@@ -41,12 +41,13 @@ wire_enum! {
 }
 
 /// Preemption by a workload that borrows. Classical preemption only, not with fair sharing.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct BorrowWithinCohort {
     /// Whether it is allowed at all. Default `Never`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "Never"))]
+    #[cfg_attr(test, schemars(extend("x-default" = "Never")))]
     pub policy: Option<BorrowWithinCohortPolicy>,
     /// Only workloads up to this priority, inclusive, may be preempted; without it, any that the
     /// policy allows.
@@ -62,25 +63,26 @@ impl BorrowWithinCohort {
 }
 
 /// The preemption policies of a ClusterQueue.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("x-kubernetes-validations" = cel(&[(
+#[cfg_attr(test, schemars(extend("x-kubernetes-validations" = cel(&[(
     "!(self.reclaimWithinCohort == 'Never' && has(self.borrowWithinCohort) &&  self.borrowWithinCohort.policy != 'Never')",
     "reclaimWithinCohort=Never and borrowWithinCohort.Policy!=Never",
-)])))]
+)]))))]
 pub struct ClusterQueuePreemption {
     /// Whom to preempt in other ClusterQueues of the cohort that use more than their nominal quota.
     /// Default `Never`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "Never"))]
+    #[cfg_attr(test, schemars(extend("x-default" = "Never")))]
     pub reclaim_within_cohort: Option<ReclaimWithinCohort>,
     /// Whether a workload that borrows may preempt in the cohort.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = serde_json::json!({})))]
+    #[cfg_attr(test, schemars(extend("x-default" = serde_json::json!({}))))]
     pub borrow_within_cohort: Option<BorrowWithinCohort>,
     /// Whom to preempt in the same ClusterQueue. Default `Never`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "Never"))]
+    #[cfg_attr(test, schemars(extend("x-default" = "Never")))]
     pub within_cluster_queue: Option<WithinClusterQueue>,
 }
 
@@ -126,20 +128,21 @@ wire_enum! {
 }
 
 /// Whether to go on to the next flavor before borrowing or preempting in the current one.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("x-kubernetes-validations" = cel(&[(
+#[cfg_attr(test, schemars(extend("x-kubernetes-validations" = cel(&[(
     "!has(self.preference) || (self.whenCanBorrow == 'TryNextFlavor' && self.whenCanPreempt == 'TryNextFlavor')",
     "preference can only be set when both whenCanBorrow and whenCanPreempt are TryNextFlavor",
-)])))]
+)]))))]
 pub struct FlavorFungibility {
     /// What to do where the workload fits by borrowing. Default `MayStopSearch`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "MayStopSearch"))]
+    #[cfg_attr(test, schemars(extend("x-default" = "MayStopSearch")))]
     pub when_can_borrow: Option<FlavorFungibilityPolicy>,
     /// What to do where the workload fits after preemption. Default `TryNextFlavor`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "TryNextFlavor"))]
+    #[cfg_attr(test, schemars(extend("x-default" = "TryNextFlavor")))]
     pub when_can_preempt: Option<FlavorFungibilityPolicy>,
     /// Which of the two to prefer. Only when both policies above are `TryNextFlavor`.
     #[serde(skip_serializing_if = "Option::is_none")]

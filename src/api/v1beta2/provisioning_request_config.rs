@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
+#[cfg(test)]
 use crate::schema::{Parameter, QUALIFIED, SUBDOMAIN};
 use crate::wire::nullable;
 
@@ -28,31 +27,32 @@ wire_enum! {
 }
 
 /// What the provisioning check asks for.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["provisioningClassName"]))]
+#[cfg_attr(test, schemars(extend("required" = ["provisioningClassName"])))]
 pub struct ProvisioningRequestConfigSpec {
     /// The way to provision, such as `check-capacity.autoscaling.x-k8s.io`.
     #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(length(min = 1, max = 253), regex(pattern = SUBDOMAIN))]
+    #[cfg_attr(test, schemars(length(min = 1, max = 253), regex(pattern = SUBDOMAIN)))]
     pub provisioning_class_name: String,
     /// Further settings for the class. At most 100, each of at most 255 characters.
     #[serde(
         skip_serializing_if = "BTreeMap::is_empty",
         deserialize_with = "nullable"
     )]
-    #[schemars(with = "BTreeMap<String, Parameter>", extend("maxProperties" = 100))]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, Parameter>", extend("maxProperties" = 100)))]
     pub parameters: BTreeMap<String, String>,
     /// The resources that are provisioned. Pod sets that request none of them are left out of the
     /// request, and a workload without any is ready at once. Empty means all resources.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
-    #[schemars(length(max = 100), extend("x-kubernetes-list-type" = "set"))]
+    #[cfg_attr(test, schemars(length(max = 100), extend("x-kubernetes-list-type" = "set")))]
     pub managed_resources: Vec<String>,
     /// What happens after a failed request. Default: three retries, after 60, 120 and 240 seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = json!({
+    #[cfg_attr(test, schemars(extend("x-default" = serde_json::json!({
         "backoffLimitCount": 3, "backoffBaseSeconds": 60, "backoffMaxSeconds": 1800,
-    })))]
+    }))))]
     pub retry_strategy: Option<ProvisioningRequestRetryStrategy>,
     /// Changes to the pods so that they find the provisioned nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,48 +63,51 @@ pub struct ProvisioningRequestConfigSpec {
 }
 
 /// Changes to the pods of a provisioned workload.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProvisioningRequestPodSetUpdates {
     /// Node selectors to add.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
-    #[schemars(length(max = 8), extend(
+    #[cfg_attr(test, schemars(length(max = 8), extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["key"],
-    ))]
+    )))]
     pub node_selector: Vec<ProvisioningRequestPodSetUpdatesNodeSelector>,
 }
 
 /// One node selector whose value the autoscaler reports.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["key", "valueFromProvisioningClassDetail"]))]
+#[cfg_attr(test, schemars(extend("required" = ["key", "valueFromProvisioningClassDetail"])))]
 pub struct ProvisioningRequestPodSetUpdatesNodeSelector {
     /// The label key.
     #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(length(min = 1, max = 317), regex(pattern = QUALIFIED))]
+    #[cfg_attr(test, schemars(length(min = 1, max = 317), regex(pattern = QUALIFIED)))]
     pub key: String,
     /// The key in the request's `status.provisioningClassDetails` that holds the label value.
     #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(length(min = 1, max = 32768))]
+    #[cfg_attr(test, schemars(length(min = 1, max = 32768)))]
     pub value_from_provisioning_class_detail: String,
 }
 
 /// How often and how soon a failed ProvisioningRequest is repeated.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProvisioningRequestRetryStrategy {
     /// How many retries until the workload is deactivated; 0 for none. Default 3.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = 3))]
+    #[cfg_attr(test, schemars(extend("x-default" = 3)))]
     pub backoff_limit_count: Option<i32>,
     /// The first delay in seconds; each further one is twice as long. Default 60.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = 60))]
+    #[cfg_attr(test, schemars(extend("x-default" = 60)))]
     pub backoff_base_seconds: Option<i32>,
     /// The longest delay in seconds. Default 1800.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = 1800))]
+    #[cfg_attr(test, schemars(extend("x-default" = 1800)))]
     pub backoff_max_seconds: Option<i32>,
 }
 

@@ -1,8 +1,8 @@
 //! Topology: the levels of a data centre, as node labels.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
 use crate::schema::{QUALIFIED, cel};
 use crate::wire::nullable;
 
@@ -15,14 +15,15 @@ kind! {
 }
 
 /// The levels of a topology.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["levels"]))]
+#[cfg_attr(test, schemars(extend("required" = ["levels"])))]
 pub struct TopologySpec {
     /// The levels from the widest to the narrowest, all different; `kubernetes.io/hostname` can
     /// only be the last. They can be changed only while the last is the host, before and after.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
-    #[schemars(length(min = 1, max = 16), extend(
+    #[cfg_attr(test, schemars(length(min = 1, max = 16), extend(
         "x-kubernetes-list-type" = "atomic",
         "x-kubernetes-validations" = cel(&[
             (
@@ -35,18 +36,19 @@ pub struct TopologySpec {
                 "the kubernetes.io/hostname label can only be used at the lowest level of topology",
             ),
         ]),
-    ))]
+    )))]
     pub levels: Vec<TopologyLevel>,
 }
 
 /// One level of a topology.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["nodeLabel"]))]
+#[cfg_attr(test, schemars(extend("required" = ["nodeLabel"])))]
 pub struct TopologyLevel {
     /// The node label whose values are the domains of this level, such as
     /// `cloud.provider.com/topology-rack`.
     #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(length(min = 1, max = 316), regex(pattern = QUALIFIED))]
+    #[cfg_attr(test, schemars(length(min = 1, max = 316), regex(pattern = QUALIFIED)))]
     pub node_label: String,
 }

@@ -1,186 +1,52 @@
 //! OpenAPI definitions of the built-in types: descriptions from k8s-openapi, types and extensions
 //! from the schema tables.
+//!
+//! The schemas of k8s-openapi are data in `definitions.txt`, because its code for them is large.
 
-use k8s_openapi as k8s;
-use schemars::SchemaGenerator;
-use schemars::generate::SchemaSettings;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
 use serde_json::{Map, Value, json};
 
+use super::openapi_v3::REF;
 use super::property::property;
 use crate::schema::{self, ValueType};
 
-/// Adds the schema of one type to a generator.
-pub(super) type Root = fn(&mut SchemaGenerator);
+/// One line for each group version, `<group>/<version> <root types>`, and one for each type,
+/// `<name> <schema>`.
+pub(super) const TEXT: &str = include_str!("definitions.txt");
 
-macro_rules! roots {
-    ($($path:ident)::+ { $($kind:ident),* $(,)? }) => {{
-        use k8s::$($path)::+ as package;
-        const ROOTS: &[Root] = &[$(|generator| {
-            generator.subschema_for::<package::$kind>();
-        }),*];
-        ROOTS
-    }};
+/// [`TEXT`] by the first word of each line.
+fn lines() -> &'static BTreeMap<&'static str, &'static str> {
+    static LINES: OnceLock<BTreeMap<&str, &str>> = OnceLock::new();
+    LINES.get_or_init(|| TEXT.lines().filter_map(|l| l.split_once(' ')).collect())
 }
 
-/// Root types of a group version.
-pub(super) fn roots(group: &str, version: &str) -> &'static [Root] {
-    match (group, version) {
-        ("", "v1") => roots!(api::core::v1 {
-            Binding,
-            ComponentStatus,
-            ConfigMap,
-            Endpoints,
-            Event,
-            LimitRange,
-            Namespace,
-            Node,
-            PersistentVolume,
-            PersistentVolumeClaim,
-            Pod,
-            PodTemplate,
-            ReplicationController,
-            ResourceQuota,
-            Secret,
-            Service,
-            ServiceAccount,
-        }),
-        ("apps", "v1") => roots!(api::apps::v1 {
-            ControllerRevision,
-            DaemonSet,
-            Deployment,
-            ReplicaSet,
-            StatefulSet,
-        }),
-        ("batch", "v1") => roots!(api::batch::v1 { CronJob, Job }),
-        ("autoscaling", "v1") => roots!(api::autoscaling::v1 {
-            HorizontalPodAutoscaler,
-            Scale
-        }),
-        ("autoscaling", "v2") => roots!(api::autoscaling::v2 {
-            HorizontalPodAutoscaler
-        }),
-        ("policy", "v1") => roots!(api::policy::v1 {
-            Eviction,
-            PodDisruptionBudget
-        }),
-        ("rbac.authorization.k8s.io", "v1") => roots!(api::rbac::v1 {
-            ClusterRole,
-            ClusterRoleBinding,
-            Role,
-            RoleBinding,
-        }),
-        ("networking.k8s.io", "v1") => roots!(api::networking::v1 {
-            IPAddress,
-            Ingress,
-            IngressClass,
-            NetworkPolicy,
-            ServiceCIDR,
-        }),
-        ("storage.k8s.io", "v1") => roots!(api::storage::v1 {
-            CSIDriver,
-            CSINode,
-            CSIStorageCapacity,
-            StorageClass,
-            VolumeAttachment,
-            VolumeAttributesClass,
-        }),
-        ("admissionregistration.k8s.io", "v1") => roots!(api::admissionregistration::v1 {
-            MutatingAdmissionPolicy,
-            MutatingAdmissionPolicyBinding,
-            MutatingWebhookConfiguration,
-            ValidatingAdmissionPolicy,
-            ValidatingAdmissionPolicyBinding,
-            ValidatingWebhookConfiguration,
-        }),
-        ("apiextensions.k8s.io", "v1") => {
-            roots!(apiextensions_apiserver::pkg::apis::apiextensions::v1 {
-                CustomResourceDefinition
-            })
-        }
-        ("apiregistration.k8s.io", "v1") => {
-            roots!(kube_aggregator::pkg::apis::apiregistration::v1 { APIService })
-        }
-        ("scheduling.k8s.io", "v1") => roots!(api::scheduling::v1 { PriorityClass }),
-        ("coordination.k8s.io", "v1") => roots!(api::coordination::v1 { Lease }),
-        ("node.k8s.io", "v1") => roots!(api::node::v1 { RuntimeClass }),
-        ("discovery.k8s.io", "v1") => roots!(api::discovery::v1 { EndpointSlice }),
-        ("events.k8s.io", "v1") => roots!(api::events::v1 { Event }),
-        ("certificates.k8s.io", "v1") => {
-            roots!(api::certificates::v1 {
-                CertificateSigningRequest
-            })
-        }
-        ("flowcontrol.apiserver.k8s.io", "v1") => roots!(api::flowcontrol::v1 {
-            FlowSchema,
-            PriorityLevelConfiguration,
-        }),
-        ("resource.k8s.io", "v1") => roots!(api::resource::v1 {
-            DeviceClass,
-            ResourceClaim,
-            ResourceClaimTemplate,
-            ResourceSlice,
-        }),
-        ("authentication.k8s.io", "v1") => roots!(api::authentication::v1 {
-            SelfSubjectReview,
-            TokenRequest,
-            TokenReview,
-        }),
-        ("authorization.k8s.io", "v1") => roots!(api::authorization::v1 {
-            LocalSubjectAccessReview,
-            SelfSubjectAccessReview,
-            SelfSubjectRulesReview,
-            SubjectAccessReview,
-        }),
-        ("meta.k8s.io", "v1") => META,
-        _ => &[],
-    }
-}
-
-/// Types in every document: metadata, DeleteOptions, Status, Patch.
-const META: &[Root] = roots!(apimachinery::pkg::apis::meta::v1 {
-    APIResourceList,
-    DeleteOptions,
-    ListMeta,
-    ObjectMeta,
-    Patch,
-    Status,
-});
-
-/// Types of other groups in the requests and responses of a group version.
-fn foreign_types(group: &str, version: &str) -> Vec<&'static [Root]> {
-    match (group, version) {
-        ("", "v1") => vec![
-            roots!(api::autoscaling::v1 { Scale }),
-            roots!(api::policy::v1 { Eviction }),
-            roots!(api::authentication::v1 { TokenRequest }),
-        ],
-        ("apps", "v1") => vec![roots!(api::autoscaling::v1 { Scale })],
-        _ => Vec::new(),
-    }
+/// Whether a group version is built in and has definitions.
+pub(super) fn has_definitions(group: &str, version: &str) -> bool {
+    lines().contains_key(format!("{group}/{version}").as_str())
 }
 
 /// Returns the definitions of a group version with all types they reference; empty for the groups
 /// of custom resources.
 pub(super) fn definitions(group: &str, version: &str) -> Map<String, Value> {
-    let own = roots(group, version);
-    if own.is_empty() {
+    let roots = lines().get(format!("{group}/{version}").as_str());
+    let Some(roots) = roots else {
         return Map::new();
-    }
-    let settings = SchemaSettings::draft2020_12().with(|s| {
-        s.definitions_path = "/components/schemas".into();
-        s.meta_schema = None;
-    });
-    let mut generator = settings.into_generator();
-    own.iter()
-        .chain(foreign_types(group, version).into_iter().flatten())
-        .chain(META)
-        .chain(roots!(apimachinery::pkg::runtime { RawExtension }))
-        .for_each(|root| root(&mut generator));
-    let raw = generator.take_definitions(false);
+    };
     let mut definitions = Map::new();
-    for (name, raw) in raw {
-        let definition = definition(&name, &raw);
-        definitions.insert(name, definition);
+    let mut queue: Vec<&str> = roots.split(' ').collect();
+    while let Some(name) = queue.pop() {
+        let Some(text) = lines()
+            .get(name)
+            .filter(|_| !definitions.contains_key(name))
+        else {
+            continue;
+        };
+        queue.extend(referenced(text));
+        // The test of the text decodes every line.
+        let raw: Value = serde_json::from_str(text).unwrap_or_default();
+        definitions.insert(name.to_owned(), definition(name, &raw));
     }
     definitions.insert(
         "io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent".into(),
@@ -188,6 +54,12 @@ pub(super) fn definitions(group: &str, version: &str) -> Map<String, Value> {
     );
     kinds(&mut definitions, group, version);
     definitions
+}
+
+/// The names of the definitions that a schema references.
+fn referenced(schema: &'static str) -> impl Iterator<Item = &'static str> {
+    let references = schema.split(REF).skip(1);
+    references.filter_map(|rest| rest.split('"').next())
 }
 
 /// Definition of WatchEvent; in k8s-openapi it is generic over the object type.

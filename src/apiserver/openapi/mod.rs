@@ -8,6 +8,8 @@
 mod builtin;
 mod custom;
 mod documents;
+#[cfg(test)]
+mod generate;
 mod gnostic;
 mod openapi_v2;
 mod openapi_v3;

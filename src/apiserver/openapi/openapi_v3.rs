@@ -65,5 +65,5 @@ pub(crate) fn definition_name(kind: &ApiResource, name: &str) -> String {
 
 /// Whether a group is a built-in Kubernetes group.
 pub(crate) fn is_builtin(group: &str) -> bool {
-    !builtin::roots(group, "v1").is_empty() || !builtin::roots(group, "v2").is_empty()
+    builtin::has_definitions(group, "v1") || builtin::has_definitions(group, "v2")
 }

@@ -1,6 +1,7 @@
 //! Workload: what a job asks of Kueue, and what it got.
 
 mod admission;
+#[cfg(test)]
 pub(crate) mod cel_rules;
 mod spec;
 mod status;
@@ -17,11 +18,12 @@ pub use topology_request::*;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
+#[cfg(test)]
 use crate::schema::cel;
 
 kind! {
     /// A unit of admission: the pod sets of one job, admitted together or not at all.
-    #[schemars(extend("x-kubernetes-validations" = cel(&cel_rules::v1beta2())))]
+    #[cfg_attr(test, schemars(extend("x-kubernetes-validations" = cel(&cel_rules::v1beta2()))))]
     namespaced Workload "kueue.x-k8s.io" "v1beta2" "workloads" {
         /// What is asked for.
         spec: WorkloadSpec,

@@ -3,34 +3,35 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::PodTemplateSpec;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::PodSetTopologyRequest;
+#[cfg(test)]
 use crate::schema::{ObjectName, PodSetName, SUBDOMAIN, cel};
 use crate::wire::nullable;
 
 /// What is asked for.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("x-kubernetes-validations" = cel(&[(
+#[cfg_attr(test, schemars(extend("x-kubernetes-validations" = cel(&[(
     "!has(self.priorityClassRef) || has(self.priority)",
     "priority should not be nil when priorityClassRef is set",
-)])))]
+)]))))]
 pub struct WorkloadSpec {
     /// One to 18 sets of like pods. Cannot be changed while quota is reserved.
     #[serde(deserialize_with = "nullable")]
-    #[schemars(length(min = 1, max = 18), extend(
+    #[cfg_attr(test, schemars(length(min = 1, max = 18), extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["name"],
-    ))]
+    )))]
     pub pod_sets: Vec<PodSet>,
     /// Name of the LocalQueue. Cannot be changed while quota is reserved.
     #[serde(
         skip_serializing_if = "String::is_empty",
         deserialize_with = "nullable"
     )]
-    #[schemars(with = "ObjectName")]
+    #[cfg_attr(test, schemars(with = "ObjectName"))]
     pub queue_name: String,
     /// The class the priority was taken from.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,19 +41,19 @@ pub struct WorkloadSpec {
     pub priority: Option<i32>,
     /// Whether the workload may be admitted; turning it off evicts it. Default true.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = true))]
+    #[cfg_attr(test, schemars(extend("x-default" = true)))]
     pub active: Option<bool>,
     /// For how many seconds in all the workload may be admitted before it is deactivated; without
     /// it, for ever.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub maximum_execution_time_seconds: Option<i32>,
     /// Gates that keep the workload from preempting others until they are opened in the status.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
-    #[schemars(length(max = 8), extend(
+    #[cfg_attr(test, schemars(length(max = 8), extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["name"],
-    ))]
+    )))]
     pub preemption_gates: Vec<PreemptionGate>,
 }
 
@@ -84,9 +85,10 @@ wire_enum! {
 }
 
 /// The class a workload's priority was taken from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-validations" = cel(&[
+#[cfg_attr(test, schemars(extend("x-kubernetes-validations" = cel(&[
     (
         "(self.group == 'scheduling.k8s.io') ? self.kind == 'PriorityClass' : true",
         "only the PriorityClass kind is allowed for the scheduling.k8s.io group",
@@ -95,14 +97,14 @@ wire_enum! {
         "(self.group == 'kueue.x-k8s.io') ? self.kind == 'WorkloadPriorityClass' : true",
         "only the WorkloadPriorityClass kind is allowed for the kueue.x-k8s.io group",
     ),
-])))]
+]))))]
 pub struct PriorityClassRef {
     /// API group of the class.
     pub group: PriorityClassGroup,
     /// Kind of the class, the one that goes with the group.
     pub kind: PriorityClassKind,
     /// Name of the class.
-    #[schemars(length(min = 1, max = 253), regex(pattern = SUBDOMAIN))]
+    #[cfg_attr(test, schemars(length(min = 1, max = 253), regex(pattern = SUBDOMAIN)))]
     pub name: String,
 }
 
@@ -127,19 +129,20 @@ impl PriorityClassRef {
 }
 
 /// A set of like pods.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend(
+#[cfg_attr(test, schemars(extend(
     "required" = ["template"],
     "x-kubernetes-validations" = cel(&[(
         "has(self.minCount) ? self.minCount <= self.count : true",
         "minCount should be positive and less or equal to count",
     )]),
-))]
+)))]
 pub struct PodSet {
     /// Name of the set, a DNS label in lower case. Default `main`.
     #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(with = "PodSetName", extend("x-default" = "main"))]
+    #[cfg_attr(test, schemars(with = "PodSetName", extend("x-default" = "main")))]
     pub name: String,
     /// The pods. Of the metadata only labels and annotations count. Containers that request nothing
     /// but have limits request their limits.
@@ -147,12 +150,12 @@ pub struct PodSet {
     // Shared among versions of a workload: it is most of it, and its status changes far more often.
     pub template: Arc<PodTemplateSpec>,
     /// How many pods. Default 1.
-    #[schemars(range(min = 0), extend("x-default" = 1))]
+    #[cfg_attr(test, schemars(range(min = 0), extend("x-default" = 1)))]
     pub count: i32,
     /// The fewest pods the job can do with, for partial admission; without it, all. Only one pod
     /// set of a workload may have it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub min_count: Option<i32>,
     /// Where the pods want to be, for topology-aware scheduling.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -173,11 +176,12 @@ impl Default for PodSet {
 }
 
 /// A gate that keeps a workload from preempting.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["name"]))]
+#[cfg_attr(test, schemars(extend("required" = ["name"])))]
 pub struct PreemptionGate {
     /// Name of the gate.
-    #[schemars(length(min = 1, max = 63))]
+    #[cfg_attr(test, schemars(length(min = 1, max = 63)))]
     pub name: String,
 }

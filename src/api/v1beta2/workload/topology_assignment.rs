@@ -1,8 +1,8 @@
 //! Where the pods of a set were placed, in the compressed form of v1beta2.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
 use crate::schema::cel;
 use crate::wire::nullable;
 
@@ -10,32 +10,34 @@ use crate::wire::nullable;
 ///
 /// A domain is one value per level. Values are stored level by level, in slices; within a slice a
 /// value shared by all domains is written once, and so are common prefixes and suffixes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend(
+#[cfg_attr(test, schemars(extend(
     "required" = ["levels", "slices"],
     "x-kubernetes-validations" = cel(&[(
         "self.slices.all(x, size(x.valuesPerLevel) == size(self.levels))",
         "valuesPerLevel must have the same length as the number of levels in this TopologyAssignment",
     )]),
-))]
+)))]
 pub struct TopologyAssignment {
     /// Node label keys from the widest level to the narrowest. Only the host label where that is
     /// the narrowest, since it says all.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
-    #[schemars(length(min = 1, max = 16), inner(length(max = 317)),
-        extend("x-kubernetes-list-type" = "atomic"))]
+    #[cfg_attr(test, schemars(length(min = 1, max = 16), inner(length(max = 317)),
+        extend("x-kubernetes-list-type" = "atomic")))]
     pub levels: Vec<String>,
     /// Parts of the assignment; together they are the whole.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
-    #[schemars(length(max = 1000), extend("x-kubernetes-list-type" = "atomic"))]
+    #[cfg_attr(test, schemars(length(max = 1000), extend("x-kubernetes-list-type" = "atomic")))]
     pub slices: Vec<TopologyAssignmentSlice>,
 }
 
 /// A run of domains that are written together.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend(
+#[cfg_attr(test, schemars(extend(
     "required" = ["domainCount", "podCounts", "valuesPerLevel"],
     "x-kubernetes-validations" = cel(&[
         (
@@ -47,31 +49,32 @@ pub struct TopologyAssignment {
             "valuesPerLevel.individual, if set, must have roots of length equal to domainCount of this TopologyAssignmentSlice",
         ),
     ]),
-))]
+)))]
 pub struct TopologyAssignmentSlice {
     /// How many domains this slice holds.
     #[serde(skip_serializing_if = "crate::wire::zero")]
-    #[schemars(range(min = 1))]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub domain_count: i32,
     /// The values of the domains, one entry for each level.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
-    #[schemars(length(min = 1, max = 16), extend("x-kubernetes-list-type" = "atomic"))]
+    #[cfg_attr(test, schemars(length(min = 1, max = 16), extend("x-kubernetes-list-type" = "atomic")))]
     pub values_per_level: Vec<TopologyAssignmentSliceLevelValues>,
     /// How many pods go into each domain.
     pub pod_counts: TopologyAssignmentSlicePodCounts,
 }
 
 /// The values of a slice at one level; exactly one field is set.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("x-kubernetes-validations" = cel(&[(
+#[cfg_attr(test, schemars(extend("x-kubernetes-validations" = cel(&[(
     "has(self.universal) != has(self.individual)",
     "exactly one of the fields in [universal individual] must be set",
-)])))]
+)]))))]
 pub struct TopologyAssignmentSliceLevelValues {
     /// The value all domains share.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 63))]
+    #[cfg_attr(test, schemars(length(max = 63)))]
     pub universal: Option<String>,
     /// A value for each domain.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,40 +82,42 @@ pub struct TopologyAssignmentSliceLevelValues {
 }
 
 /// A value for each domain: prefix, own part, suffix.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["roots"]))]
+#[cfg_attr(test, schemars(extend("required" = ["roots"])))]
 pub struct TopologyAssignmentSliceLevelIndividualValues {
     /// What all values start with; never empty when set.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 63))]
+    #[cfg_attr(test, schemars(length(max = 63)))]
     pub prefix: Option<String>,
     /// What all values end with; never empty when set.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 63))]
+    #[cfg_attr(test, schemars(length(max = 63)))]
     pub suffix: Option<String>,
     /// What is between, one for each domain.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
-    #[schemars(length(min = 1, max = 100_000), inner(length(max = 63)),
-        extend("x-kubernetes-list-type" = "atomic"))]
+    #[cfg_attr(test, schemars(length(min = 1, max = 100_000), inner(length(max = 63)),
+        extend("x-kubernetes-list-type" = "atomic")))]
     pub roots: Vec<String>,
 }
 
 /// Pods per domain of a slice; exactly one field is set.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("x-kubernetes-validations" = cel(&[(
+#[cfg_attr(test, schemars(extend("x-kubernetes-validations" = cel(&[(
     "[has(self.universal),has(self.individual)].filter(x,x==true).size() == 1",
     "exactly one of the fields in [universal individual] must be set",
-)])))]
+)]))))]
 pub struct TopologyAssignmentSlicePodCounts {
     /// The number that holds for every domain.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub universal: Option<i32>,
     /// A number for each domain.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
-    #[schemars(length(min = 1, max = 100_000), inner(range(min = 1)),
-        extend("x-kubernetes-list-type" = "atomic"))]
+    #[cfg_attr(test, schemars(length(min = 1, max = 100_000), inner(range(min = 1)),
+        extend("x-kubernetes-list-type" = "atomic")))]
     pub individual: Vec<i32>,
 }
