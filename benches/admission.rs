@@ -138,8 +138,8 @@ fn consecutive(
         });
 }
 
-/// 1,000 ClusterQueues in 50 cohorts, 50,000 workloads admitted and 50,000 pending: `room` says
-/// whether the heads find any.
+/// 1,000 ClusterQueues in 50 cohorts, 50,000 workloads admitted and 50,000 pending. `heads_fit`
+/// selects whether the heads of the ClusterQueues fit.
 fn engine_with_50000_workloads(heads_fit: bool) -> Engine {
     let mut engine = engine(EngineConfig::default());
     for i in 0..1_000 {
@@ -172,7 +172,7 @@ fn cycle_that_admits_1000_of_50000(bencher: Bencher<'_, '_>) {
 
 #[divan::bench(sample_count = 20, sample_size = 1)]
 fn cycle_in_which_none_of_1000_fits(bencher: Bencher<'_, '_>) {
-    // What was parked in the last cycle waits again in the next.
+    // The heads that became inadmissible in a cycle are requeued for the next.
     consecutive(
         bencher,
         engine_with_50000_workloads(false),
@@ -190,7 +190,7 @@ fn requeue_all(engine: &mut Engine) {
     engine.advance(now() + SignedDuration::from_secs(1));
 }
 
-/// Everything parked is made to wait again.
+/// Requeues all inadmissible workloads.
 #[divan::bench(sample_count = 20, sample_size = 1)]
 fn requeue_of_50000_inadmissible(bencher: Bencher<'_, '_>) {
     let engine = RefCell::new(engine_with_50000_workloads(false));

@@ -167,7 +167,7 @@ fn help_version_and_completions_are_printed_to_stdout() {
 #[test]
 fn usage_errors_are_one_line_and_exit_code_2() {
     let dir = WorkDir::new();
-    for (args, says) in [
+    for (args, expected) in [
         (&["up", "--no-such-flag"][..], "; see kueue-lab up --help"),
         (&["up", "--port", "70000"], "70000"),
         (&["up", "--speed", "0"], "from 0.01 to 10000"),
@@ -185,7 +185,7 @@ fn usage_errors_are_one_line_and_exit_code_2() {
         (&["no-such-command"], "no-such-command"),
     ] {
         let printed = dir.run_rejected(args);
-        assert!(printed.contains(says), "{args:?} printed {printed}");
+        assert!(printed.contains(expected), "{args:?} printed {printed}");
     }
 }
 
@@ -236,7 +236,7 @@ fn unreadable_folders_and_files_are_reported() {
 #[test]
 fn invalid_presets_are_reported_by_file_line_and_column() {
     let dir = WorkDir::new();
-    for (text, at, says) in [
+    for (text, at, expected) in [
         ("a: b: c\n".to_owned(), "presets/p/q.yaml:1:", ""),
         (queue("  cohrt: x\n"), "presets/p/q.yaml:10:", "cohrt"),
         (
@@ -254,7 +254,7 @@ fn invalid_presets_are_reported_by_file_line_and_column() {
     ] {
         let printed = dir.run_with_invalid_preset(&text);
         assert!(
-            printed.contains(at) && printed.contains(says),
+            printed.contains(at) && printed.contains(expected),
             "{text}\nprinted {printed}"
         );
     }

@@ -53,19 +53,19 @@ pub enum ClusterError {
         "the cluster of context {context} does not answer at {server}: {reason}; is it running?"
     )]
     Unreachable {
-        /// The address of the API server.
+        /// The context.
         context: String,
-        /// The error.
+        /// The address of the API server.
         server: String,
-        /// What happened.
+        /// The error.
         reason: String,
     },
     /// The API server rejects the user.
     #[error("the cluster of context {context} rejects its user: {reason}; renew the credentials")]
     Refused {
-        /// The server's message.
+        /// The context.
         context: String,
-        /// What the server said.
+        /// The server's message.
         reason: String,
     },
     /// The cluster's Kubernetes version is not supported.

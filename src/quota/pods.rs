@@ -94,8 +94,8 @@ pub fn missing_requirements(limited: &[&str], pod: &Value) -> Option<String> {
         for container in pod.list(list) {
             let requests = pod_requests::parse_resource_list(container.at("/resources/requests"));
             let limits = pod_requests::parse_resource_list(container.at("/resources/limits"));
-            let said = compute_usage(&requests, &limits);
-            for name in must.iter().filter(|n| !said.contains_key(**n)) {
+            let usage = compute_usage(&requests, &limits);
+            for name in must.iter().filter(|n| !usage.contains_key(**n)) {
                 missing
                     .entry(name)
                     .or_default()

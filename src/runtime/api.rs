@@ -1,9 +1,7 @@
-//! The typed API of a resource, thin over requests that know no type.
+//! [`Api`]: the typed API of a resource, with the methods of `kube::Api`.
 //!
-//! `kube::Api` decodes every kind in its own copies of the whole request path: list, watch, patch
-//! and delete each with their state machines, and each kind from four serde formats. This one has
-//! the same methods; what they send and wait for is the same code for all kinds, and a kind is
-//! decoded from one format in one place ([`decode`]).
+//! The compiler generates the whole request path of `kube::Api` for each kind. Here the requests have
+//! no type parameter; a kind is decoded from JSON text in one function, [`decode`].
 
 use std::marker::PhantomData;
 
@@ -18,10 +16,9 @@ use kube::core::{DynamicResourceScope, NamespaceResourceScope, metadata::Partial
 use kube::{Client, Error, Resource, Result};
 use serde::Serialize;
 use serde::de::{Deserialize, DeserializeOwned};
-use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
-/// Reads and writes the objects of one kind, in one namespace or in all.
+/// The API of one kind, in one namespace or in all.
 pub struct Api<K> {
     raw: RawApi,
     kind: PhantomData<fn() -> K>,
@@ -33,7 +30,7 @@ impl<K> Clone for Api<K> {
     }
 }
 
-/// What an [`Api`] is without its type.
+/// An [`Api`] without the type parameter.
 #[derive(Clone)]
 pub(crate) struct RawApi {
     pub(crate) client: Client,
@@ -64,7 +61,7 @@ impl RawApi {
         .boxed()
     }
 
-    /// The object of that name; none where the API server has none.
+    /// The object; `None` if it does not exist.
     fn get_opt(&self, request: Built) -> BoxFuture<'static, Result<Option<String>>> {
         let text = self.text(request);
         async move {
@@ -82,7 +79,7 @@ impl RawApi {
         async move { decode::<RawList>(&text.await?) }.boxed()
     }
 
-    /// The text of the deleted object, or the Status that stands for it.
+    /// The text of the deleted object, or the Status that the API server returns instead.
     fn delete(&self, request: Built) -> BoxFuture<'static, Result<Either<String, Status>>> {
         let text = self.text(request);
         async move {
@@ -99,7 +96,7 @@ impl RawApi {
 
 type Built = std::result::Result<http::Request<Vec<u8>>, request::Error>;
 
-/// A list whose items are not decoded yet.
+/// A list with items that are not decoded.
 #[derive(serde::Deserialize)]
 struct RawList {
     #[serde(default = "v1", rename = "apiVersion")]
@@ -108,7 +105,7 @@ struct RawList {
     kind: String,
     #[serde(default)]
     metadata: kube::core::ListMeta,
-    /// Go writes an empty list as null.
+    /// `null` if a Go server has no items.
     items: Option<Vec<Box<RawValue>>>,
 }
 
@@ -135,10 +132,10 @@ impl RawList {
     }
 }
 
-/// Decodes what the API server answered.
+/// Decodes a response.
 ///
 /// # Errors
-/// What serde says of a text that is not such an object.
+/// The text is not a valid `T`.
 pub(crate) fn decode<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T> {
     serde_json::from_str(text).map_err(Error::SerdeError)
 }
@@ -147,15 +144,15 @@ fn encode<T: Serialize>(object: &T) -> Result<Vec<u8>> {
     serde_json::to_vec(object).map_err(Error::SerdeError)
 }
 
-/// The same patch as a value, so that requests are built by one code for all types.
-fn untyped<P: Serialize>(patch: &Patch<P>) -> Result<Patch<Value>> {
-    let value = |p: &P| serde_json::to_value(p).map_err(Error::SerdeError);
+/// The patch as JSON text, so that building the request has no type parameter.
+fn untyped<P: Serialize>(patch: &Patch<P>) -> Result<Patch<Box<RawValue>>> {
+    let text = |p: &P| to_raw_value(p).map_err(Error::SerdeError);
     Ok(match patch {
-        Patch::Apply(p) => Patch::Apply(value(p)?),
+        Patch::Apply(p) => Patch::Apply(text(p)?),
         Patch::Json(p) => Patch::Json(p.clone()),
-        Patch::Merge(p) => Patch::Merge(value(p)?),
-        Patch::Strategic(p) => Patch::Strategic(value(p)?),
-        // `Patch` may grow; this is all of it today.
+        Patch::Merge(p) => Patch::Merge(text(p)?),
+        Patch::Strategic(p) => Patch::Strategic(text(p)?),
+        // `Patch` is non-exhaustive.
         _ => {
             let message = "this form of patch is not supported".to_owned();
             return Err(Error::BuildRequest(request::Error::Validation(message)));
@@ -164,12 +161,12 @@ fn untyped<P: Serialize>(patch: &Patch<P>) -> Result<Patch<Value>> {
 }
 
 impl<K: Resource> Api<K> {
-    /// The objects of a kind named at run time, in all namespaces or of the cluster.
+    /// The API of a dynamic kind: all namespaces, or cluster-scoped.
     pub fn all_with(client: Client, kind: &K::DynamicType) -> Self {
         RawApi::new(client, K::url_path(kind, None)).typed()
     }
 
-    /// The objects of a kind named at run time, in one namespace.
+    /// The API of a dynamic kind in one namespace.
     pub fn namespaced_with(client: Client, namespace: &str, kind: &K::DynamicType) -> Self
     where
         K: Resource<Scope = DynamicResourceScope>,
@@ -179,7 +176,7 @@ impl<K: Resource> Api<K> {
 }
 
 impl<K: Resource> Api<K> {
-    /// The objects of a kind named at run time, in the default namespace of the client.
+    /// The API of a dynamic kind in the default namespace of the client.
     pub fn default_namespaced_with(client: Client, kind: &K::DynamicType) -> Self
     where
         K: Resource<Scope = DynamicResourceScope>,
@@ -193,12 +190,12 @@ impl<K: Resource> Api<K>
 where
     K::DynamicType: Default,
 {
-    /// The objects of all namespaces, or those of the cluster.
+    /// The API of a kind: all namespaces, or cluster-scoped.
     pub fn all(client: Client) -> Self {
         Self::all_with(client, &K::DynamicType::default())
     }
 
-    /// The objects of one namespace.
+    /// The API of a kind in one namespace.
     pub fn namespaced(client: Client, namespace: &str) -> Self
     where
         K: Resource<Scope = NamespaceResourceScope>,
@@ -215,26 +212,26 @@ impl<K> Api<K> {
 }
 
 impl<K: DeserializeOwned + Clone> Api<K> {
-    /// The object of that name.
+    /// Gets an object.
     ///
     /// # Errors
-    /// A Status of the API server (404 where there is none), or that it was not reached.
+    /// `Status` of the API server (404 if the object does not exist), or a connection error.
     pub async fn get(&self, name: &str) -> Result<K> {
         let request = self.raw.request.get(name, &GetParams::default());
         decode(&self.raw.text(request).await?)
     }
 
-    /// The object of that name, or none.
+    /// Gets an object; `None` if it does not exist.
     ///
     /// # Errors
-    /// A Status other than 404, or that the API server was not reached.
+    /// `Status` other than 404, or a connection error.
     pub async fn get_opt(&self, name: &str) -> Result<Option<K>> {
         let request = self.raw.request.get(name, &GetParams::default());
         let text = self.raw.get_opt(request).await?;
         text.as_deref().map(decode).transpose()
     }
 
-    /// The metadata of the object of that name.
+    /// Gets the metadata of an object.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -243,7 +240,7 @@ impl<K: DeserializeOwned + Clone> Api<K> {
         decode(&self.raw.text(request).await?)
     }
 
-    /// The metadata of the object of that name, or none.
+    /// Gets the metadata of an object; `None` if it does not exist.
     ///
     /// # Errors
     /// As [`get_opt`](Self::get_opt).
@@ -253,10 +250,10 @@ impl<K: DeserializeOwned + Clone> Api<K> {
         text.as_deref().map(decode).transpose()
     }
 
-    /// The objects that match.
+    /// Lists objects.
     ///
     /// # Errors
-    /// A Status of the API server, or that it was not reached.
+    /// `Status` of the API server, or a connection error.
     pub async fn list(&self, params: &ListParams) -> Result<ObjectList<K>> {
         self.raw.list(self.raw.request.list(params)).await?.typed()
     }
@@ -276,7 +273,7 @@ impl<K: DeserializeOwned + Clone> Api<K> {
     /// Creates the object.
     ///
     /// # Errors
-    /// A Status of the API server, or that it was not reached.
+    /// `Status` of the API server, or a connection error.
     pub async fn create(&self, params: &PostParams, object: &K) -> Result<K>
     where
         K: Serialize,
@@ -391,7 +388,7 @@ impl<K: DeserializeOwned + Clone> Api<K> {
     /// Deletes the object.
     ///
     /// # Errors
-    /// A Status of the API server (404 where there is none), or that it was not reached.
+    /// `Status` of the API server (404 if the object does not exist), or a connection error.
     pub async fn delete(&self, name: &str, params: &DeleteParams) -> Result<Either<K, Status>> {
         let request = self.raw.request.delete(name, params);
         Ok(match self.raw.delete(request).await? {
@@ -403,7 +400,7 @@ impl<K: DeserializeOwned + Clone> Api<K> {
     /// Deletes the objects that match.
     ///
     /// # Errors
-    /// A Status of the API server, or that it was not reached.
+    /// `Status` of the API server, or a connection error.
     pub async fn delete_collection(
         &self,
         params: &DeleteParams,

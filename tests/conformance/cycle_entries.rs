@@ -247,9 +247,13 @@ fn requeue_and_update(case: &Case) -> Result<(), String> {
         }
     }
     let mut found = Differences::default();
-    let (left, parked) = lab.pending_workloads();
+    let (left, inadmissible) = lab.pending_workloads();
     found.part("left", &left, &case.want["left"]);
-    found.part("inadmissibleLeft", &parked, &case.want["inadmissibleLeft"]);
+    found.part(
+        "inadmissibleLeft",
+        &inadmissible,
+        &case.want["inadmissibleLeft"],
+    );
     let want = case.want["statusUpdates"].as_u64().unwrap_or(0) as usize;
     found.part("writes", &writes, &want);
     let got = lab.api[&key].clone();

@@ -74,11 +74,11 @@ fn schedule(case: &Case) -> Result<(), String> {
         &want_workloads(&want["workloads"]),
     );
     found.part("assignments", &lab.assignments(), &want["assignments"]);
-    let (left, parked) = lab.pending_workloads();
+    let (left, inadmissible) = lab.pending_workloads();
     found.part("left", &left, &sets(&want["left"]));
     found.part(
         "inadmissibleLeft",
-        &parked,
+        &inadmissible,
         &sets(&want["inadmissibleLeft"]),
     );
     events(&lab, case, &mut found, false);

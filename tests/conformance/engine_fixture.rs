@@ -225,15 +225,15 @@ impl EngineFixture {
 
     /// The pending Workloads by ClusterQueue: those in the heap and the inadmissible ones.
     pub fn pending_workloads(&self) -> (Value, Value) {
-        let (mut active, mut parked) = (Map::new(), Map::new());
+        let (mut active, mut inadmissible) = (Map::new(), Map::new());
         let queues = self.engine.queues();
         for name in queues.cluster_queue_names() {
             let Some(pending) = queues.cluster_queue(name) else {
                 continue;
             };
             active.insert(name.to_string(), json!(pending.active_keys()));
-            parked.insert(name.to_string(), json!(pending.inadmissible_keys()));
+            inadmissible.insert(name.to_string(), json!(pending.inadmissible_keys()));
         }
-        (Value::Object(active), Value::Object(parked))
+        (Value::Object(active), Value::Object(inadmissible))
     }
 }

@@ -296,9 +296,9 @@ fn cluster_queue_impl(case: &Case) -> Result<(), String> {
     }
     let active = json!(bench.pending.active_keys());
     found.part("active", &active, &as_set(&case.want["activeWorkloads"]));
-    let (active, parked) = bench.pending.counts();
+    let (active, inadmissible) = bench.pending.counts();
     let want = case.want["pending"].as_u64().unwrap_or(0);
-    found.part("pending", &((active + parked) as u64), &want);
+    found.part("pending", &((active + inadmissible) as u64), &want);
     found.finish()
 }
 
@@ -454,13 +454,13 @@ fn penalties(case: &Case) -> Result<(), String> {
 }
 
 fn counts(pending: &PendingClusterQueue) -> Value {
-    let (active, parked) = pending.counts();
-    json!({"active": active, "inadmissible": parked})
+    let (active, inadmissible) = pending.counts();
+    json!({"active": active, "inadmissible": inadmissible})
 }
 
-fn want_counts(case: &Case, active: &str, parked: &str) -> Value {
+fn want_counts(case: &Case, active: &str, inadmissible: &str) -> Value {
     let n = |key: &str| case.want[key].as_u64().unwrap_or(0);
-    json!({"active": n(active), "inadmissible": n(parked)})
+    json!({"active": n(active), "inadmissible": n(inadmissible)})
 }
 
 fn push_or_update_generation_changed(case: &Case) -> Result<(), String> {
@@ -499,17 +499,17 @@ fn push_or_update_respects_inadmissible_hashes(case: &Case) -> Result<(), String
 
 fn queue_inadmissible_workloads(case: &Case) -> Result<(), String> {
     let mut bench = QueueFixture::with_queues(case);
-    let mut forest = CohortHierarchy::default();
+    let mut hierarchy = CohortHierarchy::default();
     let mut nodes = BTreeMap::new();
     for cq in case.objects::<ClusterQueue>("clusterQueues") {
         let name = cq.metadata.name.clone().unwrap();
-        let node = forest.insert_cluster_queue(&name);
-        forest.set_parent(node, &cq.spec.cohort_name);
+        let node = hierarchy.insert_cluster_queue(&name);
+        hierarchy.set_parent(node, &cq.spec.cohort_name);
         nodes.insert(name, node);
     }
     for cohort in case.objects::<kueue_lab_api::v1beta2::Cohort>("cohorts") {
-        let node = forest.insert_cohort(cohort.metadata.name.as_deref().unwrap());
-        forest.set_parent(node, &cohort.spec.parent_name);
+        let node = hierarchy.insert_cohort(cohort.metadata.name.as_deref().unwrap());
+        hierarchy.set_parent(node, &cohort.spec.parent_name);
     }
     // Namespaces are not listed: the workloads' namespaces exist.
     for wl in case.objects::<Workload>("workloads") {
@@ -531,24 +531,24 @@ fn queue_inadmissible_workloads(case: &Case) -> Result<(), String> {
     let node_of = |name: &str| nodes.get(name).copied();
     bench
         .queues
-        .notify_retry_inadmissible(&names, node_of, &forest, bench.now);
+        .notify_retry_inadmissible(&names, node_of, &hierarchy, bench.now);
     let later = bench.now + jiff::SignedDuration::from_secs(1);
     let mut moved = 0;
     for target in bench.queues.take_due_requeue_requests(later) {
         let ctx = ctx!(bench);
         moved += bench
             .queues
-            .requeue_inadmissible(&target, &forest, &bench.objects, ctx, later);
+            .requeue_inadmissible(&target, &hierarchy, &bench.objects, ctx, later);
     }
-    let (mut active, mut parked) = (Map::new(), Map::new());
+    let (mut active, mut inadmissible) = (Map::new(), Map::new());
     for name in &names {
         let pending = bench.queues.cluster_queue(name).unwrap();
         active.insert(name.to_string(), json!(pending.active_keys()));
-        parked.insert(name.to_string(), json!(pending.inadmissible_keys()));
+        inadmissible.insert(name.to_string(), json!(pending.inadmissible_keys()));
     }
     let mut found = Differences::default();
     found.part("active", &active, &case.want["active"]);
-    found.part("inadmissible", &parked, &case.want["inadmissible"]);
+    found.part("inadmissible", &inadmissible, &case.want["inadmissible"]);
     found.part(
         "moved",
         &moved,
@@ -627,10 +627,10 @@ fn requeue_workload_strict_fifo(case: &Case) -> Result<(), String> {
     let mut info = bench.info(&wl);
     let why = RequeueReason::Generic;
     let ctx = ctx!(bench);
-    let world = &bench.objects;
+    let objects = &bench.objects;
     let got = bench
         .queues
-        .requeue_workload(&mut info, latest, why, None, world, ctx, bench.now);
+        .requeue_workload(&mut info, latest, why, None, objects, ctx, bench.now);
     finish(
         "requeued",
         json!(got),
@@ -754,7 +754,11 @@ fn push_or_update(case: &Case) -> Result<(), String> {
         &workloads(popped.as_ref()),
         &workloads(want.as_ref()),
     );
-    let parked = json!(bench.pending.inadmissible_keys());
-    found.part("inadmissible", &parked, &as_set(&case.want["inadmissible"]));
+    let inadmissible = json!(bench.pending.inadmissible_keys());
+    found.part(
+        "inadmissible",
+        &inadmissible,
+        &as_set(&case.want["inadmissible"]),
+    );
     found.finish()
 }

@@ -113,11 +113,11 @@ fn run_cycles(case: &Case, as_a_set: bool) -> (EngineFixture, Differences) {
         &new_assignments(&lab, &before),
         &want["newAssignments"],
     );
-    let (left, parked) = lab.pending_workloads();
+    let (left, inadmissible) = lab.pending_workloads();
     found.part("left", &left, &sets(&want["left"]));
     found.part(
         "inadmissibleLeft",
-        &parked,
+        &inadmissible,
         &sets(&want["inadmissibleLeft"]),
     );
     events(&lab, case, &mut found, as_a_set);

@@ -91,14 +91,14 @@ fn finish_bool(got: bool, case: &Case) -> Result<(), String> {
 }
 
 fn cluster_objects(case: &Case) -> ClusterObjects {
-    let mut world = ClusterObjects::default();
+    let mut objects = ClusterObjects::default();
     for range in case.objects::<LimitRange>("limitRanges") {
-        world.upsert_limit_range(LimitRange::clone(&range));
+        objects.upsert_limit_range(LimitRange::clone(&range));
     }
     for class in case.objects::<RuntimeClass>("runtimeClasses") {
-        world.upsert_runtime_class(&class);
+        objects.upsert_runtime_class(&class);
     }
-    world
+    objects
 }
 
 fn adjust_resources_case(case: &Case) -> Result<(), String> {

@@ -133,7 +133,7 @@ fn unsupported_claims_are_reported() {
             .replace("resourceClaimTemplateName", "resourceClaimName");
         w.apply(&named).await;
         let claim = "spec.podSets[0].template.spec.resourceClaims[0]";
-        let says = [
+        let expected = [
             (
                 "all",
                 format!(
@@ -151,7 +151,7 @@ fn unsupported_claims_are_reported() {
                 "KueueDRAIntegration feature does not support use of resource claims".to_owned(),
             ),
         ];
-        for (name, message) in says {
+        for (name, message) in expected {
             w.until(name, "QuotaReserved", "False/Misconfigured").await;
             assert_eq!(
                 w.condition(name, "QuotaReserved").await.unwrap(),
