@@ -10,6 +10,7 @@ mod indexed_store;
 mod informer;
 mod object_key;
 mod rate_limiter;
+mod raw_informer;
 mod tasks;
 mod watch_backoff;
 mod watcher;

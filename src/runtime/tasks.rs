@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use futures::future::BoxFuture;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
@@ -24,6 +25,11 @@ impl Tasks {
     where
         F: Future<Output = ()> + Send + 'static,
     {
+        // Boxed, so that the compiler generates the code of a task once, not for each future.
+        self.spawn_boxed(name, Box::pin(task));
+    }
+
+    fn spawn_boxed(&self, name: &'static str, task: BoxFuture<'static, ()>) {
         let token = self.token.clone();
         self.tracker.spawn(
             async move {

@@ -46,17 +46,26 @@ pub fn watcher<K: DeserializeOwned + 'static>(
     api: Api<K>,
     config: Config,
 ) -> impl Stream<Item = Result<Event<K>, WatchError>> + Send + 'static {
-    watch_raw(api.into_raw(), config).map(|event| decode_event(event?))
+    let events = watch_raw(api.into_raw(), config);
+    events.map(|event| decode_event(event?, |text| serde_json::from_str(text)))
 }
 
-fn watch_raw(api: RawApi, config: Config) -> BoxStream<'static, watcher::Result<Event<RawObject>>> {
+/// [`watcher`] without decoding.
+pub(super) fn watch_raw(
+    api: RawApi,
+    config: Config,
+) -> BoxStream<'static, watcher::Result<Event<RawObject>>> {
     let api = api::Api::all_with(api.client, &api.request.url_path);
     watch(api, config).backoff(WatchBackoff::default()).boxed()
 }
 
-fn decode_event<K: DeserializeOwned>(event: Event<RawObject>) -> Result<Event<K>, WatchError> {
+/// Decodes the object of an event.
+pub(super) fn decode_event<T>(
+    event: Event<RawObject>,
+    decode: fn(&str) -> serde_json::Result<T>,
+) -> Result<Event<T>, WatchError> {
     let decode = |raw: RawObject, deleted: bool| {
-        serde_json::from_str(raw.text.get()).map_err(|error| WatchError::InvalidObject {
+        decode(raw.text.get()).map_err(|error| WatchError::InvalidObject {
             key: ObjectKey::of(&raw),
             deleted,
             error,
@@ -73,7 +82,7 @@ fn decode_event<K: DeserializeOwned>(event: Event<RawObject>) -> Result<Event<K>
 
 /// The JSON text of an object, with the metadata that the watcher reads.
 #[derive(Clone, Debug)]
-struct RawObject {
+pub(super) struct RawObject {
     metadata: ObjectMeta,
     text: Box<RawValue>,
 }

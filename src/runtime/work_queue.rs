@@ -8,6 +8,8 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -26,6 +28,10 @@ pub enum ReconcileResult {
     /// The key is requeued with exponential backoff.
     Requeue,
 }
+
+/// Reconciles a key; the error is a text for the log.
+type Reconcile<K> =
+    Arc<dyn Fn(K) -> BoxFuture<'static, Result<ReconcileResult, String>> + Send + Sync>;
 
 /// A rate limiting work queue of keys. Clones share the queue.
 ///
@@ -155,19 +161,33 @@ where
         Fut: Future<Output = Result<ReconcileResult, E>> + Send + 'static,
         E: Display + Send,
     {
+        // Boxed, so that the compiler generates the code of a worker once for each type of key.
+        let reconcile = move |key| {
+            let result = reconcile(key);
+            async move { result.await.map_err(|error| error.to_string()) }.boxed()
+        };
+        self.run_boxed(context, name, workers, Arc::new(reconcile));
+    }
+
+    fn run_boxed(
+        &self,
+        context: &Context,
+        name: &'static str,
+        workers: usize,
+        reconcile: Reconcile<K>,
+    ) {
         let timer = self.clone();
         context
             .tasks
             .spawn(name, async move { timer.run_delaying_loop().await });
-        let reconcile = Arc::new(reconcile);
         for _ in 0..workers.max(1) {
             let queue = self.clone();
             let reconcile = reconcile.clone();
             context.tasks.spawn(name, async move {
                 loop {
                     let key = queue.get().await;
-                    let outcome = reconcile(key.clone()).await;
-                    queue.handle_result(name, key, outcome);
+                    let result = reconcile(key.clone()).await;
+                    queue.handle_result(name, key, result);
                 }
             });
         }
@@ -199,13 +219,8 @@ where
         }
     }
 
-    fn handle_result<E: Display>(
-        &self,
-        name: &'static str,
-        key: K,
-        outcome: Result<ReconcileResult, E>,
-    ) {
-        match outcome {
+    fn handle_result(&self, name: &'static str, key: K, result: Result<ReconcileResult, String>) {
+        match result {
             Ok(ReconcileResult::Done) => self.forget(&key),
             Ok(ReconcileResult::RequeueAfter(delay)) => {
                 self.forget(&key);
@@ -276,12 +291,12 @@ impl<K: Clone + Eq + Hash> State<K> {
             self.waiting.remove(&(due, number));
         }
         self.number += 1;
-        let place = (at, self.number);
-        self.due.insert(key.clone(), place);
-        self.waiting.insert(place, key);
+        let due = (at, self.number);
+        self.due.insert(key.clone(), due);
+        self.waiting.insert(due, key);
         self.waiting
             .first_key_value()
-            .is_some_and(|(first, _)| *first == place)
+            .is_some_and(|(first, _)| *first == due)
     }
 
     /// Adds the keys that are due. Returns whether there were any, and the next due time.
