@@ -2,12 +2,13 @@
 //! The budget of a frame is 16 ms.
 
 use divan::Bencher;
+use kueue_lab_tui::input::Key;
 use kueue_lab_tui::model::import::import_objects;
 use kueue_lab_tui::model::{Delta, WatchUpdate};
 use kueue_lab_tui::msg::Msg;
 use kueue_lab_tui::state::{Env, State};
 use kueue_lab_tui::update::{refresh, update};
-use kueue_lab_tui::{keymap, view};
+use kueue_lab_tui::view;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use serde_json::{Value, json};
@@ -85,7 +86,7 @@ fn frame(state: &mut State) -> Buffer {
 /// A frame after one Workload changed, in each view.
 fn frame_after_change(bencher: Bencher<'_, '_>, many: usize, view: &str, size: (u16, u16)) {
     let mut state = state_with_workloads(many, size.0, size.1);
-    let key = keymap::Key::parse(view);
+    let key = Key::parse(view);
     key.map(|key| update(&mut state, Msg::Key(key)));
     let changed = import_objects([workload(1)]).unwrap_or_default();
     let row = changed.into_iter().find_map(|change| match change {
@@ -124,9 +125,9 @@ fn nodes_200x60(bencher: Bencher<'_, '_>, many: usize) {
 fn scrolling_200x60(bencher: Bencher<'_, '_>, many: usize) {
     let mut state = state_with_workloads(many, 200, 60);
     for key in ["2", "G"] {
-        keymap::Key::parse(key).map(|key| update(&mut state, Msg::Key(key)));
+        Key::parse(key).map(|key| update(&mut state, Msg::Key(key)));
     }
-    let keys = ["k", "j"].map(keymap::Key::parse);
+    let keys = ["k", "j"].map(Key::parse);
     let mut turn = 0;
     bencher.bench_local(|| {
         turn += 1;

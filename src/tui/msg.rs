@@ -5,16 +5,16 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::backend::{OperationError, PresetList, ScenarioProgress};
-use super::keymap;
+use super::input::Key;
 use super::model::{Kind, ObjectKey, WatchUpdate};
 use super::operation::{AnyOperation, Operation};
-use super::ui_state::PageKind;
+use crate::state::PageKind;
 
 /// An input of [`update`](crate::update::update).
 #[derive(Clone, Debug)]
 pub enum Msg {
     /// A key was pressed.
-    Key(keymap::Key),
+    Key(Key),
     /// Text was pasted.
     Paste(String),
     /// The mouse wheel was turned; positive is down.

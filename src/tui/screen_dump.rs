@@ -7,9 +7,9 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier};
 
 use super::msg::Msg;
-use super::state::State;
 use super::text::width;
 use super::{update, view};
+use crate::state::State;
 
 /// Draws a state into a buffer of this size.
 pub fn render(state: &State, columns: u16, rows: u16) -> Buffer {

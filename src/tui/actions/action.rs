@@ -2,9 +2,9 @@
 
 use std::fmt::Debug;
 
-use super::UnavailableReason;
+use super::by_id;
 use crate::msg::Cmd;
-use crate::state::State;
+use crate::state::{ActionId, State, UnavailableReason};
 
 /// Something that a key or a command does.
 pub(crate) trait Action: Debug + Sync + 'static {
@@ -46,8 +46,8 @@ pub(crate) trait Action: Debug + Sync + 'static {
 
 /// Whether this window can ever run the action. Footer, help and the texts of empty views show only
 /// supported actions as available.
-pub(crate) fn is_supported(state: &State, action: &dyn Action) -> bool {
-    action
+pub(crate) fn is_supported(state: &State, action: ActionId) -> bool {
+    by_id(action)
         .can(state)
         .err()
         .is_none_or(|reason| !reason.is_permanent())

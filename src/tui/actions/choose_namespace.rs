@@ -2,8 +2,7 @@
 
 use super::Action;
 use crate::msg::Cmd;
-use crate::state::State;
-use crate::ui_state::Severity;
+use crate::state::{Severity, State};
 use crate::update::notify;
 
 /// Shows all namespaces; as a command with an argument shows one.

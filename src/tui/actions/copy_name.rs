@@ -1,10 +1,10 @@
 //! Copying to the clipboard.
 
-use super::{Action, UnavailableReason};
+use super::Action;
 use crate::msg::Cmd;
-use crate::state::State;
-use crate::ui_state::{PageContent, Severity};
+use crate::state::{PageContent, Severity, State, UnavailableReason};
 use crate::update::notify;
+use crate::views;
 
 /// Copies the text of a fetched page, or else the name of the current row.
 #[derive(Debug)]
@@ -32,5 +32,5 @@ fn text(state: &State) -> Option<String> {
         return Some(lines.join("\n"));
     }
     let row = state.current_row()?;
-    row.view().row_name(state, row)
+    views::of_row(row).row_name(state, row)
 }

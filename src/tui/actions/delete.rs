@@ -5,15 +5,14 @@ use kube::Client;
 use kube::api::DeleteParams;
 use kueue_lab_runtime::api_errors::error_message;
 
-use super::{Action, UnavailableReason, requires};
+use super::Action;
 use crate::backend::{Backend, OperationError};
 use crate::fetch::api_for;
 use crate::model::ObjectRef;
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
-use crate::state::State;
-use crate::ui_state::{Confirmation, Dialog};
-use crate::views::Deletion;
+use crate::state::{Confirmation, Dialog, State, UnavailableReason, requires};
+use crate::views::{self, Deletion};
 
 /// The most objects that the confirmation names.
 const MAX_NAMES: usize = 4;
@@ -53,7 +52,7 @@ impl Action for Delete {
 
 fn deletion(state: &State) -> Result<Deletion, UnavailableReason> {
     let row = requires::row(state)?;
-    row.view().deletion(state, row)
+    views::of_row(row).deletion(state, row)
 }
 
 /// Deletes objects.

@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 
-use super::{Action, UnavailableReason};
+use super::Action;
 use crate::backend::Backend;
 use crate::model::ObjectKey;
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
-use crate::state::State;
-use crate::ui_state::PageKind;
+use crate::state::{PageKind, State, UnavailableReason};
 use crate::update::navigation;
+use crate::views;
 
 const NO_EXPLAINER: &str =
     "no explanation here: another controller decides; enter shows its conditions";
@@ -37,7 +37,7 @@ impl Action for Explain {
 
 fn workload(state: &State) -> Option<ObjectKey> {
     let row = state.current_row()?;
-    row.view().workload(state, row)
+    views::of_row(row).workload(state, row)
 }
 
 /// Explains a Workload for a page.

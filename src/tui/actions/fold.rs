@@ -1,11 +1,11 @@
 //! Folding branches of the cohort tree.
 
-use super::{Action, UnavailableReason, requires};
+use super::Action;
 use crate::model::cohort_tree::QuotaNode;
 use crate::msg::Cmd;
-use crate::state::State;
+use crate::state::{State, UnavailableReason, requires};
 use crate::update::refresh;
-use crate::views::{QueueRow, QueuesView, RowId};
+use crate::views::{QueueRow, QueuesView, View};
 
 /// Folds or unfolds the branch of the selected row.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Action for Fold {
 
 /// The branch of the selected row, and whether the row is its head.
 fn branch(state: &State) -> Option<(QuotaNode, bool)> {
-    match state.ui.list().selected()?.get::<QueuesView>()? {
+    match state.ui.list().selected()?.get::<QueueRow>()? {
         QueueRow::Node(node) => Some((node.clone(), true)),
         QueueRow::Quota(node, _) => Some((node.clone(), false)),
         QueueRow::LocalQueue(key) => {
@@ -71,6 +71,6 @@ fn branch(state: &State) -> Option<(QuotaNode, bool)> {
 }
 
 fn select(state: &mut State, node: QuotaNode) {
-    let row = RowId::new::<QueuesView>(QueueRow::Node(node));
+    let row = QueuesView::row_id(QueueRow::Node(node));
     state.ui.list_mut().select_row(row);
 }

@@ -1,8 +1,8 @@
 //! Going back and forward in history.
 
-use super::{Action, UnavailableReason};
+use super::Action;
 use crate::msg::Cmd;
-use crate::state::State;
+use crate::state::{State, UnavailableReason};
 use crate::update::navigation;
 
 /// Goes to the previous or next location in history.

@@ -1,11 +1,11 @@
 //! Going to the ClusterQueue related to a row.
 
-use super::{Action, UnavailableReason};
+use super::Action;
 use crate::model::cohort_tree::QuotaNode;
 use crate::msg::Cmd;
-use crate::state::State;
+use crate::state::{State, UnavailableReason, ViewId};
 use crate::update::{navigation, refresh};
-use crate::views::{QueueRow, QueuesView, RowId, ViewId};
+use crate::views::{self, QueueRow, QueuesView, View};
 
 /// Goes to the ClusterQueue of a Workload, or to that of the preemptor of an eviction.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Action for GoToClusterQueue {
                 .remove(&QuotaNode::Cohort(cohort.to_owned()));
         }
         navigation::open_view(state, ViewId::Queues);
-        let row = RowId::new::<QueuesView>(QueueRow::Node(node));
+        let row = QueuesView::row_id(QueueRow::Node(node));
         state.ui.list_mut().filter = None;
         state.ui.list_mut().select_row(row);
         refresh(state);
@@ -40,6 +40,6 @@ impl Action for GoToClusterQueue {
 
 fn cluster_queue(state: &State) -> Option<String> {
     let row = state.current_row()?;
-    let name = row.view().cluster_queue(state, row)?;
+    let name = views::of_row(row).cluster_queue(state, row)?;
     (!name.is_empty()).then_some(name)
 }

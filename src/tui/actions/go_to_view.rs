@@ -1,11 +1,10 @@
 //! Going to a view.
 
-use super::{Action, UnavailableReason};
+use super::Action;
 use crate::msg::Cmd;
-use crate::state::State;
-use crate::ui_state::{Filter, Severity};
+use crate::state::{Filter, Severity, State, UnavailableReason, ViewId};
 use crate::update::{navigation, notify};
-use crate::views::ViewId;
+use crate::views;
 
 /// Goes to a view; as a command also narrows it to a namespace or filter.
 #[derive(Debug)]
@@ -33,7 +32,7 @@ impl Action for GoToView {
     }
 
     fn complete(&self, state: &State) -> Vec<String> {
-        match self.0.view().namespaced() {
+        match views::by_id(self.0).namespaced() {
             true => state.namespaces(),
             false => Vec::new(),
         }

@@ -1,12 +1,11 @@
 //! Going to the workloads related to a row.
 
-use super::{Action, UnavailableReason};
+use super::Action;
 use crate::model::{ObjectKey, Row};
 use crate::msg::Cmd;
-use crate::state::State;
-use crate::ui_state::{Filter, Severity};
+use crate::state::{Filter, Severity, State, UnavailableReason, ViewId};
 use crate::update::{navigation, notify, refresh};
-use crate::views::{RelatedWorkloads, RowId, ViewId, WorkloadsView};
+use crate::views::{self, RelatedWorkloads, View, WorkloadsView};
 
 /// Goes to the Workloads of a queue or node, or to the Workload of an eviction or Event.
 #[derive(Debug)]
@@ -34,7 +33,7 @@ impl Action for GoToWorkloads {
 
 fn related(state: &State) -> Option<RelatedWorkloads> {
     let row = state.current_row()?;
-    row.view().related_workloads(state, row)
+    views::of_row(row).related_workloads(state, row)
 }
 
 /// Selects a Workload in the view of workloads.
@@ -49,7 +48,7 @@ fn open_workload(state: &mut State, key: Option<ObjectKey>) {
     state.ui.page = None;
     state.ui.hide_finished &= !finished;
     state.ui.list_mut().filter = None;
-    let row = RowId::new::<WorkloadsView>(key);
+    let row = WorkloadsView::row_id(key);
     state.ui.list_mut().select_row(row);
     refresh(state);
 }

@@ -3,6 +3,7 @@
 
 mod action;
 mod back;
+mod by_id;
 mod choose_namespace;
 mod copy_name;
 mod delete;
@@ -15,7 +16,6 @@ mod go_to_workloads;
 mod open_details;
 mod open_prompt;
 mod quit;
-mod requires;
 mod run_demo;
 mod scroll;
 mod set_speed;
@@ -26,10 +26,10 @@ mod submit_job;
 mod submit_preset_sample;
 mod switch_preset;
 mod toggle_finished;
-mod unavailable_reason;
 
 pub(crate) use action::{Action, is_supported};
 pub(crate) use back::Back;
+pub(crate) use by_id::by_id;
 pub(crate) use choose_namespace::ChooseNamespace;
 pub(crate) use copy_name::CopyName;
 pub(crate) use delete::Delete;
@@ -43,7 +43,7 @@ pub(crate) use go_to_cluster_queue::GoToClusterQueue;
 pub(crate) use go_to_view::{GoToView, LastView, StepView};
 pub(crate) use go_to_workloads::GoToWorkloads;
 pub(crate) use open_details::OpenDetails;
-pub(crate) use open_prompt::{CommandPrompt, FilterPrompt};
+pub(crate) use open_prompt::{OpenCommandPrompt, OpenFilterPrompt};
 pub(crate) use quit::{Quit, QuitAtOnce};
 pub(crate) use run_demo::RunDemo;
 #[cfg(test)]
@@ -58,4 +58,3 @@ pub use submit_job::{SampleJob, submit_job};
 pub(crate) use submit_preset_sample::OpenSampleMenu;
 pub(crate) use switch_preset::{ApplyPreset, OpenPresetMenu};
 pub(crate) use toggle_finished::ToggleFinished;
-pub(crate) use unavailable_reason::UnavailableReason;

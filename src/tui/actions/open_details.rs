@@ -1,9 +1,8 @@
 //! Opening the details of a row.
 
-use super::{Action, UnavailableReason, requires};
+use super::Action;
 use crate::msg::Cmd;
-use crate::state::State;
-use crate::ui_state::PageKind;
+use crate::state::{PageKind, State, UnavailableReason, requires};
 use crate::update::navigation;
 
 /// Opens the page with the details of the selected row.

@@ -1,15 +1,14 @@
 //! Opening the prompt.
 
-use super::{Action, UnavailableReason, requires};
+use super::Action;
 use crate::msg::Cmd;
-use crate::state::State;
-use crate::ui_state::{Prompt, PromptMode};
+use crate::state::{Prompt, PromptMode, State, UnavailableReason, requires};
 
 /// Opens the prompt for a command.
 #[derive(Debug)]
-pub(crate) struct CommandPrompt;
+pub(crate) struct OpenCommandPrompt;
 
-impl Action for CommandPrompt {
+impl Action for OpenCommandPrompt {
     fn run(&self, state: &mut State) -> Vec<Cmd> {
         state.ui.prompt = Some(Prompt::new(PromptMode::Command, ""));
         Vec::new()
@@ -18,9 +17,9 @@ impl Action for CommandPrompt {
 
 /// Opens the prompt for the filter of the list.
 #[derive(Debug)]
-pub(crate) struct FilterPrompt;
+pub(crate) struct OpenFilterPrompt;
 
-impl Action for FilterPrompt {
+impl Action for OpenFilterPrompt {
     fn can(&self, state: &State) -> Result<(), UnavailableReason> {
         requires::list(state)
     }

@@ -2,9 +2,8 @@
 
 use super::Action;
 use crate::msg::Cmd;
-use crate::state::State;
+use crate::state::{Confirmation, Dialog, State};
 use crate::text::sanitize;
-use crate::ui_state::{Confirmation, Dialog};
 
 /// Quits; asks for confirmation if that stops the lab.
 #[derive(Debug)]

@@ -2,15 +2,13 @@
 
 use jiff::Timestamp;
 
-use super::{Action, UnavailableReason, requires};
+use super::Action;
 use crate::backend::{Backend, OperationError};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
-use crate::state::State;
+use crate::state::{ActionId, Dialog, Menu, Severity, State, UnavailableReason, ViewId, requires};
 use crate::text::sanitize;
-use crate::ui_state::{Dialog, Menu, Severity};
 use crate::update::{navigation, notify};
-use crate::views::ViewId;
 
 /// Runs the default demo; as a command without an argument opens the menu of demos.
 #[derive(Debug)]
@@ -18,11 +16,7 @@ pub(crate) struct RunDemo;
 
 impl Action for RunDemo {
     fn can(&self, state: &State) -> Result<(), UnavailableReason> {
-        requires::writable(state, "run a demo")?;
-        match state.env.demos.is_empty() {
-            true => Err(UnavailableReason::NoLab("demos")),
-            false => Ok(()),
-        }
+        requires::demos(state).map(|_| ())
     }
 
     fn run(&self, state: &mut State) -> Vec<Cmd> {
@@ -40,7 +34,7 @@ impl Action for RunDemo {
                 title: "Run a demo",
                 items: items.collect(),
                 selected: 0,
-                action: &Self,
+                action: ActionId::RunDemo,
             }));
             return Vec::new();
         }

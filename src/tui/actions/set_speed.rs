@@ -2,12 +2,11 @@
 
 use jiff::Timestamp;
 
-use super::{Action, UnavailableReason};
+use super::Action;
 use crate::backend::{Backend, OperationError};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
-use crate::state::State;
-use crate::ui_state::Severity;
+use crate::state::{Severity, State, UnavailableReason};
 use crate::update::notify;
 
 const FIXED_SPEED: &str = "the speed is set when the lab starts: up --speed N";

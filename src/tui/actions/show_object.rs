@@ -2,15 +2,15 @@
 
 use jiff::Timestamp;
 
-use super::{Action, UnavailableReason, requires};
+use super::Action;
 use crate::backend::Backend;
 use crate::fetch::fetch_object;
 use crate::model::ObjectRef;
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
-use crate::state::State;
-use crate::ui_state::PageKind;
+use crate::state::{PageKind, State, UnavailableReason};
 use crate::update::navigation;
+use crate::views;
 
 /// Shows the object of the current row as `kubectl describe` does.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Describe;
 
 impl Action for Describe {
     fn can(&self, state: &State) -> Result<(), UnavailableReason> {
-        requires::object(state).map(|_| ())
+        object(state).map(|_| ())
     }
 
     fn run(&self, state: &mut State) -> Vec<Cmd> {
@@ -32,7 +32,7 @@ pub(crate) struct ShowYaml;
 
 impl Action for ShowYaml {
     fn can(&self, state: &State) -> Result<(), UnavailableReason> {
-        requires::object(state).map(|_| ())
+        object(state).map(|_| ())
     }
 
     fn run(&self, state: &mut State) -> Vec<Cmd> {
@@ -40,8 +40,15 @@ impl Action for ShowYaml {
     }
 }
 
+/// The API object of the current row.
+fn object(state: &State) -> Result<ObjectRef, UnavailableReason> {
+    let row = state.current_row();
+    row.and_then(|row| views::of_row(row).object(state, row))
+        .ok_or_else(|| UnavailableReason::because("this row has no API object"))
+}
+
 fn open(state: &mut State, kind: fn(ObjectRef) -> PageKind) -> Vec<Cmd> {
-    let Ok(object) = requires::object(state) else {
+    let Ok(object) = object(state) else {
         return Vec::new();
     };
     navigation::open_row_page(state, kind(object))

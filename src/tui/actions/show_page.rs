@@ -2,8 +2,7 @@
 
 use super::Action;
 use crate::msg::Cmd;
-use crate::state::State;
-use crate::ui_state::PageKind;
+use crate::state::{PageKind, State};
 use crate::update::navigation;
 
 /// Shows the keys and commands.

@@ -1,9 +1,9 @@
 //! Sorting the list.
 
-use super::{Action, UnavailableReason, requires};
+use super::Action;
 use crate::msg::Cmd;
-use crate::state::State;
-use crate::ui_state::{Sort, SortBy};
+use crate::state::{Sort, SortBy, State, UnavailableReason, requires};
+use crate::views;
 
 /// Sorts the list; if it is sorted that way already, reverses the order.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub(crate) struct SortRows(pub(crate) SortBy);
 impl Action for SortRows {
     fn can(&self, state: &State) -> Result<(), UnavailableReason> {
         requires::list(state)?;
-        match state.ui.view.view().sorts().contains(&self.0) {
+        match views::by_id(state.ui.view).sorts().contains(&self.0) {
             true => Ok(()),
             false => Err(UnavailableReason::NotApplicable),
         }

@@ -10,13 +10,13 @@ use kueue_lab_runtime::Api;
 use kueue_lab_runtime::api_errors::error_message;
 use serde_json::json;
 
-use super::{Action, UnavailableReason, requires};
+use super::Action;
 use crate::backend::{Backend, OperationError};
 use crate::model::ObjectKey;
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
-use crate::state::State;
-use crate::ui_state::{Dialog, SubmitForm};
+use crate::state::{Dialog, State, SubmitForm, UnavailableReason, requires};
+use crate::views;
 use kueue_lab_api::constants::{PRIORITY_CLASS_LABEL, QUEUE_LABEL};
 
 /// Opens the form for sample Jobs, with the LocalQueue of the current row.
@@ -25,7 +25,7 @@ pub(crate) struct OpenSubmitForm;
 
 impl Action for OpenSubmitForm {
     fn can(&self, state: &State) -> Result<(), UnavailableReason> {
-        requires::writable(state, "submit workloads")?;
+        requires::submission(state)?;
         match state.data.local_queues.is_empty() {
             true => Err(UnavailableReason::because(
                 "there is no LocalQueue to submit to; apply a preset with one (p)",
@@ -36,7 +36,7 @@ impl Action for OpenSubmitForm {
 
     fn run(&self, state: &mut State) -> Vec<Cmd> {
         let row = state.current_row();
-        let preferred = row.and_then(|row| row.view().local_queue(state, row));
+        let preferred = row.and_then(|row| views::of_row(row).local_queue(state, row));
         let form = match preferred {
             None => last_form(state).or_else(|| SubmitForm::new(&state.data, None)),
             Some(queue) => SubmitForm::new(&state.data, Some(&queue)),

@@ -2,13 +2,12 @@
 
 use jiff::Timestamp;
 
-use super::{Action, UnavailableReason, requires};
+use super::Action;
 use crate::backend::{Backend, OperationError, Preset};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
-use crate::state::State;
+use crate::state::{ActionId, Dialog, Menu, State, UnavailableReason, requires};
 use crate::text::sanitize;
-use crate::ui_state::{Dialog, Menu};
 
 /// Opens the menu of the samples of the active preset.
 #[derive(Debug)]
@@ -16,7 +15,7 @@ pub(crate) struct OpenSampleMenu;
 
 impl Action for OpenSampleMenu {
     fn can(&self, state: &State) -> Result<(), UnavailableReason> {
-        requires::writable(state, "submit workloads")?;
+        requires::submission(state)?;
         let preset = preset(state).map(|_| ());
         preset.ok_or_else(|| {
             UnavailableReason::because("the active preset has no samples; s submits any workload")
@@ -32,7 +31,7 @@ impl Action for OpenSampleMenu {
                 .map(|(name, about)| (name.clone(), sanitize(about)))
                 .collect(),
             selected: 0,
-            action: &Self,
+            action: ActionId::OpenSampleMenu,
         }));
         Vec::new()
     }

@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 
-use super::{Action, UnavailableReason, requires};
+use super::Action;
 use crate::backend::{Backend, OperationError, Preset, PresetState};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
-use crate::state::State;
+use crate::state::{ActionId, Dialog, Menu, Severity, State, UnavailableReason, requires};
 use crate::text::first_sentence;
-use crate::ui_state::{Dialog, Menu, Severity};
 use crate::update::notify;
+use crate::views;
 
 /// Opens the menu of presets; as a command with an argument switches at once.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Action for OpenPresetMenu {
             title: "Switch preset",
             items,
             selected: selected.unwrap_or(0),
-            action: &Self,
+            action: ActionId::OpenPresetMenu,
         }));
         Vec::new()
     }
@@ -90,13 +90,12 @@ impl Action for ApplyPreset {
 }
 
 fn can_switch(state: &State) -> Result<(), UnavailableReason> {
-    requires::writable(state, "switch presets")?;
     requires::presets(state).map(|_| ())
 }
 
 fn current_preset(state: &State) -> Option<String> {
     let row = state.current_row()?;
-    row.view().preset(state, row)
+    views::of_row(row).preset(state, row)
 }
 
 /// Switches to a preset.

@@ -2,14 +2,9 @@
 
 use std::sync::LazyLock;
 
-use super::binding::{Binding, InputKey, input, key};
-use crate::actions::{
-    Back, ChooseNamespace, CommandPrompt, CopyName, Delete, Describe, Explain, FilterPrompt,
-    GoInHistory, LastView, OpenDetails, OpenPresetMenu, OpenSubmitForm, Quit, RunDemo, Scroll,
-    ShowHelp, ShowNotifications, ShowYaml, SortRows, StepView,
-};
-use crate::ui_state::SortBy;
-use crate::views::ViewId;
+use crate::input::{Binding, InputKey, input, key};
+use crate::state::{ActionId, SortBy, ViewId};
+use crate::views;
 
 /// The keys of the views, from left to right.
 const VIEW_KEYS: [&[&str]; 9] = [
@@ -27,67 +22,67 @@ const VIEW_KEYS: [&[&str]; 9] = [
 /// The keys of the views and [`ANYWHERE`].
 pub(super) static GLOBAL: LazyLock<Vec<Binding>> = LazyLock::new(|| {
     let views = ViewId::ALL.into_iter().zip(VIEW_KEYS);
-    let views = views.map(|(id, keys)| key(keys, id.open_action(), id.view().help()));
+    let views = views.map(|(id, keys)| key(keys, ActionId::GoToView(id), views::by_id(id).help()));
     views.chain(ANYWHERE.iter().copied()).collect()
 });
 
 /// Keys that work unless a dialog or prompt is open.
 #[rustfmt::skip]
 const ANYWHERE: &[Binding] = &[
-    key(&["tab"], &StepView(1), "next view").hint(12, "next view"),
-    key(&["shift-tab"], &StepView(-1), "previous view"),
-    key(&["-"], &LastView, "last view"),
-    key(&["["], &GoInHistory::Back, "back in history"),
-    key(&["]"], &GoInHistory::Forward, "forward in history"),
-    key(&["?"], &ShowHelp, "this help").hint(1, "help"),
-    key(&[":"], &CommandPrompt, "type a command (tab completes)").hint(7, "cmd"),
-    key(&["s"], &OpenSubmitForm, "submit sample workloads").hint(4, "submit"),
-    key(&["p"], &OpenPresetMenu, "switch preset").hint(5, "preset"),
-    key(&["D"], &RunDemo, "run the demo").hint(3, "demo"),
-    key(&["m"], &ShowNotifications, "all messages").hint(14, "messages"),
-    key(&["0"], &ChooseNamespace, "all namespaces"),
-    key(&["q", "ctrl-c"], &Quit, "quit").hint(9, "quit"),
-    key(&["esc"], &Back, "back; clear the message or the filter"),
+    key(&["tab"], ActionId::StepView(1), "next view").hint(12, "next view"),
+    key(&["shift-tab"], ActionId::StepView(-1), "previous view"),
+    key(&["-"], ActionId::LastView, "last view"),
+    key(&["["], ActionId::HistoryBack, "back in history"),
+    key(&["]"], ActionId::HistoryForward, "forward in history"),
+    key(&["?"], ActionId::ShowHelp, "this help").hint(1, "help"),
+    key(&[":"], ActionId::OpenCommandPrompt, "type a command (tab completes)").hint(7, "cmd"),
+    key(&["s"], ActionId::OpenSubmitForm, "submit sample workloads").hint(4, "submit"),
+    key(&["p"], ActionId::OpenPresetMenu, "switch preset").hint(5, "preset"),
+    key(&["D"], ActionId::RunDemo, "run the demo").hint(3, "demo"),
+    key(&["m"], ActionId::ShowNotifications, "all messages").hint(14, "messages"),
+    key(&["0"], ActionId::ChooseNamespace, "all namespaces"),
+    key(&["q", "ctrl-c"], ActionId::Quit, "quit").hint(9, "quit"),
+    key(&["esc"], ActionId::Back, "back; clear the message or the filter"),
 ];
 
 /// Keys of all lists.
 #[rustfmt::skip]
 pub(super) const LIST: &[Binding] = &[
-    key(&["up", "k"], &Scroll::Lines(-1), "one up"),
-    key(&["down", "j"], &Scroll::Lines(1), "one down"),
-    key(&["pgup", "ctrl-b"], &Scroll::Pages(-1), "one screen up"),
-    key(&["pgdn", "ctrl-f"], &Scroll::Pages(1), "one screen down"),
-    key(&["home", "g"], &Scroll::Top, "to the top"),
-    key(&["end", "G"], &Scroll::Bottom, "to the bottom"),
-    key(&["enter"], &OpenDetails, "details").hint(2, "details"),
-    key(&["/"], &FilterPrompt, "filter: text, !text, -l label=value, -f fuzzy").hint(6, "filter"),
-    key(&["d"], &Describe, "describe").hint(10, "describe"),
-    key(&["y"], &ShowYaml, "YAML").hint(11, "yaml"),
-    key(&["c"], &CopyName, "copy the name"),
-    key(&["ctrl-d"], &Delete, "delete, after confirmation").hint(13, "delete"),
-    key(&["N"], &SortRows(SortBy::Name), "sort by name"),
+    key(&["up", "k"], ActionId::ScrollLines(-1), "one up"),
+    key(&["down", "j"], ActionId::ScrollLines(1), "one down"),
+    key(&["pgup", "ctrl-b"], ActionId::ScrollPages(-1), "one screen up"),
+    key(&["pgdn", "ctrl-f"], ActionId::ScrollPages(1), "one screen down"),
+    key(&["home", "g"], ActionId::ScrollToTop, "to the top"),
+    key(&["end", "G"], ActionId::ScrollToBottom, "to the bottom"),
+    key(&["enter"], ActionId::OpenDetails, "details").hint(2, "details"),
+    key(&["/"], ActionId::OpenFilterPrompt, "filter: text, !text, -l label=value, -f fuzzy").hint(6, "filter"),
+    key(&["d"], ActionId::Describe, "describe").hint(10, "describe"),
+    key(&["y"], ActionId::ShowYaml, "YAML").hint(11, "yaml"),
+    key(&["c"], ActionId::CopyName, "copy the name"),
+    key(&["ctrl-d"], ActionId::Delete, "delete, after confirmation").hint(13, "delete"),
+    key(&["N"], ActionId::SortRows(SortBy::Name), "sort by name"),
 ];
 
 /// Keys of all pages.
 #[rustfmt::skip]
 pub(super) const TEXT_PAGE: &[Binding] = &[
-    key(&["up", "k"], &Scroll::Lines(-1), "one up"),
-    key(&["down", "j"], &Scroll::Lines(1), "one down"),
-    key(&["pgup", "ctrl-b"], &Scroll::Pages(-1), "one screen up"),
-    key(&["pgdn", "ctrl-f", "space"], &Scroll::Pages(1), "one screen down"),
-    key(&["home", "g"], &Scroll::Top, "to the top"),
-    key(&["end", "G"], &Scroll::Bottom, "to the bottom"),
-    key(&["esc"], &Back, "back").hint(2, "back"),
+    key(&["up", "k"], ActionId::ScrollLines(-1), "one up"),
+    key(&["down", "j"], ActionId::ScrollLines(1), "one down"),
+    key(&["pgup", "ctrl-b"], ActionId::ScrollPages(-1), "one screen up"),
+    key(&["pgdn", "ctrl-f", "space"], ActionId::ScrollPages(1), "one screen down"),
+    key(&["home", "g"], ActionId::ScrollToTop, "to the top"),
+    key(&["end", "G"], ActionId::ScrollToBottom, "to the bottom"),
+    key(&["esc"], ActionId::Back, "back").hint(2, "back"),
 ];
 
 /// Keys of pages about a row.
 #[rustfmt::skip]
 pub(super) const OBJECT_PAGE: &[Binding] = &[
-    key(&["d"], &Describe, "describe").hint(3, "describe"),
-    key(&["y"], &ShowYaml, "YAML").hint(3, "yaml"),
-    key(&["x"], &Explain, "explain why it is not admitted").hint(3, "explain"),
-    key(&["c"], &CopyName, "copy the name, or all of a fetched page"),
-    key(&["ctrl-d"], &Delete, "delete, after confirmation"),
+    key(&["d"], ActionId::Describe, "describe").hint(3, "describe"),
+    key(&["y"], ActionId::ShowYaml, "YAML").hint(3, "yaml"),
+    key(&["x"], ActionId::Explain, "explain why it is not admitted").hint(3, "explain"),
+    key(&["c"], ActionId::CopyName, "copy the name, or all of a fetched page"),
+    key(&["ctrl-d"], ActionId::Delete, "delete, after confirmation"),
 ];
 
 /// Keys of confirmations.

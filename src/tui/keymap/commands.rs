@@ -1,10 +1,7 @@
 //! The commands of the prompt.
 
-use crate::actions::{
-    Action, ChooseNamespace, OpenPresetMenu, OpenSubmitForm, Quit, QuitAtOnce, RunDemo, SetSpeed,
-    ShowHelp, ShowNotifications,
-};
-use crate::views::ViewId;
+use crate::state::{ActionId, ViewId};
+use crate::views;
 
 /// A command of the prompt.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +13,7 @@ pub(crate) struct Command {
     /// The text in the help.
     pub(crate) help: &'static str,
     /// What it does.
-    pub(crate) action: &'static dyn Action,
+    pub(crate) action: ActionId,
 }
 
 /// All commands: those of the views, then the others.
@@ -29,7 +26,7 @@ pub(crate) fn commands() -> impl Iterator<Item = Command> {
 
 impl Command {
     fn of_view(id: ViewId) -> Self {
-        let view = id.view();
+        let view = views::by_id(id);
         let argument = if view.namespaced() {
             "[NAMESPACE|/FILTER]"
         } else {
@@ -39,7 +36,7 @@ impl Command {
             view.command_names(),
             argument,
             view.help(),
-            id.open_action(),
+            ActionId::GoToView(id),
         )
     }
 }
@@ -48,7 +45,7 @@ const fn command(
     names: &'static [&'static str],
     argument: &'static str,
     help: &'static str,
-    action: &'static dyn Action,
+    action: ActionId,
 ) -> Command {
     Command {
         names,
@@ -60,13 +57,13 @@ const fn command(
 
 #[rustfmt::skip]
 const COMMANDS: &[Command] = &[
-    command(&["preset"], "[NAME]", "switch preset", &OpenPresetMenu),
-    command(&["demo"], "[NAME]", "run a demo", &RunDemo),
-    command(&["ns", "namespace"], "[NAME|all]", "show one namespace, or all", &ChooseNamespace),
-    command(&["submit", "run"], "", "submit sample workloads", &OpenSubmitForm),
-    command(&["speed"], "N", "set the speed of lab time", &SetSpeed),
-    command(&["messages", "notes"], "", "all messages", &ShowNotifications),
-    command(&["help", "h"], "", "keys and commands", &ShowHelp),
-    command(&["quit", "q", "exit"], "", "quit", &Quit),
-    command(&["q!"], "", "quit without confirmation", &QuitAtOnce),
+    command(&["preset"], "[NAME]", "switch preset", ActionId::OpenPresetMenu),
+    command(&["demo"], "[NAME]", "run a demo", ActionId::RunDemo),
+    command(&["ns", "namespace"], "[NAME|all]", "show one namespace, or all", ActionId::ChooseNamespace),
+    command(&["submit", "run"], "", "submit sample workloads", ActionId::OpenSubmitForm),
+    command(&["speed"], "N", "set the speed of lab time", ActionId::SetSpeed),
+    command(&["messages", "notes"], "", "all messages", ActionId::ShowNotifications),
+    command(&["help", "h"], "", "keys and commands", ActionId::ShowHelp),
+    command(&["quit", "q", "exit"], "", "quit", ActionId::Quit),
+    command(&["q!"], "", "quit without confirmation", ActionId::QuitAtOnce),
 ];

@@ -1,10 +1,9 @@
 //! Scopes: where key bindings apply.
 
 use super::bindings;
-use super::{Binding, Key, Target};
-use crate::state::State;
-use crate::ui_state::Dialog;
-use crate::views::ViewId;
+use crate::input::{Binding, Key, Target};
+use crate::state::{Dialog, State, ViewId};
+use crate::views;
 
 /// Where key bindings apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +45,7 @@ impl Scope {
         match self {
             Self::Global => "Everywhere",
             Self::List => "Lists",
-            Self::View(id) => id.view().title(),
+            Self::View(id) => views::by_id(id).title(),
             Self::ObjectPage => "Object pages",
             Self::TextPage => "Text pages",
             Self::Confirm => "Confirmations",
@@ -61,7 +60,7 @@ impl Scope {
         match self {
             Self::Global => &bindings::GLOBAL,
             Self::List => bindings::LIST,
-            Self::View(id) => id.view().bindings(),
+            Self::View(id) => views::by_id(id).bindings(),
             Self::ObjectPage => bindings::OBJECT_PAGE,
             Self::TextPage => bindings::TEXT_PAGE,
             Self::Confirm => bindings::CONFIRM,
@@ -114,7 +113,7 @@ pub(crate) fn hints(scopes: &[Scope]) -> Vec<(&'static str, &'static str, Target
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keymap::InputKey;
+    use crate::input::InputKey;
 
     #[test]
     fn every_key_in_the_table_is_a_key() {

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use super::app::App;
 use crate::config::{TuiConfig, TuiError};
-use crate::keymap::Key;
+use crate::input::Key;
 use crate::model::Kind;
 use crate::model::watch_status::WatchStatus;
 use crate::msg::Msg;

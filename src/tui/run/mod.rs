@@ -15,7 +15,7 @@ use futures::StreamExt;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use super::config::{Exit, TuiConfig, TuiError};
-use super::keymap::Key;
+use super::input::Key;
 use super::msg::Msg;
 use super::screen::Screen;
 use app::App;

@@ -12,9 +12,9 @@ use crate::model::cohort_tree::QuotaNode;
 use crate::model::{ObjectKey, ObjectRef};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
-use crate::ui_state::PageKind;
+use crate::state::{PageKind, RowId, ViewId};
 use crate::update::update;
-use crate::views::{QueueRow, QueuesView, RowId, ViewId, WorkloadsView};
+use crate::views::{QueueRow, QueuesView, View, WorkloadsView};
 
 #[test]
 fn quitting_asks_only_if_it_stops_the_lab() {
@@ -204,7 +204,7 @@ fn a_namespace_narrows_every_view() {
     press(&mut state, &[":", "ns ml", "enter", "2"]);
     let only_ml = |state: &crate::state::State| {
         state.ui.list().rows.iter().all(|row| {
-            let key = workload(Some(row)).or_else(|| match row.get::<QueuesView>()? {
+            let key = workload(Some(row)).or_else(|| match row.get::<QueueRow>()? {
                 QueueRow::LocalQueue(key) => Some(key.clone()),
                 _ => None,
             });
@@ -254,7 +254,7 @@ fn explaining_runs_the_explainer() {
 
 /// The Workload of a row of the view of workloads.
 fn workload(row: Option<&RowId>) -> Option<ObjectKey> {
-    row?.get::<WorkloadsView>().cloned()
+    row?.get::<ObjectKey>().cloned()
 }
 
 /// The only command, which has to be an operation of this type.
@@ -279,7 +279,7 @@ fn from_a_queue_to_its_workloads_and_back() {
     assert!(!rows.is_empty() && rows.iter().all(of_web), "{rows:?}");
     press(&mut state, &["u"]);
     let product = QuotaNode::ClusterQueue("product".to_owned());
-    let product = RowId::new::<QueuesView>(QueueRow::Node(product));
+    let product = QueuesView::row_id(QueueRow::Node(product));
     assert_eq!(selected(&state), Some(&product));
 }
 
@@ -294,7 +294,7 @@ fn from_a_cohort_to_the_workloads_of_its_queues() {
 
 #[test]
 fn from_evictions_and_events_to_their_workload() {
-    let sweep = RowId::new::<WorkloadsView>(ObjectKey::new("ml", "job-sweep-9d1e0"));
+    let sweep = WorkloadsView::row_id(ObjectKey::new("ml", "job-sweep-9d1e0"));
     let mut state = busy();
     press(&mut state, &["3", "g", "w"]);
     assert_eq!(selected(&state), Some(&sweep));
@@ -303,7 +303,7 @@ fn from_evictions_and_events_to_their_workload() {
         &mut state,
         &["6", "/", "^job serve|Started", "enter", "g", "w"],
     );
-    let serve = RowId::new::<WorkloadsView>(ObjectKey::new("web", "job-serve-77aa0"));
+    let serve = WorkloadsView::row_id(ObjectKey::new("web", "job-serve-77aa0"));
     assert_eq!(selected(&state), Some(&serve));
     let mut state = busy();
     press(&mut state, &["6", "/", "old-4d4d4", "enter", "w"]);

@@ -2,9 +2,11 @@
 
 use super::fixture::busy;
 use super::press;
-use crate::keymap::{self, Key, Target};
-use crate::state::State;
-use crate::views::ViewId;
+use crate::actions;
+use crate::input::{Key, Target};
+use crate::keymap;
+use crate::state::{State, ViewId};
+use crate::views;
 
 /// The fixture with a view open.
 fn state_with(view: ViewId) -> State {
@@ -17,7 +19,7 @@ fn state_with(view: ViewId) -> State {
 #[test]
 fn every_view_describes_all_its_rows() {
     for id in ViewId::ALL {
-        let (state, view) = (state_with(id), id.view());
+        let (state, view) = (state_with(id), views::by_id(id));
         assert!(!view.title().is_empty() && !view.help().is_empty());
         assert!(!view.command_names().is_empty());
         let rows = &state.ui.list().rows;
@@ -38,7 +40,7 @@ fn every_view_describes_all_its_rows() {
 fn rows_of_other_views_have_no_properties() {
     let nodes = state_with(ViewId::Nodes);
     let row = nodes.ui.list().selected().unwrap();
-    let queues = ViewId::Queues.view();
+    let queues = views::by_id(ViewId::Queues);
     assert_eq!(queues.row_name(&nodes, row), None);
     assert_eq!(queues.object(&nodes, row), None);
     assert!(queues.deletion(&nodes, row).is_err());
@@ -59,7 +61,7 @@ fn unavailable_actions_change_nothing() {
             let Some(Target::Action(action)) = target else {
                 panic!("{key} is no action");
             };
-            if action.can(&state).is_ok() {
+            if actions::by_id(action).can(&state).is_ok() {
                 continue;
             }
             let mut after = state.clone();

@@ -8,7 +8,7 @@ mod screens;
 
 use crossterm::event::KeyCode;
 
-use super::keymap::Key;
+use super::input::Key;
 use super::msg::{Cmd, Msg};
 use super::state::State;
 use super::update::update;

@@ -1,9 +1,9 @@
 //! Running and completing commands of the prompt.
 
+use crate::actions;
 use crate::keymap::commands;
 use crate::msg::Cmd;
-use crate::state::State;
-use crate::ui_state::Severity;
+use crate::state::{Severity, State};
 
 use super::dispatch::dispatch;
 use super::notify;
@@ -39,7 +39,7 @@ pub(super) fn completions(state: &State, typed: &str) -> Vec<String> {
         return names;
     };
     let command = commands().find(|c| c.names.contains(&name));
-    let arguments = command.map(|c| c.action.complete(state));
+    let arguments = command.map(|c| actions::by_id(c.action).complete(state));
     arguments
         .into_iter()
         .flatten()

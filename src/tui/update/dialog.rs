@@ -2,11 +2,11 @@
 
 use crossterm::event::KeyCode;
 
-use crate::actions::SubmitJob;
-use crate::keymap::{self, InputKey, Key, Target};
+use crate::actions::{self, SubmitJob};
+use crate::input::{InputKey, Key, Target};
+use crate::keymap;
 use crate::msg::Cmd;
-use crate::state::State;
-use crate::ui_state::{Confirmation, Dialog, FieldId, Menu, SubmitForm};
+use crate::state::{Confirmation, Dialog, FieldId, Menu, State, SubmitForm};
 
 /// Handles a key while a dialog is open.
 pub(super) fn handle_key(state: &mut State, key: Key) -> Vec<Cmd> {
@@ -46,7 +46,7 @@ fn handle_menu(state: &mut State, mut menu: Menu, input: Option<InputKey>) -> Ve
         Some(InputKey::Down) => menu.selected = (menu.selected + 1).min(last),
         Some(InputKey::Accept) => {
             return match menu.items.get(menu.selected) {
-                Some((name, _)) => menu.action.chosen(state, name),
+                Some((name, _)) => actions::by_id(menu.action).chosen(state, name),
                 None => Vec::new(),
             };
         }

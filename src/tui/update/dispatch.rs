@@ -1,15 +1,15 @@
 //! Running actions.
 
-use crate::actions::{Action, UnavailableReason};
+use crate::actions;
 use crate::msg::Cmd;
-use crate::state::State;
-use crate::ui_state::Severity;
+use crate::state::{ActionId, Severity, State, UnavailableReason};
 
 use super::notify;
 
 /// Runs an action if it is available, or else notifies why it is not. `argument` is that of a
 /// command; `None` for a key.
-pub(super) fn dispatch(state: &mut State, action: &dyn Action, argument: Option<&str>) -> Vec<Cmd> {
+pub(super) fn dispatch(state: &mut State, action: ActionId, argument: Option<&str>) -> Vec<Cmd> {
+    let action = actions::by_id(action);
     match action.can(state) {
         Err(UnavailableReason::NotApplicable) => Vec::new(),
         Err(reason) => {

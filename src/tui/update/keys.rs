@@ -1,9 +1,10 @@
 //! Keys and the mouse.
 
-use crate::actions::OpenDetails;
-use crate::keymap::{self, Key, Target};
+use crate::actions;
+use crate::input::{Key, Target};
+use crate::keymap;
 use crate::msg::Cmd;
-use crate::state::State;
+use crate::state::{ActionId, State};
 use crate::view::layout::{self, ClickTarget};
 
 use super::dispatch::dispatch;
@@ -25,7 +26,7 @@ pub(super) fn handle_key(state: &mut State, key: Key) -> Vec<Cmd> {
     let Some(Target::Action(action)) = keymap::lookup(&keymap::scopes(state), key) else {
         return Vec::new();
     };
-    if action.expires_notifications() {
+    if actions::by_id(action).expires_notifications() {
         expire_notifications(state);
     }
     dispatch(state, action, None)
@@ -63,7 +64,7 @@ pub(super) fn handle_click(state: &mut State, x: u16, y: u16) -> Vec<Cmd> {
             let at = list.offset + line;
             if at < list.rows.len() {
                 if list.selected_index == at {
-                    return dispatch(state, &OpenDetails, None);
+                    return dispatch(state, ActionId::OpenDetails, None);
                 }
                 list.select_index(at);
             }

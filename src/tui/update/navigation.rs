@@ -2,9 +2,7 @@
 
 use crate::actions::{ExplainWorkload, FetchObject};
 use crate::msg::Cmd;
-use crate::state::State;
-use crate::ui_state::{Location, Page, PageKind};
-use crate::views::{RowId, ViewId};
+use crate::state::{Location, Page, PageKind, RowId, State, ViewId};
 
 /// The most locations in history.
 const MAX_HISTORY: usize = 50;

@@ -1,9 +1,8 @@
 //! Notifications about presets.
 
 use crate::backend::{PresetList, PresetState};
-use crate::state::State;
+use crate::state::{Severity, State};
 use crate::text::sanitize;
-use crate::ui_state::Severity;
 
 /// Notifies about the changes of presets since the last update.
 pub(super) fn notify_preset_changes(state: &mut State, list: &PresetList) {

@@ -3,10 +3,10 @@
 use crossterm::event::KeyCode;
 use tui_input::InputRequest;
 
-use crate::keymap::{self, InputKey, Key, Target};
+use crate::input::{InputKey, Key, Target};
+use crate::keymap;
 use crate::msg::Cmd;
-use crate::state::State;
-use crate::ui_state::{Filter, Prompt, PromptMode, Severity};
+use crate::state::{Filter, Prompt, PromptMode, Severity, State};
 
 use super::{command, notify};
 

@@ -3,10 +3,9 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::state::State;
-use crate::ui_state::{PageContent, PageKind};
+use crate::state::{PageContent, PageKind, State, ViewId};
 use crate::view::{layout, page};
-use crate::views::ViewId;
+use crate::views;
 
 /// Refreshes what follows from the state.
 pub fn refresh(state: &mut State) {
@@ -20,7 +19,7 @@ pub fn refresh(state: &mut State) {
 fn refresh_rows(state: &mut State, id: ViewId) {
     let revision = rows_revision(state, id);
     if state.ui.list().rows_revision != Some(revision) {
-        let (rows, unfiltered) = id.view().rows(state, state.ui.list());
+        let (rows, unfiltered) = views::by_id(id).rows(state, state.ui.list());
         let list = state.ui.list_mut();
         list.set_rows(rows, unfiltered);
         list.rows_revision = Some(revision);
@@ -35,7 +34,7 @@ fn rows_revision(state: &State, id: ViewId) -> u64 {
     let sort = list.sort.map(|s| (s.by as u8, s.reversed));
     sort.hash(&mut hasher);
     state.ui.namespace.hash(&mut hasher);
-    id.view().hash_revision(state, &mut hasher);
+    views::by_id(id).hash_revision(state, &mut hasher);
     hasher.finish()
 }
 

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use crate::msg::{Cmd, Msg};
-use crate::state::State;
+use crate::state::{PageContent, Severity, State, WrappedLines};
 use crate::text::{sanitize, sanitize_lines};
-use crate::ui_state::{PageContent, Severity, WrappedLines};
 
 use super::preset_changes::notify_preset_changes;
 use super::refresh::refresh;

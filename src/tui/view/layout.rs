@@ -3,8 +3,8 @@
 use ratatui::layout::Rect;
 
 use super::chrome;
-use crate::state::State;
-use crate::views::ViewId;
+use crate::state::{State, ViewId};
+use crate::views;
 
 /// Columns from which the side panel is shown.
 const SIDE_PANEL_MIN_WIDTH: u16 = 140;
@@ -52,7 +52,7 @@ pub fn screen_layout(state: &State) -> ScreenLayout {
     let tabs = take(&mut left, 1, 5);
     let footer = take(&mut left, 1, 4);
     let message = take(&mut left, chrome::message_height(state, width, height), 3);
-    let view = state.ui.view.view();
+    let view = views::by_id(state.ui.view);
     let free = match &state.ui.page {
         Some(_) => 0,
         None => view.free_lines(state.ui.list().rows.len(), left),

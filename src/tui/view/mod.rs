@@ -13,10 +13,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::model::watch_status::WatchStatus;
-use super::state::State;
 use super::theme::Role;
-use super::ui_state::PageKind;
 use super::views::ListArea;
+use crate::state::{PageKind, State};
+use crate::views;
 use canvas::Canvas;
 
 /// The column and row of the cursor, if it is shown.
@@ -55,7 +55,7 @@ pub fn draw(state: &State, buffer: &mut Buffer) -> Cursor {
 
 /// Draws the open view.
 fn draw_list(state: &State, area: ListArea, canvas: &mut Canvas<'_>) {
-    let (view, list) = (state.ui.view.view(), state.ui.list());
+    let (view, list) = (views::by_id(state.ui.view), state.ui.list());
     if list.rows.is_empty() {
         draw_empty(state, area, canvas);
         return;
@@ -87,12 +87,12 @@ fn draw_empty(state: &State, area: ListArea, canvas: &mut Canvas<'_>) {
             height: area.height - 2,
             ..area
         };
-        state.ui.view.view().draw_below(state, below, canvas);
+        views::by_id(state.ui.view).draw_below(state, below, canvas);
     }
 }
 
 fn empty_text(state: &State) -> String {
-    let (view, list) = (state.ui.view.view(), state.ui.list());
+    let (view, list) = (views::by_id(state.ui.view), state.ui.list());
     if let Some(filter) = list.filter.as_ref().filter(|_| list.unfiltered > 0) {
         return format!(
             "Nothing among {} passes the filter /{} (esc clears it).",

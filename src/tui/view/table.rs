@@ -4,9 +4,9 @@ use ratatui::layout::Rect;
 use ratatui::text::Span;
 
 use super::canvas::{Canvas, spans_width};
+use crate::state::SortBy;
 use crate::text::truncate_middle;
 use crate::theme::Role;
-use crate::ui_state::SortBy;
 use crate::views::{ListArea, TypedList};
 
 /// A column.

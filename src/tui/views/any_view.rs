@@ -4,16 +4,14 @@ use std::hash::DefaultHasher;
 
 use ratatui::layout::Rect;
 
-use super::{Deletion, ListArea, RegisteredView, RelatedWorkloads, RowId, TypedList};
-use crate::actions::UnavailableReason;
-use crate::keymap::Binding;
+use super::{Deletion, ListArea, RelatedWorkloads, TypedList, View};
+use crate::input::Binding;
 use crate::model::{Kind, ObjectKey, ObjectRef};
-use crate::state::State;
-use crate::ui_state::{ListState, SortBy};
+use crate::state::{ListState, RowId, SortBy, State, UnavailableReason};
 use crate::view::canvas::Canvas;
 use crate::view::page::PageBuilder;
 
-/// [`View`](super::View) over [`RowId`]; rows of another view have no details, object or relations.
+/// [`View`] over [`RowId`]; rows of another view have no details, object or relations.
 pub(crate) trait AnyView: Sync {
     fn title(&self) -> &'static str;
     fn help(&self) -> &'static str;
@@ -45,7 +43,7 @@ pub(crate) trait AnyView: Sync {
     fn preset(&self, state: &State, row: &RowId) -> Option<String>;
 }
 
-impl<V: RegisteredView> AnyView for V {
+impl<V: View> AnyView for V {
     fn title(&self) -> &'static str {
         V::title(self)
     }
@@ -92,7 +90,7 @@ impl<V: RegisteredView> AnyView for V {
 
     fn rows(&self, state: &State, list: &ListState) -> (Vec<RowId>, usize) {
         let found = V::rows(self, state, list.filter.as_ref(), list.sort);
-        let rows = found.rows.into_iter().map(RowId::new::<V>).collect();
+        let rows = found.rows.into_iter().map(V::row_id).collect();
         (rows, found.unfiltered)
     }
 
@@ -101,7 +99,7 @@ impl<V: RegisteredView> AnyView for V {
     }
 
     fn draw(&self, state: &State, area: ListArea, list: &ListState, canvas: &mut Canvas<'_>) {
-        V::draw(self, state, area, TypedList::new::<V>(list), canvas);
+        V::draw(self, state, area, TypedList::new(list), canvas);
     }
 
     fn empty_text(&self, state: &State) -> String {
@@ -113,51 +111,53 @@ impl<V: RegisteredView> AnyView for V {
     }
 
     fn row_title(&self, row: &RowId) -> String {
-        row.get::<V>()
+        row.get::<V::Row>()
             .map(|row| V::row_title(self, row))
             .unwrap_or_default()
     }
 
     fn row_name(&self, state: &State, row: &RowId) -> Option<String> {
-        V::row_name(self, state, row.get::<V>()?)
+        V::row_name(self, state, row.get::<V::Row>()?)
     }
 
     fn caption(&self, state: &State, row: &RowId) -> Option<String> {
-        V::caption(self, state, row.get::<V>()?)
+        V::caption(self, state, row.get::<V::Row>()?)
     }
 
     fn details(&self, state: &State, row: &RowId, page: &mut PageBuilder<'_>) {
-        if let Some(row) = row.get::<V>() {
+        if let Some(row) = row.get::<V::Row>() {
             V::details(self, state, row, page);
         }
     }
 
     fn object(&self, state: &State, row: &RowId) -> Option<ObjectRef> {
-        V::object(self, state, row.get::<V>()?)
+        V::object(self, state, row.get::<V::Row>()?)
     }
 
     fn deletion(&self, state: &State, row: &RowId) -> Result<Deletion, UnavailableReason> {
-        let row = row.get::<V>().ok_or(UnavailableReason::NotApplicable)?;
+        let row = row
+            .get::<V::Row>()
+            .ok_or(UnavailableReason::NotApplicable)?;
         V::deletion(self, state, row)
     }
 
     fn workload(&self, state: &State, row: &RowId) -> Option<ObjectKey> {
-        V::workload(self, state, row.get::<V>()?)
+        V::workload(self, state, row.get::<V::Row>()?)
     }
 
     fn related_workloads(&self, state: &State, row: &RowId) -> Option<RelatedWorkloads> {
-        V::related_workloads(self, state, row.get::<V>()?)
+        V::related_workloads(self, state, row.get::<V::Row>()?)
     }
 
     fn cluster_queue(&self, state: &State, row: &RowId) -> Option<String> {
-        V::cluster_queue(self, state, row.get::<V>()?)
+        V::cluster_queue(self, state, row.get::<V::Row>()?)
     }
 
     fn local_queue(&self, state: &State, row: &RowId) -> Option<ObjectKey> {
-        V::local_queue(self, state, row.get::<V>()?)
+        V::local_queue(self, state, row.get::<V::Row>()?)
     }
 
     fn preset(&self, state: &State, row: &RowId) -> Option<String> {
-        V::preset(self, state, row.get::<V>()?)
+        V::preset(self, state, row.get::<V::Row>()?)
     }
 }

@@ -4,15 +4,13 @@ use std::hash::{DefaultHasher, Hash};
 
 use super::filter_rows::{NO_LABELS, apply_direction, matches_filter};
 use super::{Deletion, ListArea, RelatedWorkloads, TypedList, View, ViewRows};
-use crate::actions::{GoToWorkloads, SortRows, UnavailableReason};
-use crate::keymap::{Binding, key};
+use crate::input::{Binding, key};
 use crate::model::event::EventRow;
 use crate::model::workload::Owner;
 use crate::model::{Kind, ObjectKey, ObjectRef, Row};
-use crate::state::State;
+use crate::state::{ActionId, Filter, Sort, SortBy, State, UnavailableReason, ViewId};
 use crate::text::clock_time;
 use crate::theme::Role;
-use crate::ui_state::{Filter, Sort, SortBy};
 use crate::view::canvas::Canvas;
 use crate::view::format::short_kind;
 use crate::view::page::{PageBuilder, event};
@@ -32,8 +30,8 @@ const COLUMNS: [Column; 7] = [
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
-    key(&["w"], &GoToWorkloads, "go to its workload"),
-    key(&["W"], &SortRows(SortBy::Warning), "warnings first"),
+    key(&["w"], ActionId::GoToWorkloads, "go to its workload"),
+    key(&["W"], ActionId::SortRows(SortBy::Warning), "warnings first"),
 ];
 
 /// The view of Events; a row is the name of an Event.
@@ -41,6 +39,8 @@ pub(crate) struct EventsView;
 
 impl View for EventsView {
     type Row = ObjectKey;
+
+    const ID: ViewId = ViewId::Events;
 
     fn title(&self) -> &'static str {
         "Events"

@@ -6,14 +6,12 @@ use jiff::Timestamp;
 
 use super::filter_rows::{NO_LABELS, matches_filter};
 use super::{Deletion, ListArea, RelatedWorkloads, TypedList, View, ViewRows};
-use crate::actions::{Explain, GoToClusterQueue, GoToWorkloads, UnavailableReason};
-use crate::keymap::{Binding, key};
+use crate::input::{Binding, key};
 use crate::model::evictions::{Eviction, InvolvedWorkload};
 use crate::model::{Kind, ObjectKey, ObjectRef};
-use crate::state::State;
+use crate::state::{ActionId, Filter, Sort, State, UnavailableReason, ViewId};
 use crate::text::clock_time;
 use crate::theme::Role;
-use crate::ui_state::{Filter, Sort};
 use crate::view::canvas::Canvas;
 use crate::view::format::requests_text;
 use crate::view::page::{PageBuilder, eviction};
@@ -42,9 +40,9 @@ pub(crate) struct EvictionRow {
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
-    key(&["w"], &GoToWorkloads, "go to the evicted workload"),
-    key(&["u"], &GoToClusterQueue, "go to the ClusterQueue of the preemptor"),
-    key(&["x"], &Explain, "explain the evicted workload"),
+    key(&["w"], ActionId::GoToWorkloads, "go to the evicted workload"),
+    key(&["u"], ActionId::GoToClusterQueue, "go to the ClusterQueue of the preemptor"),
+    key(&["x"], ActionId::Explain, "explain the evicted workload"),
 ];
 
 /// The view of evictions and preemptions.
@@ -52,6 +50,8 @@ pub(crate) struct EvictionsView;
 
 impl View for EvictionsView {
     type Row = EvictionRow;
+
+    const ID: ViewId = ViewId::Evictions;
 
     fn title(&self) -> &'static str {
         "Preemptions"

@@ -1,7 +1,7 @@
 //! Filtering and ordering of rows.
 
 use crate::model::meta::Labels;
-use crate::ui_state::{Filter, Sort};
+use crate::state::{Filter, Sort};
 
 /// The labels of rows without labels.
 pub(super) static NO_LABELS: Labels = Labels::new();

@@ -6,15 +6,13 @@ use std::hash::{DefaultHasher, Hash};
 use super::filter_rows::{apply_direction, matches_filter};
 use super::name_pattern::any_name_pattern;
 use super::{Deletion, ListArea, RelatedWorkloads, TypedList, View, ViewRows};
-use crate::actions::{GoToWorkloads, SortRows, UnavailableReason};
-use crate::keymap::{Binding, key};
+use crate::input::{Binding, key};
 use crate::model::meta::Requests;
 use crate::model::node::NodeRow;
 use crate::model::{Kind, ObjectKey, ObjectRef, Row};
-use crate::state::State;
+use crate::state::{ActionId, Filter, Sort, SortBy, State, UnavailableReason, ViewId};
 use crate::text::{Amount, age, amount_text, resource_label};
 use crate::theme::Role;
-use crate::ui_state::{Filter, Sort, SortBy};
 use crate::view::canvas::Canvas;
 use crate::view::page::{PageBuilder, node};
 use crate::view::table::{self, Cell, Column};
@@ -44,9 +42,9 @@ const MAX_NAMES: usize = 40;
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
-    key(&["w"], &GoToWorkloads, "go to the workloads on it").hint(9, "workloads"),
-    key(&["U"], &SortRows(SortBy::DevicesUsed), "sort by devices in use"),
-    key(&["A"], &SortRows(SortBy::Age), "sort by age"),
+    key(&["w"], ActionId::GoToWorkloads, "go to the workloads on it").hint(9, "workloads"),
+    key(&["U"], ActionId::SortRows(SortBy::DevicesUsed), "sort by devices in use"),
+    key(&["A"], ActionId::SortRows(SortBy::Age), "sort by age"),
 ];
 
 /// The view of nodes; a row is a node name.
@@ -54,6 +52,8 @@ pub(crate) struct NodesView;
 
 impl View for NodesView {
     type Row = String;
+
+    const ID: ViewId = ViewId::Nodes;
 
     fn title(&self) -> &'static str {
         "Nodes"

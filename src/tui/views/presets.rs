@@ -4,14 +4,12 @@ use std::hash::{DefaultHasher, Hash};
 
 use super::filter_rows::{NO_LABELS, apply_direction, matches_filter};
 use super::{Deletion, ListArea, TypedList, View, ViewRows};
-use crate::actions::{ApplyPreset, OpenSampleMenu, UnavailableReason};
 use crate::backend::{Preset, PresetList, PresetState};
-use crate::keymap::{Binding, key};
+use crate::input::{Binding, key};
 use crate::model::Kind;
-use crate::state::State;
+use crate::state::{ActionId, Filter, Sort, SortBy, State, UnavailableReason, ViewId};
 use crate::text::{age, first_sentence, sanitize};
 use crate::theme::Role;
-use crate::ui_state::{Filter, Sort, SortBy};
 use crate::view::canvas::Canvas;
 use crate::view::page::{PageBuilder, preset};
 use crate::view::table::{self, Cell, Column};
@@ -27,8 +25,8 @@ const COLUMNS: [Column; 4] = [
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
-    key(&["a"], &ApplyPreset, "make it the active preset").hint(8, "apply"),
-    key(&["S"], &OpenSampleMenu, "submit a sample of the active preset").hint(9, "sample"),
+    key(&["a"], ActionId::ApplyPreset, "make it the active preset").hint(8, "apply"),
+    key(&["S"], ActionId::OpenSampleMenu, "submit a sample of the active preset").hint(9, "sample"),
 ];
 
 /// The view of presets; a row is a preset name.
@@ -36,6 +34,8 @@ pub(crate) struct PresetsView;
 
 impl View for PresetsView {
     type Row = String;
+
+    const ID: ViewId = ViewId::Presets;
 
     fn title(&self) -> &'static str {
         "Presets"

@@ -6,11 +6,9 @@ use std::hash::DefaultHasher;
 use ratatui::layout::Rect;
 
 use super::TypedList;
-use crate::actions::UnavailableReason;
-use crate::keymap::Binding;
+use crate::input::Binding;
 use crate::model::{Kind, ObjectKey, ObjectRef};
-use crate::state::State;
-use crate::ui_state::{Filter, ListState, Sort, SortBy};
+use crate::state::{Filter, ListState, RowId, Sort, SortBy, State, UnavailableReason, ViewId};
 use crate::view::canvas::Canvas;
 use crate::view::page::PageBuilder;
 
@@ -18,6 +16,14 @@ use crate::view::page::PageBuilder;
 pub(crate) trait View: Sync + 'static {
     /// Identifies the object of a row. Only the file of the view reads it.
     type Row: Clone + Eq + Debug + Send + Sync + 'static;
+
+    /// Its identifier.
+    const ID: ViewId;
+
+    /// The identifier of a row.
+    fn row_id(row: Self::Row) -> RowId {
+        RowId::new(Self::ID, row)
+    }
 
     /// The name on the tab.
     fn title(&self) -> &'static str;

@@ -8,17 +8,12 @@ use ratatui::layout::Rect;
 use super::filter_rows::{apply_direction, matches_filter};
 use super::queues::draw_incomplete_pod_groups;
 use super::{Deletion, ListArea, TypedList, View, ViewRows};
-use crate::actions::{
-    Explain, GoToClusterQueue, OpenSubmitForm, RunDemo, SortRows, ToggleFinished,
-    UnavailableReason, is_supported,
-};
-use crate::keymap::{Binding, key};
+use crate::input::{Binding, key};
 use crate::model::workload::{WorkloadRow, WorkloadState, status_reason};
 use crate::model::{Kind, ObjectKey, ObjectRef, Row};
-use crate::state::State;
+use crate::state::{ActionId, Filter, Sort, SortBy, State, UnavailableReason, ViewId, requires};
 use crate::text::age;
 use crate::theme::Role;
-use crate::ui_state::{Filter, Sort, SortBy};
 use crate::view::canvas::Canvas;
 use crate::view::format::{reason_spans, state_role};
 use crate::view::page::{PageBuilder, workload};
@@ -54,14 +49,14 @@ const WIDE_NAMES_MIN_WIDTH: u16 = 100;
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
-    key(&["x"], &Explain, "explain why it is not admitted").hint(9, "explain"),
-    key(&["u"], &GoToClusterQueue, "go to its ClusterQueue"),
-    key(&["t"], &ToggleFinished, "show or hide finished workloads").hint(8, "ended"),
-    key(&["S"], &SortRows(SortBy::State), "sort by state"),
-    key(&["Q"], &SortRows(SortBy::Queue), "sort by queue"),
-    key(&["P"], &SortRows(SortBy::Priority), "sort by priority"),
-    key(&["O"], &SortRows(SortBy::Position), "sort by position"),
-    key(&["A"], &SortRows(SortBy::Age), "sort by age"),
+    key(&["x"], ActionId::Explain, "explain why it is not admitted").hint(9, "explain"),
+    key(&["u"], ActionId::GoToClusterQueue, "go to its ClusterQueue"),
+    key(&["t"], ActionId::ToggleFinished, "show or hide finished workloads").hint(8, "ended"),
+    key(&["S"], ActionId::SortRows(SortBy::State), "sort by state"),
+    key(&["Q"], ActionId::SortRows(SortBy::Queue), "sort by queue"),
+    key(&["P"], ActionId::SortRows(SortBy::Priority), "sort by priority"),
+    key(&["O"], ActionId::SortRows(SortBy::Position), "sort by position"),
+    key(&["A"], ActionId::SortRows(SortBy::Age), "sort by age"),
 ];
 
 /// The view of Workloads; a row is the name of a Workload.
@@ -69,6 +64,8 @@ pub(crate) struct WorkloadsView;
 
 impl View for WorkloadsView {
     type Row = ObjectKey;
+
+    const ID: ViewId = ViewId::Workloads;
 
     fn title(&self) -> &'static str {
         "Workloads"
@@ -161,9 +158,9 @@ impl View for WorkloadsView {
     }
 
     fn empty_text(&self, state: &State) -> String {
-        if is_supported(state, &RunDemo) {
+        if requires::demos(state).is_ok() {
             "No workloads. Submit some (s), or run the demo (D)."
-        } else if is_supported(state, &OpenSubmitForm) {
+        } else if requires::submission(state).is_ok() {
             "No workloads. Submit some (s)."
         } else {
             "No workloads."

@@ -3,7 +3,8 @@
 use ratatui::layout::Rect;
 
 use crate::actions::is_supported;
-use crate::keymap::{self, Target};
+use crate::input::Target;
+use crate::keymap;
 use crate::state::State;
 use crate::text::width;
 use crate::theme::Role;

@@ -2,12 +2,12 @@
 
 use ratatui::layout::Rect;
 
-use crate::state::State;
+use crate::state::{Prompt, PromptMode, Severity, State};
 use crate::text::{width, wrap};
 use crate::theme::Role;
-use crate::ui_state::{Prompt, PromptMode, Severity};
 use crate::view::Cursor;
 use crate::view::canvas::Canvas;
+use crate::views;
 
 /// Draws the prompt, the notification or the caption; returns the cursor of the prompt.
 pub(in crate::view) fn message(state: &State, area: Rect, canvas: &mut Canvas<'_>) -> Cursor {
@@ -72,7 +72,7 @@ fn caption(state: &State) -> Option<String> {
         return None;
     }
     let row = state.ui.list().selected()?;
-    row.view().caption(state, row)
+    views::of_row(row).caption(state, row)
 }
 
 /// Draws text at the right end of the last line.

@@ -2,18 +2,18 @@
 
 use ratatui::layout::Rect;
 
-use crate::state::State;
+use crate::state::{State, ViewId};
 use crate::text::width;
 use crate::theme::Role;
 use crate::view::canvas::Canvas;
-use crate::views::ViewId;
+use crate::views;
 
 /// The column and text of each tab.
 fn tab_texts(state: &State) -> Vec<(ViewId, u16, String)> {
     let mut x = 1;
     let mut out = Vec::new();
     for (n, view) in ViewId::ALL.into_iter().enumerate() {
-        let (title, badge) = (view.view().title(), view.view().badge(state));
+        let (title, badge) = (views::by_id(view).title(), views::by_id(view).badge(state));
         let text = format!("{} {title}{badge}", n + 1);
         let wide = width(&text) as u16;
         out.push((view, x, text));
@@ -45,7 +45,7 @@ pub(in crate::view) fn tabs(state: &State, area: Rect, canvas: &mut Canvas<'_>) 
         let room = area.width.saturating_sub(x);
         end = x + canvas.text(x, area.y, room, &text, role);
     }
-    let status = state.ui.view.view().list_status(state.ui.list());
+    let status = views::by_id(state.ui.view).list_status(state.ui.list());
     let room = area.width.saturating_sub(end + 2);
     let x = area
         .width

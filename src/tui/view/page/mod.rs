@@ -16,11 +16,10 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::canvas::Canvas;
-use crate::state::State;
+use crate::state::{Page, PageContent, PageKind, RowId, State};
 use crate::text::wrap;
 use crate::theme::Role;
-use crate::ui_state::{Page, PageContent, PageKind};
-use crate::views::RowId;
+use crate::views;
 pub(crate) use page_builder::PageBuilder;
 
 /// The lines of a page that is made from the state; `row` is the row it is about.
@@ -32,7 +31,7 @@ pub fn lines(
 ) -> Vec<Line<'static>> {
     let mut page = PageBuilder::new(state, width);
     match (kind, row) {
-        (PageKind::Details, Some(row)) => row.view().details(state, row, &mut page),
+        (PageKind::Details, Some(row)) => views::of_row(row).details(state, row, &mut page),
         (PageKind::Notifications, _) => notifications::write(state, &mut page),
         (PageKind::Help, _) => help::write(state, &mut page),
         (PageKind::Details, None)
@@ -44,7 +43,7 @@ pub fn lines(
 /// The title of a page.
 fn title(page: &Page) -> String {
     match (&page.kind, &page.row) {
-        (PageKind::Details, Some(row)) => row.view().row_title(row),
+        (PageKind::Details, Some(row)) => views::of_row(row).row_title(row),
         (PageKind::Details, None) => String::new(),
         (PageKind::Describe(object), _) => format!("{object} (described)"),
         (PageKind::Yaml(object), _) => format!("{object} (YAML)"),

@@ -1,10 +1,9 @@
 //! All notifications, newest first.
 
 use super::page_builder::PageBuilder;
-use crate::state::State;
+use crate::state::{Severity, State};
 use crate::text::{clock_time, wrap};
 use crate::theme::Role;
-use crate::ui_state::Severity;
 
 /// Writes the notifications.
 pub(super) fn write(state: &State, doc: &mut PageBuilder<'_>) {

@@ -2,10 +2,9 @@
 
 use ratatui::layout::Rect;
 
-use crate::actions::{OpenPresetMenu, OpenSubmitForm, RunDemo, is_supported};
 use crate::model::Row;
 use crate::model::workload::{WorkloadRow, WorkloadState, status_reason};
-use crate::state::State;
+use crate::state::{State, requires};
 use crate::text::{clock_time, pad, sanitize, truncate_middle};
 use crate::theme::Role;
 use crate::view::canvas::Canvas;
@@ -143,14 +142,14 @@ fn draw_getting_started(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
         .env
         .demos
         .first()
-        .filter(|_| is_supported(state, &RunDemo))
+        .filter(|_| requires::demos(state).is_ok())
     {
         lines.push(("D", format!("runs the demo {}", sanitize(&demo.name))));
     }
-    if is_supported(state, &OpenSubmitForm) {
+    if requires::submission(state).is_ok() {
         lines.push(("s", "submits sample workloads".to_owned()));
     }
-    if is_supported(state, &OpenPresetMenu) {
+    if requires::presets(state).is_ok() {
         lines.push((
             "p",
             "switches preset; save a file of it to change queues".to_owned(),

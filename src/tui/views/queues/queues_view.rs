@@ -6,15 +6,11 @@ use ratatui::layout::Rect;
 
 use super::quota_caption::quota_caption;
 use super::{draw, pending_overview, rows};
-use crate::actions::{
-    Fold, GoToWorkloads, OpenPresetMenu, OpenSubmitForm, UnavailableReason, is_supported,
-};
-use crate::keymap::{Binding, key};
+use crate::input::{Binding, key};
 use crate::model::cohort_tree::QuotaNode;
 use crate::model::queues::FlavorResource;
 use crate::model::{Kind, ObjectKey, ObjectRef, Row};
-use crate::state::State;
-use crate::ui_state::{Filter, ListState, Sort};
+use crate::state::{ActionId, Filter, ListState, Sort, State, UnavailableReason, ViewId, requires};
 use crate::view::canvas::Canvas;
 use crate::view::page::{PageBuilder, queue};
 use crate::views::name_pattern::any_name_pattern;
@@ -34,10 +30,10 @@ pub(crate) enum QueueRow {
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
-    key(&["space"], &Fold::Toggle, "fold or unfold a branch"),
-    key(&["w"], &GoToWorkloads, "go to its workloads").hint(9, "workloads"),
-    key(&["left", "h"], &Fold::Close, "fold, or go to the parent"),
-    key(&["right", "l"], &Fold::Open, "unfold"),
+    key(&["space"], ActionId::ToggleFold, "fold or unfold a branch"),
+    key(&["w"], ActionId::GoToWorkloads, "go to its workloads").hint(9, "workloads"),
+    key(&["left", "h"], ActionId::Fold, "fold, or go to the parent"),
+    key(&["right", "l"], ActionId::Unfold, "unfold"),
 ];
 
 /// The view of queues as a cohort tree.
@@ -45,6 +41,8 @@ pub(crate) struct QueuesView;
 
 impl View for QueuesView {
     type Row = QueueRow;
+
+    const ID: ViewId = ViewId::Queues;
 
     fn title(&self) -> &'static str {
         "Queues"
@@ -108,9 +106,9 @@ impl View for QueuesView {
     }
 
     fn empty_text(&self, state: &State) -> String {
-        if is_supported(state, &OpenPresetMenu) {
+        if requires::presets(state).is_ok() {
             "No ClusterQueues. Apply some, or switch to a preset (p)."
-        } else if is_supported(state, &OpenSubmitForm) {
+        } else if requires::submission(state).is_ok() {
             "No ClusterQueues. Apply some."
         } else {
             "No ClusterQueues."

@@ -4,8 +4,7 @@ use super::QueueRow;
 use crate::model::cohort_tree::QuotaNode;
 use crate::model::meta::Labels;
 use crate::model::{ObjectKey, Row};
-use crate::state::State;
-use crate::ui_state::Filter;
+use crate::state::{Filter, State};
 use crate::views::ViewRows;
 use crate::views::filter_rows::{NO_LABELS, matches_filter};
 

@@ -1,29 +1,9 @@
-//! The state of the user interface: the open view, its list, page, dialog and prompt. [`update`]
-//! changes it, [`view`] draws it.
-//!
-//! [`update`]: mod@crate::update
-//! [`view`]: mod@crate::view
-
-mod dialog;
-mod filter;
-mod form;
-mod list;
-mod notifications;
-mod page;
-mod prompt;
-
-pub(crate) use dialog::{Confirmation, Dialog, Menu};
-pub(crate) use filter::Filter;
-pub(crate) use form::{FieldId, SubmitForm};
-pub(crate) use list::{ListState, Sort, SortBy};
-pub(crate) use notifications::{Notifications, Severity};
-pub(crate) use page::{Page, PageContent, PageKind, WrappedLines};
-pub(crate) use prompt::{Prompt, PromptMode};
+//! The state of the user interface: the open view, its list, page, dialog and prompt.
 
 use std::collections::BTreeSet;
 
-use super::model::cohort_tree::QuotaNode;
-use super::views::{RowId, ViewId};
+use super::{Dialog, ListState, Notifications, Page, PageKind, Prompt, RowId, SubmitForm, ViewId};
+use crate::model::cohort_tree::QuotaNode;
 
 /// A location in history: a view, and the page over it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,60 +2,10 @@
 
 use std::sync::Arc;
 
-use jiff::tz::TimeZone;
-
-use super::backend::{Demo, Preset, PresetList, PresetState, ScenarioProgress};
-use super::glyphs::{Glyphs, UNICODE};
-use super::model::derived::DerivedData;
-use super::model::{ClusterData, Row};
-use super::theme::Theme;
-use super::ui_state::UiState;
-use super::views::RowId;
-
-/// The environment of the UI; only the speed changes while it runs.
-#[derive(Clone, Debug)]
-pub struct Env {
-    /// Name of the cluster.
-    pub cluster: String,
-    /// Whether the window is read-only.
-    pub read_only: bool,
-    /// Lab seconds per second.
-    pub speed: f64,
-    /// The theme.
-    pub theme: Theme,
-    /// The glyphs.
-    pub glyphs: &'static Glyphs,
-    /// Time zone of displayed times.
-    pub zone: TimeZone,
-    /// The available demos.
-    pub demos: Vec<Demo>,
-    /// Whether decisions can be explained.
-    pub can_explain: bool,
-    /// Whether the speed of lab time can be changed.
-    pub can_set_speed: bool,
-    /// Whether quitting stops the lab.
-    pub stops_lab: bool,
-    /// The `kubectl` command line for the cluster.
-    pub kubectl_command: Option<String>,
-}
-
-impl Default for Env {
-    fn default() -> Self {
-        Self {
-            cluster: String::new(),
-            read_only: false,
-            speed: 1.0,
-            theme: Theme::new(true),
-            glyphs: &UNICODE,
-            zone: TimeZone::UTC,
-            demos: Vec::new(),
-            can_explain: false,
-            can_set_speed: false,
-            stops_lab: false,
-            kubectl_command: None,
-        }
-    }
-}
+use super::{Env, RowId, UiState};
+use crate::backend::{Preset, PresetList, PresetState, ScenarioProgress};
+use crate::model::derived::DerivedData;
+use crate::model::{ClusterData, Row};
 
 /// The state of the UI.
 #[derive(Clone, Debug, Default)]

@@ -1,7 +1,6 @@
 //! Dialogs: they are drawn over everything and take all keys.
 
-use super::SubmitForm;
-use crate::actions::Action;
+use super::{ActionId, SubmitForm};
 use crate::msg::Cmd;
 
 /// An open dialog.
@@ -37,6 +36,6 @@ pub struct Menu {
     pub items: Vec<(String, String)>,
     /// Index of the selected item.
     pub selected: usize,
-    /// The action that the chosen item is passed to.
-    pub(crate) action: &'static dyn Action,
+    /// The action that gets the chosen item.
+    pub(crate) action: ActionId,
 }

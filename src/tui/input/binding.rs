@@ -1,6 +1,6 @@
 //! A line of the key map.
 
-use crate::actions::Action;
+use crate::state::ActionId;
 
 /// A line of the key map.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Binding {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
     /// Runs an action.
-    Action(&'static dyn Action),
+    Action(ActionId),
     /// Is input of the open dialog or prompt.
     Input(InputKey),
 }
@@ -64,7 +64,7 @@ impl Binding {
 /// Keys that run an action.
 pub(crate) const fn key(
     keys: &'static [&'static str],
-    action: &'static dyn Action,
+    action: ActionId,
     help: &'static str,
 ) -> Binding {
     Binding {
@@ -76,7 +76,7 @@ pub(crate) const fn key(
 }
 
 /// Keys that are input of a dialog or prompt.
-pub(super) const fn input(
+pub(crate) const fn input(
     keys: &'static [&'static str],
     input: InputKey,
     help: &'static str,

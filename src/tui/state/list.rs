@@ -1,8 +1,7 @@
 //! A list of rows with a selection and a window. The selection follows its object, not its index,
 //! when rows are added or removed.
 
-use super::Filter;
-use crate::views::RowId;
+use super::{Filter, RowId};
 
 /// What rows can be sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -125,10 +124,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::views::NodesView;
+    use crate::state::ViewId;
 
     fn node(name: &str) -> RowId {
-        RowId::new::<NodesView>(name.to_owned())
+        RowId::new(ViewId::Nodes, name.to_owned())
     }
 
     fn nodes(names: &[&str]) -> Vec<RowId> {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use ratatui::text::Line;
 
+use super::RowId;
 use crate::model::{ObjectKey, ObjectRef};
 use crate::text::wrap_indented;
-use crate::views::RowId;
 
 /// What a page shows.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,8 +5,7 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::any_view::AnyView;
-use super::{RegisteredView, View, ViewId};
+use super::ViewId;
 
 /// Identifies a row of a view.
 #[derive(Clone, Debug)]
@@ -39,21 +38,21 @@ impl PartialEq for RowId {
 impl Eq for RowId {}
 
 impl RowId {
-    /// The identifier of a row of view `V`.
-    pub(crate) fn new<V: RegisteredView>(row: V::Row) -> Self {
+    /// The identifier of a row of a view.
+    pub(crate) fn new<R: Eq + Debug + Send + Sync + 'static>(view: ViewId, row: R) -> Self {
         Self {
-            view: V::ID,
+            view,
             row: Arc::new(row),
         }
     }
 
     /// The view of the row.
-    pub(crate) fn view(&self) -> &'static dyn AnyView {
-        self.view.view()
+    pub(crate) fn view(&self) -> ViewId {
+        self.view
     }
 
-    /// The row, if it is one of view `V`.
-    pub(crate) fn get<V: View>(&self) -> Option<&V::Row> {
+    /// The row, if it is of type `R`.
+    pub(crate) fn get<R: 'static>(&self) -> Option<&R> {
         (*self.row).as_any().downcast_ref()
     }
 }

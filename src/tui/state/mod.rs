@@ -1,0 +1,36 @@
+//! The state of the UI: the watched objects, the data derived from them, and the state of the user
+//! interface. [`update`] changes it, [`view`] draws it.
+//!
+//! [`update`]: mod@crate::update
+//! [`view`]: mod@crate::view
+
+mod action_id;
+mod app_state;
+mod dialog;
+mod env;
+mod filter;
+mod form;
+mod list;
+mod notifications;
+mod page;
+mod prompt;
+pub(crate) mod requires;
+mod row_id;
+mod ui_state;
+mod unavailable_reason;
+mod view_id;
+
+pub(crate) use action_id::ActionId;
+pub use app_state::State;
+pub(crate) use dialog::{Confirmation, Dialog, Menu};
+pub use env::Env;
+pub(crate) use filter::Filter;
+pub(crate) use form::{FieldId, SubmitForm};
+pub(crate) use list::{ListState, Sort, SortBy};
+pub(crate) use notifications::{Notifications, Severity};
+pub(crate) use page::{Page, PageContent, PageKind, WrappedLines};
+pub(crate) use prompt::{Prompt, PromptMode};
+pub(crate) use row_id::RowId;
+pub(crate) use ui_state::{Location, UiState};
+pub(crate) use unavailable_reason::UnavailableReason;
+pub(crate) use view_id::ViewId;

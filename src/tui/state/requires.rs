@@ -1,0 +1,46 @@
+//! Conditions that actions require and views show.
+
+use super::{RowId, State, UnavailableReason};
+use crate::backend::{Demo, PresetList};
+
+/// The window is not read-only; `what` is the verb phrase of the action.
+pub(crate) fn writable(state: &State, what: &'static str) -> Result<(), UnavailableReason> {
+    match state.env.read_only {
+        true => Err(UnavailableReason::ReadOnly(what)),
+        false => Ok(()),
+    }
+}
+
+/// The window can submit workloads.
+pub(crate) fn submission(state: &State) -> Result<(), UnavailableReason> {
+    writable(state, "submit workloads")
+}
+
+/// The window can run demos.
+pub(crate) fn demos(state: &State) -> Result<&[Demo], UnavailableReason> {
+    writable(state, "run a demo")?;
+    match state.env.demos.is_empty() {
+        true => Err(UnavailableReason::NoLab("demos")),
+        false => Ok(&state.env.demos),
+    }
+}
+
+/// The window can switch presets.
+pub(crate) fn presets(state: &State) -> Result<&PresetList, UnavailableReason> {
+    writable(state, "switch presets")?;
+    let presets = state.presets.as_deref();
+    presets.ok_or(UnavailableReason::NoLab("presets"))
+}
+
+/// A list is shown, not a page.
+pub(crate) fn list(state: &State) -> Result<(), UnavailableReason> {
+    match state.ui.page {
+        Some(_) => Err(UnavailableReason::NotApplicable),
+        None => Ok(()),
+    }
+}
+
+/// The row of the open page or the selected row.
+pub(crate) fn row(state: &State) -> Result<&RowId, UnavailableReason> {
+    state.current_row().ok_or(UnavailableReason::NotApplicable)
+}
