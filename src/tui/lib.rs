@@ -33,10 +33,11 @@ pub mod view;
 mod views;
 mod watch;
 
-pub use actions::{SampleJob, delete_object, submit_job};
+pub use actions::{delete_object, submit_job};
 pub use config::{Colours, Exit, TuiConfig, TuiError};
 pub use run::{capture, run};
 pub use screen_dump::render_once;
+pub use state::SampleJob;
 
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,8 @@
 //! Closing what is on top.
 
-use super::Action;
+use super::{Action, navigation};
 use crate::msg::Cmd;
 use crate::state::State;
-use crate::update::navigation;
 
 /// Closes the page, the notification, the finished demo or the filter, in this order.
 #[derive(Debug)]

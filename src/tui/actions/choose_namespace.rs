@@ -3,7 +3,6 @@
 use super::Action;
 use crate::msg::Cmd;
 use crate::state::{Severity, State};
-use crate::update::notify;
 
 /// Shows all namespaces; as a command with an argument shows one.
 #[derive(Debug)]
@@ -22,7 +21,7 @@ impl Action for ChooseNamespace {
         state.ui.namespace = Some(namespace.to_owned());
         if !state.namespaces().iter().any(|n| n == namespace) {
             let text = format!("nothing is in namespace {namespace} yet; 0 shows all namespaces");
-            notify(state, Severity::Warning, text);
+            state.notify(Severity::Warning, text);
         }
         Vec::new()
     }

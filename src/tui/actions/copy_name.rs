@@ -3,7 +3,6 @@
 use super::Action;
 use crate::msg::Cmd;
 use crate::state::{PageContent, Severity, State, UnavailableReason};
-use crate::update::notify;
 use crate::views;
 
 /// Copies the text of a fetched page, or else the name of the current row.
@@ -21,7 +20,7 @@ impl Action for CopyName {
             return Vec::new();
         };
         let what = if text.contains('\n') { "page" } else { &text };
-        notify(state, Severity::Info, format!("copied {what}"));
+        state.notify(Severity::Info, format!("copied {what}"));
         vec![Cmd::Copy(text)]
     }
 }

@@ -11,7 +11,7 @@ use crate::fetch::api_for;
 use crate::model::ObjectRef;
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
-use crate::state::{Confirmation, Dialog, State, UnavailableReason, requires};
+use crate::state::{Confirmation, Dialog, OnConfirm, State, UnavailableReason, requires};
 use crate::views::{self, Deletion};
 
 /// The most objects that the confirmation names.
@@ -43,8 +43,7 @@ impl Action for Delete {
         state.ui.dialog = Some(Dialog::Confirm(Confirmation {
             title: "Delete",
             text,
-            cmds: vec![Cmd::operation(DeleteObjects(objects))],
-            quits: false,
+            on_confirm: OnConfirm::Delete(objects),
         }));
         Vec::new()
     }

@@ -2,13 +2,12 @@
 
 use jiff::Timestamp;
 
-use super::Action;
+use super::{Action, navigation};
 use crate::backend::Backend;
 use crate::model::ObjectKey;
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
 use crate::state::{PageKind, State, UnavailableReason};
-use crate::update::navigation;
 use crate::views;
 
 const NO_EXPLAINER: &str =

@@ -4,7 +4,6 @@ use super::Action;
 use crate::model::cohort_tree::QuotaNode;
 use crate::msg::Cmd;
 use crate::state::{State, UnavailableReason, requires};
-use crate::update::refresh;
 use crate::views::{QueueRow, QueuesView, View};
 
 /// Folds or unfolds the branch of the selected row.
@@ -53,7 +52,6 @@ impl Action for Fold {
                 state.ui.folded.insert(node);
             }
         }
-        refresh(state);
         Vec::new()
     }
 }

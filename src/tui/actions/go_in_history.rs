@@ -1,9 +1,8 @@
 //! Going back and forward in history.
 
-use super::Action;
+use super::{Action, navigation};
 use crate::msg::Cmd;
 use crate::state::{State, UnavailableReason};
-use crate::update::navigation;
 
 /// Goes to the previous or next location in history.
 #[derive(Debug)]

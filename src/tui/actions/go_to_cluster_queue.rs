@@ -1,10 +1,9 @@
 //! Going to the ClusterQueue related to a row.
 
-use super::Action;
+use super::{Action, navigation};
 use crate::model::cohort_tree::QuotaNode;
 use crate::msg::Cmd;
 use crate::state::{State, UnavailableReason, ViewId};
-use crate::update::{navigation, refresh};
 use crate::views::{self, QueueRow, QueuesView, View};
 
 /// Goes to the ClusterQueue of a Workload, or to that of the preemptor of an eviction.
@@ -33,7 +32,6 @@ impl Action for GoToClusterQueue {
         let row = QueuesView::row_id(QueueRow::Node(node));
         state.ui.list_mut().filter = None;
         state.ui.list_mut().select_row(row);
-        refresh(state);
         Vec::new()
     }
 }

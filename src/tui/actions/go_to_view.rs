@@ -1,9 +1,8 @@
 //! Going to a view.
 
-use super::Action;
+use super::{Action, navigation};
 use crate::msg::Cmd;
 use crate::state::{Filter, Severity, State, UnavailableReason, ViewId};
-use crate::update::{navigation, notify};
 use crate::views;
 
 /// Goes to a view; as a command also narrows it to a namespace or filter.
@@ -21,7 +20,7 @@ impl Action for GoToView {
         if let Some(text) = argument.strip_prefix('/') {
             match Filter::parse(text) {
                 Ok(filter) => state.ui.list_mut().filter = filter,
-                Err(error) => notify(state, Severity::Error, error.to_string()),
+                Err(error) => state.notify(Severity::Error, error.to_string()),
             }
         } else if argument == "all" {
             state.ui.namespace = None;

@@ -1,10 +1,9 @@
 //! Going to the workloads related to a row.
 
-use super::Action;
+use super::{Action, navigation};
 use crate::model::{ObjectKey, Row};
 use crate::msg::Cmd;
 use crate::state::{Filter, Severity, State, UnavailableReason, ViewId};
-use crate::update::{navigation, notify, refresh};
 use crate::views::{self, RelatedWorkloads, View, WorkloadsView};
 
 /// Goes to the Workloads of a queue or node, or to the Workload of an eviction or Event.
@@ -24,7 +23,7 @@ impl Action for GoToWorkloads {
                 state.ui.list_mut().filter = Filter::parse(&text).ok().flatten();
             }
             Some(RelatedWorkloads::One(key)) => open_workload(state, key),
-            Some(RelatedWorkloads::None(message)) => notify(state, Severity::Info, message),
+            Some(RelatedWorkloads::None(message)) => state.notify(Severity::Info, message),
             None => {}
         }
         Vec::new()
@@ -41,7 +40,7 @@ fn open_workload(state: &mut State, key: Option<ObjectKey>) {
     let workload = key.and_then(|key| state.data.workloads.get(&key));
     let Some((key, finished)) = workload.map(|wl| (wl.key().clone(), wl.state().is_finished()))
     else {
-        notify(state, Severity::Info, "that workload is gone");
+        state.notify(Severity::Info, "that workload is gone");
         return;
     };
     navigation::open_view(state, ViewId::Workloads);
@@ -50,5 +49,4 @@ fn open_workload(state: &mut State, key: Option<ObjectKey>) {
     state.ui.list_mut().filter = None;
     let row = WorkloadsView::row_id(key);
     state.ui.list_mut().select_row(row);
-    refresh(state);
 }

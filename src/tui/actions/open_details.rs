@@ -1,9 +1,8 @@
 //! Opening the details of a row.
 
-use super::Action;
+use super::{Action, navigation};
 use crate::msg::Cmd;
 use crate::state::{PageKind, State, UnavailableReason, requires};
-use crate::update::navigation;
 
 /// Opens the page with the details of the selected row.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use super::Action;
 use crate::msg::Cmd;
-use crate::state::{Confirmation, Dialog, State};
+use crate::state::{Confirmation, Dialog, OnConfirm, State};
 use crate::text::sanitize;
 
 /// Quits; asks for confirmation if that stops the lab.
@@ -20,8 +20,7 @@ impl Action for Quit {
             text: vec![format!(
                 "Leave, and stop the lab {lab}? Everything in it is gone then."
             )],
-            cmds: vec![Cmd::Quit],
-            quits: true,
+            on_confirm: OnConfirm::Quit,
         }));
         Vec::new()
     }

@@ -2,13 +2,12 @@
 
 use jiff::Timestamp;
 
-use super::Action;
+use super::{Action, navigation};
 use crate::backend::{Backend, OperationError};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
 use crate::state::{ActionId, Dialog, Menu, Severity, State, UnavailableReason, ViewId, requires};
 use crate::text::sanitize;
-use crate::update::{navigation, notify};
 
 /// Runs the default demo; as a command without an argument opens the menu of demos.
 #[derive(Debug)]
@@ -40,7 +39,7 @@ impl Action for RunDemo {
         }
         if !state.env.demos.iter().any(|d| d.name == name) {
             let text = format!("there is no demo {name}; :demo lists them");
-            notify(state, Severity::Error, text);
+            state.notify(Severity::Error, text);
             return Vec::new();
         }
         self.chosen(state, name)

@@ -7,7 +7,6 @@ use crate::backend::{Backend, OperationError};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
 use crate::state::{Severity, State, UnavailableReason};
-use crate::update::notify;
 
 const FIXED_SPEED: &str = "the speed is set when the lab starts: up --speed N";
 
@@ -35,7 +34,7 @@ impl Action for SetSpeed {
             _ => {
                 let text =
                     format!("not a speed: {argument:?}; write :speed 10 for ten times as fast");
-                notify(state, Severity::Error, text);
+                state.notify(Severity::Error, text);
                 Vec::new()
             }
         }

@@ -2,14 +2,13 @@
 
 use jiff::Timestamp;
 
-use super::Action;
+use super::{Action, navigation};
 use crate::backend::Backend;
 use crate::fetch::fetch_object;
 use crate::model::ObjectRef;
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
 use crate::state::{PageKind, State, UnavailableReason};
-use crate::update::navigation;
 use crate::views;
 
 /// Shows the object of the current row as `kubectl describe` does.

@@ -1,9 +1,8 @@
 //! Pages that belong to no row.
 
-use super::Action;
+use super::{Action, navigation};
 use crate::msg::Cmd;
 use crate::state::{PageKind, State};
-use crate::update::navigation;
 
 /// Shows the keys and commands.
 #[derive(Debug)]

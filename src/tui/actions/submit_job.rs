@@ -12,10 +12,9 @@ use serde_json::json;
 
 use super::Action;
 use crate::backend::{Backend, OperationError};
-use crate::model::ObjectKey;
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
-use crate::state::{Dialog, State, SubmitForm, UnavailableReason, requires};
+use crate::state::{Dialog, SampleJob, State, SubmitForm, UnavailableReason, requires};
 use crate::views;
 use kueue_lab_api::constants::{PRIORITY_CLASS_LABEL, QUEUE_LABEL};
 
@@ -52,23 +51,6 @@ fn last_form(state: &State) -> Option<SubmitForm> {
     state.data.local_queues.get(&form.queue()?)?;
     form.reload_resources(&state.data);
     Some(form)
-}
-
-/// Sample Jobs to submit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SampleJob {
-    /// The LocalQueue.
-    pub queue: ObjectKey,
-    /// Pods of each Job.
-    pub pods: u32,
-    /// Requests of each pod: resource names and quantities.
-    pub requests: Vec<(String, String)>,
-    /// The WorkloadPriorityClass.
-    pub priority_class: Option<String>,
-    /// Run time of each pod, in seconds.
-    pub seconds: u32,
-    /// The number of Jobs.
-    pub copies: u32,
 }
 
 /// Submits sample Jobs.

@@ -8,7 +8,6 @@ use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
 use crate::state::{ActionId, Dialog, Menu, Severity, State, UnavailableReason, requires};
 use crate::text::first_sentence;
-use crate::update::notify;
 use crate::views;
 
 /// Opens the menu of presets; as a command with an argument switches at once.
@@ -45,7 +44,7 @@ impl Action for OpenPresetMenu {
         if !known.iter().any(|n| n == name) {
             let known = known.join(", ");
             let text = format!("there is no preset {name}; there are: {known}");
-            notify(state, Severity::Error, text);
+            state.notify(Severity::Error, text);
             return Vec::new();
         }
         self.chosen(state, name)

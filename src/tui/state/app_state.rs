@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Env, RowId, UiState};
+use super::{Env, RowId, Severity, UiState};
 use crate::backend::{Preset, PresetList, PresetState, ScenarioProgress};
 use crate::model::derived::DerivedData;
 use crate::model::{ClusterData, Row};
+use crate::text::sanitize;
 
 /// The state of the UI.
 #[derive(Clone, Debug, Default)]
@@ -57,6 +58,12 @@ impl State {
             Some(page) => page.row.as_ref(),
             None => self.ui.list().selected(),
         }
+    }
+
+    /// Adds a notification.
+    pub(crate) fn notify(&mut self, severity: Severity, text: impl AsRef<str>) {
+        let text = sanitize(text.as_ref());
+        self.ui.notifications.add(self.data.now, severity, text);
     }
 
     /// The namespaces of LocalQueues and Workloads.

@@ -1,7 +1,7 @@
 //! Dialogs: they are drawn over everything and take all keys.
 
 use super::{ActionId, SubmitForm};
-use crate::msg::Cmd;
+use crate::model::ObjectRef;
 
 /// An open dialog.
 #[derive(Clone, Debug)]
@@ -21,10 +21,17 @@ pub struct Confirmation {
     pub title: &'static str,
     /// The question and remarks, one paragraph each.
     pub text: Vec<String>,
-    /// The commands of a yes.
-    pub cmds: Vec<Cmd>,
-    /// Whether ctrl-c means yes.
-    pub quits: bool,
+    /// What a yes does.
+    pub on_confirm: OnConfirm,
+}
+
+/// What a yes does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OnConfirm {
+    /// Quits; ctrl-c means yes too.
+    Quit,
+    /// Deletes objects.
+    Delete(Vec<ObjectRef>),
 }
 
 /// A choice of one item.

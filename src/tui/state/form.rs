@@ -1,6 +1,6 @@
 //! The form for sample Jobs: fields with choices or numbers.
 
-use crate::actions::SampleJob;
+use super::SampleJob;
 use crate::model::{ClusterData, ObjectKey, Row};
 
 /// The fields of the form.

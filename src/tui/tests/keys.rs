@@ -4,15 +4,13 @@ use std::sync::Arc;
 
 use super::fixture::{busy, empty, presets, scenario};
 use super::press;
-use crate::actions::{
-    DeleteObjects, ExplainWorkload, FetchObject, SampleJob, StartDemo, SubmitJob,
-};
+use crate::actions::{DeleteObjects, ExplainWorkload, FetchObject, StartDemo, SubmitJob};
 use crate::backend::PresetState;
 use crate::model::cohort_tree::QuotaNode;
 use crate::model::{ObjectKey, ObjectRef};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
-use crate::state::{PageKind, RowId, ViewId};
+use crate::state::{PageKind, RowId, SampleJob, ViewId};
 use crate::update::update;
 use crate::views::{QueueRow, QueuesView, View, WorkloadsView};
 

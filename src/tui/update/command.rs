@@ -6,7 +6,6 @@ use crate::msg::Cmd;
 use crate::state::{Severity, State};
 
 use super::dispatch::dispatch;
-use super::notify;
 
 /// Runs a command line.
 pub(super) fn run_command(state: &mut State, line: &str) -> Vec<Cmd> {
@@ -23,7 +22,7 @@ pub(super) fn run_command(state: &mut State, line: &str) -> Vec<Cmd> {
         None => String::new(),
     };
     let text = format!("there is no command :{name}{hint} (? lists all)");
-    notify(state, Severity::Error, text);
+    state.notify(Severity::Error, text);
     Vec::new()
 }
 

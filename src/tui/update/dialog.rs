@@ -2,11 +2,11 @@
 
 use crossterm::event::KeyCode;
 
-use crate::actions::{self, SubmitJob};
+use crate::actions::{self, DeleteObjects, SubmitJob};
 use crate::input::{InputKey, Key, Target};
 use crate::keymap;
 use crate::msg::Cmd;
-use crate::state::{Confirmation, Dialog, FieldId, Menu, State, SubmitForm};
+use crate::state::{Confirmation, Dialog, FieldId, Menu, OnConfirm, State, SubmitForm};
 
 /// Handles a key while a dialog is open.
 pub(super) fn handle_key(state: &mut State, key: Key) -> Vec<Cmd> {
@@ -28,14 +28,22 @@ fn handle_confirmation(
     input: Option<InputKey>,
 ) -> Vec<Cmd> {
     match input {
-        Some(InputKey::Yes) => confirmation.cmds,
-        Some(InputKey::Quit) if confirmation.quits => confirmation.cmds,
+        Some(InputKey::Yes) => confirmed(confirmation.on_confirm),
+        Some(InputKey::Quit) if confirmation.on_confirm == OnConfirm::Quit => vec![Cmd::Quit],
         Some(InputKey::No | InputKey::Quit) => Vec::new(),
         _ => {
             state.ui.dialog = Some(Dialog::Confirm(confirmation));
             Vec::new()
         }
     }
+}
+
+/// The commands of a yes.
+fn confirmed(on_confirm: OnConfirm) -> Vec<Cmd> {
+    vec![match on_confirm {
+        OnConfirm::Quit => Cmd::Quit,
+        OnConfirm::Delete(objects) => Cmd::operation(DeleteObjects(objects)),
+    }]
 }
 
 fn handle_menu(state: &mut State, mut menu: Menu, input: Option<InputKey>) -> Vec<Cmd> {

@@ -4,8 +4,6 @@ use crate::actions;
 use crate::msg::Cmd;
 use crate::state::{ActionId, Severity, State, UnavailableReason};
 
-use super::notify;
-
 /// Runs an action if it is available, or else notifies why it is not. `argument` is that of a
 /// command; `None` for a key.
 pub(super) fn dispatch(state: &mut State, action: ActionId, argument: Option<&str>) -> Vec<Cmd> {
@@ -13,7 +11,7 @@ pub(super) fn dispatch(state: &mut State, action: ActionId, argument: Option<&st
     match action.can(state) {
         Err(UnavailableReason::NotApplicable) => Vec::new(),
         Err(reason) => {
-            notify(state, Severity::Warning, reason.to_string());
+            state.notify(Severity::Warning, reason.to_string());
             Vec::new()
         }
         Ok(()) => match argument {

@@ -1,6 +1,6 @@
 //! Keys and the mouse.
 
-use crate::actions;
+use crate::actions::{self, navigation};
 use crate::input::{Key, Target};
 use crate::keymap;
 use crate::msg::Cmd;
@@ -8,7 +8,7 @@ use crate::state::{ActionId, State};
 use crate::view::layout::{self, ClickTarget};
 
 use super::dispatch::dispatch;
-use super::{dialog, navigation, prompt};
+use super::{dialog, prompt};
 
 /// Seconds a result is shown at least.
 const NOTIFICATION_SECONDS: f64 = 4.0;

@@ -8,7 +8,7 @@ use crate::keymap;
 use crate::msg::Cmd;
 use crate::state::{Filter, Prompt, PromptMode, Severity, State};
 
-use super::{command, notify};
+use super::command;
 
 /// Handles a key while the prompt is open.
 pub(super) fn handle_key(state: &mut State, key: Key) -> Vec<Cmd> {
@@ -105,7 +105,7 @@ fn accept(state: &mut State, prompt: &Prompt) -> Vec<Cmd> {
     match prompt.kind {
         PromptMode::Filter => match Filter::parse(prompt.text()) {
             Ok(filter) => state.ui.list_mut().filter = filter,
-            Err(error) => notify(state, Severity::Error, error.to_string()),
+            Err(error) => state.notify(Severity::Error, error.to_string()),
         },
         PromptMode::Command => {
             let text = prompt.text().trim().to_owned();

@@ -46,7 +46,7 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Cmd> {
         }
         Msg::InvalidObject(kind, key, error) => {
             let text = format!("{} {key} cannot be read: {error}", kind.name());
-            notify(state, Severity::Warning, text);
+            state.notify(Severity::Warning, text);
             Vec::new()
         }
         Msg::Presets(list) => {
@@ -61,18 +61,18 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Cmd> {
             state.ui.scenario_closed &= progress.outcome.is_some();
             state.scenario = Some(progress);
             match outcome.filter(|e| before.as_ref() != Some(e)) {
-                Some(Ok(text)) => notify(state, Severity::Info, format!("{name}: {text}")),
-                Some(Err(text)) => notify(state, Severity::Error, format!("{name}: {text}")),
+                Some(Ok(text)) => state.notify(Severity::Info, format!("{name}: {text}")),
+                Some(Err(text)) => state.notify(Severity::Error, format!("{name}: {text}")),
                 None => {}
             }
             Vec::new()
         }
         Msg::OperationFinished(Ok(text)) => {
-            notify(state, Severity::Info, text);
+            state.notify(Severity::Info, text);
             Vec::new()
         }
         Msg::OperationFinished(Err(error)) => {
-            notify(state, Severity::Error, error.to_string());
+            state.notify(Severity::Error, error.to_string());
             Vec::new()
         }
         Msg::PageLoaded(kind, result) => {
@@ -89,12 +89,6 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Cmd> {
     };
     refresh(state);
     cmds
-}
-
-/// Adds a notification.
-pub(crate) fn notify(state: &mut State, severity: Severity, text: impl AsRef<str>) {
-    let text = sanitize(text.as_ref());
-    state.ui.notifications.add(state.data.now, severity, text);
 }
 
 fn fetched_text(text: &str) -> PageContent {

@@ -1,6 +1,6 @@
 //! Navigation between views and pages.
 
-use crate::actions::{ExplainWorkload, FetchObject};
+use super::{ExplainWorkload, FetchObject};
 use crate::msg::Cmd;
 use crate::state::{Location, Page, PageKind, RowId, State, ViewId};
 
