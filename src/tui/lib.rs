@@ -1,13 +1,22 @@
 //! The terminal UI. It reads everything from watches of a `kube::Client` and keeps no state of its own
 //! in the cluster, so it works on any cluster with Kueue.
 //!
-//! [`run()`] takes over the terminal. Watches ([`mod@watch`]) turn objects into rows and send them as
-//! messages; [`update`](mod@update) handles messages and keys and returns commands; [`view`] draws
-//! the state. Both are pure functions of the state. Presets, demos and other capabilities of a lab
-//! come through [`backend`].
+//! The design is The Elm Architecture: [`run()`] takes over the terminal. Watches ([`mod@watch`])
+//! turn objects into rows and send them as messages; [`update`](mod@update) handles messages and
+//! keys and returns commands; [`view`] draws the state. Both are pure functions of the state.
+//! Presets, demos and other capabilities of a lab come through [`backend`].
 //!
-//! A view is one file in `views/`, an action one file in `actions/`; key bindings and commands name
-//! them in `keymap/`.
+//! The modules are layers; each uses only those above it in this list:
+//!
+//! 1. `text`, `theme`, `glyphs`: text and its style;
+//! 2. [`model`]: the watched objects; [`backend`]: the capabilities of a lab;
+//! 3. [`state`]: the state of the UI, with the identifiers of views, rows and actions;
+//! 4. [`input`]: keys and bindings; [`msg`]: messages and commands; `widget`: what screens consist of;
+//! 5. `views`: each view is one file;
+//! 6. `keymap`: the tables of key bindings and commands; `actions`: each action is one file;
+//! 7. [`view`]: the whole screen;
+//! 8. [`update`](mod@update): handles messages;
+//! 9. `run`: the event loop.
 
 #![warn(unreachable_pub)]
 
@@ -32,6 +41,7 @@ pub mod update;
 pub mod view;
 mod views;
 mod watch;
+mod widget;
 
 pub use actions::{delete_object, submit_job};
 pub use config::{Colours, Exit, TuiConfig, TuiError};

@@ -1,5 +1,6 @@
-//! The actions: each is one file that implements [`Action`]. An action exists where a key binding or
-//! a command names it; there is no registry.
+//! The actions: each is one file that implements [`Action`], an identifier in
+//! [`ActionId`](crate::state::ActionId), and a line in `by_id.rs`. Key bindings, commands and menus
+//! name actions by identifier.
 
 mod action;
 mod back;

@@ -2,11 +2,9 @@
 
 use super::fixture::busy;
 use super::press;
-use crate::actions;
 use crate::input::{Key, Target};
-use crate::keymap;
 use crate::state::{State, ViewId};
-use crate::views;
+use crate::{actions, keymap, views};
 
 /// The fixture with a view open.
 fn state_with(view: ViewId) -> State {

@@ -2,10 +2,10 @@
 
 use ratatui::layout::Rect;
 
-use super::canvas::Canvas;
 use crate::state::{Confirmation, Dialog, Menu, SubmitForm};
 use crate::text::{width, wrap};
 use crate::theme::Role;
+use crate::widget::Canvas;
 
 /// Draws the open dialog.
 pub(super) fn draw(dialog: &Dialog, all: Rect, canvas: &mut Canvas<'_>) {

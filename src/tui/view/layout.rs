@@ -11,33 +11,33 @@ const SIDE_PANEL_MIN_WIDTH: u16 = 140;
 
 /// The areas of the screen; areas that do not fit are empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ScreenLayout {
+pub(crate) struct ScreenLayout {
     /// The whole screen.
-    pub all: Rect,
+    pub(crate) all: Rect,
     /// Cluster, clock, totals.
-    pub header: Rect,
+    pub(crate) header: Rect,
     /// The tabs of the views.
-    pub tabs: Rect,
+    pub(crate) tabs: Rect,
     /// Column headings of the list.
-    pub heading: Rect,
+    pub(crate) heading: Rect,
     /// The visible rows of the list.
-    pub rows: Rect,
+    pub(crate) rows: Rect,
     /// Details beside the list.
-    pub side_panel: Option<Rect>,
+    pub(crate) side_panel: Option<Rect>,
     /// The title of the page.
-    pub page_title: Rect,
+    pub(crate) page_title: Rect,
     /// The visible lines of the page.
-    pub page: Rect,
+    pub(crate) page: Rect,
     /// The running demo.
-    pub scenario: Rect,
+    pub(crate) scenario: Rect,
     /// Notifications or the prompt.
-    pub message: Rect,
+    pub(crate) message: Rect,
     /// Key hints.
-    pub footer: Rect,
+    pub(crate) footer: Rect,
 }
 
 /// The layout for a state.
-pub fn screen_layout(state: &State) -> ScreenLayout {
+pub(crate) fn screen_layout(state: &State) -> ScreenLayout {
     let (width, height) = (state.ui.width, state.ui.height);
     let mut left = height;
     let take = |left: &mut u16, lines: u16, at_least: u16| {
@@ -108,7 +108,7 @@ pub fn screen_layout(state: &State) -> ScreenLayout {
 
 /// Something that can be clicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClickTarget {
+pub(crate) enum ClickTarget {
     /// A tab.
     Tab(ViewId),
     /// A visible row of the list, by line.
@@ -116,7 +116,7 @@ pub enum ClickTarget {
 }
 
 /// The target at a column and row.
-pub fn click_target(state: &State, x: u16, y: u16) -> Option<ClickTarget> {
+pub(crate) fn click_target(state: &State, x: u16, y: u16) -> Option<ClickTarget> {
     let frame = screen_layout(state);
     let at = (x, y).into();
     if frame.tabs.contains(at) {

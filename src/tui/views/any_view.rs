@@ -4,12 +4,12 @@ use std::hash::DefaultHasher;
 
 use ratatui::layout::Rect;
 
-use super::{Deletion, ListArea, RelatedWorkloads, TypedList, View};
+use super::{Deletion, RelatedWorkloads, View};
 use crate::input::Binding;
 use crate::model::{Kind, ObjectKey, ObjectRef};
-use crate::state::{ListState, RowId, SortBy, State, UnavailableReason};
-use crate::view::canvas::Canvas;
-use crate::view::page::PageBuilder;
+use crate::state::{ListState, RowId, SortBy, State, TypedList, UnavailableReason};
+use crate::widget::table::ListArea;
+use crate::widget::{Canvas, PageBuilder};
 
 /// [`View`] over [`RowId`]; rows of another view have no details, object or relations.
 pub(crate) trait AnyView: Sync {

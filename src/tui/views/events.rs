@@ -2,19 +2,19 @@
 
 use std::hash::{DefaultHasher, Hash};
 
+use super::details::event;
 use super::filter_rows::{NO_LABELS, apply_direction, matches_filter};
-use super::{Deletion, ListArea, RelatedWorkloads, TypedList, View, ViewRows};
+use super::{Deletion, RelatedWorkloads, View, ViewRows};
 use crate::input::{Binding, key};
 use crate::model::event::EventRow;
 use crate::model::workload::Owner;
 use crate::model::{Kind, ObjectKey, ObjectRef, Row};
-use crate::state::{ActionId, Filter, Sort, SortBy, State, UnavailableReason, ViewId};
+use crate::state::{ActionId, Filter, Sort, SortBy, State, TypedList, UnavailableReason, ViewId};
 use crate::text::clock_time;
 use crate::theme::Role;
-use crate::view::canvas::Canvas;
-use crate::view::format::short_kind;
-use crate::view::page::{PageBuilder, event};
-use crate::view::table::{self, Cell, Column};
+use crate::widget::format::short_kind;
+use crate::widget::table::{self, Cell, Column, ListArea};
+use crate::widget::{Canvas, PageBuilder};
 
 const COLUMNS: [Column; 7] = [
     Column::new("TIME", 8, 8, 0).no_truncate(),

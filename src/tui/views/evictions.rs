@@ -4,18 +4,18 @@ use std::hash::{DefaultHasher, Hash};
 
 use jiff::Timestamp;
 
+use super::details::eviction;
 use super::filter_rows::{NO_LABELS, matches_filter};
-use super::{Deletion, ListArea, RelatedWorkloads, TypedList, View, ViewRows};
+use super::{Deletion, RelatedWorkloads, View, ViewRows};
 use crate::input::{Binding, key};
 use crate::model::evictions::{Eviction, InvolvedWorkload};
 use crate::model::{Kind, ObjectKey, ObjectRef};
-use crate::state::{ActionId, Filter, Sort, State, UnavailableReason, ViewId};
+use crate::state::{ActionId, Filter, Sort, State, TypedList, UnavailableReason, ViewId};
 use crate::text::clock_time;
 use crate::theme::Role;
-use crate::view::canvas::Canvas;
-use crate::view::format::requests_text;
-use crate::view::page::{PageBuilder, eviction};
-use crate::view::table::{self, Cell, Column};
+use crate::widget::format::requests_text;
+use crate::widget::table::{self, Cell, Column, ListArea};
+use crate::widget::{Canvas, PageBuilder};
 
 const COLUMNS: [Column; 9] = [
     Column::new("TIME", 8, 8, 0).no_truncate(),

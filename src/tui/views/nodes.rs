@@ -3,20 +3,19 @@
 use std::cmp::Reverse;
 use std::hash::{DefaultHasher, Hash};
 
+use super::details::node;
 use super::filter_rows::{apply_direction, matches_filter};
 use super::name_pattern::any_name_pattern;
-use super::{Deletion, ListArea, RelatedWorkloads, TypedList, View, ViewRows};
+use super::{Deletion, RelatedWorkloads, View, ViewRows};
 use crate::input::{Binding, key};
 use crate::model::meta::Requests;
 use crate::model::node::NodeRow;
 use crate::model::{Kind, ObjectKey, ObjectRef, Row};
-use crate::state::{ActionId, Filter, Sort, SortBy, State, UnavailableReason, ViewId};
+use crate::state::{ActionId, Filter, Sort, SortBy, State, TypedList, UnavailableReason, ViewId};
 use crate::text::{Amount, age, amount_text, resource_label};
 use crate::theme::Role;
-use crate::view::canvas::Canvas;
-use crate::view::page::{PageBuilder, node};
-use crate::view::table::{self, Cell, Column};
-use crate::view::widget::{DeviceSlot, device_slots, usage_bar};
+use crate::widget::table::{self, Cell, Column, ListArea};
+use crate::widget::{Canvas, DeviceSlot, PageBuilder, device_slots, usage_bar};
 
 const COLUMNS: [Column; 8] = [
     Column::new("NODE", 12, 40, 0).name().sort_by(SortBy::Name),

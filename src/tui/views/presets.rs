@@ -2,17 +2,17 @@
 
 use std::hash::{DefaultHasher, Hash};
 
+use super::details::preset;
 use super::filter_rows::{NO_LABELS, apply_direction, matches_filter};
-use super::{Deletion, ListArea, TypedList, View, ViewRows};
+use super::{Deletion, View, ViewRows};
 use crate::backend::{Preset, PresetList, PresetState};
 use crate::input::{Binding, key};
 use crate::model::Kind;
-use crate::state::{ActionId, Filter, Sort, SortBy, State, UnavailableReason, ViewId};
+use crate::state::{ActionId, Filter, Sort, SortBy, State, TypedList, UnavailableReason, ViewId};
 use crate::text::{age, first_sentence, sanitize};
 use crate::theme::Role;
-use crate::view::canvas::Canvas;
-use crate::view::page::{PageBuilder, preset};
-use crate::view::table::{self, Cell, Column};
+use crate::widget::table::{self, Cell, Column, ListArea};
+use crate::widget::{Canvas, PageBuilder};
 
 const COLUMNS: [Column; 4] = [
     Column::new("PRESET", 12, 40, 0)

@@ -5,12 +5,13 @@ use std::hash::DefaultHasher;
 
 use ratatui::layout::Rect;
 
-use super::TypedList;
 use crate::input::Binding;
 use crate::model::{Kind, ObjectKey, ObjectRef};
-use crate::state::{Filter, ListState, RowId, Sort, SortBy, State, UnavailableReason, ViewId};
-use crate::view::canvas::Canvas;
-use crate::view::page::PageBuilder;
+use crate::state::{
+    Filter, ListState, RowId, Sort, SortBy, State, TypedList, UnavailableReason, ViewId,
+};
+use crate::widget::table::ListArea;
+use crate::widget::{Canvas, PageBuilder};
 
 /// A list with its own tab.
 pub(crate) trait View: Sync + 'static {
@@ -166,15 +167,6 @@ pub(crate) struct ViewRows<R> {
     pub(crate) rows: Vec<R>,
     /// The number of rows without the filter.
     pub(crate) unfiltered: usize,
-}
-
-/// The areas of a list.
-#[derive(Clone, Copy)]
-pub(crate) struct ListArea {
-    /// The column headings.
-    pub(crate) heading: Rect,
-    /// The visible rows.
-    pub(crate) rows: Rect,
 }
 
 /// What to delete so that the object of a row goes.

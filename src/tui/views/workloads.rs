@@ -5,19 +5,21 @@ use std::hash::{DefaultHasher, Hash};
 
 use ratatui::layout::Rect;
 
+use super::details::workload;
 use super::filter_rows::{apply_direction, matches_filter};
 use super::queues::draw_incomplete_pod_groups;
-use super::{Deletion, ListArea, TypedList, View, ViewRows};
+use super::{Deletion, View, ViewRows};
 use crate::input::{Binding, key};
 use crate::model::workload::{WorkloadRow, WorkloadState, status_reason};
 use crate::model::{Kind, ObjectKey, ObjectRef, Row};
-use crate::state::{ActionId, Filter, Sort, SortBy, State, UnavailableReason, ViewId, requires};
+use crate::state::{
+    ActionId, Filter, Sort, SortBy, State, TypedList, UnavailableReason, ViewId, requires,
+};
 use crate::text::age;
 use crate::theme::Role;
-use crate::view::canvas::Canvas;
-use crate::view::format::{reason_spans, state_role};
-use crate::view::page::{PageBuilder, workload};
-use crate::view::table::{self, Cell, Column};
+use crate::widget::format::{reason_spans, state_role};
+use crate::widget::table::{self, Cell, Column, ListArea};
+use crate::widget::{Canvas, PageBuilder};
 
 const COLUMNS: [Column; 11] = [
     Column::new("NS", 7, 16, 7).name(),

@@ -8,7 +8,7 @@ use crate::keymap;
 use crate::state::State;
 use crate::text::width;
 use crate::theme::Role;
-use crate::view::canvas::Canvas;
+use crate::widget::Canvas;
 
 /// Draws the hints of supported actions, as many as fit.
 pub(in crate::view) fn footer(state: &State, area: Rect, canvas: &mut Canvas<'_>) {

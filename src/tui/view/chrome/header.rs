@@ -11,7 +11,7 @@ use crate::model::workload::WorkloadState;
 use crate::state::State;
 use crate::text::{amount_text, clock_time, resource_label, sanitize};
 use crate::theme::Role;
-use crate::view::canvas::{Canvas, spans_width};
+use crate::widget::{Canvas, spans_width};
 
 /// Width from which labels are not abbreviated.
 const LONG_LABELS_MIN_WIDTH: u16 = 110;

@@ -6,8 +6,8 @@ use crate::state::{Prompt, PromptMode, Severity, State};
 use crate::text::{width, wrap};
 use crate::theme::Role;
 use crate::view::Cursor;
-use crate::view::canvas::Canvas;
 use crate::views;
+use crate::widget::Canvas;
 
 /// Draws the prompt, the notification or the caption; returns the cursor of the prompt.
 pub(in crate::view) fn message(state: &State, area: Rect, canvas: &mut Canvas<'_>) -> Cursor {

@@ -6,7 +6,7 @@ use crate::backend::{ScenarioProgress, StepState};
 use crate::state::State;
 use crate::text::{clock_time, sanitize};
 use crate::theme::Role;
-use crate::view::canvas::Canvas;
+use crate::widget::Canvas;
 
 /// The lines of the panel on a screen of `height` rows with `free` unused lines.
 pub(in crate::view) fn scenario_panel_height(

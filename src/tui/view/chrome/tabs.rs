@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use crate::state::{State, ViewId};
 use crate::text::width;
 use crate::theme::Role;
-use crate::view::canvas::Canvas;
 use crate::views;
+use crate::widget::Canvas;
 
 /// The column and text of each tab.
 fn tab_texts(state: &State) -> Vec<(ViewId, u16, String)> {

@@ -1,12 +1,12 @@
 //! The help, from the tables of key bindings and commands.
 
-use super::page_builder::PageBuilder;
 use crate::actions;
 use crate::input::Target;
 use crate::keymap::{Scope, commands};
 use crate::state::{ActionId, State, UnavailableReason};
 use crate::text::pad;
 use crate::theme::Role;
+use crate::widget::PageBuilder;
 
 /// Columns of the keys.
 const KEYS: usize = 21;

@@ -1,9 +1,9 @@
 //! All notifications, newest first.
 
-use super::page_builder::PageBuilder;
 use crate::state::{Severity, State};
 use crate::text::{clock_time, wrap};
 use crate::theme::Role;
+use crate::widget::PageBuilder;
 
 /// Writes the notifications.
 pub(super) fn write(state: &State, doc: &mut PageBuilder<'_>) {

@@ -7,13 +7,12 @@ use super::QueueRow;
 use crate::model::ObjectKey;
 use crate::model::cohort_tree::QuotaNode;
 use crate::model::queues::{FlavorResource, WorkloadCounts};
-use crate::state::State;
+use crate::state::{State, TypedList};
 use crate::text::{pad, truncate_middle};
 use crate::theme::Role;
-use crate::view::canvas::{Canvas, spans_width};
-use crate::view::format::{cluster_queue_status, local_queue_status, share_text};
-use crate::view::widget::{quota_bar, quota_status_text};
-use crate::views::{ListArea, TypedList};
+use crate::widget::format::{cluster_queue_status, local_queue_status, share_text};
+use crate::widget::table::ListArea;
+use crate::widget::{Canvas, quota_bar, quota_status_text, spans_width};
 
 /// Columns of a count.
 const COUNT: usize = 5;

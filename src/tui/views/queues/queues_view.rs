@@ -10,11 +10,14 @@ use crate::input::{Binding, key};
 use crate::model::cohort_tree::QuotaNode;
 use crate::model::queues::FlavorResource;
 use crate::model::{Kind, ObjectKey, ObjectRef, Row};
-use crate::state::{ActionId, Filter, ListState, Sort, State, UnavailableReason, ViewId, requires};
-use crate::view::canvas::Canvas;
-use crate::view::page::{PageBuilder, queue};
+use crate::state::{
+    ActionId, Filter, ListState, Sort, State, TypedList, UnavailableReason, ViewId, requires,
+};
+use crate::views::details::queue;
 use crate::views::name_pattern::any_name_pattern;
-use crate::views::{Deletion, ListArea, RelatedWorkloads, TypedList, View, ViewRows};
+use crate::views::{Deletion, RelatedWorkloads, View, ViewRows};
+use crate::widget::table::ListArea;
+use crate::widget::{Canvas, PageBuilder};
 use kueue_lab_api::constants::ACTIVE;
 
 /// A row of the tree.

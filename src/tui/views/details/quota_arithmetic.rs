@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::page_builder::{PageBuilder, TableCell};
 use crate::model::Row;
 use crate::model::cohort_tree::QuotaNode;
 use crate::model::meta::Requests;
@@ -11,6 +10,7 @@ use crate::model::workload::WorkloadRow;
 use crate::state::State;
 use crate::text::{Amount, age, amount_text, resource_label};
 use crate::theme::Role;
+use crate::widget::{PageBuilder, TableCell};
 
 /// Writes the quota of each requested resource in each flavor, and whether the request fits.
 pub(super) fn quota_arithmetic(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {

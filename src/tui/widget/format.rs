@@ -2,7 +2,7 @@
 
 use ratatui::text::Span;
 
-use super::canvas::Canvas;
+use super::Canvas;
 use crate::model::meta::Requests;
 use crate::model::queues::{ClusterQueueRow, FairShare, LocalQueueRow};
 use crate::model::workload::{ReasonKind, StatusReason, WorkloadState};

@@ -2,8 +2,8 @@
 
 use ratatui::text::Span;
 
+use super::Canvas;
 use crate::theme::Role;
-use crate::view::canvas::Canvas;
 
 /// The most devices drawn one by one; beyond that one glyph is several devices.
 const MAX_DEVICES: usize = 16;

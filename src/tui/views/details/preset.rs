@@ -1,10 +1,10 @@
 //! Details of a preset: state, diagnostics, description, samples and files.
 
-use super::page_builder::PageBuilder;
 use crate::backend::PresetState;
 use crate::state::State;
 use crate::text::{age, sanitize, sanitize_lines, wrap, wrap_indented};
 use crate::theme::Role;
+use crate::widget::PageBuilder;
 
 /// Writes the details of a preset.
 pub(crate) fn write(state: &State, name: &str, doc: &mut PageBuilder<'_>) {

@@ -3,11 +3,19 @@
 use ratatui::layout::Rect;
 use ratatui::text::Span;
 
-use super::canvas::{Canvas, spans_width};
-use crate::state::SortBy;
+use super::{Canvas, spans_width};
+use crate::state::{SortBy, TypedList};
 use crate::text::truncate_middle;
 use crate::theme::Role;
-use crate::views::{ListArea, TypedList};
+
+/// The areas of a list.
+#[derive(Clone, Copy)]
+pub(crate) struct ListArea {
+    /// The column headings.
+    pub(crate) heading: Rect,
+    /// The visible rows.
+    pub(crate) rows: Rect,
+}
 
 /// A column.
 #[derive(Clone, Copy, Debug)]

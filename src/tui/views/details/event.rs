@@ -1,10 +1,10 @@
 //! Details of an Event.
 
-use super::page_builder::PageBuilder;
 use crate::model::event::EventRow;
 use crate::state::State;
 use crate::text::{age, clock_time};
 use crate::theme::Role;
+use crate::widget::PageBuilder;
 
 /// Writes the details of an Event.
 pub(crate) fn write(state: &State, e: &EventRow, doc: &mut PageBuilder<'_>) {

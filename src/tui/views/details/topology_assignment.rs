@@ -1,8 +1,8 @@
 //! Topology assignments of a workload.
 
-use super::page_builder::PageBuilder;
 use crate::model::workload::WorkloadRow;
 use crate::theme::Role;
+use crate::widget::PageBuilder;
 
 /// Writes the topology assignment of each pod set that has one.
 pub(super) fn write(wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {

@@ -1,7 +1,6 @@
 //! Details of a Workload: state and reason, quota arithmetic, quota holders, workloads ahead,
 //! assignment and history.
 
-use super::page_builder::PageBuilder;
 use super::{quota_arithmetic, topology_assignment};
 use crate::model::cohort_tree::QuotaNode;
 use crate::model::workload::{ReasonKind, WorkloadRow, WorkloadState, status_reason};
@@ -9,7 +8,8 @@ use crate::model::{ObjectKey, Row};
 use crate::state::State;
 use crate::text::{age, clock_time, human_duration};
 use crate::theme::Role;
-use crate::view::format::{requests_text, state_role};
+use crate::widget::PageBuilder;
+use crate::widget::format::{requests_text, state_role};
 use kueue_lab_api::v1beta2::CheckState;
 
 /// Writes the details of a Workload.

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::page_builder::{PageBuilder, TableCell};
 use crate::model::Row;
 use crate::model::node::NodeRow;
 use crate::model::pod::PodRow;
 use crate::state::State;
 use crate::text::{Amount, age, amount_text};
 use crate::theme::Role;
-use crate::view::format::requests_text;
+use crate::widget::format::requests_text;
+use crate::widget::{PageBuilder, TableCell};
 
 /// The most devices drawn one by one.
 const MAX_DEVICES: usize = 64;

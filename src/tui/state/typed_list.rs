@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use crate::state::{ListState, RowId};
+use super::{ListState, RowId};
 
 /// A list with rows of type `R`.
 pub(crate) struct TypedList<'a, R> {

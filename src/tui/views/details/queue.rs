@@ -1,6 +1,5 @@
 //! Details of ClusterQueues, Cohorts and LocalQueues.
 
-use super::page_builder::{PageBuilder, TableCell};
 use crate::model::cohort_tree::QuotaNode;
 use crate::model::queues::{ClusterQueueRow, LocalQueueRow};
 use crate::model::workload::status_reason;
@@ -8,7 +7,8 @@ use crate::model::{ObjectKey, Row};
 use crate::state::State;
 use crate::text::{age, amount_text};
 use crate::theme::Role;
-use crate::view::format::{cluster_queue_status, local_queue_status, requests_text, share_text};
+use crate::widget::format::{cluster_queue_status, local_queue_status, requests_text, share_text};
+use crate::widget::{PageBuilder, TableCell};
 use kueue_lab_api::constants::ACTIVE;
 
 /// Writes the details of a ClusterQueue: status, quota, policies, pending workloads, quota holders.

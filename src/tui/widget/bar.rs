@@ -2,10 +2,10 @@
 
 use ratatui::text::Span;
 
+use super::Canvas;
 use crate::model::cohort_tree::QuotaStatus;
 use crate::text::{Amount, amount_text};
 use crate::theme::Role;
-use crate::view::canvas::Canvas;
 
 /// A quota bar: used, unused and lent quota up to the nominal mark, borrowed quota beyond it.
 pub(crate) fn quota_bar(

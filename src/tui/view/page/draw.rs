@@ -1,0 +1,76 @@
+//! Draws pages.
+
+use ratatui::layout::Rect;
+
+use crate::state::{Page, PageContent, PageKind};
+use crate::text::wrap;
+use crate::theme::Role;
+use crate::views;
+use crate::widget::Canvas;
+
+/// The title of a page.
+fn title(page: &Page) -> String {
+    match (&page.kind, &page.row) {
+        (PageKind::Details, Some(row)) => views::of_row(row).row_title(row),
+        (PageKind::Details, None) => String::new(),
+        (PageKind::Describe(object), _) => format!("{object} (described)"),
+        (PageKind::Yaml(object), _) => format!("{object} (YAML)"),
+        (PageKind::Explain(key), _) => format!("Workload {key} (explained)"),
+        (PageKind::Notifications, _) => "Messages".to_owned(),
+        (PageKind::Help, _) => "Keys and commands".to_owned(),
+    }
+}
+
+/// Draws the title and the visible lines of a page.
+pub(in crate::view) fn draw(page: &Page, heading: Rect, area: Rect, canvas: &mut Canvas<'_>) {
+    let total = page.content.len();
+    let mut shown = format!(" {} ", title(page));
+    if total > page.height && page.height > 0 {
+        let last = (page.offset + page.height).min(total);
+        shown.push_str(&format!("  {}-{last} of {total} ", page.offset + 1));
+    }
+    canvas.text(heading.x, heading.y, heading.width, &shown, Role::ActiveTab);
+    let window = page.offset..(page.offset + usize::from(area.height)).min(total);
+    match &page.content {
+        PageContent::Live(lines) => {
+            for (line, y) in lines[window].iter().zip(area.top()..area.bottom()) {
+                canvas.line(area.x + 1, y, area.width.saturating_sub(2), line);
+            }
+        }
+        PageContent::Fetched(_, wrapped) => {
+            for (line, y) in wrapped.lines[window].iter().zip(area.top()..area.bottom()) {
+                fetched_line(canvas, area, y, line);
+            }
+        }
+        PageContent::Loading => {
+            canvas.text(area.x + 1, area.y, area.width, "Fetching ...", Role::Dim);
+        }
+        PageContent::Failed(error) => {
+            let room = usize::from(area.width.saturating_sub(2));
+            for (line, y) in wrap(error, room).iter().zip(area.top()..area.bottom()) {
+                canvas.text(area.x + 1, y, area.width, line, Role::Error);
+            }
+        }
+    }
+    canvas.scrollbar(area, page.offset, total);
+}
+
+/// Draws a line of a fetched document; the text before the first colon is a key.
+fn fetched_line(canvas: &mut Canvas<'_>, area: Rect, y: u16, line: &str) {
+    let room = area.width.saturating_sub(2);
+    let body = line.trim_start_matches([' ', '-']);
+    let lead = line.len() - body.len();
+    let key = body
+        .find(':')
+        .filter(|at| !body[..*at].contains([' ', '"', '\'']));
+    match key {
+        Some(at) => {
+            let (key, rest) = line.split_at(lead + at + 1);
+            let used = canvas.text(area.x + 1, y, room, key, Role::Key);
+            canvas.text(area.x + 1 + used, y, room - used, rest, Role::Text);
+        }
+        None => {
+            canvas.text(area.x + 1, y, room, line, Role::Text);
+        }
+    }
+}
