@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{CohortTree, FlavorResourceQuota, QuotaNode, TreeNode, sort_key};
+use super::quota_node::sort_key;
+use super::resource_node::FlavorResourceQuota;
+use super::tree::TreeNode;
+use super::{CohortTree, QuotaNode};
 use crate::model::Row;
 use crate::model::queues::{ClusterQueueRow, CohortRow};
 

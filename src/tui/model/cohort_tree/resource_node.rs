@@ -1,8 +1,18 @@
 //! Quota arithmetic of the tree: available, potential available, borrowed, lent.
 
-use super::{CohortTree, FlavorResourceQuota, QuotaNode, QuotaStatus};
+use super::{CohortTree, Quota, QuotaNode, QuotaStatus};
 use crate::model::queues::FlavorResource;
 use crate::text::Amount;
+
+/// Quota and usage of one resource in one flavor at a node.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FlavorResourceQuota {
+    pub(super) quota: Quota,
+    /// Own quota plus the quota that children lend.
+    pub(super) subtree_quota: Amount,
+    /// Own usage; for a Cohort the usage that its children borrow from it.
+    pub(super) usage: Amount,
+}
 
 impl FlavorResourceQuota {
     /// Local quota: the part that the lending limit keeps from the parent.

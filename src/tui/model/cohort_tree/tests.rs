@@ -3,7 +3,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::model::ObjectKey;
 use crate::model::meta::Meta;
-use crate::model::queues::{ClusterQueueRow, CohortRow};
+use crate::model::queues::{ClusterQueueRow, CohortRow, FlavorResource};
+use crate::text::Amount;
 
 fn fr() -> FlavorResource {
     FlavorResource {

@@ -5,7 +5,7 @@
 
 use super::{AssignmentFailure, WorkloadRow, WorkloadState, parse_assignment_failures};
 use crate::model::derived::DerivedData;
-use crate::model::{ClusterData, Row};
+use crate::model::{ClusterData, ObjectKey, Row};
 use crate::text::human_duration;
 use kueue_lab_api::constants::{
     ADMITTED, EVICTED, FINISHED, PODS_READY, QUOTA_RESERVED, evicted, quota_reserved,
@@ -198,7 +198,7 @@ fn equivalent_workload_ahead<'a>(
     wl: &WorkloadRow,
     data: &'a ClusterData,
     derived: &DerivedData,
-    pending: &[super::ObjectKey],
+    pending: &[ObjectKey],
 ) -> Option<(&'a WorkloadRow, StatusReason)> {
     let ahead = pending
         .iter()

@@ -1,0 +1,36 @@
+//! Watch events.
+
+use super::event::EventRow;
+use super::node::NodeRow;
+use super::pod::PodRow;
+use super::queues::{
+    ClusterQueueRow, CohortRow, LocalQueueRow, ResourceFlavorRow, WorkloadPriorityClassRow,
+};
+use super::watch_status::WatchStatus;
+use super::workload::WorkloadRow;
+use super::{Delta, Kind};
+
+/// A watch event, by kind.
+#[derive(Clone, Debug)]
+pub enum WatchUpdate {
+    /// Workloads.
+    Workload(Delta<WorkloadRow>),
+    /// ClusterQueues.
+    ClusterQueue(Delta<ClusterQueueRow>),
+    /// LocalQueues.
+    LocalQueue(Delta<LocalQueueRow>),
+    /// Cohorts.
+    Cohort(Delta<CohortRow>),
+    /// ResourceFlavors.
+    Flavor(Delta<ResourceFlavorRow>),
+    /// WorkloadPriorityClasses.
+    PriorityClass(Delta<WorkloadPriorityClassRow>),
+    /// Nodes.
+    Node(Delta<NodeRow>),
+    /// Pods.
+    Pod(Delta<PodRow>),
+    /// Events.
+    Event(Delta<EventRow>),
+    /// Status of a watch.
+    Status(Kind, WatchStatus),
+}

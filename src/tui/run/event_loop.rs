@@ -1,0 +1,115 @@
+//! The event loop.
+
+use std::time::Duration;
+
+use crossterm::event::{Event, EventStream, KeyEventKind, MouseButton, MouseEventKind};
+use futures::StreamExt;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+
+use super::app::App;
+use super::frame_times::FrameTimes;
+use super::signals::Signals;
+use crate::config::{Exit, TuiConfig, TuiError};
+use crate::input::Key;
+use crate::msg::Msg;
+use crate::screen::Screen;
+
+/// The most messages handled in one turn of the loop.
+const MAX_BATCH: usize = 512;
+/// The minimum frame interval after watch events.
+const FRAME_INTERVAL: Duration = Duration::from_millis(33);
+/// The minimum frame interval after input.
+const INPUT_FRAME_INTERVAL: Duration = Duration::from_millis(8);
+/// The minimum interval of clock ticks.
+const MIN_TICK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Runs the UI on the terminal of the process until it is quit, signalled or cancelled. The terminal
+/// is restored in any case.
+///
+/// # Errors
+/// There is no terminal, it is closed, or a thread panics.
+pub async fn run(config: TuiConfig) -> Result<Exit, TuiError> {
+    let screen = Screen::open(config.mouse).map_err(TuiError::Terminal)?;
+    let size = crossterm::terminal::size().map_err(TuiError::Terminal)?;
+    let mut app = App::start(&config, size);
+    let mut input = EventStream::new();
+    let mut signals = Signals::new().map_err(TuiError::Terminal)?;
+    let lab_second = config.clock.to_wall(Duration::from_secs(1));
+    let mut tick = interval(
+        lab_second
+            .max(MIN_TICK_INTERVAL)
+            .min(Duration::from_secs(1)),
+    );
+    tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut next_frame = Some(Instant::now());
+    let mut last_frame = Instant::now();
+    let mut batch = Vec::with_capacity(MAX_BATCH);
+    let mut frames = FrameTimes::default();
+    let exit = loop {
+        let frame_due = next_frame.unwrap_or_else(Instant::now);
+        let pace = tokio::select! {
+            biased;
+            event = input.next() => match event {
+                Some(Ok(event)) => {
+                    if let Some(msg) = translate(&event) && app.handle(msg, &screen) {
+                        break Exit::Quit;
+                    }
+                    INPUT_FRAME_INTERVAL
+                }
+                Some(Err(_)) | None => return Err(TuiError::TerminalLost),
+            },
+            () = signals.next() => break Exit::Signal,
+            () = config.stop.cancelled() => break Exit::Cancelled,
+            () = sleep_until(frame_due), if next_frame.is_some() => {
+                if Screen::panicked() {
+                    return Err(TuiError::Panicked);
+                }
+                if screen.is_disconnected() {
+                    return Err(TuiError::TerminalLost);
+                }
+                let start = Instant::now();
+                app.draw(&screen);
+                last_frame = Instant::now();
+                frames.add(last_frame - start);
+                next_frame = None;
+                continue;
+            }
+            _ = tick.tick() => {
+                app.state.env.speed = config.clock.speed();
+                app.handle(Msg::Tick(config.clock.now()), &screen);
+                FRAME_INTERVAL
+            }
+            count = app.inbox.recv_many(&mut batch, MAX_BATCH) => {
+                if count == 0 {
+                    break Exit::Cancelled;
+                }
+                if batch.drain(..).any(|msg| app.handle(msg, &screen)) {
+                    break Exit::Quit;
+                }
+                FRAME_INTERVAL
+            }
+        };
+        let due = (last_frame + pace).max(Instant::now());
+        next_frame = Some(next_frame.map_or(due, |at| at.min(due)));
+    };
+    app.shutdown().await;
+    drop(screen);
+    tracing::info!("{frames}");
+    Ok(exit)
+}
+
+/// The message of a terminal event.
+fn translate(event: &Event) -> Option<Msg> {
+    Some(match event {
+        Event::Key(key) if key.kind != KeyEventKind::Release => Msg::Key(Key::from(*key)),
+        Event::Paste(text) => Msg::Paste(text.clone()),
+        Event::Resize(columns, rows) => Msg::Resize(*columns, *rows),
+        Event::Mouse(mouse) => match mouse.kind {
+            MouseEventKind::ScrollDown => Msg::Scroll(1),
+            MouseEventKind::ScrollUp => Msg::Scroll(-1),
+            MouseEventKind::Down(MouseButton::Left) => Msg::Click(mouse.column, mouse.row),
+            _ => return None,
+        },
+        _ => return None,
+    })
+}
