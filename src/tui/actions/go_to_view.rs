@@ -31,7 +31,7 @@ impl Action for GoToView {
     }
 
     fn complete(&self, state: &State) -> Vec<String> {
-        match views::by_id(self.0).namespaced() {
+        match views::by_id(self.0).info().namespaced {
             true => state.namespaces(),
             false => Vec::new(),
         }

@@ -12,7 +12,7 @@ pub(crate) struct SortRows(pub(crate) SortBy);
 impl Action for SortRows {
     fn can(&self, state: &State) -> Result<(), UnavailableReason> {
         requires::list(state)?;
-        match views::by_id(state.ui.view).sorts().contains(&self.0) {
+        match views::by_id(state.ui.view).info().sorts.contains(&self.0) {
             true => Ok(()),
             false => Err(UnavailableReason::NotApplicable),
         }

@@ -22,7 +22,8 @@ const VIEW_KEYS: [&[&str]; 9] = [
 /// The keys of the views and [`ANYWHERE`].
 pub(super) static GLOBAL: LazyLock<Vec<Binding>> = LazyLock::new(|| {
     let views = ViewId::ALL.into_iter().zip(VIEW_KEYS);
-    let views = views.map(|(id, keys)| key(keys, ActionId::GoToView(id), views::by_id(id).help()));
+    let views =
+        views.map(|(id, keys)| key(keys, ActionId::GoToView(id), views::by_id(id).info().help));
     views.chain(ANYWHERE.iter().copied()).collect()
 });
 

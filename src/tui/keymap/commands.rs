@@ -27,15 +27,15 @@ pub(crate) fn commands() -> impl Iterator<Item = Command> {
 impl Command {
     fn of_view(id: ViewId) -> Self {
         let view = views::by_id(id);
-        let argument = if view.namespaced() {
+        let argument = if view.info().namespaced {
             "[NAMESPACE|/FILTER]"
         } else {
             "[/FILTER]"
         };
         command(
-            view.command_names(),
+            view.info().command_names,
             argument,
-            view.help(),
+            view.info().help,
             ActionId::GoToView(id),
         )
     }

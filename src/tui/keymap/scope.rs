@@ -45,7 +45,7 @@ impl Scope {
         match self {
             Self::Global => "Everywhere",
             Self::List => "Lists",
-            Self::View(id) => views::by_id(id).title(),
+            Self::View(id) => views::by_id(id).info().title,
             Self::ObjectPage => "Object pages",
             Self::TextPage => "Text pages",
             Self::Confirm => "Confirmations",
@@ -60,7 +60,7 @@ impl Scope {
         match self {
             Self::Global => &bindings::GLOBAL,
             Self::List => bindings::LIST,
-            Self::View(id) => views::by_id(id).bindings(),
+            Self::View(id) => views::by_id(id).info().bindings,
             Self::ObjectPage => bindings::OBJECT_PAGE,
             Self::TextPage => bindings::TEXT_PAGE,
             Self::Confirm => bindings::CONFIRM,

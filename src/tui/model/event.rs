@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Event;
+use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use k8s_openapi::api::events::v1::Event as NewEvent;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::meta::object_key;
 use super::{Delta, ObjectKey, Row};
@@ -43,72 +44,83 @@ impl EventRow {
     /// Converts a core/v1 Event.
     pub fn of(event: &Event) -> Self {
         let series = event.series.as_ref();
-        let source = event
-            .reporting_component
-            .as_deref()
-            .filter(|s| !s.is_empty())
-            .or_else(|| event.source.as_ref()?.component.as_deref());
-        let at = series
+        let last = series
             .and_then(|s| s.last_observed_time.as_ref().map(|t| t.0))
-            .or_else(|| event.last_timestamp.as_ref().map(|t| t.0))
-            .into_iter()
-            .chain(event.event_time.as_ref().map(|t| t.0))
-            .max()
-            .or_else(|| event.metadata.creation_timestamp.as_ref().map(|t| t.0));
-        let object = &event.involved_object;
-        let or_empty = |text: &Option<String>| sanitize(text.as_deref().unwrap_or_default());
-        Self {
-            key: object_key(&event.metadata),
-            at: at.unwrap_or_default(),
-            warning: event.type_.as_deref() == Some("Warning"),
-            reason: or_empty(&event.reason),
-            message: or_empty(&event.message),
-            source: sanitize(source.unwrap_or_default()),
-            count: series
-                .and_then(|s| s.count)
-                .or(event.count)
-                .unwrap_or(1)
-                .max(1),
-            kind: or_empty(&object.kind),
-            object: ObjectKey::new(or_empty(&object.namespace), or_empty(&object.name)),
-            uid: or_empty(&object.uid),
-        }
+            .or_else(|| event.last_timestamp.as_ref().map(|t| t.0));
+        Self::from_fields(EventFields {
+            metadata: &event.metadata,
+            at: last.max(event.event_time.as_ref().map(|t| t.0)),
+            type_: event.type_.as_deref(),
+            reason: event.reason.as_deref(),
+            message: event.message.as_deref(),
+            controller: event.reporting_component.as_deref(),
+            source: event.source.as_ref(),
+            count: series.and_then(|s| s.count).or(event.count),
+            object: Some(&event.involved_object),
+        })
     }
 
     /// Converts an events.k8s.io/v1 Event.
     pub fn from_events_v1(event: &NewEvent) -> Self {
         let series = event.series.as_ref();
-        let source = event
-            .reporting_controller
-            .as_deref()
-            .filter(|s| !s.is_empty())
-            .or_else(|| event.deprecated_source.as_ref()?.component.as_deref());
-        let at = series
-            .map(|s| s.last_observed_time.0)
-            .into_iter()
-            .chain(event.event_time.as_ref().map(|t| t.0))
-            .chain(event.deprecated_last_timestamp.as_ref().map(|t| t.0))
-            .max()
-            .or_else(|| event.metadata.creation_timestamp.as_ref().map(|t| t.0));
-        let object = event.regarding.clone().unwrap_or_default();
-        let or_empty = |text: &Option<String>| sanitize(text.as_deref().unwrap_or_default());
+        let last = series.map(|s| s.last_observed_time.0);
+        let deprecated_last = event.deprecated_last_timestamp.as_ref().map(|t| t.0);
+        Self::from_fields(EventFields {
+            metadata: &event.metadata,
+            at: last
+                .max(event.event_time.as_ref().map(|t| t.0))
+                .max(deprecated_last),
+            type_: event.type_.as_deref(),
+            reason: event.reason.as_deref(),
+            message: event.note.as_deref(),
+            controller: event.reporting_controller.as_deref(),
+            source: event.deprecated_source.as_ref(),
+            count: series.map(|s| s.count).or(event.deprecated_count),
+            object: event.regarding.as_ref(),
+        })
+    }
+
+    fn from_fields(event: EventFields<'_>) -> Self {
+        let or_empty = |text: Option<&str>| sanitize(text.unwrap_or_default());
+        let of_object =
+            |field: fn(&ObjectReference) -> Option<&str>| or_empty(event.object.and_then(field));
+        let created = event.metadata.creation_timestamp.as_ref();
+        let controller = event.controller.filter(|name| !name.is_empty());
+        let source = controller.or_else(|| event.source?.component.as_deref());
         Self {
-            key: object_key(&event.metadata),
-            at: at.unwrap_or_default(),
-            warning: event.type_.as_deref() == Some("Warning"),
-            reason: or_empty(&event.reason),
-            message: or_empty(&event.note),
-            source: sanitize(source.unwrap_or_default()),
-            count: series
-                .map(|s| s.count)
-                .or(event.deprecated_count)
-                .unwrap_or(1)
-                .max(1),
-            kind: or_empty(&object.kind),
-            object: ObjectKey::new(or_empty(&object.namespace), or_empty(&object.name)),
-            uid: or_empty(&object.uid),
+            key: object_key(event.metadata),
+            at: event.at.or(created.map(|t| t.0)).unwrap_or_default(),
+            warning: event.type_ == Some("Warning"),
+            reason: or_empty(event.reason),
+            message: or_empty(event.message),
+            source: or_empty(source),
+            count: event.count.unwrap_or(1).max(1),
+            kind: of_object(|o| o.kind.as_deref()),
+            object: ObjectKey::new(
+                of_object(|o| o.namespace.as_deref()),
+                of_object(|o| o.name.as_deref()),
+            ),
+            uid: of_object(|o| o.uid.as_deref()),
         }
     }
+}
+
+/// The fields of an Event that core/v1 and events.k8s.io/v1 share.
+struct EventFields<'a> {
+    metadata: &'a ObjectMeta,
+    /// The time of the last occurrence.
+    at: Option<Timestamp>,
+    type_: Option<&'a str>,
+    reason: Option<&'a str>,
+    message: Option<&'a str>,
+    /// The reporting controller.
+    controller: Option<&'a str>,
+    /// The source, if there is no reporting controller.
+    source: Option<&'a EventSource>,
+    /// The number of occurrences.
+    count: Option<i32>,
+    /// The involved object.
+    object: Option<&'a ObjectReference>,
 }
 
 impl Row for EventRow {

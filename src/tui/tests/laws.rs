@@ -18,8 +18,8 @@ fn state_with(view: ViewId) -> State {
 fn every_view_describes_all_its_rows() {
     for id in ViewId::ALL {
         let (state, view) = (state_with(id), views::by_id(id));
-        assert!(!view.title().is_empty() && !view.help().is_empty());
-        assert!(!view.command_names().is_empty());
+        assert!(!view.info().title.is_empty() && !view.info().help.is_empty());
+        assert!(!view.info().command_names.is_empty());
         let rows = &state.ui.list().rows;
         assert!(!rows.is_empty(), "{id:?}");
         for row in rows {

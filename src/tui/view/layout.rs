@@ -75,7 +75,7 @@ pub(crate) fn screen_layout(state: &State) -> ScreenLayout {
     let top = header + tabs;
     let bottom = top + body;
     let first = u16::from(body > 1);
-    let side = (width >= SIDE_PANEL_MIN_WIDTH && body > 3 && view.side_panel()).then(|| {
+    let side = (width >= SIDE_PANEL_MIN_WIDTH && body > 3 && view.info().side_panel).then(|| {
         let side = (width * 9 / 20).min(110);
         Rect {
             x: width - side,

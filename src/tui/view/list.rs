@@ -55,7 +55,7 @@ fn empty_text(state: &State) -> String {
             list.unfiltered, filter.text
         );
     }
-    if let Some(kind) = view.kind() {
+    if let Some(kind) = view.info().kind {
         match state.data.watch_status(kind) {
             WatchStatus::Failing(failure) => return failure.message(kind.plural()),
             WatchStatus::Starting => return "Waiting for the cluster ...".to_owned(),
@@ -63,7 +63,7 @@ fn empty_text(state: &State) -> String {
         }
     }
     match &state.ui.namespace {
-        Some(ns) if view.namespaced() => {
+        Some(ns) if view.info().namespaced => {
             format!("Nothing in namespace {ns} (0 shows all namespaces).")
         }
         _ => view.empty_text(state),

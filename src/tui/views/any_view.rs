@@ -4,29 +4,21 @@ use std::hash::DefaultHasher;
 
 use ratatui::layout::Rect;
 
-use super::{Deletion, RelatedWorkloads, View};
-use crate::input::Binding;
-use crate::model::{Kind, ObjectKey, ObjectRef};
-use crate::state::{ListState, RowId, SortBy, State, TypedList, UnavailableReason};
+use super::{Deletion, RelatedWorkloads, View, ViewInfo};
+use crate::model::{ObjectKey, ObjectRef};
+use crate::state::{ListState, RowId, State, TypedList, UnavailableReason};
 use crate::widget::table::ListArea;
 use crate::widget::{Canvas, PageBuilder};
 
 /// [`View`] over [`RowId`]; rows of another view have no details, object or relations.
 pub(crate) trait AnyView: Sync {
-    fn title(&self) -> &'static str;
-    fn help(&self) -> &'static str;
-    fn command_names(&self) -> &'static [&'static str];
-    fn bindings(&self) -> &'static [Binding];
-    fn namespaced(&self) -> bool;
-    fn kind(&self) -> Option<Kind>;
+    fn info(&self) -> &'static ViewInfo;
     fn badge(&self, state: &State) -> &'static str;
     fn list_status(&self, list: &ListState) -> String;
-    fn side_panel(&self) -> bool;
     fn free_lines(&self, rows: usize, height: u16) -> u16;
     fn hash_revision(&self, state: &State, hasher: &mut DefaultHasher);
     /// The rows for the filter and order of the list, and their number without the filter.
     fn rows(&self, state: &State, list: &ListState) -> (Vec<RowId>, usize);
-    fn sorts(&self) -> &'static [SortBy];
     fn draw(&self, state: &State, area: ListArea, list: &ListState, canvas: &mut Canvas<'_>);
     fn empty_text(&self, state: &State) -> String;
     fn draw_below(&self, state: &State, area: Rect, canvas: &mut Canvas<'_>);
@@ -44,28 +36,8 @@ pub(crate) trait AnyView: Sync {
 }
 
 impl<V: View> AnyView for V {
-    fn title(&self) -> &'static str {
-        V::title(self)
-    }
-
-    fn help(&self) -> &'static str {
-        V::help(self)
-    }
-
-    fn command_names(&self) -> &'static [&'static str] {
-        V::command_names(self)
-    }
-
-    fn bindings(&self) -> &'static [Binding] {
-        V::bindings(self)
-    }
-
-    fn namespaced(&self) -> bool {
-        V::namespaced(self)
-    }
-
-    fn kind(&self) -> Option<Kind> {
-        V::kind(self)
+    fn info(&self) -> &'static ViewInfo {
+        &V::INFO
     }
 
     fn badge(&self, state: &State) -> &'static str {
@@ -74,10 +46,6 @@ impl<V: View> AnyView for V {
 
     fn list_status(&self, list: &ListState) -> String {
         V::list_status(self, list)
-    }
-
-    fn side_panel(&self) -> bool {
-        V::side_panel(self)
     }
 
     fn free_lines(&self, rows: usize, height: u16) -> u16 {
@@ -92,10 +60,6 @@ impl<V: View> AnyView for V {
         let found = V::rows(self, state, list.filter.as_ref(), list.sort);
         let rows = found.rows.into_iter().map(V::row_id).collect();
         (rows, found.unfiltered)
-    }
-
-    fn sorts(&self) -> &'static [SortBy] {
-        V::sorts(self)
     }
 
     fn draw(&self, state: &State, area: ListArea, list: &ListState, canvas: &mut Canvas<'_>) {

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash};
 
 use super::details::event;
 use super::filter_rows::{NO_LABELS, apply_direction, matches_filter};
-use super::{Deletion, RelatedWorkloads, View, ViewRows};
+use super::{Deletion, RelatedWorkloads, View, ViewInfo, ViewRows};
 use crate::input::{Binding, key};
 use crate::model::event::EventRow;
 use crate::model::workload::Owner;
@@ -40,31 +40,17 @@ pub(crate) struct EventsView;
 impl View for EventsView {
     type Row = ObjectKey;
 
-    const ID: ViewId = ViewId::Events;
-
-    fn title(&self) -> &'static str {
-        "Events"
-    }
-
-    fn help(&self) -> &'static str {
-        "events"
-    }
-
-    fn command_names(&self) -> &'static [&'static str] {
-        &["events", "ev", "event"]
-    }
-
-    fn bindings(&self) -> &'static [Binding] {
-        BINDINGS
-    }
-
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::Event)
-    }
-
-    fn side_panel(&self) -> bool {
-        false
-    }
+    const INFO: ViewInfo = ViewInfo {
+        id: ViewId::Events,
+        title: "Events",
+        help: "events",
+        command_names: &["events", "ev", "event"],
+        bindings: BINDINGS,
+        kind: Some(Kind::Event),
+        namespaced: true,
+        side_panel: false,
+        sorts: &[SortBy::Name, SortBy::Warning],
+    };
 
     fn hash_revision(&self, state: &State, hasher: &mut DefaultHasher) {
         state.data.events.revision().hash(hasher);
@@ -97,10 +83,6 @@ impl View for EventsView {
         let mut rows: Vec<ObjectKey> = found.into_iter().map(|e| e.key.clone()).collect();
         apply_direction(&mut rows, sort);
         ViewRows { rows, unfiltered }
-    }
-
-    fn sorts(&self) -> &'static [SortBy] {
-        &[SortBy::Name, SortBy::Warning]
     }
 
     fn draw(

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::details::eviction;
 use super::filter_rows::{NO_LABELS, matches_filter};
-use super::{Deletion, RelatedWorkloads, View, ViewRows};
+use super::{Deletion, RelatedWorkloads, View, ViewInfo, ViewRows};
 use crate::input::{Binding, key};
 use crate::model::evictions::{Eviction, InvolvedWorkload};
 use crate::model::{Kind, ObjectKey, ObjectRef};
@@ -51,31 +51,17 @@ pub(crate) struct EvictionsView;
 impl View for EvictionsView {
     type Row = EvictionRow;
 
-    const ID: ViewId = ViewId::Evictions;
-
-    fn title(&self) -> &'static str {
-        "Preemptions"
-    }
-
-    fn help(&self) -> &'static str {
-        "evictions and preemptions"
-    }
-
-    fn command_names(&self) -> &'static [&'static str] {
-        &["preemptions", "pr", "evictions", "feed"]
-    }
-
-    fn namespaced(&self) -> bool {
-        false
-    }
-
-    fn bindings(&self) -> &'static [Binding] {
-        BINDINGS
-    }
-
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::Workload)
-    }
+    const INFO: ViewInfo = ViewInfo {
+        id: ViewId::Evictions,
+        title: "Preemptions",
+        help: "evictions and preemptions",
+        command_names: &["preemptions", "pr", "evictions", "feed"],
+        bindings: BINDINGS,
+        kind: Some(Kind::Workload),
+        namespaced: false,
+        side_panel: true,
+        sorts: &[],
+    };
 
     fn hash_revision(&self, state: &State, hasher: &mut DefaultHasher) {
         state.data.evictions.revision().hash(hasher);

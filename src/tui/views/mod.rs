@@ -12,10 +12,12 @@ mod nodes;
 mod presets;
 mod queues;
 mod view;
+mod view_info;
 mod workloads;
 
 pub(crate) use any_view::AnyView;
 pub(crate) use by_id::{by_id, of_row};
 pub(crate) use queues::{QueueRow, QueuesView};
 pub(crate) use view::{Deletion, RelatedWorkloads, View, ViewRows};
+pub(crate) use view_info::ViewInfo;
 pub(crate) use workloads::WorkloadsView;

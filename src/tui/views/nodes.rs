@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash};
 use super::details::node;
 use super::filter_rows::{apply_direction, matches_filter};
 use super::name_pattern::any_name_pattern;
-use super::{Deletion, RelatedWorkloads, View, ViewRows};
+use super::{Deletion, RelatedWorkloads, View, ViewInfo, ViewRows};
 use crate::input::{Binding, key};
 use crate::model::meta::Requests;
 use crate::model::node::NodeRow;
@@ -52,31 +52,17 @@ pub(crate) struct NodesView;
 impl View for NodesView {
     type Row = String;
 
-    const ID: ViewId = ViewId::Nodes;
-
-    fn title(&self) -> &'static str {
-        "Nodes"
-    }
-
-    fn help(&self) -> &'static str {
-        "nodes and their devices"
-    }
-
-    fn command_names(&self) -> &'static [&'static str] {
-        &["nodes", "no", "node"]
-    }
-
-    fn namespaced(&self) -> bool {
-        false
-    }
-
-    fn bindings(&self) -> &'static [Binding] {
-        BINDINGS
-    }
-
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::Node)
-    }
+    const INFO: ViewInfo = ViewInfo {
+        id: ViewId::Nodes,
+        title: "Nodes",
+        help: "nodes and their devices",
+        command_names: &["nodes", "no", "node"],
+        bindings: BINDINGS,
+        kind: Some(Kind::Node),
+        namespaced: false,
+        side_panel: true,
+        sorts: &[SortBy::Name, SortBy::Age, SortBy::DevicesUsed],
+    };
 
     fn hash_revision(&self, state: &State, hasher: &mut DefaultHasher) {
         state.data.nodes.revision().hash(hasher);
@@ -106,10 +92,6 @@ impl View for NodesView {
             rows,
             unfiltered: state.data.nodes.len(),
         }
-    }
-
-    fn sorts(&self) -> &'static [SortBy] {
-        &[SortBy::Name, SortBy::Age, SortBy::DevicesUsed]
     }
 
     fn draw(

@@ -4,10 +4,9 @@ use std::hash::{DefaultHasher, Hash};
 
 use super::details::preset;
 use super::filter_rows::{NO_LABELS, apply_direction, matches_filter};
-use super::{Deletion, View, ViewRows};
+use super::{Deletion, View, ViewInfo, ViewRows};
 use crate::backend::{Preset, PresetList, PresetState};
 use crate::input::{Binding, key};
-use crate::model::Kind;
 use crate::state::{ActionId, Filter, Sort, SortBy, State, TypedList, UnavailableReason, ViewId};
 use crate::text::{age, first_sentence, sanitize};
 use crate::theme::Role;
@@ -35,31 +34,17 @@ pub(crate) struct PresetsView;
 impl View for PresetsView {
     type Row = String;
 
-    const ID: ViewId = ViewId::Presets;
-
-    fn title(&self) -> &'static str {
-        "Presets"
-    }
-
-    fn help(&self) -> &'static str {
-        "presets"
-    }
-
-    fn command_names(&self) -> &'static [&'static str] {
-        &["presets", "presetlist"]
-    }
-
-    fn namespaced(&self) -> bool {
-        false
-    }
-
-    fn bindings(&self) -> &'static [Binding] {
-        BINDINGS
-    }
-
-    fn kind(&self) -> Option<Kind> {
-        None
-    }
+    const INFO: ViewInfo = ViewInfo {
+        id: ViewId::Presets,
+        title: "Presets",
+        help: "presets",
+        command_names: &["presets", "presetlist"],
+        bindings: BINDINGS,
+        kind: None,
+        namespaced: false,
+        side_panel: true,
+        sorts: &[SortBy::Name],
+    };
 
     fn badge(&self, state: &State) -> &'static str {
         let mut presets = state.presets.iter().flat_map(|list| &list.presets);
@@ -86,10 +71,6 @@ impl View for PresetsView {
             rows,
             unfiltered: presets().count(),
         }
-    }
-
-    fn sorts(&self) -> &'static [SortBy] {
-        &[SortBy::Name]
     }
 
     fn draw(

@@ -5,11 +5,9 @@ use std::hash::DefaultHasher;
 
 use ratatui::layout::Rect;
 
-use crate::input::Binding;
-use crate::model::{Kind, ObjectKey, ObjectRef};
-use crate::state::{
-    Filter, ListState, RowId, Sort, SortBy, State, TypedList, UnavailableReason, ViewId,
-};
+use super::ViewInfo;
+use crate::model::{ObjectKey, ObjectRef};
+use crate::state::{Filter, ListState, RowId, Sort, State, TypedList, UnavailableReason};
 use crate::widget::table::ListArea;
 use crate::widget::{Canvas, PageBuilder};
 
@@ -18,35 +16,13 @@ pub(crate) trait View: Sync + 'static {
     /// Identifies the object of a row. Only the file of the view reads it.
     type Row: Clone + Eq + Debug + Send + Sync + 'static;
 
-    /// Its identifier.
-    const ID: ViewId;
+    /// Its static description.
+    const INFO: ViewInfo;
 
     /// The identifier of a row.
     fn row_id(row: Self::Row) -> RowId {
-        RowId::new(Self::ID, row)
+        RowId::new(Self::INFO.id, row)
     }
-
-    /// The name on the tab.
-    fn title(&self) -> &'static str;
-
-    /// One line for the help, used for its key and its command.
-    fn help(&self) -> &'static str;
-
-    /// Names of its command, the primary one first.
-    fn command_names(&self) -> &'static [&'static str];
-
-    /// Its own key bindings; those of all lists are in `keymap/bindings.rs`.
-    fn bindings(&self) -> &'static [Binding] {
-        &[]
-    }
-
-    /// Whether its command takes a namespace.
-    fn namespaced(&self) -> bool {
-        true
-    }
-
-    /// The watched kind its rows come from, for the watch status shown when there are no rows.
-    fn kind(&self) -> Option<Kind>;
 
     /// A marker after the title on the tab.
     fn badge(&self, state: &State) -> &'static str {
@@ -61,11 +37,6 @@ pub(crate) trait View: Sync + 'static {
             None if list.rows.is_empty() => String::new(),
             None => format!("{}/{}", list.selected_index + 1, list.rows.len()),
         }
-    }
-
-    /// Whether a wide screen shows the details of the selected row beside the list.
-    fn side_panel(&self) -> bool {
-        true
     }
 
     /// Unused lines below `rows` rows in a window of `height`, which the scenario panel may take.
@@ -83,11 +54,6 @@ pub(crate) trait View: Sync + 'static {
         filter: Option<&Filter>,
         sort: Option<Sort>,
     ) -> ViewRows<Self::Row>;
-
-    /// The columns it can be sorted by.
-    fn sorts(&self) -> &'static [SortBy] {
-        &[]
-    }
 
     /// Draws the column headings and the visible rows.
     fn draw(

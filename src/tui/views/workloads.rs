@@ -8,7 +8,7 @@ use ratatui::layout::Rect;
 use super::details::workload;
 use super::filter_rows::{apply_direction, matches_filter};
 use super::queues::draw_incomplete_pod_groups;
-use super::{Deletion, View, ViewRows};
+use super::{Deletion, View, ViewInfo, ViewRows};
 use crate::input::{Binding, key};
 use crate::model::workload::{WorkloadRow, WorkloadState, status_reason};
 use crate::model::{Kind, ObjectKey, ObjectRef, Row};
@@ -67,27 +67,24 @@ pub(crate) struct WorkloadsView;
 impl View for WorkloadsView {
     type Row = ObjectKey;
 
-    const ID: ViewId = ViewId::Workloads;
-
-    fn title(&self) -> &'static str {
-        "Workloads"
-    }
-
-    fn help(&self) -> &'static str {
-        "workloads"
-    }
-
-    fn command_names(&self) -> &'static [&'static str] {
-        &["workloads", "wl", "kwl", "workload", "jobs"]
-    }
-
-    fn bindings(&self) -> &'static [Binding] {
-        BINDINGS
-    }
-
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::Workload)
-    }
+    const INFO: ViewInfo = ViewInfo {
+        id: ViewId::Workloads,
+        title: "Workloads",
+        help: "workloads",
+        command_names: &["workloads", "wl", "kwl", "workload", "jobs"],
+        bindings: BINDINGS,
+        kind: Some(Kind::Workload),
+        namespaced: true,
+        side_panel: true,
+        sorts: &[
+            SortBy::Name,
+            SortBy::State,
+            SortBy::Queue,
+            SortBy::Priority,
+            SortBy::Position,
+            SortBy::Age,
+        ],
+    };
 
     fn hash_revision(&self, state: &State, hasher: &mut DefaultHasher) {
         state.ui.hide_finished.hash(hasher);
@@ -120,17 +117,6 @@ impl View for WorkloadsView {
         let mut rows: Vec<ObjectKey> = found.into_iter().map(|(_, wl)| wl.key().clone()).collect();
         apply_direction(&mut rows, sort);
         ViewRows { rows, unfiltered }
-    }
-
-    fn sorts(&self) -> &'static [SortBy] {
-        &[
-            SortBy::Name,
-            SortBy::State,
-            SortBy::Queue,
-            SortBy::Priority,
-            SortBy::Position,
-            SortBy::Age,
-        ]
     }
 
     fn draw(

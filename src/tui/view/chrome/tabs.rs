@@ -13,7 +13,10 @@ fn tab_texts(state: &State) -> Vec<(ViewId, u16, String)> {
     let mut x = 1;
     let mut out = Vec::new();
     for (n, view) in ViewId::ALL.into_iter().enumerate() {
-        let (title, badge) = (views::by_id(view).title(), views::by_id(view).badge(state));
+        let (title, badge) = (
+            views::by_id(view).info().title,
+            views::by_id(view).badge(state),
+        );
         let text = format!("{} {title}{badge}", n + 1);
         let wide = width(&text) as u16;
         out.push((view, x, text));

@@ -15,7 +15,7 @@ use crate::state::{
 };
 use crate::views::details::queue;
 use crate::views::name_pattern::any_name_pattern;
-use crate::views::{Deletion, RelatedWorkloads, View, ViewRows};
+use crate::views::{Deletion, RelatedWorkloads, View, ViewInfo, ViewRows};
 use crate::widget::table::ListArea;
 use crate::widget::{Canvas, PageBuilder};
 use kueue_lab_api::constants::ACTIVE;
@@ -45,18 +45,11 @@ pub(crate) struct QueuesView;
 impl View for QueuesView {
     type Row = QueueRow;
 
-    const ID: ViewId = ViewId::Queues;
-
-    fn title(&self) -> &'static str {
-        "Queues"
-    }
-
-    fn help(&self) -> &'static str {
-        "queues as a cohort tree"
-    }
-
-    fn command_names(&self) -> &'static [&'static str] {
-        &[
+    const INFO: ViewInfo = ViewInfo {
+        id: ViewId::Queues,
+        title: "Queues",
+        help: "queues as a cohort tree",
+        command_names: &[
             "queues",
             "cq",
             "clusterqueue",
@@ -66,16 +59,13 @@ impl View for QueuesView {
             "localqueues",
             "cohort",
             "cohorts",
-        ]
-    }
-
-    fn bindings(&self) -> &'static [Binding] {
-        BINDINGS
-    }
-
-    fn kind(&self) -> Option<Kind> {
-        Some(Kind::ClusterQueue)
-    }
+        ],
+        bindings: BINDINGS,
+        kind: Some(Kind::ClusterQueue),
+        namespaced: true,
+        side_panel: true,
+        sorts: &[],
+    };
 
     fn list_status(&self, list: &ListState) -> String {
         let filter = list.filter.as_ref();
