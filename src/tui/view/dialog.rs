@@ -61,12 +61,7 @@ fn draw_menu(menu: &Menu, all: Rect, canvas: &mut Canvas<'_>) {
     let first = (menu.selected + 1).saturating_sub(lines);
     let window = menu.items.iter().enumerate().skip(first);
     for ((at, (name, remark)), y) in window.zip(inner.top()..inner.bottom()) {
-        let marker = if at == menu.selected {
-            canvas.glyphs.highlight
-        } else {
-            " "
-        };
-        canvas.text(inner.x, y, 2, marker, Role::Bold);
+        draw_marker(canvas, inner.x, y, at == menu.selected);
         let room = inner.width.saturating_sub(2);
         canvas.text(inner.x + 2, y, room, name, Role::Bold);
         let x = inner.x + 4 + names as u16;
@@ -90,6 +85,16 @@ fn draw_menu(menu: &Menu, all: Rect, canvas: &mut Canvas<'_>) {
     }
 }
 
+/// Draws the marker of the selected item.
+fn draw_marker(canvas: &mut Canvas<'_>, x: u16, y: u16, selected: bool) {
+    let marker = if selected {
+        canvas.glyphs.highlight
+    } else {
+        " "
+    };
+    canvas.text(x, y, 2, marker, Role::Bold);
+}
+
 fn draw_submit_form(form: &SubmitForm, all: Rect, canvas: &mut Canvas<'_>) {
     let labels = form
         .fields
@@ -103,12 +108,7 @@ fn draw_submit_form(form: &SubmitForm, all: Rect, canvas: &mut Canvas<'_>) {
     let first = (form.focused + 1).saturating_sub(lines);
     let window = form.fields.iter().enumerate().skip(first).take(lines);
     for ((at, field), y) in window.zip(inner.top()..inner.bottom()) {
-        let marker = if at == form.focused {
-            canvas.glyphs.highlight
-        } else {
-            " "
-        };
-        canvas.text(inner.x, y, 2, marker, Role::Bold);
+        draw_marker(canvas, inner.x, y, at == form.focused);
         let room = inner.width.saturating_sub(2);
         canvas.text(inner.x + 2, y, room, &field.label(), Role::Text);
         let x = inner.x + 4 + labels as u16;

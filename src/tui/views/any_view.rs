@@ -4,7 +4,7 @@ use std::hash::DefaultHasher;
 
 use ratatui::layout::Rect;
 
-use super::{Deletion, RelatedWorkloads, View, ViewInfo};
+use super::{Deletion, RelatedWorkloads, RowQuery, View, ViewInfo};
 use crate::model::{ObjectKey, ObjectRef};
 use crate::state::{ListState, RowId, State, TypedList, UnavailableReason};
 use crate::widget::table::ListArea;
@@ -57,7 +57,7 @@ impl<V: View> AnyView for V {
     }
 
     fn rows(&self, state: &State, list: &ListState) -> (Vec<RowId>, usize) {
-        let found = V::rows(self, state, list.filter.as_ref(), list.sort);
+        let found = V::rows(self, state, RowQuery::of(list));
         let rows = found.rows.into_iter().map(V::row_id).collect();
         (rows, found.unfiltered)
     }

@@ -3,13 +3,13 @@
 use std::hash::{DefaultHasher, Hash};
 
 use super::details::event;
-use super::filter_rows::{NO_LABELS, apply_direction, matches_filter};
-use super::{Deletion, RelatedWorkloads, View, ViewInfo, ViewRows};
+use super::row_query::NO_LABELS;
+use super::{Deletion, RelatedWorkloads, RowQuery, View, ViewInfo, ViewRows};
 use crate::input::{Binding, key};
 use crate::model::event::EventRow;
 use crate::model::workload::Owner;
 use crate::model::{Kind, ObjectKey, ObjectRef, Row};
-use crate::state::{ActionId, Filter, Sort, SortBy, State, TypedList, UnavailableReason, ViewId};
+use crate::state::{ActionId, SortBy, State, TypedList, UnavailableReason, ViewId};
 use crate::text::clock_time;
 use crate::theme::Role;
 use crate::widget::format::short_kind;
@@ -56,12 +56,7 @@ impl View for EventsView {
         state.data.events.revision().hash(hasher);
     }
 
-    fn rows(
-        &self,
-        state: &State,
-        filter: Option<&Filter>,
-        sort: Option<Sort>,
-    ) -> ViewRows<ObjectKey> {
+    fn rows(&self, state: &State, query: RowQuery<'_>) -> ViewRows<ObjectKey> {
         let mut unfiltered = 0;
         let mut found = Vec::new();
         for e in state.data.events.newest_first() {
@@ -69,20 +64,18 @@ impl View for EventsView {
                 continue;
             }
             unfiltered += 1;
-            if matches_filter(filter, || filter_text(e), &NO_LABELS) {
+            if query.passes(|| filter_text(e), &NO_LABELS) {
                 found.push(e);
             }
         }
-        match sort.map(|s| s.by) {
+        match query.sort_by() {
             Some(SortBy::Warning) => found.sort_by_key(|e| !e.warning),
             Some(SortBy::Name) => {
                 found.sort_by(|a, b| (&a.object, &a.kind).cmp(&(&b.object, &b.kind)));
             }
             _ => {}
         }
-        let mut rows: Vec<ObjectKey> = found.into_iter().map(|e| e.key.clone()).collect();
-        apply_direction(&mut rows, sort);
-        ViewRows { rows, unfiltered }
+        query.in_direction(found.into_iter().map(|e| e.key.clone()), unfiltered)
     }
 
     fn draw(

@@ -5,12 +5,12 @@ use std::hash::{DefaultHasher, Hash};
 use jiff::Timestamp;
 
 use super::details::eviction;
-use super::filter_rows::{NO_LABELS, matches_filter};
-use super::{Deletion, RelatedWorkloads, View, ViewInfo, ViewRows};
+use super::row_query::NO_LABELS;
+use super::{Deletion, RelatedWorkloads, RowQuery, View, ViewInfo, ViewRows};
 use crate::input::{Binding, key};
 use crate::model::evictions::{Eviction, InvolvedWorkload};
 use crate::model::{Kind, ObjectKey, ObjectRef};
-use crate::state::{ActionId, Filter, Sort, State, TypedList, UnavailableReason, ViewId};
+use crate::state::{ActionId, State, TypedList, UnavailableReason, ViewId};
 use crate::text::clock_time;
 use crate::theme::Role;
 use crate::widget::format::requests_text;
@@ -67,12 +67,7 @@ impl View for EvictionsView {
         state.data.evictions.revision().hash(hasher);
     }
 
-    fn rows(
-        &self,
-        state: &State,
-        filter: Option<&Filter>,
-        _: Option<Sort>,
-    ) -> ViewRows<EvictionRow> {
+    fn rows(&self, state: &State, query: RowQuery<'_>) -> ViewRows<EvictionRow> {
         let mut rows = Vec::new();
         let mut unfiltered = 0;
         for e in state.data.evictions.newest_first() {
@@ -80,7 +75,7 @@ impl View for EvictionsView {
                 continue;
             }
             unfiltered += 1;
-            if matches_filter(filter, || filter_text(e), &NO_LABELS) {
+            if query.passes(|| filter_text(e), &NO_LABELS) {
                 let uid = e.victim.uid.clone();
                 rows.push(EvictionRow { uid, at: e.at });
             }

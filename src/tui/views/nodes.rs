@@ -4,14 +4,13 @@ use std::cmp::Reverse;
 use std::hash::{DefaultHasher, Hash};
 
 use super::details::node;
-use super::filter_rows::{apply_direction, matches_filter};
 use super::name_pattern::any_name_pattern;
-use super::{Deletion, RelatedWorkloads, View, ViewInfo, ViewRows};
+use super::{Deletion, RelatedWorkloads, RowQuery, View, ViewInfo, ViewRows};
 use crate::input::{Binding, key};
 use crate::model::meta::Requests;
 use crate::model::node::NodeRow;
 use crate::model::{Kind, ObjectKey, ObjectRef, Row};
-use crate::state::{ActionId, Filter, Sort, SortBy, State, TypedList, UnavailableReason, ViewId};
+use crate::state::{ActionId, SortBy, State, TypedList, UnavailableReason, ViewId};
 use crate::text::{Amount, age, amount_text, resource_label};
 use crate::theme::Role;
 use crate::widget::table::{self, Cell, Column, ListArea};
@@ -69,14 +68,14 @@ impl View for NodesView {
         state.data.pods.revision().hash(hasher);
     }
 
-    fn rows(&self, state: &State, filter: Option<&Filter>, sort: Option<Sort>) -> ViewRows<String> {
+    fn rows(&self, state: &State, query: RowQuery<'_>) -> ViewRows<String> {
         let mut found: Vec<&NodeRow> = state
             .data
             .nodes
             .iter()
-            .filter(|n| matches_filter(filter, || filter_text(n), &n.meta.labels))
+            .filter(|n| query.passes(|| filter_text(n), &n.meta.labels))
             .collect();
-        match sort.map(|s| s.by) {
+        match query.sort_by() {
             Some(SortBy::Age) => found.sort_by_key(|n| Reverse(n.meta.created)),
             Some(SortBy::DevicesUsed) => found.sort_by_cached_key(|n| {
                 let allocated = state.derived.allocated_on(&n.key().name);
@@ -86,12 +85,8 @@ impl View for NodesView {
             }),
             _ => {}
         }
-        let mut rows: Vec<String> = found.into_iter().map(|n| n.key().name.clone()).collect();
-        apply_direction(&mut rows, sort);
-        ViewRows {
-            rows,
-            unfiltered: state.data.nodes.len(),
-        }
+        let rows = found.into_iter().map(|n| n.key().name.clone());
+        query.in_direction(rows, state.data.nodes.len())
     }
 
     fn draw(

@@ -3,11 +3,11 @@
 use std::hash::{DefaultHasher, Hash};
 
 use super::details::preset;
-use super::filter_rows::{NO_LABELS, apply_direction, matches_filter};
-use super::{Deletion, View, ViewInfo, ViewRows};
+use super::row_query::NO_LABELS;
+use super::{Deletion, RowQuery, View, ViewInfo, ViewRows};
 use crate::backend::{Preset, PresetList, PresetState};
 use crate::input::{Binding, key};
-use crate::state::{ActionId, Filter, Sort, SortBy, State, TypedList, UnavailableReason, ViewId};
+use crate::state::{ActionId, SortBy, State, TypedList, UnavailableReason, ViewId};
 use crate::text::{age, first_sentence, sanitize};
 use crate::theme::Role;
 use crate::widget::table::{self, Cell, Column, ListArea};
@@ -59,18 +59,13 @@ impl View for PresetsView {
         }
     }
 
-    fn rows(&self, state: &State, filter: Option<&Filter>, sort: Option<Sort>) -> ViewRows<String> {
+    fn rows(&self, state: &State, query: RowQuery<'_>) -> ViewRows<String> {
         let presets = || state.presets.iter().flat_map(|list| &list.presets);
         let text = |p: &Preset| format!("{} {}", p.name, p.description);
-        let mut rows: Vec<String> = presets()
-            .filter(|p| matches_filter(filter, || text(p), &NO_LABELS))
-            .map(|p| p.name.clone())
-            .collect();
-        apply_direction(&mut rows, sort);
-        ViewRows {
-            rows,
-            unfiltered: presets().count(),
-        }
+        let rows = presets()
+            .filter(|p| query.passes(|| text(p), &NO_LABELS))
+            .map(|p| p.name.clone());
+        query.in_direction(rows, presets().count())
     }
 
     fn draw(

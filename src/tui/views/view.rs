@@ -5,9 +5,9 @@ use std::hash::DefaultHasher;
 
 use ratatui::layout::Rect;
 
-use super::ViewInfo;
+use super::{RowQuery, ViewInfo};
 use crate::model::{ObjectKey, ObjectRef};
-use crate::state::{Filter, ListState, RowId, Sort, State, TypedList, UnavailableReason};
+use crate::state::{ListState, RowId, State, TypedList, UnavailableReason};
 use crate::widget::table::ListArea;
 use crate::widget::{Canvas, PageBuilder};
 
@@ -48,12 +48,7 @@ pub(crate) trait View: Sync + 'static {
     fn hash_revision(&self, state: &State, hasher: &mut DefaultHasher);
 
     /// The rows, filtered and sorted.
-    fn rows(
-        &self,
-        state: &State,
-        filter: Option<&Filter>,
-        sort: Option<Sort>,
-    ) -> ViewRows<Self::Row>;
+    fn rows(&self, state: &State, query: RowQuery<'_>) -> ViewRows<Self::Row>;
 
     /// Draws the column headings and the visible rows.
     fn draw(

@@ -6,15 +6,12 @@ use std::hash::{DefaultHasher, Hash};
 use ratatui::layout::Rect;
 
 use super::details::workload;
-use super::filter_rows::{apply_direction, matches_filter};
 use super::queues::draw_incomplete_pod_groups;
-use super::{Deletion, View, ViewInfo, ViewRows};
+use super::{Deletion, RowQuery, View, ViewInfo, ViewRows};
 use crate::input::{Binding, key};
 use crate::model::workload::{WorkloadRow, WorkloadState, status_reason};
 use crate::model::{Kind, ObjectKey, ObjectRef, Row};
-use crate::state::{
-    ActionId, Filter, Sort, SortBy, State, TypedList, UnavailableReason, ViewId, requires,
-};
+use crate::state::{ActionId, SortBy, State, TypedList, UnavailableReason, ViewId, requires};
 use crate::text::age;
 use crate::theme::Role;
 use crate::widget::format::{reason_spans, state_role};
@@ -93,12 +90,7 @@ impl View for WorkloadsView {
         state.data.cluster_queues.revision().hash(hasher);
     }
 
-    fn rows(
-        &self,
-        state: &State,
-        filter: Option<&Filter>,
-        sort: Option<Sort>,
-    ) -> ViewRows<ObjectKey> {
+    fn rows(&self, state: &State, query: RowQuery<'_>) -> ViewRows<ObjectKey> {
         let mut unfiltered = 0;
         let mut found: Vec<(WorkloadState, &WorkloadRow)> = Vec::new();
         for wl in state.data.workloads.iter() {
@@ -109,14 +101,13 @@ impl View for WorkloadsView {
                 continue;
             }
             unfiltered += 1;
-            if matches_filter(filter, || filter_text(state, wl, at), &wl.meta.labels) {
+            if query.passes(|| filter_text(state, wl, at), &wl.meta.labels) {
                 found.push((at, wl));
             }
         }
-        sort_rows(state, &mut found, sort);
-        let mut rows: Vec<ObjectKey> = found.into_iter().map(|(_, wl)| wl.key().clone()).collect();
-        apply_direction(&mut rows, sort);
-        ViewRows { rows, unfiltered }
+        sort_rows(state, &mut found, query.sort_by());
+        let rows = found.into_iter().map(|(_, wl)| wl.key().clone());
+        query.in_direction(rows, unfiltered)
     }
 
     fn draw(
@@ -239,13 +230,13 @@ fn filter_text(state: &State, wl: &WorkloadRow, at: WorkloadState) -> String {
 }
 
 /// Sorts Workloads; without a sort order by state, those that need attention first.
-fn sort_rows(state: &State, found: &mut [(WorkloadState, &WorkloadRow)], sort: Option<Sort>) {
+fn sort_rows(state: &State, found: &mut [(WorkloadState, &WorkloadRow)], by: Option<SortBy>) {
     let position = |wl: &WorkloadRow| {
         let position = state.derived.position(wl.key());
         position.map_or(usize::MAX, |p| p.number)
     };
     let created = |wl: &WorkloadRow| Reverse(wl.meta.created);
-    match sort.map(|s| s.by) {
+    match by {
         Some(SortBy::Name) => {}
         Some(SortBy::Queue) => found.sort_by(|(_, a), (_, b)| {
             (&a.key().namespace, &a.queue).cmp(&(&b.key().namespace, &b.queue))

@@ -10,12 +10,10 @@ use crate::input::{Binding, key};
 use crate::model::cohort_tree::QuotaNode;
 use crate::model::queues::FlavorResource;
 use crate::model::{Kind, ObjectKey, ObjectRef, Row};
-use crate::state::{
-    ActionId, Filter, ListState, Sort, State, TypedList, UnavailableReason, ViewId, requires,
-};
+use crate::state::{ActionId, ListState, State, TypedList, UnavailableReason, ViewId, requires};
 use crate::views::details::queue;
 use crate::views::name_pattern::any_name_pattern;
-use crate::views::{Deletion, RelatedWorkloads, View, ViewInfo, ViewRows};
+use crate::views::{Deletion, RelatedWorkloads, RowQuery, View, ViewInfo, ViewRows};
 use crate::widget::table::ListArea;
 use crate::widget::{Canvas, PageBuilder};
 use kueue_lab_api::constants::ACTIVE;
@@ -84,8 +82,8 @@ impl View for QueuesView {
         state.data.cohorts.revision().hash(hasher);
     }
 
-    fn rows(&self, state: &State, filter: Option<&Filter>, _: Option<Sort>) -> ViewRows<QueueRow> {
-        rows::rows(state, filter)
+    fn rows(&self, state: &State, query: RowQuery<'_>) -> ViewRows<QueueRow> {
+        rows::rows(state, query)
     }
 
     fn draw(

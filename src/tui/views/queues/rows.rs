@@ -4,19 +4,19 @@ use super::QueueRow;
 use crate::model::cohort_tree::QuotaNode;
 use crate::model::meta::Labels;
 use crate::model::{ObjectKey, Row};
-use crate::state::{Filter, State};
-use crate::views::ViewRows;
-use crate::views::filter_rows::{NO_LABELS, matches_filter};
+use crate::state::State;
+use crate::views::row_query::NO_LABELS;
+use crate::views::{RowQuery, ViewRows};
 
 /// The rows of the tree. With a filter, a branch is kept when a node in it passes.
-pub(super) fn rows(state: &State, filter: Option<&Filter>) -> ViewRows<QueueRow> {
+pub(super) fn rows(state: &State, query: RowQuery<'_>) -> ViewRows<QueueRow> {
     let mut found = ViewRows {
         rows: Vec::new(),
         unfiltered: 0,
     };
     for root in state.derived.cohort_tree.roots() {
         let ViewRows { rows, unfiltered } = &mut found;
-        add_branch(state, root, filter, rows, unfiltered);
+        add_branch(state, root, query, rows, unfiltered);
     }
     found
 }
@@ -25,14 +25,14 @@ pub(super) fn rows(state: &State, filter: Option<&Filter>) -> ViewRows<QueueRow>
 fn add_branch(
     state: &State,
     node: &QuotaNode,
-    filter: Option<&Filter>,
+    query: RowQuery<'_>,
     rows: &mut Vec<QueueRow>,
     unfiltered: &mut usize,
 ) -> bool {
     let start = rows.len();
     rows.push(QueueRow::Node(node.clone()));
     *unfiltered += 1;
-    let folded = state.ui.folded.contains(node) && filter.is_none();
+    let folded = state.ui.folded.contains(node) && !query.is_filtered();
     let mut below = false;
     let mut keep = true;
     match node {
@@ -51,10 +51,10 @@ fn add_branch(
             for child in tree.children(node) {
                 let mut hidden = Vec::new();
                 let into = if folded { &mut hidden } else { &mut *rows };
-                below |= add_branch(state, child, filter, into, unfiltered);
+                below |= add_branch(state, child, query, into, unfiltered);
             }
             let labels = cohort_labels(state, name);
-            keep = below || matches_filter(filter, || format!("cohort {name}"), labels);
+            keep = below || query.passes(|| format!("cohort {name}"), labels);
         }
         QuotaNode::ClusterQueue(name) => {
             let Some(cq) = state.data.cluster_queues.named(name) else {
@@ -76,7 +76,7 @@ fn add_branch(
                 let cohort = cq.cohort.as_deref().unwrap_or_default();
                 format!("{name} {cohort} {} {}", locals.join(" "), flavors.join(" "))
             };
-            keep &= matches_filter(filter, text, &cq.meta.labels);
+            keep &= query.passes(text, &cq.meta.labels);
             if !folded {
                 for (fr, _) in &cq.quotas {
                     rows.push(QueueRow::Quota(node.clone(), fr.clone()));
