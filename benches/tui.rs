@@ -76,9 +76,9 @@ fn state_with_workloads(many: usize, columns: u16, rows: u16) -> State {
     state
 }
 
-fn frame(state: &mut State) -> Buffer {
+fn frame(state: &mut State, (columns, rows): (u16, u16)) -> Buffer {
     refresh(state);
-    let mut buffer = Buffer::empty(Rect::new(0, 0, state.ui.width, state.ui.height));
+    let mut buffer = Buffer::empty(Rect::new(0, 0, columns, rows));
     view::draw(state, &mut buffer);
     buffer
 }
@@ -96,7 +96,7 @@ fn frame_after_change(bencher: Bencher<'_, '_>, many: usize, view: &str, size: (
     bencher.bench_local(|| {
         let put = row.clone().map(|row| Delta::Updated(Box::new(row)));
         put.map(|put| update(&mut state, Msg::WatchUpdate(WatchUpdate::Workload(put))));
-        frame(&mut state)
+        frame(&mut state, size)
     });
 }
 
@@ -132,7 +132,7 @@ fn scrolling_200x60(bencher: Bencher<'_, '_>, many: usize) {
     bencher.bench_local(|| {
         turn += 1;
         keys[turn % 2].map(|key| update(&mut state, Msg::Key(key)));
-        frame(&mut state)
+        frame(&mut state, (200, 60))
     });
 }
 

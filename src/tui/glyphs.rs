@@ -31,8 +31,6 @@ pub struct Glyphs {
     pub device_used: &'static str,
     /// A device not in use.
     pub device_free: &'static str,
-    /// A horizontal line.
-    pub horizontal: &'static str,
     /// A vertical line.
     pub vertical: &'static str,
     /// An arrow; up to two columns.
@@ -72,7 +70,6 @@ pub(crate) const UNICODE: Glyphs = Glyphs {
     nominal_mark: "│",
     device_used: "■",
     device_free: "□",
-    horizontal: "─",
     vertical: "│",
     arrow: "→",
     ascending: "▲",
@@ -101,7 +98,6 @@ pub(crate) const ASCII: Glyphs = Glyphs {
     nominal_mark: "|",
     device_used: "#",
     device_free: ".",
-    horizontal: "-",
     vertical: "|",
     arrow: "->",
     ascending: "^",

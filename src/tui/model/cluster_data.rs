@@ -17,7 +17,7 @@ use super::{Delta, Kind, Store, WatchUpdate};
 
 /// The watched objects of the cluster.
 #[derive(Clone, Debug, Default)]
-pub struct ClusterData {
+pub(crate) struct ClusterData {
     /// Workloads.
     pub workloads: Store<WorkloadRow>,
     /// ClusterQueues.
@@ -46,7 +46,7 @@ pub struct ClusterData {
 
 impl ClusterData {
     /// Applies a watch event.
-    pub fn apply(&mut self, update: WatchUpdate) {
+    pub(crate) fn apply(&mut self, update: WatchUpdate) {
         match update {
             WatchUpdate::Workload(change) => {
                 match &change {
@@ -88,20 +88,23 @@ impl ClusterData {
     }
 
     /// The status of the watch of a kind.
-    pub fn watch_status(&self, kind: Kind) -> &WatchStatus {
+    pub(crate) fn watch_status(&self, kind: Kind) -> &WatchStatus {
         self.watch_statuses
             .get(&kind)
             .unwrap_or(&WatchStatus::Starting)
     }
 
     /// The ClusterQueue of the admission of a workload, or else of its LocalQueue.
-    pub fn cluster_queue_of<'a>(&'a self, wl: &'a WorkloadRow) -> Option<&'a str> {
+    pub(crate) fn cluster_queue_of<'a>(&'a self, wl: &'a WorkloadRow) -> Option<&'a str> {
         let held = wl.admission.as_ref().map(|a| a.cluster_queue.as_str());
         held.or_else(|| Some(self.local_queues.get(&wl.queue_key)?.cluster_queue.as_str()))
     }
 
     /// The LocalQueues of a ClusterQueue.
-    pub fn local_queues_of<'a>(&'a self, cq: &'a str) -> impl Iterator<Item = &'a LocalQueueRow> {
+    pub(crate) fn local_queues_of<'a>(
+        &'a self,
+        cq: &'a str,
+    ) -> impl Iterator<Item = &'a LocalQueueRow> {
         self.local_queues
             .iter()
             .filter(move |q| q.cluster_queue == cq)

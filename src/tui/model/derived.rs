@@ -13,7 +13,7 @@ use kueue_lab_api::constants::{EVICTED, PREEMPTED, evicted, preempted};
 
 /// The position of a pending workload in its ClusterQueue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QueuePosition {
+pub(crate) struct QueuePosition {
     /// 1-based.
     pub number: usize,
     /// The number of pending workloads.
@@ -22,7 +22,7 @@ pub struct QueuePosition {
 
 /// Counts of the pods of a workload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PodCount {
+pub(crate) struct PodCount {
     /// All.
     pub total: usize,
     /// Ready or succeeded.
@@ -35,7 +35,7 @@ pub struct PodCount {
 
 /// A pod group without a Workload, because not all of its pods exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IncompletePodGroup {
+pub(crate) struct IncompletePodGroup {
     /// The number of existing pods.
     pub pods: usize,
     /// The total count of the group.
@@ -44,7 +44,7 @@ pub struct IncompletePodGroup {
 
 /// Totals for the header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
+pub(crate) struct Totals {
     /// Workloads by state.
     pub states: BTreeMap<WorkloadState, usize>,
     /// Ready nodes.
@@ -57,14 +57,14 @@ pub struct Totals {
 
 impl Totals {
     /// The number of workloads in a state.
-    pub fn in_state(&self, state: WorkloadState) -> usize {
+    pub(crate) fn in_state(&self, state: WorkloadState) -> usize {
         self.states.get(&state).copied().unwrap_or(0)
     }
 }
 
 /// Data derived from the rows.
 #[derive(Clone, Debug, Default)]
-pub struct DerivedData {
+pub(crate) struct DerivedData {
     /// ClusterQueues and Cohorts as trees.
     pub cohort_tree: CohortTree,
     /// Totals for the header.
@@ -91,7 +91,7 @@ struct Revisions {
 
 impl DerivedData {
     /// Refreshes all parts whose rows changed.
-    pub fn refresh(&mut self, data: &ClusterData) {
+    pub(crate) fn refresh(&mut self, data: &ClusterData) {
         let now = Revisions {
             queues: (
                 data.cluster_queues.revision(),
@@ -128,49 +128,51 @@ impl DerivedData {
     }
 
     /// The position of a pending workload.
-    pub fn position(&self, key: &ObjectKey) -> Option<QueuePosition> {
+    pub(crate) fn position(&self, key: &ObjectKey) -> Option<QueuePosition> {
         self.positions.get(key).copied()
     }
 
     /// The head of a ClusterQueue.
-    pub fn head(&self, cluster_queue: &str) -> Option<&ObjectKey> {
+    pub(crate) fn head(&self, cluster_queue: &str) -> Option<&ObjectKey> {
         self.head_workloads.get(cluster_queue)
     }
 
     /// Whether any workload is pending in a ClusterQueue.
-    pub fn has_pending_workloads(&self) -> bool {
+    pub(crate) fn has_pending_workloads(&self) -> bool {
         !self.positions.is_empty()
     }
 
     /// The pending workloads of a ClusterQueue, in order.
-    pub fn pending_workloads_of(&self, cluster_queue: &str) -> &[ObjectKey] {
+    pub(crate) fn pending_workloads_of(&self, cluster_queue: &str) -> &[ObjectKey] {
         self.pending_workloads
             .get(cluster_queue)
             .map_or(&[], Vec::as_slice)
     }
 
     /// Counts of the pods of a workload.
-    pub fn pods_of(&self, workload: &ObjectKey) -> PodCount {
+    pub(crate) fn pods_of(&self, workload: &ObjectKey) -> PodCount {
         self.pods.get(workload).copied().unwrap_or_default()
     }
 
     /// The Workload of a pod.
-    pub fn workload_of(&self, pod: &ObjectKey) -> Option<&ObjectKey> {
+    pub(crate) fn workload_of(&self, pod: &ObjectKey) -> Option<&ObjectKey> {
         self.workload_by_pod.get(pod)
     }
 
     /// Pod groups that lack pods.
-    pub fn incomplete_pod_groups(&self) -> impl Iterator<Item = (&ObjectKey, &IncompletePodGroup)> {
+    pub(crate) fn incomplete_pod_groups(
+        &self,
+    ) -> impl Iterator<Item = (&ObjectKey, &IncompletePodGroup)> {
         self.incomplete_pod_groups.iter()
     }
 
     /// The running and pending pods of a node.
-    pub fn pods_on(&self, node: &str) -> &[ObjectKey] {
+    pub(crate) fn pods_on(&self, node: &str) -> &[ObjectKey] {
         self.pods_by_node.get(node).map_or(&[], Vec::as_slice)
     }
 
     /// Requests of the pods of a node.
-    pub fn allocated_on(&self, node: &str) -> Requests {
+    pub(crate) fn allocated_on(&self, node: &str) -> Requests {
         self.allocated_by_node
             .get(node)
             .cloned()

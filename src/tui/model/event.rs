@@ -13,7 +13,7 @@ use super::{Delta, ObjectKey, Row};
 use crate::text::sanitize;
 
 /// The most Events kept.
-pub const MAX_EVENTS: usize = 5_000;
+pub(crate) const MAX_EVENTS: usize = 5_000;
 
 /// An Event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -134,7 +134,7 @@ type EventOrder = (Reverse<Timestamp>, ObjectKey);
 
 /// The latest Events in order of time.
 #[derive(Clone, Debug, Default)]
-pub struct EventLog {
+pub(crate) struct EventLog {
     rows: BTreeMap<ObjectKey, EventRow>,
     by_time: BTreeSet<EventOrder>,
     by_object: HashMap<ObjectKey, BTreeSet<EventOrder>>,
@@ -143,7 +143,7 @@ pub struct EventLog {
 
 impl EventLog {
     /// Applies a change from the watch.
-    pub fn apply(&mut self, change: Delta<EventRow>) {
+    pub(crate) fn apply(&mut self, change: Delta<EventRow>) {
         self.revision += 1;
         match change {
             Delta::Replaced(rows) => {
@@ -191,19 +191,19 @@ impl EventLog {
     }
 
     /// The Event with this name.
-    pub fn get(&self, key: &ObjectKey) -> Option<&EventRow> {
+    pub(crate) fn get(&self, key: &ObjectKey) -> Option<&EventRow> {
         self.rows.get(key)
     }
 
     /// All Events, newest first.
-    pub fn newest_first(&self) -> impl Iterator<Item = &EventRow> {
+    pub(crate) fn newest_first(&self) -> impl Iterator<Item = &EventRow> {
         self.by_time
             .iter()
             .filter_map(|(_, key)| self.rows.get(key))
     }
 
     /// The Events about one object, newest first.
-    pub fn events_for<'a>(
+    pub(crate) fn events_for<'a>(
         &'a self,
         kind: &'a str,
         object: &'a ObjectKey,
@@ -214,18 +214,8 @@ impl EventLog {
             .filter(move |e| e.kind == kind)
     }
 
-    /// The number of Events.
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     /// Increases with every change.
-    pub fn revision(&self) -> u64 {
+    pub(crate) fn revision(&self) -> u64 {
         self.revision
     }
 }
@@ -249,7 +239,7 @@ mod tests {
         log.apply(Delta::Updated(Box::new(event("a", 3))));
         let names: Vec<_> = log.newest_first().map(|e| e.key.name.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
-        assert_eq!(log.len(), 2);
+        assert_eq!(log.rows.len(), 2);
     }
 
     #[test]
@@ -290,7 +280,7 @@ mod tests {
         for n in 0..MAX_EVENTS as i64 + 10 {
             log.apply(Delta::Updated(Box::new(event(&format!("e{n}"), n))));
         }
-        assert_eq!(log.len(), MAX_EVENTS);
+        assert_eq!(log.rows.len(), MAX_EVENTS);
         assert_eq!(log.newest_first().last().unwrap().at.as_second(), 10);
     }
 }

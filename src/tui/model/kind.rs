@@ -74,12 +74,4 @@ impl Kind {
             _ => kueue_lab_api::v1beta2::API_VERSION,
         }
     }
-
-    /// Whether the kind is namespaced.
-    pub fn namespaced(self) -> bool {
-        matches!(
-            self,
-            Kind::Workload | Kind::LocalQueue | Kind::Pod | Kind::Event
-        )
-    }
 }

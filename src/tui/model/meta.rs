@@ -10,10 +10,10 @@ use super::ObjectKey;
 use crate::text::{Amount, sanitize};
 
 /// Labels, sanitized.
-pub type Labels = BTreeMap<String, String>;
+pub(crate) type Labels = BTreeMap<String, String>;
 
 /// Amounts by resource name.
-pub type Requests = BTreeMap<String, Amount>;
+pub(crate) type Requests = BTreeMap<String, Amount>;
 
 /// Metadata of the object of a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Meta {
 }
 
 /// Namespace and name of an object.
-pub fn object_key(meta: &ObjectMeta) -> ObjectKey {
+pub(crate) fn object_key(meta: &ObjectMeta) -> ObjectKey {
     ObjectKey::new(
         sanitize(meta.namespace.as_deref().unwrap_or_default()),
         sanitize(meta.name.as_deref().unwrap_or_default()),
@@ -57,14 +57,16 @@ pub fn object_key(meta: &ObjectMeta) -> ObjectKey {
 }
 
 /// Amounts by resource, from quantities by resource.
-pub fn requests_of<'a>(list: impl IntoIterator<Item = (&'a String, &'a Quantity)>) -> Requests {
+pub(crate) fn requests_of<'a>(
+    list: impl IntoIterator<Item = (&'a String, &'a Quantity)>,
+) -> Requests {
     list.into_iter()
         .map(|(name, quantity)| (sanitize(name), Amount::of(quantity)))
         .collect()
 }
 
 /// Adds `times` times the amounts of one list to another.
-pub fn add_requests(to: &mut Requests, list: &Requests, times: i64) {
+pub(crate) fn add_requests(to: &mut Requests, list: &Requests, times: i64) {
     for (name, amount) in list {
         let sum = to.entry(name.clone()).or_default();
         *sum = sum.plus(amount.times(times));

@@ -2,29 +2,30 @@
 //! is sanitized.
 
 mod cluster_data;
-pub mod cohort_tree;
-pub mod condition;
-pub mod derived;
-pub mod event;
-pub mod evictions;
+pub(crate) mod cohort_tree;
+pub(crate) mod condition;
+pub(crate) mod derived;
+pub(crate) mod event;
+pub(crate) mod evictions;
 pub mod import;
 mod kind;
-pub mod meta;
-pub mod node;
+pub(crate) mod meta;
+pub(crate) mod node;
 mod object_ref;
-pub mod pod;
-pub mod queues;
+pub(crate) mod pod;
+pub(crate) mod queues;
 mod store;
-pub mod watch_status;
+pub(crate) mod watch_status;
 mod watch_update;
-pub mod workload;
+pub(crate) mod workload;
 
 #[cfg(test)]
 mod reference_tests;
 
-pub use cluster_data::ClusterData;
+pub(crate) use cluster_data::ClusterData;
 pub use kind::Kind;
 pub use kueue_lab_runtime::ObjectKey;
 pub use object_ref::ObjectRef;
-pub use store::{Delta, Row, Store};
+pub use store::Delta;
+pub(crate) use store::{Row, Store};
 pub use watch_update::WatchUpdate;

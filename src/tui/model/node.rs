@@ -89,7 +89,7 @@ impl NodeRow {
 }
 
 /// Whether a resource is an extended resource: its domain is not one of Kubernetes.
-pub fn is_extended_resource(resource: &str) -> bool {
+pub(crate) fn is_extended_resource(resource: &str) -> bool {
     resource.contains('/') && !resource.starts_with("kubernetes.io/")
 }
 

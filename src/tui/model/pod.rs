@@ -93,7 +93,7 @@ impl Row for PodRow {
 
 /// The effective requests of a pod: the larger of containers plus sidecars and of init containers,
 /// plus the pod overhead. Limits count where requests are missing.
-pub fn pod_requests(spec: &PodSpec) -> Requests {
+pub(crate) fn pod_requests(spec: &PodSpec) -> Requests {
     let mut running = Requests::new();
     for container in &spec.containers {
         add_requests(&mut running, &container_requests(container), 1);

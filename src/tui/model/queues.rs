@@ -136,11 +136,6 @@ impl ClusterQueueRow {
     pub fn is_strict_fifo(&self) -> bool {
         self.queueing_strategy == Some(QueueingStrategy::StrictFIFO)
     }
-
-    /// The quota of a flavor and resource.
-    pub fn quota(&self, fr: &FlavorResource) -> Option<&Quota> {
-        self.quotas.iter().find(|(f, _)| f == fr).map(|(_, q)| q)
-    }
 }
 
 /// A LocalQueue.

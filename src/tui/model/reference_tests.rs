@@ -66,7 +66,7 @@ fn a_preemption_reads_as_it_happened() {
         (Some(1000), Some(100))
     );
     assert_eq!(eviction.policy, "withinClusterQueue: LowerPriority");
-    assert_eq!(data.evictions.len(), 1);
+    assert_eq!(data.evictions.newest_first().count(), 1);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::ObjectKey;
 
 /// An object in the model: the fields that the UI shows, sanitized.
-pub trait Row {
+pub(crate) trait Row {
     /// Namespace and name.
     fn key(&self) -> &ObjectKey;
 }
@@ -23,7 +23,7 @@ pub enum Delta<R> {
 
 /// The rows of one kind, sorted by namespace and name.
 #[derive(Clone, Debug)]
-pub struct Store<R> {
+pub(crate) struct Store<R> {
     rows: BTreeMap<ObjectKey, R>,
     revision: u64,
 }
@@ -39,7 +39,7 @@ impl<R> Default for Store<R> {
 
 impl<R: Row> Store<R> {
     /// Applies a change.
-    pub fn apply(&mut self, change: Delta<R>) {
+    pub(crate) fn apply(&mut self, change: Delta<R>) {
         self.revision += 1;
         match change {
             Delta::Replaced(rows) => {
@@ -55,32 +55,32 @@ impl<R: Row> Store<R> {
     }
 
     /// The row of an object.
-    pub fn get(&self, key: &ObjectKey) -> Option<&R> {
+    pub(crate) fn get(&self, key: &ObjectKey) -> Option<&R> {
         self.rows.get(key)
     }
 
     /// The row of a cluster-scoped object.
-    pub fn named(&self, name: &str) -> Option<&R> {
+    pub(crate) fn named(&self, name: &str) -> Option<&R> {
         self.rows.get(&ObjectKey::cluster(name))
     }
 
     /// All rows.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &R> + ExactSizeIterator + Clone {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &R> + ExactSizeIterator + Clone {
         self.rows.values()
     }
 
     /// The number of rows.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
 
     /// Whether there are no rows.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// Increases with every change; equal revisions mean equal rows.
-    pub fn revision(&self) -> u64 {
+    pub(crate) fn revision(&self) -> u64 {
         self.revision
     }
 }

@@ -12,17 +12,17 @@ use crate::text::sanitize;
 #[derive(Clone, Debug, Default)]
 pub struct State {
     /// The watched objects.
-    pub data: ClusterData,
+    pub(crate) data: ClusterData,
     /// Data derived from them.
-    pub derived: DerivedData,
+    pub(crate) derived: DerivedData,
     /// The state of the user interface.
-    pub ui: UiState,
+    pub(crate) ui: UiState,
     /// The environment.
-    pub env: Env,
+    pub(crate) env: Env,
     /// The presets, if the lab has a presets folder.
-    pub presets: Option<Arc<PresetList>>,
+    pub(crate) presets: Option<Arc<PresetList>>,
     /// Progress of the running or last demo.
-    pub scenario: Option<Arc<ScenarioProgress>>,
+    pub(crate) scenario: Option<Arc<ScenarioProgress>>,
 }
 
 impl State {
@@ -35,13 +35,13 @@ impl State {
     }
 
     /// The running demo, or the last one until its panel is closed.
-    pub fn visible_scenario(&self) -> Option<&ScenarioProgress> {
+    pub(crate) fn visible_scenario(&self) -> Option<&ScenarioProgress> {
         let progress = self.scenario.as_deref().filter(|s| !s.name.is_empty())?;
         (progress.outcome.is_none() || !self.ui.scenario_closed).then_some(progress)
     }
 
     /// The applied preset.
-    pub fn applied_preset(&self) -> Option<&Preset> {
+    pub(crate) fn applied_preset(&self) -> Option<&Preset> {
         let mut all = self.presets.iter().flat_map(|b| &b.presets);
         all.find(|p| match p.state {
             PresetState::Active => true,
@@ -53,7 +53,7 @@ impl State {
     }
 
     /// The row of the open page, or else the selected row.
-    pub fn current_row(&self) -> Option<&RowId> {
+    pub(crate) fn current_row(&self) -> Option<&RowId> {
         match &self.ui.page {
             Some(page) => page.row.as_ref(),
             None => self.ui.list().selected(),
@@ -67,7 +67,7 @@ impl State {
     }
 
     /// The namespaces of LocalQueues and Workloads.
-    pub fn namespaces(&self) -> Vec<String> {
+    pub(crate) fn namespaces(&self) -> Vec<String> {
         let queues = self.data.local_queues.iter().map(Row::key);
         let workloads = self.data.workloads.iter().map(Row::key);
         let mut names: Vec<String> = queues
@@ -80,7 +80,7 @@ impl State {
     }
 
     /// Whether a namespace is shown.
-    pub fn shows_namespace(&self, namespace: &str) -> bool {
+    pub(crate) fn shows_namespace(&self, namespace: &str) -> bool {
         self.ui
             .namespace
             .as_deref()

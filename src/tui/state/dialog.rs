@@ -5,7 +5,7 @@ use crate::model::ObjectRef;
 
 /// An open dialog.
 #[derive(Clone, Debug)]
-pub enum Dialog {
+pub(crate) enum Dialog {
     /// A yes or no question.
     Confirm(Confirmation),
     /// A choice of one item.
@@ -16,7 +16,7 @@ pub enum Dialog {
 
 /// A yes or no question.
 #[derive(Clone, Debug)]
-pub struct Confirmation {
+pub(crate) struct Confirmation {
     /// The title.
     pub title: &'static str,
     /// The question and remarks, one paragraph each.
@@ -27,7 +27,7 @@ pub struct Confirmation {
 
 /// What a yes does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OnConfirm {
+pub(crate) enum OnConfirm {
     /// Quits; ctrl-c means yes too.
     Quit,
     /// Deletes objects.
@@ -36,7 +36,7 @@ pub enum OnConfirm {
 
 /// A choice of one item.
 #[derive(Clone, Debug)]
-pub struct Menu {
+pub(crate) struct Menu {
     /// The title.
     pub title: &'static str,
     /// Name and description of each item.

@@ -15,7 +15,7 @@ const PATTERN_LIMIT: usize = 1 << 20;
 
 /// A filter.
 #[derive(Clone, Debug)]
-pub struct Filter {
+pub(crate) struct Filter {
     /// The text.
     pub text: String,
     test: Arc<FilterExpression>,
@@ -23,7 +23,7 @@ pub struct Filter {
 
 /// Why a filter is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FilterError {
+pub(crate) enum FilterError {
     /// An invalid label selector.
     #[error(
         "not a label selector: {0:?}; write -l label=value, -l label!=value, -l label or -l !label"
@@ -48,7 +48,7 @@ impl Filter {
     /// # Errors
     /// The label selector is invalid. Other text is always valid: text that is not a regular
     /// expression is matched literally.
-    pub fn parse(text: &str) -> Result<Option<Self>, FilterError> {
+    pub(crate) fn parse(text: &str) -> Result<Option<Self>, FilterError> {
         let text = text.trim();
         let test = if text.is_empty() || text == "!" || text == "-l" || text == "-f" {
             return Ok(None);
@@ -77,7 +77,7 @@ impl Filter {
     }
 
     /// Whether a row with this text and these labels matches.
-    pub fn matches(&self, text: &str, labels: &Labels) -> bool {
+    pub(crate) fn matches(&self, text: &str, labels: &Labels) -> bool {
         match &*self.test {
             FilterExpression::Pattern { regex, inverse } => regex.is_match(text) != *inverse,
             FilterExpression::Labels(selector) => selector.matches(labels),

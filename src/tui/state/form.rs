@@ -5,7 +5,7 @@ use crate::model::{ClusterData, ObjectKey, Row};
 
 /// The fields of the form.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FieldId {
+pub(crate) enum FieldId {
     /// The LocalQueue.
     Queue,
     /// The WorkloadPriorityClass.
@@ -22,7 +22,7 @@ pub enum FieldId {
 
 /// A field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field {
+pub(crate) struct Field {
     /// Its identifier.
     pub id: FieldId,
     /// Its choices; empty for numbers.
@@ -58,7 +58,7 @@ impl Field {
     }
 
     /// The label of the field.
-    pub fn label(&self) -> String {
+    pub(crate) fn label(&self) -> String {
         match &self.id {
             FieldId::Queue => "queue".to_owned(),
             FieldId::Priority => "priority class".to_owned(),
@@ -71,7 +71,7 @@ impl Field {
     }
 
     /// The value as text.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match self.choices.get(self.value as usize) {
             Some(choice) => choice.clone(),
             None => self.value.to_string(),
@@ -79,7 +79,7 @@ impl Field {
     }
 
     /// Increases or decreases the value; choices wrap around.
-    pub fn step_value(&mut self, up: bool) {
+    pub(crate) fn step_value(&mut self, up: bool) {
         let (low, high) = self.range;
         self.replace_on_digit = true;
         self.value = match (up, self.choices.is_empty()) {
@@ -93,7 +93,7 @@ impl Field {
     }
 
     /// Appends a digit.
-    pub fn digit(&mut self, digit: u32) {
+    pub(crate) fn digit(&mut self, digit: u32) {
         if self.choices.is_empty() {
             let before = if self.replace_on_digit { 0 } else { self.value };
             self.replace_on_digit = false;
@@ -105,7 +105,7 @@ impl Field {
     }
 
     /// Removes the last digit.
-    pub fn delete_digit(&mut self) {
+    pub(crate) fn delete_digit(&mut self) {
         if self.choices.is_empty() {
             self.replace_on_digit = false;
             self.value /= 10;
@@ -115,7 +115,7 @@ impl Field {
 
 /// The form for sample Jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SubmitForm {
+pub(crate) struct SubmitForm {
     /// The fields.
     pub fields: Vec<Field>,
     /// Index of the focused field.
@@ -126,7 +126,7 @@ pub struct SubmitForm {
 impl SubmitForm {
     /// A form with the existing LocalQueues, the given one selected; `None` if there are none. The
     /// resources are those with quota in its ClusterQueue.
-    pub fn new(data: &ClusterData, preferred: Option<&ObjectKey>) -> Option<Self> {
+    pub(crate) fn new(data: &ClusterData, preferred: Option<&ObjectKey>) -> Option<Self> {
         let queues: Vec<ObjectKey> = data.local_queues.iter().map(|q| q.key().clone()).collect();
         if queues.is_empty() {
             return None;
@@ -158,12 +158,12 @@ impl SubmitForm {
     }
 
     /// The focused field.
-    pub fn field_mut(&mut self) -> Option<&mut Field> {
+    pub(crate) fn field_mut(&mut self) -> Option<&mut Field> {
         self.fields.get_mut(self.focused)
     }
 
     /// Focuses the next or previous field.
-    pub fn step_field(&mut self, forward: bool) {
+    pub(crate) fn step_field(&mut self, forward: bool) {
         let n = self.fields.len();
         self.focused = if forward {
             (self.focused + 1) % n
@@ -176,7 +176,7 @@ impl SubmitForm {
     }
 
     /// Replaces the resource fields by those with quota in the selected queue; values are kept.
-    pub fn reload_resources(&mut self, data: &ClusterData) {
+    pub(crate) fn reload_resources(&mut self, data: &ClusterData) {
         let queue = self.queue().and_then(|key| data.local_queues.get(&key));
         let cq = queue.and_then(|q| data.cluster_queues.named(&q.cluster_queue));
         let mut names: Vec<&str> = Vec::new();
@@ -212,13 +212,13 @@ impl SubmitForm {
     }
 
     /// The selected LocalQueue.
-    pub fn queue(&self) -> Option<ObjectKey> {
+    pub(crate) fn queue(&self) -> Option<ObjectKey> {
         let field = self.fields.iter().find(|f| f.id == FieldId::Queue)?;
         self.queues.get(field.value as usize).cloned()
     }
 
     /// The Jobs to submit.
-    pub fn sample_job(&self) -> Option<SampleJob> {
+    pub(crate) fn sample_job(&self) -> Option<SampleJob> {
         let number = |id: &FieldId| {
             let field = self.fields.iter().find(|f| f.id == *id);
             field.map_or(1, |f| f.value.max(f.range.0))

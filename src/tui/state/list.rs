@@ -5,7 +5,7 @@ use super::{Filter, RowId};
 
 /// What rows can be sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SortBy {
+pub(crate) enum SortBy {
     /// Namespace and name.
     Name,
     /// State, most urgent first.
@@ -26,7 +26,7 @@ pub enum SortBy {
 
 /// A sort order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sort {
+pub(crate) struct Sort {
     /// The key.
     pub by: SortBy,
     /// Whether the order is reversed.
@@ -35,7 +35,7 @@ pub struct Sort {
 
 /// A list, its selection and window.
 #[derive(Clone, Debug, Default)]
-pub struct ListState {
+pub(crate) struct ListState {
     /// The rows that pass the filter, in order.
     pub rows: Vec<RowId>,
     /// Index of the selected row.
@@ -57,12 +57,12 @@ pub struct ListState {
 
 impl ListState {
     /// The selected row.
-    pub fn selected(&self) -> Option<&RowId> {
+    pub(crate) fn selected(&self) -> Option<&RowId> {
         self.rows.get(self.selected_index)
     }
 
     /// Replaces the rows. The selection stays on its object, or if that is gone on its index.
-    pub fn set_rows(&mut self, rows: Vec<RowId>, unfiltered: usize) {
+    pub(crate) fn set_rows(&mut self, rows: Vec<RowId>, unfiltered: usize) {
         self.rows = rows;
         self.unfiltered = unfiltered;
         if let Some(id) = &self.selected_id
@@ -75,19 +75,19 @@ impl ListState {
     }
 
     /// Selects a row by its index.
-    pub fn select_index(&mut self, at: usize) {
+    pub(crate) fn select_index(&mut self, at: usize) {
         self.selected_index = at;
         self.clamp_offset();
         self.selected_id = self.selected().cloned();
     }
 
     /// Moves the selection; positive is down.
-    pub fn move_by(&mut self, rows: isize) {
+    pub(crate) fn move_by(&mut self, rows: isize) {
         self.select_index(self.selected_index.saturating_add_signed(rows));
     }
 
     /// Selects a row now, or as soon as it exists.
-    pub fn select_row(&mut self, id: RowId) {
+    pub(crate) fn select_row(&mut self, id: RowId) {
         if let Some(at) = self.rows.iter().position(|r| *r == id) {
             self.selected_index = at;
         }
@@ -96,13 +96,13 @@ impl ListState {
     }
 
     /// Sets the lines of the window.
-    pub fn set_height(&mut self, height: usize) {
+    pub(crate) fn set_height(&mut self, height: usize) {
         self.height = height;
         self.clamp_offset();
     }
 
     /// The rows in the window, with their indexes.
-    pub fn visible_rows(&self) -> impl Iterator<Item = (usize, &RowId)> {
+    pub(crate) fn visible_rows(&self) -> impl Iterator<Item = (usize, &RowId)> {
         let end = (self.offset + self.height).min(self.rows.len());
         (self.offset..end).filter_map(|at| Some((at, self.rows.get(at)?)))
     }

@@ -10,7 +10,7 @@ const MAX_NOTIFICATIONS: usize = 200;
 
 /// The severity of a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Severity {
+pub(crate) enum Severity {
     /// The result of an operation.
     Info,
     /// A warning.
@@ -21,7 +21,7 @@ pub enum Severity {
 
 /// A notification.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notification {
+pub(crate) struct Notification {
     /// Its lab time.
     pub at: Timestamp,
     /// Its severity.
@@ -36,13 +36,13 @@ pub struct Notification {
 
 /// All notifications.
 #[derive(Clone, Debug, Default)]
-pub struct Notifications {
+pub(crate) struct Notifications {
     all: VecDeque<Notification>,
 }
 
 impl Notifications {
     /// Dismisses all notifications about a subject.
-    pub fn resolve(&mut self, about: &str) {
+    pub(crate) fn resolve(&mut self, about: &str) {
         for note in &mut self.all {
             if note.subject.as_deref() == Some(about) {
                 note.dismissed = true;
@@ -51,12 +51,12 @@ impl Notifications {
     }
 
     /// Adds a notification and dismisses older results.
-    pub fn add(&mut self, at: Timestamp, severity: Severity, text: impl Into<String>) {
+    pub(crate) fn add(&mut self, at: Timestamp, severity: Severity, text: impl Into<String>) {
         self.add_for_subject(None, at, severity, text);
     }
 
     /// Adds a notification about a subject.
-    pub fn add_for_subject(
+    pub(crate) fn add_for_subject(
         &mut self,
         about: Option<&str>,
         at: Timestamp,
@@ -81,7 +81,7 @@ impl Notifications {
     }
 
     /// Dismisses results older than `before`.
-    pub fn expire(&mut self, before: Timestamp) {
+    pub(crate) fn expire(&mut self, before: Timestamp) {
         for note in &mut self.all {
             if note.severity == Severity::Info && note.at < before {
                 note.dismissed = true;
@@ -91,7 +91,7 @@ impl Notifications {
 
     /// The notification for the message line: the latest open error, or else the latest open one; and
     /// the number of other open ones.
-    pub fn current(&self) -> Option<(&Notification, usize)> {
+    pub(crate) fn current(&self) -> Option<(&Notification, usize)> {
         let waiting = self.all.iter().filter(|n| !n.dismissed);
         let count = waiting.clone().count();
         let worst = waiting
@@ -101,7 +101,7 @@ impl Notifications {
     }
 
     /// Dismisses the notification in the message line; returns whether there was one.
-    pub fn dismiss(&mut self) -> bool {
+    pub(crate) fn dismiss(&mut self) -> bool {
         let Some((current, _)) = self.current() else {
             return false;
         };
@@ -116,7 +116,7 @@ impl Notifications {
     }
 
     /// All notifications, newest first.
-    pub fn newest_first(&self) -> impl Iterator<Item = &Notification> {
+    pub(crate) fn newest_first(&self) -> impl Iterator<Item = &Notification> {
         self.all.iter().rev()
     }
 }

@@ -27,7 +27,7 @@ pub enum PageKind {
 
 /// The text of a page.
 #[derive(Clone, Debug, Default)]
-pub enum PageContent {
+pub(crate) enum PageContent {
     /// Lines made from the state, again on each refresh.
     Live(Vec<Line<'static>>),
     /// Being loaded.
@@ -41,23 +41,18 @@ pub enum PageContent {
 
 impl PageContent {
     /// The number of lines.
-    pub fn len(&self) -> usize {
+    pub(crate) fn line_count(&self) -> usize {
         match self {
             PageContent::Live(lines) => lines.len(),
             PageContent::Fetched(_, wrapped) => wrapped.lines.len(),
             PageContent::Loading | PageContent::Failed(_) => 1,
         }
     }
-
-    /// Whether there are no lines.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
 }
 
 /// Lines wrapped to a width.
 #[derive(Clone, Debug, Default)]
-pub struct WrappedLines {
+pub(crate) struct WrappedLines {
     width: u16,
     /// The lines.
     pub lines: Arc<Vec<String>>,
@@ -65,7 +60,7 @@ pub struct WrappedLines {
 
 impl WrappedLines {
     /// Wraps the lines, unless they are wrapped to that width already.
-    pub fn wrap_to(&mut self, lines: &[String], width: u16) {
+    pub(crate) fn wrap_to(&mut self, lines: &[String], width: u16) {
         if self.width != width {
             self.width = width;
             let room = usize::from(width.saturating_sub(2)).max(1);
@@ -77,7 +72,7 @@ impl WrappedLines {
 
 /// A page and its window.
 #[derive(Clone, Debug)]
-pub struct Page {
+pub(crate) struct Page {
     /// What it shows.
     pub kind: PageKind,
     /// The row it is about.
@@ -92,7 +87,7 @@ pub struct Page {
 
 impl Page {
     /// A page scrolled to the top.
-    pub fn new(kind: PageKind, row: Option<RowId>) -> Self {
+    pub(crate) fn new(kind: PageKind, row: Option<RowId>) -> Self {
         Self {
             kind,
             row,
@@ -103,14 +98,14 @@ impl Page {
     }
 
     /// Scrolls the window; positive is down.
-    pub fn scroll(&mut self, lines: isize) {
+    pub(crate) fn scroll(&mut self, lines: isize) {
         self.offset = self.offset.saturating_add_signed(lines);
         self.clamp_offset();
     }
 
     /// Keeps the window within the text.
-    pub fn clamp_offset(&mut self) {
-        let most = self.content.len().saturating_sub(self.height);
+    pub(crate) fn clamp_offset(&mut self) {
+        let most = self.content.line_count().saturating_sub(self.height);
         self.offset = self.offset.min(most);
     }
 }

@@ -4,7 +4,7 @@ use tui_input::{Input, InputRequest};
 
 /// What is typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PromptMode {
+pub(crate) enum PromptMode {
     /// A filter of the list, applied while it is typed.
     Filter,
     /// A command.
@@ -13,7 +13,7 @@ pub enum PromptMode {
 
 impl PromptMode {
     /// The sign before the text.
-    pub fn sign(self) -> char {
+    pub(crate) fn sign(self) -> char {
         match self {
             PromptMode::Filter => '/',
             PromptMode::Command => ':',
@@ -23,7 +23,7 @@ impl PromptMode {
 
 /// An open prompt.
 #[derive(Clone, Debug)]
-pub struct Prompt {
+pub(crate) struct Prompt {
     /// What is typed.
     pub kind: PromptMode,
     input: Input,
@@ -42,7 +42,7 @@ const MAX_CHARS: usize = 256;
 
 impl Prompt {
     /// A prompt with an initial text, the cursor at its end.
-    pub fn new(kind: PromptMode, text: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: PromptMode, text: impl Into<String>) -> Self {
         let text = text.into();
         Self {
             kind,
@@ -55,22 +55,22 @@ impl Prompt {
     }
 
     /// The text.
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         self.input.value()
     }
 
     /// The number of characters before the cursor.
-    pub fn cursor(&self) -> usize {
+    pub(crate) fn cursor(&self) -> usize {
         self.input.cursor()
     }
 
     /// Replaces the text; the cursor goes to its end.
-    pub fn set_text(&mut self, text: impl Into<String>) {
+    pub(crate) fn set_text(&mut self, text: impl Into<String>) {
         self.input = Input::new(text.into());
     }
 
     /// Edits the text or moves the cursor. Control characters and text beyond the limit are ignored.
-    pub fn edit(&mut self, request: InputRequest) {
+    pub(crate) fn edit(&mut self, request: InputRequest) {
         if let InputRequest::InsertChar(c) = request
             && (c.is_control() || self.text().chars().count() >= MAX_CHARS)
         {
@@ -83,7 +83,7 @@ impl Prompt {
     }
 
     /// Replaces the text by the next or previous completion.
-    pub fn complete(&mut self, forward: bool) {
+    pub(crate) fn complete(&mut self, forward: bool) {
         let n = self.completions.len();
         if n == 0 {
             return;

@@ -7,7 +7,7 @@ use crate::model::cohort_tree::QuotaNode;
 
 /// A location in history: a view, and the page over it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Location {
+pub(crate) struct Location {
     /// The view.
     pub view: ViewId,
     /// The page and the row it is about, if one is open.
@@ -16,7 +16,7 @@ pub struct Location {
 
 /// The state of the user interface.
 #[derive(Clone, Debug, Default)]
-pub struct UiState {
+pub(crate) struct UiState {
     /// Columns of the terminal.
     pub width: u16,
     /// Rows of the terminal.
@@ -55,17 +55,17 @@ pub struct UiState {
 
 impl UiState {
     /// The list of the open view.
-    pub fn list(&self) -> &ListState {
+    pub(crate) fn list(&self) -> &ListState {
         &self.lists[self.view.index()]
     }
 
     /// The list of the open view.
-    pub fn list_mut(&mut self) -> &mut ListState {
+    pub(crate) fn list_mut(&mut self) -> &mut ListState {
         &mut self.lists[self.view.index()]
     }
 
     /// The current location.
-    pub fn location(&self) -> Location {
+    pub(crate) fn location(&self) -> Location {
         Location {
             view: self.view,
             page: self.page.as_ref().map(|p| (p.kind.clone(), p.row.clone())),

@@ -2,7 +2,7 @@
 
 /// Identifies a view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ViewId {
+pub(crate) enum ViewId {
     /// Cohorts, ClusterQueues and LocalQueues.
     #[default]
     Queues,
@@ -20,7 +20,7 @@ pub enum ViewId {
 
 impl ViewId {
     /// All views, from left to right.
-    pub const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::Queues,
         Self::Workloads,
         Self::Evictions,
@@ -30,13 +30,13 @@ impl ViewId {
     ];
 
     /// The index from the left, from zero.
-    pub fn index(self) -> usize {
+    pub(crate) fn index(self) -> usize {
         self as usize
     }
 
     /// The view `steps` to the right, wrapping around.
     #[must_use]
-    pub fn step(self, steps: isize) -> Self {
+    pub(crate) fn step(self, steps: isize) -> Self {
         let n = Self::ALL.len() as isize;
         Self::ALL[(self.index() as isize + steps).rem_euclid(n) as usize]
     }

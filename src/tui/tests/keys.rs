@@ -247,7 +247,7 @@ fn explaining_runs_the_explainer() {
     let page = PageKind::Explain(key);
     let text = Ok("because\nof this".to_owned());
     update(&mut state, Msg::PageLoaded(page, text));
-    assert_eq!(state.ui.page.as_ref().unwrap().content.len(), 2);
+    assert_eq!(state.ui.page.as_ref().unwrap().content.line_count(), 2);
 }
 
 /// The Workload of a row of the view of workloads.

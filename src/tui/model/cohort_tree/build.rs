@@ -12,7 +12,7 @@ use crate::model::queues::{ClusterQueueRow, CohortRow};
 impl CohortTree {
     /// The tree of these ClusterQueues and Cohorts, with implicit Cohorts. A cycle of parents is cut
     /// and marked.
-    pub fn build<'a>(
+    pub(crate) fn build<'a>(
         queues: impl Iterator<Item = &'a ClusterQueueRow> + Clone,
         cohorts: impl Iterator<Item = &'a CohortRow> + Clone,
     ) -> Self {

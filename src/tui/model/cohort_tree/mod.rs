@@ -11,6 +11,6 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
-pub use quota::{Quota, QuotaStatus};
-pub use quota_node::QuotaNode;
-pub use tree::CohortTree;
+pub(crate) use quota::{Quota, QuotaStatus};
+pub(crate) use quota_node::QuotaNode;
+pub(crate) use tree::CohortTree;

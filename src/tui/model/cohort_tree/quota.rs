@@ -15,7 +15,7 @@ pub struct Quota {
 
 /// Quota status of one resource in one flavor at a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QuotaStatus {
+pub(crate) struct QuotaStatus {
     /// Nominal quota; for a Cohort including that of its subtree.
     pub nominal: Amount,
     /// Usage; may exceed `nominal`.

@@ -2,7 +2,7 @@
 
 /// A node of the tree.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum QuotaNode {
+pub(crate) enum QuotaNode {
     /// A ClusterQueue by name.
     ClusterQueue(String),
     /// A Cohort by name, explicit or implicit.
@@ -11,7 +11,7 @@ pub enum QuotaNode {
 
 impl QuotaNode {
     /// The name.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         match self {
             QuotaNode::ClusterQueue(name) | QuotaNode::Cohort(name) => name,
         }

@@ -40,7 +40,7 @@ type Range = (Amount, Amount);
 
 impl CohortTree {
     /// The quota status of a flavor and resource at a node.
-    pub fn quota_status(&self, quota_node: &QuotaNode, fr: &FlavorResource) -> QuotaStatus {
+    pub(crate) fn quota_status(&self, quota_node: &QuotaNode, fr: &FlavorResource) -> QuotaStatus {
         let Some(&id) = self.ids.get(quota_node) else {
             return QuotaStatus::default();
         };

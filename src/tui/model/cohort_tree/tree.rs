@@ -9,7 +9,7 @@ use crate::model::queues::FlavorResource;
 
 /// All ClusterQueues and Cohorts as trees.
 #[derive(Clone, Debug, Default)]
-pub struct CohortTree {
+pub(crate) struct CohortTree {
     pub(super) nodes: Vec<TreeNode>,
     pub(super) ids: BTreeMap<QuotaNode, usize>,
 }
@@ -30,14 +30,14 @@ pub(super) struct TreeNode {
 
 impl CohortTree {
     /// The roots: Cohorts by name, then ClusterQueues without a cohort by name.
-    pub fn roots(&self) -> impl Iterator<Item = &QuotaNode> {
+    pub(crate) fn roots(&self) -> impl Iterator<Item = &QuotaNode> {
         let mut roots: Vec<&TreeNode> = self.nodes.iter().filter(|n| n.parent.is_none()).collect();
         roots.sort_by_key(|n| sort_key(&n.id));
         roots.into_iter().map(|n| &n.id)
     }
 
     /// The children.
-    pub fn children(&self, quota_node: &QuotaNode) -> impl Iterator<Item = &QuotaNode> {
+    pub(crate) fn children(&self, quota_node: &QuotaNode) -> impl Iterator<Item = &QuotaNode> {
         self.node(quota_node)
             .into_iter()
             .flat_map(|n| &n.children)
@@ -45,7 +45,7 @@ impl CohortTree {
     }
 
     /// The ancestors, from the root down.
-    pub fn path(&self, quota_node: &QuotaNode) -> Vec<&str> {
+    pub(crate) fn path(&self, quota_node: &QuotaNode) -> Vec<&str> {
         let mut path = Vec::new();
         let mut at = self.node(quota_node).and_then(|n| n.parent);
         while let Some(id) = at {
@@ -57,7 +57,7 @@ impl CohortTree {
     }
 
     /// The root of the tree of a node.
-    pub fn root<'a>(&'a self, quota_node: &'a QuotaNode) -> &'a QuotaNode {
+    pub(crate) fn root<'a>(&'a self, quota_node: &'a QuotaNode) -> &'a QuotaNode {
         let mut at = match self.ids.get(quota_node) {
             Some(id) => *id,
             None => return quota_node,
@@ -69,7 +69,7 @@ impl CohortTree {
     }
 
     /// Names of all ClusterQueues in the subtree.
-    pub fn descendant_cluster_queues(&self, quota_node: &QuotaNode) -> Vec<&str> {
+    pub(crate) fn descendant_cluster_queues(&self, quota_node: &QuotaNode) -> Vec<&str> {
         let mut found = Vec::new();
         let mut open: Vec<usize> = self.ids.get(quota_node).copied().into_iter().collect();
         while let Some(id) = open.pop() {
@@ -83,17 +83,20 @@ impl CohortTree {
     }
 
     /// Whether the node is in a cycle of Cohorts.
-    pub fn in_cycle(&self, quota_node: &QuotaNode) -> bool {
+    pub(crate) fn in_cycle(&self, quota_node: &QuotaNode) -> bool {
         self.node(quota_node).is_some_and(|n| n.in_cycle)
     }
 
     /// Whether the object exists; false for implicit Cohorts.
-    pub fn exists(&self, quota_node: &QuotaNode) -> bool {
+    pub(crate) fn exists(&self, quota_node: &QuotaNode) -> bool {
         self.node(quota_node).is_some_and(|n| n.exists)
     }
 
     /// The flavors and resources with quota or usage at a node.
-    pub fn resources(&self, quota_node: &QuotaNode) -> impl Iterator<Item = &FlavorResource> {
+    pub(crate) fn resources(
+        &self,
+        quota_node: &QuotaNode,
+    ) -> impl Iterator<Item = &FlavorResource> {
         self.node(quota_node)
             .into_iter()
             .flat_map(|n| n.resources.keys())

@@ -8,7 +8,7 @@ use kueue_lab_api::constants::{evicted, preempted};
 
 /// The evicted workload or the preemptor of an eviction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct InvolvedWorkload {
+pub(crate) struct InvolvedWorkload {
     /// UID of the Workload.
     pub uid: String,
     /// Namespace and name; an empty name if unknown.
@@ -27,7 +27,7 @@ pub struct InvolvedWorkload {
 
 impl InvolvedWorkload {
     /// The name, or a prefix of the UID.
-    pub fn display_name(&self) -> String {
+    pub(crate) fn display_name(&self) -> String {
         if self.key.name.is_empty() {
             format!("workload {}", self.uid.get(..8).unwrap_or(&self.uid))
         } else {
@@ -38,7 +38,7 @@ impl InvolvedWorkload {
 
 /// An eviction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Eviction {
+pub(crate) struct Eviction {
     /// Its time.
     pub at: Timestamp,
     /// The evicted workload.
@@ -55,7 +55,7 @@ pub struct Eviction {
 
 impl Eviction {
     /// The reason as text.
-    pub fn reason_text(&self) -> &str {
+    pub(crate) fn reason_text(&self) -> &str {
         match self.reason.as_str() {
             preempted::IN_CLUSTER_QUEUE => "priority in the queue",
             preempted::IN_COHORT_RECLAMATION => "reclaims lent quota",

@@ -2,8 +2,6 @@
 
 use std::collections::VecDeque;
 
-use jiff::Timestamp;
-
 use super::preemption_message::PreemptionMessage;
 use super::preemption_policy::preemption_policy;
 use super::{Eviction, InvolvedWorkload};
@@ -22,39 +20,29 @@ const MERGE_WINDOW_SECONDS: i64 = 10;
 
 /// The evictions, in order of time.
 #[derive(Clone, Debug, Default)]
-pub struct EvictionLog {
+pub(crate) struct EvictionLog {
     entries: VecDeque<Eviction>,
     revision: u64,
 }
 
 impl EvictionLog {
     /// All evictions, newest first.
-    pub fn newest_first(&self) -> impl Iterator<Item = &Eviction> {
+    pub(crate) fn newest_first(&self) -> impl Iterator<Item = &Eviction> {
         self.entries.iter().rev()
     }
 
     /// The latest eviction of a Workload, by UID.
-    pub fn latest_of(&self, uid: &str) -> Option<&Eviction> {
+    pub(crate) fn latest_of(&self, uid: &str) -> Option<&Eviction> {
         self.newest_first().find(|e| e.victim.uid == uid)
     }
 
-    /// The number of evictions.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether there are no evictions.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
     /// Increases with every change.
-    pub fn revision(&self) -> u64 {
+    pub(crate) fn revision(&self) -> u64 {
         self.revision
     }
 
     /// Adds the eviction of a Workload, and its name where only its UID was known.
-    pub fn observe_workload(&mut self, wl: &WorkloadRow, queues: &Store<ClusterQueueRow>) {
+    pub(crate) fn observe_workload(&mut self, wl: &WorkloadRow, queues: &Store<ClusterQueueRow>) {
         self.complete_entries(wl, queues);
         let Some(left) = wl.conditions.when_true(EVICTED) else {
             return;
@@ -70,7 +58,7 @@ impl EvictionLog {
     }
 
     /// Adds the eviction of an Event.
-    pub fn observe_event(
+    pub(crate) fn observe_event(
         &mut self,
         event: &EventRow,
         workloads: &Store<WorkloadRow>,
@@ -241,6 +229,7 @@ fn last_segment(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
     use kueue_lab_api::constants::preempted;
 
     use super::*;
@@ -281,12 +270,12 @@ mod tests {
         let parsed = PreemptionMessage::parse(MESSAGE);
         log.record(entry(at("2026-03-02T12:00:05Z")), &parsed, &queues);
         log.record(entry(at("2026-03-02T12:00:05.25Z")), &parsed, &queues);
-        assert_eq!(log.len(), 1);
+        assert_eq!(log.entries.len(), 1);
         assert_eq!(
             log.latest_of("victim").unwrap().at,
             at("2026-03-02T12:00:05.25Z")
         );
         log.record(entry(at("2026-03-02T12:01:05Z")), &parsed, &queues);
-        assert_eq!(log.len(), 2);
+        assert_eq!(log.entries.len(), 2);
     }
 }

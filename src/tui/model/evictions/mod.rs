@@ -8,5 +8,5 @@ mod eviction_log;
 mod preemption_message;
 mod preemption_policy;
 
-pub use eviction::{Eviction, InvolvedWorkload};
-pub use eviction_log::EvictionLog;
+pub(crate) use eviction::{Eviction, InvolvedWorkload};
+pub(crate) use eviction_log::EvictionLog;

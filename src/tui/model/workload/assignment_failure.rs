@@ -10,7 +10,7 @@ use crate::text::{Amount, amount_text, resource_label};
 
 /// A reason why a flavor cannot be assigned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AssignmentFailure {
+pub(crate) enum AssignmentFailure {
     /// Insufficient unused quota.
     InsufficientUnusedQuota {
         /// Name of the resource.
@@ -50,12 +50,12 @@ pub enum AssignmentFailure {
 
 impl AssignmentFailure {
     /// Whether it cannot be resolved by waiting.
-    pub fn is_permanent(&self) -> bool {
+    pub(crate) fn is_permanent(&self) -> bool {
         !matches!(self, AssignmentFailure::InsufficientUnusedQuota { .. })
     }
 
     /// A short text.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match self {
             AssignmentFailure::InsufficientUnusedQuota {
                 resource,
@@ -113,7 +113,7 @@ static MESSAGE_PATTERNS: LazyLock<Option<MessagePatterns>> = LazyLock::new(|| {
 });
 
 /// The failures in a message, grouped by variant.
-pub fn parse_assignment_failures(message: &str) -> Vec<AssignmentFailure> {
+pub(crate) fn parse_assignment_failures(message: &str) -> Vec<AssignmentFailure> {
     let Some(s) = MESSAGE_PATTERNS.as_ref() else {
         return Vec::new();
     };

@@ -6,8 +6,8 @@ mod state;
 mod status_reason;
 mod workload_row;
 
-pub use admission_row::{AdmissionRow, PodSetAssignmentRow, TopologyAssignmentRow};
-pub use assignment_failure::{AssignmentFailure, parse_assignment_failures};
-pub use state::WorkloadState;
-pub use status_reason::{ReasonKind, StatusReason, status_reason};
-pub use workload_row::{AdmissionCheckRow, Owner, PodSetRow, WorkloadRow};
+pub(crate) use admission_row::{AdmissionRow, PodSetAssignmentRow, TopologyAssignmentRow};
+pub(crate) use assignment_failure::{AssignmentFailure, parse_assignment_failures};
+pub(crate) use state::WorkloadState;
+pub(crate) use status_reason::{ReasonKind, StatusReason, status_reason};
+pub(crate) use workload_row::{Owner, WorkloadRow};

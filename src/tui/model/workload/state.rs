@@ -26,17 +26,6 @@ pub enum WorkloadState {
 }
 
 impl WorkloadState {
-    /// All states, most urgent first.
-    pub const ALL: [Self; 7] = [
-        Self::Evicted,
-        Self::Pending,
-        Self::QuotaReserved,
-        Self::Admitted,
-        Self::Inactive,
-        Self::Failed,
-        Self::Finished,
-    ];
-
     /// The displayed name.
     pub fn as_str(self) -> &'static str {
         match self {

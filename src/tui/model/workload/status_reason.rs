@@ -14,7 +14,7 @@ use kueue_lab_api::v1beta2::CheckState;
 
 /// What kind of reason it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReasonKind {
+pub(crate) enum ReasonKind {
     /// Cannot be admitted unless the workload or the queue is changed.
     Never,
     /// On hold until a user or controller releases it.
@@ -29,7 +29,7 @@ pub enum ReasonKind {
 
 impl ReasonKind {
     /// The prefix of the text.
-    pub fn prefix(self) -> &'static str {
+    pub(crate) fn prefix(self) -> &'static str {
         match self {
             ReasonKind::Never => "never: ",
             ReasonKind::OnHold => "held: ",
@@ -41,7 +41,7 @@ impl ReasonKind {
 
 /// The reason of a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StatusReason {
+pub(crate) struct StatusReason {
     /// Its kind.
     pub kind: ReasonKind,
     /// A short text.
@@ -57,13 +57,17 @@ impl StatusReason {
     }
 
     /// Prefix and text.
-    pub fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         format!("{}{}", self.kind.prefix(), self.text)
     }
 }
 
 /// The reason of the state of a workload.
-pub fn status_reason(wl: &WorkloadRow, data: &ClusterData, derived: &DerivedData) -> StatusReason {
+pub(crate) fn status_reason(
+    wl: &WorkloadRow,
+    data: &ClusterData,
+    derived: &DerivedData,
+) -> StatusReason {
     match wl.state() {
         WorkloadState::Pending => pending_reason(wl, data, derived),
         WorkloadState::QuotaReserved => quota_reserved_reason(wl),

@@ -23,7 +23,7 @@ fn title(page: &Page) -> String {
 
 /// Draws the title and the visible lines of a page.
 pub(in crate::view) fn draw(page: &Page, heading: Rect, area: Rect, canvas: &mut Canvas<'_>) {
-    let total = page.content.len();
+    let total = page.content.line_count();
     let mut shown = format!(" {} ", title(page));
     if total > page.height && page.height > 0 {
         let last = (page.offset + page.height).min(total);
