@@ -46,7 +46,6 @@ mod widget;
 pub use actions::{delete_object, submit_job};
 pub use config::{Colours, Exit, TuiConfig, TuiError};
 pub use run::{capture, run};
-pub use screen_dump::render_once;
 pub use state::SampleJob;
 
 #[cfg(test)]

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::backend::{OperationError, PresetList, ScenarioProgress};
-use super::input::Key;
-use super::model::{Kind, ObjectKey, WatchUpdate};
-use super::operation::{AnyOperation, Operation};
+use crate::backend::{OperationError, PresetList, ScenarioProgress};
+use crate::input::Key;
+use crate::model::{Kind, ObjectKey, WatchUpdate};
+use crate::operation::{AnyOperation, Operation};
 use crate::state::PageKind;
 
 /// An input of [`update`](crate::update::update).

@@ -6,13 +6,13 @@ use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier};
 
-use super::msg::Msg;
-use super::text::width;
-use super::{update, view};
+use crate::msg::Msg;
 use crate::state::State;
+use crate::text::width;
+use crate::{update, view};
 
 /// Draws a state into a buffer of this size.
-pub fn render(state: &State, columns: u16, rows: u16) -> Buffer {
+pub(crate) fn render(state: &State, columns: u16, rows: u16) -> Buffer {
     let mut state = state.clone();
     update::update(&mut state, Msg::Resize(columns, rows));
     let mut buffer = Buffer::empty(Rect::new(0, 0, state.ui.width, state.ui.height));
@@ -20,12 +20,7 @@ pub fn render(state: &State, columns: u16, rows: u16) -> Buffer {
     buffer
 }
 
-/// The screen as plain text, without trailing blanks.
-pub fn render_once(state: &State, columns: u16, rows: u16) -> String {
-    text(&render(state, columns, rows))
-}
-
-/// A buffer as plain text.
+/// A buffer as plain text, without trailing blanks.
 pub fn text(buffer: &Buffer) -> String {
     let mut out = String::new();
     for row in rows(buffer) {

@@ -9,7 +9,7 @@ use super::ViewId;
 
 /// Identifies a row of a view.
 #[derive(Clone, Debug)]
-pub struct RowId {
+pub(crate) struct RowId {
     view: ViewId,
     row: Arc<dyn AnyRow>,
 }

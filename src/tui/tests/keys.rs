@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::driver::press;
 use super::fixture::{busy, empty, presets, scenario};
-use super::press;
 use crate::actions::{DeleteObjects, ExplainWorkload, FetchObject, StartDemo, SubmitJob};
 use crate::backend::PresetState;
 use crate::model::cohort_tree::QuotaNode;

@@ -1,7 +1,7 @@
 //! Laws of views, rows and actions.
 
+use super::driver::press;
 use super::fixture::busy;
-use super::press;
 use crate::input::{Key, Target};
 use crate::state::{State, ViewId};
 use crate::{actions, keymap, views};

@@ -3,12 +3,11 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::driver::{press, render_text};
 use super::fixture::{busy, scenario, state_of};
-use super::press;
 use crate::glyphs::ASCII;
 use crate::keymap::Scope;
 use crate::msg::Msg;
-use crate::screen_dump::render_once;
 use crate::text::width;
 use crate::update::update;
 
@@ -98,7 +97,7 @@ proptest! {
         }
         update(&mut state, Msg::Resize(columns, rows));
         press(&mut state, &keys);
-        let picture = render_once(&state, columns, rows);
+        let picture = render_text(&state, columns, rows);
         fits(&picture, columns, rows);
         prop_assert!(picture.chars().all(|c| c == '\n' || !c.is_control()));
         if ascii {
@@ -116,12 +115,12 @@ proptest! {
         let mut state = state_of(objects);
         for view in ["1", "2", "3", "4", "6"] {
             press(&mut state, &[view]);
-            fits(&render_once(&state, columns, rows), columns, rows);
+            fits(&render_text(&state, columns, rows), columns, rows);
             press(&mut state, &["enter"]);
-            fits(&render_once(&state, columns, rows), columns, rows);
+            fits(&render_text(&state, columns, rows), columns, rows);
             press(&mut state, &["esc"]);
         }
         press(&mut state, &keys);
-        fits(&render_once(&state, columns, rows), columns, rows);
+        fits(&render_text(&state, columns, rows), columns, rows);
     }
 }

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use super::driver::{press, render_text};
 use super::fixture::{busy, empty, scenario, state_of};
-use super::press;
 use crate::actions::FetchObject;
 use crate::backend::OperationError;
 use crate::glyphs::ASCII;
 use crate::model::watch_status::{WatchFailure, WatchStatus};
 use crate::model::{Kind, WatchUpdate};
 use crate::msg::{Cmd, Msg};
-use crate::screen_dump::{render, render_once};
+use crate::screen_dump::render;
 use crate::state::State;
 use crate::theme::Theme;
 use crate::update::update;
@@ -20,7 +20,7 @@ use crate::update::update;
 /// Compares the screen in several sizes with its snapshots.
 fn shot(name: &str, state: &State, sizes: &[(u16, u16)]) {
     for (columns, rows) in sizes {
-        let picture = render_once(state, *columns, *rows);
+        let picture = render_text(state, *columns, *rows);
         insta::assert_snapshot!(format!("{name}-{columns}x{rows}"), picture);
     }
 }
@@ -282,12 +282,12 @@ fn ascii_only() {
     state.env.glyphs = &ASCII;
     for (name, key) in [("queues", "1"), ("nodes", "4")] {
         press(&mut state, &[key]);
-        let picture = render_once(&state, 80, 24);
+        let picture = render_text(&state, 80, 24);
         assert!(picture.is_ascii());
         insta::assert_snapshot!(format!("ascii-{name}"), picture);
     }
     press(&mut state, &["s"]);
-    assert!(render_once(&state, 80, 24).is_ascii());
+    assert!(render_text(&state, 80, 24).is_ascii());
 }
 
 #[test]
@@ -302,9 +302,9 @@ fn colours_add_nothing_to_the_text() {
     ] {
         let mut state = busy();
         press(&mut state, &keys);
-        let colourful = render_once(&state, 200, 60);
+        let colourful = render_text(&state, 200, 60);
         state.env.theme = Theme::new(false);
-        assert_eq!(render_once(&state, 200, 60), colourful);
+        assert_eq!(render_text(&state, 200, 60), colourful);
         let plain = render(&state, 200, 60);
         let reset = ratatui::style::Color::Reset;
         assert!(plain.content.iter().all(|c| c.fg == reset && c.bg == reset));
