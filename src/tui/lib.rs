@@ -6,7 +6,7 @@
 //! keys and returns commands; [`view`] draws the state. Both are pure functions of the state.
 //! Presets, demos and other capabilities of a lab come through [`backend`].
 //!
-//! The modules are layers; each uses only those above it in this list:
+//! The modules are layers; each uses only those before it:
 //!
 //! 1. `text`, `theme`, `glyphs`: text and its style;
 //! 2. [`model`]: the watched objects; [`backend`]: the capabilities of a lab;
