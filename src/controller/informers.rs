@@ -7,7 +7,7 @@ use k8s_openapi::api::node::v1::RuntimeClass;
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaimTemplate, ResourceSlice};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 
-use super::jobs::job_annotations;
+use super::job_annotations;
 use kueue_lab_api::config::FeatureGates;
 
 use kueue_lab_admission::workload::predicates;

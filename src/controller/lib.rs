@@ -17,12 +17,14 @@ mod event_recorder;
 mod expectations;
 mod informers;
 mod instance;
+mod job_annotations;
 pub mod job_webhooks;
 pub mod jobs;
 mod pod_util;
 mod scheduler;
 mod settings;
 mod tas;
+mod update;
 mod workload_patching;
 
 pub use controller_context::{AdmissionAttempt, ControllerContext};

@@ -7,7 +7,7 @@ use kueue_lab_runtime::Api;
 use serde_json::{Value, json};
 
 use super::ControllerContext;
-use crate::core::update::patch_params;
+use crate::update::patch_params;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{Workload, WorkloadStatus};

@@ -2,14 +2,12 @@
 //! prune objects that were removed from the files meanwhile.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::ObjectKey;
 use super::api_client::{ApiClient, ApplyMode, RequestError, RestMapping};
-use super::apply::namespace_contents;
+use super::namespace_contents;
 
-/// The label of every managed object; its value is the name of the preset.
-pub(super) const PRESET_LABEL: &str = "kueue-lab.dev/preset";
 const CONFIG_MAP_NAME: &str = "kueue-lab-presets";
 const NAMESPACE: &str = "kueue-system";
 /// The annotation of a namespace that was created for the inventory.
@@ -108,9 +106,4 @@ pub(super) async fn delete(remote: &ApiClient) -> Result<(), RequestError> {
         remote.delete(&kind, &key).await?;
     }
     Ok(())
-}
-
-/// Whether an object has the preset label.
-pub(super) fn is_managed(object: &Value) -> bool {
-    object["metadata"]["labels"][PRESET_LABEL].is_string()
 }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::pod::merge;
+use super::merge_k8s_configs::merge_k8s_configs;
 use kueue_lab_yaml::{Limits, Problem, from_node, parse_one};
 
 /// The user's configuration, `~/.sky/config.yaml`. Sections that do not affect Pods are ignored.
@@ -179,7 +179,7 @@ fn merge_overrides(base: Option<&Value>, over: Option<&Value>) -> Option<Value> 
         (Some(one), None) | (None, Some(one)) => Some(one.clone()),
         (Some(base), Some(over)) => {
             let mut merged = base.clone();
-            merge::merge(&mut merged, over);
+            merge_k8s_configs(&mut merged, over);
             Some(merged)
         }
     }

@@ -12,6 +12,7 @@ mod gpu_labels;
 
 pub mod jobs;
 mod launch;
+mod merge_k8s_configs;
 mod naming;
 mod pod;
 mod services_and_roles;

@@ -6,7 +6,7 @@ use super::controller::{is_evicted_with_quota, quoted, record_event, replace_if_
 use super::sync_status;
 use super::variant_family::VariantFamily;
 use crate::ControllerContext;
-use crate::core::update;
+use crate::update;
 use crate::workload_patching;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants::event;

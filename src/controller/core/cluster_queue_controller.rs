@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{UPDATES_BATCH_PERIOD, finalizer, update};
+use super::active_condition::active_condition;
+use super::{UPDATES_BATCH_PERIOD, finalizer};
+use crate::update;
 use crate::{ControllerContext, workload_patching};
 use kueue_lab_admission::status::set_condition;
 use kueue_lab_admission::workload::predicates;
@@ -156,7 +158,7 @@ fn with_updated_status(
     drop(engine);
     let count = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
     let mut cq = ClusterQueue::clone(cq);
-    let condition = update::active_condition(
+    let condition = active_condition(
         &cq.metadata,
         now,
         readiness.active,

@@ -4,7 +4,7 @@
 //! A change of a ClusterQueue, its status included, enqueues its ancestors except the root, whose
 //! share is constant. So a status change in a tree of one Cohort requeues nothing.
 
-use super::update;
+use crate::update;
 use crate::{ControllerContext, workload_patching};
 use kueue_lab_admission::cache::CacheError;
 use kueue_lab_api::v1beta2::{Cohort, FairSharingStatus};

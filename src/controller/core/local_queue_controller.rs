@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{UPDATES_BATCH_PERIOD, update};
+use super::UPDATES_BATCH_PERIOD;
+use super::active_condition::active_condition;
 use crate::informers::BY_CLUSTER_QUEUE;
+use crate::update;
 use crate::{ControllerContext, workload_patching};
 use kueue_lab_admission::cache::LocalQueueUsageStats;
 use kueue_lab_admission::status::set_condition;
@@ -101,8 +103,7 @@ async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<
         .get(&ObjectKey::cluster(cluster_queue))
         .is_some();
     let mut after = LocalQueue::clone(&lq);
-    let condition =
-        update::active_condition(&lq.metadata, shared.now(), is_active, reason, message);
+    let condition = active_condition(&lq.metadata, shared.now(), is_active, reason, message);
     {
         let engine = shared.engine();
         let pending = if lq.spec.stop_policy() == StopPolicy::None {

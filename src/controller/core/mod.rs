@@ -1,12 +1,12 @@
 //! The controllers of Kueue's own kinds, one file each: they write status, conditions and
 //! finalizers from the state of the engine.
 
+mod active_condition;
 mod cluster_queue_controller;
 mod cohort_controller;
 mod finalizer;
 mod local_queue_controller;
 mod resource_in_use_finalizer;
-pub(crate) mod update;
 pub(crate) mod workload;
 mod workload_priority_class_controller;
 

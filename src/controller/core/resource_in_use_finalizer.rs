@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::finalizer;
-use super::update::{self, UpdatableObject};
+use crate::update::{self, UpdatableObject};
 use crate::{ControllerContext, workload_patching};
 use kueue_lab_admission::Engine;
 use kueue_lab_api::v1beta2::ClusterQueue;

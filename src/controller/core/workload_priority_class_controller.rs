@@ -1,7 +1,7 @@
 //! The WorkloadPriorityClass controller: updates the priority of Workloads when the value of their
 //! class changes.
 
-use super::update;
+use crate::update;
 use crate::{ControllerContext, workload_patching};
 use kueue_lab_api::v1beta2::{PriorityClassKind, Workload};
 use kueue_lab_runtime::{Api, Change, ObjectKey, ReconcileResult, WorkQueue};

@@ -5,9 +5,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kueue_lab_runtime::Api;
 
 use super::Denial;
+use crate::job_annotations;
 use crate::jobs::ancestor_job::AncestorJob;
 use crate::jobs::integration_context::IntegrationContext;
-use crate::jobs::job_annotations;
 use kueue_lab_admission::kube::label_selector::Labels;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;

@@ -6,9 +6,9 @@ use k8s_openapi::api::apps::v1::Deployment;
 use super::Denial;
 use super::defaults::{self, set_annotation, set_label};
 use super::validation::{self, label_path, validate_immutable};
+use crate::job_annotations;
 use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::integration_manager::Gvk;
-use crate::jobs::job_annotations;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::field::FieldErrors;
 

@@ -2,8 +2,8 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use crate::job_annotations::parse_bool;
 use crate::jobs::integration_context::IntegrationContext;
-use crate::jobs::job_annotations::parse_bool;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::field::{FieldError, FieldErrors, Path};

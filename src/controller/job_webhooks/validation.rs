@@ -3,9 +3,9 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::defaults::default_local_queue_exists;
+use crate::job_annotations;
 use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::integration_manager::Gvk;
-use crate::jobs::job_annotations;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::field::{FieldError, FieldErrors, Path};

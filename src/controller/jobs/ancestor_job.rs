@@ -10,7 +10,7 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kueue_lab_runtime::Api;
 
 use super::integration_manager::{Gvk, IntegrationManager, controller_of};
-use super::job_annotations;
+use crate::job_annotations;
 
 /// The longest chain of owners that is followed.
 pub(crate) const MANAGED_OWNERS_CHAIN_LIMIT: usize = 10;

@@ -11,9 +11,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use super::error::{JobError, ignore_not_found};
 use super::integration_context::IntegrationContext;
 use super::integration_manager::{Gvk, controller_of};
-use super::job_annotations;
 use super::patching::{PatchTarget, patch_object};
 use crate::informers::BY_OWNER_UID;
+use crate::job_annotations;
 use crate::pod_util::{has_gate, is_terminated, ungate};
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;

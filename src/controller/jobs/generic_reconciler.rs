@@ -6,10 +6,10 @@ use kube::Resource;
 use super::generic_job::{JobKind, JobObject};
 use super::integration_context::IntegrationContext;
 use super::integration_manager::{Gvk, controller_of};
-use super::job_annotations;
 use super::recent_quota_losses;
 use super::reconciler::reconcile_generic_job;
 use super::single_object_job::SingleObjectJob;
+use crate::job_annotations;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_runtime::{Informer, ObjectKey, WorkQueue};
 

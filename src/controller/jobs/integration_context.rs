@@ -7,9 +7,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::ancestor_job::AncestorFinder;
 use super::integration_manager::{Gvk, IntegrationManager};
-use super::job_annotations;
 use super::recent_quota_losses::RecentQuotaLosses;
 use crate::event_recorder::EventSpec;
+use crate::job_annotations;
 use crate::{ControllerContext, informers};
 use kueue_lab_admission::Gates;
 use kueue_lab_admission::kube::label_selector::{Labels, Selector};

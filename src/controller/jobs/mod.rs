@@ -16,7 +16,6 @@ pub(crate) mod generic_job;
 mod generic_reconciler;
 pub(crate) mod integration_context;
 pub mod integration_manager;
-pub(crate) mod job_annotations;
 pub(crate) mod job_set;
 mod patching;
 pub(crate) mod pod_set_info;

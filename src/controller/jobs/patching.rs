@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::error::JobError;
 use super::generic_job::JobObject;
 use super::integration_context::IntegrationContext;
-use super::job_annotations;
+use crate::job_annotations;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::status::finish;
 use kueue_lab_admission::workload::predicates;

@@ -2,7 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::job_annotations::parse_bool;
+use crate::job_annotations::parse_bool;
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{PodSetTopologyRequest, PodsetSliceRequiredTopologyConstraint};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::error::JobError;
 use super::integration_context::IntegrationContext;
-use super::job_annotations;
 use super::patching::update_workload;
+use crate::job_annotations;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants::{self as c, event};
 use kueue_lab_api::v1beta2::{PodSet, PriorityClassKind, PriorityClassRef, Workload};

@@ -13,11 +13,11 @@ use serde_json::json;
 
 use super::pods::{HOSTNAME, annotation, has_topology_gate, is_tas_pod};
 use crate::ControllerContext;
-use crate::core::update::patch_params;
 use crate::core::workload::evict;
 use crate::event_recorder::EventSpec;
 use crate::informers::{BY_NODE, BY_SELECTED_NODE, BY_WORKLOAD_SLICE};
 use crate::pod_util::is_terminated;
+use crate::update::patch_params;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::kube::taints::{is_scheduling_taint, tolerates};
 use kueue_lab_admission::messages::EventType;

@@ -11,6 +11,7 @@ use crate::api_client::{ApiClient, RequestError, RestMapping};
 use crate::discovery::{DiscoveryCache, kind_from_crd};
 use crate::inventory::{self, Inventory, InventoryEntry};
 use crate::plan::{AppliedObjects, plan};
+use crate::preset_label::{PRESET_LABEL, is_managed};
 use crate::references::{self, REFERENCED_KINDS};
 use crate::{Finding, Manifest, ObjectKey, Plan};
 use kueue_lab_api::v1beta2::{API_VERSION, GROUP};
@@ -215,7 +216,7 @@ impl Applier {
             };
             for object in self.remote.list(&info, None).await? {
                 // A managed object counts only if the files contain it.
-                if inventory::is_managed(&object) {
+                if is_managed(&object) {
                     continue;
                 }
                 keys.insert(ObjectKey {
@@ -289,7 +290,7 @@ impl Applier {
 pub(super) fn with_preset_label(object: &Value, preset: &str, managed: bool) -> Value {
     let mut object = object.clone();
     if managed {
-        object["metadata"]["labels"][inventory::PRESET_LABEL] = Value::from(preset);
+        object["metadata"]["labels"][PRESET_LABEL] = Value::from(preset);
     }
     object
 }

@@ -3,7 +3,8 @@
 use super::api_errors;
 use super::applier::{Applier, ApplyError, ApplyOutcome, ResolvedPlan, with_preset_label};
 use crate::api_client::{ApplyMode, RequestError, RestMapping};
-use crate::{Finding, ObjectKey, inventory};
+use crate::preset_label::is_managed;
+use crate::{Finding, ObjectKey};
 
 /// The state of an object in the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +34,7 @@ impl Applier {
                 Ok(Some(o)) if !o["metadata"]["deletionTimestamp"].is_null() => {
                     LiveState::Terminating
                 }
-                Ok(Some(o)) if inventory::is_managed(&o) => LiveState::Managed,
+                Ok(Some(o)) if is_managed(&o) => LiveState::Managed,
                 Ok(Some(_)) => LiveState::Unmanaged,
                 Err(e) if e.is_not_found() => LiveState::Absent,
                 Err(e) => return Err(e.into()),

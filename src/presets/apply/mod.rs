@@ -4,7 +4,6 @@ mod api_errors;
 mod applier;
 mod apply_objects;
 mod dry_run;
-pub(super) mod namespace_contents;
 mod prune;
 mod rollback;
 

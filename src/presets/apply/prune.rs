@@ -1,9 +1,10 @@
 //! Deletes the objects that were removed from the files.
 
 use super::applier::{Applier, ApplyOutcome};
-use super::namespace_contents;
 use crate::api_client::RequestError;
-use crate::{Finding, ObjectKey, Plan, inventory};
+use crate::namespace_contents;
+use crate::preset_label::is_managed;
+use crate::{Finding, ObjectKey, Plan};
 use kueue_lab_api::constants::RESOURCE_IN_USE_FINALIZER;
 use kueue_lab_api::v1beta2::API_VERSION;
 
@@ -43,7 +44,7 @@ impl Applier {
             return Ok(());
         };
         let metadata = &object["metadata"];
-        let removable = inventory::is_managed(&object) && !metadata["deletionTimestamp"].is_null();
+        let removable = is_managed(&object) && !metadata["deletionTimestamp"].is_null();
         let finalizers = metadata["finalizers"].as_array().cloned();
         let mut finalizers = finalizers.unwrap_or_default();
         let before = finalizers.len();
@@ -75,7 +76,7 @@ impl Applier {
             .await
             .map_err(|e| e.to_string())?;
         match live {
-            Some(object) if inventory::is_managed(&object) => {}
+            Some(object) if is_managed(&object) => {}
             // Deleted, or no longer managed.
             _ => return Ok(false),
         }

@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{affinity, merge};
+use super::affinity;
 use crate::env::SkyEnv;
+use crate::merge_k8s_configs::merge_k8s_configs;
 use crate::sizing::PodResources;
 use crate::task::{Task, TaskResources};
 
@@ -64,10 +65,10 @@ impl PodBuilder<'_> {
             "spec": self.spec(),
         });
         if let Some(config) = self.env.config.pod_config(&self.task.config) {
-            merge::merge(&mut pod, &config);
+            merge_k8s_configs(&mut pod, &config);
         }
         if let Some(metadata) = self.env.config.custom_metadata(&self.task.config) {
-            merge::merge(&mut pod["metadata"], &metadata);
+            merge_k8s_configs(&mut pod["metadata"], &metadata);
         }
         self.set_provisioner_fields(&mut pod, rank);
         pod

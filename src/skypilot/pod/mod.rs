@@ -2,7 +2,6 @@
 
 mod affinity;
 mod builder;
-pub(super) mod merge;
 
 pub(super) use builder::PodBuilder;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use crate::core::update::post_params;
+use crate::update::post_params;
 use crate::{ControllerContext, workload_patching};
 use kueue_lab_admission::status::set_condition;
 use kueue_lab_api::constants as c;

@@ -12,9 +12,9 @@ use super::controller::{
     ActiveRequests, CheckConfigs, ProvisioningController, ProvisioningError, REPORTING_CONTROLLER,
 };
 use super::provisioning_request;
-use crate::core::update::post_params;
 use crate::event_recorder::EventSpec;
 use crate::jobs::pod_set_info::{PodSetInfo, merge_into};
+use crate::update::post_params;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::kube::limit_range::use_limits_as_missing_requests;
 use kueue_lab_admission::messages::{EventType, truncate_condition};

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::super::update;
 use super::deactivation::set_deactivation_target;
 use super::evict::evict;
 use super::workload_controller::record_event;
 use super::workload_queues::WorkloadQueues;
 use crate::ControllerContext;
+use crate::update;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_admission::status::{Eviction, admission_checks_for_workload};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::super::update;
 use crate::ControllerContext;
+use crate::update;
 use crate::workload_patching;
 use kueue_lab_admission::concurrent_admission;
 use kueue_lab_admission::workload::predicates;

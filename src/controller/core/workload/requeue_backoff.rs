@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 
-use super::super::update;
 use super::unadmitted_conditions::set_requeued_condition;
 use crate::ControllerContext;
+use crate::update;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::workload::predicates::{self, Status};
 use kueue_lab_api::constants as c;

@@ -7,9 +7,10 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use kube::api::DeleteParams;
 
-use super::super::{finalizer, update};
+use super::super::finalizer;
 use super::workload_controller::record_event;
 use crate::ControllerContext;
+use crate::update;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_admission::status::finish;

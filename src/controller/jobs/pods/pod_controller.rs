@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::job_annotations;
 use crate::jobs::generic_reconciler::{controlling_job, group_kind_concurrency, object_key};
 use crate::jobs::integration_context::IntegrationContext;
-use crate::jobs::job_annotations;
 use crate::jobs::reconciler::reconcile_generic_job;
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants as c;

@@ -16,12 +16,12 @@ use super::pod_state::{
 use super::start_stop;
 use crate::event_recorder::object_reference;
 use crate::informers::BY_POD_GROUP;
+use crate::job_annotations;
 use crate::jobs::construct_workload;
 use crate::jobs::error::{JobError, ignore_not_found};
 use crate::jobs::generic_job::{GenericJob, MatchingWorkloads};
 use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::integration_manager::controller_of;
-use crate::jobs::job_annotations;
 use crate::jobs::patching::update_workload;
 use crate::pod_util::phase;
 use kueue_lab_admission::messages::EventType;

@@ -14,13 +14,14 @@ use super::pod_state::{is_active, is_ready, is_suspended, is_terminating, pod_ro
 use super::{pod_controller, pod_group, pod_state, start_stop, waiting_for_replacement_pods};
 use crate::event_recorder::object_reference;
 use crate::expectations::UidExpectations;
+use crate::job_annotations;
 use crate::jobs::error::{JobError, ignore_not_found};
 use crate::jobs::generic_job::{GenericJob, JobResult, MatchingWorkloads, StopReason};
 use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::integration_manager::Gvk;
 use crate::jobs::pod_set_info::{PodSetInfo, PodSetInfoError};
 use crate::jobs::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
-use crate::jobs::{construct_workload, job_annotations, pod_set_infos, single_object_job};
+use crate::jobs::{construct_workload, pod_set_infos, single_object_job};
 use crate::pod_util::{is_terminated, phase};
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants::{self as c, event, stop};

@@ -9,9 +9,9 @@ use serde_json::json;
 
 use super::pod_state::is_gated;
 use crate::event_recorder::object_reference;
+use crate::job_annotations;
 use crate::jobs::error::{JobError, ignore_not_found};
 use crate::jobs::integration_context::IntegrationContext;
-use crate::jobs::job_annotations;
 use crate::jobs::patching::{PatchTarget, patch_object};
 use crate::jobs::pod_set_info::{PodSetInfo, merge_into};
 use crate::pod_util::ungate;

@@ -1,7 +1,7 @@
 //! Finds unmanaged objects in a namespace, which its deletion would delete too.
 
 use crate::api_client::{ApiClient, RequestError, RestMapping};
-use crate::inventory;
+use crate::preset_label::is_managed;
 
 /// The kinds checked: group version, plural and name for messages.
 const USER_OBJECT_KINDS: &[(&str, &str, &str)] = &[
@@ -34,7 +34,7 @@ pub(crate) async fn first_unmanaged_objects(
         };
         let count = objects
             .iter()
-            .filter(|o| !inventory::is_managed(o) && o["metadata"]["name"] != ROOT_CA_CONFIG_MAP)
+            .filter(|o| !is_managed(o) && o["metadata"]["name"] != ROOT_CA_CONFIG_MAP)
             .count();
         if count > 0 {
             return Ok(Some(format!("{count} {name}")));

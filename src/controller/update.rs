@@ -3,7 +3,6 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time};
 use kube::Resource;
 use kube::api::{PatchParams, PostParams};
 use kueue_lab_runtime::Api;
@@ -58,29 +57,11 @@ pub(crate) async fn update<K: UpdatableObject>(api: &Api<K>, object: &K) -> kube
 }
 
 /// Replaces the status of an object; a Conflict if its resourceVersion is stale.
-pub(super) async fn update_status<K: UpdatableObject>(
+pub(crate) async fn update_status<K: UpdatableObject>(
     api: &Api<K>,
     object: &K,
 ) -> kube::Result<Arc<K>> {
     api.replace_status(name(object), &post_params(), object)
         .await
         .map(Arc::new)
-}
-
-/// The Active condition of an object.
-pub(super) fn active_condition(
-    meta: &ObjectMeta,
-    now: jiff::Timestamp,
-    active: bool,
-    reason: &str,
-    message: impl Into<String>,
-) -> Condition {
-    Condition {
-        type_: c::ACTIVE.to_owned(),
-        status: if active { "True" } else { "False" }.to_owned(),
-        reason: reason.to_owned(),
-        message: message.into(),
-        last_transition_time: Time(now),
-        observed_generation: meta.generation.filter(|g| *g != 0),
-    }
 }

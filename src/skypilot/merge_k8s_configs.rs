@@ -1,5 +1,5 @@
-//! Merges `pod_config` into a Pod: mappings and lists of named items are merged, other lists are
-//! appended.
+//! `merge_k8s_configs`: merges `pod_config` into a Pod. Mappings and lists of named items are merged,
+//! other lists are appended.
 
 use serde_json::Value;
 
@@ -24,14 +24,14 @@ fn list_merge_key(field: &str) -> Option<Option<&'static str>> {
 }
 
 /// Merges `overrides` into `base`. Values of different types are replaced.
-pub(crate) fn merge(base: &mut Value, overrides: &Value) {
+pub(crate) fn merge_k8s_configs(base: &mut Value, overrides: &Value) {
     let (Value::Object(base), Value::Object(over)) = (&mut *base, overrides) else {
         *base = overrides.clone();
         return;
     };
     for (key, value) in over {
         match (base.get_mut(key), value) {
-            (Some(old @ Value::Object(_)), Value::Object(_)) => merge(old, value),
+            (Some(old @ Value::Object(_)), Value::Object(_)) => merge_k8s_configs(old, value),
             (Some(Value::Array(old)), Value::Array(new)) => merge_list(key, old, new),
             _ => {
                 base.insert(key.clone(), value.clone());
@@ -53,9 +53,11 @@ fn merge_list(field: &str, old: &mut Vec<Value>, new: &[Value]) {
         let name = item.get(by);
         let same = old.iter().position(|o| name.is_some() && o.get(by) == name);
         match (same, name) {
-            (Some(i), _) => merge(&mut old[i], item),
+            (Some(i), _) => merge_k8s_configs(&mut old[i], item),
             // An unnamed container is the first one, as in older configurations.
-            (None, None) if field == "containers" && !old.is_empty() => merge(&mut old[0], item),
+            (None, None) if field == "containers" && !old.is_empty() => {
+                merge_k8s_configs(&mut old[0], item)
+            }
             _ => old.push(item.clone()),
         }
     }
@@ -73,7 +75,7 @@ mod tests {
             "spec": {"containers": [{"name": "ray-node", "env": [{"name": "A", "value": "1"}], "args": ["x"]}],
                      "tolerations": [{"key": "a"}]},
         });
-        merge(
+        merge_k8s_configs(
             &mut pod,
             &json!({"spec": {
                 "containers": [{"env": [{"name": "A", "value": "2"}, {"name": "B", "value": "3"}], "args": []}],
