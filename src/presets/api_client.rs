@@ -5,6 +5,7 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use kube::Client;
 use kube::client::Body;
 use kube::core::Status;
+use kueue_lab_runtime::api_errors::is_not_found;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
@@ -16,19 +17,28 @@ pub(super) const FIELD_MANAGER: &str = "kueue-lab-presets";
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum RequestError {
-    /// The API server returned an error.
-    #[error("{}", .0.message)]
-    Api(Box<Status>),
-    /// The API server cannot be reached.
-    #[error("the API server cannot be reached: {0}")]
-    Transport(#[from] kube::Error),
-}
+#[error("{}", request_error_message(.0))]
+pub(super) struct RequestError(#[from] kube::Error);
 
 impl RequestError {
     /// Whether the object, its namespace or its kind does not exist.
     pub(super) fn is_not_found(&self) -> bool {
-        matches!(self, Self::Api(status) if status.code == 404)
+        is_not_found(&self.0)
+    }
+
+    /// The error that the API server returned; `None` if it cannot be reached.
+    pub(super) fn status(&self) -> Option<&Status> {
+        match &self.0 {
+            kube::Error::Api(status) => Some(status),
+            _ => None,
+        }
+    }
+}
+
+fn request_error_message(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message.clone(),
+        other => format!("the API server cannot be reached: {other}"),
     }
 }
 
@@ -178,10 +188,9 @@ impl ApiClient {
         let path = format!("{}?fieldManager={FIELD_MANAGER}", kind.object_path(key));
         let request = Request::patch(path).header(CONTENT_TYPE, "application/merge-patch+json");
         match self.request(request, change.to_string().into_bytes()).await {
-            Err(RequestError::Api(status)) if !matches!(status.code, 404 | 409) => {
-                Err(RequestError::Api(status))
+            Err(error) if !error.status().is_some_and(|s| matches!(s.code, 404 | 409)) => {
+                Err(error)
             }
-            Err(error @ RequestError::Transport(_)) => Err(error),
             _ => Ok(()),
         }
     }
@@ -229,7 +238,7 @@ impl ApiClient {
             let text: String = String::from_utf8_lossy(&bytes).chars().take(500).collect();
             Status::failure(&text, "Unknown").with_code(code)
         });
-        Err(RequestError::Api(Box::new(status)))
+        Err(kube::Error::Api(Box::new(status)).into())
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Manifest, ObjectKey};
 
 /// The objects as they were applied, by key.
-pub type AppliedObjects = BTreeMap<ObjectKey, Value>;
+pub(super) type AppliedObjects = BTreeMap<ObjectKey, Value>;
 
 /// The changes, in their order.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -134,18 +134,18 @@ impl Presets {
     /// # Errors
     /// The findings; the old preset stays active.
     pub async fn switch(&self, name: &str) -> Result<(), Vec<Finding>> {
-        let (reply, answer) = oneshot::channel();
+        let (reply, received) = oneshot::channel();
         let stopped = || vec![Finding::error(name, Position::START, "the lab is stopping")];
         let command = Command::Switch(name.to_owned(), reply);
         self.commands.send(command).await.map_err(|_| stopped())?;
-        answer.await.map_err(|_| stopped())?
+        received.await.map_err(|_| stopped())?
     }
 
     /// Reloads the files now, whether or not they are watched.
     pub async fn reload(&self) {
-        let (reply, answer) = oneshot::channel();
+        let (reply, received) = oneshot::channel();
         if self.commands.send(Command::Reload(reply)).await.is_ok() {
-            let _ = answer.await;
+            let _ = received.await;
         }
     }
 

@@ -258,18 +258,18 @@ fn has_word(text: &str, word: &str) -> bool {
 
 /// Whether a requested GPU name matches a found one: equal, or one is a prefix of the other up to a
 /// dash, unless the request needs more memory than the GPU has.
-fn gpu_names_match(asked: &str, found: &str) -> bool {
-    let (short, long) = if asked.len() <= found.len() {
-        (asked, found)
+fn gpu_names_match(requested: &str, found: &str) -> bool {
+    let (short, long) = if requested.len() <= found.len() {
+        (requested, found)
     } else {
-        (found, asked)
+        (found, requested)
     };
     let related = long
         .strip_prefix(short)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
     related
-        && match (memory_gb(asked), memory_gb(found)) {
-            (Some(asked), Some(found)) => asked <= found,
+        && match (memory_gb(requested), memory_gb(found)) {
+            (Some(requested), Some(found)) => requested <= found,
             _ => true,
         }
 }

@@ -59,23 +59,23 @@ pub fn plan(
     if !is_valid(display_name) {
         return Err(LaunchError::Name(display_name.to_owned()));
     }
-    let (ask, request) = choose_resources(task, env, nodes)?;
+    let (resources, request) = choose_resources(task, env, nodes)?;
     let name = cluster_name_on_cloud(display_name, &env.user_hash);
     let queue = env.config.queue_settings(&task.config, task.num_nodes);
-    let shape = PodBuilder {
+    let builder = PodBuilder {
         env,
         task,
-        task_resources: ask,
+        task_resources: resources,
         request: &request,
         display_name,
         name: &name,
         local_queue: queue.local_queue.as_deref(),
     };
-    let (pods, pod_names) = (shape.pods(), shape.pod_names());
+    let (pods, pod_names) = (builder.pods(), builder.pod_names());
     Ok(ClusterPlan {
         services: services_and_roles::services(env, &name, &pod_names),
         shared_objects: services_and_roles::service_account_and_roles(env),
-        recovery: ask.recovery.clone(),
+        recovery: resources.recovery.clone(),
         pods,
         pod_names,
         request,
@@ -91,13 +91,13 @@ fn choose_resources<'t>(
     nodes: &[NodeInfo],
 ) -> Result<(&'t TaskResources, PodResources), SizingError> {
     let mut first_reason = None;
-    for ask in &task.resources {
-        let sized = match &ask.context {
+    for resources in &task.resources {
+        let sized = match &resources.context {
             Some(other) if *other != env.context => Err(SizingError::OtherContext(other.clone())),
-            _ => PodResources::size(ask, nodes),
+            _ => PodResources::size(resources, nodes),
         };
         match sized {
-            Ok(request) => return Ok((ask, request)),
+            Ok(request) => return Ok((resources, request)),
             Err(reason) => {
                 first_reason.get_or_insert(reason);
             }

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 /// The duration of commands without `sleep`, in seconds.
-pub const DEFAULT_SECONDS: u64 = 30;
+const DEFAULT_SECONDS: u64 = 30;
 
 /// The simulated run of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

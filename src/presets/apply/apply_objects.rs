@@ -67,9 +67,9 @@ impl Applier {
                             created: false,
                         });
                     }
-                    return Err(match error {
-                        RequestError::Api(status) => api_errors::findings(manifest, &status),
-                        error => vec![manifest.error("", error.to_string())],
+                    return Err(match error.status() {
+                        Some(status) => api_errors::findings(manifest, status),
+                        None => vec![manifest.error("", error.to_string())],
                     });
                 }
             }

@@ -60,24 +60,20 @@ impl Applier {
                         .map(|w| api_errors::warning(manifest, w));
                     outcome.warnings.extend(warnings);
                 }
-                Err(RequestError::Api(status)) if api_errors::is_immutable(&status) => {
-                    match live_state {
-                        LiveState::Managed => {
-                            let field = api_errors::first_field(&status);
-                            let message =
-                                format!("{field} cannot be changed on an existing object");
-                            let warning = manifest.warning(&field, message);
-                            let remedy = "the object is deleted and created again";
-                            outcome.warnings.push(warning.remedy(remedy));
-                            resolved.recreate.insert(index);
-                        }
-                        _ => findings.extend(api_errors::findings(manifest, &status)),
+                Err(e) => match e.status() {
+                    Some(status)
+                        if live_state == LiveState::Managed && api_errors::is_immutable(status) =>
+                    {
+                        let field = api_errors::first_field(status);
+                        let message = format!("{field} cannot be changed on an existing object");
+                        let warning = manifest.warning(&field, message);
+                        let remedy = "the object is deleted and created again";
+                        outcome.warnings.push(warning.remedy(remedy));
+                        resolved.recreate.insert(index);
                     }
-                }
-                Err(RequestError::Api(status)) => {
-                    findings.extend(api_errors::findings(manifest, &status));
-                }
-                Err(e) => return Err(e.into()),
+                    Some(status) => findings.extend(api_errors::findings(manifest, status)),
+                    None => return Err(e.into()),
+                },
             }
         }
         match findings.is_empty() {

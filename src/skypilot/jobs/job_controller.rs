@@ -130,10 +130,10 @@ impl JobController {
     async fn check_job(&self, job: &LaunchedJob) -> JobCheck {
         let pods = self.remote().list().await.unwrap_or_default();
         let head = format!("{}-head", self.cluster_name_on_cloud);
-        let answers = pods
+        let can_exec = pods
             .iter()
             .any(|p| p.metadata.name.as_deref() == Some(&head) && p.can_exec());
-        if !answers {
+        if !can_exec {
             return JobCheck::Unreachable;
         }
         match job.ends_at {

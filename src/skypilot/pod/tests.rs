@@ -185,7 +185,7 @@ fn configuration_is_merged_over_the_pod() {
 }
 
 #[test]
-fn a_launch_brings_services_and_roles() {
+fn a_launch_includes_services_and_roles() {
     let cluster = launch("num_nodes: 2").unwrap();
     let names: Vec<_> = cluster
         .services

@@ -69,14 +69,14 @@ impl Task {
                 return Err(Problem::new(n.at, message).into());
             }
         };
-        let asks = match raw.resources {
+        let alternatives = match raw.resources {
             Some(resources) => resources.value.alternatives(resources.at)?,
             None => vec![TaskResources::default()],
         };
         Ok(Self {
             name: raw.name,
             num_nodes,
-            resources: asks,
+            resources: alternatives,
             run: raw.run,
             setup: raw.setup,
             config: raw.config,

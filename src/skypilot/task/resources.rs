@@ -96,18 +96,18 @@ impl RawResources {
             (Some(entries), None) | (None, Some(entries)) => entries,
             (None, None) => return base.into_resources(),
         };
-        let mut asks = Vec::new();
+        let mut alternatives = Vec::new();
         for entry in entries {
             if entry.value.any_of.is_some() || entry.value.ordered.is_some() {
                 let message = "alternatives cannot be nested";
                 return Err(Problem::new(entry.at, message));
             }
-            asks.extend(entry.value.with_defaults_from(&base).into_resources()?);
+            alternatives.extend(entry.value.with_defaults_from(&base).into_resources()?);
         }
-        if asks.is_empty() {
+        if alternatives.is_empty() {
             return Err(Problem::new(at, "the list of alternatives is empty"));
         }
-        Ok(asks)
+        Ok(alternatives)
     }
 
     /// Fills unset fields from the enclosing block.
@@ -140,7 +140,7 @@ impl RawResources {
 
     fn into_resources(self) -> Result<Vec<TaskResources>, Problem> {
         let context = self.context()?;
-        let mut ask = TaskResources {
+        let mut resources = TaskResources {
             cpus: self.cpus.as_ref().map(amount::cpus).transpose()?,
             memory: self.memory.as_ref().map(amount::memory).transpose()?,
             disk_size: self.disk_size.as_ref().map(amount::disk).transpose()?,
@@ -151,7 +151,7 @@ impl RawResources {
             ..TaskResources::default()
         };
         if let Some(recovery) = self.job_recovery {
-            ask.recovery = recovery.value.into_job_recovery(recovery.at)?;
+            resources.recovery = recovery.value.into_job_recovery(recovery.at)?;
         }
         if let Some(priority) = self.priority {
             if !PRIORITIES.contains(&priority.value) {
@@ -162,26 +162,26 @@ impl RawResources {
                 );
                 return Err(Problem::new(priority.at, message));
             }
-            ask.priority = priority.value;
+            resources.priority = priority.value;
         }
         if let Some(image) = self.image_id {
-            ask.image = Some(match image.value.strip_prefix("docker:") {
+            resources.image = Some(match image.value.strip_prefix("docker:") {
                 Some(name) => name.to_owned(),
                 None => image.value,
             });
         }
         if let Some(instance) = self.instance_type {
-            instance_type(&instance, &mut ask)?;
+            instance_type(&instance, &mut resources)?;
         }
         match self.accelerators {
-            None => Ok(vec![ask]),
+            None => Ok(vec![resources]),
             Some(accelerators) => Ok(accelerators
                 .value
                 .alternatives(accelerators.at)?
                 .into_iter()
                 .map(|accelerator| TaskResources {
                     accelerator: Some(accelerator),
-                    ..ask.clone()
+                    ..resources.clone()
                 })
                 .collect()),
         }
@@ -216,7 +216,7 @@ impl RawResources {
 }
 
 /// `instance_type` in SkyPilot's spelling for Kubernetes: `4CPU--16GB` or `4CPU--16GB--H100:1`.
-fn instance_type(written: &Located<String>, ask: &mut TaskResources) -> Result<(), Problem> {
+fn instance_type(written: &Located<String>, resources: &mut TaskResources) -> Result<(), Problem> {
     let wrong = || {
         let message = format!(
             "an instance type of Kubernetes looks like 4CPU--16GB or 4CPU--16GB--H100:1; found {:?}",
@@ -236,11 +236,11 @@ fn instance_type(written: &Located<String>, ask: &mut TaskResources) -> Result<(
             .ok()
             .filter(|n: &f64| *n > 0.0)
     };
-    ask.cpus = Some(number(cpus, "CPU").ok_or_else(wrong)?);
-    ask.memory = Some(Memory::Gigabytes(number(memory, "GB").ok_or_else(wrong)?));
+    resources.cpus = Some(number(cpus, "CPU").ok_or_else(wrong)?);
+    resources.memory = Some(Memory::Gigabytes(number(memory, "GB").ok_or_else(wrong)?));
     if let Some(gpus) = gpus {
         let one = RawAccelerators::Text(gpus.to_owned()).alternatives(written.at)?;
-        ask.accelerator = one.into_iter().next();
+        resources.accelerator = one.into_iter().next();
     }
     Ok(())
 }

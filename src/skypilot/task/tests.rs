@@ -23,13 +23,13 @@ fn priority_demo_task() {
 
 #[test]
 fn amounts_in_every_spelling() {
-    let ask = single_resources(
+    let resources = single_resources(
         "resources: {cpus: 6+, memory: 16GB+, disk_size: 1TB, accelerators: H100:8}",
     );
-    assert_eq!(ask.cpus, Some(6.0));
-    assert_eq!(ask.memory, Some(Memory::Gigabytes(16.0)));
-    assert_eq!(ask.disk_size, Some(1024));
-    let gpu = ask.accelerator.unwrap();
+    assert_eq!(resources.cpus, Some(6.0));
+    assert_eq!(resources.memory, Some(Memory::Gigabytes(16.0)));
+    assert_eq!(resources.disk_size, Some(1024));
+    let gpu = resources.accelerator.unwrap();
     assert_eq!((gpu.name.as_str(), gpu.count), ("H100", 8));
     assert_eq!(
         single_resources("resources: {memory: 4x}").memory,
