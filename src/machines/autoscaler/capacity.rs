@@ -185,11 +185,15 @@ mod tests {
             .collect()
     }
 
-    fn ask(count: usize, pools: &[(NodePool, u32)]) -> CapacityResult {
-        ask_with(count, pools, &nodes_of(pools))
+    fn check_pools(count: usize, pools: &[(NodePool, u32)]) -> CapacityResult {
+        check_pools_with_nodes(count, pools, &nodes_of(pools))
     }
 
-    fn ask_with(count: usize, pools: &[(NodePool, u32)], nodes: &[Arc<Node>]) -> CapacityResult {
+    fn check_pools_with_nodes(
+        count: usize,
+        pools: &[(NodePool, u32)],
+        nodes: &[Arc<Node>],
+    ) -> CapacityResult {
         let pod: Pod = serde_json::from_value(json!({"spec": {"containers": [{"name": "c",
             "resources": {"requests": {"nvidia.com/gpu": "4"}}}]}}))
         .unwrap();
@@ -203,13 +207,13 @@ mod tests {
 
     #[test]
     fn pools_grow_as_far_as_needed_and_no_further() {
-        assert_eq!(ask(2, &[pool(2, 5)]), CapacityResult::Found);
+        assert_eq!(check_pools(2, &[pool(2, 5)]), CapacityResult::Found);
         assert_eq!(
-            ask(4, &[pool(2, 5)]),
+            check_pools(4, &[pool(2, 5)]),
             CapacityResult::ScaleUp(vec![("gpu".into(), 4)])
         );
-        assert_eq!(ask(6, &[pool(2, 5)]), CapacityResult::NotFound);
-        assert_eq!(ask(1, &[]), CapacityResult::NotFound);
+        assert_eq!(check_pools(6, &[pool(2, 5)]), CapacityResult::NotFound);
+        assert_eq!(check_pools(1, &[]), CapacityResult::NotFound);
     }
 
     #[test]
@@ -224,13 +228,16 @@ mod tests {
             spec.taints = serde_json::from_value(taint.clone()).unwrap();
         };
         tainted(&mut nodes[1]);
-        assert_eq!(ask_with(1, &pools, &nodes), CapacityResult::Found);
         assert_eq!(
-            ask_with(3, &pools, &nodes),
+            check_pools_with_nodes(1, &pools, &nodes),
+            CapacityResult::Found
+        );
+        assert_eq!(
+            check_pools_with_nodes(3, &pools, &nodes),
             CapacityResult::ScaleUp(Vec::new())
         );
         let four = CapacityResult::ScaleUp(vec![("gpu".into(), 4)]);
-        assert_eq!(ask_with(4, &pools, &nodes), four);
+        assert_eq!(check_pools_with_nodes(4, &pools, &nodes), four);
         // It is unknown when a failed one recovers.
         let status = Arc::make_mut(&mut nodes[1]).status.as_mut().unwrap();
         status.conditions.iter_mut().flatten().for_each(|c| {
@@ -238,6 +245,6 @@ mod tests {
                 c.status = "Unknown".into();
             }
         });
-        assert_eq!(ask_with(3, &pools, &nodes), four);
+        assert_eq!(check_pools_with_nodes(3, &pools, &nodes), four);
     }
 }

@@ -103,12 +103,12 @@ impl ProvisioningRequestController {
         let result = match conditions::request_state(&request, now) {
             RequestState::Finished => return Ok(ReconcileResult::Done),
             RequestState::Wait(time) => return Ok(ReconcileResult::RequeueAfter(time)),
-            RequestState::SetConditions(answer) => {
-                return self.set_conditions(&key, &request, answer).await;
+            RequestState::SetConditions(update) => {
+                return self.set_conditions(&key, &request, update).await;
             }
             RequestState::CheckCapacity => self.check_capacity(&key, &request).await?,
         };
-        let answer = conditions::conditions_for(&request, &result);
+        let update = conditions::conditions_for(&request, &result);
         if let (capacity::CapacityResult::ScaleUp(pools), Some(virtual_nodes)) =
             (&result, &self.virtual_nodes)
         {
@@ -116,7 +116,7 @@ impl ProvisioningRequestController {
                 virtual_nodes.scale_up(pool, *count).await;
             }
         }
-        self.set_conditions(&key, &request, answer).await
+        self.set_conditions(&key, &request, update).await
     }
 
     /// Checks whether the pods of a request fit, now or after a scale-up.
@@ -168,11 +168,11 @@ impl ProvisioningRequestController {
         &self,
         key: &ObjectKey,
         request: &ProvisioningRequest,
-        answer: ConditionUpdate,
+        update: ConditionUpdate,
     ) -> kube::Result<ReconcileResult> {
         let time = self.context.clock.time();
         let mut conditions = request.status.conditions.clone();
-        for (kind, status, reason, message) in answer.conditions {
+        for (kind, status, reason, message) in update.conditions {
             let new = Condition {
                 type_: kind.into(),
                 status: status.into(),
@@ -215,7 +215,7 @@ impl ProvisioningRequestController {
                 Err(error) => return Err(error),
             }
         }
-        Ok(answer
+        Ok(update
             .requeue_after
             .map_or(ReconcileResult::Done, |time: Duration| {
                 ReconcileResult::RequeueAfter(time)

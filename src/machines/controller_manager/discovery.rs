@@ -55,9 +55,9 @@ impl DiscoveredKinds {
             async move {
                 let found = Arc::new(discover(client).await?);
                 sender.send_if_modified(|known| {
-                    let news = *known != found;
+                    let changed = *known != found;
                     *known = found;
-                    news
+                    changed
                 });
                 Ok::<_, kube::Error>(ReconcileResult::Done)
             }

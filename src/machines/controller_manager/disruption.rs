@@ -187,10 +187,10 @@ fn status(
     let before = budget.status.clone().unwrap_or_default();
     let mut disrupted = before.disrupted_pods.clone().unwrap_or_default();
     disrupted.retain(|name, since| {
-        let going = pods
+        let deleting = pods
             .iter()
             .any(|p| p.name_any() == *name && !pods::is_deleting(p));
-        going && now.duration_since(since.0) < DELETION_TIMEOUT
+        deleting && now.duration_since(since.0) < DELETION_TIMEOUT
     });
     let again = disrupted.values().map(|since| {
         let left = DELETION_TIMEOUT.saturating_sub(now.duration_since(since.0));

@@ -254,16 +254,16 @@ fn desired_slices(service: &Service, endpoint_pods: &[Arc<Pod>]) -> Vec<Endpoint
 fn endpoint(service: &Service, pod: &Pod) -> Endpoint {
     let spec = service.spec.as_ref();
     let serving = pods::is_ready(pod);
-    let leaving = pods::is_deleting(pod);
+    let terminating = pods::is_deleting(pod);
     let always = spec.and_then(|s| s.publish_not_ready_addresses) == Some(true);
     let pod_spec = pod.spec.as_ref();
     let in_domain = pod_spec.and_then(|s| s.subdomain.as_ref()) == Some(&service.name_any());
     Endpoint {
         addresses: address(pod).map(str::to_string).into_iter().collect(),
         conditions: Some(EndpointConditions {
-            ready: Some(always || serving && !leaving),
+            ready: Some(always || serving && !terminating),
             serving: Some(always || serving),
-            terminating: Some(leaving),
+            terminating: Some(terminating),
         }),
         hostname: pod_spec
             .and_then(|s| s.hostname.clone())

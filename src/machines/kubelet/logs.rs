@@ -97,9 +97,9 @@ impl LogStore {
             .and_then(|p| p.get(container))
         {
             run.ended.send_if_modified(|ended| {
-                let news = ended.is_none();
+                let first = ended.is_none();
                 ended.get_or_insert(at);
-                news
+                first
             });
         }
     }

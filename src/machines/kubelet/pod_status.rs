@@ -252,14 +252,17 @@ fn pod_conditions(
             Some(message),
         )
     };
-    let lacking = unready(&[ContainerRole::Sidecar, ContainerRole::Main], &|c| {
+    let unready_containers = unready(&[ContainerRole::Sidecar, ContainerRole::Main], &|c| {
         !c.is_ready(now)
     });
-    let containers: ConditionTuple = match (over, lacking.is_empty()) {
+    let containers: ConditionTuple = match (over, unready_containers.is_empty()) {
         (Some(reason), _) => ("ContainersReady", false, Some(reason), None),
         (None, true) => ("ContainersReady", true, None, None),
         (None, false) => {
-            let message = format!("containers with unready status: [{}]", lacking.join(" "));
+            let message = format!(
+                "containers with unready status: [{}]",
+                unready_containers.join(" ")
+            );
             (
                 "ContainersReady",
                 false,

@@ -435,8 +435,8 @@ impl Shared {
 
     /// Deletes a terminal pod that has a deletion timestamp; others are kept.
     async fn delete_terminated(&self, pod: &Pod) -> kube::Result<ReconcileResult> {
-        let going = pod.metadata.deletion_timestamp.is_some();
-        if !going || pod.metadata.deletion_grace_period_seconds == Some(0) {
+        let terminating = pod.metadata.deletion_timestamp.is_some();
+        if !terminating || pod.metadata.deletion_grace_period_seconds == Some(0) {
             return Ok(ReconcileResult::Done);
         }
         let api: Api<Pod> = Api::namespaced(

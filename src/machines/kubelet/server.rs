@@ -62,22 +62,22 @@ pub(super) trait LogSource: Send + Sync + 'static {
     ) -> Result<BoxStream<'static, Bytes>, ContainerLogError>;
 }
 
-type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
+type LogResponse = Response<UnsyncBoxBody<Bytes, Infallible>>;
 
-/// Serves the logs of `librarian` in `tasks`. Returns the bound address, with the port that was
+/// Serves container logs in `tasks`. Returns the bound address, with the port that was
 /// chosen.
 pub(super) async fn serve(
     tasks: &Tasks,
     listen: SocketAddr,
     tls: Arc<rustls::ServerConfig>,
-    librarian: Arc<dyn LogSource>,
+    logs: Arc<dyn LogSource>,
 ) -> std::io::Result<SocketAddr> {
     let server = HttpServer::bind("kubelet-logs", listen, LIMITS)
         .await?
         .with_tls(tls);
     let address = server.local_addr();
     let service = service_fn(move |request: Request<Incoming>| {
-        let response = answer(&*librarian, &request);
+        let response = handle(&*logs, &request);
         async move { Ok::<_, Infallible>(response) }
     });
     tasks.spawn("kubelet-logs", server.serve(service, tasks.token()));
@@ -85,7 +85,7 @@ pub(super) async fn serve(
 }
 
 /// Handles a request; its body is not read.
-fn answer<B>(librarian: &dyn LogSource, request: &Request<B>) -> Answer {
+fn handle<B>(logs: &dyn LogSource, request: &Request<B>) -> LogResponse {
     let path = request.uri().path().trim_matches('/');
     let parts: Vec<&str> = path.split('/').collect();
     match parts.as_slice() {
@@ -100,7 +100,7 @@ fn answer<B>(librarian: &dyn LogSource, request: &Request<B>) -> Answer {
                 container,
                 options: &options,
             };
-            match librarian.log(wanted) {
+            match logs.log(wanted) {
                 Ok(log) => {
                     let log = log.map(|piece| Ok(Frame::data(piece)));
                     plain(StatusCode::OK, StreamBody::new(log).boxed_unsync())
@@ -120,21 +120,21 @@ fn answer<B>(librarian: &dyn LogSource, request: &Request<B>) -> Answer {
     }
 }
 
-fn plain(status: StatusCode, body: UnsyncBoxBody<Bytes, Infallible>) -> Answer {
-    let mut answer = Response::new(body);
-    *answer.status_mut() = status;
+fn plain(status: StatusCode, body: UnsyncBoxBody<Bytes, Infallible>) -> LogResponse {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
     let kind = HeaderValue::from_static("text/plain");
-    answer.headers_mut().insert(CONTENT_TYPE, kind);
-    answer
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
 }
 
-fn text(status: StatusCode, text: String) -> Answer {
+fn text(status: StatusCode, text: String) -> LogResponse {
     plain(status, Full::new(Bytes::from(text)).boxed_unsync())
 }
 
 /// The error for `exec`, `attach`, `run` and `portForward`, as a `Status` that clients print
 /// verbatim.
-fn not_implemented(what: &str, pod: &str) -> Answer {
+fn not_implemented(what: &str, pod: &str) -> LogResponse {
     let what = what.to_lowercase();
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
@@ -143,10 +143,10 @@ fn not_implemented(what: &str, pod: &str) -> Answer {
             "{what} of pods {pod:?}: containers do not run on this node, so there is nothing to connect to"
         ),
     });
-    let mut answer = text(StatusCode::NOT_IMPLEMENTED, status.to_string());
+    let mut response = text(StatusCode::NOT_IMPLEMENTED, status.to_string());
     let kind = HeaderValue::from_static("application/json");
-    answer.headers_mut().insert(CONTENT_TYPE, kind);
-    answer
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
 }
 
 #[cfg(test)]
@@ -161,13 +161,8 @@ mod tests {
             &self,
             wanted: ContainerLogRequest<'_>,
         ) -> Result<BoxStream<'static, Bytes>, ContainerLogError> {
-            let ContainerLogRequest {
-                namespace,
-                pod,
-                container,
-                options,
-            } = wanted;
-            match (namespace, pod, container, options.previous) {
+            let previous = wanted.options.previous;
+            match (wanted.namespace, wanted.pod, wanted.container, previous) {
                 ("team", "p", "c", false) => {
                     let pieces = ["one\n", "two\n"].map(Bytes::from);
                     Ok(futures::stream::iter(pieces).boxed())
@@ -180,17 +175,17 @@ mod tests {
         }
     }
 
-    async fn asked(method: Method, uri: &str) -> (u16, String) {
+    async fn send(method: Method, uri: &str) -> (u16, String) {
         let request = Request::builder().method(method).uri(uri);
-        let answer = answer(&FakeLogSource, &request.body(()).unwrap());
-        let status = answer.status().as_u16();
-        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        let response = handle(&FakeLogSource, &request.body(()).unwrap());
+        let status = response.status().as_u16();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
         (status, String::from_utf8(body.to_vec()).unwrap())
     }
 
     #[tokio::test]
-    async fn logs_are_given_and_nothing_else() {
-        let get = |uri: &'static str| asked(Method::GET, uri);
+    async fn only_log_requests_are_served() {
+        let get = |uri: &'static str| send(Method::GET, uri);
         assert_eq!(
             get("/containerLogs/team/p/c?follow=true").await,
             (200, "one\ntwo\n".into())
@@ -209,19 +204,19 @@ mod tests {
         ] {
             assert!(matches!(get(uri).await.0, 404 | 405), "{uri}");
         }
-        assert_eq!(asked(Method::POST, "/containerLogs/team/p/c").await.0, 405);
+        assert_eq!(send(Method::POST, "/containerLogs/team/p/c").await.0, 405);
         for uri in [
             "/exec/team/p/c?command=ls",
             "/attach/team/p/u/c",
             "/portForward/team/p",
         ] {
-            let (code, said) = asked(Method::POST, uri).await;
+            let (code, body) = send(Method::POST, uri).await;
             assert_eq!(code, 501);
-            let status: serde_json::Value = serde_json::from_str(&said).unwrap();
+            let status: serde_json::Value = serde_json::from_str(&body).unwrap();
             let message = status["message"].as_str().unwrap();
             assert!(
                 message.contains(" of pods \"p\": containers do not run"),
-                "{said}"
+                "{body}"
             );
         }
     }

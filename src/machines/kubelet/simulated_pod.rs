@@ -113,8 +113,8 @@ impl SimulatedPod {
         if self.terminating {
             return;
         }
-        let leaving = pod.metadata.deletion_timestamp.as_ref().map(|t| t.0);
-        if leaving.is_none() {
+        let deleted_at = pod.metadata.deletion_timestamp.as_ref().map(|t| t.0);
+        if deleted_at.is_none() {
             match self.deadline(pod) {
                 Some(deadline) if deadline <= now && !self.has_ended(pod) => {
                     self.deadline_exceeded = true;
@@ -124,7 +124,7 @@ impl SimulatedPod {
             }
         }
         self.terminating = true;
-        let latest = leaving.unwrap_or(Timestamp::MAX).max(now);
+        let latest = deleted_at.unwrap_or(Timestamp::MAX).max(now);
         for (index, container) in self.containers.iter_mut().enumerate() {
             container.finish_if_due(now);
             if container.is_running() {

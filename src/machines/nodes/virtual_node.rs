@@ -138,11 +138,11 @@ pub(super) fn node(
     index: u32,
     number: u32,
     now: Timestamp,
-    surroundings: ClusterType,
+    cluster_type: ClusterType,
     kubelet: Option<&KubeletAddress>,
 ) -> Node {
     let name = node_name(&pool.name, index);
-    let alone = surroundings == ClusterType::Embedded;
+    let alone = cluster_type == ClusterType::Embedded;
     let mut annotations = BTreeMap::from([(
         FROM_POOL_ANNOTATION.to_string(),
         from_pool_annotation(pool, index),
@@ -168,7 +168,7 @@ pub(super) fn node(
             provider_id: Some(format!("kueue-lab://{}/{name}", pool.name)),
             ..NodeSpec::default()
         }),
-        status: Some(status(pool, &name, number, now, surroundings, kubelet)),
+        status: Some(status(pool, &name, number, now, cluster_type, kubelet)),
     }
 }
 
@@ -236,7 +236,7 @@ fn status(
     name: &str,
     number: u32,
     now: Timestamp,
-    surroundings: ClusterType,
+    cluster_type: ClusterType,
     kubelet: Option<&KubeletAddress>,
 ) -> NodeStatus {
     let address = |kind: &str, address: String| NodeAddress {
@@ -246,7 +246,7 @@ fn status(
     let number = number % 65_000;
     let (host, port) = KubeletAddress::hostname_and_port(kubelet, name);
     let mut addresses = vec![address("Hostname", host)];
-    if surroundings == ClusterType::Embedded {
+    if cluster_type == ClusterType::Embedded {
         let ip = format!("172.18.{}.{}", number / 254, 1 + number % 254);
         addresses.insert(0, address("InternalIP", ip));
     }

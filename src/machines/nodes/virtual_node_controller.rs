@@ -60,14 +60,14 @@ struct PoolNode {
 
 impl VirtualNodeController {
     /// Starts the controller; there are no nodes until [`apply`](Self::apply).
-    pub fn start(context: &Context, nodes: Informer<Node>, surroundings: ClusterType) -> Self {
+    pub fn start(context: &Context, nodes: Informer<Node>, cluster_type: ClusterType) -> Self {
         let controller = Self {
             shared: Arc::new(Shared {
                 context: context.clone(),
                 nodes: nodes.clone(),
                 queue: WorkQueue::new(context),
                 desired: Mutex::default(),
-                cluster_type: surroundings,
+                cluster_type,
                 changed: Notify::new(),
             }),
         };
@@ -302,10 +302,10 @@ impl DesiredNodes {
         grown.min(bound).max(pool.count)
     }
 
-    fn replace(&mut self, pools: NodePools, surroundings: ClusterType) {
+    fn replace(&mut self, pools: NodePools, cluster_type: ClusterType) {
         let mut nodes = BTreeMap::new();
         for pool in &pools.pools {
-            let shared = Arc::new(surroundings.adjust_pool(pool));
+            let shared = Arc::new(cluster_type.adjust_pool(pool));
             for index in 0..self.size(pool) {
                 let name = node_name(&pool.name, index);
                 // A node keeps its number and its addresses until it is deleted.

@@ -33,8 +33,8 @@ pub(super) fn find_candidate(
         return Err("not eligible due to preemptionPolicy=Never.".into());
     }
     let nominated = pod.nominated().and_then(|name| nodes.get(name));
-    let leaving = |p: &Arc<PodInfo>| p.terminating() && p.priority < pod.priority;
-    if nominated.is_some_and(|n| n.pods.values().any(leaving)) {
+    let terminating = |p: &Arc<PodInfo>| p.terminating() && p.priority < pod.priority;
+    if nominated.is_some_and(|n| n.pods.values().any(terminating)) {
         return Err("not eligible due to a terminating pod on the nominated node.".into());
     }
     let known = nodes.values().filter(|n| n.node.is_some());
@@ -69,13 +69,16 @@ fn select_victims_on_node(
         trial.remove(&victim.key);
     }
     let needs_all_nodes = any_pod_has_anti_affinity || pod.depends_on_other_pods();
-    if !fits(
-        pod,
-        &trial,
-        nodes,
-        needs_all_nodes,
-        any_pod_has_anti_affinity,
-    ) {
+    let fits = |trial: &NodeInfo| {
+        fits(
+            pod,
+            trial,
+            nodes,
+            needs_all_nodes,
+            any_pod_has_anti_affinity,
+        )
+    };
+    if !fits(&trial) {
         return None;
     }
     // Reprieve the most important pods first: high priority, then early start.
@@ -83,13 +86,7 @@ fn select_victims_on_node(
     let mut victims = Vec::new();
     for candidate in lower {
         trial.add(candidate.clone());
-        if !fits(
-            pod,
-            &trial,
-            nodes,
-            needs_all_nodes,
-            any_pod_has_anti_affinity,
-        ) {
+        if !fits(&trial) {
             trial.remove(&candidate.key);
             victims.push(candidate);
         }

@@ -63,45 +63,49 @@ impl<K> NamespacedObject for K where
 {
 }
 
-/// The objects that `owner` controls, after adoption and release. Requires both indexes.
+/// The objects that `owner` controls, after adoption and release; `None` if its selector is invalid
+/// or matches nothing. Requires both indexes.
 ///
 /// # Errors
 /// The API server rejected a change, or the owner's UID has changed.
 pub(crate) async fn claim<O: NamespacedObject, K: NamespacedObject>(
     client: &kube::Client,
     owner: &O,
-    selects: &Selector,
+    label_selector: &LabelSelector,
     informer: &Informer<K>,
-) -> Result<Vec<Arc<K>>, kube::Error> {
+) -> Result<Option<Vec<Arc<K>>>, kube::Error> {
+    let Some(selector) = selector(label_selector) else {
+        return Ok(None);
+    };
     let uid = owner.uid().unwrap_or_default();
     let namespace = owner.namespace().unwrap_or_default();
-    let going = owner.meta().deletion_timestamp.is_some();
+    let deleting = owner.meta().deletion_timestamp.is_some();
     let api: Api<K> = Api::namespaced(client.clone(), &namespace);
     let mut claimed = Vec::new();
     for object in informer.by_index(CONTROLLER_UID_INDEX, &uid) {
-        if matches(selects, object.as_ref()) {
+        if matches(&selector, object.as_ref()) {
             claimed.push(object);
-        } else if !going {
+        } else if !deleting {
             let release = json!([{"$patch": "delete", "uid": uid}]);
             patch(&api, informer, &object, release).await?;
         }
     }
     let mut orphans = informer.by_index(UNCONTROLLED, &namespace);
-    orphans.retain(|o| o.meta().deletion_timestamp.is_none() && matches(selects, o.as_ref()));
-    if going || orphans.is_empty() {
-        return Ok(claimed);
+    orphans.retain(|o| o.meta().deletion_timestamp.is_none() && matches(&selector, o.as_ref()));
+    if deleting || orphans.is_empty() {
+        return Ok(Some(claimed));
     }
     let owners: Api<O> = Api::namespaced(client.clone(), &namespace);
     let fresh = owners.get_opt(&owner.name_any()).await?;
     let is_same = |o: &O| o.uid() == owner.uid() && o.meta().deletion_timestamp.is_none();
     if !fresh.is_some_and(|o| is_same(&o)) {
-        return Ok(claimed);
+        return Ok(Some(claimed));
     }
     for orphan in orphans {
         let adopt = json!([controller_reference(owner)]);
         claimed.extend(patch(&api, informer, &orphan, adopt).await?);
     }
-    Ok(claimed)
+    Ok(Some(claimed))
 }
 
 /// Patches the owner references of an object; returns the result, if it still exists.

@@ -71,9 +71,9 @@ impl PodControl {
             rest = later;
             round = now.len() * 2;
             let post = PostParams::default();
-            let answers = join_all(now.iter().map(|pod| api.create(&post, pod))).await;
-            for answer in answers {
-                match answer {
+            let results = join_all(now.iter().map(|pod| api.create(&post, pod))).await;
+            for result in results {
+                match result {
                     Ok(pod) => {
                         let text = format!("Created pod: {}", pod.name_any());
                         self.recorder
@@ -106,9 +106,9 @@ impl PodControl {
         K: Resource<DynamicType = ()>,
     {
         let mut deleted = DeleteResult::default();
-        let answers = join_all(pods.iter().map(|pod| self.delete_one(pod, finalizer))).await;
-        for (pod, answer) in pods.iter().zip(answers) {
-            match answer {
+        let results = join_all(pods.iter().map(|pod| self.delete_one(pod, finalizer))).await;
+        for (pod, result) in pods.iter().zip(results) {
+            match result {
                 Ok(()) => {
                     let text = format!("Deleted pod: {}", pod.name_any());
                     self.recorder
@@ -150,14 +150,14 @@ impl PodControl {
             }),
             ..DeleteParams::default()
         };
-        let answer = self
+        let result = self
             .api(&namespace)
             .delete(&pod.name_any(), &params)
             .await?;
-        if let Some(going) = answer.left()
-            && pods::is_deleting(&going)
+        if let Some(deleted) = result.left()
+            && pods::is_deleting(&deleted)
         {
-            self.pods.observe_write(Arc::new(going));
+            self.pods.observe_write(Arc::new(deleted));
         }
         Ok(())
     }
@@ -170,9 +170,9 @@ impl PodControl {
     ) -> (Vec<String>, Option<kube::Error>) {
         let mut released = Vec::with_capacity(pods.len());
         let mut failure = None;
-        let answers = join_all(pods.iter().map(|pod| self.remove_finalizer(pod, finalizer))).await;
-        for (pod, answer) in pods.iter().zip(answers) {
-            match answer {
+        let results = join_all(pods.iter().map(|pod| self.remove_finalizer(pod, finalizer))).await;
+        for (pod, result) in pods.iter().zip(results) {
+            match result {
                 Err(error) if !is_not_found(&error) => {
                     failure.get_or_insert(error);
                 }

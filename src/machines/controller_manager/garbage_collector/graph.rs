@@ -234,19 +234,19 @@ mod tests {
         graph.put("a", node("a", &[]));
         graph.put("b", node("b", &[("a", true)]));
         graph.put("c", node("c", &[("a", false)]));
-        let going = GraphNode {
+        let deleting = GraphNode {
             deleting: true,
             foreground: true,
             ..node("a", &[])
         };
-        assert_eq!(graph.put("a", going), ["b", "c", "a"]);
+        assert_eq!(graph.put("a", deleting), ["b", "c", "a"]);
         assert_eq!(graph.blocking_dependents("a"), ["b"]);
         assert_eq!(graph.remove("b"), ["a"]);
         assert_eq!(graph.blocking_dependents("a"), Vec::<String>::new());
     }
 
     #[test]
-    fn a_namesake_of_another_kind_or_namespace_is_not_the_owner() {
+    fn an_owner_of_another_kind_or_namespace_does_not_match() {
         let mut graph = Graph::default();
         let elsewhere = GraphNode {
             namespace: "other".into(),

@@ -11,13 +11,14 @@ use k8s_openapi::api::apps::v1::{DaemonSet, DaemonSetSpec, DaemonSetStatus};
 use k8s_openapi::api::core::v1::{
     Node, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, Toleration,
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt;
 
 use super::controller_history::ControllerHistory;
 use super::daemonset_node_predicate::{DAEMON_TOLERATIONS, should_run_on_node};
 use super::statefulset::identity::{REVISION, revision_of};
 use crate::workload_controllers::apps::reconciler::{self, Reconciler};
-use crate::workload_controllers::controller_ref_manager::{self, CONTROLLER_UID_INDEX};
+use crate::workload_controllers::controller_ref_manager::CONTROLLER_UID_INDEX;
 use crate::workload_controllers::pod_control::PodControl;
 use crate::workload_controllers::{SharedInformers, pod_template, pods};
 use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
@@ -84,43 +85,49 @@ struct DaemonSetController {
 
 impl Reconciler for DaemonSetController {
     type Object = DaemonSet;
+    type Dependent = Pod;
 
     fn objects(&self) -> &Informer<DaemonSet> {
         &self.sets
     }
 
-    async fn reconcile(&self, set: &DaemonSet) -> Result<ReconcileResult, kube::Error> {
+    fn dependents(&self) -> &Informer<Pod> {
+        &self.pods
+    }
+
+    fn selector(set: &DaemonSet) -> Option<&LabelSelector> {
+        set.spec.as_ref().map(|spec| &spec.selector)
+    }
+
+    async fn reconcile(
+        &self,
+        set: &DaemonSet,
+        owned: Vec<Arc<Pod>>,
+    ) -> Result<ReconcileResult, kube::Error> {
         let Some(spec) = &set.spec else {
             return Ok(ReconcileResult::Done);
         };
-        let Some(selects) = controller_ref_manager::selector(&spec.selector) else {
-            return Ok(ReconcileResult::Done);
-        };
-        let owned =
-            controller_ref_manager::claim(&self.context.client, set, &selects, &self.pods).await?;
         let collisions = set.status.as_ref().and_then(|s| s.collision_count);
         let recorded = self
             .history
             .sync_revision(set, &spec.template, &spec.selector, collisions);
         let revision = recorded.await?.name_any();
-        let suited = self.nodes_to_run_on(spec);
-        let now = self.context.clock.now();
+        let sync = DaemonSetSync {
+            set,
+            spec,
+            eligible_nodes: self.eligible_nodes(spec),
+            revision: &revision,
+            now: self.context.clock.now(),
+        };
         let mut failure = None;
         if set.metadata.deletion_timestamp.is_none() {
-            let plan = plan(set, spec, &suited, &owned, &revision, now);
+            let plan = sync.plan(&owned);
             failure = self.control.delete(set, &plan.delete, None).await.error;
             let created = self.control.create(set, plan.create).await;
             failure = failure.or(created.error);
         }
         let uid = set.uid().unwrap_or_default();
-        let status = status(
-            set,
-            spec,
-            &suited,
-            &self.pods.by_index(CONTROLLER_UID_INDEX, &uid),
-            &revision,
-            now,
-        );
+        let status = sync.status(&self.pods.by_index(CONTROLLER_UID_INDEX, &uid));
         if set.status.as_ref() != Some(&status) {
             let next = DaemonSet {
                 status: Some(status),
@@ -134,16 +141,16 @@ impl Reconciler for DaemonSetController {
 
 impl DaemonSetController {
     /// The names of the eligible nodes.
-    fn nodes_to_run_on(&self, spec: &DaemonSetSpec) -> BTreeSet<String> {
+    fn eligible_nodes(&self, spec: &DaemonSetSpec) -> BTreeSet<String> {
         let nodes = self.nodes.list().into_iter();
-        let suits = |node: &Node| {
+        let is_eligible = |node: &Node| {
             spec.template
                 .spec
                 .as_ref()
                 .is_some_and(|s| should_run_on_node(s, node))
         };
         nodes
-            .filter(|node| suits(node))
+            .filter(|node| is_eligible(node))
             .map(|node| node.name_any())
             .collect()
     }
@@ -154,81 +161,118 @@ struct DaemonSetPlan {
     delete: Vec<Arc<Pod>>,
 }
 
-fn plan(
-    set: &DaemonSet,
-    spec: &DaemonSetSpec,
-    suited: &BTreeSet<String>,
-    owned: &[Arc<Pod>],
-    revision: &str,
+/// One reconciliation of a DaemonSet.
+struct DaemonSetSync<'a> {
+    set: &'a DaemonSet,
+    spec: &'a DaemonSetSpec,
+    /// The names of the eligible nodes.
+    eligible_nodes: BTreeSet<String>,
+    /// The name of the current revision.
+    revision: &'a str,
     now: Timestamp,
-) -> DaemonSetPlan {
-    let mut delete = Vec::new();
-    let mut by_node: BTreeMap<String, Vec<Arc<Pod>>> = BTreeMap::new();
-    for pod in owned.iter().filter(|p| !pods::is_deleting(p)) {
-        match target_node_name(pod).filter(|node| suited.contains(*node)) {
-            // A terminal pod is replaced, like one on a node that is no longer eligible.
-            Some(node) if !pods::is_terminal(pod) => {
-                by_node
-                    .entry(node.to_string())
-                    .or_default()
-                    .push(pod.clone());
-            }
-            _ => delete.push(pod.clone()),
-        }
-    }
-    for same in by_node.values_mut().filter(|same| same.len() > 1) {
-        same.sort_by_key(|p| (pods::created(p.as_ref()), p.name_any()));
-        delete.extend(same.drain(1..));
-    }
-    let leaving = owned
-        .iter()
-        .filter(|p| pods::is_deleting(p))
-        .filter_map(|p| target_node_name(p));
-    let leaving: BTreeSet<&str> = leaving.collect();
-    let free = suited
-        .iter()
-        .filter(|node| !by_node.contains_key(*node) && !leaving.contains(node.as_str()));
-    let create = free.map(|node| pod(set, spec, node, revision)).collect();
-    delete.extend(rolling_update_deletions(
-        spec,
-        &by_node,
-        suited.len(),
-        revision,
-        now,
-    ));
-    DaemonSetPlan { create, delete }
 }
 
-/// Pods of old templates to delete, up to `maxUnavailable`.
-fn rolling_update_deletions(
-    spec: &DaemonSetSpec,
-    by_node: &BTreeMap<String, Vec<Arc<Pod>>>,
-    wanted: usize,
-    revision: &str,
-    now: Timestamp,
-) -> Vec<Arc<Pod>> {
-    let strategy = spec.update_strategy.as_ref();
-    if strategy.and_then(|s| s.type_.as_deref()) == Some("OnDelete") {
-        return Vec::new();
+impl DaemonSetSync<'_> {
+    /// The pods to create and to delete.
+    fn plan(&self, owned: &[Arc<Pod>]) -> DaemonSetPlan {
+        let mut delete = Vec::new();
+        let mut by_node: BTreeMap<String, Vec<Arc<Pod>>> = BTreeMap::new();
+        for pod in owned.iter().filter(|p| !pods::is_deleting(p)) {
+            match target_node_name(pod).filter(|node| self.eligible_nodes.contains(*node)) {
+                // A terminal pod is replaced, like one on a node that is no longer eligible.
+                Some(node) if !pods::is_terminal(pod) => {
+                    by_node
+                        .entry(node.to_string())
+                        .or_default()
+                        .push(pod.clone());
+                }
+                _ => delete.push(pod.clone()),
+            }
+        }
+        for duplicates in by_node.values_mut().filter(|pods| pods.len() > 1) {
+            duplicates.sort_by_key(|p| (pods::created(p.as_ref()), p.name_any()));
+            delete.extend(duplicates.drain(1..));
+        }
+        let terminating = owned
+            .iter()
+            .filter(|p| pods::is_deleting(p))
+            .filter_map(|p| target_node_name(p));
+        let terminating: BTreeSet<&str> = terminating.collect();
+        let free = self
+            .eligible_nodes
+            .iter()
+            .filter(|node| !by_node.contains_key(*node) && !terminating.contains(node.as_str()));
+        let create = free
+            .map(|node| pod(self.set, self.spec, node, self.revision))
+            .collect();
+        delete.extend(self.rolling_update_deletions(&by_node));
+        DaemonSetPlan { create, delete }
     }
-    let rolling = strategy.and_then(|s| s.rolling_update.as_ref());
-    let most = rolling.and_then(|r| r.max_unavailable.as_ref());
-    let most = most
-        .map_or(1, |m| {
-            crate::int_or_percent::scaled_value_from_int_or_percent(m, wanted as i32, true)
-        })
-        .max(1);
-    let min_ready = spec.min_ready_seconds.unwrap_or(0);
-    let available = |pod: &Pod| pods::is_available(pod, min_ready, now);
-    let all = || by_node.values().flatten();
-    let missing = wanted.saturating_sub(all().filter(|p| available(p)).count());
-    let budget = (most as usize).saturating_sub(missing);
-    let old = all().filter(|p| revision_of(p) != revision);
-    let (ready, broken): (Vec<_>, Vec<_>) = old.cloned().partition(|p| available(p));
-    broken
-        .into_iter()
-        .chain(ready.into_iter().take(budget))
-        .collect()
+
+    /// Pods of old templates to delete, up to `maxUnavailable`.
+    fn rolling_update_deletions(&self, by_node: &BTreeMap<String, Vec<Arc<Pod>>>) -> Vec<Arc<Pod>> {
+        let desired = self.eligible_nodes.len();
+        let strategy = self.spec.update_strategy.as_ref();
+        if strategy.and_then(|s| s.type_.as_deref()) == Some("OnDelete") {
+            return Vec::new();
+        }
+        let rolling = strategy.and_then(|s| s.rolling_update.as_ref());
+        let max_unavailable = rolling.and_then(|r| r.max_unavailable.as_ref());
+        let max_unavailable = max_unavailable
+            .map_or(1, |m| {
+                crate::int_or_percent::scaled_value_from_int_or_percent(m, desired as i32, true)
+            })
+            .max(1);
+        let min_ready = self.spec.min_ready_seconds.unwrap_or(0);
+        let available = |pod: &Pod| pods::is_available(pod, min_ready, self.now);
+        let all = || by_node.values().flatten();
+        let unavailable = desired.saturating_sub(all().filter(|p| available(p)).count());
+        let budget = (max_unavailable as usize).saturating_sub(unavailable);
+        let old = all().filter(|p| revision_of(p) != self.revision);
+        let (available_pods, unavailable_pods): (Vec<_>, Vec<_>) =
+            old.cloned().partition(|p| available(p));
+        unavailable_pods
+            .into_iter()
+            .chain(available_pods.into_iter().take(budget))
+            .collect()
+    }
+
+    /// The status.
+    fn status(&self, owned: &[Arc<Pod>]) -> DaemonSetStatus {
+        let min_ready = self.spec.min_ready_seconds.unwrap_or(0);
+        let mut by_node: BTreeMap<&str, &Arc<Pod>> = BTreeMap::new();
+        for pod in owned.iter().filter(|p| !pods::is_deleting(p)) {
+            if let Some(node) = target_node_name(pod) {
+                by_node.entry(node).or_insert(pod);
+            }
+        }
+        let scheduled = || {
+            by_node
+                .iter()
+                .filter(|(node, _)| self.eligible_nodes.contains(**node))
+                .map(|(_, pod)| *pod)
+        };
+        let count = |which: &dyn Fn(&Pod) -> bool| scheduled().filter(|p| which(p)).count() as i32;
+        let positive = |number: i32| Some(number).filter(|n| *n > 0);
+        let desired = self.eligible_nodes.len() as i32;
+        let available = count(&|p| pods::is_available(p, min_ready, self.now));
+        let before = self.set.status.clone().unwrap_or_default();
+        DaemonSetStatus {
+            desired_number_scheduled: desired,
+            current_number_scheduled: scheduled().count() as i32,
+            number_misscheduled: by_node
+                .keys()
+                .filter(|node| !self.eligible_nodes.contains(**node))
+                .count() as i32,
+            number_ready: count(&pods::is_ready),
+            number_available: positive(available),
+            number_unavailable: positive(desired - available),
+            updated_number_scheduled: positive(count(&|p| revision_of(p) == self.revision)),
+            observed_generation: self.set.metadata.generation,
+            collision_count: before.collision_count,
+            conditions: before.conditions,
+        }
+    }
 }
 
 /// The node that a pod is bound to, or has affinity to.
@@ -282,43 +326,4 @@ fn pod(set: &DaemonSet, spec: &DaemonSetSpec, node: &str, revision: &str) -> Pod
         });
     }
     pod
-}
-
-fn status(
-    set: &DaemonSet,
-    spec: &DaemonSetSpec,
-    suited: &BTreeSet<String>,
-    owned: &[Arc<Pod>],
-    revision: &str,
-    now: Timestamp,
-) -> DaemonSetStatus {
-    let min_ready = spec.min_ready_seconds.unwrap_or(0);
-    let mut on: BTreeMap<&str, &Arc<Pod>> = BTreeMap::new();
-    for pod in owned.iter().filter(|p| !pods::is_deleting(p)) {
-        if let Some(node) = target_node_name(pod) {
-            on.entry(node).or_insert(pod);
-        }
-    }
-    let here = || {
-        on.iter()
-            .filter(|(node, _)| suited.contains(**node))
-            .map(|(_, pod)| *pod)
-    };
-    let count = |which: &dyn Fn(&Pod) -> bool| here().filter(|p| which(p)).count() as i32;
-    let some = |number: i32| Some(number).filter(|n| *n > 0);
-    let wanted = suited.len() as i32;
-    let available = count(&|p| pods::is_available(p, min_ready, now));
-    let before = set.status.clone().unwrap_or_default();
-    DaemonSetStatus {
-        desired_number_scheduled: wanted,
-        current_number_scheduled: here().count() as i32,
-        number_misscheduled: on.keys().filter(|node| !suited.contains(**node)).count() as i32,
-        number_ready: count(&pods::is_ready),
-        number_available: some(available),
-        number_unavailable: some(wanted - available),
-        updated_number_scheduled: some(count(&|p| revision_of(p) == revision)),
-        observed_generation: set.metadata.generation,
-        collision_count: before.collision_count,
-        conditions: before.conditions,
-    }
 }

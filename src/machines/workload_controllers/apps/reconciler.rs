@@ -7,27 +7,38 @@ use kube::api::PostParams;
 use kube::{Client, Resource, ResourceExt};
 use serde::Serialize;
 
-use crate::workload_controllers::{controller_ref_manager, pods};
+use crate::workload_controllers::controller_ref_manager::{self, NamespacedObject};
+use crate::workload_controllers::pods;
 use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
 use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// A kind that these controllers reconcile: it owns pods and has a status.
-pub(super) trait OwnerObject: controller_ref_manager::NamespacedObject + Serialize {}
+pub(super) trait OwnerObject: NamespacedObject + Serialize {}
 
-impl<K: controller_ref_manager::NamespacedObject + Serialize> OwnerObject for K {}
+impl<K: NamespacedObject + Serialize> OwnerObject for K {}
 
 /// A controller of one kind.
 pub(super) trait Reconciler: Send + Sync + 'static {
     /// The kind of its objects.
     type Object: OwnerObject;
+    /// The kind of the objects that they control.
+    type Dependent: NamespacedObject;
 
     /// The informer of its objects.
     fn objects(&self) -> &Informer<Self::Object>;
 
-    /// Reconciles one object.
+    /// The informer of their dependents, with the indexes that [`controller_ref_manager::claim`]
+    /// requires.
+    fn dependents(&self) -> &Informer<Self::Dependent>;
+
+    /// The selector of an object.
+    fn selector(object: &Self::Object) -> Option<&LabelSelector>;
+
+    /// Reconciles one object; `owned` are the dependents that it controls.
     fn reconcile(
         &self,
         object: &Self::Object,
+        owned: Vec<Arc<Self::Dependent>>,
     ) -> impl Future<Output = Result<ReconcileResult, kube::Error>> + Send;
 }
 
@@ -48,37 +59,49 @@ pub(super) fn run<C: Reconciler>(
     context.clone().tasks.spawn(name, async move {
         controller.objects().wait_for_cache_sync().await;
         ready.await;
+        let client = context.client.clone();
         queue.run(&context, name, workers, move |key| {
-            let controller = controller.clone();
-            async move { reconcile_key(&*controller, &key).await }
+            let (controller, client) = (controller.clone(), client.clone());
+            async move { reconcile_key(&*controller, &client, &key).await }
         });
     });
 }
 
 async fn reconcile_key<C: Reconciler>(
     controller: &C,
+    client: &Client,
     key: &ObjectKey,
 ) -> Result<ReconcileResult, kube::Error> {
     let Some(object) = controller.objects().get(key) else {
         return Ok(ReconcileResult::Done);
     };
-    match controller.reconcile(&object).await {
+    match claim_and_reconcile(controller, client, &object).await {
         Err(error) if is_not_found(&error) => Ok(ReconcileResult::Done),
         Err(error) if is_conflict(&error) => Ok(ReconcileResult::Requeue),
         done => done,
     }
 }
 
+async fn claim_and_reconcile<C: Reconciler>(
+    controller: &C,
+    client: &Client,
+    object: &C::Object,
+) -> Result<ReconcileResult, kube::Error> {
+    let Some(selector) = C::selector(object) else {
+        return Ok(ReconcileResult::Done);
+    };
+    let dependents = controller.dependents();
+    match controller_ref_manager::claim(client, object, selector, dependents).await? {
+        Some(owned) => controller.reconcile(object, owned).await,
+        None => Ok(ReconcileResult::Done),
+    }
+}
+
 /// Adds the owners of every changed dependent to `queue`.
-pub(super) fn enqueue_owners<K: OwnerObject, D: controller_ref_manager::NamespacedObject>(
-    dependents: &Informer<D>,
-    owners: &Informer<K>,
-    queue: &WorkQueue<ObjectKey>,
-    selector: fn(&K) -> Option<&LabelSelector>,
-) {
-    let (owners, queue) = (owners.clone(), queue.clone());
-    dependents.add_event_handler(move |change| {
-        for key in owner_keys(&owners, change.object().as_ref(), selector) {
+pub(super) fn enqueue_owners<C: Reconciler>(controller: &C, queue: &WorkQueue<ObjectKey>) {
+    let (owners, queue) = (controller.objects().clone(), queue.clone());
+    controller.dependents().add_event_handler(move |change| {
+        for key in owner_keys(&owners, change.object().as_ref(), C::selector) {
             queue.add(key);
         }
     });

@@ -7,11 +7,11 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetCondition, ReplicaSetStatus};
 use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, Time};
 use kube::ResourceExt;
 
 use super::reconciler::{self, Reconciler};
-use crate::workload_controllers::controller_ref_manager::{self, CONTROLLER_UID_INDEX};
+use crate::workload_controllers::controller_ref_manager::CONTROLLER_UID_INDEX;
 use crate::workload_controllers::pod_control::PodControl;
 use crate::workload_controllers::{SharedInformers, pod_template, pods};
 use kueue_lab_clock::whole_seconds;
@@ -34,9 +34,7 @@ pub(crate) fn start(context: &Context, shared: &SharedInformers) {
         pods: shared.pods.clone(),
         control: PodControl::new(context, shared.pods.clone(), recorder),
     });
-    reconciler::enqueue_owners(&controller.pods, &controller.sets, &queue, |set| {
-        set.spec.as_ref().map(|s| &s.selector)
-    });
+    reconciler::enqueue_owners(&*controller, &queue);
     let pods = controller.pods.clone();
     let ready = async move { pods.wait_for_cache_sync().await };
     reconciler::run(context, "replicaset", WORKERS, queue, controller, ready);
@@ -51,20 +49,25 @@ struct ReplicaSetController {
 
 impl Reconciler for ReplicaSetController {
     type Object = ReplicaSet;
+    type Dependent = Pod;
 
     fn objects(&self) -> &Informer<ReplicaSet> {
         &self.sets
     }
 
-    async fn reconcile(&self, set: &ReplicaSet) -> Result<ReconcileResult, kube::Error> {
-        let Some(spec) = &set.spec else {
-            return Ok(ReconcileResult::Done);
-        };
-        let Some(selects) = controller_ref_manager::selector(&spec.selector) else {
-            return Ok(ReconcileResult::Done);
-        };
-        let client = &self.context.client;
-        let owned = controller_ref_manager::claim(client, set, &selects, &self.pods).await?;
+    fn dependents(&self) -> &Informer<Pod> {
+        &self.pods
+    }
+
+    fn selector(set: &ReplicaSet) -> Option<&LabelSelector> {
+        set.spec.as_ref().map(|spec| &spec.selector)
+    }
+
+    async fn reconcile(
+        &self,
+        set: &ReplicaSet,
+        owned: Vec<Arc<Pod>>,
+    ) -> Result<ReconcileResult, kube::Error> {
         let mut failure = None;
         if set.metadata.deletion_timestamp.is_none() {
             let active: Vec<_> = owned.into_iter().filter(|p| pods::is_active(p)).collect();
@@ -85,7 +88,7 @@ impl Reconciler for ReplicaSetController {
                 status: Some(status),
                 ..set.clone()
             };
-            reconciler::write_status(client, &self.sets, &next).await?;
+            reconciler::write_status(&self.context.client, &self.sets, &next).await?;
         }
         match (failure, again) {
             (Some((_, error)), _) => Err(error),

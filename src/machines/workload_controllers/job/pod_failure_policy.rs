@@ -24,15 +24,15 @@ pub(super) fn match_pod_failure_policy(spec: &JobSpec, pod: &Pod) -> PodFailureP
         let Some(what) = matches(rule, pod) else {
             continue;
         };
-        let mut verdict = PodFailurePolicyMatch::default();
+        let mut matched = PodFailurePolicyMatch::default();
         match rule.action.as_str() {
-            "Ignore" => verdict.ignored = true,
-            "FailIndex" => verdict.fails_index = true,
+            "Ignore" => matched.ignored = true,
+            "FailIndex" => matched.fails_index = true,
             "Count" => {}
-            "FailJob" => verdict.fails_job = Some(fail_job_message(&what, pod, index)),
+            "FailJob" => matched.fails_job = Some(fail_job_message(&what, pod, index)),
             _ => continue,
         }
-        return verdict;
+        return matched;
     }
     PodFailurePolicyMatch::default()
 }

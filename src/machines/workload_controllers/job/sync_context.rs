@@ -128,9 +128,9 @@ impl<'a> SyncJobContext<'a> {
         let failed =
             self.valid_pods_with_finalizer(&HashSet::new(), |p| is_pod_failed(self.spec, p));
         let lost = failed.iter().filter(|p| {
-            let verdict = pod_failure_policy::match_pod_failure_policy(self.spec, p);
+            let matched = pod_failure_policy::match_pod_failure_policy(self.spec, p);
             let too_often = number(p, INDEX_FAILURES) >= limit_per_index;
-            verdict.fails_index || !verdict.ignored && too_often
+            matched.fails_index || !matched.ignored && too_often
         });
         let lost: Indexes = lost.filter_map(|p| completion_index(p)).collect();
         let failed_indexes = Indexes::parse(text, limit).union(&lost);

@@ -213,18 +213,18 @@ impl SyncPlan<'_> {
             self.remove_finalizers_on_delete = true;
             return;
         }
-        let leaving = if only_replace_failed_pods(spec) {
+        let terminating = if only_replace_failed_pods(spec) {
             ctx.terminating.max(0) as usize
         } else {
             0
         };
-        let lacking = wanted.saturating_sub(leaving).saturating_sub(active);
-        if lacking > 0 {
-            self.create(lacking, now);
+        let missing = wanted.saturating_sub(terminating).saturating_sub(active);
+        if missing > 0 {
+            self.create(missing, now);
         }
     }
 
-    fn create(&mut self, lacking: usize, now: Timestamp) {
+    fn create(&mut self, missing: usize, now: Timestamp) {
         let ctx = &self.sync_context;
         let per_index = ctx.spec.backoff_limit_per_index.is_some();
         let mut wait = if per_index {
@@ -232,7 +232,7 @@ impl SyncPlan<'_> {
         } else {
             ctx.backoff.remaining(now)
         };
-        let count = lacking.min(MAX_POD_CREATE_DELETE_PER_SYNC);
+        let count = missing.min(MAX_POD_CREATE_DELETE_PER_SYNC);
         if !is_indexed(ctx.spec) {
             if wait.is_zero() {
                 let pod = job_pod::pod(ctx.job, ctx.spec);
@@ -308,11 +308,11 @@ fn active_pods_for_removal(ctx: &SyncJobContext<'_>, at_least: usize) -> Vec<Arc
 
 /// The first indexes that have neither succeeded nor failed nor an active pod.
 fn first_pending_indexes(ctx: &SyncJobContext<'_>, count: usize) -> Vec<i32> {
-    let leaving = ctx
+    let terminating = ctx
         .pods
         .iter()
         .filter(|p| only_replace_failed_pods(ctx.spec) && pods::is_terminating(p));
-    let taken = ctx.active.iter().chain(leaving);
+    let taken = ctx.active.iter().chain(terminating);
     let taken: Indexes = taken.filter_map(|p| completion_index(p)).collect();
     let mut settled = ctx.succeeded_indexes.union(&taken);
     if let Some(lost) = &ctx.failed_indexes {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus, ReplicaSet};
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, PostParams};
 
@@ -12,7 +13,7 @@ use super::sync_deployment::DeploymentPlan;
 use super::{progress, status, sync_deployment};
 use crate::event_recorder::{EventRecorder, NewEvent};
 use crate::workload_controllers::apps::reconciler::{self, Reconciler};
-use crate::workload_controllers::controller_ref_manager::{self, CONTROLLER_UID_INDEX};
+use crate::workload_controllers::controller_ref_manager::CONTROLLER_UID_INDEX;
 use crate::workload_controllers::{SharedInformers, pods};
 use kueue_lab_runtime::api_errors::{error_message, is_not_found};
 use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
@@ -31,9 +32,7 @@ pub(crate) fn start(context: &Context, shared: &SharedInformers) {
             .recorder
             .with_component("deployment-controller", None),
     });
-    reconciler::enqueue_owners(&controller.sets, &controller.deployments, &queue, |d| {
-        d.spec.as_ref().map(|s| &s.selector)
-    });
+    reconciler::enqueue_owners(&*controller, &queue);
     // Deployments with strategy `Recreate` wait for the deletion of the last old pod.
     let (on_pod, sets) = (queue.clone(), controller.sets.clone());
     controller.pods.add_event_handler(move |change| {
@@ -69,18 +68,25 @@ struct DeploymentController {
 
 impl Reconciler for DeploymentController {
     type Object = Deployment;
+    type Dependent = ReplicaSet;
 
     fn objects(&self) -> &Informer<Deployment> {
         &self.deployments
     }
 
-    async fn reconcile(&self, deployment: &Deployment) -> Result<ReconcileResult, kube::Error> {
-        let selector = deployment.spec.as_ref().map(|s| &s.selector);
-        let Some(selects) = selector.and_then(controller_ref_manager::selector) else {
-            return Ok(ReconcileResult::Done);
-        };
-        let client = &self.context.client;
-        let owned = controller_ref_manager::claim(client, deployment, &selects, &self.sets).await?;
+    fn dependents(&self) -> &Informer<ReplicaSet> {
+        &self.sets
+    }
+
+    fn selector(deployment: &Deployment) -> Option<&LabelSelector> {
+        deployment.spec.as_ref().map(|spec| &spec.selector)
+    }
+
+    async fn reconcile(
+        &self,
+        deployment: &Deployment,
+        owned: Vec<Arc<ReplicaSet>>,
+    ) -> Result<ReconcileResult, kube::Error> {
         let mut all: Vec<ReplicaSet> = owned.iter().map(|s| s.as_ref().clone()).collect();
         let mut plan = DeploymentPlan::default();
         if deployment.metadata.deletion_timestamp.is_none() {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, PodTemplateSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt;
 use kube::api::PostParams;
 
@@ -14,7 +15,7 @@ use crate::workload_controllers::SharedInformers;
 use crate::workload_controllers::apps::controller_history::ControllerHistory;
 use crate::workload_controllers::apps::reconciler::{self, Reconciler};
 use crate::workload_controllers::apps::replicaset::min_next_availability_check;
-use crate::workload_controllers::controller_ref_manager::{self, CONTROLLER_UID_INDEX};
+use crate::workload_controllers::controller_ref_manager::CONTROLLER_UID_INDEX;
 use crate::workload_controllers::pod_control::PodControl;
 use kueue_lab_runtime::api_errors::error_message;
 use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
@@ -35,9 +36,7 @@ pub(crate) fn start(context: &Context, shared: &SharedInformers) {
         control: PodControl::new(context, shared.pods.clone(), recorder.clone()),
         recorder,
     });
-    reconciler::enqueue_owners(&controller.pods, &controller.sets, &queue, |set| {
-        set.spec.as_ref().map(|s| &s.selector)
-    });
+    reconciler::enqueue_owners(&*controller, &queue);
     let (pods, history) = (controller.pods.clone(), controller.history.clone());
     let ready = async move {
         pods.wait_for_cache_sync().await;
@@ -57,20 +56,28 @@ struct StatefulSetController {
 
 impl Reconciler for StatefulSetController {
     type Object = StatefulSet;
+    type Dependent = Pod;
 
     fn objects(&self) -> &Informer<StatefulSet> {
         &self.sets
     }
 
-    async fn reconcile(&self, set: &StatefulSet) -> Result<ReconcileResult, kube::Error> {
+    fn dependents(&self) -> &Informer<Pod> {
+        &self.pods
+    }
+
+    fn selector(set: &StatefulSet) -> Option<&LabelSelector> {
+        set.spec.as_ref().map(|spec| &spec.selector)
+    }
+
+    async fn reconcile(
+        &self,
+        set: &StatefulSet,
+        owned: Vec<Arc<Pod>>,
+    ) -> Result<ReconcileResult, kube::Error> {
         let Some(spec) = &set.spec else {
             return Ok(ReconcileResult::Done);
         };
-        let Some(selects) = controller_ref_manager::selector(&spec.selector) else {
-            return Ok(ReconcileResult::Done);
-        };
-        let owned =
-            controller_ref_manager::claim(&self.context.client, set, &selects, &self.pods).await?;
         let collisions = set.status.as_ref().and_then(|s| s.collision_count);
         let history = &self.history;
         let update = history

@@ -1,0 +1,106 @@
+use std::time::Duration;
+
+use super::*;
+use crate::kubelet::program::Step;
+
+fn run(script: &str) -> Vec<Step> {
+    let environment = Environment::from([("INDEX".into(), "3".into())]);
+    steps(&["/bin/sh", "-c", script], &environment).unwrap()
+}
+
+/// Lines, seconds and the exit code, on one line.
+fn trace(script: &str) -> String {
+    let words = run(script).into_iter().map(|step| match step {
+        Step::Print(line) => line,
+        Step::Wait(time) => format!("+{}", time.as_secs_f64()),
+        Step::Hang => "hang".into(),
+        Step::Loop(steps) => format!("loop({})", steps.len()),
+        Step::Exit(code) => format!("exit {code}"),
+    });
+    words.collect::<Vec<_>>().join(" | ")
+}
+
+#[test]
+fn scripts_print_wait_and_exit() {
+    for (script, expected) in [
+        (
+            "set -e\necho \"worker ${INDEX} of 'n'\"; sleep 2 && echo 'a;b $INDEX' > /x\nexit 7; echo never",
+            "worker 3 of 'n' | +2 | a;b $INDEX | exit 7",
+        ),
+        ("echo a # not this\n# nor this\necho b", "a | b"),
+        ("false", "exit 1"),
+        ("false || echo rescued", "rescued"),
+        ("set -e; false; echo never", "exit 1"),
+        ("true && sleep 3 || sleep 9", "+3"),
+        ("sleep 1m 30s", "+90"),
+        ("N=5; sleep $N; sleep $((N * 2 + 1))", "+5 | +11"),
+        ("sleep ${WAIT:-4}", "+4"),
+        ("trap : TERM INT; sleep infinity & wait", "hang"),
+        ("echo one 2>&1 | tee /tmp/log; exit $?", "one | exit 0"),
+        (
+            "if [ \"$INDEX\" -eq 3 ]; then echo third; exit 2; else echo other; fi",
+            "third | exit 2",
+        ),
+        (
+            "if [ $INDEX = 1 ]; then echo a; elif [ $INDEX -gt 2 ]; then echo b; fi; echo c",
+            "b | c",
+        ),
+        (
+            "for i in $(seq 1 3); do echo \"epoch $i/3\"; sleep 2; done",
+            "epoch 1/3 | +2 | epoch 2/3 | +2 | epoch 3/3 | +2",
+        ),
+        ("for i in a b; do echo $i; done; echo end", "a | b | end"),
+        (
+            "i=0; while [ $i -lt 2 ]; do echo $i; i=$((i+1)); done",
+            "0 | 1",
+        ),
+        (
+            "while true; do echo x; break; done; echo after",
+            "x | after",
+        ),
+        ("greet() { echo hi; }; greet; exit 3", "hi | exit 3"),
+        (
+            "(echo inner; sleep 1); echo `echo outer`",
+            "inner | +1 | outer",
+        ),
+        ("cat <<EOF\nnot; exit 9\nEOF\necho done", "done"),
+        ("exec sleep 5", "+5"),
+    ] {
+        assert_eq!(trace(script), expected, "{script}");
+    }
+}
+
+#[test]
+fn endless_loops_are_bounded() {
+    let steps = run("while true; do echo tick; sleep 1; done");
+    assert!(matches!(steps.last(), Some(Step::Loop(body)) if body.len() == 2));
+    let steps = run("i=0; until false; do echo $((i++)); sleep 1; done");
+    assert!(steps.len() < 1_000 && matches!(steps.last(), Some(Step::Loop(_))));
+    // Invalid scripts end, and do not panic.
+    for nonsense in [
+        "for",
+        "while",
+        "if then fi done ) (",
+        "$((",
+        "${",
+        "`",
+        "'",
+        "case x in",
+        "a() {",
+        "$((",
+    ] {
+        let _ = run(nonsense);
+    }
+}
+
+#[test]
+fn python_one_liners() {
+    assert_eq!(
+        steps(
+            &["python3", "-c", "import time; print('hi'); time.sleep(4)"],
+            &Environment::new()
+        )
+        .unwrap(),
+        [Step::Print("hi".into()), Step::Wait(Duration::from_secs(4))]
+    );
+}
