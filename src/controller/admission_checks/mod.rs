@@ -3,9 +3,4 @@
 
 mod provisioning;
 
-use super::ControllerContext;
-
-/// Starts the admission check controllers.
-pub(crate) fn start(shared: &ControllerContext) {
-    provisioning::start(shared);
-}
+pub(crate) use provisioning::start;

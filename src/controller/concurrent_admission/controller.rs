@@ -1,11 +1,11 @@
 //! The controller of concurrent admission: event handlers and reconcile of a parent Workload.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::variant_family::VariantFamily;
 use super::{preemption_gate, sync_status, variant_activation, variants};
 use crate::ControllerContext;
+use crate::constants::UPDATES_BATCH_PERIOD;
 use crate::event_recorder::EventSpec;
 use crate::informers::{BY_CLUSTER_QUEUE, BY_LOCAL_QUEUE};
 use crate::workload_patching;
@@ -20,9 +20,6 @@ use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
 const CONTROLLER: &str = "concurrent-admission-controller";
 
 const WORKERS: usize = 10;
-
-/// Batch period for changes of a ClusterQueue.
-const UPDATES_BATCH_PERIOD: Duration = Duration::from_secs(1);
 
 /// Starts the controller if its feature gate is enabled. The informers have to be synced.
 pub(crate) fn start(shared: &ControllerContext) {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::active_condition::active_condition;
-use super::{UPDATES_BATCH_PERIOD, finalizer};
+use super::finalizer;
+use crate::constants::UPDATES_BATCH_PERIOD;
 use crate::update;
 use crate::{ControllerContext, workload_patching};
 use kueue_lab_admission::status::set_condition;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::UPDATES_BATCH_PERIOD;
 use super::active_condition::active_condition;
+use crate::constants::UPDATES_BATCH_PERIOD;
 use crate::informers::BY_CLUSTER_QUEUE;
 use crate::update;
 use crate::{ControllerContext, workload_patching};

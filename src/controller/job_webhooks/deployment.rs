@@ -51,22 +51,19 @@ pub(super) fn validate(
     let mut errors =
         validation::validate_serving_job(env, meta, old.map(|old| &old.metadata), &GVK);
     if let Some(old) = old {
-        let ready = old
-            .status
-            .as_ref()
-            .and_then(|s| s.ready_replicas)
-            .unwrap_or(0);
-        errors.extend(validate_queue_name_update(ready == 0, meta, &old.metadata));
+        let ready = old.status.as_ref().and_then(|s| s.ready_replicas);
+        errors.extend(validate_queue_name_update(ready, meta, &old.metadata));
     }
     errors
 }
 
-/// The queue name is immutable while pods run, and cannot be removed.
+/// The queue name is immutable while pods are ready, and cannot be removed.
 pub(super) fn validate_queue_name_update(
-    suspended: bool,
+    ready_replicas: Option<i32>,
     new: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
     old: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
 ) -> FieldErrors {
+    let suspended = ready_replicas.unwrap_or(0) == 0;
     let (to, from) = (
         job_annotations::queue_name(new),
         job_annotations::queue_name(old),

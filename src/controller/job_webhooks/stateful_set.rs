@@ -52,21 +52,17 @@ pub(super) async fn validate(
     let mut errors =
         validation::validate_serving_job(env, meta, old.map(|old| &old.metadata), &GVK);
     let Some(old) = old else { return Ok(errors) };
-    let ready = old
-        .status
-        .as_ref()
-        .and_then(|s| s.ready_replicas)
-        .unwrap_or(0);
-    errors.extend(validate_queue_name_update(ready == 0, meta, &old.metadata));
+    let ready = old.status.as_ref().and_then(|s| s.ready_replicas);
+    errors.extend(validate_queue_name_update(ready, meta, &old.metadata));
     if defaults::workload_should_be_suspended(env, namespace, meta).await? {
         let path = Path::new("spec").child("template").child("spec");
-        let shape = |set: &StatefulSet| {
+        let pod_spec_shape = |set: &StatefulSet| {
             let spec = set.spec.as_ref().and_then(|s| s.template.spec.as_ref());
             spec.map(spec_shape).unwrap_or_default()
         };
         errors.extend(validate_immutable_pod_group_pod_spec(
-            &shape(new),
-            &shape(old),
+            &pod_spec_shape(new),
+            &pod_spec_shape(old),
             &path,
         ));
         errors.extend(validate_replicas_update(env, new, old));

@@ -387,7 +387,7 @@ mod tests {
 
     /// An API server with one Job that accepts the first `writes` patches and rejects the others.
     fn server(mut job: Value, mut writes: u32) -> Api<Job> {
-        let answer = move |patch: &[u8]| {
+        let respond = move |patch: &[u8]| {
             if writes == 0 {
                 let refusal = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure",
                     "reason": "Invalid", "code": 422, "message": "spec.template: field is immutable"});
@@ -398,12 +398,12 @@ mod tests {
             job["metadata"]["resourceVersion"] = json!(format!("after-{writes}"));
             (200, job.clone())
         };
-        let answer = Arc::new(Mutex::new(answer));
+        let respond = Arc::new(Mutex::new(respond));
         let service = tower::service_fn(move |request: http::Request<Body>| {
-            let answer = answer.clone();
+            let respond = respond.clone();
             async move {
                 let patch = request.into_body().collect_bytes().await.unwrap();
-                let (code, body) = (answer.lock())(&patch);
+                let (code, body) = (respond.lock())(&patch);
                 let response = http::Response::builder().status(code);
                 Ok::<_, BoxError>(
                     response

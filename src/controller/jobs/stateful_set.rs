@@ -19,6 +19,7 @@ use super::pod_sets::sanitize_pod_sets;
 use super::stateful_set_pod_reconciler::{self, owner_stateful_set};
 use super::workload_names::workload_name;
 use super::workload_priority;
+use crate::constants::UPDATES_BATCH_PERIOD;
 use crate::event_recorder::object_reference;
 use crate::informers::BY_POD_GROUP;
 use crate::job_annotations;
@@ -42,9 +43,6 @@ pub(super) const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
 
 /// The revision label of a pod.
 const REVISION: &str = "controller-revision-hash";
-
-/// Batch period for new pods of a StatefulSet.
-const UPDATES_BATCH_PERIOD: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Whether the pod template is marked as suspended by another framework.
 pub(crate) fn is_managed_by_other_framework(set: &StatefulSet) -> bool {

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::assign_pods_to_domains::{RankRange, assign_gated_pods_to_domains};
 use super::pods::{HOSTNAME, annotation, has_topology_gate, is_tas_pod, uid};
 use crate::ControllerContext;
-use crate::core::UPDATES_BATCH_PERIOD;
+use crate::constants::UPDATES_BATCH_PERIOD;
 use crate::expectations::UidExpectations;
 use crate::informers::BY_WORKLOAD_SLICE;
 use crate::pod_util::is_terminated;

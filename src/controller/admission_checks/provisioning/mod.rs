@@ -7,4 +7,4 @@ mod provisioning_request;
 mod sync_check_states;
 mod sync_provisioning_requests;
 
-pub(super) use controller::start;
+pub(crate) use controller::start;

@@ -65,7 +65,7 @@ pub(super) fn is_synced_with_config(
 }
 
 fn pod_uses(spec: &PodSpec, resources: &[String]) -> bool {
-    let asks = |r: &ResourceRequirements| {
+    let uses_any = |r: &ResourceRequirements| {
         let names = r.requests.iter().flatten().chain(r.limits.iter().flatten());
         names.into_iter().any(|(name, _)| resources.contains(name))
     };
@@ -76,7 +76,7 @@ fn pod_uses(spec: &PodSpec, resources: &[String]) -> bool {
         .chain(&spec.containers);
     containers
         .filter_map(|container| container.resources.as_ref())
-        .any(asks)
+        .any(uses_any)
 }
 
 /// Whether a pod set requests a managed resource.

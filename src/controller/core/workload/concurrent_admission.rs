@@ -17,8 +17,8 @@ pub(super) async fn label_concurrent_admission_parent(
     shared: &ControllerContext,
     wl: &Arc<Workload>,
 ) -> kube::Result<bool> {
-    let stands = shared.engine().is_concurrent_admission_parent(wl);
-    if !stands || concurrent_admission::is_parent(wl) {
+    let is_parent = shared.engine().is_concurrent_admission_parent(wl);
+    if !is_parent || concurrent_admission::is_parent(wl) {
         return Ok(false);
     }
     let mut marked = Workload::clone(wl);

@@ -33,20 +33,21 @@ pub(super) async fn sync_requeued_on_queue_restart(
 ) -> kube::Result<bool> {
     let runs = queues.local_queue.is_some() && queues.is_local_queue_active();
     let cluster = queues.cluster_queue.as_ref();
-    let news = if runs && is_disabled_requeued_by_reason(wl, c::evicted::LOCAL_QUEUE_STOPPED) {
-        let message = "The LocalQueue was restarted after being stopped";
-        (c::requeued::LOCAL_QUEUE_RESTARTED, message)
-    } else if cluster.is_some_and(|cq| cq.spec.stop_policy() == StopPolicy::None)
-        && is_disabled_requeued_by_reason(wl, c::evicted::CLUSTER_QUEUE_STOPPED)
-    {
-        let message = "The ClusterQueue was restarted after being stopped";
-        (c::requeued::CLUSTER_QUEUE_RESTARTED, message)
-    } else {
-        return Ok(false);
-    };
+    let (reason, message) =
+        if runs && is_disabled_requeued_by_reason(wl, c::evicted::LOCAL_QUEUE_STOPPED) {
+            let message = "The LocalQueue was restarted after being stopped";
+            (c::requeued::LOCAL_QUEUE_RESTARTED, message)
+        } else if cluster.is_some_and(|cq| cq.spec.stop_policy() == StopPolicy::None)
+            && is_disabled_requeued_by_reason(wl, c::evicted::CLUSTER_QUEUE_STOPPED)
+        {
+            let message = "The ClusterQueue was restarted after being stopped";
+            (c::requeued::CLUSTER_QUEUE_RESTARTED, message)
+        } else {
+            return Ok(false);
+        };
     let now = shared.now();
     workload_patching::patch_admission_status(shared, wl, StatusApplyMode::Strict, |wl| {
-        set_requeued_condition(wl, news.0, news.1, true, now)
+        set_requeued_condition(wl, reason, message, true, now)
     })
     .await?;
     Ok(true)

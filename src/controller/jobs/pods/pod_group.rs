@@ -315,16 +315,11 @@ impl PodJob {
         let Some(group) = &self.group else {
             return Ok(());
         };
-        let uids = pods.iter().map(|pod| job_annotations::uid(&pod.metadata));
-        if !pods.is_empty() {
-            group.expectations.expect_uids(&group.key, uids);
-        }
+        group.expect_uids(pods);
         let all = pods.iter().map(async |pod| {
             let removed = delete_excess_pod(env, pod).await;
             if removed.is_err() {
-                group
-                    .expectations
-                    .observed_uid(&group.key, job_annotations::uid(&pod.metadata));
+                group.observed_uid(pod);
             }
             removed
         });
@@ -336,16 +331,11 @@ impl PodJob {
         let Some(group) = &self.group else {
             return Ok(());
         };
-        let uids = pods.iter().map(|pod| job_annotations::uid(&pod.metadata));
-        if !pods.is_empty() {
-            group.expectations.expect_uids(&group.key, uids);
-        }
+        group.expect_uids(pods);
         let all = pods.iter().map(async |pod| {
             let removed = start_stop::remove_pod_finalizer(env, pod).await;
             if !matches!(removed, Ok(true)) {
-                group
-                    .expectations
-                    .observed_uid(&group.key, job_annotations::uid(&pod.metadata));
+                group.observed_uid(pod);
             }
             removed.map(drop)
         });

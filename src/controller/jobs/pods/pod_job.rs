@@ -51,6 +51,22 @@ pub(super) struct PodGroup {
     pub(super) expectations: UidExpectations,
 }
 
+impl PodGroup {
+    /// Expects the writes of these pods to be observed.
+    pub(super) fn expect_uids(&self, pods: &[Pod]) {
+        if !pods.is_empty() {
+            let uids = pods.iter().map(|pod| job_annotations::uid(&pod.metadata));
+            self.expectations.expect_uids(&self.key, uids);
+        }
+    }
+
+    /// A pod was observed as written, or its write failed.
+    pub(super) fn observed_uid(&self, pod: &Pod) {
+        let uid = job_annotations::uid(&pod.metadata);
+        self.expectations.observed_uid(&self.key, uid);
+    }
+}
+
 fn placeholder_pod(key: &ObjectKey) -> Pod {
     Pod {
         metadata: ObjectMeta {

@@ -162,13 +162,18 @@ mod tests {
                 "spec": {"containers": [], "schedulingGates": gates}}),
             )
         };
-        let held = json!(["kueue.x-k8s.io/managed"]);
+        let finalizer = json!(["kueue.x-k8s.io/managed"]);
         let gated = json!([{"name": "kueue.x-k8s.io/admission"}]);
         let mut pods = [
             with("loose", json!([]), json!([]), "2026-01-01T00:00:00Z"),
-            with("gated", held.clone(), gated, "2026-01-01T00:00:00Z"),
-            with("young", held.clone(), json!([]), "2026-01-01T00:00:09Z"),
-            with("old", held, json!([]), "2026-01-01T00:00:01Z"),
+            with("gated", finalizer.clone(), gated, "2026-01-01T00:00:00Z"),
+            with(
+                "young",
+                finalizer.clone(),
+                json!([]),
+                "2026-01-01T00:00:09Z",
+            ),
+            with("old", finalizer, json!([]), "2026-01-01T00:00:01Z"),
         ];
         pods.sort_by(compare_active_pods);
         let names: Vec<_> = pods

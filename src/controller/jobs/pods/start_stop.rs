@@ -116,12 +116,12 @@ pub(super) async fn remove_pod_finalizer(
             Ok(written) => {
                 // Removing the last finalizer of a terminating pod deletes it.
                 let terminating = written.metadata.deletion_timestamp.is_some();
-                let held = written
+                let has_finalizers = written
                     .metadata
                     .finalizers
                     .as_ref()
                     .is_some_and(|f| !f.is_empty());
-                if !terminating || held {
+                if !terminating || has_finalizers {
                     env.shared.informers.pods.observe_write(Arc::new(written));
                 }
                 return Ok(true);

@@ -1,0 +1,6 @@
+//! Constants of the controllers, as upstream's `pkg/controller/constants`.
+
+use std::time::Duration;
+
+/// Batch period for changes of objects that enqueue another object.
+pub(crate) const UPDATES_BATCH_PERIOD: Duration = Duration::from_secs(1);
