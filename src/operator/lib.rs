@@ -8,6 +8,8 @@
 //! Depends on `install`, `webhooks`, `election`, `metrics` and `controller`, not on the command
 //! line.
 
+#![warn(unreachable_pub)]
+
 pub mod health;
 mod instance;
 mod leadership;

@@ -301,10 +301,10 @@ fn candidates_ordering(case: &Case) -> Result<(), String> {
     };
     let mut snapshot = SnapshotTransaction::new(&mut cache, &config, Some(usages), case.now());
     let node = snapshot.cache.node_of(&preemptor).unwrap();
-    let ground = PreemptionVariant::WithinClusterQueue;
+    let variant = PreemptionVariant::WithinClusterQueue;
     let candidates = indices.iter();
     let candidates =
-        candidates.filter_map(|&idx| Candidate::new(idx, ground, None, node, &mut snapshot));
+        candidates.filter_map(|&idx| Candidate::new(idx, variant, None, node, &mut snapshot));
     let mut candidates: Vec<Candidate> = candidates.collect();
     sort_candidates(&mut candidates, &snapshot);
     let got = candidates

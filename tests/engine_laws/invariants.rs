@@ -103,19 +103,20 @@ fn hosts(lab: &EngineFixture) -> CheckResult {
 fn reasons(decision: &Decision) -> CheckResult {
     let attempts = decision.pod_sets.iter().flat_map(|ps| ps.attempts.iter());
     for attempt in attempts.filter(|a| a.mode == FlavorAssignmentMode::Fit) {
-        let has_reason = attempt.resources.iter().any(|r| r.lacking.is_positive());
+        let has_reason = attempt.resources.iter().any(|r| r.missing.is_positive());
         if has_reason || attempt.mismatch.is_some() {
             return fail(format!("an attempt that fits has a reason: {attempt:?}"));
         }
     }
     let candidates = &decision.candidates;
     for victim in &decision.victims {
-        let Some(place) = victim.place.filter(|_| victim.ground.is_some()) else {
+        let Some(index) = victim.candidate_index.filter(|_| victim.variant.is_some()) else {
             return fail(format!("no reason for {victim:?}"));
         };
         // Only the first candidates are reported.
-        if let Some(candidate) = candidates.get(place)
-            && (candidate.workload != victim.workload || candidate.fate != CandidateOutcome::Victim)
+        if let Some(candidate) = candidates.get(index)
+            && (candidate.workload != victim.workload
+                || candidate.outcome != CandidateOutcome::Victim)
         {
             return fail(format!("{candidate:?} is not {victim:?}"));
         }

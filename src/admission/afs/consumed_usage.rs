@@ -76,19 +76,7 @@ pub fn sum(a: &ExactList, b: &ExactList) -> ExactList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
-
-    fn config(half_life: u64) -> AdmissionFairSharing {
-        AdmissionFairSharing {
-            usage_half_life: Duration::from_secs(half_life),
-            usage_sampling_interval: Duration::from_secs(300),
-            ..Default::default()
-        }
-    }
-
-    fn cpu(cores: &str) -> ExactList {
-        [(ResourceName::cpu(), Decimal::parse(cores).unwrap())].into()
-    }
+    use crate::afs::test_fixtures::{config, cpu};
 
     #[test]
     fn usage_halves_over_the_half_life() {

@@ -5,6 +5,8 @@
 
 mod consumed_usage;
 mod entry_penalty;
+#[cfg(test)]
+mod test_fixtures;
 mod usage_ledger;
 
 pub use consumed_usage::{calculate_decayed_consumed, calculate_usage, local_queue_weight, sum};

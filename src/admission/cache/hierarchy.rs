@@ -351,15 +351,7 @@ impl CohortHierarchy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache::Quota;
-
-    fn quota(nominal: i64, borrow: Option<i64>, lend: Option<i64>) -> Quota {
-        Quota {
-            nominal: nominal.into(),
-            borrowing_limit: borrow.map(Amount::new),
-            lending_limit: lend.map(Amount::new),
-        }
-    }
+    use crate::cache::test_fixtures::quota;
 
     #[test]
     fn cohort_cycles_are_detected() {

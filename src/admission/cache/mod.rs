@@ -16,6 +16,8 @@ mod pods_ready;
 mod preemption_policies;
 mod reserving_workloads;
 mod resource_node;
+#[cfg(test)]
+mod test_fixtures;
 mod usage_stats;
 
 pub use admission_cache::Cache;

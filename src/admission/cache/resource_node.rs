@@ -453,16 +453,9 @@ impl CohortHierarchy {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cache::test_fixtures::quota;
     use crate::resources::FlavorResourceTable;
     use proptest::prelude::*;
-
-    fn quota(nominal: i64, borrow: Option<i64>, lend: Option<i64>) -> Quota {
-        Quota {
-            nominal: nominal.into(),
-            borrowing_limit: borrow.map(Amount::new),
-            lending_limit: lend.map(Amount::new),
-        }
-    }
 
     /// ClusterQueues a and b in one cohort, with one flavor resource.
     fn pair(
@@ -533,13 +526,13 @@ mod tests {
                 id
             }).collect();
             f.update_cohort_tree_resources(queues[0]).unwrap();
-            let mut held = [0i64; 4];
+            let mut queue_usage = [0i64; 4];
             for &(i, amount, add) in &steps {
                 if add {
-                    held[i] += amount;
+                    queue_usage[i] += amount;
                     f.add_usage(queues[i], fr, amount.into());
-                } else if held[i] >= amount {
-                    held[i] -= amount;
+                } else if queue_usage[i] >= amount {
+                    queue_usage[i] -= amount;
                     f.remove_usage(queues[i], fr, amount.into());
                 }
             }

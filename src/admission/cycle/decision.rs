@@ -73,10 +73,10 @@ pub struct VictimDecision {
     pub priority: i64,
     /// The preemption variant; none for a replaced slice.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ground: Option<PreemptionVariant>,
+    pub variant: Option<PreemptionVariant>,
     /// Its index in the candidates ordering.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub place: Option<usize>,
+    pub candidate_index: Option<usize>,
     /// The compared shares, with fair sharing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shares: Option<SharesCompared>,
@@ -93,9 +93,9 @@ pub struct CandidateDecision {
     /// Its priority.
     pub priority: i64,
     /// The preemption variant.
-    pub ground: PreemptionVariant,
+    pub variant: PreemptionVariant,
     /// Its outcome.
-    pub fate: CandidateOutcome,
+    pub outcome: CandidateOutcome,
     /// Whether it is evicted already; such candidates are ordered first.
     pub evicted: bool,
     /// When it reserved quota; later reservations are ordered first.
@@ -213,23 +213,23 @@ fn victims(
     if entry.targets.is_empty() {
         return Vec::new();
     }
-    let places: FastHashMap<WorkloadIndex, usize> = evaluated_candidates
+    let indexes: FastHashMap<WorkloadIndex, usize> = evaluated_candidates
         .iter()
         .enumerate()
-        .map(|(place, c)| (c.idx, place))
+        .map(|(index, c)| (c.idx, index))
         .collect();
     let victim = |t: &crate::preemption::Target| {
         let workload = snapshot.workload(t.idx)?;
-        let place = places.get(&t.idx).copied();
-        let candidate = place.map(|i| &evaluated_candidates[i]);
+        let candidate_index = indexes.get(&t.idx).copied();
+        let candidate = candidate_index.map(|i| &evaluated_candidates[i]);
         Some(VictimDecision {
             workload: workload.info.key.clone(),
             uid: workload.info.uid().to_owned(),
             cluster_queue: snapshot.cache.hierarchy[workload.queue].name.clone(),
             reason: t.reason,
             priority: workload.info.priority,
-            ground: candidate.map(|c| c.variant),
-            place,
+            variant: candidate.map(|c| c.variant),
+            candidate_index,
             shares: candidate.and_then(|c| c.shares),
         })
     };
@@ -247,8 +247,8 @@ fn candidates(
             workload: workload.info.key.clone(),
             cluster_queue: snapshot.cache.hierarchy[workload.queue].name.clone(),
             priority: workload.info.priority,
-            ground: c.variant,
-            fate: c.outcome,
+            variant: c.variant,
+            outcome: c.outcome,
             evicted: workload.evicted,
             reserved_at: workload.reserved_at,
             shares: c.shares,

@@ -213,29 +213,29 @@ fn unsupported_claims_are_permanent_errors() {
     fixture.template("none", json!([exactly(1), {"name": "r"}]));
     let other = exactly_with(1, json!({"deviceClassName": "other"}));
     fixture.template("other", json!([other]));
-    let says = |name: &str| {
+    let error_of = |name: &str| {
         let (text, passing) = fixture.refused(&claiming(&[name]));
         assert!(!passing, "{text}");
         text.strip_prefix(CLAIM).unwrap().to_owned()
     };
     assert_eq!(
-        says("first"),
+        error_of("first"),
         ".devices.requests[0]: Invalid value: null: ResourceClaimTemplate first: FirstAvailable device selection is not supported"
     );
     assert_eq!(
-        says("all"),
+        error_of("all"),
         ".devices.requests[0].exactly.allocationMode: Invalid value: \"All\": ResourceClaimTemplate all: AllocationMode 'All' is not supported"
     );
     assert_eq!(
-        says("odd"),
+        error_of("odd"),
         ".devices.requests[0].exactly.allocationMode: Invalid value: \"Odd\": ResourceClaimTemplate odd: unsupported allocation mode: Odd"
     );
     assert_eq!(
-        says("none"),
+        error_of("none"),
         ".devices.requests[1]: Invalid value: null: ResourceClaimTemplate none: Exactly must be set if FirstAvailable is nil"
     );
     assert_eq!(
-        says("other"),
+        error_of("other"),
         ".resourceClaimTemplateName: Not found: \"DeviceClass other is not mapped in DRA configuration for podset main\""
     );
 }

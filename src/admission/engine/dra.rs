@@ -3,6 +3,7 @@
 //! Such a Workload is not queued by its own event: the workload reconciler resolves its device
 //! requests, queues it or reports the errors.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -55,27 +56,26 @@ impl Engine {
     /// no longer backs are requeued with the resource itself.
     pub fn upsert_device_class(&mut self, class: Arc<DeviceClass>, now: Timestamp) {
         let changed = self.dra_cache.upsert_class(class);
-        self.requeue_pending(
-            |wl| {
-                changed
-                    .iter()
-                    .any(|r| dra::requests_extended_resource(wl, r))
-            },
-            now,
-        );
+        self.requeue_pending_with_extended_resources(&changed, now);
     }
 
     /// Deletes a DeviceClass.
     pub fn delete_device_class(&mut self, name: &str, now: Timestamp) {
         let changed = self.dra_cache.remove_class(name);
-        self.requeue_pending(
-            |wl| {
-                changed
-                    .iter()
-                    .any(|r| dra::requests_extended_resource(wl, r))
-            },
-            now,
-        );
+        self.requeue_pending_with_extended_resources(&changed, now);
+    }
+
+    fn requeue_pending_with_extended_resources(
+        &mut self,
+        resources: &BTreeSet<String>,
+        now: Timestamp,
+    ) {
+        let requests_any = |wl: &Workload| {
+            resources
+                .iter()
+                .any(|r| dra::requests_extended_resource(wl, r))
+        };
+        self.requeue_pending(requests_any, now);
     }
 
     /// Adds or updates a ResourceClaimTemplate.

@@ -23,7 +23,7 @@ pub struct Explanation {
     /// Its effective priority.
     pub priority: i64,
     /// Its state in the queues.
-    pub place: Option<PendingState>,
+    pub pending_state: Option<PendingState>,
     /// Its position among the pending workloads of its ClusterQueue, from 0.
     pub position: Option<usize>,
     /// Why its queue makes it inadmissible.
@@ -59,7 +59,7 @@ impl Engine {
         });
         let priority = info.priority;
         let waits = !predicates::has_quota_reservation(&wl) && !predicates::is_finished(&wl);
-        let verdict = queue.clone().filter(|_| waits).and_then(|queue| {
+        let decision_as_head = queue.clone().filter(|_| waits).and_then(|queue| {
             let mut info = info;
             info.cluster_queue = queue;
             self.dry_run(info, now)
@@ -68,11 +68,11 @@ impl Engine {
             workload: key.clone(),
             cluster_queue: queue,
             priority,
-            place: self.pending_state(key),
+            pending_state: self.pending_state(key),
             position,
             blocker: self.queue_inadmissible_reason(&wl).filter(|_| waits),
             last: self.decisions.get(key).cloned(),
-            now: verdict,
+            now: decision_as_head,
         })
     }
 
@@ -103,34 +103,25 @@ impl Engine {
 mod tests {
     use std::sync::Arc;
 
-    use jiff::Timestamp;
-    use serde::de::DeserializeOwned;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use crate::config::{EngineConfig, FairSharing};
+    use crate::engine::test_fixtures::{at, from_json};
     use crate::engine::{Engine, Explanation};
     use crate::flavor_assigner::{FlavorAssignmentMode, FlavorMismatch};
     use crate::preemption::{CandidateOutcome, PreemptionVariant};
     use crate::workload::WorkloadKey;
     use kueue_lab_api::v1beta2::Workload;
 
-    fn typed<T: DeserializeOwned>(object: Value) -> T {
-        serde_json::from_value(object).unwrap()
-    }
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(1_785_585_600 + second).unwrap()
-    }
-
     /// Two flavors, the first with an untolerated taint, and three ClusterQueues of a cohort.
     fn lab(config: EngineConfig) -> Engine {
         let mut engine = Engine::new(config);
-        engine.upsert_namespace(&typed(json!({"metadata": {"name": "ns"}})), at(0));
+        engine.upsert_namespace(&from_json(json!({"metadata": {"name": "ns"}})), at(0));
         let taint = json!([{"key": "spot", "value": "yes", "effect": "NoSchedule"}]);
         for (name, taints) in [("spot", taint), ("on-demand", json!([]))] {
             let spec = json!({"nodeTaints": taints});
             engine.upsert_flavor(
-                typed(json!({"metadata": {"name": name}, "spec": spec})),
+                from_json(json!({"metadata": {"name": name}, "spec": spec})),
                 at(0),
             );
         }
@@ -142,9 +133,9 @@ mod tests {
                 "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"},
             });
             let queue = json!({"metadata": {"name": name}, "spec": spec});
-            engine.upsert_cluster_queue(typed(queue), at(0));
+            engine.upsert_cluster_queue(from_json(queue), at(0));
             let local = json!({"metadata": {"name": name, "namespace": "ns"}, "spec": {"clusterQueue": name}});
-            engine.upsert_local_queue(typed(local));
+            engine.upsert_local_queue(from_json(local));
         }
         engine
     }
@@ -164,7 +155,7 @@ mod tests {
                     "flavors": {"cpu": "on-demand"}, "resourceUsage": {"cpu": cpu.to_string()}}]},
             });
         }
-        Arc::new(typed(wl))
+        Arc::new(from_json(wl))
     }
 
     fn explained(engine: &mut Engine, name: &str) -> Explanation {
@@ -190,7 +181,7 @@ mod tests {
         assert_eq!(cpu.available, 5_000.into());
         assert_eq!(cpu.capacity, 30_000.into());
         assert_eq!(cpu.nominal, 10_000.into());
-        assert_eq!(cpu.lacking, 3_000.into());
+        assert_eq!(cpu.missing, 3_000.into());
         assert_eq!((cpu.mode, here.mismatch.as_ref()), (here.mode, None));
         let taint = FlavorMismatch::UntoleratedTaint {
             pod_set: "main".into(),
@@ -219,7 +210,7 @@ mod tests {
                 let mut wl = Workload::clone(&workload(&format!("running-{i:03}"), "b", 1, true));
                 let admission = wl.status.admission.as_mut().unwrap();
                 let usage = &mut admission.pod_set_assignments[0].resource_usage;
-                *usage.get_mut("cpu").unwrap() = typed(json!("100m"));
+                *usage.get_mut("cpu").unwrap() = from_json(json!("100m"));
                 engine.upsert_workload(Arc::new(wl), at(0));
             }
             // Shares are compared only when the workload borrows.
@@ -232,13 +223,13 @@ mod tests {
             );
             assert_eq!(decision.victims.len() as i64, wanted * 10);
             for victim in &decision.victims {
-                let candidate = &decision.candidates[victim.place.unwrap()];
+                let candidate = &decision.candidates[victim.candidate_index.unwrap()];
                 assert_eq!(
-                    (&candidate.workload, candidate.fate),
+                    (&candidate.workload, candidate.outcome),
                     (&victim.workload, CandidateOutcome::Victim)
                 );
-                assert_eq!(Some(candidate.ground), victim.ground);
-                assert_eq!(candidate.ground == PreemptionVariant::FairSharing, fair);
+                assert_eq!(Some(candidate.variant), victim.variant);
+                assert_eq!(candidate.variant == PreemptionVariant::FairSharing, fair);
                 assert_eq!(victim.shares.is_some(), fair);
             }
         }

@@ -16,6 +16,8 @@ mod queue_events;
 mod quota_reserved_condition;
 mod schedule;
 mod state;
+#[cfg(test)]
+mod test_fixtures;
 mod timers;
 mod workload_events;
 

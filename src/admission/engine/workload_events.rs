@@ -273,26 +273,21 @@ fn is_priority_changed(old: &Workload, new: &Workload, gates: &Gates) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde::de::DeserializeOwned;
     use serde_json::{Value, json};
 
     use super::*;
     use crate::config::EngineConfig;
     use crate::cycle::ActionKind;
-
-    fn typed<T: DeserializeOwned>(object: Value) -> T {
-        serde_json::from_value(object).unwrap()
-    }
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(1_785_585_600 + second).unwrap()
-    }
+    use crate::engine::test_fixtures::{at, from_json};
 
     /// A ClusterQueue that fits one workload at a time, with preemption by priority.
     fn engine() -> Engine {
         let mut engine = Engine::new(EngineConfig::default());
-        engine.upsert_namespace(&typed(json!({"metadata": {"name": "ns"}})), at(0));
-        engine.upsert_flavor(typed(json!({"metadata": {"name": "f"}, "spec": {}})), at(0));
+        engine.upsert_namespace(&from_json(json!({"metadata": {"name": "ns"}})), at(0));
+        engine.upsert_flavor(
+            from_json(json!({"metadata": {"name": "f"}, "spec": {}})),
+            at(0),
+        );
         let flavor = json!({"name": "f", "resources": [{"name": "cpu", "nominalQuota": "1"}]});
         let spec = json!({
             "namespaceSelector": {}, "queueingStrategy": "BestEffortFIFO",
@@ -300,18 +295,18 @@ mod tests {
             "preemption": {"withinClusterQueue": "LowerPriority"},
         });
         engine.upsert_cluster_queue(
-            typed(json!({"metadata": {"name": "q"}, "spec": spec})),
+            from_json(json!({"metadata": {"name": "q"}, "spec": spec})),
             at(0),
         );
         let lq =
             json!({"metadata": {"name": "q", "namespace": "ns"}, "spec": {"clusterQueue": "q"}});
-        engine.upsert_local_queue(typed(lq));
+        engine.upsert_local_queue(from_json(lq));
         engine
     }
 
     fn workload(name: &str, priority: i32, status: Value) -> Arc<Workload> {
         let created = at(-1_000).to_string();
-        typed(json!({
+        from_json(json!({
             "metadata": {"name": name, "namespace": "ns", "uid": name, "creationTimestamp": created},
             "spec": {"queueName": "q", "active": true, "priority": priority,
                 "podSets": [{"name": "main", "count": 1, "template": {"spec": {

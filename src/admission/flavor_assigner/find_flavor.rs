@@ -339,7 +339,7 @@ impl FlavorAssigner<'_> {
                 available,
                 capacity: most,
                 nominal,
-                lacking: amount.minus(available).or_zero(),
+                missing: amount.minus(available).or_zero(),
             },
         };
         if amount > most {

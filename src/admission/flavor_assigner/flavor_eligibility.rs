@@ -10,7 +10,7 @@ use super::resource_attempt::FlavorMismatch;
 use super::tas_flavor_assigner::{is_tas_implied, is_tas_requested};
 use crate::cache::{HierarchyNodeId, ResourceGroup};
 use crate::kube::node_affinity::RequiredNodeAffinity;
-use crate::kube::pod_requests::pod_requests;
+use crate::kube::pod_requests::pod_template_requests;
 use crate::kube::taints::{describe, find_untolerated};
 use crate::snapshot_transaction::SnapshotTransaction;
 use kueue_lab_api::v1beta2::{PodSet, ResourceFlavor};
@@ -125,12 +125,7 @@ fn check_pod_set_and_flavor_match_for_tas(
     }
     if flavor.spec.topology_name.is_none() {
         // A flavor for quota only, of resources that the pods do not request.
-        let requests = ps
-            .template
-            .spec
-            .as_ref()
-            .map(pod_requests)
-            .unwrap_or_default();
+        let requests = pod_template_requests(&ps.template);
         let provides = requests.iter().any(|(resource, _)| group.covers(resource));
         return provides
             .then(|| format!("Flavor {name:?} does not support TopologyAwareScheduling"));

@@ -33,7 +33,7 @@ pub struct ResourceAttempt {
     /// The nominal quota of the ClusterQueue.
     pub nominal: Amount,
     /// The missing quota; zero when the request fits.
-    pub lacking: Amount,
+    pub missing: Amount,
 }
 
 /// Why pods cannot use a flavor, regardless of quota.

@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::assignment::Assignment;
 use super::granular_mode::FlavorAssignmentMode;
 use crate::cache::{ClusterQueue, HierarchyNodeId};
-use crate::kube::pod_requests::pod_requests;
+use crate::kube::pod_requests::pod_template_requests;
 use crate::resources::FlavorName;
 use crate::snapshot_transaction::SnapshotTransaction;
 use crate::tas::{TasAssignmentsResult, TasPodSetRequests, WorkloadTasRequests};
@@ -160,12 +160,7 @@ impl Assignment {
                 .flat_map(|c| &c.pod_set_updates)
                 .filter(|u| u.name == ps.name)
                 .collect(),
-            single_pod_requests: ps
-                .template
-                .spec
-                .as_ref()
-                .map(pod_requests)
-                .unwrap_or_default(),
+            single_pod_requests: pod_template_requests(&ps.template),
             count: self.pod_sets[at].count,
             flavor,
             implied: snapshot
@@ -236,12 +231,7 @@ impl Assignment {
                 continue;
             };
             let counted = admitted_domain_counts(counted, &assigned.name);
-            let requests = ps
-                .template
-                .spec
-                .as_ref()
-                .map(pod_requests)
-                .unwrap_or_default();
+            let requests = pod_template_requests(&ps.template);
             for domain in &placed.domains {
                 let known = counted.get(&domain.values.join(",")).copied().unwrap_or(0);
                 let count = domain.count.saturating_sub(known);

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{Container, PodSpec};
+use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
 
 use crate::resources::{Decimal, Requests, ResourceList, ResourceName};
 
@@ -80,6 +80,11 @@ pub fn pod_requests_exact(spec: &PodSpec) -> ExactList {
 /// The requests of one pod in integers; see [`pod_requests_exact`].
 pub fn pod_requests(spec: &PodSpec) -> Requests {
     Requests::from_exact(&pod_requests_exact(spec))
+}
+
+/// The requests of one pod of a template; empty if the template has no spec.
+pub fn pod_template_requests(template: &PodTemplateSpec) -> Requests {
+    template.spec.as_ref().map(pod_requests).unwrap_or_default()
 }
 
 #[cfg(test)]

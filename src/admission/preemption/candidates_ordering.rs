@@ -31,7 +31,7 @@ impl Candidate {
     /// A candidate of a preemptor in ClusterQueue `preemptor`.
     pub fn new(
         idx: WorkloadIndex,
-        ground: PreemptionVariant,
+        variant: PreemptionVariant,
         common: Option<HierarchyNodeId>,
         preemptor: HierarchyNodeId,
         snapshot: &mut SnapshotTransaction<'_>,
@@ -42,7 +42,7 @@ impl Candidate {
         Some(Candidate {
             idx,
             queue: workload.queue,
-            variant: ground,
+            variant,
             lowest_common_cohort: common,
             evicted: workload.evicted,
             own: workload.queue == preemptor,

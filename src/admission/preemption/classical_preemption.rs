@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::candidates_ordering::{Candidate, sort_candidates};
 use super::preemption_policy::satisfies_preemption_policy;
-use super::preemption_search::{PreemptionSearch, restore_snapshot, set_outcome};
+use super::preemption_search::{PreemptionSearch, restore_snapshot, spare_targets};
 use super::target::{
     CandidateOutcome, EvaluatedCandidate, PreemptionReason, PreemptionVariant, Target, Victims,
 };
@@ -28,9 +28,9 @@ impl ClassicalCandidates {
     /// All candidates: evicted ones first, then by list.
     fn in_order(&self) -> Vec<Candidate> {
         let pools = [&self.hierarchical, &self.by_priority, &self.same_queue];
-        let going = pools.iter().flat_map(|p| p.iter()).filter(|c| c.evicted);
-        let staying = pools.iter().flat_map(|p| p.iter()).filter(|c| !c.evicted);
-        going.chain(staying).copied().collect()
+        let evicted = pools.iter().flat_map(|p| p.iter()).filter(|c| c.evicted);
+        let not_evicted = pools.iter().flat_map(|p| p.iter()).filter(|c| !c.evicted);
+        evicted.chain(not_evicted).copied().collect()
     }
 }
 
@@ -48,12 +48,7 @@ pub(super) fn classical_preemptions(
     for &borrowing in borrowing_attempts(search, snapshot, preemption, &pools) {
         evaluated_candidates = candidates
             .iter()
-            .map(|c| EvaluatedCandidate {
-                idx: c.idx,
-                variant: c.variant,
-                outcome: CandidateOutcome::NotReached,
-                shares: None,
-            })
+            .map(|c| EvaluatedCandidate::not_reached(c.idx, c.variant))
             .collect();
         let mut targets = Vec::new();
         for (i, candidate) in candidates.iter().enumerate() {
@@ -81,14 +76,7 @@ pub(super) fn classical_preemptions(
                 };
             }
         }
-        restore_snapshot(snapshot, &targets);
-        for target in &targets {
-            set_outcome(
-                &mut evaluated_candidates,
-                target.idx,
-                CandidateOutcome::Spared,
-            );
-        }
+        spare_targets(snapshot, &targets, &mut evaluated_candidates);
     }
     Victims {
         targets: Vec::new(),
@@ -96,8 +84,8 @@ pub(super) fn classical_preemptions(
     }
 }
 
-fn reason(ground: PreemptionVariant) -> Option<PreemptionReason> {
-    Some(match ground {
+fn reason(variant: PreemptionVariant) -> Option<PreemptionReason> {
+    Some(match variant {
         PreemptionVariant::WithinClusterQueue => PreemptionReason::InClusterQueue,
         PreemptionVariant::HierarchicalReclaim | PreemptionVariant::ReclaimWithoutBorrowing => {
             PreemptionReason::InCohortReclamation
@@ -276,7 +264,7 @@ fn get_candidates_from_cluster_queue(
         if !workload.uses_any(&search.frs) {
             continue;
         }
-        let ground = if own {
+        let variant = if own {
             PreemptionVariant::WithinClusterQueue
         } else if advantage {
             PreemptionVariant::HierarchicalReclaim
@@ -287,10 +275,10 @@ fn get_candidates_from_cluster_queue(
                 workload.info.priority,
             )
         };
-        found.push((idx, ground));
+        found.push((idx, variant));
     }
-    for (idx, ground) in found {
-        into.extend(Candidate::new(idx, ground, common, search.node, snapshot));
+    for (idx, variant) in found {
+        into.extend(Candidate::new(idx, variant, common, search.node, snapshot));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::candidates_ordering::{Candidate, sort_candidates};
 use super::preemption_policy::satisfies_preemption_policy;
-use super::preemption_search::{PreemptionSearch, restore_snapshot, set_outcome};
+use super::preemption_search::{PreemptionSearch, restore_snapshot, set_outcome, spare_targets};
 use super::target::{
     CandidateOutcome, EvaluatedCandidate, PreemptionReason, PreemptionVariant, SharesCompared,
     Target, Victims,
@@ -72,12 +72,14 @@ impl FairPreemptionState {
         self.retry.push(candidate);
     }
 
-    fn take(
+    /// Adds a target; true once the preemptor fits.
+    fn add_target(
         &mut self,
+        search: &PreemptionSearch<'_>,
         snapshot: &mut SnapshotTransaction<'_>,
         idx: WorkloadIndex,
         reason: PreemptionReason,
-    ) {
+    ) -> bool {
         snapshot.remove_workload(idx);
         set_outcome(
             &mut self.evaluated_candidates,
@@ -88,6 +90,7 @@ impl FairPreemptionState {
             idx,
             reason: Some(reason),
         });
+        workload_fits_for_fair_sharing(search, snapshot)
     }
 }
 
@@ -109,12 +112,7 @@ pub(super) fn fair_preemptions(
     let mut progress = FairPreemptionState {
         evaluated_candidates: candidates
             .iter()
-            .map(|c| EvaluatedCandidate {
-                idx: c.idx,
-                variant: c.variant,
-                outcome: CandidateOutcome::NotReached,
-                shares: None,
-            })
+            .map(|c| EvaluatedCandidate::not_reached(c.idx, c.variant))
             .collect(),
         ..Default::default()
     };
@@ -135,14 +133,7 @@ pub(super) fn fair_preemptions(
         ..
     } = progress;
     if !fits {
-        restore_snapshot(snapshot, &targets);
-        for target in &targets {
-            set_outcome(
-                &mut evaluated_candidates,
-                target.idx,
-                CandidateOutcome::Spared,
-            );
-        }
+        spare_targets(snapshot, &targets, &mut evaluated_candidates);
         return Victims {
             targets: Vec::new(),
             evaluated_candidates,
@@ -168,11 +159,11 @@ fn find_candidates(
     let mut take = |snapshot: &SnapshotTransaction<'_>,
                     queue: HierarchyNodeId,
                     policy: PreemptionPolicy,
-                    ground: PreemptionVariant| {
+                    variant: PreemptionVariant| {
         let allowed = |rank| satisfies_preemption_policy(policy, preemptor, rank);
         let members = snapshot.reserving_workloads_where(queue, allowed);
         let candidates = members.filter(|(_, w)| w.uses_any(&search.frs));
-        found.extend(candidates.map(|(idx, _)| (idx, ground)));
+        found.extend(candidates.map(|(idx, _)| (idx, variant)));
     };
     if preemption.within_cluster_queue != PreemptionPolicy::Never {
         let policy = preemption.within_cluster_queue;
@@ -209,7 +200,7 @@ fn find_candidates(
     let node = search.node;
     found
         .into_iter()
-        .filter_map(|(idx, ground)| Candidate::new(idx, ground, None, node, snapshot))
+        .filter_map(|(idx, variant)| Candidate::new(idx, variant, None, node, snapshot))
         .collect()
 }
 
@@ -261,8 +252,7 @@ fn run_first_fs_strategy(
             let Some(candidate) = ordering.pop(queue) else {
                 continue;
             };
-            progress.take(snapshot, candidate.idx, reason);
-            if workload_fits_for_fair_sharing(search, snapshot) {
+            if progress.add_target(search, snapshot, candidate.idx, reason) {
                 return true;
             }
             continue;
@@ -283,12 +273,8 @@ fn run_first_fs_strategy(
                 progress.retry_later(candidate);
                 continue;
             }
-            progress.take(
-                snapshot,
-                candidate.idx,
-                PreemptionReason::InCohortFairSharing,
-            );
-            if workload_fits_for_fair_sharing(search, snapshot) {
+            let reason = PreemptionReason::InCohortFairSharing;
+            if progress.add_target(search, snapshot, candidate.idx, reason) {
                 return true;
             }
             // The shares changed: select the ClusterQueue again.
@@ -315,12 +301,8 @@ fn run_second_fs_strategy(
         let initial = PreemptionStrategy::LessThanInitialShare;
         progress.compared(candidate.idx, shares(initial, &mine, &theirs, None));
         if strategy_allows(initial, &mine, &theirs, &theirs) {
-            progress.take(
-                snapshot,
-                candidate.idx,
-                PreemptionReason::InCohortFairSharing,
-            );
-            if workload_fits_for_fair_sharing(search, snapshot) {
+            let reason = PreemptionReason::InCohortFairSharing;
+            if progress.add_target(search, snapshot, candidate.idx, reason) {
                 return true;
             }
         }

@@ -119,10 +119,22 @@ impl<'a> PreemptionSearch<'a> {
 pub(super) fn set_outcome(
     evaluated_candidates: &mut [EvaluatedCandidate],
     idx: crate::cache::WorkloadIndex,
-    fate: CandidateOutcome,
+    outcome: CandidateOutcome,
 ) {
     if let Some(c) = evaluated_candidates.iter_mut().find(|c| c.idx == idx) {
-        c.outcome = fate;
+        c.outcome = outcome;
+    }
+}
+
+/// Adds all targets back, since preempting them does not suffice.
+pub(super) fn spare_targets(
+    snapshot: &mut SnapshotTransaction<'_>,
+    targets: &[Target],
+    evaluated_candidates: &mut [EvaluatedCandidate],
+) {
+    restore_snapshot(snapshot, targets);
+    for target in targets {
+        set_outcome(evaluated_candidates, target.idx, CandidateOutcome::Spared);
     }
 }
 

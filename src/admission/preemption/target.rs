@@ -98,6 +98,18 @@ pub struct EvaluatedCandidate {
     pub shares: Option<SharesCompared>,
 }
 
+impl EvaluatedCandidate {
+    /// A candidate that the search has not reached.
+    pub(super) fn not_reached(idx: WorkloadIndex, variant: PreemptionVariant) -> Self {
+        Self {
+            idx,
+            variant,
+            outcome: CandidateOutcome::NotReached,
+            shares: None,
+        }
+    }
+}
+
 /// The shares compared for a candidate: weighted, in thousandths; none means infinite.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]

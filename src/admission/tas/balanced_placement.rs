@@ -115,7 +115,7 @@ impl Placement<'_> {
         self.prune_domains_below_threshold(&family, threshold);
         let mut fit = self.evaluate_greedy_assignment(&family, wanted, resolved.leaders);
         if fit.is_none() && reserved < threshold {
-            // Again, with room for the leader.
+            // Again, with capacity for the leader.
             if reserved <= 0 || reserved < least {
                 return None;
             }
@@ -162,13 +162,13 @@ impl Placement<'_> {
             return None;
         }
         for domain in self.sorted_domains(rest) {
-            let room = self.state(domain).slices;
-            if slices <= 0 || room <= 0 {
+            let capacity = self.state(domain).slices;
+            if slices <= 0 || capacity <= 0 {
                 break;
             }
             greedy.domains += 1;
             greedy.last = Some(domain);
-            slices -= room;
+            slices -= capacity;
         }
         (slices <= 0).then_some(greedy)
     }
@@ -326,16 +326,16 @@ impl Placement<'_> {
 
     /// The entropy of the children's free capacity; never negative, nor negative zero.
     fn entropy(&self, domain: Domain) -> f64 {
-        let mut rooms: Vec<i32> = self
+        let mut capacities: Vec<i32> = self
             .tree
             .children(domain)
             .map(|c| self.state(c).pods)
             .filter(|&pods| pods > 0)
             .collect();
         // A fixed order gives equal capacities equal sums.
-        rooms.sort_unstable();
-        let total: f64 = rooms.iter().map(|&r| f64::from(r)).sum();
-        let each = rooms.iter().map(|&r| {
+        capacities.sort_unstable();
+        let total: f64 = capacities.iter().map(|&r| f64::from(r)).sum();
+        let each = capacities.iter().map(|&r| {
             let part = f64::from(r) / total;
             -part * part.log2()
         });

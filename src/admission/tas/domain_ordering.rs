@@ -100,14 +100,14 @@ impl Placement<'_> {
             if state.leaders < leaders {
                 continue;
             }
-            let room = if leaders > 0 {
+            let capacity = if leaders > 0 {
                 unit.with_leader(state)
             } else {
                 unit.of(state)
             };
             // A capacity of the maximum integer counts as not found, as upstream does.
-            if room >= needed && room < best.map_or(i32::MAX, |(r, _)| r) {
-                best = Some((room, domain));
+            if capacity >= needed && capacity < best.map_or(i32::MAX, |(r, _)| r) {
+                best = Some((capacity, domain));
             }
         }
         best.map_or(sorted[0], |(_, domain)| domain)
@@ -146,13 +146,13 @@ impl Placement<'_> {
             CountUnit::Slices => count / slice_size,
             CountUnit::Pods => count,
         };
-        let room = domains
+        let capacity = domains
             .iter()
             .fold(0i32, |sum, &d| sum.saturating_add(unit.of(self.state(d))));
         let fits = |&d: &Domain| {
             let state = self.state(d);
             let cost = unit.of(state) - unit.with_leader(state);
-            state.leaders >= leaders && room.saturating_sub(cost) >= needed
+            state.leaders >= leaders && capacity.saturating_sub(cost) >= needed
         };
         if let Some(found) = domains.iter().position(fits) {
             domains[..=found].rotate_right(1);

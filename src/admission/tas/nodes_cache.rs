@@ -160,7 +160,11 @@ pub(super) mod tests {
             effect: "PreferNoSchedule".into(),
             ..Default::default()
         }]);
-        assert_eq!(nodes.upsert(&n), None, "a preference keeps nobody away");
+        assert_eq!(
+            nodes.upsert(&n),
+            None,
+            "PreferNoSchedule does not exclude pods"
+        );
         n.spec.get_or_insert_default().unschedulable = Some(true);
         let change = nodes.upsert(&n).unwrap();
         assert!(change.old.is_some() && change.new.is_none());

@@ -236,8 +236,8 @@ fn balanced_candidates_match_upstream() {
 fn evenly_spread_capacity_is_ordered_first() {
     let domain = |values: &[&str], pods: i32| {
         let id = values.join("/");
-        let room = json!({"podCount": pods, "sliceCount": pods, "sliceCountWithLeader": pods});
-        (json!({"id": id, "levelValues": values}), room)
+        let counts = json!({"podCount": pods, "sliceCount": pods, "sliceCountWithLeader": pods});
+        (json!({"id": id, "levelValues": values}), counts)
     };
     let domains = [
         domain(&["a"], 8),

@@ -254,14 +254,14 @@ proptest! {
             .map(|l| (l.values.last().unwrap().clone(), l.values))
             .collect();
         let workers = result.0["workers"].topology_assignment.as_ref().unwrap();
-        let place = |values: &[String]| {
+        let full_values = |values: &[String]| {
             if cluster.lowest == 2 { full[&values[0]].clone() } else { values.to_vec() }
         };
         let level = |name: &str| LEVELS.iter().position(|l| *l == name).unwrap();
         let request = requested.request.as_ref().unwrap();
         if let Some(required) = &request.required {
             let all = result.0.values().flat_map(|r| &r.topology_assignment.as_ref().unwrap().domains);
-            let mut domains: Vec<_> = all.map(|d| place(&d.values)[..=level(required)].to_vec()).collect();
+            let mut domains: Vec<_> = all.map(|d| full_values(&d.values)[..=level(required)].to_vec()).collect();
             domains.sort();
             domains.dedup();
             prop_assert_eq!(domains.len(), 1);
@@ -269,7 +269,7 @@ proptest! {
         if let [layer] = layers(Some(request)).as_slice() {
             let mut pods: BTreeMap<Vec<String>, i32> = BTreeMap::new();
             for domain in &workers.domains {
-                *pods.entry(place(&domain.values)[..=level(&layer.topology)].to_vec()).or_default() += domain.count;
+                *pods.entry(full_values(&domain.values)[..=level(&layer.topology)].to_vec()).or_default() += domain.count;
             }
             prop_assert!(pods.values().all(|count| count % layer.size == 0), "{pods:?}");
         }
@@ -353,8 +353,8 @@ proptest! {
         prop_assume!(cluster.lowest == 2);
         let mut rebuilt = ClusterFixture { placed: Vec::new(), ..cluster.clone() }
             .cache(&gates, (0..n).filter(|i| !deleted[*i]));
-        for (key, &place) in &placed {
-            rebuilt.add_usage(FLAVOR, &format!("wl{key}"), &cluster.usage(place));
+        for (key, &placement) in &placed {
+            rebuilt.add_usage(FLAVOR, &format!("wl{key}"), &cluster.usage(placement));
         }
         for pod in pods.values() {
             rebuilt.upsert_pod(&serde_json::from_value(pod.clone()).unwrap());

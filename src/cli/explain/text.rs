@@ -72,7 +72,7 @@ fn state(explanation: &Explanation, workload: &Workload) -> String {
     if predicates::has_quota_reservation(workload) {
         return "quota reserved, waiting for admission checks".into();
     }
-    let pending_state = match explanation.place {
+    let pending_state = match explanation.pending_state {
         Some(PendingState::Active) => "active",
         Some(PendingState::Inadmissible) => "inadmissible until it is requeued",
         Some(PendingState::Inflight) => "in the scheduling cycle",
@@ -131,11 +131,11 @@ fn target(out: &mut String, victim: &VictimDecision, candidates: usize) {
         "preempts {} of {}, priority {}: {why}",
         victim.workload, victim.cluster_queue, victim.priority
     );
-    if let Some(variant) = victim.ground {
+    if let Some(variant) = victim.variant {
         let _ = write!(text, "; {}", preemption_variant(variant));
     }
-    if let Some(place) = victim.place {
-        let _ = write!(text, "; candidate {} of {candidates}", place + 1);
+    if let Some(index) = victim.candidate_index {
+        let _ = write!(text, "; candidate {} of {candidates}", index + 1);
     }
     line(out, 1, &text);
     shares(out, 2, victim.shares.as_ref());
@@ -157,8 +157,8 @@ fn candidates(out: &mut String, decision: &Decision) {
                 c.workload,
                 c.cluster_queue,
                 c.priority,
-                preemption_variant(c.ground),
-                candidate_outcome(c.fate)
+                preemption_variant(c.variant),
+                candidate_outcome(c.outcome)
             ),
         );
         shares(out, 3, c.shares.as_ref());
@@ -258,8 +258,8 @@ fn quota(attempt: &ResourceAttempt) -> String {
         amount(attempt.capacity),
         amount(attempt.nominal)
     );
-    if attempt.lacking.is_positive() {
-        let _ = write!(text, ", short by {}", amount(attempt.lacking));
+    if attempt.missing.is_positive() {
+        let _ = write!(text, ", short by {}", amount(attempt.missing));
     }
     text
 }

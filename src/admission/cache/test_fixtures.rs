@@ -1,0 +1,13 @@
+//! Quota for tests of the cache.
+
+use super::Quota;
+use crate::resources::Amount;
+
+/// Nominal quota with a borrowing limit and a lending limit.
+pub(super) fn quota(nominal: i64, borrow: Option<i64>, lend: Option<i64>) -> Quota {
+    Quota {
+        nominal: nominal.into(),
+        borrowing_limit: borrow.map(Amount::new),
+        lending_limit: lend.map(Amount::new),
+    }
+}
