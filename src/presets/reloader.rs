@@ -97,7 +97,7 @@ impl Presets {
             ..PresetsState::default()
         };
         let (publish, state) = watch::channel(Arc::new(initial));
-        let (commands, inbox) = mpsc::channel(16);
+        let (commands, received_commands) = mpsc::channel(16);
         let stop = CancellationToken::new();
         let idle = Arc::new(IdleFlag::default());
         let mut reloader = Reloader {
@@ -120,7 +120,7 @@ impl Presets {
             .await
             .map_err(StartError::Invalid)?;
         reloader.update_watched_folders(&mut watch);
-        tokio::spawn(reloader.run(inbox, watch, stop.clone()));
+        tokio::spawn(reloader.run(received_commands, watch, stop.clone()));
         Ok(Self {
             commands,
             idle,
@@ -190,7 +190,7 @@ struct Reloader {
 impl Reloader {
     async fn run(
         mut self,
-        mut inbox: mpsc::Receiver<Command>,
+        mut commands: mpsc::Receiver<Command>,
         mut watch: Option<FileWatcher>,
         stop: CancellationToken,
     ) {
@@ -208,7 +208,7 @@ impl Reloader {
                         self.inventory_stale = true;
                     }
                 }
-                command = inbox.recv() => match command {
+                command = commands.recv() => match command {
                     None => return,
                     Some(Command::Switch(name, reply)) => {
                         let _ = reply.send(self.switch(&name).await);

@@ -538,15 +538,15 @@ mod tests {
             }
             let nodes: Vec<HierarchyNodeId> = f.cohorts().chain(queues.iter().copied()).collect();
             let usages = |f: &CohortHierarchy| nodes.iter().map(|&n| f[n].resources.usage(fr)).collect::<Vec<_>>();
-            let carried = usages(&f);
+            let usage_before = usages(&f);
             f.begin();
             for &(i, amount, _) in &steps {
                 f.remove_usage(queues[i], fr, amount.into());
             }
             f.roll_back();
-            prop_assert_eq!(&usages(&f), &carried);
+            prop_assert_eq!(&usages(&f), &usage_before);
             f.update_cohort_tree_resources(queues[0]).unwrap();
-            prop_assert_eq!(usages(&f), carried);
+            prop_assert_eq!(usages(&f), usage_before);
         }
     }
 }

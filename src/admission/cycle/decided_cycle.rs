@@ -149,7 +149,7 @@ impl DecidedCycle {
         &mut self,
         outcomes: &BTreeMap<usize, ActionOutcome>,
     ) -> Vec<(WorkloadKey, String)> {
-        let mut lost = Vec::new();
+        let mut not_evicted = Vec::new();
         let mut sums: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
         for (action, &owner) in self.actions.iter().zip(&self.owners) {
             let outcome = outcomes
@@ -163,7 +163,7 @@ impl DecidedCycle {
                         *preempted += 1;
                     } else {
                         *failed += 1;
-                        lost.push((action.workload.clone(), action.uid.clone()));
+                        not_evicted.push((action.workload.clone(), action.uid.clone()));
                     }
                 }
                 ActionKind::EvictUnplaceable if outcome == ActionOutcome::Failed => {
@@ -178,6 +178,6 @@ impl DecidedCycle {
                 entry.mark_preemption_outcome(preempted + entry.preemptions_in_progress, failed);
             }
         }
-        lost
+        not_evicted
     }
 }

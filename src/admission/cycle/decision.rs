@@ -49,7 +49,7 @@ pub struct PodSetDecision {
     /// The flavor of each resource.
     pub flavors: BTreeMap<ResourceName, FlavorChoice>,
     /// The reasons why it does not fit.
-    pub obstacles: Vec<Arc<str>>,
+    pub reasons: Vec<Arc<str>>,
     /// The attempts by flavor.
     pub attempts: Arc<[FlavorAssignmentAttempt]>,
     /// The topology assignment.
@@ -198,7 +198,7 @@ fn pod_sets(mut assignment: Assignment) -> Vec<PodSetDecision> {
                 (resource, choice)
             })
             .collect(),
-        obstacles: ps.status.sorted_reasons(),
+        reasons: ps.status.sorted_reasons(),
         attempts: attempts.get(ps.group).cloned().unwrap_or_default(),
         topology: ps.topology_assignment.clone(),
     };

@@ -170,7 +170,7 @@ fn validate_cel_selectors_against_devices(
     context: &DraContext<'_>,
     template: &ClaimTemplate<'_>,
 ) -> FieldErrors {
-    let choosy: Vec<CelDeviceRequest<'_>> = template
+    let cel_requests: Vec<CelDeviceRequest<'_>> = template
         .requests()
         .filter_map(|(index, request)| {
             let exactly = request.exactly.as_ref()?;
@@ -180,14 +180,14 @@ fn validate_cel_selectors_against_devices(
                 .then_some(CelDeviceRequest { index, exactly })
         })
         .collect();
-    if choosy.is_empty() {
+    if cel_requests.is_empty() {
         return FieldErrors::new();
     }
     let evaluator = Evaluator::new();
-    let devices = build_device_list(context, &evaluator, &choosy);
-    let mut taken = vec![false; devices.len()];
+    let devices = build_device_list(context, &evaluator, &cel_requests);
+    let mut allocated = vec![false; devices.len()];
     let mut errors = FieldErrors::new();
-    for CelDeviceRequest { index, exactly } in choosy {
+    for CelDeviceRequest { index, exactly } in cel_requests {
         let class = &exactly.device_class_name;
         let selectors = request_path(&template.path, index);
         let selectors = selectors.child("exactly").child("selectors");
@@ -213,7 +213,7 @@ fn validate_cel_selectors_against_devices(
         };
         let wanted = exactly.count.unwrap_or(0);
         let both = [of_class, of_request];
-        match count_matching_devices(&evaluator, &devices, &both, &mut taken, wanted) {
+        match count_matching_devices(&evaluator, &devices, &both, &mut allocated, wanted) {
             Err(error) => {
                 let detail = format!("CEL evaluation failed for DeviceClass {class}: {error}");
                 let null = serde_json::Value::Null;
@@ -236,13 +236,15 @@ fn validate_cel_selectors_against_devices(
 fn build_device_list<'a>(
     context: &DraContext<'a>,
     evaluator: &Evaluator,
-    choosy: &[CelDeviceRequest<'_>],
+    cel_requests: &[CelDeviceRequest<'_>],
 ) -> Vec<CelDevice<'a>> {
     let measures = |class: &str| {
         let of = |source| context.mappings.source_configs(source, class).iter();
         of(DeviceSource::Counter).chain(of(DeviceSource::Capacity))
     };
-    let classes = choosy.iter().map(|c| c.exactly.device_class_name.as_str());
+    let classes = cel_requests
+        .iter()
+        .map(|c| c.exactly.device_class_name.as_str());
     let by_number = classes
         .clone()
         .any(|class| measures(class).next().is_none());
@@ -265,17 +267,17 @@ fn count_matching_devices(
     evaluator: &Evaluator,
     devices: &[CelDevice<'_>],
     selectors: &[Vec<CelSelector>; 2],
-    taken: &mut [bool],
+    allocated: &mut [bool],
     wanted: i64,
 ) -> Result<i64, String> {
     let mut found = 0;
-    for (device, taken) in devices.iter().zip(taken) {
-        if *taken {
+    for (device, allocated) in devices.iter().zip(allocated) {
+        if *allocated {
             continue;
         }
         let [class, request] = selectors;
         if evaluator.matches(class, device)? && evaluator.matches(request, device)? {
-            *taken = true;
+            *allocated = true;
             found += 1;
             if found >= wanted {
                 break;

@@ -97,13 +97,13 @@ pub(super) fn match_devices_for_source<'a>(
     let mut matched = Vec::new();
     for device in devices {
         let candidate = evaluator.candidate(&measure.driver, device);
-        let judges = [
+        let selector_sets = [
             (&own, "deviceSelector"),
             (&wanted.class, "DeviceClass selector"),
             (&wanted.request, "request selector"),
         ];
         let mut all = true;
-        for (selectors, what) in judges {
+        for (selectors, what) in selector_sets {
             let matches = evaluator.matches(selectors, &candidate).map_err(|error| {
                 let name = &device.name;
                 let detail = format!("CEL evaluation error in {what} for device {name}: {error}");

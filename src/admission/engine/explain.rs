@@ -83,15 +83,15 @@ impl Engine {
             info,
             is_preemptor: false,
         };
-        let mut open = self.run_cycle(now, |run| {
+        let mut decided = self.run_cycle(now, |run| {
             run.records_all_candidates = true;
             run.nominate(vec![head]);
             run.process_entries();
             CycleProgress::Done
         });
         self.expectations = expectations;
-        open.record_outcomes(&Default::default());
-        let mut entry = open.entries.pop().or_else(|| open.rejected.pop())?;
+        decided.record_outcomes(&Default::default());
+        let mut entry = decided.entries.pop().or_else(|| decided.rejected.pop())?;
         let mut decision = entry.decision.take()?;
         decision.message = entry.message;
         decision.requeue_reason = entry.requeue_reason;

@@ -64,20 +64,20 @@ impl Engine {
             return None;
         }
         self.cycle += 1;
-        let open = self.run_cycle(now, |run| {
+        let decided = self.run_cycle(now, |run| {
             run.nominate(heads);
             run.sort();
             run.process_entries()
         });
-        Some(self.assume_workloads(open, 0, now))
+        Some(self.assume_workloads(decided, 0, now))
     }
 
     /// Resumes a cycle that waited until the pods of all admitted workloads are ready. Earlier
     /// actions are not repeated.
-    pub fn resume_cycle(&mut self, open: DecidedCycle, now: Timestamp) -> DecidedCycle {
-        let done = open.actions.len();
-        let open = self.run_cycle(now, |run| run.resume(open));
-        self.assume_workloads(open, done, now)
+    pub fn resume_cycle(&mut self, decided: DecidedCycle, now: Timestamp) -> DecidedCycle {
+        let done = decided.actions.len();
+        let decided = self.run_cycle(now, |run| run.resume(decided));
+        self.assume_workloads(decided, done, now)
     }
 
     /// Whether the pods of all admitted workloads are ready.
@@ -105,16 +105,16 @@ impl Engine {
     /// Adds the assumed workloads to the cache before their admission is written.
     fn assume_workloads(
         &mut self,
-        mut open: DecidedCycle,
+        mut decided: DecidedCycle,
         done: usize,
         now: Timestamp,
     ) -> DecidedCycle {
         let mut refused = Vec::new();
-        for (i, action) in open.actions.iter().enumerate().skip(done) {
+        for (i, action) in decided.actions.iter().enumerate().skip(done) {
             if action.kind != ActionKind::Admit {
                 continue;
             }
-            let entry = &mut open.entries[open.owners[i]];
+            let entry = &mut decided.entries[decided.owners[i]];
             let Some(admitted) = entry.admitted.take() else {
                 continue;
             };
@@ -138,10 +138,10 @@ impl Engine {
             self.assumed.insert(entry.info.key.clone(), assumed);
         }
         for i in refused.into_iter().rev() {
-            open.actions.remove(i);
-            open.owners.remove(i);
+            decided.actions.remove(i);
+            decided.owners.remove(i);
         }
-        open
+        decided
     }
 
     /// Adds an entry penalty to the LocalQueue of an assumed workload, if its ClusterQueue uses
@@ -183,57 +183,60 @@ impl Engine {
     /// that failed, by number; those of kind Admit may be reported later.
     pub fn finish_cycle(
         &mut self,
-        open: DecidedCycle,
+        decided: DecidedCycle,
         outcomes: &BTreeMap<usize, ActionOutcome>,
         now: Timestamp,
     ) -> CycleResult {
-        self.finish(open, outcomes, now).0
+        self.finish(decided, outcomes, now).0
     }
 
     /// Finishes a cycle; returns its actions as well.
     fn finish(
         &mut self,
-        mut open: DecidedCycle,
+        mut decided: DecidedCycle,
         outcomes: &BTreeMap<usize, ActionOutcome>,
         now: Timestamp,
     ) -> (CycleResult, Vec<Action>) {
-        for (key, uid) in open.record_outcomes(outcomes) {
+        for (key, uid) in decided.record_outcomes(outcomes) {
             self.expectations.observed(&key, &uid);
         }
-        let admissions = open.actions.iter().filter(|a| a.kind == ActionKind::Admit);
+        let admissions = decided
+            .actions
+            .iter()
+            .filter(|a| a.kind == ActionKind::Admit);
         let admissions: Vec<(WorkloadKey, ActionOutcome)> = admissions
             .filter_map(|a| Some((a.workload.clone(), *outcomes.get(&a.id)?)))
             .collect();
         let mut cycle = CycleResult {
-            number: open.number,
+            number: decided.number,
             progress: false,
-            decisions: Vec::with_capacity(open.entries.len()),
+            decisions: Vec::with_capacity(decided.entries.len()),
             actions: Vec::new(),
-            counts: std::mem::take(&mut open.counts),
+            counts: std::mem::take(&mut decided.counts),
         };
-        for entry in std::mem::take(&mut open.entries) {
+        for entry in std::mem::take(&mut decided.entries) {
             let through = matches!(entry.status, EntryStatus::Assumed | EntryStatus::Evicted);
             cycle.progress |= through;
             self.finish_entry(entry, !through, &mut cycle, now);
         }
-        for entry in std::mem::take(&mut open.rejected) {
+        for entry in std::mem::take(&mut decided.rejected) {
             self.finish_entry(entry, true, &mut cycle, now);
         }
         for (key, outcome) in admissions {
             self.finish_admission(&key, outcome, now);
         }
-        (cycle, open.actions)
+        (cycle, decided.actions)
     }
 
     /// Runs a whole cycle; all its actions succeed.
     pub fn cycle(&mut self, now: Timestamp) -> Option<CycleResult> {
-        let open = self.begin_cycle(now)?;
-        let outcomes = open
+        let decided = self.begin_cycle(now)?;
+        let outcomes = decided
             .actions
             .iter()
             .map(|a| (a.id, ActionOutcome::Done))
             .collect();
-        let (mut cycle, mut actions) = self.finish(open, &outcomes, now);
+        let (mut cycle, mut actions) = self.finish(decided, &outcomes, now);
         actions.append(&mut cycle.actions);
         cycle.actions = actions;
         Some(cycle)

@@ -325,13 +325,13 @@ mod tests {
 
     /// The kinds of the next cycle's actions, by workload; admissions are not written yet.
     fn cycle(engine: &mut Engine, second: i64) -> Vec<(ActionKind, String)> {
-        let open = engine.begin_cycle(at(second)).unwrap();
-        let done = open
+        let decided = engine.begin_cycle(at(second)).unwrap();
+        let done = decided
             .actions
             .iter()
             .map(|a| (a.kind, a.workload.name().to_owned()));
         let done = done.collect();
-        engine.finish_cycle(open, &Default::default(), at(second));
+        engine.finish_cycle(decided, &Default::default(), at(second));
         done
     }
 

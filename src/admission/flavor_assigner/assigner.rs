@@ -271,8 +271,8 @@ impl<'a> FlavorAssigner<'a> {
                 assigned.status = status.clone();
             }
             assigned.group = group;
-            let unserved = !total.requests.is_empty() && assigned.flavors.is_empty();
-            go_on &= assigned.status.error.is_none() && !unserved;
+            let unassigned = !total.requests.is_empty() && assigned.flavors.is_empty();
+            go_on &= assigned.status.error.is_none() && !unassigned;
             self.append(assignment, snapshot, &total.requests, assigned);
         }
         go_on

@@ -53,9 +53,9 @@ pub fn sync_admitted_condition(wl: &mut Workload, now: Timestamp, gates: &Gates)
     let granular = gates.unadmitted_workloads_observability;
     if granular {
         // Without a QuotaReserved condition there is no Admitted condition either.
-        let silent =
+        let without_conditions =
             wl.condition(c::QUOTA_RESERVED).is_none() && wl.condition(c::ADMITTED).is_none();
-        if silent && !gates.unadmitted_workloads_explicit_status {
+        if without_conditions && !gates.unadmitted_workloads_explicit_status {
             return false;
         }
     } else if was_admitted == (reserved && checked && placed) {
@@ -140,8 +140,8 @@ pub fn admission_checks_for_workload(wl: &Workload, spec: &ClusterQueueSpec) -> 
     let flavors = spec.resource_groups.iter().flat_map(|g| &g.flavors);
     let all: BTreeSet<&str> = flavors.map(|f| f.name.as_str()).collect();
     let covers = |of: &BTreeSet<FlavorName>| all.iter().all(|f| of.contains(*f));
-    let concerned = checks.into_iter().filter(|(_, flavors)| covers(flavors));
-    concerned.map(|(name, _)| name).collect()
+    let required = checks.into_iter().filter(|(_, flavors)| covers(flavors));
+    required.map(|(name, _)| name).collect()
 }
 
 /// Whether the status lists all these admission checks, in any state.

@@ -90,9 +90,9 @@ impl Placement<'_> {
         let within = limits.within.map(|d| {
             // Kueue matches the name of the domain with the start of each leaf's path. A host below
             // other levels is identified by its name alone, so no leaf is within it.
-            let nameless = self.tree.lowest_is_node() && self.tree.levels().len() > 1;
+            let identified_by_hostname = self.tree.lowest_is_node() && self.tree.levels().len() > 1;
             match self.tree.leaves_below(d) {
-                leaves if nameless && d >= first => leaves.start..leaves.start,
+                leaves if identified_by_hostname && d >= first => leaves.start..leaves.start,
                 leaves => leaves,
             }
         });
@@ -104,8 +104,8 @@ impl Placement<'_> {
                 exclusions.topology_domain += 1;
                 continue;
             }
-            let promised = assumed.get(&leaf).copied();
-            let (pods, limiting) = workers(&mut rows, leaf, promised);
+            let assumed_usage = assumed.get(&leaf).copied();
+            let (pods, limiting) = workers(&mut rows, leaf, assumed_usage);
             state.pods = pods;
             state.pods_with_leader = pods;
             if pods == 0
@@ -115,8 +115,8 @@ impl Placement<'_> {
             }
             if let Some(leader) = limits.leader {
                 let on_leaf = |row: &RequestedResource<'_>| {
-                    let promised = promised.map_or(0, |p| p.get(row.resource));
-                    row.remaining(leaf).saturating_sub(promised)
+                    let assumed_usage = assumed_usage.map_or(0, |p| p.get(row.resource));
+                    row.remaining(leaf).saturating_sub(assumed_usage)
                 };
                 let takes = |name| leader.contains(name);
                 let fits = !leader.is_empty()
@@ -208,8 +208,8 @@ fn rows<'a>(limits: &PodRequirements<'a>) -> Vec<RequestedResource<'a>> {
             .map(|(name, _)| name)
             .filter(|n| !limits.worker.contains(*n)),
     );
-    let blamed = limits.worker.len();
-    names[..blamed].sort_unstable_by_key(ResourceName::as_str);
+    let worker_resources = limits.worker.len();
+    names[..worker_resources].sort_unstable_by_key(ResourceName::as_str);
     names
         .into_iter()
         .map(|resource| {
@@ -230,13 +230,13 @@ fn rows<'a>(limits: &PodRequirements<'a>) -> Vec<RequestedResource<'a>> {
 fn workers(
     rows: &mut [RequestedResource<'_>],
     leaf: Leaf,
-    promised: Option<&Requests>,
+    assumed_usage: Option<&Requests>,
 ) -> (i32, usize) {
     let (mut least, mut limiting) = (i32::MAX, 0);
     for (i, row) in rows.iter_mut().enumerate() {
         let mut remaining = row.remaining(leaf);
-        if let Some(promised) = promised {
-            remaining = remaining.saturating_sub(promised.get(row.resource));
+        if let Some(assumed_usage) = assumed_usage {
+            remaining = remaining.saturating_sub(assumed_usage.get(row.resource));
         }
         let fitting = row.fitting(remaining);
         if fitting < least {

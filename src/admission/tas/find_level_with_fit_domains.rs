@@ -108,7 +108,7 @@ impl Placement<'_> {
         let wanted = resolved.slices();
         let best_fit = !self.use_least_free_capacity_algorithm();
         let (mut slices, mut leaders) = (wanted, resolved.leaders);
-        let mut picked = Vec::new();
+        let mut selected = Vec::new();
         self.prioritize_leader_domain(
             &mut sorted,
             resolved.count,
@@ -123,7 +123,7 @@ impl Placement<'_> {
                 domain =
                     self.find_best_fit_domain(&sorted[used..], slices, leaders, CountUnit::Slices);
             }
-            picked.push(domain);
+            selected.push(domain);
             leaders -= self.state(domain).leaders;
             slices -= self.state(domain).slices_with_leader;
             used += 1;
@@ -140,13 +140,13 @@ impl Placement<'_> {
             if best_fit && self.state(domain).slices >= slices {
                 domain = self.find_best_fit_domain(&rest[i..], slices, 0, CountUnit::Slices);
             }
-            picked.push(domain);
+            selected.push(domain);
             slices -= self.state(domain).slices;
         }
         if slices > 0 {
             return Err(wanted - slices);
         }
-        Ok(picked)
+        Ok(selected)
     }
 
     fn no_fit(
@@ -170,11 +170,11 @@ impl Placement<'_> {
     /// How many slices of each layer fit in the domain of a level with the most capacity.
     fn layer_fits(&self, level: usize) -> Vec<LayerFit> {
         // The first by name among equals.
-        let roomiest = self
+        let largest = self
             .tree
             .at_level(level)
             .max_by_key(|&d| (self.state(d).slices, std::cmp::Reverse(d)));
-        let Some(roomiest) = roomiest else {
+        let Some(largest) = largest else {
             return Vec::new();
         };
         self.topology_request
@@ -184,7 +184,7 @@ impl Placement<'_> {
                 let target = self.tree.level_index(&layer.topology)?;
                 Some(LayerFit {
                     level: layer.topology.clone(),
-                    fitting: self.count_slices_in_subtree(roomiest, level, target, layer.size),
+                    fitting: self.count_slices_in_subtree(largest, level, target, layer.size),
                     wanted: self.topology_request.count / layer.size,
                 })
             })

@@ -31,19 +31,19 @@ const KEY_RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.'
 const KEY_PATTERN: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const KEY_EXAMPLES: [&str; 3] = ["MyName", "my.name", "123-abc"];
 
-fn key_complaints(key: &str) -> Vec<String> {
-    let mut complaints = Vec::new();
+fn key_problems(key: &str) -> Vec<String> {
+    let mut problems = Vec::new();
     let name = match key.split('/').collect::<Vec<_>>()[..] {
         [name] => name,
         [prefix, name] => {
             if prefix.is_empty() {
-                complaints.push("prefix part must be non-empty".to_owned());
+                problems.push("prefix part must be non-empty".to_owned());
             } else {
                 if prefix.len() > 253 {
-                    complaints.push("prefix part must be no more than 253 bytes".to_owned());
+                    problems.push("prefix part must be no more than 253 bytes".to_owned());
                 }
                 if !is_subdomain(prefix) {
-                    complaints.push("prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')".to_owned());
+                    problems.push("prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')".to_owned());
                 }
             }
             name
@@ -56,21 +56,21 @@ fn key_complaints(key: &str) -> Vec<String> {
         }
     };
     if name.is_empty() {
-        complaints.push("name part must be non-empty".to_owned());
+        problems.push("name part must be non-empty".to_owned());
     } else if name.len() > 63 {
-        complaints.push("name part must be no more than 63 bytes".to_owned());
+        problems.push("name part must be no more than 63 bytes".to_owned());
     }
     if !is_name(name) {
         let rule = regex(KEY_RULE, KEY_EXAMPLES, KEY_PATTERN);
-        complaints.push(format!("name part {rule}"));
+        problems.push(format!("name part {rule}"));
     }
-    complaints
+    problems
 }
 
-fn value_complaints(value: &str) -> Vec<String> {
-    let mut complaints = Vec::new();
+fn value_problems(value: &str) -> Vec<String> {
+    let mut problems = Vec::new();
     if value.len() > 63 {
-        complaints.push("must be no more than 63 bytes".to_owned());
+        problems.push("must be no more than 63 bytes".to_owned());
     }
     if !value.is_empty() && !is_name(value) {
         let rule = format!(
@@ -78,25 +78,25 @@ fn value_complaints(value: &str) -> Vec<String> {
             &KEY_RULE[15..]
         );
         let pattern = format!("({KEY_PATTERN})?");
-        complaints.push(regex(&rule, ["MyValue", "my_value", "12345"], &pattern));
+        problems.push(regex(&rule, ["MyValue", "my_value", "12345"], &pattern));
     }
-    complaints
+    problems
 }
 
 /// The field error of an invalid label key, on `path`.
 pub(super) fn key_error(key: &str, path: &str) -> Option<String> {
-    let complaints = key_complaints(key);
-    (!complaints.is_empty()).then(|| {
-        let all = complaints.join("; ");
+    let problems = key_problems(key);
+    (!problems.is_empty()).then(|| {
+        let all = problems.join("; ");
         format!("{path}: Invalid value: {key:?}: {all}")
     })
 }
 
 /// The field error of an invalid label value, on `path`.
 pub(super) fn value_error(key: &str, value: &str, path: &str) -> Option<String> {
-    let complaints = value_complaints(value);
-    (!complaints.is_empty()).then(|| {
-        let all = complaints.join("; ");
+    let problems = value_problems(value);
+    (!problems.is_empty()).then(|| {
+        let all = problems.join("; ");
         format!("{path}[{key}]: Invalid value: {value:?}: {all}")
     })
 }

@@ -137,8 +137,8 @@ impl LeafCapacity {
     /// Rolls back all simulated changes since `mark`.
     pub(super) fn undo_to(&mut self, mark: usize) {
         for undo in self.undo.drain(mark.min(self.undo.len())..).rev() {
-            let figure = &mut self.columns[undo.column].remaining[undo.leaf];
-            self.inexact |= !add(figure, undo.change.saturating_neg());
+            let amount = &mut self.columns[undo.column].remaining[undo.leaf];
+            self.inexact |= !add(amount, undo.change.saturating_neg());
         }
     }
 
@@ -158,8 +158,8 @@ impl LeafCapacity {
         self.columns
             .iter()
             .map(|c| {
-                let figures = if empty { &c.free } else { &c.remaining };
-                (c.resource, figures.get(leaf).copied().unwrap_or(0))
+                let amounts = if empty { &c.free } else { &c.remaining };
+                (c.resource, amounts.get(leaf).copied().unwrap_or(0))
             })
             .collect()
     }
@@ -175,9 +175,9 @@ impl LeafCapacity {
 }
 
 /// Adds in place; false when the sum was clamped.
-fn add(figure: &mut i64, change: i64) -> bool {
-    let sum = figure.checked_add(change);
-    *figure = sum.unwrap_or_else(|| figure.saturating_add(change));
+fn add(amount: &mut i64, change: i64) -> bool {
+    let sum = amount.checked_add(change);
+    *amount = sum.unwrap_or_else(|| amount.saturating_add(change));
     sum.is_some()
 }
 

@@ -278,11 +278,11 @@ proptest! {
     #[test]
     fn the_order_of_nodes_does_not_matter((cluster, requested, gates) in cases(), by in 1usize..13) {
         let n = cluster.nodes.len();
-        let straight = find(&mut cluster.cache(&gates, 0..n), &requested);
-        let turned = find(&mut cluster.cache(&gates, (0..n).map(|i| (i + by) % n)), &requested);
+        let in_order = find(&mut cluster.cache(&gates, 0..n), &requested);
+        let rotated = find(&mut cluster.cache(&gates, (0..n).map(|i| (i + by) % n)), &requested);
         let back = find(&mut cluster.cache(&gates, (0..n).rev()), &requested);
-        prop_assert_eq!(&straight, &turned);
-        prop_assert_eq!(&straight, &back);
+        prop_assert_eq!(&in_order, &rotated);
+        prop_assert_eq!(&in_order, &back);
     }
 
     #[test]

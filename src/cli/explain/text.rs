@@ -232,8 +232,8 @@ fn pod_set(out: &mut String, pod_set: &PodSetDecision) {
         );
     }
     if pod_set.attempts.is_empty() {
-        for obstacle in &pod_set.obstacles {
-            line(out, 2, obstacle);
+        for reason in &pod_set.reasons {
+            line(out, 2, reason);
         }
     }
 }

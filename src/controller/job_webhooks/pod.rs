@@ -237,8 +237,8 @@ fn validate_retriable_in_group_update(
     let key = c::RETRIABLE_IN_GROUP_ANNOTATION;
     let unretriable =
         |meta| job_annotations::annotation(meta, key) == Some(c::RETRIABLE_IN_GROUP_FALSE);
-    let turned = unretriable(old) && !unretriable(new);
-    if turned && job_annotations::pod_group_name(new, &env.gates).is_some() {
+    let becomes_retriable = unretriable(old) && !unretriable(new);
+    if becomes_retriable && job_annotations::pod_group_name(new, &env.gates).is_some() {
         let detail = "unretriable pod group can't be converted to retriable";
         return vec![FieldError::forbidden(&annotation_path(key), detail)];
     }

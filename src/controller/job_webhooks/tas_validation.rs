@@ -117,24 +117,24 @@ fn validate_slice_required_topology_constraints(
     let Some(text) = get(meta, SLICE_REQUIRED_CONSTRAINTS) else {
         return Vec::new();
     };
-    let here = path.key(SLICE_REQUIRED_CONSTRAINTS);
+    let annotation_path = path.key(SLICE_REQUIRED_CONSTRAINTS);
     let gate = Feature::TASMultiLayerTopology;
     if !env.enabled(gate) {
         let detail = format!("the {gate} feature gate must be enabled to use this annotation");
-        return vec![FieldError::forbidden(&here, detail)];
+        return vec![FieldError::forbidden(&annotation_path, detail)];
     }
     let mut errors = Vec::new();
     for key in [SLICE_REQUIRED, SLICE_SIZE] {
         if get(meta, key).is_some() {
             let detail = format!("may not be set when '{key}' is specified");
-            errors.push(FieldError::forbidden(&here, detail));
+            errors.push(FieldError::forbidden(&annotation_path, detail));
         }
     }
     if get(meta, POD_SET_GROUP_NAME).is_some() {
         let detail = format!("may not be set when '{SLICE_REQUIRED_CONSTRAINTS}' is specified");
         errors.push(FieldError::forbidden(&path.key(POD_SET_GROUP_NAME), detail));
     }
-    errors.extend(validate_constraint_entries(&here, text));
+    errors.extend(validate_constraint_entries(&annotation_path, text));
     errors
 }
 

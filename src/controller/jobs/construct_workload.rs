@@ -178,10 +178,10 @@ fn prepare_workload_slice(
     job: &dyn GenericJob,
     wl: &mut Workload,
 ) -> Result<(), JobError> {
-    let open = env.not_finished_workloads(job.gvk(), job.meta());
+    let unfinished = env.not_finished_workloads(job.gvk(), job.meta());
     let mut chain = predicates::name(wl).to_owned();
     let mut replaces = None;
-    match open.as_slice() {
+    match unfinished.as_slice() {
         [] => {}
         [old] => {
             let first =

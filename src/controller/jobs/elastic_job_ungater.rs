@@ -92,10 +92,10 @@ async fn reconcile(
         namespace: Some(job.namespace.clone()),
         ..Default::default()
     };
-    let open = env.not_finished_workloads(&job.gvk, &owner);
+    let unfinished = env.not_finished_workloads(&job.gvk, &owner);
     let holds =
         |wl: &&Arc<Workload>| predicates::has_quota_reservation(wl) && !predicates::is_evicted(wl);
-    let Some(slice) = open
+    let Some(slice) = unfinished
         .iter()
         .rev()
         .find(holds)

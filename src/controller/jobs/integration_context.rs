@@ -115,16 +115,16 @@ impl IntegrationContext {
         gvk: &Gvk,
         meta: &ObjectMeta,
     ) -> Vec<Arc<Workload>> {
-        let mut open = self.workloads_owned_by(gvk, meta);
-        open.retain(|wl| !predicates::is_finished(wl));
+        let mut unfinished = self.workloads_owned_by(gvk, meta);
+        unfinished.retain(|wl| !predicates::is_finished(wl));
         let age = |wl: &Workload| {
             (
                 wl.metadata.creation_timestamp.clone(),
                 wl.metadata.uid.clone(),
             )
         };
-        open.sort_by_key(|wl| age(wl));
-        open
+        unfinished.sort_by_key(|wl| age(wl));
+        unfinished
     }
 
     /// A Workload by name.

@@ -120,15 +120,19 @@ mod tests {
     fn quantities_are_compared_by_value_and_tolerations_if_requested() {
         assert!(compare_pod_set_lists(&[set("1")], &[set("1000m")], true));
         assert!(!compare_pod_set_lists(&[set("1")], &[set("2")], true));
-        let mut tolerant = set("1");
-        let spec = Arc::make_mut(&mut tolerant.template).spec.as_mut();
+        let mut with_toleration = set("1");
+        let spec = Arc::make_mut(&mut with_toleration.template).spec.as_mut();
         spec.unwrap().tolerations = Some(vec![Toleration::default()]);
         assert!(!compare_pod_set_lists(
             &[set("1")],
-            std::slice::from_ref(&tolerant),
+            std::slice::from_ref(&with_toleration),
             true
         ));
-        assert!(compare_pod_set_lists(&[set("1")], &[tolerant], false));
+        assert!(compare_pod_set_lists(
+            &[set("1")],
+            &[with_toleration],
+            false
+        ));
         let fewer = PodSet {
             min_count: Some(1),
             ..set("1")

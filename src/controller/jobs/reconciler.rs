@@ -87,8 +87,8 @@ async fn job_management(
     env: &IntegrationContext,
     job: &dyn GenericJob,
 ) -> Result<JobManagement, JobError> {
-    let here = env.namespace_is_managed(job_annotations::namespace(job.meta()));
-    if here != Some(true) {
+    let namespace_managed = env.namespace_is_managed(job_annotations::namespace(job.meta()));
+    if namespace_managed != Some(true) {
         return Ok(JobManagement::Unmanaged);
     }
     let ancestor = match job.is_top_level() {
@@ -139,8 +139,8 @@ fn should_suspend_child_job(
     if job.is_suspended() || job.finished(env).is_some() {
         return false;
     }
-    let open = env.not_finished_workloads(&ancestor.gvk, &ancestor.meta);
-    let Some(newest) = open.last() else {
+    let unfinished = env.not_finished_workloads(&ancestor.gvk, &ancestor.meta);
+    let Some(newest) = unfinished.last() else {
         return true;
     };
     let elastic = |meta| job_annotations::is_elastic(meta, &env.gates);
@@ -363,11 +363,11 @@ async fn handle_evicted_workload(
 /// Whether a Workload may be requeued as soon as quota is released: its eviction was not caused by
 /// itself, and its job continues to exist.
 fn requeues_immediately(env: &IntegrationContext, wl: &Workload, reason: &str) -> bool {
-    let innocent = [evicted::PREEMPTED, evicted::NODE_FAILURES].contains(&reason);
+    let requeued_reason = [evicted::PREEMPTED, evicted::NODE_FAILURES].contains(&reason);
     let owners = wl.metadata.owner_references.as_deref().unwrap_or_default();
     let of_one_pod = matches!(owners, [owner] if owner.kind == "Pod" && owner.api_version == "v1")
         && predicates::annotation(wl, c::IS_GROUP_WORKLOAD_ANNOTATION).is_none();
-    innocent && !(env.enabled(Feature::SkipReassignmentForPodOwnedWorkloads) && of_one_pod)
+    requeued_reason && !(env.enabled(Feature::SkipReassignmentForPodOwnedWorkloads) && of_one_pod)
 }
 
 /// Deletes a job that Kueue deactivated, after its retention.

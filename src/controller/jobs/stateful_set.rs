@@ -142,9 +142,10 @@ async fn is_managed(env: &IntegrationContext, set: &StatefulSet) -> Result<bool,
     {
         return Ok(false);
     }
-    let here = || env.namespace_is_managed(job_annotations::namespace(&set.metadata)) == Some(true);
+    let namespace_managed =
+        || env.namespace_is_managed(job_annotations::namespace(&set.metadata)) == Some(true);
     Ok(!job_annotations::queue_name(&set.metadata).is_empty()
-        || (env.manage_jobs_without_queue_name() && here()))
+        || (env.manage_jobs_without_queue_name() && namespace_managed()))
 }
 
 async fn sync_queue_label(

@@ -48,8 +48,8 @@ pub(super) async fn ensure_workload_slices(
     job: &dyn GenericJob,
 ) -> Result<EnsuredSlice, JobError> {
     let wanted = construct_workload::job_pod_sets(env, job)?;
-    let open = env.not_finished_workloads(job.gvk(), job.meta());
-    let selected = match open.as_slice() {
+    let unfinished = env.not_finished_workloads(job.gvk(), job.meta());
+    let selected = match unfinished.as_slice() {
         [] => None,
         [one] => Some(one.clone()),
         many => normalize_active_slices(env, many).await?,
@@ -140,10 +140,10 @@ pub(super) async fn sync_workload_slice_priority(
     job: &dyn GenericJob,
     present: Option<Arc<Workload>>,
 ) -> Result<Option<Arc<Workload>>, JobError> {
-    let open = env.not_finished_workloads(job.gvk(), job.meta());
+    let unfinished = env.not_finished_workloads(job.gvk(), job.meta());
     let holds =
         |wl: &&Arc<Workload>| predicates::has_quota_reservation(wl) && !predicates::is_evicted(wl);
-    let kept = open.iter().rev().find(holds).filter(|kept| {
+    let kept = unfinished.iter().rev().find(holds).filter(|kept| {
         present
             .as_ref()
             .is_none_or(|wl| predicates::name(wl) != predicates::name(kept))

@@ -70,30 +70,30 @@ async fn wait_for_heads(
 /// Runs one cycle; returns whether it reserved quota or evicted a Workload.
 async fn run_cycle(shared: &ControllerContext) -> bool {
     let started = shared.now();
-    let begun = shared.engine().begin_cycle(started);
-    let Some(mut open) = begun else {
+    let decided = shared.engine().begin_cycle(started);
+    let Some(mut decided) = decided else {
         return true;
     };
     let mut outcomes = BTreeMap::new();
     let mut done = 0;
     loop {
-        apply_actions(shared, &open, done, &mut outcomes).await;
-        if !open.waits_for_pods_ready {
+        apply_actions(shared, &decided, done, &mut outcomes).await;
+        if !decided.waits_for_pods_ready {
             break;
         }
-        done = open.actions.len();
+        done = decided.actions.len();
         wait_for_pods_ready(shared).await;
         let now = shared.now();
-        open = shared.engine().resume_cycle(open, now);
+        decided = shared.engine().resume_cycle(decided, now);
     }
-    let admitted = open.actions.iter().any(|a| a.kind == ActionKind::Admit);
+    let admitted = decided.actions.iter().any(|a| a.kind == ActionKind::Admit);
     let now = shared.now();
     shared.notify_admission_attempt(&AdmissionAttempt {
         admitted,
         duration: now.duration_since(started).unsigned_abs(),
-        counts: &open.counts,
+        counts: &decided.counts,
     });
-    let cycle = shared.update_engine(|engine| engine.finish_cycle(open, &outcomes, now));
+    let cycle = shared.update_engine(|engine| engine.finish_cycle(decided, &outcomes, now));
     for action in &cycle.actions {
         apply_action::apply_action(shared, action).await;
     }
@@ -116,12 +116,12 @@ async fn wait_for_pods_ready(shared: &ControllerContext) {
 /// concurrently with the cycle.
 async fn apply_actions(
     shared: &ControllerContext,
-    open: &DecidedCycle,
+    decided: &DecidedCycle,
     done: usize,
     outcomes: &mut BTreeMap<usize, ActionOutcome>,
 ) {
     let mut preemptions: Vec<&Action> = Vec::new();
-    for action in &open.actions[done.min(open.actions.len())..] {
+    for action in &decided.actions[done.min(decided.actions.len())..] {
         if action.kind == ActionKind::Preempt {
             preemptions.push(action);
             continue;

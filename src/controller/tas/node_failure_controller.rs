@@ -187,11 +187,11 @@ impl NodeReconciler<'_> {
     /// The admitted Workloads with an assignment to the node.
     fn workloads_on_node_from_tas_assignment(&self) -> BTreeSet<ObjectKey> {
         let all = self.shared.informers.workloads.list().into_iter();
-        let here = all.filter(|wl| {
+        let on_node = all.filter(|wl| {
             predicates::is_admitted(wl)
                 && pod_set_assignments(wl).any(|psa| is_assigned_to_node(psa, self.node))
         });
-        here.map(|wl| ObjectKey::of(wl.as_ref())).collect()
+        on_node.map(|wl| ObjectKey::of(wl.as_ref())).collect()
     }
 
     /// The pods whose node selector names the node, by Workload.
@@ -294,13 +294,13 @@ impl NodeReconciler<'_> {
         let index = format!("{}/{slice}", predicates::namespace(wl));
         let lives =
             |pod: &Arc<Pod>| pod.metadata.deletion_timestamp.is_none() && !is_terminated(pod);
-        let here = self.shared.informers.pods.by_index(BY_NODE, self.node);
+        let on_node = self.shared.informers.pods.by_index(BY_NODE, self.node);
         let own = self
             .shared
             .informers
             .pods
             .by_index(BY_WORKLOAD_SLICE, &index);
-        let runs = here
+        let runs = on_node
             .iter()
             .any(|pod| lives(pod) && own.iter().any(|o| Arc::ptr_eq(o, pod)));
         WorkloadHealthCheck {

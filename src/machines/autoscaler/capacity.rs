@@ -50,7 +50,7 @@ impl BookedCapacity<'_> {
         let mut outstanding = 0;
         for request in booked {
             let key = ObjectKey::of(&**request);
-            let promised: usize = request
+            let requested: usize = request
                 .spec
                 .pod_sets
                 .iter()
@@ -62,8 +62,8 @@ impl BookedCapacity<'_> {
                     .any(|a| pod.annotations().get(*a) == Some(&key.name));
                 named && pod.namespace().as_deref() == Some(&key.namespace)
             };
-            let came = pods.iter().filter(consumes).count();
-            outstanding += promised.saturating_sub(came);
+            let consumed = pods.iter().filter(consumes).count();
+            outstanding += requested.saturating_sub(consumed);
         }
         outstanding
     }
@@ -156,10 +156,10 @@ pub(super) fn check_capacity(
             }
             if missing == 0 {
                 let size = |name: &String| pools.iter().find(|(p, _)| p.name == *name);
-                let grown = more.iter().filter_map(|(name, add)| {
+                let sizes = more.iter().filter_map(|(name, add)| {
                     size(name).map(|(_, size)| (name.clone(), size + add))
                 });
-                return CapacityResult::ScaleUp(grown.collect());
+                return CapacityResult::ScaleUp(sizes.collect());
             }
         }
     }

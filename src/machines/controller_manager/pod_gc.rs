@@ -71,10 +71,14 @@ pub(super) fn start(context: &Context, shared: &SharedInformers) {
     context.tasks.spawn("pod-gc", async move {
         collector.nodes.wait_for_cache_sync().await;
         collector.pods.wait_for_cache_sync().await;
-        let thin = collector.clone();
+        let surplus_collector = collector.clone();
         surplus.run(&run, "pod-gc", 1, move |()| {
-            let thin = thin.clone();
-            async move { thin.gc_terminated(TERMINATED_POD_THRESHOLD).await }
+            let surplus_collector = surplus_collector.clone();
+            async move {
+                surplus_collector
+                    .gc_terminated(TERMINATED_POD_THRESHOLD)
+                    .await
+            }
         });
         queue.run(&run, "pod-gc", WORKERS, move |key| {
             let collector = collector.clone();

@@ -154,8 +154,8 @@ impl LogStore {
         let keep = tail.unwrap_or(LINES).min(LINES);
         let mut lines = VecDeque::new();
         let mut read = 0;
-        for moment in run.program.events() {
-            let ProgramEvent::Line(at, line) = moment else {
+        for event in run.program.events() {
+            let ProgramEvent::Line(at, line) = event else {
                 break;
             };
             let at = after(run.started, at);

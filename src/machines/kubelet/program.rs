@@ -111,8 +111,8 @@ impl Program {
         let code = code.or(own.map(|(_, code)| code)).unwrap_or(0);
         let mut steps = Vec::new();
         let mut at = Duration::ZERO;
-        for moment in self.events().take(STEPS) {
-            match moment {
+        for event in self.events().take(STEPS) {
+            match event {
                 ProgramEvent::Line(then, line) if then <= until => {
                     steps.push(Step::Wait(then - at));
                     steps.push(Step::Print(line.to_string()));
@@ -128,7 +128,7 @@ impl Program {
 
     /// When and how the program exits; `None` if it never does.
     pub fn end(&self) -> Option<(Duration, i32)> {
-        self.events().find_map(|moment| match moment {
+        self.events().find_map(|event| match event {
             ProgramEvent::Exit(at, code) => Some((at, code)),
             ProgramEvent::Line(..) => None,
         })
@@ -262,9 +262,9 @@ mod tests {
             (Duration::from_secs(1_000_000), 0)
         );
         let failing = program(pod(json!({RUN_FOR: "3s", EXIT_CODE: "4"})));
-        let moments: Vec<ProgramEvent<'_>> = failing.events().collect();
+        let events: Vec<ProgramEvent<'_>> = failing.events().collect();
         assert_eq!(
-            moments,
+            events,
             [
                 ProgramEvent::Line(Duration::ZERO, "a"),
                 ProgramEvent::Exit(Duration::from_secs(3), 4)

@@ -209,10 +209,10 @@ impl SimulatedPod {
             ContainerPhase::Terminated(ended) => !restarts(c.role, policy, ended.exit_code),
             _ => false,
         };
-        self.mains().all(over)
+        self.main_containers().all(over)
     }
 
-    fn mains(&self) -> impl Iterator<Item = &SimulatedContainer> {
+    fn main_containers(&self) -> impl Iterator<Item = &SimulatedContainer> {
         self.containers
             .iter()
             .filter(|c| c.role == ContainerRole::Main)
@@ -247,7 +247,7 @@ impl SimulatedPod {
         }
         if self.terminating && !running {
             let clean = |c: &SimulatedContainer| matches!(&c.phase, ContainerPhase::Terminated(e) if e.exit_code == 0);
-            return if self.mains().all(clean) {
+            return if self.main_containers().all(clean) {
                 "Succeeded"
             } else {
                 "Failed"
@@ -261,14 +261,14 @@ impl SimulatedPod {
         }
         if self.main_containers_done(policy) && !running {
             let failed = |c: &SimulatedContainer| matches!(&c.phase, ContainerPhase::Terminated(e) if e.exit_code != 0);
-            return if self.mains().any(failed) {
+            return if self.main_containers().any(failed) {
                 "Failed"
             } else {
                 "Succeeded"
             };
         }
         if self
-            .mains()
+            .main_containers()
             .any(|c| matches!(c.phase, ContainerPhase::Waiting))
         {
             return "Pending";
@@ -354,7 +354,7 @@ mod tests {
     }
 
     /// Advances a pod from one change to the next: times in seconds, and phases.
-    fn story(pod: &Pod, until: i64) -> Vec<(i64, &'static str, i32)> {
+    fn phase_changes(pod: &Pod, until: i64) -> Vec<(i64, &'static str, i32)> {
         let mut run = SimulatedPod::new(pod, at(0), Duration::from_secs(1));
         let (mut now, mut seen) = (at(0), Vec::new());
         loop {
@@ -375,7 +375,7 @@ mod tests {
     fn a_container_starts_runs_and_ends() {
         let pod = pod(json!({"restartPolicy": "Never", "containers": [shell("c", "sleep 30")]}));
         assert_eq!(
-            story(&pod, 1_000),
+            phase_changes(&pod, 1_000),
             [(0, "Pending", 0), (1, "Running", 0), (31, "Succeeded", 0)]
         );
     }
@@ -385,7 +385,7 @@ mod tests {
         let spec =
             json!({"restartPolicy": "OnFailure", "containers": [shell("c", "sleep 5; exit 1")]});
         assert_eq!(
-            story(&pod(spec), 60),
+            phase_changes(&pod(spec), 60),
             [
                 (0, "Pending", 0),
                 (1, "Running", 0),
@@ -406,7 +406,7 @@ mod tests {
             "containers": [shell("c", "sleep 10; exit 2")],
         }));
         assert_eq!(
-            story(&pod, 1_000),
+            phase_changes(&pod, 1_000),
             [(0, "Pending", 0), (8, "Running", 0), (18, "Failed", 0)]
         );
     }
@@ -418,7 +418,10 @@ mod tests {
             "initContainers": [shell("a", "sleep 3; false")],
             "containers": [shell("c", "sleep 10")],
         }));
-        assert_eq!(story(&pod, 1_000), [(0, "Pending", 0), (4, "Failed", 0)]);
+        assert_eq!(
+            phase_changes(&pod, 1_000),
+            [(0, "Pending", 0), (4, "Failed", 0)]
+        );
     }
 
     #[test]
@@ -428,7 +431,7 @@ mod tests {
             "containers": [shell("c", "sleep 100")]}),
         );
         assert_eq!(
-            story(&pod, 1_000),
+            phase_changes(&pod, 1_000),
             [(0, "Pending", 0), (1, "Running", 0), (20, "Failed", 0)]
         );
     }

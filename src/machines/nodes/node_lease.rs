@@ -27,8 +27,8 @@ const AT_ONCE: usize = 16;
 /// The heartbeat interval for `nodes` nodes in lab time. In a lab faster than the wall clock, the
 /// wall-clock interval is not shorter than in a real one.
 pub(super) fn interval(nodes: usize, clock: &Clock) -> Duration {
-    let crowded = RENEW_INTERVAL.mul_f64((nodes as f64 / FULL_RATE_NODES as f64).max(1.0));
-    crowded
+    let scaled = RENEW_INTERVAL.mul_f64((nodes as f64 / FULL_RATE_NODES as f64).max(1.0));
+    scaled
         .min(MAX_RENEW_INTERVAL)
         .mul_f64(clock.speed().max(1.0))
 }

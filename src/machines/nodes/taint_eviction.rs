@@ -14,16 +14,16 @@ use kueue_lab_runtime::ObjectKey;
 fn toleration_expiry(pod: &Pod, taint: &Taint, now: Timestamp) -> Option<Timestamp> {
     let tolerations = pod.spec.as_ref().and_then(|s| s.tolerations.as_ref());
     let since = taint.time_added.as_ref().map_or(now, |t| t.0);
-    let bearing: Vec<Option<i64>> = tolerations
+    let limits: Vec<Option<i64>> = tolerations
         .into_iter()
         .flatten()
         .filter(|t| crate::scheduler::tolerates(t, taint))
         .map(|t| t.toleration_seconds)
         .collect();
-    if bearing.is_empty() {
+    if limits.is_empty() {
         return Some(now);
     }
-    let shortest = bearing.into_iter().flatten().min()?;
+    let shortest = limits.into_iter().flatten().min()?;
     let time = SignedDuration::from_secs(shortest.max(0));
     Some(since.checked_add(time).unwrap_or(Timestamp::MAX))
 }

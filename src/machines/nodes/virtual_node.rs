@@ -142,18 +142,18 @@ pub(super) fn node(
     kubelet: Option<&KubeletAddress>,
 ) -> Node {
     let name = node_name(&pool.name, index);
-    let alone = cluster_type == ClusterType::Embedded;
+    let embedded = cluster_type == ClusterType::Embedded;
     let mut annotations = BTreeMap::from([(
         FROM_POOL_ANNOTATION.to_string(),
         from_pool_annotation(pool, index),
     )]);
-    if alone {
+    if embedded {
         annotations.insert("node.alpha.kubernetes.io/ttl".into(), "0".into());
     } else {
         let key = "cluster-autoscaler.kubernetes.io/scale-down-disabled";
         annotations.insert(key.into(), "true".into());
     }
-    let cidr = alone.then(|| pod_cidr(number));
+    let cidr = embedded.then(|| pod_cidr(number));
     Node {
         metadata: ObjectMeta {
             name: Some(name.clone()),

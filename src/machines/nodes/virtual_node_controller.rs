@@ -96,16 +96,16 @@ impl VirtualNodeController {
     /// failed once.
     pub async fn apply(&self, pools: NodePools) {
         self.shared.nodes.wait_for_cache_sync().await;
-        let touched = {
+        let names = {
             let mut wanted = self.shared.desired.lock();
             wanted.replace(pools, self.shared.cluster_type);
-            let mut touched: BTreeSet<String> = wanted.nodes.keys().cloned().collect();
+            let mut names: BTreeSet<String> = wanted.nodes.keys().cloned().collect();
             let nodes = self.shared.nodes.list();
-            touched.extend(nodes.iter().filter(|n| is_managed(n)).map(|n| n.name_any()));
-            touched
+            names.extend(nodes.iter().filter(|n| is_managed(n)).map(|n| n.name_any()));
+            names
         };
         use futures::StreamExt;
-        futures::stream::iter(&touched)
+        futures::stream::iter(&names)
             .for_each_concurrent(WORKERS, |name| async move {
                 if let Err(error) = self.reconcile(name).await {
                     tracing::debug!(node = name, %error, "will be retried");

@@ -84,20 +84,20 @@ impl<'a> InterPodAffinity<'a> {
     /// The filter failure on this node.
     pub(super) fn check(&self, node: &NodeInfo) -> Option<FilterFailure> {
         let labels = node.labels();
-        let near = |(index, term): (usize, &PodAffinityTerm)| {
+        let satisfied = |(index, term): (usize, &PodAffinityTerm)| {
             labels.get(&term.topology_key).is_some_and(|value| {
                 self.is_first_match || self.affinity_domains.contains(&(index, value.clone()))
             })
         };
-        if !self.affinity.iter().enumerate().all(near) {
+        if !self.affinity.iter().enumerate().all(satisfied) {
             return Some(FilterFailure::PodAffinity);
         }
-        let away = |(index, term): (usize, &PodAffinityTerm)| {
+        let not_violated = |(index, term): (usize, &PodAffinityTerm)| {
             labels
                 .get(&term.topology_key)
                 .is_none_or(|value| !self.anti_affinity_domains.contains(&(index, value.clone())))
         };
-        if !self.anti.iter().enumerate().all(away) {
+        if !self.anti.iter().enumerate().all(not_violated) {
             return Some(FilterFailure::PodAntiAffinity);
         }
         let refused = self
@@ -112,7 +112,7 @@ impl<'a> InterPodAffinity<'a> {
 pub(super) fn term_matches(term: &PodAffinityTerm, owner: &PodInfo, other: &PodInfo) -> bool {
     let namespaces = term.namespaces.as_deref().unwrap_or_default();
     // Namespaces are matched by name only; a `namespaceSelector` matches all.
-    let here = match &term.namespace_selector {
+    let in_namespace = match &term.namespace_selector {
         Some(_) => true,
         None if namespaces.is_empty() => other.key.namespace == owner.key.namespace,
         None => namespaces.contains(&other.key.namespace),
@@ -120,7 +120,7 @@ pub(super) fn term_matches(term: &PodAffinityTerm, owner: &PodInfo, other: &PodI
     let Some(selector) = &term.label_selector else {
         return false;
     };
-    here && selector::matches(selector, other.labels()) && {
+    in_namespace && selector::matches(selector, other.labels()) && {
         let same = |key: &String| owner.labels().get(key) == other.labels().get(key);
         let keys = term.match_label_keys.iter().flatten();
         let mismatch = term.mismatch_label_keys.iter().flatten();

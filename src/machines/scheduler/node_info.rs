@@ -87,13 +87,14 @@ impl NodeInfo {
     /// Whether a pod on the node uses one of the host ports.
     pub(super) fn ports_conflict(&self, ports: &[(String, String, i32)]) -> bool {
         const ANY: &str = "0.0.0.0";
-        let clash = |a: &(String, String, i32), b: &(String, String, i32)| {
+        let conflict = |a: &(String, String, i32), b: &(String, String, i32)| {
             a.1 == b.1 && a.2 == b.2 && (a.0 == b.0 || a.0 == ANY || b.0 == ANY)
         };
         !ports.is_empty()
-            && self
-                .pods
-                .values()
-                .any(|pod| pod.ports.iter().any(|p| ports.iter().any(|q| clash(p, q))))
+            && self.pods.values().any(|pod| {
+                pod.ports
+                    .iter()
+                    .any(|p| ports.iter().any(|q| conflict(p, q)))
+            })
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn select_host<'a>(
     if candidates.len() < 2 {
         return candidates.first().copied();
     }
-    let disliked: Vec<i64> = candidates
+    let intolerable_taints: Vec<i64> = candidates
         .iter()
         .map(|n| {
             taint_toleration::count_intolerable_prefer_no_schedule(pod.tolerations(), n.taints())
@@ -31,11 +31,11 @@ pub(super) fn select_host<'a>(
         .iter()
         .map(|n| node_affinity_score(pod, n))
         .collect();
-    let company = inter_pod_affinity_scores(pod, candidates, nodes);
+    let inter_pod_affinity = inter_pod_affinity_scores(pod, candidates, nodes);
     let scores = [
-        (3, default_normalize_score(&disliked, true)),
+        (3, default_normalize_score(&intolerable_taints, true)),
         (2, default_normalize_score(&preferred, false)),
-        (2, min_max_normalize_score(&company)),
+        (2, min_max_normalize_score(&inter_pod_affinity)),
         (
             1,
             candidates.iter().map(|n| least_allocated(pod, n)).collect(),
@@ -102,35 +102,43 @@ fn node_affinity_score(pod: &PodInfo, node: &NodeInfo) -> i64 {
 /// Preferred inter-pod affinity scores of each node.
 fn inter_pod_affinity_scores(pod: &PodInfo, candidates: &[&NodeInfo], nodes: &Nodes) -> Vec<i64> {
     let affinity = pod.spec().and_then(|s| s.affinity.as_ref());
-    let near = affinity.and_then(|a| a.pod_affinity.as_ref()).map(|a| {
+    let affinity_terms = affinity.and_then(|a| a.pod_affinity.as_ref()).map(|a| {
         a.preferred_during_scheduling_ignored_during_execution
             .iter()
     });
-    let away = affinity
+    let anti_affinity_terms = affinity
         .and_then(|a| a.pod_anti_affinity.as_ref())
         .map(|a| {
             a.preferred_during_scheduling_ignored_during_execution
                 .iter()
         });
-    let near = near.into_iter().flatten().flatten().map(|t| (t, 1));
-    let away = away.into_iter().flatten().flatten().map(|t| (t, -1));
+    let affinity_terms = affinity_terms
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|t| (t, 1));
+    let anti_affinity_terms = anti_affinity_terms
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|t| (t, -1));
     let mut scores = vec![0; candidates.len()];
-    for (weighted, sign) in near.chain(away) {
+    for (weighted, sign) in affinity_terms.chain(anti_affinity_terms) {
         let term = &weighted.pod_affinity_term;
         let mut domains = std::collections::HashMap::<&str, i64>::new();
         for node in nodes.values() {
             if let Some(domain) = node.labels().get(&term.topology_key) {
                 let there = node.pods.values();
-                let friends = there
+                let matching_pods = there
                     .filter(|p| inter_pod_affinity::term_matches(term, pod, p))
                     .count();
-                *domains.entry(domain).or_default() += friends as i64;
+                *domains.entry(domain).or_default() += matching_pods as i64;
             }
         }
         for (score, node) in scores.iter_mut().zip(candidates) {
             let domain = node.labels().get(&term.topology_key);
-            let friends = domain.and_then(|d| domains.get(d.as_str())).copied();
-            *score += sign * i64::from(weighted.weight) * friends.unwrap_or(0);
+            let matching_pods = domain.and_then(|d| domains.get(d.as_str())).copied();
+            *score += sign * i64::from(weighted.weight) * matching_pods.unwrap_or(0);
         }
     }
     scores

@@ -140,15 +140,15 @@ fn requests_larger_than_every_node_are_rejected() {
     );
     assert!(reason("{use_spot: true}").starts_with("no node is a spot node"));
     assert!(reason("{infra: k8s/prod}").contains("\"prod\""));
-    let nowhere = plan(
+    let without_nodes = plan(
         &Task::parse("resources: {accelerators: H100}").unwrap(),
         "t",
         &env(),
         &[],
     );
-    assert_eq!(nowhere, Err(LaunchError::Sizing(SizingError::NoGpus)));
-    let odd = plan(&Task::parse("{}").unwrap(), "9 lives", &env(), &nodes());
-    assert!(matches!(odd, Err(LaunchError::Name(_))));
+    assert_eq!(without_nodes, Err(LaunchError::Sizing(SizingError::NoGpus)));
+    let invalid_name = plan(&Task::parse("{}").unwrap(), "9 lives", &env(), &nodes());
+    assert!(matches!(invalid_name, Err(LaunchError::Name(_))));
 }
 
 #[test]

@@ -145,11 +145,11 @@ impl ProvisioningController {
             return Ok(ReconcileResult::Done);
         }
         let owned = self.requests.by_index(BY_OWNER_NAME, &key.to_string());
-        let cleans = self
+        let cleanup_on_eviction = self
             .shared
             .settings
             .enabled(Feature::CleanupProvisioningRequestsOnEviction);
-        if finished || (evicted && cleans) {
+        if finished || (evicted && cleanup_on_eviction) {
             self.delete_unused_provisioning_requests(&owned, &ActiveRequests::new())
                 .await?;
             return Ok(ReconcileResult::Done);

@@ -105,8 +105,8 @@ impl ProvisioningController {
         let mut pod_sets = Vec::new();
         for merged in provisioning_request::merge_pod_sets(wl, spec)? {
             let template = provisioning_request::pod_template_name(&request, &merged.pod_set.name);
-            let made = self.create_pod_template(wl, &template, &merged).await;
-            if let Err(error) = made {
+            let created = self.create_pod_template(wl, &template, &merged).await;
+            if let Err(error) = created {
                 let message = format!("Error creating PodTemplate {template:?}: {error}");
                 return Err(self.handle_error(wl, check, message, error).await);
             }
@@ -131,9 +131,9 @@ impl ProvisioningController {
         };
         let api = Api::<ProvisioningRequest>::namespaced(self.shared.ctx.client.clone(), namespace);
         match api.create(&post_params(), &pr).await {
-            Ok(made) => {
-                let made = Arc::new(made);
-                self.requests.observe_write(made.clone());
+            Ok(created) => {
+                let created = Arc::new(created);
+                self.requests.observe_write(created.clone());
                 let event = EventSpec {
                     action: "Created",
                     ..EventSpec::new(
@@ -144,7 +144,7 @@ impl ProvisioningController {
                     )
                 };
                 self.shared.recorder.record(wl.as_ref(), event);
-                Ok(made)
+                Ok(created)
             }
             Err(error) => {
                 let message = format!("Error creating ProvisioningRequest {request:?}: {error}");
@@ -205,8 +205,8 @@ impl ProvisioningController {
             template: Some(template),
         };
         let api = Api::<PodTemplate>::namespaced(self.shared.ctx.client.clone(), namespace);
-        let made = api.create(&post_params(), &object).await?;
-        self.templates.observe_write(Arc::new(made));
+        let created = api.create(&post_params(), &object).await?;
+        self.templates.observe_write(Arc::new(created));
         Ok(())
     }
 

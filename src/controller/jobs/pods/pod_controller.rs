@@ -46,8 +46,8 @@ fn key_of_workload(wl: &Workload) -> Option<PodOrGroupKey> {
     {
         return None;
     }
-    let mark = job_annotations::annotation(&wl.metadata, c::IS_GROUP_WORKLOAD_ANNOTATION);
-    match mark == Some(c::IS_GROUP_WORKLOAD_VALUE) {
+    let is_group = job_annotations::annotation(&wl.metadata, c::IS_GROUP_WORKLOAD_ANNOTATION);
+    match is_group == Some(c::IS_GROUP_WORKLOAD_VALUE) {
         true => Some(PodOrGroupKey::Group(object_key(&wl.metadata))),
         false => controlling_job(wl, &GVK).map(PodOrGroupKey::Pod),
     }

@@ -72,7 +72,7 @@ pub(super) async fn stop_pod(
     message: &str,
 ) -> Result<(), JobError> {
     let (api, name) = (api(env, pod), job_annotations::name(&pod.metadata));
-    let mark = json!({
+    let condition = json!({
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name, "namespace": pod.metadata.namespace, "uid": pod.metadata.uid},
@@ -85,9 +85,11 @@ pub(super) async fn stop_pod(
         }]},
     });
     let params = PatchParams::apply(c::KUEUE_NAME).force();
-    let marked = api.patch_status(name, &params, &Patch::Apply(&mark)).await;
-    match marked.map_err(JobError::from) {
-        Ok(marked) => env.shared.informers.pods.observe_write(Arc::new(marked)),
+    let patched = api
+        .patch_status(name, &params, &Patch::Apply(&condition))
+        .await;
+    match patched.map_err(JobError::from) {
+        Ok(patched) => env.shared.informers.pods.observe_write(Arc::new(patched)),
         Err(error) if error.is_not_found() => return Ok(()),
         Err(error) => return Err(error),
     }

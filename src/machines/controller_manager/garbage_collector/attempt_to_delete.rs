@@ -154,8 +154,9 @@ impl GarbageCollector {
             }
             Some(owner) => {
                 let key = (kind.resource.group.clone(), kind.resource.kind.clone());
-                let awaits = GraphNode::of(key, &owner.metadata).is_deleting_dependents();
-                Ok(if awaits {
+                let deleting_dependents =
+                    GraphNode::of(key, &owner.metadata).is_deleting_dependents();
+                Ok(if deleting_dependents {
                     OwnerState::WaitingForDependentsDeletion
                 } else {
                     OwnerState::Solid
@@ -176,13 +177,13 @@ impl GarbageCollector {
             return self.remove_finalizer(uid, node, FOREGROUND).await;
         }
         for dependent in blocking {
-            let awaits = {
+            let deleting_dependents = {
                 let graph = self.graph.lock();
                 graph
                     .get(&dependent)
                     .is_some_and(GraphNode::is_deleting_dependents)
             };
-            if !awaits {
+            if !deleting_dependents {
                 self.queue.add(dependent);
             }
         }
@@ -212,12 +213,12 @@ impl GarbageCollector {
         &self,
         uid: &str,
         node: &GraphNode,
-        lost: &[String],
+        uids: &[String],
     ) -> Result<(), kube::Error> {
         let left: Vec<_> = node
             .owners
             .iter()
-            .filter(|o| !lost.contains(&o.uid))
+            .filter(|o| !uids.contains(&o.uid))
             .collect();
         let owners = if left.is_empty() {
             Value::Null

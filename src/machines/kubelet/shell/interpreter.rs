@@ -78,7 +78,7 @@ impl<'a> Cursor<'a> {
         matches!(self.peek(), Some(Token::Operator(o)) if *o == operator)
     }
 
-    fn eat(&mut self, word: &str) -> bool {
+    fn accept(&mut self, word: &str) -> bool {
         let found = self.plain() == Some(word) || self.is(word);
         self.at += usize::from(found);
         found
@@ -149,7 +149,11 @@ impl Shell {
     fn list(&mut self, cursor: &mut Cursor<'_>, until: &[&str]) {
         loop {
             cursor.skip_newlines();
-            while cursor.eat("&") || cursor.eat("|") || cursor.eat("&&") || cursor.eat("||") {}
+            while cursor.accept("&")
+                || cursor.accept("|")
+                || cursor.accept("&&")
+                || cursor.accept("||")
+            {}
             cursor.skip_newlines();
             match cursor.peek() {
                 None => return,
@@ -172,12 +176,12 @@ impl Shell {
         let mut joined = false;
         loop {
             self.command(cursor);
-            while cursor.eat("|") {
+            while cursor.accept("|") {
                 self.command(cursor);
             }
-            let wanted = if cursor.eat("&&") {
+            let wanted = if cursor.accept("&&") {
                 self.status == 0
-            } else if cursor.eat("||") {
+            } else if cursor.accept("||") {
                 self.status != 0
             } else {
                 break;
@@ -205,14 +209,14 @@ impl Shell {
             Some(word @ ("while" | "until")) => self.while_loop(cursor, word == "while"),
             Some("if") => self.if_clause(cursor),
             Some("case") => {
-                while cursor.peek().is_some() && !cursor.eat("esac") {
+                while cursor.peek().is_some() && !cursor.accept("esac") {
                     cursor.at += 1;
                 }
             }
             Some("{") => {
                 cursor.at += 1;
                 self.list(cursor, &["}"]);
-                cursor.eat("}");
+                cursor.accept("}");
             }
             Some("!") => {
                 cursor.at += 1;
@@ -224,7 +228,7 @@ impl Shell {
             _ if cursor.is("(") => {
                 cursor.at += 1;
                 self.list(cursor, &[]);
-                cursor.eat(")");
+                cursor.accept(")");
             }
             _ => self.words(cursor),
         }
@@ -257,7 +261,7 @@ impl Shell {
 
     fn function(&mut self, cursor: &mut Cursor<'_>, name: String) {
         cursor.at += 1;
-        cursor.eat(")");
+        cursor.accept(")");
         cursor.skip_newlines();
         let begin = cursor.at;
         let passing = std::mem::replace(&mut self.skipping, true);
@@ -273,7 +277,7 @@ impl Shell {
         let name = cursor.plain().unwrap_or_default().to_string();
         cursor.at += 1;
         let mut values = Vec::new();
-        if cursor.eat("in") {
+        if cursor.accept("in") {
             while let Some(Token::Word(pieces)) = cursor.peek() {
                 cursor.at += 1;
                 if !self.is_skipping() {
@@ -282,7 +286,7 @@ impl Shell {
             }
         }
         cursor.skip_newlines();
-        cursor.eat("do");
+        cursor.accept("do");
         let begin = cursor.at;
         for value in values {
             if self.exited || self.breaking {
@@ -301,7 +305,7 @@ impl Shell {
         let passing = std::mem::replace(&mut self.skipping, true);
         cursor.at = begin;
         self.list(cursor, &["done"]);
-        cursor.eat("done");
+        cursor.accept("done");
         self.skipping = passing;
         self.breaking = false;
         self.continuing = false;
@@ -316,7 +320,7 @@ impl Shell {
         for _ in 0..ROUNDS {
             cursor.at = condition;
             self.condition(cursor, "do");
-            cursor.eat("do");
+            cursor.accept("do");
             begin = cursor.at;
             if self.is_skipping() || (self.status == 0) != wanted {
                 endless = false;
@@ -353,22 +357,22 @@ impl Shell {
         loop {
             self.skipping = passing || taken;
             self.condition(cursor, "then");
-            cursor.eat("then");
+            cursor.accept("then");
             let take = !taken && self.status == 0;
             self.skipping = passing || !take;
             taken |= take;
             self.list(cursor, &["elif", "else", "fi"]);
-            if cursor.eat("elif") {
+            if cursor.accept("elif") {
                 continue;
             }
-            if cursor.eat("else") {
+            if cursor.accept("else") {
                 self.skipping = passing || taken;
                 self.list(cursor, &["fi"]);
                 taken = true;
             }
             break;
         }
-        cursor.eat("fi");
+        cursor.accept("fi");
         self.skipping = passing;
         if !taken {
             self.status = 0;

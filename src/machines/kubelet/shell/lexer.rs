@@ -43,7 +43,7 @@ pub(super) fn tokenize(script: &str) -> Vec<Token> {
         rest: script.chars().peekable(),
         tokens: Vec::new(),
         word: None,
-        here: Vec::new(),
+        here_document_delimiters: Vec::new(),
     };
     lexer.run();
     lexer.tokens
@@ -54,7 +54,7 @@ struct Lexer<'a> {
     tokens: Vec<Token>,
     word: Option<Vec<WordPart>>,
     /// Delimiters of here-documents that start on the next line.
-    here: Vec<String>,
+    here_document_delimiters: Vec<String>,
 }
 
 impl Lexer<'_> {
@@ -125,11 +125,11 @@ impl Lexer<'_> {
                 end.push(c);
             }
         }
-        self.here.push(end);
+        self.here_document_delimiters.push(end);
     }
 
     fn skip_here_documents(&mut self) {
-        for end in std::mem::take(&mut self.here) {
+        for end in std::mem::take(&mut self.here_document_delimiters) {
             loop {
                 let mut line = String::new();
                 while let Some(c) = self.rest.next_if(|c| *c != '\n') {

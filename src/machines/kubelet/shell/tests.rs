@@ -77,7 +77,7 @@ fn endless_loops_are_bounded() {
     let steps = run("i=0; until false; do echo $((i++)); sleep 1; done");
     assert!(steps.len() < 1_000 && matches!(steps.last(), Some(Step::Loop(_))));
     // Invalid scripts end, and do not panic.
-    for nonsense in [
+    for invalid in [
         "for",
         "while",
         "if then fi done ) (",
@@ -89,7 +89,7 @@ fn endless_loops_are_bounded() {
         "a() {",
         "$((",
     ] {
-        let _ = run(nonsense);
+        let _ = run(invalid);
     }
 }
 

@@ -102,12 +102,12 @@ impl FakeGpuController {
         let api: Api<Node> = Api::all(self.shared.client.clone());
         match (wanted, LastApplied::of(&node)) {
             (None, None) => {}
-            (None, Some(mark)) => restore_node(&api, &node, &mark).await?,
-            (Some(wanted), mark) => {
-                let mark = mark.unwrap_or_default();
-                let (granted, kept) = mark.resolve_conflicts(&node, &wanted);
+            (None, Some(last_applied)) => restore_node(&api, &node, &last_applied).await?,
+            (Some(wanted), last_applied) => {
+                let last_applied = last_applied.unwrap_or_default();
+                let (granted, kept) = last_applied.resolve_conflicts(&node, &wanted);
                 self.report_conflicts(&node, &wanted, kept);
-                apply_fake_resources(&api, &node, &wanted, &mark, &granted).await?;
+                apply_fake_resources(&api, &node, &wanted, &last_applied, &granted).await?;
             }
         }
         Ok(ReconcileResult::Done)
@@ -128,14 +128,14 @@ async fn apply_fake_resources(
     api: &Api<Node>,
     node: &Node,
     wanted: &RealNodes,
-    mark: &LastApplied,
+    last_applied: &LastApplied,
     granted: &LastApplied,
 ) -> kube::Result<()> {
     // The annotation first, so that all that is written next can be reverted after a crash.
-    let during = mark.union(granted);
+    let during = last_applied.union(granted);
     write_metadata(api, node, &during, &wanted.labels, granted).await?;
-    write_taints(api, node, mark, granted, wanted).await?;
-    write_resources(api, node, mark, granted, &wanted.resources).await?;
+    write_taints(api, node, last_applied, granted, wanted).await?;
+    write_resources(api, node, last_applied, granted, &wanted.resources).await?;
     if during != *granted {
         let written = api.get(&node.name_any()).await?;
         write_metadata(api, &written, granted, &wanted.labels, granted).await?;
@@ -160,7 +160,7 @@ pub(super) async fn apply_metadata(
 async fn write_metadata(
     api: &Api<Node>,
     node: &Node,
-    mark: &LastApplied,
+    last_applied: &LastApplied,
     labels: &BTreeMap<String, String>,
     granted: &LastApplied,
 ) -> kube::Result<()> {
@@ -169,7 +169,7 @@ async fn write_metadata(
         .filter(|(key, _)| granted.labels.contains(*key))
         .collect();
     let right = |(key, value): (&&String, &&String)| node.labels().get(*key) == Some(*value);
-    let text = mark.text();
+    let text = last_applied.text();
     let same = node.annotations().get(ANNOTATION) == Some(&text);
     if same && labels.iter().all(right) {
         return Ok(());
@@ -182,11 +182,11 @@ async fn write_metadata(
 pub(super) async fn write_taints(
     api: &Api<Node>,
     node: &Node,
-    mark: &LastApplied,
+    last_applied: &LastApplied,
     granted: &LastApplied,
     wanted: &RealNodes,
 ) -> kube::Result<()> {
-    let taints = mark.merge_taints(node, granted, &wanted.taints);
+    let taints = last_applied.merge_taints(node, granted, &wanted.taints);
     let there = node.spec.as_ref().and_then(|s| s.taints.clone());
     if taints == there.unwrap_or_default() {
         return Ok(());
@@ -194,7 +194,7 @@ pub(super) async fn write_taints(
     // The annotation may just have been written: use the newest version if its taints are
     // unchanged.
     let newest = api.get(&node.name_any()).await?;
-    let taints = mark.merge_taints(&newest, granted, &wanted.taints);
+    let taints = last_applied.merge_taints(&newest, granted, &wanted.taints);
     let patch = json!({
         "metadata": {"resourceVersion": newest.resource_version()},
         "spec": {"taints": taints},
@@ -205,7 +205,7 @@ pub(super) async fn write_taints(
 pub(super) async fn write_resources(
     api: &Api<Node>,
     node: &Node,
-    mark: &LastApplied,
+    last_applied: &LastApplied,
     granted: &LastApplied,
     wanted: &BTreeMap<String, Quantity>,
 ) -> kube::Result<()> {
@@ -216,7 +216,7 @@ pub(super) async fn write_resources(
         ("allocatable", status.allocatable.unwrap_or_default()),
     ] {
         let mut changes = Map::new();
-        for name in mark.resources.difference(&granted.resources) {
+        for name in last_applied.resources.difference(&granted.resources) {
             if there.contains_key(name) {
                 changes.insert(name.clone(), Value::Null);
             }

@@ -54,7 +54,7 @@ impl LastApplied {
     /// The part of `wanted` that can be applied without overwriting existing fields, and the
     /// conflicts as messages. What the lab applied before is no conflict.
     pub(super) fn resolve_conflicts(&self, node: &Node, wanted: &RealNodes) -> (Self, Vec<String>) {
-        let mut mark = Self::default();
+        let mut granted = Self::default();
         let mut kept = Vec::new();
         let capacity = node.status.iter().flat_map(|s| s.capacity.iter().flatten());
         let has: BTreeSet<&str> = capacity
@@ -63,36 +63,36 @@ impl LastApplied {
             .collect();
         for name in wanted.resources.keys() {
             match self.resources.contains(name) || !has.contains(name.as_str()) {
-                true => drop(mark.resources.insert(name.clone())),
+                true => drop(granted.resources.insert(name.clone())),
                 false => kept.push(format!("it has real {name}")),
             }
         }
         for (key, value) in &wanted.labels {
             match node.labels().get(key) {
-                Some(_) if self.labels.contains(key) => drop(mark.labels.insert(key.clone())),
-                None => drop(mark.labels.insert(key.clone())),
-                Some(there) if there == value => {}
-                Some(there) => kept.push(format!("its label {key} is already {there:?}")),
+                Some(_) if self.labels.contains(key) => drop(granted.labels.insert(key.clone())),
+                None => drop(granted.labels.insert(key.clone())),
+                Some(existing) if existing == value => {}
+                Some(existing) => kept.push(format!("its label {key} is already {existing:?}")),
             }
         }
         let taints = node.spec.iter().flat_map(|s| s.taints.iter().flatten());
-        let there: BTreeSet<String> = taints.map(id).collect();
+        let existing: BTreeSet<String> = taints.map(id).collect();
         for taint in wanted.taints.iter().map(id) {
-            if self.taints.contains(&taint) || !there.contains(&taint) {
-                mark.taints.insert(taint);
+            if self.taints.contains(&taint) || !existing.contains(&taint) {
+                granted.taints.insert(taint);
             }
         }
-        (mark, kept)
+        (granted, kept)
     }
 
     /// A node's taints after those recorded here are replaced by the granted ones of `wanted`.
     pub(super) fn merge_taints(&self, node: &Node, granted: &Self, wanted: &[Taint]) -> Vec<Taint> {
-        let there = node.spec.as_ref().and_then(|s| s.taints.clone());
-        let mut taints: Vec<Taint> = there.unwrap_or_default();
+        let existing = node.spec.as_ref().and_then(|s| s.taints.clone());
+        let mut taints: Vec<Taint> = existing.unwrap_or_default();
         taints.retain(|t| !self.taints.contains(&id(t)) || granted.taints.contains(&id(t)));
         for taint in wanted.iter().filter(|t| granted.taints.contains(&id(t))) {
             match taints.iter_mut().find(|t| id(t) == id(taint)) {
-                Some(there) => there.value.clone_from(&taint.value),
+                Some(existing) => existing.value.clone_from(&taint.value),
                 None => taints.push(taint.clone()),
             }
         }
@@ -124,8 +124,8 @@ mod tests {
     fn resources_labels_and_taints_of_others_are_kept() {
         let foreign = json!([{"key": "gpu", "effect": "NoSchedule", "value": "theirs"}]);
         let theirs = node(json!({"a": "c"}), "4", foreign.clone());
-        let (mark, kept) = LastApplied::default().resolve_conflicts(&theirs, &wanted());
-        assert_eq!(mark, LastApplied::default());
+        let (granted, kept) = LastApplied::default().resolve_conflicts(&theirs, &wanted());
+        assert_eq!(granted, LastApplied::default());
         assert_eq!(
             kept,
             [
@@ -133,20 +133,20 @@ mod tests {
                 r#"its label a is already "c""#
             ]
         );
-        let taints = mark.merge_taints(&theirs, &mark, &wanted().taints);
+        let taints = granted.merge_taints(&theirs, &granted, &wanted().taints);
         assert_eq!(json!(taints), foreign);
     }
 
     #[test]
     fn applied_resources_are_reapplied_and_removed() {
         let bare = node(json!({}), "0", json!([{"key": "x", "effect": "NoExecute"}]));
-        let (mark, kept) = LastApplied::default().resolve_conflicts(&bare, &wanted());
+        let (granted, kept) = LastApplied::default().resolve_conflicts(&bare, &wanted());
         assert!(kept.is_empty());
-        let given = mark.merge_taints(&bare, &mark, &wanted().taints);
+        let given = granted.merge_taints(&bare, &granted, &wanted().taints);
         assert_eq!(given.len(), 2);
         let ours = node(json!({"a": "changed"}), "8", json!(given));
-        assert_eq!(mark.resolve_conflicts(&ours, &wanted()).0, mark);
-        let left = mark.merge_taints(&ours, &LastApplied::default(), &[]);
+        assert_eq!(granted.resolve_conflicts(&ours, &wanted()).0, granted);
+        let left = granted.merge_taints(&ours, &LastApplied::default(), &[]);
         assert_eq!(left.len(), 1);
         assert_eq!(left[0].key, "x");
     }

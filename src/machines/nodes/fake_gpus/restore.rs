@@ -20,8 +20,8 @@ pub(crate) async fn restore_all(client: &Client) -> kube::Result<usize> {
     let api: Api<Node> = Api::all(client.clone());
     let mut count = 0;
     for node in api.list(&ListParams::default()).await?.items {
-        if let Some(mark) = LastApplied::of(&node) {
-            restore_node(&api, &node, &mark).await?;
+        if let Some(last_applied) = LastApplied::of(&node) {
+            restore_node(&api, &node, &last_applied).await?;
             count += 1;
         }
     }
@@ -31,7 +31,7 @@ pub(crate) async fn restore_all(client: &Client) -> kube::Result<usize> {
 pub(super) async fn restore_node(
     api: &Api<Node>,
     node: &Node,
-    mark: &LastApplied,
+    last_applied: &LastApplied,
 ) -> kube::Result<()> {
     let nothing = RealNodes {
         name: String::new(),
@@ -41,8 +41,8 @@ pub(super) async fn restore_node(
         taints: Vec::new(),
     };
     let none = LastApplied::default();
-    write_taints(api, node, mark, &none, &nothing).await?;
-    write_resources(api, node, mark, &none, &nothing.resources).await?;
+    write_taints(api, node, last_applied, &none, &nothing).await?;
+    write_resources(api, node, last_applied, &none, &nothing.resources).await?;
     // Fields that the manager no longer applies are removed: labels and annotation.
     apply_metadata(api, node, json!({})).await
 }

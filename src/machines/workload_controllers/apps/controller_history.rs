@@ -97,13 +97,13 @@ impl ControllerHistory {
             data: Some(RawExtension(data)),
             revision: next,
         };
-        let made = match api.create(&PostParams::default(), &revision).await {
+        let created = match api.create(&PostParams::default(), &revision).await {
             Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => {
                 api.get(&revision.name_any()).await?
             }
-            made => made?,
+            created => created?,
         };
-        Ok(self.observed(made))
+        Ok(self.observed(created))
     }
 
     fn observed(&self, revision: ControllerRevision) -> Arc<ControllerRevision> {

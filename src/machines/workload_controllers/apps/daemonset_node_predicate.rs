@@ -44,10 +44,10 @@ pub(super) fn should_run_on_node(spec: &PodSpec, node: &Node) -> bool {
         .and_then(|s| s.taints.as_deref())
         .unwrap_or_default();
     let tolerations = spec.tolerations.as_deref().unwrap_or_default();
-    let repelled = taints.iter().any(|t| {
+    let untolerated = taints.iter().any(|t| {
         t.effect != "PreferNoSchedule"
             && !DAEMON_TOLERATIONS.contains(&(t.key.as_str(), t.effect.as_str()))
             && !tolerated(tolerations, t)
     });
-    selected && accepted && !repelled && named.is_none_or(|n| n == name)
+    selected && accepted && !untolerated && named.is_none_or(|n| n == name)
 }

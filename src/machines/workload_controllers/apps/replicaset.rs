@@ -118,10 +118,10 @@ impl ReplicaSetController {
         if surplus == 0 {
             return None;
         }
-        let crowd = self.related_pods_per_node(set);
+        let pods_per_node = self.related_pods_per_node(set);
         let rank = |pod: &Pod| {
             pods::node_of(pod)
-                .and_then(|n| crowd.get(n))
+                .and_then(|n| pods_per_node.get(n))
                 .copied()
                 .unwrap_or(0)
         };
@@ -141,16 +141,16 @@ impl ReplicaSetController {
         if uids.is_empty() {
             uids.extend(set.uid());
         }
-        let mut crowd = HashMap::new();
+        let mut pods_per_node = HashMap::new();
         for pod in uids
             .iter()
             .flat_map(|uid| self.pods.by_index(CONTROLLER_UID_INDEX, uid))
         {
             if let Some(node) = pods::node_of(&pod).filter(|_| pods::is_active(&pod)) {
-                *crowd.entry(node.to_string()).or_default() += 1;
+                *pods_per_node.entry(node.to_string()).or_default() += 1;
             }
         }
-        crowd
+        pods_per_node
     }
 }
 

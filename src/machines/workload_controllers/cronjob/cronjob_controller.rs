@@ -115,12 +115,12 @@ impl CronJobController {
         let namespace = cron.namespace().unwrap_or_default();
         let api: Api<Job> = Api::namespaced(self.context.client.clone(), &namespace);
         let job = job(cron, spec, start.at);
-        let made = match api.create(&PostParams::default(), &job).await {
-            Ok(made) => {
-                let text = format!("Created job {}", made.name_any());
+        let created = match api.create(&PostParams::default(), &job).await {
+            Ok(created) => {
+                let text = format!("Created job {}", created.name_any());
                 self.recorder
                     .event(cron, NewEvent::normal("SuccessfulCreate", text));
-                made
+                created
             }
             Err(kube::Error::Api(refusal)) if refusal.reason == "AlreadyExists" => {
                 let known = api.get(&job.name_any()).await?;
@@ -139,11 +139,11 @@ impl CronJobController {
             }
         };
         let active = status.active.get_or_insert_default();
-        if !active.iter().any(|r| r.uid == made.uid()) {
-            active.push(object_reference(&made));
+        if !active.iter().any(|r| r.uid == created.uid()) {
+            active.push(object_reference(&created));
         }
         status.last_schedule_time = Some(sync_cron_job::time(start.at));
-        self.jobs.observe_write(Arc::new(made));
+        self.jobs.observe_write(Arc::new(created));
         Ok(())
     }
 

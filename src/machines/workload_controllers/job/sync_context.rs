@@ -52,10 +52,10 @@ impl<'a> SyncJobContext<'a> {
     pub(super) fn new(job: &'a Job, pods: &[Arc<Pod>], before: Backoff) -> Option<Self> {
         let spec = job.spec.as_ref()?;
         let mut status = job.status.clone().unwrap_or_default();
-        let noted = status.uncounted_terminated_pods.get_or_insert_default();
+        let recorded = status.uncounted_terminated_pods.get_or_insert_default();
         let uncounted = UncountedPods {
-            succeeded: noted.succeeded.iter().flatten().cloned().collect(),
-            failed: noted.failed.iter().flatten().cloned().collect(),
+            succeeded: recorded.succeeded.iter().flatten().cloned().collect(),
+            failed: recorded.failed.iter().flatten().cloned().collect(),
         };
         let mut pods = pods.to_vec();
         if is_indexed(spec) {
@@ -96,15 +96,15 @@ impl<'a> SyncJobContext<'a> {
             self.valid_pods_with_finalizer(&uncounted.succeeded, |p| pods::phase(p) == "Succeeded");
         let failed =
             self.valid_pods_with_finalizer(&uncounted.failed, |p| is_pod_failed(self.spec, p));
-        let held_against = failed
+        let counted_failures = failed
             .iter()
             .filter(|p| !pod_failure_policy::match_pod_failure_policy(self.spec, p).ignored)
             .count();
-        let counted = |before: Option<i32>, new: usize, noted: usize| {
-            before.unwrap_or(0) + new as i32 + noted as i32
+        let counted = |before: Option<i32>, new: usize, recorded: usize| {
+            before.unwrap_or(0) + new as i32 + recorded as i32
         };
         let status = &self.status;
-        self.failed = counted(status.failed, held_against, uncounted.failed.len());
+        self.failed = counted(status.failed, counted_failures, uncounted.failed.len());
         self.succeeded = counted(status.succeeded, succeeded.len(), uncounted.succeeded.len());
         self.backoff = self.backoff.after(&succeeded, &failed);
         if is_indexed(self.spec) {
@@ -127,13 +127,13 @@ impl<'a> SyncJobContext<'a> {
         let text = self.status.failed_indexes.as_deref().unwrap_or_default();
         let failed =
             self.valid_pods_with_finalizer(&HashSet::new(), |p| is_pod_failed(self.spec, p));
-        let lost = failed.iter().filter(|p| {
+        let newly_failed = failed.iter().filter(|p| {
             let matched = pod_failure_policy::match_pod_failure_policy(self.spec, p);
             let too_often = number(p, INDEX_FAILURES) >= limit_per_index;
             matched.fails_index || !matched.ignored && too_often
         });
-        let lost: Indexes = lost.filter_map(|p| completion_index(p)).collect();
-        let failed_indexes = Indexes::parse(text, limit).union(&lost);
+        let newly_failed: Indexes = newly_failed.filter_map(|p| completion_index(p)).collect();
+        let failed_indexes = Indexes::parse(text, limit).union(&newly_failed);
         self.pods_with_delayed_deletion = self.delayed_deletion_pods(&failed, &failed_indexes);
         self.failed_indexes = Some(failed_indexes);
     }
@@ -142,7 +142,7 @@ impl<'a> SyncJobContext<'a> {
     fn delayed_deletion_pods(
         &self,
         failed: &[Arc<Pod>],
-        lost: &Indexes,
+        newly_failed: &Indexes,
     ) -> BTreeMap<i32, Arc<Pod>> {
         let active: HashSet<i32> = self
             .active
@@ -154,7 +154,7 @@ impl<'a> SyncJobContext<'a> {
             let Some(index) = completion_index(pod) else {
                 continue;
             };
-            let settled = self.succeeded_indexes.contains(index) || lost.contains(index);
+            let settled = self.succeeded_indexes.contains(index) || newly_failed.contains(index);
             if settled || active.contains(&index) {
                 continue;
             }
@@ -173,13 +173,13 @@ impl<'a> SyncJobContext<'a> {
     /// valid index.
     fn valid_pods_with_finalizer(
         &self,
-        noted: &HashSet<String>,
+        recorded: &HashSet<String>,
         which: impl Fn(&Pod) -> bool,
     ) -> Vec<Arc<Pod>> {
         let indexed = is_indexed(self.spec);
         let counts = |p: &&Arc<Pod>| {
             pods::has_finalizer(p.as_ref(), JOB_TRACKING_FINALIZER)
-                && !noted.contains(uid(p))
+                && !recorded.contains(uid(p))
                 && (!indexed || self.valid_index(p).is_some())
                 && which(p)
         };

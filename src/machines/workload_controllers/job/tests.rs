@@ -19,7 +19,7 @@ struct SimulatedJob {
     pods: Vec<Arc<Pod>>,
     backoff: Backoff,
     now: Timestamp,
-    made: usize,
+    created_count: usize,
     succeeded: i32,
     failed: i32,
 }
@@ -40,7 +40,7 @@ impl SimulatedJob {
             pods: Vec::new(),
             backoff: Backoff::default(),
             now: "2026-03-02T12:00:00Z".parse().unwrap(),
-            made: 0,
+            created_count: 0,
             succeeded: 0,
             failed: 0,
         }
@@ -68,14 +68,14 @@ impl SimulatedJob {
             .filter(|p| pods::is_ready(p))
             .count();
         for mut pod in std::mem::take(&mut decision.creations) {
-            self.made += 1;
-            pod.metadata.name = Some(format!("p{}", self.made));
-            pod.metadata.uid = Some(format!("p{}", self.made));
+            self.created_count += 1;
+            pod.metadata.name = Some(format!("p{}", self.created_count));
+            pod.metadata.uid = Some(format!("p{}", self.created_count));
             pod.metadata.creation_timestamp = Some(Time(self.now));
             self.pods.push(Arc::new(pod));
         }
-        let gone = std::mem::take(&mut decision.deletions);
-        for pod in &gone {
+        let deletions = std::mem::take(&mut decision.deletions);
+        for pod in &deletions {
             if decision.remove_finalizers_on_delete {
                 self.pods.retain(|p| p.name_any() != pod.name_any());
             } else {

@@ -97,8 +97,8 @@ impl SyncPlan<'_> {
             .map(|p| uid(p).to_string())
             .collect();
         changed |= count_pods_without_finalizer(&mut ctx.status, &with_finalizer);
-        let (releases, indexes, noted) = track_finished_pods(&mut ctx, ending.as_ref());
-        changed |= noted;
+        let (releases, indexes, recorded) = track_finished_pods(&mut ctx, ending.as_ref());
+        changed |= recorded;
         let uncounted = ctx.status.uncounted_terminated_pods.as_ref();
         let waiting = uncounted.map_or(0, |u| {
             u.succeeded.as_ref().map_or(0, Vec::len) + u.failed.as_ref().map_or(0, Vec::len)
@@ -228,9 +228,9 @@ fn count_pods_without_finalizer(status: &mut JobStatus, with_finalizer: &HashSet
     let uncounted = status.uncounted_terminated_pods.get_or_insert_default();
     let take = |list: &mut Option<Vec<String>>, count: &mut Option<i32>| {
         let Some(uids) = list else { return false };
-        let noted = uids.len();
+        let before = uids.len();
         uids.retain(|uid| with_finalizer.contains(uid));
-        let released = noted - uids.len();
+        let released = before - uids.len();
         if uids.is_empty() {
             *list = None;
         }
@@ -253,7 +253,7 @@ fn track_finished_pods(
         uncounted.succeeded.take().unwrap_or_default(),
         uncounted.failed.take().unwrap_or_default(),
     );
-    let (mut releases, mut indexes, mut noted) = (Vec::new(), Vec::new(), false);
+    let (mut releases, mut indexes, mut recorded) = (Vec::new(), Vec::new(), false);
     let indexed = is_indexed(ctx.spec);
     for pod in &ctx.pods {
         if !pods::has_finalizer(pod.as_ref(), JOB_TRACKING_FINALIZER) {
@@ -269,11 +269,11 @@ fn track_finished_pods(
         if pods::phase(pod) == "Succeeded" && !noted_failed {
             if indexed {
                 let new = index.filter(|i| !ctx.prev_succeeded_indexes.contains(*i));
-                noted |= new.is_some();
+                recorded |= new.is_some();
                 indexes.extend(new);
             } else if !ctx.uncounted.succeeded.contains(uid(pod)) {
                 succeeded.push(uid(pod).to_string());
-                noted = true;
+                recorded = true;
             }
         } else if (has_failed || ending.is_some_and(|e| !e.success))
             && !noted_failed
@@ -282,7 +282,7 @@ fn track_finished_pods(
         {
             // When a Job fails, active pods count as failed.
             failed.push(uid(pod).to_string());
-            noted = true;
+            recorded = true;
         }
         if indexes.len() + succeeded.len() + failed.len() >= MAX_UNCOUNTED_PODS {
             break;
@@ -291,7 +291,7 @@ fn track_finished_pods(
     uncounted.succeeded = Some(succeeded).filter(|l| !l.is_empty());
     uncounted.failed = Some(failed).filter(|l| !l.is_empty());
     ctx.status.uncounted_terminated_pods = Some(uncounted);
-    (releases, indexes, noted)
+    (releases, indexes, recorded)
 }
 
 /// Whether the finalizer of the pod can be removed.

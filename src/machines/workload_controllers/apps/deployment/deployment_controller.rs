@@ -96,9 +96,9 @@ impl Reconciler for DeploymentController {
                 self.has_old_pods(deployment, &all),
             );
         }
-        let made = self.apply_plan(deployment, &mut all, &plan).await?;
+        let created = self.apply_plan(deployment, &mut all, &plan).await?;
         let now = self.context.clock.now();
-        let status = status::status(deployment, &all, plan.rollout, made.as_deref(), now);
+        let status = status::status(deployment, &all, plan.rollout, created.as_deref(), now);
         let again = progress::remaining_progress_deadline(deployment, &status, now);
         self.update_status(deployment, status, plan.revision)
             .await?;
@@ -127,10 +127,10 @@ impl DeploymentController {
     ) -> Result<Option<String>, kube::Error> {
         let namespace = deployment.namespace().unwrap_or_default();
         let api: Api<ReplicaSet> = Api::namespaced(self.context.client.clone(), &namespace);
-        let mut made = None;
+        let mut created = None;
         if let Some(set) = &plan.create {
             let set = self.create(&api, deployment, set).await?;
-            made = Some(set.name_any());
+            created = Some(set.name_any());
             self.record_scaling(deployment, &set, 0);
             all.push(set);
         }
@@ -150,7 +150,7 @@ impl DeploymentController {
                 _ => all.retain(|s| s.name_any() != *name),
             }
         }
-        Ok(made)
+        Ok(created)
     }
 
     async fn create(

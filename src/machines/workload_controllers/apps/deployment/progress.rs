@@ -21,7 +21,7 @@ pub(super) fn sync_rollout_status(
     status: &DeploymentStatus,
     new: Option<&ReplicaSet>,
     rollout: bool,
-    made: Option<&str>,
+    created: Option<&str>,
     deadline: i32,
     conditions: &mut Conditions,
 ) {
@@ -41,7 +41,7 @@ pub(super) fn sync_rollout_status(
             conditions.set(PROGRESSING, "Unknown", "DeploymentResumed", text);
         }
     }
-    if let Some(name) = made {
+    if let Some(name) = created {
         let text = format!("Created new replica set \"{name}\"");
         conditions.set(PROGRESSING, "True", "NewReplicaSetCreated", text);
     } else if let Some(set) = new.filter(|_| conditions.find(PROGRESSING).is_none()) {
@@ -49,27 +49,27 @@ pub(super) fn sync_rollout_status(
         conditions.set(PROGRESSING, "True", "FoundNewReplicaSet", text);
     }
     let current = conditions.find(PROGRESSING).cloned();
-    let settled = current.as_ref().and_then(|c| c.reason.as_deref()) == Some(NEW_AVAILABLE)
+    let complete = current.as_ref().and_then(|c| c.reason.as_deref()) == Some(NEW_AVAILABLE)
         && status.replicas == status.updated_replicas;
-    if !rollout || settled {
+    if !rollout || complete {
         return;
     }
-    let who = match new {
+    let subject = match new {
         Some(set) => format!("ReplicaSet \"{}\"", set.name_any()),
         None => format!("Deployment \"{}\"", deployment.name_any()),
     };
-    let then = Deployment {
+    let updated = Deployment {
         status: Some(status.clone()),
         ..deployment.clone()
     };
-    if deployment_complete(&then) {
-        let text = format!("{who} has successfully progressed.");
+    if deployment_complete(&updated) {
+        let text = format!("{subject} has successfully progressed.");
         conditions.set(PROGRESSING, "True", NEW_AVAILABLE, text);
     } else if deployment_progressing(deployment, status) {
-        let text = format!("{who} is progressing.");
+        let text = format!("{subject} is progressing.");
         conditions.advance(PROGRESSING, "ReplicaSetUpdated", text);
     } else if current.is_some_and(|c| deployment_timed_out(&c, deadline, conditions.now)) {
-        let text = format!("{who} has timed out progressing.");
+        let text = format!("{subject} has timed out progressing.");
         conditions.set(PROGRESSING, "False", TIMED_OUT, text);
     }
 }

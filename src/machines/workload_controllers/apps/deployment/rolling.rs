@@ -15,31 +15,39 @@ pub(super) fn rollout_rolling(
     revision: i64,
     plan: &mut DeploymentPlan,
 ) {
-    let wanted = replicas(deployment);
-    let (surge, missing) = deployment_util::resolve_fenceposts(deployment);
+    let desired = replicas(deployment);
+    let (max_surge, max_unavailable) = deployment_util::resolve_fenceposts(deployment);
     let old_size: i32 = old.iter().map(|s| size(s)).sum();
-    let headroom = |have: i32| (wanted + surge - old_size - have).max(0);
+    let scale_up_limit = |current: i32| (desired + max_surge - old_size - current).max(0);
     let Some(new) = new else {
         if let Some(spec) = &deployment.spec {
             let mut set = deployment_util::new_replica_set(deployment, spec, revision);
-            deployment_util::set_replicas(&mut set, deployment, headroom(0).min(wanted));
+            deployment_util::set_replicas(&mut set, deployment, scale_up_limit(0).min(desired));
             plan.revision = Some(revision);
             plan.create = Some(set);
         }
         return;
     };
-    let have = size(&new);
-    let target = if have > wanted {
-        wanted
+    let current = size(&new);
+    let target = if current > desired {
+        desired
     } else {
-        have + headroom(have).min(wanted - have)
+        current + scale_up_limit(current).min(desired - current)
     };
     if plan.scale_replica_set(deployment, &new, target) {
         return;
     }
-    let spare = old_size + have - (wanted - missing) - (have - available(&new));
-    if old_size > 0 && spare > 0 {
-        reconcile_old_replica_sets(deployment, &new, old, spare, wanted - missing, plan);
+    let max_scaled_down =
+        old_size + current - (desired - max_unavailable) - (current - available(&new));
+    if old_size > 0 && max_scaled_down > 0 {
+        reconcile_old_replica_sets(
+            deployment,
+            &new,
+            old,
+            max_scaled_down,
+            desired - max_unavailable,
+            plan,
+        );
         if !plan.update.is_empty() {
             return;
         }
@@ -49,30 +57,30 @@ pub(super) fn rollout_rolling(
     }
 }
 
-/// Scales down old ReplicaSets: first up to `spare` unavailable pods, then available ones beyond
-/// `least`.
+/// Scales down old ReplicaSets: first up to `max_scaled_down` unavailable pods, then available ones beyond
+/// `min_available`.
 fn reconcile_old_replica_sets(
     deployment: &Deployment,
     new: &ReplicaSet,
     old: &[&ReplicaSet],
-    spare: i32,
-    least: i32,
+    max_scaled_down: i32,
+    min_available: i32,
     plan: &mut DeploymentPlan,
 ) {
     let mut old: Vec<(&ReplicaSet, i32)> = old.iter().map(|s| (*s, size(s))).collect();
     old.sort_by_key(|(set, _)| (pods::created(*set), set.name_any()));
-    let mut left = spare;
+    let mut left = max_scaled_down;
     for (set, target) in &mut old {
-        let broken = (*target - available(set)).max(0).min(left);
-        *target -= broken;
-        left -= broken;
+        let unhealthy = (*target - available(set)).max(0).min(left);
+        *target -= unhealthy;
+        left -= unhealthy;
     }
     let running: i32 = old.iter().map(|(set, _)| available(set)).sum();
-    let mut left = (running + available(new) - least).max(0);
+    let mut left = (running + available(new) - min_available).max(0);
     for (_, target) in &mut old {
-        let taken = (*target).min(left);
-        *target -= taken;
-        left -= taken;
+        let scaled_down = (*target).min(left);
+        *target -= scaled_down;
+        left -= scaled_down;
     }
     for (set, target) in old {
         plan.scale_replica_set(deployment, set, target);

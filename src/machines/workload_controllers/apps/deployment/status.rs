@@ -9,13 +9,13 @@ use super::progress::{Conditions, PROGRESSING, sync_rollout_status};
 const AVAILABLE: &str = "Available";
 const FAILURE: &str = "ReplicaFailure";
 
-/// Replica counts and conditions for the ReplicaSets `all`. `made` is the name of one that was just
+/// Replica counts and conditions for the ReplicaSets `all`. `created` is the name of one that was just
 /// created.
 pub(super) fn status(
     deployment: &Deployment,
     all: &[ReplicaSet],
     rollout: bool,
-    made: Option<&str>,
+    created: Option<&str>,
     now: Timestamp,
 ) -> DeploymentStatus {
     let new = deployment_util::find_new_replica_set(deployment, all).map(|at| &all[at]);
@@ -58,7 +58,7 @@ pub(super) fn status(
                 &status,
                 new,
                 rollout,
-                made,
+                created,
                 seconds,
                 &mut conditions,
             );

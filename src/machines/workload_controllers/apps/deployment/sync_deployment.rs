@@ -250,12 +250,12 @@ pub(super) fn cleanup_deployment(
         .collect();
     old.sort_by_key(|s| (deployment_util::revision_of(s), s.name_any()));
     let surplus = old.len().saturating_sub(limit);
-    let idle = |set: &&ReplicaSet| {
+    let is_scaled_down = |set: &&ReplicaSet| {
         let status = set.status.clone().unwrap_or_default();
         status.replicas == 0
             && size(set) == 0
             && status.observed_generation >= set.metadata.generation
     };
-    let forgotten = old.into_iter().take(surplus).filter(idle);
-    plan.delete.extend(forgotten.map(|s| s.name_any()));
+    let deleted = old.into_iter().take(surplus).filter(is_scaled_down);
+    plan.delete.extend(deleted.map(|s| s.name_any()));
 }
