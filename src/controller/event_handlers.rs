@@ -4,6 +4,7 @@
 //! enqueued.
 
 use super::ControllerContext;
+use super::object_meta::{name, namespace};
 use kueue_lab_admission::workload::{LocalQueueKey, predicates};
 use kueue_lab_runtime::Change;
 
@@ -27,14 +28,6 @@ fn upsert_or_delete<K>(change: &Change<K>) -> UpsertOrDelete<'_, K> {
         Change::Added(new) | Change::Updated { new, .. } => UpsertOrDelete::Upsert(new),
         Change::Deleted(old) => UpsertOrDelete::Delete(old),
     }
-}
-
-fn name_of(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> &str {
-    meta.name.as_deref().unwrap_or_default()
-}
-
-fn namespace_of(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> &str {
-    meta.namespace.as_deref().unwrap_or_default()
 }
 
 macro_rules! add_handler {
@@ -62,37 +55,37 @@ fn resources(shared: &ControllerContext) {
         shared,
         namespaces,
         |e, o, now| e.upsert_namespace(o, now),
-        e.delete_namespace(name_of(&o.metadata))
+        e.delete_namespace(name(&o.metadata))
     );
     add_handler!(
         shared,
         limit_ranges,
         |e, o, now| e.upsert_limit_range(o.as_ref().clone(), now),
-        e.delete_limit_range(namespace_of(&o.metadata), name_of(&o.metadata), now)
+        e.delete_limit_range(namespace(&o.metadata), name(&o.metadata), now)
     );
     add_handler!(
         shared,
         runtime_classes,
         |e, o, now| e.upsert_runtime_class(o, now),
-        e.delete_runtime_class(name_of(&o.metadata), now)
+        e.delete_runtime_class(name(&o.metadata), now)
     );
     add_handler!(
         shared,
         topologies,
         |e, o, now| e.upsert_topology(o.clone(), now),
-        e.delete_topology(name_of(&o.metadata))
+        e.delete_topology(name(&o.metadata))
     );
     add_handler!(
         shared,
         resource_flavors,
         |e, o, now| e.upsert_flavor(o.clone(), now),
-        e.delete_flavor(name_of(&o.metadata), now)
+        e.delete_flavor(name(&o.metadata), now)
     );
     add_handler!(
         shared,
         admission_checks,
         |e, o, now| e.upsert_check(o, now),
-        e.delete_check(name_of(&o.metadata), now)
+        e.delete_check(name(&o.metadata), now)
     );
 }
 
@@ -105,20 +98,20 @@ fn queues(shared: &ControllerContext) {
             // broken.
             let _ = e.upsert_cohort(o.clone(), now);
         },
-        e.delete_cohort(name_of(&o.metadata))
+        e.delete_cohort(name(&o.metadata))
     );
     add_handler!(
         shared,
         cluster_queues,
         |e, o, now| e.upsert_cluster_queue(o.clone(), now),
-        e.delete_cluster_queue(name_of(&o.metadata))
+        e.delete_cluster_queue(name(&o.metadata))
     );
     add_handler!(
         shared,
         local_queues,
         |e, o, now| e.upsert_local_queue(o.clone()),
         {
-            let key = LocalQueueKey::new(namespace_of(&o.metadata), name_of(&o.metadata));
+            let key = LocalQueueKey::new(namespace(&o.metadata), name(&o.metadata));
             e.delete_local_queue(&key);
         }
     );
@@ -129,13 +122,13 @@ fn nodes(shared: &ControllerContext) {
         shared,
         nodes,
         |e, o, now| e.upsert_node(o, now),
-        e.delete_node(name_of(&o.metadata), now)
+        e.delete_node(name(&o.metadata), now)
     );
     add_handler!(
         shared,
         pods,
         |e, o, now| e.upsert_pod(o, now),
-        e.delete_pod(namespace_of(&o.metadata), name_of(&o.metadata), now)
+        e.delete_pod(namespace(&o.metadata), name(&o.metadata), now)
     );
 }
 
@@ -148,19 +141,19 @@ fn devices(shared: &ControllerContext) {
         shared,
         devices.device_classes,
         |e, o, now| e.upsert_device_class(o.clone(), now),
-        e.delete_device_class(name_of(&o.metadata), now)
+        e.delete_device_class(name(&o.metadata), now)
     );
     add_handler!(
         shared,
         devices.resource_claim_templates,
         |e, o, now| e.upsert_claim_template(o.clone()),
-        e.delete_claim_template(namespace_of(&o.metadata), name_of(&o.metadata))
+        e.delete_claim_template(namespace(&o.metadata), name(&o.metadata))
     );
     add_handler!(
         shared,
         devices.resource_slices,
         |e, o, now| e.upsert_resource_slice(o.clone(), now),
-        e.delete_resource_slice(name_of(&o.metadata), now)
+        e.delete_resource_slice(name(&o.metadata), now)
     );
 }
 

@@ -8,6 +8,7 @@ use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaimTemplate, Resourc
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 
 use super::job_annotations;
+use super::object_meta;
 use kueue_lab_api::config::FeatureGates;
 
 use kueue_lab_admission::workload::predicates;
@@ -130,8 +131,8 @@ fn workload_of(pod: &Pod) -> Vec<String> {
     let keys = [c::WORKLOAD_SLICE_NAME_ANNOTATION, c::WORKLOAD_ANNOTATION];
     let name = keys
         .iter()
-        .find_map(|key| job_annotations::annotation(&pod.metadata, key));
-    let namespace = job_annotations::namespace(&pod.metadata);
+        .find_map(|key| object_meta::annotation(&pod.metadata, key));
+    let namespace = object_meta::namespace(&pod.metadata);
     name.map(|name| format!("{namespace}/{name}"))
         .into_iter()
         .collect()
@@ -160,7 +161,7 @@ fn selected_node(pod: &Pod) -> Vec<String> {
 
 fn pod_groups(pod: &Pod, gates: &FeatureGates) -> Vec<String> {
     let group = job_annotations::pod_group_name(&pod.metadata, gates);
-    let namespace = job_annotations::namespace(&pod.metadata);
+    let namespace = object_meta::namespace(&pod.metadata);
     group
         .map(|group| format!("{namespace}/{group}"))
         .into_iter()

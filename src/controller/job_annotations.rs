@@ -2,23 +2,12 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use super::object_meta::{annotation, label};
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants as c;
 
 /// The maximum length of a label value.
 pub(crate) const LABEL_VALUE_MAX: usize = 63;
-
-/// A label that is not empty.
-pub(crate) fn label<'a>(meta: &'a ObjectMeta, key: &str) -> Option<&'a str> {
-    let value = meta.labels.as_ref()?.get(key)?;
-    (!value.is_empty()).then_some(value.as_str())
-}
-
-/// An annotation that is not empty.
-pub(crate) fn annotation<'a>(meta: &'a ObjectMeta, key: &str) -> Option<&'a str> {
-    let value = meta.annotations.as_ref()?.get(key)?;
-    (!value.is_empty()).then_some(value.as_str())
-}
 
 /// The queue name; empty if it is not set.
 pub(crate) fn queue_name(meta: &ObjectMeta) -> &str {
@@ -63,26 +52,6 @@ pub(crate) fn pod_group_name<'a>(meta: &'a ObjectMeta, gates: &FeatureGates) -> 
         .then(|| annotation(meta, c::POD_GROUP_NAME_ANNOTATION))
         .flatten();
     by_annotation.or_else(|| label(meta, c::POD_GROUP_NAME_LABEL))
-}
-
-/// The name of an object; empty if it is not set.
-pub(crate) fn name(meta: &ObjectMeta) -> &str {
-    meta.name.as_deref().unwrap_or_default()
-}
-
-/// The namespace of an object; empty if it is not set.
-pub(crate) fn namespace(meta: &ObjectMeta) -> &str {
-    meta.namespace.as_deref().unwrap_or_default()
-}
-
-/// The UID of an object; empty if it is not set.
-pub(crate) fn uid(meta: &ObjectMeta) -> &str {
-    meta.uid.as_deref().unwrap_or_default()
-}
-
-/// Whether an object has a finalizer.
-pub(crate) fn has_finalizer(meta: &ObjectMeta, finalizer: &str) -> bool {
-    meta.finalizers.iter().flatten().any(|f| f == finalizer)
 }
 
 /// Parses a boolean as Go's `strconv.ParseBool`.

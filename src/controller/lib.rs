@@ -23,6 +23,7 @@ mod instance;
 mod job_annotations;
 pub mod job_webhooks;
 pub mod jobs;
+mod object_meta;
 mod pod_util;
 mod scheduler;
 mod settings;

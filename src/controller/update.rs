@@ -9,6 +9,7 @@ use kueue_lab_runtime::Api;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::object_meta;
 use kueue_lab_api::constants as c;
 
 /// A kind that is written with PUT.
@@ -45,13 +46,9 @@ pub(crate) fn patch_params() -> PatchParams {
     }
 }
 
-fn name<K: Resource>(object: &K) -> &str {
-    object.meta().name.as_deref().unwrap_or_default()
-}
-
 /// Replaces an object; a Conflict if its resourceVersion is stale.
 pub(crate) async fn update<K: UpdatableObject>(api: &Api<K>, object: &K) -> kube::Result<Arc<K>> {
-    api.replace(name(object), &post_params(), object)
+    api.replace(object_meta::name(object.meta()), &post_params(), object)
         .await
         .map(Arc::new)
 }
@@ -61,7 +58,7 @@ pub(crate) async fn update_status<K: UpdatableObject>(
     api: &Api<K>,
     object: &K,
 ) -> kube::Result<Arc<K>> {
-    api.replace_status(name(object), &post_params(), object)
+    api.replace_status(object_meta::name(object.meta()), &post_params(), object)
         .await
         .map(Arc::new)
 }

@@ -106,8 +106,8 @@ impl DraFixture {
     /// The error text, and whether it is transient.
     fn refused(&self, wl: &Workload) -> (String, bool) {
         let errors = self.count(wl).unwrap_err();
-        let passing = errors.iter().any(|e| e.kind == FieldErrorKind::Internal);
-        (aggregate(&errors), passing)
+        let transient = errors.iter().any(|e| e.kind == FieldErrorKind::Internal);
+        (aggregate(&errors), transient)
     }
 }
 
@@ -214,8 +214,8 @@ fn unsupported_claims_are_permanent_errors() {
     let other = exactly_with(1, json!({"deviceClassName": "other"}));
     fixture.template("other", json!([other]));
     let error_of = |name: &str| {
-        let (text, passing) = fixture.refused(&claiming(&[name]));
-        assert!(!passing, "{text}");
+        let (text, transient) = fixture.refused(&claiming(&[name]));
+        assert!(!transient, "{text}");
         text.strip_prefix(CLAIM).unwrap().to_owned()
     };
     assert_eq!(
@@ -244,8 +244,8 @@ fn unsupported_claims_are_permanent_errors() {
 fn a_missing_template_is_a_transient_error() {
     let mut fixture = DraFixture::mapped();
     let wl = claiming(&["late"]);
-    let (text, passing) = fixture.refused(&wl);
-    assert!(passing);
+    let (text, transient) = fixture.refused(&wl);
+    assert!(transient);
     assert_eq!(
         text,
         format!(
@@ -289,8 +289,8 @@ fn selectors_must_match_enough_devices() {
         device("d0", "large", 0, "80Gi"),
         device("d1", "small", 1, "10Gi")
     ]);
-    let (text, passing) = fixture.refused(&claiming(&["one"]));
-    assert!(passing);
+    let (text, transient) = fixture.refused(&claiming(&["one"]));
+    assert!(transient);
     assert_eq!(
         text,
         format!(
@@ -307,21 +307,21 @@ fn selectors_must_match_enough_devices() {
         text.contains("requests[1].exactly.selectors: Internal error"),
         "{text}"
     );
-    let (text, passing) = fixture.refused(&claiming(&["wrong"]));
-    assert!(!passing);
+    let (text, transient) = fixture.refused(&claiming(&["wrong"]));
+    assert!(!transient);
     assert!(
         text.contains("requests[0].exactly.selectors: Invalid value: null: ResourceClaimTemplate wrong: devices.requests[0].exactly.selectors[0].cel.expression: Invalid value: \"device.driver ==\": CEL compilation failed: compilation failed: "),
         "{text}"
     );
-    let (text, passing) = fixture.refused(&claiming(&["lost"]));
-    assert!(!passing);
+    let (text, transient) = fixture.refused(&claiming(&["lost"]));
+    assert!(!transient);
     assert!(
         text.ends_with("ResourceClaimTemplate lost: CEL evaluation failed for DeviceClass gpu.example.com: no such key: lost"),
         "{text}"
     );
     fixture.devices.remove_class(CLASS);
-    let (text, passing) = fixture.refused(&claiming(&["one"]));
-    assert!(passing);
+    let (text, transient) = fixture.refused(&claiming(&["one"]));
+    assert!(transient);
     assert_eq!(
         text,
         format!(
@@ -383,8 +383,8 @@ fn fractional_device_requests_are_rejected() {
         &[],
         &[json!({"ex.com/gpu": "500m"}), json!({"ex.com/gpu": "500m"})],
     );
-    let (text, passing) = fixture.refused(&halves);
-    assert!(!passing);
+    let (text, transient) = fixture.refused(&halves);
+    assert!(!transient);
     let path = |i: usize| {
         format!("spec.podSets[0].template.spec.containers[{i}].resources.requests.ex.com/gpu")
     };
@@ -440,8 +440,8 @@ fn partitions_count_by_the_maximum_consumed_counter() {
     let mut fixture = DraFixture::measured(DeviceSource::Counter);
     fixture.template("t", json!([exactly(2)]));
     let wl = claiming(&["t"]);
-    let (text, passing) = fixture.refused(&wl);
-    assert!(passing);
+    let (text, transient) = fixture.refused(&wl);
+    assert!(transient);
     assert_eq!(
         text,
         format!(
@@ -461,8 +461,8 @@ fn partitions_count_by_the_maximum_consumed_counter() {
     // The devices of an incomplete pool do not count.
     assert!(fixture.refused(&wl).0.contains("0 device(s) match"));
     fixture.slice("s1", ("pool", 1, 2), json!([device("c", None)]));
-    let (text, passing) = fixture.refused(&wl);
-    assert!(passing);
+    let (text, transient) = fixture.refused(&wl);
+    assert!(transient);
     assert!(
         text.ends_with("matched devices have no consumesCounters entry for counter \"memory\""),
         "{text}"
@@ -485,8 +485,8 @@ fn partitions_require_resource_claims() {
     let mut fixture = DraFixture::measured(DeviceSource::Counter);
     fixture.class(CLASS, json!({"extendedResourceName": "ex.com/gpu"}));
     let wl = extending(&[], &[json!({"ex.com/gpu": "1"})]);
-    let (text, passing) = fixture.refused(&wl);
-    assert!(!passing);
+    let (text, transient) = fixture.refused(&wl);
+    assert!(!transient);
     assert_eq!(
         text,
         "spec.podSets[0].template.spec.containers[0]: Invalid value: \"ex.com/gpu\": extended resource ex.com/gpu resolves to DeviceClass gpu.example.com with counters configured; use ResourceClaimTemplates with CEL selectors for counter-based quota"
@@ -532,8 +532,8 @@ fn shared_capacity_counts_as_allocated() {
         )
     );
     fixture.slice("s", ("pool", 1, 1), json!([{"name": "a"}, {"name": "b"}]));
-    let (text, passing) = fixture.refused(&claiming(&["five"]));
-    assert!(passing);
+    let (text, transient) = fixture.refused(&claiming(&["five"]));
+    assert!(transient);
     assert!(
         text.ends_with("matched devices have no capacity dimension \"memory\""),
         "{text}"

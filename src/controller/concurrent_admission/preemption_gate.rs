@@ -52,14 +52,14 @@ pub(super) async fn open_next_preemption_gate(
     let Some(i) = first_candidate_variant(shared, family) else {
         return Ok(None);
     };
-    let trying = family.variants.iter();
-    let trying = trying.filter(|wl| is_admissible(shared, wl));
+    let admissible = family.variants.iter();
+    let admissible = admissible.filter(|wl| is_admissible(shared, wl));
     let now = shared.now();
-    if let Some(last) = trying.filter_map(|wl| gate_opened_at(wl)).max() {
-        let turn = SignedDuration::try_from(PREEMPTION_TIMEOUT).unwrap_or(SignedDuration::MAX);
-        let left = turn - now.duration_since(last);
-        if left > SignedDuration::ZERO {
-            return Ok(Some(left.unsigned_abs()));
+    if let Some(last) = admissible.filter_map(|wl| gate_opened_at(wl)).max() {
+        let timeout = SignedDuration::try_from(PREEMPTION_TIMEOUT).unwrap_or(SignedDuration::MAX);
+        let remaining = timeout - now.duration_since(last);
+        if remaining > SignedDuration::ZERO {
+            return Ok(Some(remaining.unsigned_abs()));
         }
     }
     let wl = &mut family.variants[i];

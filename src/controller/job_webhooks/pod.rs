@@ -11,6 +11,7 @@ use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::integration_manager::Gvk;
 use crate::jobs::pod_set_info::gate;
 use crate::jobs::role_hash::role_hash;
+use crate::object_meta;
 use crate::pod_util::{has_gate, is_terminated};
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
@@ -29,7 +30,7 @@ pub(super) async fn default(
         return Ok(());
     }
     let meta = &mut pod.metadata;
-    if !by_parent && !job_annotations::has_finalizer(meta, c::POD_FINALIZER) {
+    if !by_parent && !object_meta::has_finalizer(meta, c::POD_FINALIZER) {
         meta.finalizers
             .get_or_insert_default()
             .push(c::POD_FINALIZER.to_owned());
@@ -131,7 +132,7 @@ pub(super) fn validate(
     }
     let mut warnings = Warnings::new();
     let by_parent = old.is_some() && has_annotation(meta, c::SUSPENDED_BY_PARENT_ANNOTATION);
-    let marked = job_annotations::label(meta, c::MANAGED_LABEL) == Some(c::MANAGED_LABEL_VALUE);
+    let marked = object_meta::label(meta, c::MANAGED_LABEL) == Some(c::MANAGED_LABEL_VALUE);
     if !by_parent && marked && env.integrations.is_owner_managed_by_kueue_for_object(meta) {
         warnings.push(format!(
             "pod owner is managed by kueue, label '{}={}' might lead to unexpected behaviour",
@@ -179,7 +180,7 @@ fn validate_common(env: &IntegrationContext, meta: &ObjectMeta) -> FieldErrors {
 
 fn is_pod_group_by_annotation(env: &IntegrationContext, meta: &ObjectMeta) -> bool {
     env.enabled(Feature::WorkloadIdentifierAnnotations)
-        && job_annotations::annotation(meta, c::POD_GROUP_NAME_ANNOTATION).is_some()
+        && object_meta::annotation(meta, c::POD_GROUP_NAME_ANNOTATION).is_some()
 }
 
 fn pod_group_name_path(env: &IntegrationContext, meta: &ObjectMeta) -> Path {
@@ -236,7 +237,7 @@ fn validate_retriable_in_group_update(
 ) -> FieldErrors {
     let key = c::RETRIABLE_IN_GROUP_ANNOTATION;
     let unretriable =
-        |meta| job_annotations::annotation(meta, key) == Some(c::RETRIABLE_IN_GROUP_FALSE);
+        |meta| object_meta::annotation(meta, key) == Some(c::RETRIABLE_IN_GROUP_FALSE);
     let becomes_retriable = unretriable(old) && !unretriable(new);
     if becomes_retriable && job_annotations::pod_group_name(new, &env.gates).is_some() {
         let detail = "unretriable pod group can't be converted to retriable";

@@ -6,6 +6,7 @@ use super::defaults::default_local_queue_exists;
 use crate::job_annotations;
 use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::integration_manager::Gvk;
+use crate::object_meta;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::field::{FieldError, FieldErrors, Path};
@@ -87,8 +88,7 @@ pub(super) fn prebuilt_workload_path(env: &IntegrationContext, meta: &ObjectMeta
 }
 
 fn is_prebuilt_workload_by_annotation(env: &IntegrationContext, meta: &ObjectMeta) -> bool {
-    let name =
-        job_annotations::annotation(meta, c::PREBUILT_WORKLOAD_ANNOTATION).unwrap_or_default();
+    let name = object_meta::annotation(meta, c::PREBUILT_WORKLOAD_ANNOTATION).unwrap_or_default();
     let long = name.len() > job_annotations::LABEL_VALUE_MAX;
     !name.is_empty() && (long || env.enabled(Feature::WorkloadIdentifierAnnotations))
 }
@@ -233,11 +233,7 @@ pub(super) fn validate_job_on_update(
     }
     if !new.suspended || !old.suspended {
         let key = c::MAX_EXEC_TIME_SECONDS_LABEL;
-        let text = |meta| {
-            job_annotations::label(meta, key)
-                .unwrap_or_default()
-                .to_owned()
-        };
+        let text = |meta| object_meta::label(meta, key).unwrap_or_default().to_owned();
         errors.extend(validate_immutable(
             &text(new.meta),
             &text(old.meta),

@@ -11,6 +11,7 @@ use kueue_lab_runtime::Api;
 
 use super::integration_manager::{Gvk, IntegrationManager, controller_of};
 use crate::job_annotations;
+use crate::object_meta;
 
 /// The longest chain of owners that is followed.
 pub(crate) const MANAGED_OWNERS_CHAIN_LIMIT: usize = 10;
@@ -78,7 +79,7 @@ impl AncestorFinder {
             .filter(|(gvk, _)| gvk.matches_owner(owner));
         let mut found = watched.filter_map(|(_, lookup)| lookup(namespace, &owner.name));
         // The cache may hold an older object of the same name.
-        if let Some(meta) = found.find(|meta| job_annotations::uid(meta) == owner.uid) {
+        if let Some(meta) = found.find(|meta| object_meta::uid(meta) == owner.uid) {
             return Ok(meta);
         }
         let (group, version) = owner
@@ -101,12 +102,12 @@ impl AncestorFinder {
         object: &ObjectMeta,
         manages_all: bool,
     ) -> Result<Option<AncestorJob>, AncestorError> {
-        let namespace = job_annotations::namespace(object);
+        let namespace = object_meta::namespace(object);
         let mut seen = BTreeSet::new();
         let mut top = None;
         let mut current = object.clone();
         loop {
-            if !seen.insert(job_annotations::uid(&current).to_owned()) {
+            if !seen.insert(object_meta::uid(&current).to_owned()) {
                 return Err(AncestorError::CyclicOwnership);
             }
             let Some(owner) = controller_of(&current)
@@ -119,7 +120,7 @@ impl AncestorFinder {
                 .find_owner(namespace, &owner)
                 .await
                 .map_err(AncestorError::OwnerNotFound)?;
-            if job_annotations::uid(&parent) != owner.uid {
+            if object_meta::uid(&parent) != owner.uid {
                 return Ok(top);
             }
             if frameworks.is_owner_managed_by_kueue(&owner)

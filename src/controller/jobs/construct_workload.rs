@@ -12,6 +12,7 @@ use super::pod_sets::{clear_min_counts, sanitize_pod_sets};
 use super::workload_names::workload_name;
 use super::workload_priority;
 use crate::job_annotations;
+use crate::object_meta;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
@@ -78,8 +79,8 @@ pub(super) fn owner_reference(gvk: &Gvk, meta: &ObjectMeta, controls: bool) -> O
     OwnerReference {
         api_version: gvk.api_version(),
         kind: gvk.kind.clone().into_owned(),
-        name: job_annotations::name(meta).to_owned(),
-        uid: job_annotations::uid(meta).to_owned(),
+        name: object_meta::name(meta).to_owned(),
+        uid: object_meta::uid(meta).to_owned(),
         controller: controls.then_some(true),
         block_owner_deletion: controls.then_some(true),
     }
@@ -87,7 +88,7 @@ pub(super) fn owner_reference(gvk: &Gvk, meta: &ObjectMeta, controls: bool) -> O
 
 /// Sets the job UID label, if the UID is a valid label value.
 pub(super) fn set_job_uid_label(wl: &mut Workload, meta: &ObjectMeta) {
-    let uid = job_annotations::uid(meta);
+    let uid = object_meta::uid(meta);
     if label_value(uid).is_empty() {
         let labels = wl.metadata.labels.get_or_insert_default();
         labels.insert(c::JOB_UID_LABEL.to_owned(), uid.to_owned());
@@ -110,8 +111,8 @@ pub(super) fn construct_workload(
     };
     let short = env.enabled(Feature::ShortWorkloadNames);
     let name = workload_name(
-        job_annotations::name(meta),
-        job_annotations::uid(meta),
+        object_meta::name(meta),
+        object_meta::uid(meta),
         job.gvk(),
         &extra,
         short,
@@ -132,8 +133,8 @@ pub(super) fn propagate_admission_gated_by(
         return false;
     }
     let key = c::ADMISSION_GATED_BY_ANNOTATION;
-    let wanted = job_annotations::annotation(job, key);
-    if wanted == job_annotations::annotation(&wl.metadata, key) {
+    let wanted = object_meta::annotation(job, key);
+    if wanted == object_meta::annotation(&wl.metadata, key) {
         return false;
     }
     let annotations = wl.metadata.annotations.get_or_insert_default();
@@ -184,8 +185,7 @@ fn prepare_workload_slice(
     match unfinished.as_slice() {
         [] => {}
         [old] => {
-            let first =
-                job_annotations::annotation(&old.metadata, c::WORKLOAD_SLICE_NAME_ANNOTATION);
+            let first = object_meta::annotation(&old.metadata, c::WORKLOAD_SLICE_NAME_ANNOTATION);
             chain = first.unwrap_or(predicates::name(old)).to_owned();
             replaces = Some(predicates::key(old).as_str().to_owned());
         }

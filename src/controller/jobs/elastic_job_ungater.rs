@@ -13,7 +13,7 @@ use super::integration_context::IntegrationContext;
 use super::integration_manager::{Gvk, controller_of};
 use super::patching::{PatchTarget, patch_object};
 use crate::informers::BY_OWNER_UID;
-use crate::job_annotations;
+use crate::object_meta;
 use crate::pod_util::{has_gate, is_terminated, ungate};
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
@@ -39,7 +39,7 @@ fn job(meta: &ObjectMeta) -> Option<ElasticJob> {
     let owner: &OwnerReference = controller_of(meta)?;
     Some(ElasticJob {
         gvk: Gvk::of(owner),
-        namespace: job_annotations::namespace(meta).to_owned(),
+        namespace: object_meta::namespace(meta).to_owned(),
         name: owner.name.clone(),
         uid: owner.uid.clone(),
     })
@@ -118,7 +118,7 @@ struct PodAdmissionUpdate<'a> {
 }
 
 fn admission_update_for_pod<'a>(slice: &'a Workload, pod: &Pod) -> PodAdmissionUpdate<'a> {
-    let set = job_annotations::label(&pod.metadata, c::POD_SET_LABEL).unwrap_or_default();
+    let set = object_meta::label(&pod.metadata, c::POD_SET_LABEL).unwrap_or_default();
     let updates = slice
         .status
         .admission_checks
@@ -150,7 +150,7 @@ fn is_pod_admission_compatible(slice: &Workload, pod: &Pod) -> bool {
     let free = |known: Option<&str>, value: &str| known.is_none_or(|known| known == value);
     add.annotations
         .iter()
-        .all(|(key, value)| free(job_annotations::annotation(&pod.metadata, key), value))
+        .all(|(key, value)| free(object_meta::annotation(&pod.metadata, key), value))
         && add.node_selector.iter().all(|(key, value)| {
             free(
                 selector.and_then(|map| map.get(*key)).map(String::as_str),
@@ -170,12 +170,12 @@ fn pods_to_ungate<'p>(slice: &Workload, pods: &'p [Arc<Pod>]) -> Vec<&'p Pod> {
         .map(|set| (set.name.as_str(), set.count))
         .collect();
     let set = |pod: &Pod| {
-        job_annotations::label(&pod.metadata, c::POD_SET_LABEL)
+        object_meta::label(&pod.metadata, c::POD_SET_LABEL)
             .unwrap_or_default()
             .to_owned()
     };
     let of_chain = |pod: &Pod| {
-        job_annotations::annotation(&pod.metadata, c::WORKLOAD_SLICE_NAME_ANNOTATION) == Some(chain)
+        object_meta::annotation(&pod.metadata, c::WORKLOAD_SLICE_NAME_ANNOTATION) == Some(chain)
     };
     let live = pods
         .iter()
@@ -191,7 +191,7 @@ fn pods_to_ungate<'p>(slice: &Workload, pods: &'p [Arc<Pod>]) -> Vec<&'p Pod> {
         .into_iter()
         .filter(|pod| is_pod_admission_compatible(slice, pod))
         .collect();
-    gated.sort_by_key(|pod| job_annotations::name(&pod.metadata));
+    gated.sort_by_key(|pod| object_meta::name(&pod.metadata));
     gated.retain(|pod| match capacity.get_mut(set(pod).as_str()) {
         Some(left) if *left > 0 => {
             *left -= 1;
@@ -216,7 +216,7 @@ async fn ungate_pod(env: &IntegrationContext, slice: &Workload, pod: &Pod) -> Re
         selector.extend(add.node_selector.iter().map(owned));
     }
     ungate(spec, c::ELASTIC_JOB_SCHEDULING_GATE);
-    let namespace = job_annotations::namespace(&pod.metadata);
+    let namespace = object_meta::namespace(&pod.metadata);
     let api = Api::<Pod>::namespaced(env.shared.ctx.client.clone(), namespace);
     let written = patch_object(&api, pod, &opened, PatchTarget::Object).await;
     ignore_not_found(
@@ -257,7 +257,7 @@ mod tests {
         ];
         let names: Vec<_> = pods_to_ungate(&slice, &pods)
             .iter()
-            .map(|p| job_annotations::name(&p.metadata))
+            .map(|p| object_meta::name(&p.metadata))
             .collect();
         assert_eq!(names, ["b", "c"]);
     }

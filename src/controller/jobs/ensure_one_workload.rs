@@ -12,6 +12,7 @@ use super::patching::{finish_workload, remove_finalizer, update_workload};
 use super::workload_slicing::{self, EnsuredSlice};
 use super::{construct_workload, pod_set_infos, workload_priority};
 use crate::job_annotations;
+use crate::object_meta;
 use crate::workload_patching;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_admission::workload_slicing::replacement_for_key;
@@ -156,8 +157,8 @@ async fn update_admission_gated_by(
         return Ok(wl);
     }
     let written = update_workload(env, &changed).await?;
-    let gates = job_annotations::annotation(job.meta(), c::ADMISSION_GATED_BY_ANNOTATION)
-        .unwrap_or_default();
+    let gates =
+        object_meta::annotation(job.meta(), c::ADMISSION_GATED_BY_ANNOTATION).unwrap_or_default();
     let message = format!("Updated workload AdmissionGatedBy to {gates:?}");
     env.record_normal_event(job.reference(), event::UPDATED_WORKLOAD, message);
     Ok(written)
@@ -168,12 +169,10 @@ async fn ensure_prebuilt_workload_in_sync(
     job: &mut dyn GenericJob,
     name: &str,
 ) -> Result<Option<Arc<Workload>>, JobError> {
-    let Some(wl) = env.workload(job_annotations::namespace(job.meta()), name) else {
+    let Some(wl) = env.workload(object_meta::namespace(job.meta()), name) else {
         return Ok(None);
     };
-    if controller_of(&wl.metadata)
-        .is_some_and(|owner| owner.uid != job_annotations::uid(job.meta()))
-    {
+    if controller_of(&wl.metadata).is_some_and(|owner| owner.uid != object_meta::uid(job.meta())) {
         return Ok(None);
     }
     let wl = job.ensure_workload_ownership(env, wl).await?;

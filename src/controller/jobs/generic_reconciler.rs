@@ -9,7 +9,7 @@ use super::integration_manager::{Gvk, controller_of};
 use super::recent_quota_losses;
 use super::reconciler::reconcile_generic_job;
 use super::single_object_job::SingleObjectJob;
-use crate::job_annotations;
+use crate::object_meta;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_runtime::{Informer, ObjectKey, WorkQueue};
 
@@ -21,8 +21,8 @@ const DEFAULT_CONCURRENCY: usize = 5;
 /// The key of an object.
 pub(super) fn object_key(meta: &ObjectMeta) -> ObjectKey {
     ObjectKey {
-        namespace: job_annotations::namespace(meta).to_owned(),
-        name: job_annotations::name(meta).to_owned(),
+        namespace: object_meta::namespace(meta).to_owned(),
+        name: object_meta::name(meta).to_owned(),
     }
 }
 
@@ -30,7 +30,7 @@ pub(super) fn object_key(meta: &ObjectMeta) -> ObjectKey {
 pub(super) fn controlling_job(wl: &Workload, gvk: &Gvk) -> Option<ObjectKey> {
     let owner = controller_of(&wl.metadata).filter(|owner| gvk.matches_owner(owner))?;
     Some(ObjectKey {
-        namespace: job_annotations::namespace(&wl.metadata).to_owned(),
+        namespace: object_meta::namespace(&wl.metadata).to_owned(),
         name: owner.name.clone(),
     })
 }

@@ -9,7 +9,7 @@ use super::ancestor_job::AncestorFinder;
 use super::integration_manager::{Gvk, IntegrationManager};
 use super::recent_quota_losses::RecentQuotaLosses;
 use crate::event_recorder::EventSpec;
-use crate::job_annotations;
+use crate::object_meta;
 use crate::{ControllerContext, informers};
 use kueue_lab_admission::Gates;
 use kueue_lab_admission::kube::label_selector::{Labels, Selector};
@@ -100,8 +100,8 @@ impl IntegrationContext {
         let key = informers::owner_key(
             &gvk.api_version(),
             &gvk.kind,
-            job_annotations::namespace(meta),
-            job_annotations::name(meta),
+            object_meta::namespace(meta),
+            object_meta::name(meta),
         );
         self.shared
             .informers

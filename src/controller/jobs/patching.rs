@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::error::JobError;
 use super::generic_job::JobObject;
 use super::integration_context::IntegrationContext;
-use crate::job_annotations;
+use crate::object_meta;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::status::finish;
 use kueue_lab_admission::workload::predicates;
@@ -41,7 +41,7 @@ pub(super) async fn patch_object<K: JobObject>(
         return Ok(after.clone());
     }
     body["metadata"]["resourceVersion"] = json!(before.meta().resource_version);
-    let name = job_annotations::name(before.meta());
+    let name = object_meta::name(before.meta());
     let (params, body) = (PatchParams::default(), Patch::Merge(&body));
     let written = match part {
         PatchTarget::Object => api.patch(name, &params, &body).await?,
@@ -101,7 +101,7 @@ pub(super) async fn remove_finalizer(
     env: &IntegrationContext,
     wl: &Workload,
 ) -> Result<(), JobError> {
-    if !job_annotations::has_finalizer(&wl.metadata, c::RESOURCE_IN_USE_FINALIZER) {
+    if !object_meta::has_finalizer(&wl.metadata, c::RESOURCE_IN_USE_FINALIZER) {
         return Ok(());
     }
     let mut without = wl.clone();

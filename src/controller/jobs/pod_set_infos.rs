@@ -10,6 +10,7 @@ use super::integration_manager::controller_of;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into};
 use super::pod_sets::{clear_min_counts, compare_pod_set_lists};
 use crate::job_annotations;
+use crate::object_meta;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
@@ -37,7 +38,7 @@ pub(super) fn pod_set_infos_from_status(
             let find = |name: &str| {
                 let mut all = flavors.iter().map(AsRef::as_ref);
                 all.find(|f: &&kueue_lab_api::v1beta2::ResourceFlavor| {
-                    job_annotations::name(&f.metadata) == name
+                    object_meta::name(&f.metadata) == name
                 })
             };
             let mut info = PodSetInfo::from_assignment(assignment, pod_set, tas, find)
@@ -147,10 +148,10 @@ pub(super) fn equivalent_to_workload(
 ) -> Result<bool, JobError> {
     let meta = job.meta();
     let owner = controller_of(&wl.metadata);
-    let Some(owner) = owner.filter(|owner| owner.name == job_annotations::name(meta)) else {
+    let Some(owner) = owner.filter(|owner| owner.name == object_meta::name(meta)) else {
         return Ok(false);
     };
-    if env.enabled(Feature::FinishOrphanedWorkloads) && owner.uid != job_annotations::uid(meta) {
+    if env.enabled(Feature::FinishOrphanedWorkloads) && owner.uid != object_meta::uid(meta) {
         return Ok(false);
     }
     if wl.spec.maximum_execution_time_seconds

@@ -49,8 +49,8 @@ impl RecentQuotaLosses {
             return None;
         }
         let until = self.0.lock().get(predicates::uid(wl)).copied()?;
-        let left = until.duration_since(now);
-        (left > SignedDuration::ZERO).then(|| left.unsigned_abs())
+        let remaining = until.duration_since(now);
+        (remaining > SignedDuration::ZERO).then(|| remaining.unsigned_abs())
     }
 }
 

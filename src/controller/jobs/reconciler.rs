@@ -13,6 +13,7 @@ use super::integration_context::IntegrationContext;
 use super::patching::{finish_workload, remove_finalizer, update_workload};
 use super::{pod_set_infos, pods_ready};
 use crate::job_annotations;
+use crate::object_meta;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_admission::status::{condition, set_condition, unset_quota_reservation};
@@ -33,7 +34,7 @@ pub(super) async fn reconcile_generic_job(
     match reconcile_steps(env, job).await {
         Err(JobError::Unretryable(reason)) => {
             tracing::debug!(
-                job = job_annotations::name(job.meta()),
+                job = object_meta::name(job.meta()),
                 reason,
                 "waiting for a change"
             );
@@ -87,7 +88,7 @@ async fn job_management(
     env: &IntegrationContext,
     job: &dyn GenericJob,
 ) -> Result<JobManagement, JobError> {
-    let namespace_managed = env.namespace_is_managed(job_annotations::namespace(job.meta()));
+    let namespace_managed = env.namespace_is_managed(object_meta::namespace(job.meta()));
     if namespace_managed != Some(true) {
         return Ok(JobManagement::Unmanaged);
     }
@@ -178,7 +179,7 @@ async fn reconcile_job_with_workload(
         .recent_for_remaining(&wl, env.shared.now());
     let outcome = sync_job_with_workload(env, job, wl).await?;
     Ok(match (outcome, put_off) {
-        (ReconcileResult::Done, Some(left)) => ReconcileResult::RequeueAfter(left),
+        (ReconcileResult::Done, Some(remaining)) => ReconcileResult::RequeueAfter(remaining),
         (outcome, _) => outcome,
     })
 }
@@ -401,8 +402,8 @@ async fn handle_workload_after_deactivated_policy(
         .duration_since(eviction.last_transition_time.0);
     let span = SignedDuration::try_from(retention.to_std()).unwrap_or(SignedDuration::MAX);
     if kept < span {
-        let left = Duration::try_from(span - kept).unwrap_or_default();
-        return Ok(ReconcileResult::RequeueAfter(left));
+        let remaining = Duration::try_from(span - kept).unwrap_or_default();
+        return Ok(ReconcileResult::RequeueAfter(remaining));
     }
     job.delete(env).await?;
     env.record_normal_event(

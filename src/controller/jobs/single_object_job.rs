@@ -18,7 +18,7 @@ use super::patching::{PatchTarget, patch_object, update_workload};
 use super::pod_set_info::PodSetInfo;
 use super::{construct_workload, pod_set_infos};
 use crate::event_recorder::object_reference;
-use crate::job_annotations;
+use crate::object_meta;
 use kueue_lab_api::constants::event;
 use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod, Workload};
 use kueue_lab_runtime::{Api, Informer, ObjectKey};
@@ -60,7 +60,7 @@ impl<K: JobKind> SingleObjectJob<K> {
     fn api(&self, env: &IntegrationContext) -> Api<K::Object> {
         Api::namespaced(
             env.shared.ctx.client.clone(),
-            job_annotations::namespace(self.object.meta()),
+            object_meta::namespace(self.object.meta()),
         )
     }
 
@@ -107,12 +107,12 @@ pub(crate) async fn ensure_prebuilt_workload_ownership(
 ) -> Result<Arc<Workload>, JobError> {
     let meta = job.meta();
     let controller = super::integration_manager::controller_of(&wl.metadata);
-    if controller.is_some_and(|owner| owner.uid == job_annotations::uid(meta)) {
+    if controller.is_some_and(|owner| owner.uid == object_meta::uid(meta)) {
         return Ok(wl);
     }
     let mut owned = wl.as_ref().clone();
     let owners = owned.metadata.owner_references.get_or_insert_default();
-    owners.retain(|owner| owner.uid != job_annotations::uid(meta));
+    owners.retain(|owner| owner.uid != object_meta::uid(meta));
     owners.push(construct_workload::owner_reference(job.gvk(), meta, true));
     construct_workload::set_job_uid_label(&mut owned, meta);
     update_workload(env, &owned).await
@@ -256,7 +256,7 @@ impl<K: JobKind> GenericJob for SingleObjectJob<K> {
         };
         let deleted = self
             .api(env)
-            .delete(job_annotations::name(self.meta()), &params)
+            .delete(object_meta::name(self.meta()), &params)
             .await;
         ignore_not_found(deleted.map(drop).map_err(JobError::from))
     }

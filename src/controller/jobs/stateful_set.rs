@@ -23,6 +23,7 @@ use crate::constants::UPDATES_BATCH_PERIOD;
 use crate::event_recorder::object_reference;
 use crate::informers::BY_POD_GROUP;
 use crate::job_annotations;
+use crate::object_meta;
 use crate::pod_util::ungate;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::status::unset_quota_reservation;
@@ -47,8 +48,8 @@ const REVISION: &str = "controller-revision-hash";
 /// Whether the pod template is marked as suspended by another framework.
 pub(crate) fn is_managed_by_other_framework(set: &StatefulSet) -> bool {
     let template = set.spec.as_ref().and_then(|s| s.template.metadata.as_ref());
-    let parent = template
-        .and_then(|meta| job_annotations::annotation(meta, c::SUSPENDED_BY_PARENT_ANNOTATION));
+    let parent =
+        template.and_then(|meta| object_meta::annotation(meta, c::SUSPENDED_BY_PARENT_ANNOTATION));
     parent.is_some_and(|parent| parent != FRAMEWORK)
 }
 
@@ -62,13 +63,13 @@ pub(crate) fn find_workload(
     set: &StatefulSet,
 ) -> (String, Option<Arc<Workload>>) {
     let meta = &set.metadata;
-    let remote = job_annotations::label(meta, c::MULTI_KUEUE_ORIGIN_LABEL).is_some();
+    let remote = object_meta::label(meta, c::MULTI_KUEUE_ORIGIN_LABEL).is_some();
     let origin =
-        job_annotations::annotation(meta, c::MULTI_KUEUE_ORIGIN_UID_ANNOTATION).filter(|_| remote);
+        object_meta::annotation(meta, c::MULTI_KUEUE_ORIGIN_UID_ANNOTATION).filter(|_| remote);
     let short = env.enabled(Feature::ShortWorkloadNames);
-    let uid = origin.unwrap_or(job_annotations::uid(meta));
-    let name = workload_name(job_annotations::name(meta), uid, &GVK, "", short);
-    let found = env.workload(job_annotations::namespace(meta), &name);
+    let uid = origin.unwrap_or(object_meta::uid(meta));
+    let name = workload_name(object_meta::name(meta), uid, &GVK, "", short);
+    let found = env.workload(object_meta::namespace(meta), &name);
     (name, found)
 }
 
@@ -103,7 +104,7 @@ pub(super) async fn patch_pod(
     before: &Pod,
     after: &Pod,
 ) -> Result<(), JobError> {
-    let namespace = job_annotations::namespace(&before.metadata);
+    let namespace = object_meta::namespace(&before.metadata);
     let api = Api::<Pod>::namespaced(env.shared.ctx.client.clone(), namespace);
     let written = patch_object(&api, before, after, PatchTarget::Object).await?;
     env.shared.informers.pods.observe_write(Arc::new(written));
@@ -118,7 +119,7 @@ async fn reconcile(
         return Ok(ReconcileResult::Done);
     }
     let (name, wl) = find_workload(env, set);
-    let group = format!("{}/{name}", job_annotations::namespace(&set.metadata));
+    let group = format!("{}/{name}", object_meta::namespace(&set.metadata));
     let pods = env.shared.informers.pods.by_index(BY_POD_GROUP, &group);
     sync_queue_label(env, set, &pods).await?;
     let opened = ungate_pods(env, set, &pods).await;
@@ -143,7 +144,7 @@ async fn is_managed(env: &IntegrationContext, set: &StatefulSet) -> Result<bool,
         return Ok(false);
     }
     let namespace_managed =
-        || env.namespace_is_managed(job_annotations::namespace(&set.metadata)) == Some(true);
+        || env.namespace_is_managed(object_meta::namespace(&set.metadata)) == Some(true);
     Ok(!job_annotations::queue_name(&set.metadata).is_empty()
         || (env.manage_jobs_without_queue_name() && namespace_managed()))
 }
@@ -181,7 +182,7 @@ async fn ungate_pods(
         return Ok(());
     }
     let of_old =
-        |pod: &&Arc<Pod>| job_annotations::label(&pod.metadata, REVISION) == current.as_deref();
+        |pod: &&Arc<Pod>| object_meta::label(&pod.metadata, REVISION) == current.as_deref();
     let all = pods.iter().filter(of_old).map(async |pod| {
         let mut changed = pod.as_ref().clone();
         if let Some(spec) = &mut changed.spec {
@@ -201,7 +202,7 @@ async fn reconcile_workload(
     let replicas = replicas(set);
     let queue = job_annotations::queue_name(&set.metadata);
     let Some(mut wl) = wl else {
-        let remote = job_annotations::label(&set.metadata, c::MULTI_KUEUE_ORIGIN_LABEL).is_some();
+        let remote = object_meta::label(&set.metadata, c::MULTI_KUEUE_ORIGIN_LABEL).is_some();
         if replicas > 0 && (!queue.is_empty() || env.manage_jobs_without_queue_name()) && !remote {
             return create_prebuilt_workload(env, set).await;
         }
@@ -216,7 +217,7 @@ async fn reconcile_workload(
     let owners = changed.metadata.owner_references.get_or_insert_default();
     let owned = owners
         .iter()
-        .any(|owner| owner.uid == job_annotations::uid(&set.metadata));
+        .any(|owner| owner.uid == object_meta::uid(&set.metadata));
     let mut update = false;
     if !owned && replicas > 0 {
         owners.push(construct_workload::owner_reference(
@@ -236,7 +237,7 @@ async fn reconcile_workload(
         wl = update_workload(env, &changed).await?;
     }
     if gated {
-        let gates = job_annotations::annotation(&set.metadata, c::ADMISSION_GATED_BY_ANNOTATION);
+        let gates = object_meta::annotation(&set.metadata, c::ADMISSION_GATED_BY_ANNOTATION);
         let message = format!(
             "Updated workload AdmissionGatedBy to {:?}",
             gates.unwrap_or_default()
@@ -271,7 +272,7 @@ async fn reconcile_workload(
 fn set_job_owner_annotations(wl: &mut Workload, set: &StatefulSet) {
     let annotations = wl.metadata.annotations.get_or_insert_default();
     annotations.insert(c::JOB_OWNER_GVK_ANNOTATION.to_owned(), GVK.to_string());
-    let name = job_annotations::name(&set.metadata).to_owned();
+    let name = object_meta::name(&set.metadata).to_owned();
     annotations.insert(c::JOB_OWNER_NAME_ANNOTATION.to_owned(), name);
 }
 
@@ -322,8 +323,7 @@ async fn create_prebuilt_workload(
     )?;
     wl.spec.priority_class_ref = class;
     wl.spec.priority = Some(value);
-    let api =
-        workload_patching::workload_api(&env.shared, job_annotations::namespace(&set.metadata));
+    let api = workload_patching::workload_api(&env.shared, object_meta::namespace(&set.metadata));
     match api
         .create(&PostParams::default(), &wl)
         .await

@@ -9,6 +9,7 @@ use super::integration_context::IntegrationContext;
 use super::integration_manager::controller_of;
 use super::stateful_set::{FRAMEWORK, GVK, POD_INDEX, find_workload, patch_pod, replicas};
 use crate::job_annotations;
+use crate::object_meta;
 use crate::pod_util::is_terminated;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants::{self as c};
@@ -41,10 +42,10 @@ pub(super) fn start(env: &IntegrationContext, sets: &Informer<StatefulSet>) {
 
 /// The StatefulSet by which a pod is suspended.
 pub(super) fn owner_stateful_set(pod: &Pod) -> Option<ObjectKey> {
-    let parent = job_annotations::annotation(&pod.metadata, c::SUSPENDED_BY_PARENT_ANNOTATION);
+    let parent = object_meta::annotation(&pod.metadata, c::SUSPENDED_BY_PARENT_ANNOTATION);
     let owner = controller_of(&pod.metadata).filter(|owner| GVK.matches_owner(owner))?;
     (parent == Some(FRAMEWORK)).then(|| ObjectKey {
-        namespace: job_annotations::namespace(&pod.metadata).to_owned(),
+        namespace: object_meta::namespace(&pod.metadata).to_owned(),
         name: owner.name.clone(),
     })
 }

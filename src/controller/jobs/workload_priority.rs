@@ -8,6 +8,7 @@ use super::error::JobError;
 use super::integration_context::IntegrationContext;
 use super::patching::update_workload;
 use crate::job_annotations;
+use crate::object_meta;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants::{self as c, event};
 use kueue_lab_api::v1beta2::{PodSet, PriorityClassKind, PriorityClassRef, Workload};
@@ -60,9 +61,7 @@ pub(super) fn extract_priority(
         let lowest = defaults.min_by_key(|class| class.value);
         return Ok(lowest.map_or((None, c::DEFAULT_PRIORITY), |class| {
             (
-                Some(PriorityClassRef::pod(job_annotations::name(
-                    &class.metadata,
-                ))),
+                Some(PriorityClassRef::pod(object_meta::name(&class.metadata))),
                 class.value.unwrap_or(c::DEFAULT_PRIORITY),
             )
         }));

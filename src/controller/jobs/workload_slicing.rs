@@ -111,8 +111,8 @@ async fn normalize_active_slices(
     let follower = holder.and_then(|h| replacements.get(&predicates::key(h)).copied());
     let selected = follower.filter(|wl| !reserved(wl)).or(holder).or(newest);
     for wl in slices {
-        let stays = |kept: Option<&Arc<Workload>>| kept.is_some_and(|kept| Arc::ptr_eq(kept, wl));
-        if stays(selected) || stays(holder) {
+        let is_kept = |kept: Option<&Arc<Workload>>| kept.is_some_and(|kept| Arc::ptr_eq(kept, wl));
+        if is_kept(selected) || is_kept(holder) {
             continue;
         }
         let (reason, message) = match replacements.contains_key(&predicates::key(wl)) {

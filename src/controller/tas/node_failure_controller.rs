@@ -16,6 +16,7 @@ use crate::ControllerContext;
 use crate::core::workload::evict;
 use crate::event_recorder::EventSpec;
 use crate::informers::{BY_NODE, BY_SELECTED_NODE, BY_WORKLOAD_SLICE};
+use crate::object_meta;
 use crate::pod_util::is_terminated;
 use crate::update::patch_params;
 use crate::workload_patching::{self, StatusApplyMode};
@@ -430,8 +431,8 @@ impl NodeReconciler<'_> {
             "metadata": { "resourceVersion": pod.metadata.resource_version },
             "status": { "phase": "Failed", "conditions": conditions },
         });
-        let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
-        let name = pod.metadata.name.as_deref().unwrap_or_default();
+        let namespace = object_meta::namespace(&pod.metadata);
+        let name = object_meta::name(&pod.metadata);
         let api = Api::<Pod>::namespaced(self.shared.ctx.client.clone(), namespace);
         let written = api
             .patch_status(name, &patch_params(), &Patch::Merge(&body))

@@ -14,6 +14,7 @@ use crate::ControllerContext;
 use crate::constants::UPDATES_BATCH_PERIOD;
 use crate::expectations::UidExpectations;
 use crate::informers::BY_WORKLOAD_SLICE;
+use crate::object_meta;
 use crate::pod_util::is_terminated;
 use crate::update::patch_params;
 use kueue_lab_admission::topology_assignment::decode;
@@ -219,9 +220,9 @@ async fn ungate_pod(
         "metadata": { "resourceVersion": pod.metadata.resource_version },
         "spec": { "schedulingGates": gates, "nodeSelector": selector },
     });
-    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+    let namespace = object_meta::namespace(&pod.metadata);
     let api = Api::<Pod>::namespaced(shared.ctx.client.clone(), namespace);
-    let name = pod.metadata.name.as_deref().unwrap_or_default();
+    let name = object_meta::name(&pod.metadata);
     let written = api
         .patch(name, &patch_params(), &Patch::Merge(&body))
         .await?;

@@ -108,9 +108,9 @@ pub(super) fn check_capacity(
         pod.metadata.namespace = Some(namespace.to_string());
     }
     let outstanding = booked.booked_pods(pods);
-    let try_with = |coming: &[(&NodePool, u32)], more: &BTreeMap<String, u32>| {
+    let try_with = |upcoming: &[(&NodePool, u32)], more: &BTreeMap<String, u32>| {
         let mut simulation = Simulation::new(nodes, pods);
-        for (pool, index) in coming {
+        for (pool, index) in upcoming {
             simulation.add(template_node(pool, *index, Timestamp::UNIX_EPOCH));
         }
         for (pool, size) in pools {
@@ -132,9 +132,9 @@ pub(super) fn check_capacity(
     if missing == 0 {
         return CapacityResult::Found;
     }
-    let coming = upcoming_nodes(nodes, pools);
-    if !coming.is_empty() {
-        missing = try_with(&coming, &more);
+    let upcoming = upcoming_nodes(nodes, pools);
+    if !upcoming.is_empty() {
+        missing = try_with(&upcoming, &more);
         if missing == 0 {
             return CapacityResult::ScaleUp(Vec::new());
         }
@@ -145,7 +145,7 @@ pub(super) fn check_capacity(
         for add in 1..=max.saturating_sub(*size) {
             let mut larger = more.clone();
             larger.insert(pool.name.clone(), add);
-            let still = try_with(&coming, &larger);
+            let still = try_with(&upcoming, &larger);
             if still >= missing && add > 1 {
                 break;
             }

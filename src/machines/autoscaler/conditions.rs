@@ -51,12 +51,13 @@ pub(super) fn request_state(request: &ProvisioningRequest, now: Timestamp) -> Re
     if holds(FAILED) || holds(BOOKING_EXPIRED) {
         return RequestState::Finished;
     }
-    let left = |since: Timestamp, time: Duration| {
+    let remaining = |since: Timestamp, time: Duration| {
         let passed = Duration::try_from(now.duration_since(since)).unwrap_or_default();
-        time.checked_sub(passed).filter(|left| !left.is_zero())
+        time.checked_sub(passed)
+            .filter(|remaining| !remaining.is_zero())
     };
     if let Some(provisioned) = condition(PROVISIONED).filter(|c| c.status == "True") {
-        return match left(provisioned.last_transition_time.0, RESERVATION_TIME) {
+        return match remaining(provisioned.last_transition_time.0, RESERVATION_TIME) {
             Some(time) => RequestState::Wait(time),
             None => RequestState::SetConditions(ConditionUpdate {
                 conditions: vec![(
@@ -79,7 +80,7 @@ pub(super) fn request_state(request: &ProvisioningRequest, now: Timestamp) -> Re
             )],
             requeue_after: Some(PROCESSING_DELAY),
         }),
-        Some(accepted) => match left(accepted.last_transition_time.0, PROCESSING_DELAY) {
+        Some(accepted) => match remaining(accepted.last_transition_time.0, PROCESSING_DELAY) {
             Some(time) => RequestState::Wait(time),
             None => RequestState::CheckCapacity,
         },

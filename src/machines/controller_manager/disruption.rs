@@ -88,7 +88,7 @@ impl DisruptionController {
             .collect();
         let expected = self.expected_pod_count(&budget, &pods).await?;
         let now = self.context.clock.now();
-        let (status, again) = status(&budget, &pods, expected, now);
+        let (status, requeue_after) = status(&budget, &pods, expected, now);
         if budget.status.as_ref() != Some(&status) {
             let api: Api<Budget> = Api::namespaced(self.context.client.clone(), &key.namespace);
             let next = Budget {
@@ -105,7 +105,7 @@ impl DisruptionController {
                 Err(error) => return Err(error),
             }
         }
-        Ok(again.map_or(ReconcileResult::Done, ReconcileResult::RequeueAfter))
+        Ok(requeue_after.map_or(ReconcileResult::Done, ReconcileResult::RequeueAfter))
     }
 
     /// The expected number of pods: the sum of the scales of their controllers if the budget has a
@@ -192,11 +192,11 @@ fn status(
             .any(|p| p.name_any() == *name && !pods::is_deleting(p));
         deleting && now.duration_since(since.0) < DELETION_TIMEOUT
     });
-    let again = disrupted.values().map(|since| {
-        let left = DELETION_TIMEOUT.saturating_sub(now.duration_since(since.0));
-        left.unsigned_abs()
+    let requeue_after = disrupted.values().map(|since| {
+        let remaining = DELETION_TIMEOUT.saturating_sub(now.duration_since(since.0));
+        remaining.unsigned_abs()
     });
-    let again = again.min();
+    let requeue_after = requeue_after.min();
     let healthy = pods
         .iter()
         .filter(|p| {
@@ -217,7 +217,7 @@ fn status(
         disrupted_pods: Some(disrupted).filter(|d| !d.is_empty()),
         conditions: Some(conditions(budget, allowed > 0, before.conditions, now)),
     };
-    (status, again)
+    (status, requeue_after)
 }
 
 fn conditions(

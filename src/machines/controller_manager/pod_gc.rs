@@ -89,11 +89,11 @@ pub(super) fn start(context: &Context, shared: &SharedInformers) {
 
 /// The first check at or after `now`, when the first of all was at `first`.
 fn next_gc_check(first: Timestamp, now: Timestamp) -> Timestamp {
-    let passed = now.duration_since(first).as_millis().max(0);
-    let round = GC_CHECK_PERIOD.as_millis();
-    let left = (round - passed % round) % round;
-    let left = SignedDuration::from_millis(i64::try_from(left).unwrap_or_default());
-    now.saturating_add(left).unwrap_or(now)
+    let elapsed = now.duration_since(first).as_millis().max(0);
+    let period = GC_CHECK_PERIOD.as_millis();
+    let remaining = (period - elapsed % period) % period;
+    let remaining = SignedDuration::from_millis(i64::try_from(remaining).unwrap_or_default());
+    now.saturating_add(remaining).unwrap_or(now)
 }
 
 struct PodGcController {

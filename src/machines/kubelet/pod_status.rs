@@ -218,7 +218,7 @@ fn pod_conditions(
     phase: &str,
     now: Timestamp,
 ) -> Vec<ConditionTuple> {
-    let over = match phase {
+    let terminal_reason = match phase {
         "Succeeded" => Some("PodCompleted"),
         "Failed" => Some("PodFailed"),
         _ => None,
@@ -255,7 +255,7 @@ fn pod_conditions(
     let unready_containers = unready(&[ContainerRole::Sidecar, ContainerRole::Main], &|c| {
         !c.is_ready(now)
     });
-    let containers: ConditionTuple = match (over, unready_containers.is_empty()) {
+    let containers: ConditionTuple = match (terminal_reason, unready_containers.is_empty()) {
         (Some(reason), _) => ("ContainersReady", false, Some(reason), None),
         (None, true) => ("ContainersReady", true, None, None),
         (None, false) => {
@@ -280,7 +280,7 @@ fn pod_conditions(
         ),
         _ => ("Ready", containers.1, containers.2, containers.3.clone()),
     };
-    let network = now >= run.sandbox_ready_at && over.is_none();
+    let network = now >= run.sandbox_ready_at && terminal_reason.is_none();
     vec![
         ("PodReadyToStartContainers", network, None, None),
         initialised,

@@ -257,9 +257,9 @@ impl Shared {
         }
         Ok(match next {
             Some(at) => {
-                let left = at.duration_since(self.context.clock.now());
+                let remaining = at.duration_since(self.context.clock.now());
                 ReconcileResult::RequeueAfter(
-                    Duration::try_from(left).unwrap_or(Duration::from_millis(1)),
+                    Duration::try_from(remaining).unwrap_or(Duration::from_millis(1)),
                 )
             }
             None => ReconcileResult::Done,

@@ -92,8 +92,8 @@ impl NodeLifecycleController {
         let wake = silent_at.filter(|at| *at > now);
         Ok(match next.into_iter().chain(wake).min() {
             Some(at) => {
-                let left = Duration::try_from(at.duration_since(now)).unwrap_or_default();
-                ReconcileResult::RequeueAfter(left.max(Duration::from_millis(1)))
+                let remaining = Duration::try_from(at.duration_since(now)).unwrap_or_default();
+                ReconcileResult::RequeueAfter(remaining.max(Duration::from_millis(1)))
             }
             None => ReconcileResult::Done,
         })
@@ -165,13 +165,13 @@ impl NodeLifecycleController {
             "False" => Some(NOT_READY),
             _ => Some(UNREACHABLE),
         };
-        let have = node.spec.as_ref().and_then(|s| s.taints.clone());
-        let have = have.unwrap_or_default();
-        let (ours, mut wanted): (Vec<Taint>, Vec<Taint>) = have
+        let current = node.spec.as_ref().and_then(|s| s.taints.clone());
+        let current = current.unwrap_or_default();
+        let (ours, mut wanted): (Vec<Taint>, Vec<Taint>) = current
             .into_iter()
             .partition(|t| t.key == NOT_READY || t.key == UNREACHABLE);
         let effects = ["NoSchedule", "NoExecute"];
-        let right = match key {
+        let up_to_date = match key {
             None => ours.is_empty(),
             Some(key) => {
                 ours.len() == 2
@@ -180,7 +180,7 @@ impl NodeLifecycleController {
                         .all(|e| ours.iter().any(|t| t.key == key && t.effect == *e))
             }
         };
-        if right {
+        if up_to_date {
             return None;
         }
         wanted.extend(key.into_iter().flat_map(|key| {

@@ -26,9 +26,9 @@ pub struct RemovedNodes {
 pub async fn remove_all(client: &Client) -> kube::Result<RemovedNodes> {
     let restored = fake_gpus::restore_all(client).await?;
     let api: Api<Node> = Api::all(client.clone());
-    let ours = ListParams::default().labels(&format!("{MANAGED}=true"));
+    let params = ListParams::default().labels(&format!("{MANAGED}=true"));
     let mut nodes = 0;
-    for node in api.list(&ours).await?.items {
+    for node in api.list(&params).await?.items {
         match api.delete(&node.name_any(), &DeleteParams::default()).await {
             Err(kube::Error::Api(status)) if status.code == 404 => {}
             Err(error) => return Err(error),

@@ -48,14 +48,14 @@ pub(crate) fn start(context: &Context, pods: &Informer<Pod>, nodes: &Informer<No
 
 impl Scheduler {
     async fn run(self: Arc<Self>) {
-        let mut turn = 0;
+        let mut cycles = 0;
         loop {
             let decision = self.state.lock().next();
             match decision {
                 Some(decision) => {
                     self.apply_decision(decision);
-                    turn += 1;
-                    if turn % TURN == 0 {
+                    cycles += 1;
+                    if cycles % TURN == 0 {
                         tokio::task::yield_now().await;
                     }
                 }

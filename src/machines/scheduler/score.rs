@@ -128,8 +128,8 @@ fn inter_pod_affinity_scores(pod: &PodInfo, candidates: &[&NodeInfo], nodes: &No
         let mut domains = std::collections::HashMap::<&str, i64>::new();
         for node in nodes.values() {
             if let Some(domain) = node.labels().get(&term.topology_key) {
-                let there = node.pods.values();
-                let matching_pods = there
+                let pods = node.pods.values();
+                let matching_pods = pods
                     .filter(|p| inter_pod_affinity::term_matches(term, pod, p))
                     .count();
                 *domains.entry(domain).or_default() += matching_pods as i64;

@@ -63,9 +63,9 @@ impl TtlAfterFinishedController {
         let Some(at) = expiry(&job) else {
             return Ok(ReconcileResult::Done);
         };
-        let left = at.duration_since(self.context.clock.now());
-        if left > SignedDuration::ZERO {
-            return Ok(ReconcileResult::RequeueAfter(left.unsigned_abs()));
+        let remaining = at.duration_since(self.context.clock.now());
+        if remaining > SignedDuration::ZERO {
+            return Ok(ReconcileResult::RequeueAfter(remaining.unsigned_abs()));
         }
         let params = DeleteParams {
             propagation_policy: Some(PropagationPolicy::Foreground),

@@ -41,10 +41,13 @@ impl ClusterClient<'_> {
         Api::namespaced(self.client.clone(), self.namespace)
     }
 
+    fn list_params(&self) -> ListParams {
+        ListParams::default().labels(&format!("skypilot-cluster-name={}", self.cluster))
+    }
+
     /// Lists the Pods in any state, by name.
     pub(super) async fn list(&self) -> Result<Vec<Pod>, kube::Error> {
-        let ours = ListParams::default().labels(&format!("skypilot-cluster-name={}", self.cluster));
-        let mut pods = self.pods().list(&ours).await?.items;
+        let mut pods = self.pods().list(&self.list_params()).await?.items;
         pods.sort_by_key(ResourceExt::name_any);
         Ok(pods)
     }
@@ -137,8 +140,7 @@ impl ClusterClient<'_> {
     /// Force deletes the cluster's services and Pods. Ignores terminating Pods, as SkyPilot does.
     pub(super) async fn tear_down(&self) -> Result<(), kube::Error> {
         let services: Api<Service> = Api::namespaced(self.client.clone(), self.namespace);
-        let ours = ListParams::default().labels(&format!("skypilot-cluster-name={}", self.cluster));
-        for service in services.list(&ours).await?.items {
+        for service in services.list(&self.list_params()).await?.items {
             ignore_not_found(
                 services
                     .delete(&service.name_any(), &DeleteParams::default())

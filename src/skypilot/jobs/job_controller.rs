@@ -95,8 +95,8 @@ impl JobController {
         self.set_status(ManagedJobStatus::Running, "Job has started");
         loop {
             self.inner.clock.sleep(self.inner.timing.status_check).await;
-            let look = self.check_job(&job).await;
-            match look {
+            let check = self.check_job(&job).await;
+            match check {
                 JobCheck::Exited(0) => {
                     self.set_status(ManagedJobStatus::Succeeded, "Job succeeded");
                     self.tear_down().await;
@@ -106,10 +106,10 @@ impl JobController {
                 JobCheck::Exited(_) => self.inner.clock.sleep(FAILURE_GRACE).await,
                 JobCheck::Running | JobCheck::Unreachable => {}
             }
-            let Some(trouble) = self.cluster_failure(&job).await else {
+            let Some(failure) = self.cluster_failure(&job).await else {
                 continue;
             };
-            match (trouble, look) {
+            match (failure, check) {
                 (Some(reason), _) => self.set_status(ManagedJobStatus::Recovering, &reason),
                 (None, JobCheck::Exited(code)) => {
                     if !self.should_restart(code, &job.recovery) {

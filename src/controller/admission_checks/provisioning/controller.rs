@@ -9,6 +9,7 @@ use kube::api::DeleteParams;
 use super::{admission_check_reconciler, provisioning_request};
 use crate::event_recorder::EventSpec;
 use crate::jobs::pod_set_info::PodSetInfoError;
+use crate::object_meta;
 use crate::{ControllerContext, workload_patching};
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_admission::workload::predicates;
@@ -199,14 +200,14 @@ impl ProvisioningController {
         current: &ActiveRequests,
     ) -> kube::Result<()> {
         for pr in owned {
-            let name = pr.metadata.name.as_deref().unwrap_or_default();
+            let name = object_meta::name(&pr.metadata);
             if current
                 .values()
                 .any(|kept| kept.metadata.name.as_deref() == Some(name))
             {
                 continue;
             }
-            let namespace = pr.metadata.namespace.as_deref().unwrap_or_default();
+            let namespace = object_meta::namespace(&pr.metadata);
             let api =
                 Api::<ProvisioningRequest>::namespaced(self.shared.ctx.client.clone(), namespace);
             workload_patching::ignore_not_found(

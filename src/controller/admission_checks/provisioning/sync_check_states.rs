@@ -151,8 +151,8 @@ impl CheckSync<'_> {
 /// Seconds before retry number `count`; `jitter` is in `[0, 1)`.
 fn backoff(retry: &ProvisioningRequestRetryStrategy, count: i32, jitter: f64) -> i32 {
     let base = f64::from(retry.backoff_base_seconds());
-    let most = f64::from(retry.backoff_max_seconds());
-    let plain = (base * 2f64.powi(count.saturating_sub(1))).min(most);
+    let max = f64::from(retry.backoff_max_seconds());
+    let plain = (base * 2f64.powi(count.saturating_sub(1))).min(max);
     let wait = SignedDuration::try_from_secs_f64(plain * (1.0 + jitter * JITTER));
     i32::try_from(wait.map_or(0, |wait| wait.as_secs())).unwrap_or(i32::MAX)
 }

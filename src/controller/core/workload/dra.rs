@@ -118,8 +118,8 @@ pub(super) async fn count(
             tracing::debug!(workload = %predicates::key(&wl), message, "cannot count devices");
             mark_dra_inadmissible(shared, &wl, &message, &message, RequeuedUpdate::IfChanged)
                 .await?;
-            let passing = errors.iter().any(|e| e.kind == FieldErrorKind::Internal);
-            return Ok(DraOutcome::Stop(match passing {
+            let transient = errors.iter().any(|e| e.kind == FieldErrorKind::Internal);
+            return Ok(DraOutcome::Stop(match transient {
                 true => ReconcileResult::Requeue,
                 false => ReconcileResult::Done,
             }));
@@ -184,7 +184,7 @@ async fn clear_dra_inadmissible(
     if !is_set {
         return Ok(wl);
     }
-    let refused = predicates::false_condition(&wl, c::REQUEUED)
+    let inadmissible = predicates::false_condition(&wl, c::REQUEUED)
         .is_some_and(|cond| cond.reason == q::INADMISSIBLE);
     let clear = |wl: &mut Workload| {
         wl.status.conditions.retain(|cond| {
@@ -192,7 +192,7 @@ async fn clear_dra_inadmissible(
         });
         true
     };
-    if refused {
+    if inadmissible {
         let written =
             workload_patching::patch_admission_status(shared, &wl, StatusApplyMode::Strict, clear)
                 .await?;

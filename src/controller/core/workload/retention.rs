@@ -86,20 +86,22 @@ pub(super) async fn delete_after_retention(
         .configuration
         .object_retention_policies
         .as_ref();
-    let kept = policies
+    let retention = policies
         .and_then(|p| p.workloads.as_ref())
         .and_then(|w| w.after_finished);
-    let Some(kept) = kept else {
+    let Some(retention) = retention else {
         return Ok(Some(ReconcileResult::Done));
     };
-    let kept: Duration = kept.to_std();
-    let kept = SignedDuration::try_from(kept).unwrap_or(SignedDuration::MAX);
-    let over = finished.last_transition_time.0.saturating_add(kept);
-    let left = over
+    let retention: Duration = retention.to_std();
+    let retention = SignedDuration::try_from(retention).unwrap_or(SignedDuration::MAX);
+    let expires_at = finished.last_transition_time.0.saturating_add(retention);
+    let remaining = expires_at
         .unwrap_or(jiff::Timestamp::MAX)
         .duration_since(shared.now());
-    if left > SignedDuration::ZERO {
-        return Ok(Some(ReconcileResult::RequeueAfter(left.unsigned_abs())));
+    if remaining > SignedDuration::ZERO {
+        return Ok(Some(ReconcileResult::RequeueAfter(
+            remaining.unsigned_abs(),
+        )));
     }
     let wl = remove_finalizer(shared, wl.clone()).await?;
     if wl.metadata.deletion_timestamp.is_some() {

@@ -70,11 +70,11 @@ pub(super) async fn reconcile_not_ready_timeout(
     {
         return Ok(None);
     }
-    let Some((cause, left)) = admitted_not_ready_workload(wl, waiting, shared.now()) else {
+    let Some((cause, remaining)) = admitted_not_ready_workload(wl, waiting, shared.now()) else {
         return Ok(None);
     };
-    if left > SignedDuration::ZERO {
-        return Ok(Some(left.unsigned_abs()));
+    if remaining > SignedDuration::ZERO {
+        return Ok(Some(remaining.unsigned_abs()));
     }
     let strategy = waiting.requeuing_strategy.clone().unwrap_or_default();
     let count = wl
@@ -118,8 +118,8 @@ pub(super) async fn reconcile_not_ready_timeout(
 /// The backoff before requeue number `count`; `jitter` is in `[0, 1)`.
 fn requeue_backoff(strategy: &RequeuingStrategy, count: i32, jitter: f64) -> SignedDuration {
     let base = f64::from(strategy.backoff_base_seconds());
-    let most = f64::from(strategy.backoff_max_seconds());
-    let plain = (base * 2f64.powi(count.saturating_sub(1))).min(most);
+    let max = f64::from(strategy.backoff_max_seconds());
+    let plain = (base * 2f64.powi(count.saturating_sub(1))).min(max);
     SignedDuration::try_from_secs_f64(plain * (1.0 + jitter * JITTER))
         .unwrap_or(SignedDuration::MAX)
 }
@@ -138,9 +138,9 @@ pub(super) async fn reconcile_max_execution_time(
         .accumulated_past_execution_time_seconds
         .unwrap_or(0);
     let allowed = SignedDuration::from_secs(i64::from(limit) - i64::from(past));
-    let left = allowed - shared.now().duration_since(admitted.last_transition_time.0);
-    if left > SignedDuration::ZERO {
-        return Ok(Some(left.unsigned_abs()));
+    let remaining = allowed - shared.now().duration_since(admitted.last_transition_time.0);
+    if remaining > SignedDuration::ZERO {
+        return Ok(Some(remaining.unsigned_abs()));
     }
     if wl.is_condition_true(c::DEACTIVATION_TARGET) {
         return Ok(None);

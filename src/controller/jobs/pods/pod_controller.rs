@@ -6,6 +6,7 @@ use crate::job_annotations;
 use crate::jobs::generic_reconciler::{controlling_job, group_kind_concurrency, object_key};
 use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::reconciler::reconcile_generic_job;
+use crate::object_meta;
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
@@ -31,7 +32,7 @@ fn key_of_pod(pod: &Pod, gates: &FeatureGates) -> PodOrGroupKey {
     match job_annotations::pod_group_name(&pod.metadata, gates) {
         None => PodOrGroupKey::Pod(object_key(&pod.metadata)),
         Some(group) => PodOrGroupKey::Group(ObjectKey {
-            namespace: job_annotations::namespace(&pod.metadata).to_owned(),
+            namespace: object_meta::namespace(&pod.metadata).to_owned(),
             name: group.to_owned(),
         }),
     }
@@ -46,7 +47,7 @@ fn key_of_workload(wl: &Workload) -> Option<PodOrGroupKey> {
     {
         return None;
     }
-    let is_group = job_annotations::annotation(&wl.metadata, c::IS_GROUP_WORKLOAD_ANNOTATION);
+    let is_group = object_meta::annotation(&wl.metadata, c::IS_GROUP_WORKLOAD_ANNOTATION);
     match is_group == Some(c::IS_GROUP_WORKLOAD_VALUE) {
         true => Some(PodOrGroupKey::Group(object_key(&wl.metadata))),
         false => controlling_job(wl, &GVK).map(PodOrGroupKey::Pod),
@@ -63,8 +64,8 @@ pub(crate) fn start(env: &IntegrationContext) {
         let key = key_of_pod(pod, &gates);
         if let PodOrGroupKey::Group(group) = &key {
             let deleted = matches!(change, Change::Deleted(_));
-            if deleted || !job_annotations::has_finalizer(&pod.metadata, c::POD_FINALIZER) {
-                expected.observed_uid(group, job_annotations::uid(&pod.metadata));
+            if deleted || !object_meta::has_finalizer(&pod.metadata, c::POD_FINALIZER) {
+                expected.observed_uid(group, object_meta::uid(&pod.metadata));
             }
         }
         pods.add(key);

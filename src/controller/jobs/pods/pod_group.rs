@@ -23,6 +23,7 @@ use crate::jobs::generic_job::{GenericJob, MatchingWorkloads};
 use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::integration_manager::controller_of;
 use crate::jobs::patching::update_workload;
+use crate::object_meta;
 use crate::pod_util::phase;
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_api::config::{Feature, FeatureGates};
@@ -64,7 +65,7 @@ fn validate_pod_index(meta: &ObjectMeta, total: usize) -> Result<(), String> {
         Ok(_) if digits => format!("validation error: value should be less than {total}"),
         _ => "invalid unsigned integer".to_owned(),
     };
-    let name = job_annotations::name(meta);
+    let name = object_meta::name(meta);
     Err(format!(
         "incorrect label value {text:?} for Pod {name:?}: {problem}"
     ))
@@ -108,7 +109,7 @@ pub(super) fn construct_group_pod_sets_fast(
 }
 
 fn is_group_workload(wl: &Workload) -> bool {
-    job_annotations::annotation(&wl.metadata, c::IS_GROUP_WORKLOAD_ANNOTATION)
+    object_meta::annotation(&wl.metadata, c::IS_GROUP_WORKLOAD_ANNOTATION)
         == Some(c::IS_GROUP_WORKLOAD_VALUE)
 }
 
@@ -162,14 +163,14 @@ impl PodJob {
         let owners = owned.metadata.owner_references.get_or_insert_default();
         let before = owners.len();
         for pod in self.pods() {
-            let name = job_annotations::name(&pod.metadata);
+            let name = object_meta::name(&pod.metadata);
             // A recreated pod with the name of an owner is not added alone: the garbage collector
             // removes the stale reference.
             match owners
                 .iter_mut()
                 .find(|o| GVK.matches_owner(o) && o.name == name)
             {
-                Some(known) => job_annotations::uid(&pod.metadata).clone_into(&mut known.uid),
+                Some(known) => object_meta::uid(&pod.metadata).clone_into(&mut known.uid),
                 None => owners.push(construct_workload::owner_reference(
                     &GVK,
                     &pod.metadata,
@@ -417,7 +418,7 @@ impl PodJob {
     ) -> Result<usize, JobError> {
         let total = self.group_total_count(env).map_err(JobError::Retryable)?;
         validate_pod_index(self.meta(), total).map_err(JobError::Retryable)?;
-        let name = job_annotations::name(self.meta());
+        let name = object_meta::name(self.meta());
         let queue = job_annotations::queue_name(self.meta());
         if !self.uses_fast_admission() && active < total {
             let group =
@@ -432,14 +433,14 @@ impl PodJob {
         }
         let key = c::POD_GROUP_TOTAL_COUNT_ANNOTATION;
         for pod in self.pods().iter().filter(|pod| phase(pod) != "Failed") {
-            let other = job_annotations::name(&pod.metadata);
+            let other = object_meta::name(&pod.metadata);
             let their_queue = job_annotations::queue_name(&pod.metadata);
             if their_queue != queue {
                 return Err(JobError::Unretryable(format!(
                     "pods '{name}' and '{other}' has different queue names: {queue}!={their_queue}"
                 )));
             }
-            let count = job_annotations::annotation(&pod.metadata, key)
+            let count = object_meta::annotation(&pod.metadata, key)
                 .and_then(|text| text.parse::<usize>().ok());
             let none = || {
                 JobError::Retryable(format!(
@@ -474,13 +475,10 @@ async fn delete_excess_pod(env: &IntegrationContext, pod: &Pod) -> Result<(), Jo
     if is_terminating(pod) {
         return Ok(());
     }
-    let namespace = job_annotations::namespace(&pod.metadata);
+    let namespace = object_meta::namespace(&pod.metadata);
     let api = Api::<Pod>::namespaced(env.shared.ctx.client.clone(), namespace);
     let deleted = api
-        .delete(
-            job_annotations::name(&pod.metadata),
-            &DeleteParams::default(),
-        )
+        .delete(object_meta::name(&pod.metadata), &DeleteParams::default())
         .await;
     ignore_not_found(deleted.map(drop).map_err(JobError::from))?;
     env.record_normal_event(

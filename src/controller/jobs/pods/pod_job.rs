@@ -22,6 +22,7 @@ use crate::jobs::integration_manager::Gvk;
 use crate::jobs::pod_set_info::{PodSetInfo, PodSetInfoError};
 use crate::jobs::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
 use crate::jobs::{construct_workload, pod_set_infos, single_object_job};
+use crate::object_meta;
 use crate::pod_util::{is_terminated, phase};
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants::{self as c, event, stop};
@@ -55,14 +56,14 @@ impl PodGroup {
     /// Expects the writes of these pods to be observed.
     pub(super) fn expect_uids(&self, pods: &[Pod]) {
         if !pods.is_empty() {
-            let uids = pods.iter().map(|pod| job_annotations::uid(&pod.metadata));
+            let uids = pods.iter().map(|pod| object_meta::uid(&pod.metadata));
             self.expectations.expect_uids(&self.key, uids);
         }
     }
 
     /// A pod was observed as written, or its write failed.
     pub(super) fn observed_uid(&self, pod: &Pod) {
-        let uid = job_annotations::uid(&pod.metadata);
+        let uid = object_meta::uid(&pod.metadata);
         self.expectations.observed_uid(&self.key, uid);
     }
 }
@@ -157,14 +158,13 @@ impl PodJob {
 
     /// Whether the group is a serving group, which never finishes.
     pub(super) fn is_serving(&self) -> bool {
-        let value =
-            job_annotations::annotation(&self.pod.metadata, c::POD_GROUP_SERVING_ANNOTATION);
+        let value = object_meta::annotation(&self.pod.metadata, c::POD_GROUP_SERVING_ANNOTATION);
         self.group.is_some() && value == Some(c::POD_GROUP_SERVING_VALUE)
     }
 
     pub(super) fn uses_fast_admission(&self) -> bool {
         let value =
-            job_annotations::annotation(&self.pod.metadata, c::POD_GROUP_FAST_ADMISSION_ANNOTATION);
+            object_meta::annotation(&self.pod.metadata, c::POD_GROUP_FAST_ADMISSION_ANNOTATION);
         value == Some(c::POD_GROUP_FAST_ADMISSION_VALUE)
     }
 }
@@ -196,9 +196,9 @@ impl GenericJob for PodJob {
 
     fn skip(&self, env: &IntegrationContext) -> bool {
         let marked =
-            job_annotations::label(self.meta(), c::MANAGED_LABEL) == Some(c::MANAGED_LABEL_VALUE);
+            object_meta::label(self.meta(), c::MANAGED_LABEL) == Some(c::MANAGED_LABEL_VALUE);
         let by_parent =
-            job_annotations::annotation(self.meta(), c::SUSPENDED_BY_PARENT_ANNOTATION).is_some();
+            object_meta::annotation(self.meta(), c::SUSPENDED_BY_PARENT_ANNOTATION).is_some();
         self.found && (!marked || (env.integrations.is_pod_implicitly_enabled() && !by_parent))
     }
 
@@ -432,13 +432,10 @@ impl GenericJob for PodJob {
     }
 
     async fn delete(&mut self, env: &IntegrationContext) -> Result<(), JobError> {
-        let namespace = job_annotations::namespace(self.meta());
+        let namespace = object_meta::namespace(self.meta());
         let api = Api::<Pod>::namespaced(env.shared.ctx.client.clone(), namespace);
         let deleted = api
-            .delete(
-                job_annotations::name(self.meta()),
-                &DeleteParams::background(),
-            )
+            .delete(object_meta::name(self.meta()), &DeleteParams::background())
             .await;
         ignore_not_found(deleted.map(drop).map_err(JobError::from))
     }

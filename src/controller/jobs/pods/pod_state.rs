@@ -5,8 +5,8 @@ use std::cmp::{Ordering, Reverse};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 
-use crate::job_annotations::{annotation, has_finalizer};
 use crate::jobs::role_hash::role_hash;
+use crate::object_meta::{annotation, has_finalizer};
 use crate::pod_util::{has_gate, is_terminated, phase};
 use kueue_lab_api::constants as c;
 

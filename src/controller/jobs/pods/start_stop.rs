@@ -9,11 +9,11 @@ use serde_json::json;
 
 use super::pod_state::is_gated;
 use crate::event_recorder::object_reference;
-use crate::job_annotations;
 use crate::jobs::error::{JobError, ignore_not_found};
 use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::patching::{PatchTarget, patch_object};
 use crate::jobs::pod_set_info::{PodSetInfo, merge_into};
+use crate::object_meta;
 use crate::pod_util::ungate;
 use kueue_lab_api::constants::{self as c, event};
 
@@ -23,7 +23,7 @@ const TRIES: usize = 5;
 fn api(env: &IntegrationContext, pod: &Pod) -> Api<Pod> {
     Api::namespaced(
         env.shared.ctx.client.clone(),
-        job_annotations::namespace(&pod.metadata),
+        object_meta::namespace(&pod.metadata),
     )
 }
 
@@ -71,7 +71,7 @@ pub(super) async fn stop_pod(
     reason: &str,
     message: &str,
 ) -> Result<(), JobError> {
-    let (api, name) = (api(env, pod), job_annotations::name(&pod.metadata));
+    let (api, name) = (api(env, pod), object_meta::name(&pod.metadata));
     let condition = json!({
         "apiVersion": "v1",
         "kind": "Pod",
@@ -108,7 +108,7 @@ pub(super) async fn remove_pod_finalizer(
     let api = api(env, pod);
     let mut pod = pod.clone();
     for attempt in 1.. {
-        if !job_annotations::has_finalizer(&pod.metadata, c::POD_FINALIZER) {
+        if !object_meta::has_finalizer(&pod.metadata, c::POD_FINALIZER) {
             return Ok(false);
         }
         let mut without = pod.clone();
@@ -131,7 +131,7 @@ pub(super) async fn remove_pod_finalizer(
             Err(JobError::Api(kube::Error::Api(status)))
                 if status.code == 409 && attempt < TRIES =>
             {
-                match api.get_opt(job_annotations::name(&pod.metadata)).await? {
+                match api.get_opt(object_meta::name(&pod.metadata)).await? {
                     Some(newest) if newest.metadata.uid == pod.metadata.uid => pod = newest,
                     _ => return Ok(false),
                 }

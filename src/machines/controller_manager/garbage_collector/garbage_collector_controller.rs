@@ -19,12 +19,12 @@ pub(crate) fn start(context: &Context, kinds: &DiscoveredKinds) {
         absent_owner_cache: Mutex::default(),
         queue: WorkQueue::new(context),
     });
-    let look = collector.clone();
+    let worker = collector.clone();
     collector
         .queue
         .run(context, "garbage-collector", WORKERS, move |uid| {
-            let look = look.clone();
-            async move { look.process_item(&uid).await }
+            let worker = worker.clone();
+            async move { worker.process_item(&uid).await }
         });
     context
         .tasks

@@ -86,7 +86,7 @@ impl Graph {
     /// Adds or updates an object; returns the UIDs to process because of it.
     pub(super) fn put(&mut self, uid: &str, new: GraphNode) -> Vec<String> {
         let old = self.nodes.insert(uid.to_string(), new.clone());
-        let mut look = Vec::new();
+        let mut to_process = Vec::new();
         let owners = |node: &GraphNode| -> BTreeSet<String> {
             node.owners.iter().map(|o| o.uid.clone()).collect()
         };
@@ -103,20 +103,20 @@ impl Graph {
         if references_changed {
             // Owners that waited for this object may be unblocked; new owners may be absent.
             let waiting = before.iter().filter(|o| self.waits_for_dependents(o));
-            look.extend(waiting.cloned());
+            to_process.extend(waiting.cloned());
             if !new.owners.is_empty() && self.needs_processing(&new) {
-                look.push(uid.to_string());
+                to_process.push(uid.to_string());
             }
         }
         let was = |which: fn(&GraphNode) -> bool| old.as_ref().is_some_and(which);
         if new.is_deleting_dependents() && !was(GraphNode::is_deleting_dependents) {
-            look.extend(self.dependents(uid));
-            look.push(uid.to_string());
+            to_process.extend(self.dependents(uid));
+            to_process.push(uid.to_string());
         }
         if new.is_orphaning_dependents() && !was(GraphNode::is_orphaning_dependents) {
-            look.push(uid.to_string());
+            to_process.push(uid.to_string());
         }
-        look
+        to_process
     }
 
     /// Removes an object; returns the UIDs to process because of it.
@@ -124,14 +124,14 @@ impl Graph {
         let Some(node) = self.nodes.remove(uid) else {
             return Vec::new();
         };
-        let mut look = self.dependents(uid);
+        let mut to_process = self.dependents(uid);
         for owner in &node.owners {
             self.unlink(&owner.uid, uid);
             if self.waits_for_dependents(&owner.uid) {
-                look.push(owner.uid.clone());
+                to_process.push(owner.uid.clone());
             }
         }
-        look
+        to_process
     }
 
     /// The UIDs of all objects of a kind.

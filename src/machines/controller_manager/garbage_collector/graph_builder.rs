@@ -97,17 +97,17 @@ impl GarbageCollector {
     fn put(&self, key: &GroupKind, object: &PartialObjectMeta<DynamicObject>) {
         if let Some(uid) = &object.metadata.uid {
             let node = GraphNode::of(key.clone(), &object.metadata);
-            let look = self.graph.lock().put(uid, node);
-            look.into_iter().for_each(|uid| self.queue.add(uid));
+            let to_process = self.graph.lock().put(uid, node);
+            to_process.into_iter().for_each(|uid| self.queue.add(uid));
         }
     }
 
     fn remove(&self, uid: &str) {
-        let look = self.graph.lock().remove(uid);
-        if !look.is_empty() {
+        let to_process = self.graph.lock().remove(uid);
+        if !to_process.is_empty() {
             self.add_absent_owner(uid);
         }
-        look.into_iter().for_each(|uid| self.queue.add(uid));
+        to_process.into_iter().for_each(|uid| self.queue.add(uid));
     }
 
     pub(super) fn add_absent_owner(&self, uid: &str) {

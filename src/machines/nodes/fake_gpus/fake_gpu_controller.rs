@@ -187,8 +187,8 @@ pub(super) async fn write_taints(
     wanted: &RealNodes,
 ) -> kube::Result<()> {
     let taints = last_applied.merge_taints(node, granted, &wanted.taints);
-    let there = node.spec.as_ref().and_then(|s| s.taints.clone());
-    if taints == there.unwrap_or_default() {
+    let existing = node.spec.as_ref().and_then(|s| s.taints.clone());
+    if taints == existing.unwrap_or_default() {
         return Ok(());
     }
     // The annotation may just have been written: use the newest version if its taints are
@@ -211,21 +211,21 @@ pub(super) async fn write_resources(
 ) -> kube::Result<()> {
     let status = node.status.clone().unwrap_or_default();
     let mut patch = Map::new();
-    for (field, there) in [
+    for (field, existing) in [
         ("capacity", status.capacity.unwrap_or_default()),
         ("allocatable", status.allocatable.unwrap_or_default()),
     ] {
         let mut changes = Map::new();
         for name in last_applied.resources.difference(&granted.resources) {
-            if there.contains_key(name) {
+            if existing.contains_key(name) {
                 changes.insert(name.clone(), Value::Null);
             }
         }
-        let given = wanted
+        let granted_resources = wanted
             .iter()
             .filter(|(name, _)| granted.resources.contains(*name));
-        for (name, amount) in given {
-            let same = there.get(name).and_then(|a| Quantity::parse(&a.0).ok());
+        for (name, amount) in granted_resources {
+            let same = existing.get(name).and_then(|a| Quantity::parse(&a.0).ok());
             if same != Some(*amount) {
                 changes.insert(name.clone(), json!(amount.to_string()));
             }

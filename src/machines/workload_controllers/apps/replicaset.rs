@@ -81,7 +81,7 @@ impl Reconciler for ReplicaSetController {
             failure.as_ref(),
             now,
         );
-        let again =
+        let requeue_after =
             next_availability_check(set, &self.pods.by_index(CONTROLLER_UID_INDEX, &uid), now);
         if set.status.as_ref() != Some(&status) {
             let next = ReplicaSet {
@@ -90,7 +90,7 @@ impl Reconciler for ReplicaSetController {
             };
             reconciler::write_status(&self.context.client, &self.sets, &next).await?;
         }
-        match (failure, again) {
+        match (failure, requeue_after) {
             (Some((_, error)), _) => Err(error),
             (None, Some(wait)) => Ok(ReconcileResult::RequeueAfter(wait)),
             (None, None) => Ok(ReconcileResult::Done),
@@ -230,8 +230,8 @@ pub(super) fn min_next_availability_check(
     let waiting = owned
         .iter()
         .filter(|p| pods::is_active(p) && !pods::is_available(p, min_ready, now));
-    let left = waiting.filter_map(|p| pods::ready_since(p)).map(|since| {
+    let remaining = waiting.filter_map(|p| pods::ready_since(p)).map(|since| {
         SignedDuration::from_secs(min_ready.into()).saturating_sub(now.duration_since(since))
     });
-    left.min().map(|left| left.unsigned_abs())
+    remaining.min().map(|remaining| remaining.unsigned_abs())
 }

@@ -51,15 +51,15 @@ pub fn start(context: &Context, shared: &SharedInformers) {
     context.tasks.spawn("job", async move {
         jobs.wait_for_cache_sync().await;
         pods.wait_for_cache_sync().await;
-        let look = controller.clone();
+        let worker = controller.clone();
         controller.queue.run(&run, "job", WORKERS, move |key| {
-            let look = look.clone();
-            async move { look.reconcile(key).await }
+            let worker = worker.clone();
+            async move { worker.reconcile(key).await }
         });
-        let release = controller.clone();
+        let worker = controller.clone();
         controller.orphans.run(&run, "job-orphan", 1, move |key| {
-            let release = release.clone();
-            async move { release.sync_orphan_pod(key).await }
+            let worker = worker.clone();
+            async move { worker.sync_orphan_pod(key).await }
         });
     });
 }

@@ -83,15 +83,15 @@ pub fn sync_job<'a>(
     if ctx.status.start_time.is_none() && !is_suspended(ctx.spec) {
         ctx.status.start_time = Some(Time(whole_seconds(now)));
     }
-    let mut look_again = None;
-    let ending = finished_condition(&ctx, now, &mut look_again);
+    let mut requeue_after = None;
+    let finished = finished_condition(&ctx, now, &mut requeue_after);
     let mut decision = SyncPlan {
         deletions: Vec::new(),
         remove_finalizers_on_delete: false,
         creations: Vec::new(),
-        requeue_after: look_again,
+        requeue_after,
         sync_context: ctx,
-        finished_condition: ending,
+        finished_condition: finished,
         managed: false,
     };
     if decision.finished_condition.is_some() {
@@ -107,7 +107,7 @@ pub fn sync_job<'a>(
 fn finished_condition(
     ctx: &SyncJobContext<'_>,
     now: Timestamp,
-    again: &mut Option<Duration>,
+    requeue_after: &mut Option<Duration>,
 ) -> Option<FinishedCondition> {
     let (spec, status) = (ctx.spec, &ctx.status);
     let known = |type_: &str, success: bool| {
@@ -131,7 +131,7 @@ fn finished_condition(
             (ctx.failed > limit || past_backoff_limit_on_failure(ctx, limit))
                 .then(|| FinishedCondition::failure("BackoffLimitExceeded", message))
         })
-        .or_else(|| past_active_deadline(ctx, now, again))
+        .or_else(|| past_active_deadline(ctx, now, requeue_after))
         .or_else(|| failed_indexes_condition(ctx))
         .or_else(|| {
             let completions = ctx.completions();
@@ -164,16 +164,16 @@ fn past_backoff_limit_on_failure(ctx: &SyncJobContext<'_>, limit: i32) -> bool {
 fn past_active_deadline(
     ctx: &SyncJobContext<'_>,
     now: Timestamp,
-    again: &mut Option<Duration>,
+    requeue_after: &mut Option<Duration>,
 ) -> Option<FinishedCondition> {
     let seconds = ctx.spec.active_deadline_seconds?;
     let start = ctx.status.start_time.as_ref()?.0;
     if is_suspended(ctx.spec) {
         return None;
     }
-    let left = SignedDuration::from_secs(seconds).saturating_sub(now.duration_since(start));
-    if left > SignedDuration::ZERO {
-        *again = Some(left.unsigned_abs());
+    let remaining = SignedDuration::from_secs(seconds).saturating_sub(now.duration_since(start));
+    if remaining > SignedDuration::ZERO {
+        *requeue_after = Some(remaining.unsigned_abs());
         return None;
     }
     let message = "Job was active longer than specified deadline";
@@ -253,7 +253,7 @@ impl SyncPlan<'_> {
             wait = shortest;
         }
         if self.creations.is_empty() && !wait.is_zero() {
-            let sooner = self.requeue_after.map_or(wait, |again| again.min(wait));
+            let sooner = self.requeue_after.map_or(wait, |after| after.min(wait));
             self.requeue_after = Some(sooner);
         }
     }
@@ -284,7 +284,7 @@ fn wanted_active(ctx: &SyncJobContext<'_>, active: usize) -> usize {
 
 /// At least this many active pods to remove: first those with an invalid or duplicate index.
 fn active_pods_for_removal(ctx: &SyncJobContext<'_>, at_least: usize) -> Vec<Arc<Pod>> {
-    let (mut gone, mut left) = (Vec::new(), Vec::new());
+    let (mut gone, mut remaining) = (Vec::new(), Vec::new());
     if is_indexed(ctx.spec) {
         let mut by_index: BTreeMap<Option<i32>, Vec<Arc<Pod>>> = BTreeMap::new();
         for pod in &ctx.active {
@@ -293,15 +293,15 @@ fn active_pods_for_removal(ctx: &SyncJobContext<'_>, at_least: usize) -> Vec<Arc
         }
         for (index, mut same) in by_index {
             same.sort_by(|a, b| pods::compare_active_pods(a, b));
-            left.extend(index.and_then(|_| same.pop()));
+            remaining.extend(index.and_then(|_| same.pop()));
             gone.extend(same);
         }
     } else {
-        left = ctx.active.clone();
+        remaining = ctx.active.clone();
     }
     if gone.len() < at_least {
-        left.sort_by(|a, b| pods::compare_active_pods(a, b));
-        gone.extend(left.into_iter().take(at_least - gone.len()));
+        remaining.sort_by(|a, b| pods::compare_active_pods(a, b));
+        gone.extend(remaining.into_iter().take(at_least - gone.len()));
     }
     gone
 }

@@ -56,7 +56,7 @@ impl SimulatedJob {
         let Some(mut decision) = sync_job(&job, &self.pods, self.backoff, self.now) else {
             return false;
         };
-        let again = decision.requeue_after;
+        let requeue_after = decision.requeue_after;
         let mut acted = ManagedPods {
             created: decision.creations.len(),
             deleted: decision.deletions.len(),
@@ -102,7 +102,7 @@ impl SimulatedJob {
             self.job.status = Some(status);
             changed = true;
         }
-        if !changed && let Some(wait) = again {
+        if !changed && let Some(wait) = requeue_after {
             self.now = self
                 .now
                 .checked_add(SignedDuration::try_from(wait).unwrap())

@@ -99,10 +99,10 @@ impl Reconciler for DeploymentController {
         let created = self.apply_plan(deployment, &mut all, &plan).await?;
         let now = self.context.clock.now();
         let status = status::status(deployment, &all, plan.rollout, created.as_deref(), now);
-        let again = progress::remaining_progress_deadline(deployment, &status, now);
+        let requeue_after = progress::remaining_progress_deadline(deployment, &status, now);
         self.update_status(deployment, status, plan.revision)
             .await?;
-        Ok(again.map_or(ReconcileResult::Done, ReconcileResult::RequeueAfter))
+        Ok(requeue_after.map_or(ReconcileResult::Done, ReconcileResult::RequeueAfter))
     }
 }
 

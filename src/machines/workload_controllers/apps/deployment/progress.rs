@@ -111,8 +111,8 @@ pub(super) fn remaining_progress_deadline(
     }
     let updated = current.last_update_time.as_ref()?.0;
     let passed = now.duration_since(updated);
-    let left = SignedDuration::from_secs(i64::from(seconds) + 1).saturating_sub(passed);
-    Some(Duration::try_from(left).unwrap_or(Duration::from_secs(1)))
+    let remaining = SignedDuration::from_secs(i64::from(seconds) + 1).saturating_sub(passed);
+    Some(Duration::try_from(remaining).unwrap_or(Duration::from_secs(1)))
 }
 
 pub(super) struct Conditions {

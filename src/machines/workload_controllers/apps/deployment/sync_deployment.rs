@@ -159,8 +159,8 @@ fn scale_proportionally(
     plan: &mut DeploymentPlan,
 ) {
     let wanted = replicas(deployment);
-    let (surge, _) = deployment_util::resolve_fenceposts(deployment);
-    let allowed = if wanted > 0 { wanted + surge } else { 0 };
+    let (max_surge, _) = deployment_util::resolve_fenceposts(deployment);
+    let allowed = if wanted > 0 { wanted + max_surge } else { 0 };
     let total: i32 = active.iter().map(|s| size(s)).sum();
     let change = allowed - total;
     // The largest first; of equals, the newest when scaling up and the oldest when scaling down.
@@ -169,15 +169,15 @@ fn scale_proportionally(
     } else {
         active.sort_by_key(|s| (Reverse(size(s)), pods::created(*s), s.name_any()));
     }
-    let mut given = 0;
+    let mut added = 0;
     let mut targets = Vec::with_capacity(active.len());
     for set in &active {
-        let part = replica_set_proportion(deployment, set, allowed, change, given);
-        given += part;
+        let part = replica_set_proportion(deployment, set, allowed, change, added);
+        added += part;
         targets.push(size(set) + part);
     }
     if let Some(first) = targets.first_mut() {
-        *first = (*first + change - given).max(0);
+        *first = (*first + change - added).max(0);
     }
     for (set, target) in active.into_iter().zip(targets) {
         plan.set_size_and_annotations(deployment, set, target);
@@ -190,29 +190,29 @@ fn replica_set_proportion(
     set: &ReplicaSet,
     allowed: i32,
     change: i32,
-    given: i32,
+    added: i32,
 ) -> i32 {
-    let have = size(set);
-    if have == 0 || change == given {
+    let current = size(set);
+    if current == 0 || change == added {
         return 0;
     }
-    let fair = if replicas(deployment) == 0 {
-        -have
+    let proportion = if replicas(deployment) == 0 {
+        -current
     } else {
         let status = deployment.status.as_ref().and_then(|s| s.replicas);
         let before = deployment_util::max_replicas_annotation(set)
             .or(status)
             .unwrap_or(0)
             .max(1);
-        let scaled = i64::from(have) * i64::from(allowed);
+        let scaled = i64::from(current) * i64::from(allowed);
         let (whole, half) = (i64::from(before), i64::from(before) / 2);
-        i32::try_from((scaled + half) / whole).unwrap_or(i32::MAX) - have
+        i32::try_from((scaled + half) / whole).unwrap_or(i32::MAX) - current
     };
-    let left = change - given;
+    let remaining = change - added;
     if change > 0 {
-        fair.min(left)
+        proportion.min(remaining)
     } else {
-        fair.max(left)
+        proportion.max(remaining)
     }
 }
 
