@@ -29,7 +29,7 @@ impl ClusterObjects {
     }
 
     /// Deletes a Namespace.
-    pub fn remove_namespace(&mut self, name: &str) {
+    pub(crate) fn remove_namespace(&mut self, name: &str) {
         self.namespaces.remove(name);
     }
 
@@ -50,7 +50,7 @@ impl ClusterObjects {
     }
 
     /// Deletes a LimitRange.
-    pub fn remove_limit_range(&mut self, namespace: &str, name: &str) {
+    pub(crate) fn remove_limit_range(&mut self, namespace: &str, name: &str) {
         if let Some(ranges) = self.limit_ranges.get_mut(namespace) {
             ranges.remove(name);
         }
@@ -68,7 +68,7 @@ impl ClusterObjects {
     }
 
     /// The summary of the LimitRanges of a namespace, if any constrains pods.
-    pub fn limit_range_summary(&self, namespace: &str) -> Option<&LimitRangeSummary> {
+    pub(crate) fn limit_range_summary(&self, namespace: &str) -> Option<&LimitRangeSummary> {
         self.summaries.get(namespace)
     }
 
@@ -83,7 +83,7 @@ impl ClusterObjects {
     }
 
     /// Deletes a RuntimeClass.
-    pub fn remove_runtime_class(&mut self, name: &str) {
+    pub(crate) fn remove_runtime_class(&mut self, name: &str) {
         self.overheads.remove(name);
     }
 

@@ -26,7 +26,7 @@ pub fn is_variant(wl: &Workload) -> bool {
 }
 
 /// The flavors that the allowed-resource-flavors annotation of a variant lists.
-pub fn allowed_flavors(wl: &Workload) -> Option<Vec<&str>> {
+pub(crate) fn allowed_flavors(wl: &Workload) -> Option<Vec<&str>> {
     let list = annotation(wl, c::WORKLOAD_ALLOWED_RESOURCE_FLAVORS_ANNOTATION)?;
     if list.trim().is_empty() {
         return Some(Vec::new());
@@ -43,7 +43,7 @@ pub fn variant_flavor(wl: &Workload) -> Option<&str> {
 }
 
 /// Whether the Workload may use a flavor.
-pub fn is_flavor_allowed(wl: &Workload, flavor: &str, gates: &Gates) -> bool {
+pub(crate) fn is_flavor_allowed(wl: &Workload, flavor: &str, gates: &Gates) -> bool {
     !gates.concurrent_admission
         || allowed_flavors(wl).is_none_or(|allowed| allowed.contains(&flavor))
 }

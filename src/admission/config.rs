@@ -51,7 +51,7 @@ impl EngineConfig {
     }
 
     /// Whether undeclared resources are ignored in the quota check.
-    pub fn ignores_undeclared_resources(&self) -> bool {
+    pub(crate) fn ignores_undeclared_resources(&self) -> bool {
         self.gates.quota_check_strategy
             && self.quota_check_strategy == QuotaCheckStrategy::IgnoreUndeclared
     }

@@ -62,7 +62,11 @@ impl DeviceClassMappings {
     }
 
     /// The counter or capacity sources of a class.
-    pub fn source_configs(&self, source: DeviceSource, class: &str) -> &[DeviceSourceConfig] {
+    pub(crate) fn source_configs(
+        &self,
+        source: DeviceSource,
+        class: &str,
+    ) -> &[DeviceSourceConfig] {
         let by = match source {
             DeviceSource::Counter => &self.counters,
             DeviceSource::Capacity => &self.capacities,
@@ -76,12 +80,12 @@ impl DeviceClassMappings {
     }
 
     /// Whether any source uses the ResourceSlices of a driver.
-    pub fn uses_driver(&self, driver: &str) -> bool {
+    pub(crate) fn uses_driver(&self, driver: &str) -> bool {
         self.all_measures().any(|m| m.driver == driver)
     }
 
     /// The resources with counter or capacity sources.
-    pub fn source_resources(&self) -> BTreeSet<&str> {
+    pub(crate) fn source_resources(&self) -> BTreeSet<&str> {
         self.all_measures().map(|m| m.resource.as_str()).collect()
     }
 

@@ -115,7 +115,7 @@ impl<'a> SnapshotTransaction<'a> {
 
     /// The workloads that reserve quota in a ClusterQueue, without those a simulation removed,
     /// whose order key passes a test.
-    pub fn reserving_workloads_where(
+    pub(crate) fn reserving_workloads_where(
         &self,
         node: HierarchyNodeId,
         passes: impl Fn(QueueOrderKey) -> bool,
@@ -132,20 +132,24 @@ impl<'a> SnapshotTransaction<'a> {
     }
 
     /// The topology snapshot of a flavor of a ClusterQueue.
-    pub fn tas_flavor(&self, node: HierarchyNodeId, flavor: &str) -> Option<&TasFlavorSnapshot> {
+    pub(crate) fn tas_flavor(
+        &self,
+        node: HierarchyNodeId,
+        flavor: &str,
+    ) -> Option<&TasFlavorSnapshot> {
         let queue = self.cluster_queue(node)?;
         self.tas.get(flavor).filter(|_| queue.uses_flavor(flavor))
     }
 
     /// Whether any flavor of a ClusterQueue has a topology snapshot, as upstream's `len(TASFlavors)
     /// > 0`.
-    pub fn has_tas_flavors(&self, node: HierarchyNodeId) -> bool {
+    pub(crate) fn has_tas_flavors(&self, node: HierarchyNodeId) -> bool {
         self.cluster_queue(node)
             .is_some_and(|q| q.flavors().any(|f| self.tas.get(f).is_some()))
     }
 
     /// Those of the given flavors that have a topology snapshot in a ClusterQueue.
-    pub fn tas_flavors_among<'f>(
+    pub(crate) fn tas_flavors_among<'f>(
         &self,
         node: HierarchyNodeId,
         flavors: impl Iterator<Item = &'f FlavorName>,
@@ -227,12 +231,12 @@ impl<'a> SnapshotTransaction<'a> {
     }
 
     /// Removes the usage of a workload that reserves quota.
-    pub fn remove_workload_usage(&mut self, idx: WorkloadIndex) {
+    pub(crate) fn remove_workload_usage(&mut self, idx: WorkloadIndex) {
         self.change_workload(idx, false);
     }
 
     /// Adds the usage of a workload that reserves quota back.
-    pub fn add_workload_usage(&mut self, idx: WorkloadIndex) {
+    pub(crate) fn add_workload_usage(&mut self, idx: WorkloadIndex) {
         self.change_workload(idx, true);
     }
 

@@ -20,7 +20,7 @@ pub fn replacement_for_key(wl: &Workload) -> Option<WorkloadKey> {
 }
 
 /// The slice that a workload replaces, if it reserves quota in the same ClusterQueue.
-pub fn replaced_workload_slice(
+pub(crate) fn replaced_workload_slice(
     wl: &Info,
     node: HierarchyNodeId,
     snapshot: &SnapshotTransaction<'_>,
@@ -35,7 +35,7 @@ pub fn replaced_workload_slice(
 }
 
 /// Removes the replaced slice from the preemption targets: it is finished, not preempted.
-pub fn find_replaced_slice_target(
+pub(crate) fn find_replaced_slice_target(
     wl: &Info,
     targets: &mut Vec<Target>,
     snapshot: &SnapshotTransaction<'_>,

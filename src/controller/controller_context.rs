@@ -84,14 +84,14 @@ impl ControllerContext {
     }
 
     /// Updates the engine and wakes the scheduler.
-    pub fn update_engine<T>(&self, change: impl FnOnce(&mut Engine) -> T) -> T {
+    pub(crate) fn update_engine<T>(&self, change: impl FnOnce(&mut Engine) -> T) -> T {
         let result = change(&mut self.engine());
         self.wake_scheduler();
         result
     }
 
     /// Notifies the scheduler that the engine may have work.
-    pub fn wake_scheduler(&self) {
+    pub(crate) fn wake_scheduler(&self) {
         self.0.wake.send_replace(());
     }
 

@@ -147,7 +147,7 @@ impl EventRecorder {
     }
 
     /// Records an Event about a referenced object.
-    pub fn record_for(&self, regarding: ObjectReference, spec: EventSpec<'_>) {
+    pub(crate) fn record_for(&self, regarding: ObjectReference, spec: EventSpec<'_>) {
         let now = self.ctx.clock.now();
         let key = EventKey {
             controller: spec.controller.to_owned(),

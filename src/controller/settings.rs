@@ -94,7 +94,7 @@ impl Settings {
     }
 
     /// Whether admission is blocked until the pods of all admitted Workloads are ready.
-    pub fn blocks_admission_until_pods_ready(&self) -> bool {
+    pub(crate) fn blocks_admission_until_pods_ready(&self) -> bool {
         self.wait_for_pods_ready
             .as_ref()
             .is_some_and(api::WaitForPodsReady::blocks_admission)

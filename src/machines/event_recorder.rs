@@ -97,7 +97,7 @@ impl EventRecorder {
     }
 
     /// A recorder of another component with the same writers, on a node if one is given.
-    pub fn with_component(&self, component: &str, host: Option<&str>) -> Self {
+    pub(crate) fn with_component(&self, component: &str, host: Option<&str>) -> Self {
         Self {
             source: source(component, host),
             ..self.clone()
@@ -110,7 +110,7 @@ impl EventRecorder {
     }
 
     /// Records an Event about the object that `object` refers to.
-    pub fn event_for_reference(&self, object: ObjectReference, new_event: NewEvent) {
+    pub(crate) fn event_for_reference(&self, object: ObjectReference, new_event: NewEvent) {
         let mut hasher = DefaultHasher::new();
         (&object.uid, &object.name).hash(&mut hasher);
         let writer = hasher.finish() % self.writers.len() as u64;

@@ -93,7 +93,7 @@ pub struct PresetSource {
 
 impl PresetSource {
     /// Whether a file is empty, as it is while an editor writes it.
-    pub fn has_blank_file(&self) -> bool {
+    pub(crate) fn has_blank_file(&self) -> bool {
         self.files.iter().any(|f| f.bytes.trim_ascii().is_empty())
     }
 }

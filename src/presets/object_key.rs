@@ -31,7 +31,7 @@ impl ObjectKey {
     }
 
     /// Rank in the apply order, lowest first; pruning uses the reverse order.
-    pub fn apply_order(&self) -> u8 {
+    pub(crate) fn apply_order(&self) -> u8 {
         match (self.group.as_str(), self.kind.as_str()) {
             ("", "Namespace") => 0,
             ("apiextensions.k8s.io", _) => 1,

@@ -62,13 +62,6 @@ pub struct ParsedPreset {
     pub findings: Vec<Finding>,
 }
 
-impl ParsedPreset {
-    /// Whether an error prevents the preset from being applied.
-    pub fn has_errors(&self) -> bool {
-        self.findings.iter().any(Finding::is_error)
-    }
-}
-
 /// Parses all files of a preset and collects the findings of all of them.
 pub fn parse(files: &[SourceFile], gates: &FeatureGates) -> ParsedPreset {
     let mut parsed = ParsedPreset::default();
@@ -341,7 +334,7 @@ mod tests {
         let manifest = &parsed.manifests[0];
         assert_eq!(manifest.object["spec"]["cohortName"], "team");
         assert_eq!(manifest.locate("spec.cohortName").to_string(), "5:3");
-        assert!(!parsed.has_errors());
+        assert!(!parsed.findings.iter().any(Finding::is_error));
         assert_eq!(
             parsed.findings[0].to_string(),
             "q.yaml:1:1: ClusterQueue/q: kueue.x-k8s.io/v1beta1 is converted to kueue.x-k8s.io/v1beta2; use that version"

@@ -64,13 +64,6 @@ pub struct PresetsState {
     pub warnings: Vec<Finding>,
 }
 
-impl PresetsState {
-    /// The active preset's entry.
-    pub fn active_preset(&self) -> Option<&PresetInfo> {
-        self.presets.iter().find(|p| p.name == self.active)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

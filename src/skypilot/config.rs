@@ -98,7 +98,11 @@ impl SkyConfig {
     }
 
     /// The queue and the timeouts of a task with `num_nodes` nodes.
-    pub fn queue_settings(&self, task: &TaskConfigOverrides, num_nodes: u32) -> QueueSettings {
+    pub(crate) fn queue_settings(
+        &self,
+        task: &TaskConfigOverrides,
+        num_nodes: u32,
+    ) -> QueueSettings {
         let (own, global) = (&task.kubernetes, &self.kubernetes);
         let named = |quota: &Quota, kueue: &Kueue| {
             let name = quota

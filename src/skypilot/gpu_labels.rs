@@ -120,7 +120,7 @@ impl GpuLabelFormatter {
     }
 
     /// The keys that Pods without GPUs avoid by preferred node affinity.
-    pub const fn avoided_keys(self) -> &'static [&'static str] {
+    pub(crate) const fn avoided_keys(self) -> &'static [&'static str] {
         match self {
             Self::SkyPilot => &["skypilot.co/accelerator"],
             Self::Gke => &[
@@ -138,7 +138,7 @@ impl GpuLabelFormatter {
     }
 
     /// The formatter of the cluster: the first whose key some node has with a valid value.
-    pub fn detect(nodes: &[NodeInfo]) -> Option<Self> {
+    pub(crate) fn detect(nodes: &[NodeInfo]) -> Option<Self> {
         Self::ALL.into_iter().find(|label| {
             let values = nodes.iter().filter_map(|n| n.labels.get(label.key()));
             values

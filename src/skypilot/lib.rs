@@ -26,7 +26,7 @@ pub use config::{QueueSettings, SkyConfig};
 pub use env::SkyEnv;
 pub use gpu_labels::{GpuLabelFormatter, NodeInfo};
 pub use launch::{ClusterPlan, LaunchError, plan};
-pub use naming::{cluster_name_on_cloud, managed_cluster_name};
+
 pub use simulated_run::SimulatedRun;
 pub use sizing::{PodResources, SizingError};
 pub use task::{

@@ -11,12 +11,12 @@ const NAME_HASH: usize = 2;
 
 /// The cluster's name in Kubernetes: lower case, dashes for dots and underscores, with the user hash; a
 /// long name is truncated and gets two characters of its MD5.
-pub fn cluster_name_on_cloud(display_name: &str, user_hash: &str) -> String {
+pub(crate) fn cluster_name_on_cloud(display_name: &str, user_hash: &str) -> String {
     shorten(display_name, MAX_CLUSTER_NAME, &format!("-{user_hash}"))
 }
 
 /// The cluster name of managed job `id`.
-pub fn managed_cluster_name(task_name: &str, id: u64) -> String {
+pub(crate) fn managed_cluster_name(task_name: &str, id: u64) -> String {
     format!("{}-{id}", shorten(task_name, MAX_JOB_PREFIX, ""))
 }
 

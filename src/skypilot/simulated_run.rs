@@ -19,7 +19,7 @@ pub struct SimulatedRun {
 
 impl SimulatedRun {
     /// Derives the run from the scripts of a task.
-    pub fn from_scripts(setup: Option<&str>, run: Option<&str>) -> Self {
+    pub(crate) fn from_scripts(setup: Option<&str>, run: Option<&str>) -> Self {
         let mut seconds = 0.0;
         let mut slept = false;
         for script in [setup, run].into_iter().flatten() {

@@ -15,7 +15,7 @@ pub fn local_queue_weight(queue: &LocalQueue) -> f64 {
 }
 
 /// The consumed usage after the time `elapsed`, during which `current` was used.
-pub fn calculate_decayed_consumed(
+pub(crate) fn calculate_decayed_consumed(
     past: &ExactList,
     current: &ExactList,
     elapsed: SignedDuration,

@@ -6,7 +6,7 @@ use crate::kube::pod_requests::ExactList;
 use crate::resources::{Decimal, Requests, ResourceName};
 
 /// The entry penalty of a workload with these requests: one sampling interval of usage.
-pub fn entry_penalty(requests: &Requests, config: &AdmissionFairSharing) -> ExactList {
+pub(crate) fn entry_penalty(requests: &Requests, config: &AdmissionFairSharing) -> ExactList {
     let alpha = alpha(
         config.usage_sampling_interval.as_secs_f64(),
         config.usage_half_life.as_secs_f64(),
@@ -15,7 +15,7 @@ pub fn entry_penalty(requests: &Requests, config: &AdmissionFairSharing) -> Exac
 }
 
 /// Integer requests as exact quantities.
-pub fn exact_requests(requests: &Requests) -> ExactList {
+pub(crate) fn exact_requests(requests: &Requests) -> ExactList {
     let exact = |name: ResourceName, value| {
         if name.is_cpu() {
             Decimal::from_milli(value)

@@ -60,7 +60,7 @@ impl UsageLedgerEntry {
 
     /// Decays the consumed usage until `now`, with `current` in use since the last decay. The time
     /// of the last decay never moves backwards.
-    pub fn apply_decay(
+    pub(crate) fn apply_decay(
         &mut self,
         current: &ExactList,
         now: Timestamp,
@@ -139,7 +139,7 @@ impl AfsUsageLedger {
 
     /// Settles the penalty of an admitted workload: decays the consumed usage with `current` in
     /// use, and adds the pending penalty, if there is one, to it.
-    pub fn subtract_penalty_on_admission(
+    pub(crate) fn subtract_penalty_on_admission(
         &mut self,
         queue: &LocalQueueKey,
         workload: &WorkloadKey,

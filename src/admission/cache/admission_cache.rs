@@ -47,7 +47,7 @@ impl Cache {
     }
 
     /// The ClusterQueue of a node.
-    pub fn cluster_queue_by_node(&self, node: HierarchyNodeId) -> Option<&ClusterQueue> {
+    pub(crate) fn cluster_queue_by_node(&self, node: HierarchyNodeId) -> Option<&ClusterQueue> {
         self.by_node.get(node.index())?.as_deref()
     }
 
@@ -91,13 +91,8 @@ impl Cache {
     }
 
     /// A workload that reserves quota, mutably.
-    pub fn workload_mut(&mut self, idx: WorkloadIndex) -> Option<&mut CachedWorkload> {
+    pub(crate) fn workload_mut(&mut self, idx: WorkloadIndex) -> Option<&mut CachedWorkload> {
         self.workloads.get_mut(idx)
-    }
-
-    /// A workload that reserves quota, by key, in any ClusterQueue.
-    pub fn workload_by_key(&self, key: &WorkloadKey) -> Option<&CachedWorkload> {
-        self.workload(self.index_of(key)?)
     }
 
     /// The index of a workload that reserves quota, in any ClusterQueue.
@@ -107,7 +102,7 @@ impl Cache {
     }
 
     /// Whether the Topology of a TAS flavor exists.
-    pub fn has_topology(&self, flavor: &str) -> bool {
+    pub(crate) fn has_topology(&self, flavor: &str) -> bool {
         self.tas.has_topology(flavor)
     }
 

@@ -205,7 +205,7 @@ impl ClusterQueue {
     }
 
     /// The resource group that covers a resource.
-    pub fn resource_group_for(&self, resource: ResourceName) -> Option<&ResourceGroup> {
+    pub(crate) fn resource_group_for(&self, resource: ResourceName) -> Option<&ResourceGroup> {
         self.groups.iter().find(|g| g.covers(resource))
     }
 
@@ -215,7 +215,7 @@ impl ClusterQueue {
     }
 
     /// Whether any resource group has a flavor.
-    pub fn uses_flavor(&self, flavor: &str) -> bool {
+    pub(crate) fn uses_flavor(&self, flavor: &str) -> bool {
         self.flavors().any(|f| &**f == flavor)
     }
 
@@ -225,17 +225,17 @@ impl ClusterQueue {
     }
 
     /// Whether all its flavors are TAS flavors. True without flavors.
-    pub fn is_tas_only(&self) -> bool {
+    pub(crate) fn is_tas_only(&self) -> bool {
         self.flavors().all(|f| self.tas_flavors.contains_key(f))
     }
 
     /// Whether it has a MultiKueue admission check.
-    pub fn has_multi_kueue_check(&self) -> bool {
+    pub(crate) fn has_multi_kueue_check(&self) -> bool {
         !self.inactive_reasons.multi_kueue_checks.is_empty()
     }
 
     /// Whether a flavor has a ProvisioningRequest admission check.
-    pub fn has_provisioning_check(&self, flavor: &str) -> bool {
+    pub(crate) fn has_provisioning_check(&self, flavor: &str) -> bool {
         self.inactive_reasons
             .provisioning_checks
             .iter()
@@ -244,7 +244,7 @@ impl ClusterQueue {
     }
 
     /// Whether it uses admission fair sharing.
-    pub fn uses_admission_fair_sharing(&self) -> bool {
+    pub(crate) fn uses_admission_fair_sharing(&self) -> bool {
         self.admission_mode == Some(AdmissionMode::UsageBasedAdmissionFairSharing)
     }
 
@@ -254,7 +254,7 @@ impl ClusterQueue {
     }
 
     /// A workload that reserves its quota.
-    pub fn reserving_workload(&self, key: &WorkloadKey) -> Option<WorkloadIndex> {
+    pub(crate) fn reserving_workload(&self, key: &WorkloadKey) -> Option<WorkloadIndex> {
         self.by_key.get(key).copied()
     }
 }

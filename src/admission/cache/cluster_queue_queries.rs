@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use super::Cache;
 use super::hierarchy::CohortHasCycle;
-use super::object_updates::{CacheError, QueueNames};
+use super::object_updates::QueueNames;
 use crate::kube::label_selector::Labels;
-use crate::workload::WorkloadKey;
 
 impl Cache {
     fn names(&self, keep: impl Fn(&super::ClusterQueue) -> bool) -> QueueNames {
@@ -32,7 +31,7 @@ impl Cache {
     }
 
     /// The ClusterQueues whose namespace selector matches these labels.
-    pub fn matching_cluster_queues(&self, labels: &Labels) -> QueueNames {
+    pub(crate) fn matching_cluster_queues(&self, labels: &Labels) -> QueueNames {
         self.names(|q| q.namespace_selector.matches(labels))
     }
 
@@ -82,15 +81,5 @@ impl Cache {
         );
         names.reverse();
         format!("/{}", names.join("/"))
-    }
-
-    /// The keys of the workloads that reserve quota in a ClusterQueue, sorted.
-    pub fn reserving_workload_keys(&self, queue: &str) -> Result<Vec<WorkloadKey>, CacheError> {
-        let queue = self
-            .cluster_queue(queue)
-            .ok_or(CacheError::ClusterQueueNotFound)?;
-        let mut keys: Vec<WorkloadKey> = queue.by_key.keys().cloned().collect();
-        keys.sort();
-        Ok(keys)
     }
 }

@@ -212,14 +212,14 @@ impl CohortHierarchy {
     }
 
     /// Removes a ClusterQueue.
-    pub fn remove_cluster_queue(&mut self, id: HierarchyNodeId) {
+    pub(crate) fn remove_cluster_queue(&mut self, id: HierarchyNodeId) {
         self.detach(id);
         self.free.push(id);
     }
 
     /// Removes the object of a cohort. Without children the node is removed; otherwise it becomes
     /// an implicit root cohort without quota, and is returned.
-    pub fn remove_cohort(&mut self, id: HierarchyNodeId) -> Option<HierarchyNodeId> {
+    pub(crate) fn remove_cohort(&mut self, id: HierarchyNodeId) -> Option<HierarchyNodeId> {
         self.detach(id);
         let node = &mut self[id];
         node.explicit = false;
@@ -269,12 +269,12 @@ impl CohortHierarchy {
     }
 
     /// The child Cohorts of a Cohort, by name.
-    pub fn child_cohorts(&self, id: HierarchyNodeId) -> &[HierarchyNodeId] {
+    pub(crate) fn child_cohorts(&self, id: HierarchyNodeId) -> &[HierarchyNodeId] {
         &self[id].child_cohorts
     }
 
     /// The child ClusterQueues of a Cohort, by name.
-    pub fn child_queues(&self, id: HierarchyNodeId) -> &[HierarchyNodeId] {
+    pub(crate) fn child_queues(&self, id: HierarchyNodeId) -> &[HierarchyNodeId] {
         &self[id].child_queues
     }
 
@@ -294,7 +294,7 @@ impl CohortHierarchy {
     }
 
     /// The ClusterQueues of a subtree: those of the cohort first, then those of its child cohorts.
-    pub fn subtree_queues(&self, id: HierarchyNodeId) -> Vec<HierarchyNodeId> {
+    pub(crate) fn subtree_queues(&self, id: HierarchyNodeId) -> Vec<HierarchyNodeId> {
         self.subtree_cohorts(id)
             .into_iter()
             .flat_map(|c| self[c].child_queues.iter().copied())
@@ -313,7 +313,7 @@ impl CohortHierarchy {
     }
 
     /// Computes the height of every cohort from the active ClusterQueues.
-    pub fn measure_heights(&mut self) {
+    pub(crate) fn measure_heights(&mut self) {
         let roots: Vec<HierarchyNodeId> = self
             .cohorts()
             .filter(|&c| self[c].parent.is_none())

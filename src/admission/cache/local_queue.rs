@@ -31,7 +31,7 @@ impl LocalQueueUsage {
     }
 
     /// The usage of admitted workloads by resource, summed over flavors.
-    pub fn admitted_by_resource(&self, frs: &FlavorResourceTable) -> Requests {
+    pub(crate) fn admitted_by_resource(&self, frs: &FlavorResourceTable) -> Requests {
         let mut sum = Requests::new();
         for (fr, amount) in self.admitted.iter() {
             sum.add_one(frs.resource(fr), amount.value());

@@ -35,7 +35,7 @@ impl Cache {
     ///
     /// # Errors
     /// When the ClusterQueue it is admitted to does not exist.
-    pub fn assume_workload(
+    pub(crate) fn assume_workload(
         &mut self,
         wl: &Arc<Workload>,
         before: &Info,
@@ -190,11 +190,5 @@ impl Cache {
         if let Some(lq) = queue.local_queues.get_mut(&local_queue) {
             lq.update(&usage, admitted, add);
         }
-    }
-
-    /// Whether a workload is in the cache of a ClusterQueue.
-    pub fn is_added(&self, queue: &str, key: &WorkloadKey) -> bool {
-        self.cluster_queue(queue)
-            .is_some_and(|q| q.by_key.contains_key(key))
     }
 }

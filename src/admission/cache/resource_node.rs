@@ -138,7 +138,7 @@ impl ResourceNode {
     }
 
     /// The unused local quota of a flavor resource.
-    pub fn local_available(&self, fr: FlavorResourceId) -> Amount {
+    pub(crate) fn local_available(&self, fr: FlavorResourceId) -> Amount {
         self.flavor_resource(fr)
             .map_or(Amount::ZERO, FlavorResourceQuota::local_available)
     }
@@ -185,7 +185,7 @@ impl CohortHierarchy {
     }
 
     /// Updates the subtree quota of a ClusterQueue without parent.
-    pub fn update_cluster_queue_resource_node(&mut self, id: HierarchyNodeId) {
+    pub(crate) fn update_cluster_queue_resource_node(&mut self, id: HierarchyNodeId) {
         let node = &mut self[id];
         node.generation += 1;
         node.resources.reset_subtree_quota(false);
@@ -195,7 +195,7 @@ impl CohortHierarchy {
     ///
     /// # Errors
     /// When the node is in or below a cycle; nothing is updated then.
-    pub fn update_cohort_tree_resources(
+    pub(crate) fn update_cohort_tree_resources(
         &mut self,
         id: HierarchyNodeId,
     ) -> Result<(), CohortHasCycle> {
@@ -208,7 +208,7 @@ impl CohortHierarchy {
     }
 
     /// Updates the subtree quota and usage of a subtree. The node must not be in a cycle.
-    pub fn update_cohort_resource_node(&mut self, id: HierarchyNodeId) {
+    pub(crate) fn update_cohort_resource_node(&mut self, id: HierarchyNodeId) {
         if self[id].kind == HierarchyNodeKind::ClusterQueue {
             return self.update_cluster_queue_resource_node(id);
         }
@@ -314,7 +314,7 @@ impl CohortHierarchy {
     }
 
     /// The potentially available quota of a cohort, by resource, summed over flavors.
-    pub fn lendable(&mut self, id: HierarchyNodeId) -> &[(ResourceName, Amount)] {
+    pub(crate) fn lendable(&mut self, id: HierarchyNodeId) -> &[(ResourceName, Amount)] {
         if self[id].resources.lendable.is_none() {
             let root = self.root(id);
             let mut lendable: Vec<(ResourceName, Amount)> = Vec::new();
@@ -333,7 +333,7 @@ impl CohortHierarchy {
 
     /// Whether the node borrows with `amount` more usage: above the nominal quota of a
     /// ClusterQueue, the subtree quota of a Cohort.
-    pub fn borrowing_with(
+    pub(crate) fn borrowing_with(
         &self,
         id: HierarchyNodeId,
         fr: FlavorResourceId,
@@ -349,7 +349,7 @@ impl CohortHierarchy {
 
     /// Whether requests fit the subtree quota of a node, and the part of them above its local
     /// quota.
-    pub fn quantities_fit_in_quota(
+    pub(crate) fn quantities_fit_in_quota(
         &self,
         id: HierarchyNodeId,
         requests: &FlavorResourceQuantities,
@@ -365,7 +365,7 @@ impl CohortHierarchy {
     }
 
     /// Whether the usage of a node is within its subtree quota for all these flavor resources.
-    pub fn is_within_nominal(&self, id: HierarchyNodeId, frs: &[FlavorResourceId]) -> bool {
+    pub(crate) fn is_within_nominal(&self, id: HierarchyNodeId, frs: &[FlavorResourceId]) -> bool {
         let node = &self[id].resources;
         frs.iter()
             .all(|&fr| node.subtree_quota(fr) >= node.usage(fr))
@@ -373,7 +373,7 @@ impl CohortHierarchy {
 
     /// The height of the lowest subtree of a ClusterQueue's ancestors that fits `amount` more, and
     /// whether it is smaller than the whole tree. 0 means no borrowing.
-    pub fn height_of_lowest_subtree_that_fits(
+    pub(crate) fn height_of_lowest_subtree_that_fits(
         &self,
         queue: HierarchyNodeId,
         fr: FlavorResourceId,

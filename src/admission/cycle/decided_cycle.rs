@@ -31,7 +31,7 @@ pub struct DecidedCycle {
 
 impl SchedulingCycle<'_> {
     /// Ends the transaction of the cycle.
-    pub fn into_decided(mut self, progress: CycleProgress) -> DecidedCycle {
+    pub(crate) fn into_decided(mut self, progress: CycleProgress) -> DecidedCycle {
         let waits = match progress {
             CycleProgress::Done => None,
             CycleProgress::WaitingForPodsReady(i) => Some(i),

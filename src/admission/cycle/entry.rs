@@ -135,7 +135,7 @@ impl Entry {
     }
 
     /// Marks the entry as blocked by a closed preemption gate.
-    pub fn mark_preemption_gated(&mut self, message: &str) {
+    pub(crate) fn mark_preemption_gated(&mut self, message: &str) {
         self.status = EntryStatus::PreemptionGated;
         self.message = message.to_owned();
         self.requeue_reason = RequeueReason::PreemptionGated;

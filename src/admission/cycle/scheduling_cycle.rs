@@ -117,7 +117,7 @@ impl<'a> SchedulingCycle<'a> {
     }
 
     /// Processes the unprocessed entries.
-    pub fn process_entries(&mut self) -> CycleProgress {
+    pub(crate) fn process_entries(&mut self) -> CycleProgress {
         if self.snapshot.config.fair_sharing_enabled() {
             let mut iterator = FairSharingIterator::new(&self.entries, &mut self.snapshot);
             while let Some(i) = iterator.pop(&self.entries, &mut self.snapshot) {

@@ -29,7 +29,7 @@ pub(super) fn extended_name(class: &DeviceClass) -> Option<&str> {
 
 impl DraCache {
     /// Adds or updates a class; returns the extended resources it backed before and backs now.
-    pub fn upsert_class(&mut self, class: Arc<DeviceClass>) -> BTreeSet<String> {
+    pub(crate) fn upsert_class(&mut self, class: Arc<DeviceClass>) -> BTreeSet<String> {
         let name = name_of(&class.metadata);
         let mut changed = self.remove_class(&name);
         if let Some(resource) = extended_name(&class) {
@@ -42,7 +42,7 @@ impl DraCache {
     }
 
     /// Deletes a class; returns the extended resource it backed.
-    pub fn remove_class(&mut self, name: &str) -> BTreeSet<String> {
+    pub(crate) fn remove_class(&mut self, name: &str) -> BTreeSet<String> {
         let old = self.classes.remove(name);
         let resource = old.as_deref().and_then(extended_name);
         if let Some(behind) = resource.and_then(|r| self.extended.get_mut(r)) {
@@ -58,18 +58,18 @@ impl DraCache {
     }
 
     /// Whether a class backs an extended resource.
-    pub fn has_extended_resource(&self, extended: &str) -> bool {
+    pub(crate) fn has_extended_resource(&self, extended: &str) -> bool {
         self.extended.contains_key(extended)
     }
 
     /// Whether any class backs an extended resource.
-    pub fn has_extended_resources(&self) -> bool {
+    pub(crate) fn has_extended_resources(&self) -> bool {
         !self.extended.is_empty()
     }
 
     /// The class that backs an extended resource: the latest created one, and the first by name
     /// among those created in the same second.
-    pub fn selected_device_class(&self, extended: &str) -> Option<&str> {
+    pub(crate) fn selected_device_class(&self, extended: &str) -> Option<&str> {
         let behind = self.extended.get(extended)?.iter();
         let behind = behind.filter_map(|name| self.classes.get(name));
         let created = |c: &DeviceClass| c.metadata.creation_timestamp.as_ref().map(|t| t.0);
@@ -83,14 +83,14 @@ impl DraCache {
     }
 
     /// Adds or updates a template.
-    pub fn upsert_template(&mut self, template: Arc<ResourceClaimTemplate>) {
+    pub(crate) fn upsert_template(&mut self, template: Arc<ResourceClaimTemplate>) {
         let namespace = template.metadata.namespace.clone().unwrap_or_default();
         let key = (namespace, name_of(&template.metadata));
         self.templates.insert(key, template);
     }
 
     /// Deletes a template.
-    pub fn remove_template(&mut self, namespace: &str, name: &str) {
+    pub(crate) fn remove_template(&mut self, namespace: &str, name: &str) {
         let key = (namespace.to_owned(), name.to_owned());
         self.templates.remove(&key);
     }
@@ -102,12 +102,12 @@ impl DraCache {
     }
 
     /// Adds or updates a slice.
-    pub fn upsert_slice(&mut self, slice: Arc<ResourceSlice>) {
+    pub(crate) fn upsert_slice(&mut self, slice: Arc<ResourceSlice>) {
         self.slices.insert(name_of(&slice.metadata), slice);
     }
 
     /// Deletes a slice; returns its last version.
-    pub fn remove_slice(&mut self, name: &str) -> Option<Arc<ResourceSlice>> {
+    pub(crate) fn remove_slice(&mut self, name: &str) -> Option<Arc<ResourceSlice>> {
         self.slices.remove(name)
     }
 
@@ -126,7 +126,7 @@ impl DraCache {
     }
 
     /// Whether the cluster serves ResourceSlices.
-    pub fn resource_slices_available(&self) -> bool {
+    pub(crate) fn resource_slices_available(&self) -> bool {
         !self.resource_slices_unavailable
     }
 }

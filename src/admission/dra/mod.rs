@@ -21,8 +21,8 @@ mod tests;
 pub use crate::device_class_mappings::{DeviceClassMappings, DeviceSource, DeviceSourceConfig};
 pub use dra_cache::DraCache;
 pub use needs_dra_reconcile::{
-    has_dra, has_resource_claims, needs_dra_reconcile, requests_extended_resource,
+    has_resource_claims, needs_dra_reconcile, requests_extended_resource,
 };
 use needs_dra_reconcile::{is_extended, pod_resource_claims};
-pub use resource_requests::resource_requests_for_workload;
+pub(crate) use resource_requests::resource_requests_for_workload;
 use resource_requests::{DraContext, merge, pod_path};

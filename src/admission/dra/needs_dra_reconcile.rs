@@ -15,7 +15,7 @@ pub fn has_resource_claims(wl: &Workload) -> bool {
 }
 
 /// Whether any pod uses resource claims.
-pub fn has_dra(wl: &Workload) -> bool {
+pub(crate) fn has_dra(wl: &Workload) -> bool {
     let mut claims = wl.spec.pod_sets.iter().flat_map(pod_resource_claims);
     claims.any(|(_, claim)| {
         claim.resource_claim_name.is_some() || claim.resource_claim_template_name.is_some()

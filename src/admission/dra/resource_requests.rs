@@ -17,7 +17,7 @@ use kueue_lab_api::v1beta2::Workload;
 /// # Errors
 /// Of a claim or extended resource that cannot be resolved. Internal errors are transient, until a
 /// template, class or slice is added; all others are permanent.
-pub fn resource_requests_for_workload(
+pub(crate) fn resource_requests_for_workload(
     wl: &Workload,
     devices: &DraCache,
     config: &EngineConfig,

@@ -30,7 +30,10 @@ impl Engine {
     }
 
     /// Why the queue of a workload makes it inadmissible.
-    pub fn queue_inadmissible_reason(&self, wl: &Workload) -> Option<QueueInadmissibleReason> {
+    pub(crate) fn queue_inadmissible_reason(
+        &self,
+        wl: &Workload,
+    ) -> Option<QueueInadmissibleReason> {
         let blocker = |reason, message| Some(QueueInadmissibleReason { reason, message });
         let name = &wl.spec.queue_name;
         let Some(lq) = self

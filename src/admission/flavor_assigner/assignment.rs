@@ -44,7 +44,7 @@ pub struct AssignmentStatus {
 
 impl AssignmentStatus {
     /// Whether the pod set fits.
-    pub fn is_fit(&self) -> bool {
+    pub(crate) fn is_fit(&self) -> bool {
         self.error.is_none() && self.reasons.is_empty()
     }
 
@@ -56,7 +56,7 @@ impl AssignmentStatus {
     }
 
     /// The sorted reasons.
-    pub fn sorted_reasons(&self) -> Vec<Arc<str>> {
+    pub(crate) fn sorted_reasons(&self) -> Vec<Arc<str>> {
         match &self.error {
             Some(error) => vec![error.as_str().into()],
             None => self.sorted().into_iter().cloned().collect(),
@@ -166,7 +166,7 @@ impl Assignment {
     }
 
     /// The worst mode among the flavors of a pod set.
-    pub fn pod_set_mode(&self, pod_set: &PodSetAssignment) -> FlavorAssignmentMode {
+    pub(crate) fn pod_set_mode(&self, pod_set: &PodSetAssignment) -> FlavorAssignmentMode {
         if pod_set.status.is_fit() {
             return FlavorAssignmentMode::Fit;
         }
@@ -203,7 +203,7 @@ impl Assignment {
     }
 
     /// Sets the mode of the whole assignment.
-    pub fn set_mode(&mut self, mode: FlavorAssignmentMode) {
+    pub(crate) fn set_mode(&mut self, mode: FlavorAssignmentMode) {
         self.representative_mode = Some(mode);
         let used: Vec<usize> = self
             .pod_sets
@@ -249,7 +249,7 @@ impl Assignment {
     }
 
     /// The attempted flavors, as the QuotaReserved Event prints them.
-    pub fn format_attempts_for_events(&self) -> String {
+    pub(crate) fn format_attempts_for_events(&self) -> String {
         format_attempts_for_events(self.pod_sets.iter().map(|ps| {
             let attempts = self
                 .attempts
@@ -261,7 +261,7 @@ impl Assignment {
     }
 
     /// Converts to the API type.
-    pub fn to_api(&self, config: &EngineConfig) -> Vec<api::PodSetAssignment> {
+    pub(crate) fn to_api(&self, config: &EngineConfig) -> Vec<api::PodSetAssignment> {
         let by_prefix = config.gates.tas_assignments_encoding_by_hostname_prefix;
         self.pod_sets
             .iter()
@@ -315,7 +315,7 @@ impl Assignment {
     }
 
     /// The flavor resources that need preemption.
-    pub fn flavor_resources_need_preemption(
+    pub(crate) fn flavor_resources_need_preemption(
         &self,
         frs: &mut FlavorResourceTable,
     ) -> Vec<FlavorResourceId> {

@@ -39,7 +39,7 @@ impl GranularMode {
     }
 
     /// Whether the next flavor is tried after this mode.
-    pub fn should_try_next_flavor(self, fungibility: &FlavorFungibilityConfig) -> bool {
+    pub(crate) fn should_try_next_flavor(self, fungibility: &FlavorFungibilityConfig) -> bool {
         use PreemptionMode as P;
         match self.preemption {
             P::NoFit | P::NoCandidates => true,

@@ -108,12 +108,12 @@ pub struct GranularMode {
 
 impl GranularMode {
     /// The worst mode.
-    pub const WORST: GranularMode = GranularMode {
+    pub(crate) const WORST: GranularMode = GranularMode {
         preemption: PreemptionMode::NoFit,
         borrow: usize::MAX,
     };
     /// The best mode.
-    pub const BEST: GranularMode = GranularMode {
+    pub(crate) const BEST: GranularMode = GranularMode {
         preemption: PreemptionMode::Fit,
         borrow: 0,
     };

@@ -25,4 +25,4 @@ pub use granular_mode::{
 };
 pub use pod_set_reducer::search_counts;
 pub use resource_attempt::{FlavorMismatch, ResourceAttempt};
-pub use tas_flavor_assigner::{TopologyRequestError, is_tas_implied, is_tas_requested};
+pub use tas_flavor_assigner::TopologyRequestError;

@@ -40,12 +40,12 @@ pub enum TopologyRequestError {
 }
 
 /// Whether topology-aware scheduling is implied, because the ClusterQueue has TAS flavors only.
-pub fn is_tas_implied(ps: &PodSet, queue: &ClusterQueue) -> bool {
+pub(crate) fn is_tas_implied(ps: &PodSet, queue: &ClusterQueue) -> bool {
     !predicates::is_explicitly_requesting_tas(ps) && queue.is_tas_only()
 }
 
 /// Whether topology-aware scheduling is requested or implied.
-pub fn is_tas_requested(ps: &PodSet, queue: &ClusterQueue) -> bool {
+pub(crate) fn is_tas_requested(ps: &PodSet, queue: &ClusterQueue) -> bool {
     predicates::is_explicitly_requesting_tas(ps) || is_tas_implied(ps, queue)
 }
 
@@ -188,7 +188,7 @@ impl Assignment {
     }
 
     /// Records topology assignments.
-    pub fn update_for_tas_result(
+    pub(crate) fn update_for_tas_result(
         &mut self,
         result: TasAssignmentsResult,
         wl: &Info,

@@ -124,7 +124,7 @@ pub fn use_limits_as_missing_requests(spec: &mut PodSpec) {
 
 /// The containers of a pod whose requests exceed their limits; `path` is the field path of its
 /// spec.
-pub fn requests_above_limits(spec: &PodSpec, path: impl Display) -> Vec<String> {
+pub(crate) fn requests_above_limits(spec: &PodSpec, path: impl Display) -> Vec<String> {
     let mut found = Vec::new();
     for (field, containers) in container_lists(spec) {
         for (i, container) in containers.iter().enumerate() {

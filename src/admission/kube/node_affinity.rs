@@ -48,7 +48,7 @@ pub struct RequiredNodeAffinity {
 impl RequiredNodeAffinity {
     /// The node requirements of a pod on the label keys `keys`. A term without any remaining
     /// requirement matches everything; match fields are ignored.
-    pub fn restricted_to(spec: &PodSpec, keys: &Labels) -> Self {
+    pub(crate) fn restricted_to(spec: &PodSpec, keys: &Labels) -> Self {
         let selector = spec
             .node_selector
             .iter()

@@ -44,7 +44,7 @@ fn is_pod_level(name: &str) -> bool {
 /// The requests of one pod: the sum over containers and sidecars, at least the requests of each
 /// init container with the sidecars started before it; pod-level requests replace both; overhead is
 /// added.
-pub fn pod_requests_exact(spec: &PodSpec) -> ExactList {
+pub(crate) fn pod_requests_exact(spec: &PodSpec) -> ExactList {
     let mut total = ExactList::new();
     for container in &spec.containers {
         add(&mut total, requests_of(container));
@@ -83,7 +83,7 @@ pub fn pod_requests(spec: &PodSpec) -> Requests {
 }
 
 /// The requests of one pod of a template; empty if the template has no spec.
-pub fn pod_template_requests(template: &PodTemplateSpec) -> Requests {
+pub(crate) fn pod_template_requests(template: &PodTemplateSpec) -> Requests {
     template.spec.as_ref().map(pod_requests).unwrap_or_default()
 }
 

@@ -32,7 +32,7 @@ fn numbers(toleration: &str, taint: &str) -> Option<(i64, i64)> {
 }
 
 /// The first scheduling taint that none of the tolerations tolerates.
-pub fn find_untolerated<'t, 'o>(
+pub(crate) fn find_untolerated<'t, 'o>(
     taints: &'t [Taint],
     tolerations: impl Iterator<Item = &'o Toleration> + Clone,
 ) -> Option<&'t Taint> {

@@ -115,12 +115,12 @@ pub fn admitted(key: WorkloadKey, uid: &str, queue: &str) -> Event {
 }
 
 /// A Workload was evaluated and not admitted.
-pub fn unadmitted(key: WorkloadKey, uid: &str, reason: &str, message: &str) -> Event {
+pub(crate) fn unadmitted(key: WorkloadKey, uid: &str, reason: &str, message: &str) -> Event {
     Event::new(key, uid, EventType::Warning, reason, message.to_owned())
 }
 
 /// A workload slice was replaced.
-pub fn slice_replaced(key: WorkloadKey, uid: &str, message: String) -> Event {
+pub(crate) fn slice_replaced(key: WorkloadKey, uid: &str, message: String) -> Event {
     Event {
         action: "Replaced".to_owned(),
         ..Event::new(

@@ -6,7 +6,6 @@ mod event;
 mod preemption;
 
 pub use crate::truncate::{truncate_condition, truncate_event};
-pub use event::{
-    Event, EventType, PODS_NOT_READY, admitted, quota_reserved, slice_replaced, unadmitted,
-};
+pub use event::{Event, EventType, PODS_NOT_READY, admitted, quota_reserved};
+pub(crate) use event::{slice_replaced, unadmitted};
 pub use preemption::{PreemptionMessages, migration};

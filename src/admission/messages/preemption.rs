@@ -63,7 +63,7 @@ impl PreemptionMessages<'_> {
     }
 
     /// The Event on the preempted workload.
-    pub fn victim_event(&self, gates: &Gates) -> Event {
+    pub(crate) fn victim_event(&self, gates: &Gates) -> Event {
         let message = format!("{}; {}", self.message(), self.priorities(gates));
         let uid = predicates::uid(self.victim);
         let key = predicates::key(self.victim);
@@ -71,7 +71,7 @@ impl PreemptionMessages<'_> {
     }
 
     /// The Event on the preemptor.
-    pub fn preemptor_event(&self, gates: &Gates) -> Event {
+    pub(crate) fn preemptor_event(&self, gates: &Gates) -> Event {
         let message = format!(
             "Preempted workload {} (UID: {}) in ClusterQueue {}; {}",
             object_ref(self.victim),

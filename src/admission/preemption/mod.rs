@@ -14,7 +14,7 @@ mod target_cluster_queue_ordering;
 
 pub use candidates_ordering::{Candidate, sort_candidates};
 pub use preemption_oracle::Oracle;
-pub use preemption_policy::satisfies_preemption_policy;
+
 pub use preemption_search::PreemptionSearch;
 pub use target::{
     CandidateOutcome, EvaluatedCandidate, PreemptionReason, PreemptionVariant, SharesCompared,

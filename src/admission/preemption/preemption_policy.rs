@@ -4,7 +4,7 @@ use crate::cache::PreemptionPolicy;
 use crate::workload::QueueOrderKey;
 
 /// Whether a policy allows `preemptor` to preempt `candidate`.
-pub fn satisfies_preemption_policy(
+pub(crate) fn satisfies_preemption_policy(
     policy: PreemptionPolicy,
     preemptor: QueueOrderKey,
     candidate: QueueOrderKey,

@@ -18,7 +18,6 @@ use crate::cluster_objects::ClusterObjects;
 use crate::concurrent_admission;
 use crate::config::EngineConfig;
 use crate::kube::label_selector::Selector;
-use crate::resources::Requests;
 use crate::workload::{
     AssignmentClusterQueueState, EquivalenceHash, Info, LocalQueueKey, WorkloadKey, predicates,
 };
@@ -105,7 +104,7 @@ impl PendingClusterQueue {
     }
 
     /// Whether it has a concurrent admission policy.
-    pub fn has_concurrent_admission(&self) -> bool {
+    pub(crate) fn has_concurrent_admission(&self) -> bool {
         self.has_concurrent_admission
     }
 
@@ -163,17 +162,21 @@ impl PendingClusterQueue {
     }
 
     /// Removes the weight of a LocalQueue.
-    pub fn remove_weight(&mut self, key: &LocalQueueKey) {
+    pub(crate) fn remove_weight(&mut self, key: &LocalQueueKey) {
         self.weights.remove(key);
     }
 
     /// Rebuilds the heap after LocalQueue usage changed.
-    pub fn rebuild(&mut self, ctx: OrderContext<'_>) {
+    pub(crate) fn rebuild(&mut self, ctx: OrderContext<'_>) {
         self.with_workloads(ctx, PendingWorkloads::rebuild);
     }
 
     /// Adds a workload to the heap unless it is in another state; true when it was added.
-    pub fn push_active_if_not_present(&mut self, info: Arc<Info>, ctx: OrderContext<'_>) -> bool {
+    pub(crate) fn push_active_if_not_present(
+        &mut self,
+        info: Arc<Info>,
+        ctx: OrderContext<'_>,
+    ) -> bool {
         if self.get(&info.key).is_some() {
             return false;
         }
@@ -203,7 +206,7 @@ impl PendingClusterQueue {
     }
 
     /// Whether the workload is inflight.
-    pub fn is_inflight(&self, key: &WorkloadKey) -> bool {
+    pub(crate) fn is_inflight(&self, key: &WorkloadKey) -> bool {
         self.inflight.as_ref().is_some_and(|i| i.key == *key)
     }
 
@@ -438,24 +441,6 @@ impl PendingClusterQueue {
             self.compare(a, b, ctx).then_with(by_key)
         });
         all.into_iter().map(|queued| queued.info).collect()
-    }
-
-    /// The number of distinct scheduling hashes of active and inflight workloads, and of
-    /// inadmissible ones.
-    pub fn pending_scheduling_hashes(&self) -> (usize, usize) {
-        let (active, inadmissible) = self.workloads.scheduling_hash_counts();
-        let hash = self.inflight.as_ref().map(|i| i.scheduling_hash);
-        let new = hash.filter(|s| s.is_known() && !self.workloads.has_active_hash(*s));
-        (active + usize::from(new.is_some()), inadmissible)
-    }
-
-    /// The total requests of all workloads.
-    pub fn pending_resources(&self) -> Requests {
-        let mut total = Requests::new();
-        for info in self.iter() {
-            total.add(&info.sum_total_requests());
-        }
-        total
     }
 }
 

@@ -172,7 +172,7 @@ impl QueueManager {
     }
 
     /// Rebuilds the heap of a ClusterQueue after LocalQueue usage changed.
-    pub fn rebuild(&mut self, queue: &str, ctx: OrderContext<'_>) {
+    pub(crate) fn rebuild(&mut self, queue: &str, ctx: OrderContext<'_>) {
         if let Some(pending) = self.cluster_queues.get_mut(queue) {
             pending.rebuild(ctx);
         }
@@ -240,7 +240,7 @@ impl QueueManager {
     ///
     /// # Errors
     /// When it does not exist.
-    pub fn update_local_queue(
+    pub(crate) fn update_local_queue(
         &mut self,
         key: &LocalQueueKey,
         cluster_queue: &str,
@@ -407,14 +407,14 @@ impl QueueManager {
     }
 
     /// Deletes a workload from the queues and drops its LocalQueue assignment.
-    pub fn delete_and_forget_workload(&mut self, key: &WorkloadKey, ctx: OrderContext<'_>) {
+    pub(crate) fn delete_and_forget_workload(&mut self, key: &WorkloadKey, ctx: OrderContext<'_>) {
         self.delete_workload(key, ctx);
         self.assigned.remove(key);
     }
 
     /// Records the LocalQueue of a workload that reserves quota: when the workload is deleted, the
     /// inadmissible workloads there are requeued.
-    pub fn assign_workload(&mut self, key: &WorkloadKey, queue: LocalQueueKey) {
+    pub(crate) fn assign_workload(&mut self, key: &WorkloadKey, queue: LocalQueueKey) {
         self.assigned.insert(key.clone(), queue);
     }
 
@@ -424,7 +424,7 @@ impl QueueManager {
     }
 
     /// The ClusterQueue of the last LocalQueue of a workload, pending or not.
-    pub fn associated_cluster_queue(&self, key: &WorkloadKey) -> Option<&Arc<str>> {
+    pub(crate) fn associated_cluster_queue(&self, key: &WorkloadKey) -> Option<&Arc<str>> {
         let queue = self.local_queues.get(self.assigned.get(key)?)?;
         self.cluster_queues
             .contains_key(&queue.cluster_queue)
@@ -504,7 +504,7 @@ impl QueueManager {
 
     /// Adds a request to requeue inadmissible workloads after the batch period. A pending request
     /// is not delayed.
-    pub fn add_requeue_request(&mut self, target: RequeueRequest, now: Timestamp) {
+    pub(crate) fn add_requeue_request(&mut self, target: RequeueRequest, now: Timestamp) {
         let due = now
             .saturating_add(REQUEUE_BATCH_PERIOD)
             .unwrap_or(Timestamp::MAX);
@@ -513,7 +513,7 @@ impl QueueManager {
     }
 
     /// When the next request is due.
-    pub fn next_requeue(&self) -> Option<Timestamp> {
+    pub(crate) fn next_requeue(&self) -> Option<Timestamp> {
         self.requeue_requests.values().min().copied()
     }
 
@@ -574,7 +574,7 @@ impl QueueManager {
 
     /// Wakes a scheduler that waits for heads, because ClusterQueues became active by another event
     /// than their own.
-    pub fn broadcast(&mut self) {
+    pub(crate) fn broadcast(&mut self) {
         self.broadcast_if(true);
     }
 
@@ -583,7 +583,7 @@ impl QueueManager {
     }
 
     /// Advances the second pass queue; true when a workload became ready.
-    pub fn advance_second_pass(&mut self, now: Timestamp, config: &EngineConfig) -> bool {
+    pub(crate) fn advance_second_pass(&mut self, now: Timestamp, config: &EngineConfig) -> bool {
         let ready = self.second_pass.advance(now, config);
         self.broadcast_if(ready);
         ready

@@ -65,20 +65,6 @@ impl PendingWorkloads {
     pub(crate) fn iter_inadmissible(&self) -> impl Iterator<Item = &Arc<Info>> {
         self.inadmissible.values().flat_map(EquivalenceClass::iter)
     }
-
-    /// Whether a workload of this scheduling hash is active.
-    pub(crate) fn has_active_hash(&self, hash: EquivalenceHash) -> bool {
-        self.active.get(&hash).is_some()
-    }
-
-    /// The number of known scheduling hashes of active and of inadmissible workloads.
-    pub(crate) fn scheduling_hash_counts(&self) -> (usize, usize) {
-        let unknown = EquivalenceHash::Unknown;
-        let active = self.active.len() - usize::from(self.has_active_hash(unknown));
-        let inadmissible =
-            self.inadmissible.len() - usize::from(self.inadmissible.contains_key(&unknown));
-        (active, inadmissible)
-    }
 }
 
 /// Single workloads.

@@ -84,7 +84,7 @@ impl QuotaReservedReason {
     }
 
     /// The more severe of two reasons, the first one among equals.
-    pub fn most_severe(
+    pub(crate) fn most_severe(
         a: Option<QuotaReservedReason>,
         b: Option<QuotaReservedReason>,
     ) -> Option<QuotaReservedReason> {

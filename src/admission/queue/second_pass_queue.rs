@@ -86,7 +86,7 @@ impl SecondPassQueue {
     }
 
     /// Whether a workload is ready.
-    pub fn has_ready(&self) -> bool {
+    pub(crate) fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 

@@ -38,7 +38,7 @@ impl Decimal {
     pub const ZERO: Decimal = Decimal(0);
 
     /// A whole number.
-    pub fn from_int(value: i64) -> Self {
+    pub(crate) fn from_int(value: i64) -> Self {
         Decimal(i128::from(value) * ONE)
     }
 
@@ -117,7 +117,7 @@ impl Decimal {
     /// The product with a finite float taken at its shortest decimal notation, truncated to nanos.
     /// A factor that is not finite gives zero.
     #[must_use]
-    pub fn times_f64(self, factor: f64) -> Decimal {
+    pub(crate) fn times_f64(self, factor: f64) -> Decimal {
         if !factor.is_finite() {
             return Decimal::ZERO;
         }
@@ -153,7 +153,7 @@ impl Decimal {
 
     /// The canonical decimal form: no fractional digits, the largest possible suffix out of n, u,
     /// m, none, k, M, G, T, P, E.
-    pub fn to_decimal_si(self) -> String {
+    pub(crate) fn to_decimal_si(self) -> String {
         let mut mantissa = div_away(self.0, NANO);
         if mantissa == 0 {
             return "0".to_owned();

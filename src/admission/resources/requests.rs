@@ -26,7 +26,7 @@ impl Requests {
 
     /// Converts a resource list. Invalid quantities are zero, values beyond 64 bits are clamped,
     /// fractions are rounded up.
-    pub fn from_list(list: &ResourceList) -> Self {
+    pub(crate) fn from_list(list: &ResourceList) -> Self {
         list.iter()
             .map(|(name, quantity)| {
                 let name = ResourceName::new(name);
@@ -36,7 +36,7 @@ impl Requests {
     }
 
     /// Converts exact quantities.
-    pub fn from_exact(list: &BTreeMap<ResourceName, Decimal>) -> Self {
+    pub(crate) fn from_exact(list: &BTreeMap<ResourceName, Decimal>) -> Self {
         list.iter()
             .map(|(&name, &quantity)| (name, resource_value(name, quantity)))
             .collect()
@@ -64,7 +64,7 @@ impl Requests {
     }
 
     /// Adds to the amount of one resource.
-    pub fn add_one(&mut self, name: ResourceName, value: i64) {
+    pub(crate) fn add_one(&mut self, name: ResourceName, value: i64) {
         match self.position(name) {
             Ok(i) => self.0[i].1 = self.0[i].1.saturating_add(value),
             Err(i) => self.0.insert(i, (name, value)),
@@ -123,7 +123,7 @@ impl Requests {
     }
 
     /// Multiplies every amount.
-    pub fn mul(&mut self, factor: i64) {
+    pub(crate) fn mul(&mut self, factor: i64) {
         for (_, v) in &mut self.0 {
             *v = v.saturating_mul(factor);
         }
@@ -131,7 +131,7 @@ impl Requests {
 
     /// Divides every amount, truncating. Division by zero is ignored: the requests of zero pods are
     /// zero.
-    pub fn div(&mut self, divisor: i64) {
+    pub(crate) fn div(&mut self, divisor: i64) {
         for (_, v) in &mut self.0 {
             *v = v.checked_div(divisor).unwrap_or(*v);
         }
@@ -154,7 +154,7 @@ impl Requests {
     }
 
     /// Replaces negative amounts by zero.
-    pub fn floor_to_zero(&mut self) {
+    pub(crate) fn floor_to_zero(&mut self) {
         for (_, v) in &mut self.0 {
             *v = (*v).max(0);
         }
@@ -162,7 +162,7 @@ impl Requests {
 
     /// The resources with more than `other` lists, in alphabetical order; resources that `other`
     /// does not list are ignored.
-    pub fn greater_keys(&self, other: &Requests) -> Vec<ResourceName> {
+    pub(crate) fn greater_keys(&self, other: &Requests) -> Vec<ResourceName> {
         let mut keys: Vec<ResourceName> = self
             .iter()
             .filter(|&(name, value)| other.contains(name) && value > other.get(name))
@@ -174,13 +174,13 @@ impl Requests {
 
     /// How many times these requests fit into `capacity`; see
     /// [`Requests::count_in_with_limiting_resource`].
-    pub fn count_in(&self, capacity: &Requests) -> i32 {
+    pub(crate) fn count_in(&self, capacity: &Requests) -> i32 {
         self.count_in_with_limiting_resource(capacity).0
     }
 
     /// How many times these requests fit into `capacity`, and the limiting resource (the first by
     /// name among equals). Negative capacity counts as none; empty requests fit zero times.
-    pub fn count_in_with_limiting_resource(
+    pub(crate) fn count_in_with_limiting_resource(
         &self,
         capacity: &Requests,
     ) -> (i32, Option<ResourceName>) {

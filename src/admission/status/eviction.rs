@@ -123,7 +123,12 @@ fn increment_eviction_stats(wl: &mut Workload, eviction: &Eviction) -> bool {
 }
 
 /// Sets the Preempted condition.
-pub fn set_preempted(wl: &mut Workload, reason: &str, message: &str, now: Timestamp) -> bool {
+pub(crate) fn set_preempted(
+    wl: &mut Workload,
+    reason: &str,
+    message: &str,
+    now: Timestamp,
+) -> bool {
     // Without observedGeneration, unlike the other conditions.
     let cond = Condition {
         observed_generation: None,

@@ -9,10 +9,10 @@ mod quota_reservation;
 mod status_change;
 
 pub use conditions::{condition, set_condition};
-pub use eviction::{Eviction, evict, finish, set_preempted};
+pub use eviction::{Eviction, evict, finish};
+pub(crate) use quota_reservation::admission_checks_for_admission;
 pub use quota_reservation::{
-    admission_checks_for_admission, admission_checks_for_workload, has_all_required_checks,
-    propagate_resource_requests, resource_requests, set_blocked_on_preemption_gates,
+    admission_checks_for_workload, propagate_resource_requests, resource_requests,
     set_quota_reservation, sync_admitted_condition, unset_quota_reservation,
 };
 pub use status_change::StatusChange;

@@ -112,7 +112,7 @@ pub fn sync_admitted_condition(wl: &mut Workload, now: Timestamp, gates: &Gates)
 }
 
 /// The admission checks of a ClusterQueue that apply to the flavors of an admission.
-pub fn admission_checks_for_admission(
+pub(crate) fn admission_checks_for_admission(
     checks: &AdmissionChecks,
     admission: &Admission,
 ) -> BTreeSet<String> {
@@ -145,7 +145,7 @@ pub fn admission_checks_for_workload(wl: &Workload, spec: &ClusterQueueSpec) -> 
 }
 
 /// Whether the status lists all these admission checks, in any state.
-pub fn has_all_required_checks(wl: &Workload, required: &BTreeSet<String>) -> bool {
+pub(crate) fn has_all_required_checks(wl: &Workload, required: &BTreeSet<String>) -> bool {
     let listed = &wl.status.admission_checks;
     required
         .iter()
@@ -184,7 +184,11 @@ fn same_amounts(a: &ResourceList, b: &ResourceList) -> bool {
 }
 
 /// Sets the BlockedOnPreemptionGates condition. True when anything changed.
-pub fn set_blocked_on_preemption_gates(wl: &mut Workload, message: &str, now: Timestamp) -> bool {
+pub(crate) fn set_blocked_on_preemption_gates(
+    wl: &mut Workload,
+    message: &str,
+    now: Timestamp,
+) -> bool {
     let reason = c::PREEMPTION_GATED;
     let cond = condition(
         wl,

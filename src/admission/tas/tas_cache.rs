@@ -158,13 +158,8 @@ impl TasCache {
         }
     }
 
-    /// Whether a flavor has a topology name, whether or not the Topology exists.
-    pub fn is_tas_flavor(&self, flavor: &str) -> bool {
-        self.specs.contains_key(flavor)
-    }
-
     /// Whether a flavor has a topology name, and the Topology exists.
-    pub fn has_topology(&self, flavor: &str) -> bool {
+    pub(crate) fn has_topology(&self, flavor: &str) -> bool {
         self.flavors.contains_key(flavor)
     }
 
@@ -209,7 +204,7 @@ impl TasCache {
     }
 
     /// The flavors of a node with these labels.
-    pub fn flavors_of_node(&self, labels: &Labels) -> Vec<FlavorName> {
+    pub(crate) fn flavors_of_node(&self, labels: &Labels) -> Vec<FlavorName> {
         let flavors = self.flavors.iter().filter(|(name, state)| {
             let spec = self.specs.get(*name);
             spec.is_some_and(|s| node_belongs_to_flavor(labels, &s.node_labels, &state.levels))

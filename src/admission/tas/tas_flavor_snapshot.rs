@@ -79,13 +79,13 @@ impl TasFlavorSnapshot {
     }
 
     /// Whether the lowest level is the hostname.
-    pub fn is_lowest_level_node(&self) -> bool {
+    pub(crate) fn is_lowest_level_node(&self) -> bool {
         self.tree.lowest_is_node()
     }
 
     /// Whether the topology has all levels of a topology request. False for a request that names no
     /// level, has no slices and is not unconstrained.
-    pub fn has_level(&self, request: Option<&PodSetTopologyRequest>) -> bool {
+    pub(crate) fn has_level(&self, request: Option<&PodSetTopologyRequest>) -> bool {
         has_levels(&self.tree, request)
     }
 
@@ -138,12 +138,12 @@ impl TasFlavorSnapshot {
     }
 
     /// Rolls back all usage added or removed since `mark`.
-    pub fn undo_to(&mut self, mark: usize) {
+    pub(crate) fn undo_to(&mut self, mark: usize) {
         self.capacity.undo_to(mark);
     }
 
     /// A stale domain of the assignment: its node was deleted, cordoned or is not ready.
-    pub fn stale_domain<'a>(&self, assignment: &'a TopologyAssignment) -> Option<&'a str> {
+    pub(crate) fn stale_domain<'a>(&self, assignment: &'a TopologyAssignment) -> Option<&'a str> {
         let stale = assignment
             .domains
             .iter()

@@ -29,13 +29,13 @@ impl AssignmentClusterQueueState {
     }
 
     /// Whether the scheduling hash is unchanged. Unknown hashes always match.
-    pub fn matches_scheduling_shape(&self, current: &EquivalenceHash) -> bool {
+    pub(crate) fn matches_scheduling_shape(&self, current: &EquivalenceHash) -> bool {
         let unknown = EquivalenceHash::Unknown;
         self.scheduling_hash == unknown || *current == unknown || self.scheduling_hash == *current
     }
 
     /// The index of the flavor to try next for a resource of a pod set.
-    pub fn next_flavor_to_try(
+    pub(crate) fn next_flavor_to_try(
         state: Option<&AssignmentClusterQueueState>,
         pod_set: usize,
         resource: ResourceName,

@@ -55,7 +55,7 @@ impl Info {
     }
 
     /// Computes the data of a Workload for the cache, without scheduling hash.
-    pub fn without_scheduling_hash(obj: Arc<Workload>, config: &EngineConfig) -> Self {
+    pub(crate) fn without_scheduling_hash(obj: Arc<Workload>, config: &EngineConfig) -> Self {
         Self::build(obj, config, None, |_, _| EquivalenceHash::Unknown)
     }
 
@@ -81,7 +81,11 @@ impl Info {
     }
 
     /// Computes the data of a Workload with device requests.
-    pub fn with_dra(obj: Arc<Workload>, config: &EngineConfig, dra: Option<&DraRequests>) -> Self {
+    pub(crate) fn with_dra(
+        obj: Arc<Workload>,
+        config: &EngineConfig,
+        dra: Option<&DraRequests>,
+    ) -> Self {
         Self::with_shared_dra(obj, config, dra.cloned().map(Arc::new))
     }
 
@@ -155,7 +159,7 @@ impl Info {
     }
 
     /// Its queue order key.
-    pub fn queue_order_key(&self) -> QueueOrderKey {
+    pub(crate) fn queue_order_key(&self) -> QueueOrderKey {
         QueueOrderKey {
             priority: self.priority,
             queue_timestamp: self.queue_timestamp,
@@ -168,7 +172,7 @@ impl Info {
     }
 
     /// Whether any pod set has a topology assignment.
-    pub fn is_using_tas(&self) -> bool {
+    pub(crate) fn is_using_tas(&self) -> bool {
         self.total_requests
             .iter()
             .any(|ps| ps.topology_request.is_some())
@@ -208,7 +212,7 @@ impl Info {
     }
 
     /// The total requests of all pod sets.
-    pub fn sum_total_requests(&self) -> Requests {
+    pub(crate) fn sum_total_requests(&self) -> Requests {
         let mut sum = Requests::new();
         for ps in &*self.total_requests {
             sum.add(&ps.requests);

@@ -42,7 +42,7 @@ pub fn creation(wl: &Workload) -> Timestamp {
 }
 
 /// The zero time of Go, 1 January of the year 1.
-pub const ZERO_TIME: Timestamp = Timestamp::constant(-62_135_596_800, 0);
+pub(crate) const ZERO_TIME: Timestamp = Timestamp::constant(-62_135_596_800, 0);
 
 /// The queue order timestamp: the creation, or the eviction if an admission check or, as
 /// configured, the PodsReady timeout evicted the Workload.

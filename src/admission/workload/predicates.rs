@@ -141,7 +141,7 @@ pub fn is_admissible(wl: &Workload, gates: &Gates) -> bool {
 }
 
 /// Whether a preemption gate of the Workload is closed; a gate without state counts as closed.
-pub fn has_closed_preemption_gate(wl: &Workload) -> bool {
+pub(crate) fn has_closed_preemption_gate(wl: &Workload) -> bool {
     wl.spec.preemption_gates.iter().any(|gate| {
         // The last state of a name counts.
         let state = wl
@@ -155,7 +155,7 @@ pub fn has_closed_preemption_gate(wl: &Workload) -> bool {
 }
 
 /// Whether all admission checks are Ready.
-pub fn has_all_checks_ready(wl: &Workload) -> bool {
+pub(crate) fn has_all_checks_ready(wl: &Workload) -> bool {
     wl.status
         .admission_checks
         .iter()
@@ -163,7 +163,7 @@ pub fn has_all_checks_ready(wl: &Workload) -> bool {
 }
 
 /// Whether any admission check is Retry or Rejected.
-pub fn has_failed_checks(wl: &Workload) -> bool {
+pub(crate) fn has_failed_checks(wl: &Workload) -> bool {
     let failed = |s| s == CheckState::Retry || s == CheckState::Rejected;
     wl.status
         .admission_checks
@@ -187,7 +187,7 @@ pub fn should_skip_cluster_nomination(
 }
 
 /// Whether a delayed topology request is pending.
-pub fn has_topology_assignments_pending(wl: &Workload) -> bool {
+pub(crate) fn has_topology_assignments_pending(wl: &Workload) -> bool {
     wl.status
         .admission
         .iter()
@@ -199,7 +199,7 @@ pub fn has_topology_assignments_pending(wl: &Workload) -> bool {
 }
 
 /// Whether a topology assignment of the Workload contains an unhealthy node.
-pub fn has_topology_assignment_with_unhealthy_node(wl: &Workload) -> bool {
+pub(crate) fn has_topology_assignment_with_unhealthy_node(wl: &Workload) -> bool {
     if wl.status.unhealthy_nodes.is_empty() || !is_admitted(wl) {
         return false;
     }

@@ -44,7 +44,7 @@ pub struct TopologyRequest {
 impl PodSetResources {
     /// The pod set with another pod count. With a topology assignment the count does not change.
     #[must_use]
-    pub fn scaled_to(&self, count: i32) -> PodSetResources {
+    pub(crate) fn scaled_to(&self, count: i32) -> PodSetResources {
         if self.topology_request.is_some() {
             return self.clone();
         }
@@ -95,7 +95,7 @@ fn counts_after_reclaim<'a>(wl: &'a Workload, config: &EngineConfig) -> BTreeMap
 }
 
 /// Total requests of a Workload without quota reservation, from its pod templates.
-pub fn total_requests_from_pod_sets(
+pub(crate) fn total_requests_from_pod_sets(
     wl: &Workload,
     config: &EngineConfig,
     dra: Option<&DraRequests>,
@@ -145,7 +145,10 @@ pub fn total_requests_from_pod_sets(
 
 /// Total requests of a Workload with quota reservation, from its admission. The topology request
 /// has the requests of the pod template, before excluded prefixes and transformations.
-pub fn total_requests_from_admission(wl: &Workload, config: &EngineConfig) -> Vec<PodSetResources> {
+pub(crate) fn total_requests_from_admission(
+    wl: &Workload,
+    config: &EngineConfig,
+) -> Vec<PodSetResources> {
     let Some(admission) = &wl.status.admission else {
         return Vec::new();
     };

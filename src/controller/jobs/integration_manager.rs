@@ -50,7 +50,7 @@ impl Gvk {
     }
 
     /// Whether an owner reference has this kind and API version.
-    pub fn matches_owner(&self, owner: &OwnerReference) -> bool {
+    pub(crate) fn matches_owner(&self, owner: &OwnerReference) -> bool {
         owner.kind == self.kind && owner.api_version == self.api_version()
     }
 }
@@ -99,18 +99,18 @@ impl IntegrationManager {
     }
 
     /// Whether a framework is enabled.
-    pub fn is_enabled(&self, name: &str) -> bool {
+    pub(crate) fn is_enabled(&self, name: &str) -> bool {
         self.enabled.iter().any(|f| f.name == name)
     }
 
     /// Whether pods are managed only as children of an enabled framework.
-    pub fn is_pod_implicitly_enabled(&self) -> bool {
+    pub(crate) fn is_pod_implicitly_enabled(&self) -> bool {
         self.pod_implicitly_enabled
     }
 
     /// Whether an owner is of a known kind, enabled or not, so that the search for an ancestor
     /// continues at it.
-    pub fn is_known_owner(&self, owner: &OwnerReference) -> bool {
+    pub(crate) fn is_known_owner(&self, owner: &OwnerReference) -> bool {
         FRAMEWORKS.iter().any(|f| framework_matches_owner(f, owner))
             || self.external.iter().any(|gvk| gvk.matches_owner(owner))
             // The owner between a Deployment and its pods.
@@ -118,7 +118,7 @@ impl IntegrationManager {
     }
 
     /// Whether an owner is of an enabled kind.
-    pub fn is_owner_managed_by_kueue(&self, owner: &OwnerReference) -> bool {
+    pub(crate) fn is_owner_managed_by_kueue(&self, owner: &OwnerReference) -> bool {
         self.enabled
             .iter()
             .any(|f| framework_matches_owner(f, owner))
@@ -126,7 +126,7 @@ impl IntegrationManager {
     }
 
     /// Whether the controller reference of an object is of an enabled kind.
-    pub fn is_owner_managed_by_kueue_for_object(&self, meta: &ObjectMeta) -> bool {
+    pub(crate) fn is_owner_managed_by_kueue_for_object(&self, meta: &ObjectMeta) -> bool {
         controller_of(meta).is_some_and(|owner| self.is_owner_managed_by_kueue(owner))
     }
 }

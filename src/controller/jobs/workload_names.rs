@@ -20,7 +20,13 @@ pub fn workload_name(name: &str, uid: &str, gvk: &Gvk, extra: &str, short: bool)
 }
 
 /// The name of the variant of `parent` for a flavor; `gvk` is that of Workload.
-pub fn variant_name(parent: &str, uid: &str, gvk: &Gvk, flavor: &str, short: bool) -> String {
+pub(crate) fn variant_name(
+    parent: &str,
+    uid: &str,
+    gvk: &Gvk,
+    flavor: &str,
+    short: bool,
+) -> String {
     // Without the hash suffix.
     let base = parent.rsplit_once('-').map_or(parent, |(base, _)| base);
     let prefix = format!("{base}-variant-{flavor}");

@@ -189,7 +189,7 @@ impl Kubelet {
     }
 
     /// Requeues all pods of a node, after it failed or recovered.
-    pub fn requeue_pods(&self, node: &str) {
+    pub(crate) fn requeue_pods(&self, node: &str) {
         for pod in self.shared.pods.by_index("node", node) {
             self.shared.queue.add(ObjectKey::of(&*pod));
         }

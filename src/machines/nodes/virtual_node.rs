@@ -15,7 +15,7 @@ use super::NodePool;
 use kueue_lab_clock::whole_seconds;
 
 /// Label of virtual nodes; nodes without it are never changed.
-pub const MANAGED: &str = "kueue-lab.dev/managed";
+pub(crate) const MANAGED: &str = "kueue-lab.dev/managed";
 /// Label that names the pool of a node.
 pub const POOL: &str = "kueue-lab.dev/pool";
 /// Annotation with the labels and taints of the pool, so that they can be removed with it.
@@ -173,7 +173,7 @@ pub(super) fn node(
 }
 
 /// The template node of a pool for scale-up simulations.
-pub fn template_node(pool: &NodePool, index: u32, now: Timestamp) -> Node {
+pub(crate) fn template_node(pool: &NodePool, index: u32, now: Timestamp) -> Node {
     node(pool, index, index, now, ClusterType::Embedded, None)
 }
 

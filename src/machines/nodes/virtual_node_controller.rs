@@ -124,7 +124,7 @@ impl VirtualNodeController {
     }
 
     /// Scales up a pool, within its maximum; returns when the nodes exist.
-    pub async fn scale_up(&self, pool: &str, count: u32) {
+    pub(crate) async fn scale_up(&self, pool: &str, count: u32) {
         let pools = {
             let mut wanted = self.shared.desired.lock();
             let grown = wanted.scaled_up.entry(pool.to_string()).or_default();
@@ -168,7 +168,7 @@ impl VirtualNodeController {
 
     /// Stops a node's heartbeats, as a power failure would, or resumes them. False for a node that
     /// is not the lab's.
-    pub fn set_failed(&self, name: &str, failed: bool) -> bool {
+    pub(crate) fn set_failed(&self, name: &str, failed: bool) -> bool {
         let mut wanted = self.shared.desired.lock();
         if !wanted.nodes.contains_key(name) {
             return false;

@@ -24,7 +24,7 @@ pub fn is_active(pod: &Pod) -> bool {
 }
 
 /// Whether the pod has a deletion timestamp.
-pub fn is_deleting(pod: &Pod) -> bool {
+pub(crate) fn is_deleting(pod: &Pod) -> bool {
     pod.metadata.deletion_timestamp.is_some()
 }
 
@@ -45,7 +45,7 @@ pub fn is_ready(pod: &Pod) -> bool {
 }
 
 /// Whether the pod has been Ready for at least `seconds`.
-pub fn is_available(pod: &Pod, seconds: i32, now: Timestamp) -> bool {
+pub(crate) fn is_available(pod: &Pod, seconds: i32, now: Timestamp) -> bool {
     is_ready(pod)
         && (seconds <= 0
             || ready_since(pod).is_some_and(|since| {
@@ -54,7 +54,7 @@ pub fn is_available(pod: &Pod, seconds: i32, now: Timestamp) -> bool {
 }
 
 /// Since when the pod has been Ready.
-pub fn ready_since(pod: &Pod) -> Option<Timestamp> {
+pub(crate) fn ready_since(pod: &Pod) -> Option<Timestamp> {
     let ready = condition(pod, "Ready").filter(|c| c.status == "True")?;
     ready.last_transition_time.as_ref().map(|t| t.0)
 }
@@ -70,13 +70,13 @@ pub fn controller_of<K: kube::Resource>(object: &K) -> Option<&OwnerReference> {
 }
 
 /// Informer index by the UID of the controller.
-pub fn controller_uid<K: kube::Resource>(object: &K) -> Vec<String> {
+pub(crate) fn controller_uid<K: kube::Resource>(object: &K) -> Vec<String> {
     let owner = controller_of(object);
     owner.map(|o| o.uid.clone()).into_iter().collect()
 }
 
 /// Informer index by node.
-pub const ON_NODE: &str = "node";
+pub(crate) const ON_NODE: &str = "node";
 
 /// The values of [`ON_NODE`].
 pub fn on_node(pod: &Pod) -> Vec<String> {
@@ -84,7 +84,7 @@ pub fn on_node(pod: &Pod) -> Vec<String> {
 }
 
 /// Informer index of terminal pods, all under one value.
-pub const ENDED: &str = "ended";
+pub(crate) const ENDED: &str = "ended";
 
 /// The values of [`ENDED`].
 pub fn ended(pod: &Pod) -> Vec<String> {
@@ -120,7 +120,12 @@ pub fn compare_active_pods(a: &Pod, b: &Pod) -> Ordering {
 
 /// [`compare_active_pods`] with deletion cost (an annotation) and rank, such as the number of
 /// related pods on the node: of pods in the same state, first the lower cost, then the higher rank.
-pub fn compare_active_pods_with_ranks(a: &Pod, rank_a: usize, b: &Pod, rank_b: usize) -> Ordering {
+pub(crate) fn compare_active_pods_with_ranks(
+    a: &Pod,
+    rank_a: usize,
+    b: &Pod,
+    rank_b: usize,
+) -> Ordering {
     order(a, (deletion_cost(a), rank_a), b, (deletion_cost(b), rank_b))
 }
 

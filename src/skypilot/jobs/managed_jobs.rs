@@ -91,7 +91,7 @@ impl ManagedJobs {
     }
 
     /// A jobs controller with other intervals than SkyPilot's.
-    pub fn with_timing(
+    pub(crate) fn with_timing(
         client: Client,
         clock: Clock,
         entropy: Entropy,

@@ -47,7 +47,7 @@ impl ManagedJobStatus {
     }
 
     /// Whether the status is final.
-    pub const fn is_final(self) -> bool {
+    pub(crate) const fn is_final(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
     }
 }
@@ -119,7 +119,7 @@ pub struct ManagedJob {
 
 impl ManagedJob {
     /// The total run time of the commands over all attempts; `None` before the first.
-    pub fn job_duration(&self, now: Timestamp) -> Option<SignedDuration> {
+    pub(crate) fn job_duration(&self, now: Timestamp) -> Option<SignedDuration> {
         self.started_at?;
         let current = self.running_since.map_or(SignedDuration::ZERO, |since| {
             self.ended_at.unwrap_or(now).duration_since(since)
@@ -128,7 +128,7 @@ impl ManagedJob {
     }
 
     /// The time since submission.
-    pub fn total_duration(&self, now: Timestamp) -> SignedDuration {
+    pub(crate) fn total_duration(&self, now: Timestamp) -> SignedDuration {
         self.ended_at
             .unwrap_or(now)
             .duration_since(self.submitted_at.unwrap_or(self.created_at))

@@ -9,11 +9,11 @@ use kueue_lab_clock::whole_seconds;
 /// The Job is suspended.
 pub const SUSPENDED: &str = "Suspended";
 /// The Job will fail once its pods are gone.
-pub const FAILURE_TARGET: &str = "FailureTarget";
+pub(crate) const FAILURE_TARGET: &str = "FailureTarget";
 /// The Job will be complete once its pods are gone.
-pub const SUCCESS_CRITERIA_MET: &str = "SuccessCriteriaMet";
+pub(crate) const SUCCESS_CRITERIA_MET: &str = "SuccessCriteriaMet";
 /// The Job has completed.
-pub const COMPLETE: &str = "Complete";
+pub(crate) const COMPLETE: &str = "Complete";
 /// The Job has failed.
 pub const FAILED: &str = "Failed";
 
@@ -27,7 +27,7 @@ pub fn find<'a>(status: &'a JobStatus, type_: &str) -> Option<&'a JobCondition> 
 }
 
 /// The condition of that type, if it is True.
-pub fn find_true<'a>(status: &'a JobStatus, type_: &str) -> Option<&'a JobCondition> {
+pub(crate) fn find_true<'a>(status: &'a JobStatus, type_: &str) -> Option<&'a JobCondition> {
     find(status, type_).filter(|c| c.status == "True")
 }
 
@@ -56,7 +56,7 @@ pub fn new(type_: &str, reason: &str, message: &str, now: Timestamp) -> JobCondi
 }
 
 /// Adds or updates a condition; returns whether anything changed. A False condition is not added.
-pub fn ensure(status: &mut JobStatus, wanted: JobCondition) -> bool {
+pub(crate) fn ensure(status: &mut JobStatus, wanted: JobCondition) -> bool {
     let conditions = status.conditions.get_or_insert_default();
     match conditions.iter_mut().find(|c| c.type_ == wanted.type_) {
         Some(known) => {

@@ -1,6 +1,6 @@
 //! The Job controller: runs the pods of a Job until enough have succeeded, or too many failed.
 //!
-//! Pure functions decide: [`sync_job()`] which pods to create and delete,
+//! Pure functions decide: [`sync_job::sync_job`] which pods to create and delete,
 //! [`SyncPlan::track_job_status`] and [`TrackedStatus::finish`] the resulting status. The
 //! controller carries that out.
 
@@ -21,16 +21,17 @@ mod tests;
 pub use backoff::Backoff;
 pub use controller::start;
 pub use indexes::Indexes;
-pub use sync_job::{SyncPlan, sync_job};
+pub use sync_job::SyncPlan;
 pub use track_job_status::{ManagedPods, TrackedStatus};
 
 /// The finalizer of pods that are not counted yet.
-pub const JOB_TRACKING_FINALIZER: &str = "batch.kubernetes.io/job-tracking";
+pub(crate) const JOB_TRACKING_FINALIZER: &str = "batch.kubernetes.io/job-tracking";
 /// Annotation and label: the completion index of a pod.
 pub const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 /// Annotation: the number of earlier failures of the index.
-pub const INDEX_FAILURES: &str = "batch.kubernetes.io/job-index-failure-count";
+pub(crate) const INDEX_FAILURES: &str = "batch.kubernetes.io/job-index-failure-count";
 /// Annotation: the number of ignored failures of the index.
-pub const INDEX_IGNORED_FAILURES: &str = "batch.kubernetes.io/job-index-ignored-failure-count";
+pub(crate) const INDEX_IGNORED_FAILURES: &str =
+    "batch.kubernetes.io/job-index-ignored-failure-count";
 /// The value of `spec.managedBy` for this controller.
-pub const CONTROLLER_NAME: &str = "kubernetes.io/job-controller";
+pub(crate) const CONTROLLER_NAME: &str = "kubernetes.io/job-controller";

@@ -70,7 +70,7 @@ pub struct SyncPlan<'a> {
 
 /// The plan for a Job, its pods and its backoff record. `None` for a Job that is finished or
 /// managed by another controller.
-pub fn sync_job<'a>(
+pub(crate) fn sync_job<'a>(
     job: &'a Job,
     pods: &[Arc<Pod>],
     backoff: Backoff,

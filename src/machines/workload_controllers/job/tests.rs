@@ -10,6 +10,7 @@ use kube::ResourceExt;
 use kube::api::ObjectMeta;
 use proptest::prelude::*;
 
+use super::sync_job::sync_job;
 use super::*;
 use crate::workload_controllers::pods;
 

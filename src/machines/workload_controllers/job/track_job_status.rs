@@ -57,7 +57,7 @@ pub struct TrackedStatus {
 
 impl SyncPlan<'_> {
     /// The result after the plan's creations and deletions, given as `acted`.
-    pub fn track_job_status(mut self, acted: ManagedPods, now: Timestamp) -> TrackedStatus {
+    pub(crate) fn track_job_status(mut self, acted: ManagedPods, now: Timestamp) -> TrackedStatus {
         let before = self.sync_context.job.status.clone().unwrap_or_default();
         let mut events = Vec::new();
         let was_active = self.sync_context.active.len();
