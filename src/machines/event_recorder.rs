@@ -27,7 +27,7 @@ const EVENT_CACHE_SIZE: usize = 1_024;
 
 /// An Event to record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewEvent {
+pub(crate) struct NewEvent {
     /// Whether its type is Warning rather than Normal.
     pub warning: bool,
     /// The reason in CamelCase, such as `SuccessfulCreate`.
@@ -40,7 +40,7 @@ pub struct NewEvent {
 
 impl NewEvent {
     /// An Event of type Normal.
-    pub fn normal(reason: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(crate) fn normal(reason: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             warning: false,
             reason: reason.into(),
@@ -50,7 +50,7 @@ impl NewEvent {
     }
 
     /// An Event of type Warning.
-    pub fn warning(reason: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(crate) fn warning(reason: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             warning: true,
             ..Self::normal(reason, message)
@@ -67,7 +67,7 @@ struct QueuedEvent {
 
 /// Records Events of one component. Clones share the queue and the writers.
 #[derive(Clone)]
-pub struct EventRecorder {
+pub(crate) struct EventRecorder {
     clock: Clock,
     source: EventSource,
     writers: Arc<[mpsc::Sender<QueuedEvent>]>,
@@ -76,7 +76,7 @@ pub struct EventRecorder {
 impl EventRecorder {
     /// A recorder whose Events are written by tasks of `context`. `component` is their source, such
     /// as `job-controller`.
-    pub fn new(context: &Context, component: &str) -> Self {
+    pub(crate) fn new(context: &Context, component: &str) -> Self {
         let writer = |_| {
             let (sender, receiver) = mpsc::channel(MAX_QUEUED_EVENTS);
             let writer = Writer {
@@ -105,7 +105,7 @@ impl EventRecorder {
     }
 
     /// Records an Event about an object.
-    pub fn event<K: Resource<DynamicType = ()>>(&self, object: &K, new_event: NewEvent) {
+    pub(crate) fn event<K: Resource<DynamicType = ()>>(&self, object: &K, new_event: NewEvent) {
         self.event_for_reference(object_reference(object), new_event);
     }
 

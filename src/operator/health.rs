@@ -25,7 +25,7 @@ const LIMITS: Limits = Limits {
 };
 
 /// The source of health and metrics.
-pub trait HealthChecker: Send + Sync + 'static {
+pub(crate) trait HealthChecker: Send + Sync + 'static {
     /// The liveness check.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ pub trait HealthChecker: Send + Sync + 'static {
 
 /// The endpoints served at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ServedPaths {
+pub(crate) enum ServedPaths {
     /// `/healthz` and `/readyz`.
     Health,
     /// `/metrics`.
@@ -57,7 +57,7 @@ pub enum ServedPaths {
 ///
 /// # Errors
 /// The address cannot be bound.
-pub async fn serve(
+pub(crate) async fn serve(
     tasks: &Tasks,
     listen: SocketAddr,
     checker: Arc<dyn HealthChecker>,

@@ -10,7 +10,7 @@
 
 #![warn(unreachable_pub)]
 
-pub mod health;
+mod health;
 mod instance;
 mod leadership;
 mod operator;

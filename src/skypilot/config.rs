@@ -74,7 +74,7 @@ enum LimitSetting {
 
 /// The effective queue and timeouts of one launch.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct QueueSettings {
+pub(crate) struct QueueSettings {
     /// The LocalQueue (`kubernetes.kueue.local_queue_name`): the Pods become a pod group in it.
     pub local_queue: Option<String>,
     /// The timeout for the scheduling of ungated Pods; `None` for no timeout.

@@ -8,7 +8,7 @@ use kueue_lab_quantity::Quantity;
 
 /// The properties of a node that SkyPilot uses.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct NodeInfo {
+pub(crate) struct NodeInfo {
     /// Name.
     pub name: String,
     /// Labels.
@@ -25,7 +25,7 @@ pub struct NodeInfo {
 
 /// The capacity and the allocatable amount of a resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct NodeCapacity {
+pub(crate) struct NodeCapacity {
     /// Capacity.
     pub capacity: f64,
     /// Allocatable.
@@ -37,7 +37,7 @@ const GPU_RESOURCES: [&str; 2] = ["nvidia.com/gpu", "amd.com/gpu"];
 
 impl NodeInfo {
     /// Reads a Node; invalid quantities count as zero.
-    pub fn from_node(node: &Node) -> Self {
+    pub(crate) fn from_node(node: &Node) -> Self {
         let status = node.status.clone().unwrap_or_default();
         let (capacity, allocatable) = (
             status.capacity.unwrap_or_default(),
@@ -81,7 +81,7 @@ impl NodeInfo {
 
 /// A label formatter (SkyPilot's `GPULabelFormatter`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GpuLabelFormatter {
+pub(crate) enum GpuLabelFormatter {
     /// `skypilot.co/accelerator`, values in lower case.
     SkyPilot,
     /// Google's `cloud.google.com/gke-accelerator`.
@@ -98,7 +98,7 @@ pub enum GpuLabelFormatter {
 
 impl GpuLabelFormatter {
     /// All formatters, in the order of preference.
-    pub const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::SkyPilot,
         Self::Gke,
         Self::Karpenter,
@@ -108,7 +108,7 @@ impl GpuLabelFormatter {
     ];
 
     /// The node label key.
-    pub const fn key(self) -> &'static str {
+    pub(crate) const fn key(self) -> &'static str {
         match self {
             Self::SkyPilot => "skypilot.co/accelerator",
             Self::Gke => "cloud.google.com/gke-accelerator",
@@ -157,7 +157,7 @@ impl GpuLabelFormatter {
     }
 
     /// SkyPilot's accelerator name for a label value.
-    pub fn accelerator(self, value: &str) -> String {
+    pub(crate) fn accelerator(self, value: &str) -> String {
         match self {
             Self::SkyPilot | Self::Karpenter | Self::Nebius => value.to_uppercase(),
             Self::CoreWeave if value == "H100_NVLINK_80GB" => "H100".into(),

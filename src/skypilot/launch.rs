@@ -13,7 +13,7 @@ use super::task::{JobRecovery, Task, TaskResources};
 
 /// The objects and settings of a cluster to launch.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ClusterPlan {
+pub(crate) struct ClusterPlan {
     /// Its name in Kubernetes.
     pub name: String,
     /// Names of the Pods, the head first.
@@ -50,7 +50,7 @@ pub enum LaunchError {
 ///
 /// # Errors
 /// The name is invalid, or no node of the cluster is large enough.
-pub fn plan(
+pub(crate) fn plan(
     task: &Task,
     display_name: &str,
     env: &SkyEnv,

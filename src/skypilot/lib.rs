@@ -22,13 +22,13 @@ mod simulated_run;
 mod sizing;
 mod task;
 
-pub use config::{QueueSettings, SkyConfig};
+pub use config::{SkyConfig, TaskConfigOverrides};
 pub use env::SkyEnv;
-pub use gpu_labels::{GpuLabelFormatter, NodeInfo};
-pub use launch::{ClusterPlan, LaunchError, plan};
-
-pub use simulated_run::SimulatedRun;
-pub use sizing::{PodResources, SizingError};
+pub(crate) use gpu_labels::NodeInfo;
+pub use launch::LaunchError;
+pub(crate) use launch::{ClusterPlan, plan};
+pub(crate) use simulated_run::SimulatedRun;
+pub use sizing::SizingError;
 pub use task::{
     Accelerator, JobRecovery, Memory, RecoveryStrategy, Task, TaskError, TaskResources,
 };

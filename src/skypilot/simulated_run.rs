@@ -10,7 +10,7 @@ const DEFAULT_SECONDS: u64 = 30;
 
 /// The simulated run of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SimulatedRun {
+pub(crate) struct SimulatedRun {
     /// The duration; `None` if they do not end.
     pub duration: Option<Duration>,
     /// The exit code.

@@ -14,7 +14,7 @@ const SIZE_TOLERANCE: f64 = 0.01;
 
 /// The requests of each Pod of a cluster.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PodResources {
+pub(crate) struct PodResources {
     /// CPUs.
     pub cpus: f64,
     /// Memory, in GB (10⁹ bytes).
@@ -31,7 +31,7 @@ pub struct PodResources {
 
 /// GPUs of a request.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Gpus {
+pub(crate) struct Gpus {
     /// SkyPilot's name of the GPU.
     pub name: String,
     /// Count.
@@ -82,7 +82,7 @@ impl PodResources {
     ///
     /// # Errors
     /// The cluster has no suitable node.
-    pub fn size(requested: &TaskResources, nodes: &[NodeInfo]) -> Result<Self, SizingError> {
+    pub(crate) fn size(requested: &TaskResources, nodes: &[NodeInfo]) -> Result<Self, SizingError> {
         let count = requested.accelerator.as_ref().map_or(0, |a| a.count);
         let cpus = requested.cpus.unwrap_or(match count {
             0 => DEFAULT_CPUS,
@@ -131,7 +131,7 @@ impl PodResources {
     }
 
     /// `1x[CPU:6]`, `2x[H100:4]`: the REQUESTED column of `sky jobs queue`.
-    pub fn requested(&self, num_nodes: u32) -> String {
+    pub(crate) fn requested(&self, num_nodes: u32) -> String {
         match &self.gpus {
             Some(gpus) => format!("{num_nodes}x[{}:{}]", gpus.name, gpus.count),
             None => format!("{num_nodes}x[CPU:{}]", format_number(self.cpus)),

@@ -3,7 +3,7 @@
 
 mod fake_gpus;
 mod node_lease;
-pub mod node_lifecycle;
+pub(crate) mod node_lifecycle;
 mod node_pools;
 mod removal;
 mod taint_eviction;

@@ -35,7 +35,7 @@ pub(super) struct NodeLifecycleController {
 }
 
 /// Starts the controller; `pods` must have an index `node`.
-pub fn start(context: &Context, nodes: &Informer<Node>, pods: &Informer<Pod>) {
+pub(crate) fn start(context: &Context, nodes: &Informer<Node>, pods: &Informer<Pod>) {
     let leases = Api::namespaced(context.client.clone(), node_lease::NAMESPACE);
     let lifecycle = Arc::new(NodeLifecycleController {
         client: context.client.clone(),

@@ -10,7 +10,7 @@ use crate::event_recorder::EventRecorder;
 use kueue_lab_runtime::{Api, Context, Informer, InformerBuilder};
 
 /// What the controllers share: one informer per kind, one event recorder.
-pub struct SharedInformers {
+pub(crate) struct SharedInformers {
     /// All pods.
     pub pods: Informer<Pod>,
     /// All nodes.
@@ -27,7 +27,7 @@ pub struct SharedInformers {
 
 impl SharedInformers {
     /// Starts the remaining informers in the tasks of `context`.
-    pub fn new(context: &Context, pods: Informer<Pod>, nodes: Informer<Node>) -> Self {
+    pub(crate) fn new(context: &Context, pods: Informer<Pod>, nodes: Informer<Node>) -> Self {
         Self {
             pods,
             nodes,

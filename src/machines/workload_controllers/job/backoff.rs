@@ -14,7 +14,7 @@ const MAX_JOB_POD_FAILURE_BACKOFF: Duration = Duration::from_secs(600);
 
 /// The failures since the last success.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Backoff {
+pub(crate) struct Backoff {
     /// Number of failures.
     pub failures: u32,
     /// Time of the last failure.
@@ -23,7 +23,7 @@ pub struct Backoff {
 
 impl Backoff {
     /// The record after newly finished pods.
-    pub fn after(self, succeeded: &[Arc<Pod>], failed: &[Arc<Pod>]) -> Self {
+    pub(crate) fn after(self, succeeded: &[Arc<Pod>], failed: &[Arc<Pod>]) -> Self {
         let last_success = succeeded.iter().map(|p| pods::finished_at(p)).max();
         let before = if last_success.is_some() {
             Self::default()
@@ -42,7 +42,7 @@ impl Backoff {
     }
 
     /// The remaining backoff.
-    pub fn remaining(self, now: Timestamp) -> Duration {
+    pub(crate) fn remaining(self, now: Timestamp) -> Duration {
         remaining(self.failures, self.last_failure, now)
     }
 }

@@ -10,10 +10,11 @@ use kube::ResourceExt;
 use kube::api::PostParams;
 use parking_lot::Mutex;
 
+use super::backoff::Backoff;
 use super::conditions;
-use super::sync_job::sync_job;
+use super::sync_job::{SyncPlan, sync_job};
 use super::track_job_status::ManagedPods;
-use super::{Backoff, CONTROLLER_NAME, JOB_TRACKING_FINALIZER};
+use super::{CONTROLLER_NAME, JOB_TRACKING_FINALIZER};
 use crate::event_recorder::{EventRecorder, NewEvent};
 use crate::workload_controllers::controller_ref_manager::CONTROLLER_UID_INDEX;
 use crate::workload_controllers::pod_control::PodControl;
@@ -32,7 +33,7 @@ const BACKOFF: (Duration, Duration) = (SUSPENDED_BATCH_PERIOD, Duration::from_se
 const WORKERS: usize = 5;
 
 /// Starts the controller in the tasks of `context`.
-pub fn start(context: &Context, shared: &SharedInformers) {
+pub(crate) fn start(context: &Context, shared: &SharedInformers) {
     let recorder = shared.recorder.with_component("job-controller", None);
     let jobs = shared.jobs.clone();
     let controller = Arc::new(JobController {
@@ -177,7 +178,7 @@ impl JobController {
     async fn manage_pods(
         &self,
         job: &Arc<Job>,
-        decision: &mut super::SyncPlan<'_>,
+        decision: &mut SyncPlan<'_>,
     ) -> (ManagedPods, Option<kube::Error>) {
         let mut acted = ManagedPods::default();
         let deletions = std::mem::take(&mut decision.deletions);

@@ -4,13 +4,13 @@ use std::fmt;
 
 /// A set of indexes as sorted, disjoint ranges that do not touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Indexes {
+pub(crate) struct Indexes {
     ranges: Vec<(i32, i32)>,
 }
 
 impl Indexes {
     /// Parses the text form. Invalid ranges and indexes from `limit` on are dropped.
-    pub fn parse(text: &str, limit: i32) -> Self {
+    pub(crate) fn parse(text: &str, limit: i32) -> Self {
         let mut set = Self::default();
         for part in text.split(',').filter(|p| !p.is_empty()) {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -36,7 +36,7 @@ impl Indexes {
     }
 
     /// The union of both sets.
-    pub fn union(&self, other: &Self) -> Self {
+    pub(crate) fn union(&self, other: &Self) -> Self {
         let mut all: Vec<(i32, i32)> = Vec::with_capacity(self.ranges.len() + other.ranges.len());
         all.extend(&self.ranges);
         all.extend(&other.ranges);
@@ -49,7 +49,7 @@ impl Indexes {
     }
 
     /// The number of indexes.
-    pub fn len(&self) -> i32 {
+    pub(crate) fn len(&self) -> i32 {
         self.ranges
             .iter()
             .map(|(first, last)| last - first + 1)
@@ -57,12 +57,12 @@ impl Indexes {
     }
 
     /// Whether the set is empty.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
     /// Whether `index` is in the set.
-    pub fn contains(&self, index: i32) -> bool {
+    pub(crate) fn contains(&self, index: i32) -> bool {
         let at = self.ranges.partition_point(|(_, last)| *last < index);
         self.ranges
             .get(at)
@@ -70,7 +70,7 @@ impl Indexes {
     }
 
     /// The number of common indexes.
-    pub fn overlap(&self, other: &Self) -> i32 {
+    pub(crate) fn overlap(&self, other: &Self) -> i32 {
         let (mut a, mut b, mut shared) = (0, 0, 0);
         while let (Some(x), Some(y)) = (self.ranges.get(a), other.ranges.get(b)) {
             shared += (x.1.min(y.1) - x.0.max(y.0) + 1).max(0);
@@ -85,7 +85,7 @@ impl Indexes {
     }
 
     /// The first `count` indexes below `limit` that are not in the set.
-    pub fn missing(&self, count: usize, limit: i32) -> Vec<i32> {
+    pub(crate) fn missing(&self, count: usize, limit: i32) -> Vec<i32> {
         let mut found = Vec::with_capacity(count.min(1024));
         let mut candidate = 0;
         for &(first, last) in &self.ranges {

@@ -1,7 +1,7 @@
 //! The Job controller: runs the pods of a Job until enough have succeeded, or too many failed.
 //!
 //! Pure functions decide: [`sync_job::sync_job`] which pods to create and delete,
-//! [`SyncPlan::track_job_status`] and [`TrackedStatus::finish`] the resulting status. The
+//! [`sync_job::SyncPlan::track_job_status`] and [`track_job_status::TrackedStatus::finish`] the resulting status. The
 //! controller carries that out.
 
 mod backoff;
@@ -18,11 +18,7 @@ mod track_job_status;
 #[cfg(test)]
 mod tests;
 
-pub use backoff::Backoff;
-pub use controller::start;
-pub use indexes::Indexes;
-pub use sync_job::SyncPlan;
-pub use track_job_status::{ManagedPods, TrackedStatus};
+pub(crate) use controller::start;
 
 /// The finalizer of pods that are not counted yet.
 pub(crate) const JOB_TRACKING_FINALIZER: &str = "batch.kubernetes.io/job-tracking";

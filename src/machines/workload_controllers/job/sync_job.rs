@@ -52,7 +52,7 @@ impl FinishedCondition {
 }
 
 /// The changes of one sync before the status update.
-pub struct SyncPlan<'a> {
+pub(crate) struct SyncPlan<'a> {
     /// Pods to delete.
     pub deletions: Vec<Arc<Pod>>,
     /// Whether the tracking finalizer is removed before deletion, so that the pods do not count as

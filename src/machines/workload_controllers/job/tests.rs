@@ -10,7 +10,9 @@ use kube::ResourceExt;
 use kube::api::ObjectMeta;
 use proptest::prelude::*;
 
+use super::backoff::Backoff;
 use super::sync_job::sync_job;
+use super::track_job_status::ManagedPods;
 use super::*;
 use crate::workload_controllers::pods;
 

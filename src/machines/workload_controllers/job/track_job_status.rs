@@ -28,7 +28,7 @@ const MAX_UNCOUNTED_PODS: usize = 500;
 
 /// The results of a plan's creations and deletions.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ManagedPods {
+pub(crate) struct ManagedPods {
     /// Pods created.
     pub created: usize,
     /// Pods deleted, including those already gone.
@@ -38,7 +38,7 @@ pub struct ManagedPods {
 }
 
 /// The status after the pods were managed, and the pods whose finalizer can be removed.
-pub struct TrackedStatus {
+pub(crate) struct TrackedStatus {
     /// The status to write now, if it changed.
     pub status: Option<JobStatus>,
     /// Pods whose tracking finalizer is removed after that write.
@@ -139,7 +139,7 @@ impl SyncPlan<'_> {
 impl TrackedStatus {
     /// The status to write once the finalizers of `released` pods (by UID) are removed, if it
     /// changed again; and the Events to record after that write.
-    pub fn finish(
+    pub(crate) fn finish(
         mut self,
         released: &[String],
         now: Timestamp,
