@@ -1,8 +1,8 @@
 //! The Job controller: runs the pods of a Job until enough have succeeded, or too many failed.
 //!
 //! Pure functions decide: [`sync_job::sync_job`] which pods to create and delete,
-//! [`sync_job::SyncPlan::track_job_status`] and [`track_job_status::TrackedStatus::finish`] the resulting status. The
-//! controller carries that out.
+//! [`sync_job::SyncPlan::track_job_status`] and [`track_job_status::TrackedStatus::finish`] the
+//! resulting status. The controller carries that out.
 
 mod backoff;
 pub mod conditions;

@@ -57,8 +57,8 @@ pub(super) fn rollout_rolling(
     }
 }
 
-/// Scales down old ReplicaSets: first up to `max_scaled_down` unavailable pods, then available ones beyond
-/// `min_available`.
+/// Scales down old ReplicaSets: first up to `max_scaled_down` unavailable pods, then available ones
+/// beyond `min_available`.
 fn reconcile_old_replica_sets(
     deployment: &Deployment,
     new: &ReplicaSet,
