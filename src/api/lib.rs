@@ -3,6 +3,8 @@
 //!
 //! Depends on no crate that accesses a cluster.
 
+#![warn(unreachable_pub)]
+
 #[macro_use]
 mod wire;
 
@@ -10,8 +12,11 @@ pub mod config;
 pub mod constants;
 pub mod convert;
 pub mod crds;
+mod feature_gates;
 pub mod load;
+mod meta_validation;
 pub mod name_validation;
+mod problem;
 pub mod provisioning_request;
 #[cfg(test)]
 mod schema;

@@ -4,9 +4,9 @@
 use k8s_openapi::Resource;
 use serde_json::{Value, json};
 
-use super::config::{Feature, FeatureGates};
 use super::constants::RESOURCE_IN_USE_FINALIZER;
 use super::v1beta2::{ClusterQueue, ResourceFlavor, Workload};
+use crate::feature_gates::{Feature, FeatureGates};
 
 /// Sets defaults on a new object of any kind, given as v1beta2 JSON.
 pub fn create(object: &mut Value, gates: &FeatureGates) {

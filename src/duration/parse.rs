@@ -1,6 +1,7 @@
 //! Go's `time.ParseDuration`.
 
-use crate::{ParseDurationError, SECOND};
+use crate::ParseDurationError;
+use crate::duration::SECOND;
 
 const UNITS: [(&str, i64); 8] = [
     ("ns", 1),

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::duration::SECOND;
 
 #[test]
 fn durations_parse_and_format_as_in_go() {

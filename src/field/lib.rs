@@ -9,7 +9,7 @@ mod error;
 mod kind;
 mod path;
 
-pub use bad_value::{BadValue, go_quote};
+pub use bad_value::{BadValue, go_quote, json_type_name};
 pub use error::{FieldError, FieldErrors, aggregate};
 pub use kind::FieldErrorKind;
 pub use path::Path;

@@ -1,12 +1,10 @@
 //! One connection: TLS handshake, HTTP/1 or HTTP/2 with the limits of its server, graceful
 //! shutdown.
 
-use std::convert::Infallible;
-use std::error::Error;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use http::{Request, Response};
+use http::Request;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -15,9 +13,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
-use tower::{Service, ServiceExt};
+use tower::ServiceExt;
 
-use crate::Limits;
+use crate::{HttpService, Limits};
 
 /// The address of the client, in the extensions of each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,15 +31,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Serves the connection until it is closed.
-    pub(crate) async fn serve<S, B>(self, stream: TcpStream, service: S)
-    where
-        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>
-            + Clone
-            + Send
-            + 'static,
-        S::Future: Send + 'static,
-        B: http_body::Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
-    {
+    pub(crate) async fn serve(self, stream: TcpStream, service: impl HttpService) {
         // Small responses are sent at once.
         let _ = stream.set_nodelay(true);
         let Some(tls) = &self.tls else {
@@ -54,15 +44,9 @@ impl Connection {
         }
     }
 
-    async fn serve_http<I, S, B>(self, stream: I, service: S)
+    async fn serve_http<I>(self, stream: I, service: impl HttpService)
     where
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>
-            + Clone
-            + Send
-            + 'static,
-        S::Future: Send + 'static,
-        B: http_body::Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
     {
         let Self {
             limits, peer, stop, ..

@@ -8,9 +8,11 @@
 
 mod connection;
 mod server;
+mod service;
 
 pub use connection::PeerAddr;
 pub use server::{HttpServer, Limits};
+pub use service::HttpService;
 
 #[cfg(test)]
 mod tests;

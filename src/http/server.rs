@@ -1,21 +1,17 @@
 //! [`HttpServer`]: a listener and the loop that accepts connections.
 
-use std::convert::Infallible;
-use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Request, Response};
-use hyper::body::Incoming;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
-use tower::Service;
 use tracing::Instrument;
 
+use crate::HttpService;
 use crate::connection::Connection;
 
 /// Pause after a failed `accept`: most often the process is out of file descriptors until
@@ -80,15 +76,7 @@ impl HttpServer {
     /// Dropping the future aborts all connections.
     ///
     /// Each request carries [`PeerAddr`](crate::PeerAddr) in its extensions.
-    pub async fn serve<S, B>(self, service: S, stop: CancellationToken)
-    where
-        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>
-            + Clone
-            + Send
-            + 'static,
-        S::Future: Send + 'static,
-        B: http_body::Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
-    {
+    pub async fn serve(self, service: impl HttpService, stop: CancellationToken) {
         let Self {
             name,
             limits,

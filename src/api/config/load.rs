@@ -1,10 +1,10 @@
 //! Loads a configuration file.
 
-use super::feature_gates::FeatureGates;
 use super::integration_frameworks::Framework;
 use super::{Configuration, GROUP, defaults, v1beta1, validate};
+use crate::feature_gates::FeatureGates;
 use crate::field::{FieldError, Path};
-use crate::load::Problem;
+use crate::problem::Problem;
 use kueue_lab_yaml::{self as yaml, Kind, Limits, Node, Position, TypeMismatch, UnknownField};
 
 /// The key of the configuration in Kueue's ConfigMap.

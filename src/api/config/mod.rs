@@ -4,7 +4,6 @@
 mod configuration;
 mod defaults;
 mod fair_sharing;
-mod feature_gates;
 mod integration_frameworks;
 mod integrations;
 mod load;
@@ -15,10 +14,10 @@ mod v1beta1;
 mod validate;
 mod wait_for_pods_ready;
 
+pub use crate::feature_gates::{Feature, FeatureGateError, FeatureGates, FeatureStage};
 pub use configuration::*;
 pub use defaults::apply as apply_defaults;
 pub use fair_sharing::*;
-pub use feature_gates::{Feature, FeatureGateError, FeatureGates, FeatureStage};
 pub use integration_frameworks::{FRAMEWORKS, Framework, RELEASE_MANIFEST_FRAMEWORKS};
 pub use integrations::*;
 pub use kueue_lab_duration::{Duration, ParseDurationError};

@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::Deserialize;
 
 use super::{Configuration, Duration, defaults};
-use crate::load::Problem;
+use crate::problem::Problem;
 use kueue_lab_yaml::{self as yaml, Entry, Kind, Node, Position, TypeMismatch, UnknownField};
 
 /// Settings that only v1beta1 has, removed from the document.

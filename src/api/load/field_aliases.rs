@@ -1,6 +1,6 @@
 //! Fields with the name of another version, as in partly converted files.
 
-use super::Problem;
+use crate::problem::Problem;
 use kueue_lab_yaml::{Entry, Kind, Node, Position};
 
 /// Names of the same field: kind, owner, name in v1beta1, name in v1beta2.

@@ -5,12 +5,11 @@
 
 mod field_aliases;
 mod object;
-mod problem;
 mod schema_validation;
 mod structural_defaults;
 
+pub use crate::problem::Problem;
 pub use object::{LoadedObject, object, objects};
-pub use problem::Problem;
 pub use structural_defaults::structural_defaults;
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::problem::Problem;
 use super::structural_defaults::structural_defaults;
 use super::{field_aliases, schema_validation};
-use crate::config::FeatureGates;
 use crate::crds::{self, Crd};
+use crate::feature_gates::FeatureGates;
 use crate::field::FieldError;
+use crate::problem::Problem;
 use crate::{convert, v1beta2, validation};
 use kueue_lab_yaml::{Limits, Node, Position, closest, documents};
 

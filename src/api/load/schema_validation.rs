@@ -8,7 +8,7 @@ use regex::Regex;
 use serde_json::{Map, Value};
 
 use crate::crds::{Schema, SchemaType};
-use crate::field::{FieldError, FieldErrors, Path};
+use crate::field::{FieldError, FieldErrors, Path, json_type_name};
 use kueue_lab_yaml::closest;
 
 /// A field that the schema does not have.
@@ -71,7 +71,7 @@ fn check_value(value: &Value, schema: Schema, path: &Path, found: &mut SchemaVio
         SchemaType::IntOrString => value.is_string() || value.is_i64() || value.is_u64(),
     };
     if !fits {
-        let (is, must) = (type_name(value), kind.name());
+        let (is, must) = (json_type_name(value), kind.name());
         let detail = format!("{path} in body must be of type {must}: \"{is}\"");
         found.errors.push(FieldError::invalid(path, is, detail));
         return;
@@ -217,18 +217,6 @@ fn matches(pattern: &'static str, text: &str) -> bool {
             .clone()
     };
     regex.is_none_or(|r| r.is_match(text))
-}
-
-fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(n) if n.is_f64() => "number",
-        Value::Number(_) => "integer",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 impl SchemaViolations {

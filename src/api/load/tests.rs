@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::config::FeatureGates;
+use crate::feature_gates::FeatureGates;
 use crate::v1beta2::{ClusterQueue, LocalQueue, MultiKueueCluster, ResourceFlavor};
 
 fn read(text: &str) -> Vec<LoadedObject> {

@@ -15,6 +15,7 @@ mod preemption;
 mod provisioning_request_config;
 mod resource_flavor;
 mod resource_groups;
+mod stop_policy;
 mod topology;
 mod workload;
 mod workload_priority_class;
@@ -36,8 +37,8 @@ pub use preemption::*;
 pub use provisioning_request_config::*;
 pub use resource_flavor::*;
 pub use resource_groups::*;
+pub use stop_policy::*;
 pub use topology::*;
-#[cfg(test)]
 #[cfg(test)]
 pub(crate) use workload::cel_rules as workload_rules;
 pub use workload::*;
@@ -57,16 +58,3 @@ pub type ResourceList = BTreeMap<String, Quantity>;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown value {0:?}")]
 pub struct UnknownValue(pub String);
-
-wire_enum! {
-    /// What a stopped ClusterQueue or LocalQueue does with its workloads.
-    StopPolicy {
-        /// Not stopped.
-        None = "None",
-        /// Nothing new is admitted; what is admitted runs on, reservations not yet admitted are
-        /// dropped.
-        Hold = "Hold",
-        /// As `Hold`, and admitted workloads are evicted too.
-        HoldAndDrain = "HoldAndDrain",
-    }
-}

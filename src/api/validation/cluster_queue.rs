@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::meta::{IMMUTABLE, label_selector};
 use super::resource_groups::{QuotaOwner, fair_sharing, resource_groups};
-use crate::config::{Feature, FeatureGates};
+use crate::feature_gates::{Feature, FeatureGates};
 use crate::field::{FieldError, FieldErrors, Path};
+use crate::meta_validation::{IMMUTABLE, label_selector};
 use crate::v1beta2::{
     BorrowWithinCohortPolicy, ClusterQueue, ClusterQueuePreemption, ClusterQueueSpec,
     ConcurrentAdmissionMigrationMode, FlavorFungibility, FlavorFungibilityPolicy, QueueingStrategy,

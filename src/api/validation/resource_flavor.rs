@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::Taint;
 
-use super::meta::{label_name, labels, tolerations};
 use crate::field::{FieldError, FieldErrors, Path};
+use crate::meta_validation::{label_name, labels, tolerations};
 use crate::name_validation;
 use crate::v1beta2::ResourceFlavor;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
 
-use super::meta::{NOT_NEGATIVE, not_negative, quantity};
 use crate::field::{FieldError, FieldErrors, Path};
+use crate::meta_validation::{NOT_NEGATIVE, not_negative, quantity};
 use crate::name_validation;
 use crate::v1beta2::{Cohort, FairSharing, FlavorQuotas, ResourceGroup};
 use kueue_lab_quantity::Quantity;

@@ -3,12 +3,14 @@
 use k8s_openapi::api::core::v1::{Container, ResourceRequirements};
 
 use super::admission_gated_by::admission_gated_by;
-use super::meta::{annotations, conditions, labels, not_negative, quantity, tolerations};
-use crate::config::{Feature, FeatureGates};
 use crate::constants::{
     ELASTIC_JOB_ANNOTATION, ELASTIC_JOB_VALUE, PRIORITY_BOOST_ANNOTATION, QUOTA_RESERVED,
 };
+use crate::feature_gates::{Feature, FeatureGates};
 use crate::field::{FieldError, FieldErrors, Path};
+use crate::meta_validation::{
+    annotations, conditions, labels, not_negative, quantity, tolerations,
+};
 use crate::v1beta2::{AdmissionCheckState, PodSet, PodSetTopologyRequest, ResourceList, Workload};
 use kueue_lab_quantity::Quantity;
 

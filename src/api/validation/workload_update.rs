@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::admission_gated_by::admission_gated_by_update;
-use super::meta::IMMUTABLE;
 use super::semantic_equality::deep_equal;
 use super::workload::{has_quota_reservation, is_elastic, workload};
-use crate::config::{Feature, FeatureGates};
 use crate::constants::WORKLOAD_SLICE_REPLACEMENT_FOR_ANNOTATION;
+use crate::feature_gates::{Feature, FeatureGates};
 use crate::field::{FieldError, FieldErrors, Path};
+use crate::meta_validation::IMMUTABLE;
 use crate::v1beta2::{Admission, CheckState, PodSet, Workload};
 
 /// Validates an update of a Workload or of its status.

@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::label_selector::LabelSelector;
-use crate::apimachinery::value_ext::ValueExt;
 use crate::auth::user::User;
 use crate::cel::activation::{Activation, EvaluationResult};
 use crate::plugins::{AdmissionRequest, Operation};
 use crate::registry::object_reader::ObjectReader;
+use kueue_lab_json::ValueExt;
 
 /// The attributes of one write, as webhooks and policies match them.
 pub struct AdmissionAttributes<'a> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::field_error::{FieldError, aggregate};
+use kueue_lab_field::{FieldError, aggregate};
 
 /// An API error, returned to the client as a `v1.Status`.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

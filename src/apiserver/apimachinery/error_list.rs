@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::field_error::{BadValue, FieldError};
 use super::field_path::FieldPath;
-use super::value_ext::ValueExt;
+use kueue_lab_field::{BadValue, FieldError};
+use kueue_lab_json::ValueExt;
 
 /// Field errors in the order of validation.
 #[derive(Debug, Default)]
@@ -13,26 +13,23 @@ pub struct ErrorList(pub Vec<FieldError>);
 impl ErrorList {
     /// `path: Required value: detail`.
     pub fn required(&mut self, path: &FieldPath<'_>, detail: &str) {
-        self.0.push(FieldError::required(path.to_string(), detail));
+        self.0.push(FieldError::required(path, detail));
     }
 
     /// `path: Invalid value: bad: detail`.
     pub fn invalid(&mut self, path: &FieldPath<'_>, bad: impl BadValue, detail: impl Into<String>) {
-        self.0
-            .push(FieldError::invalid(path.to_string(), bad, detail));
+        self.0.push(FieldError::invalid(path, bad, detail));
     }
 
     /// `path: Invalid value: shown: detail`, with a preformatted value.
     pub fn invalid_with_text(&mut self, path: &FieldPath<'_>, shown: String, detail: &str) {
-        self.0.push(
-            FieldError::invalid(path.to_string(), Value::Null, detail).with_bad_value_text(shown),
-        );
+        self.0
+            .push(FieldError::invalid(path, Value::Null, detail).with_bad_value_text(shown));
     }
 
     /// `path: Invalid value: detail`.
     pub fn invalid_without_value(&mut self, path: &FieldPath<'_>, detail: impl Into<String>) {
-        self.0
-            .push(FieldError::invalid_without_value(path.to_string(), detail));
+        self.0.push(FieldError::invalid_without_value(path, detail));
     }
 
     /// One `Invalid value` error for each message.
@@ -44,41 +41,36 @@ impl ErrorList {
 
     /// `path: Forbidden: detail`.
     pub fn forbidden(&mut self, path: &FieldPath<'_>, detail: impl Into<String>) {
-        self.0.push(FieldError::forbidden(path.to_string(), detail));
+        self.0.push(FieldError::forbidden(path, detail));
     }
 
     /// `path: Duplicate value: bad`.
     pub fn duplicate(&mut self, path: &FieldPath<'_>, bad: impl BadValue) {
-        self.0.push(FieldError::duplicate(path.to_string(), bad));
+        self.0.push(FieldError::duplicate(path, bad));
     }
 
     /// `path: Not found: bad`.
     pub fn not_found(&mut self, path: &FieldPath<'_>, bad: impl BadValue) {
-        self.0.push(FieldError::not_found(path.to_string(), bad));
+        self.0.push(FieldError::not_found(path, bad));
     }
 
     /// `path: Too long: may not be more than N bytes`.
     pub fn too_long(&mut self, path: &FieldPath<'_>, max_bytes: usize) {
-        self.0
-            .push(FieldError::too_long(path.to_string(), max_bytes));
+        self.0.push(FieldError::too_long(path, max_bytes));
     }
 
     /// `path: Too many: N: must have at most M items`, if `actual` exceeds `max`.
     pub fn at_most(&mut self, path: &FieldPath<'_>, actual: usize, max: usize) {
         if actual > max {
-            self.0
-                .push(FieldError::too_many(path.to_string(), actual, max));
+            self.0.push(FieldError::too_many(path, actual, max));
         }
     }
 
     /// `path: Unsupported value`, if the value is not supported.
     pub fn one_of(&mut self, path: &FieldPath<'_>, value: &str, supported: &[&str]) {
         if !supported.contains(&value) {
-            self.0.push(FieldError::not_supported(
-                path.to_string(),
-                value,
-                supported,
-            ));
+            self.0
+                .push(FieldError::not_supported(path, value, supported));
         }
     }
 

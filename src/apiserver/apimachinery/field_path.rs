@@ -1,8 +1,12 @@
-//! [`FieldPath`]: upstream's `field.Path`, formatted only if an error is reported.
+//! [`FieldPath`]: a borrowed field path, for validation on the write path.
 
 use std::fmt;
 
-/// The path of a field, such as `spec.containers[0].name`.
+use kueue_lab_field::Path;
+
+/// The path of a field, such as `spec.containers[0].name`, as a chain of borrowed elements on the
+/// stack. Validation visits every field of every written object; this path allocates nothing and
+/// becomes a [`Path`] only in a [`FieldError`](kueue_lab_field::FieldError).
 #[derive(Clone, Copy)]
 pub struct FieldPath<'a> {
     parent: Option<&'a FieldPath<'a>>,
@@ -61,5 +65,11 @@ impl fmt::Display for FieldPath<'_> {
             FieldPathElement::Index(index) => write!(f, "[{index}]"),
             FieldPathElement::Key(key) => write!(f, "[{key}]"),
         }
+    }
+}
+
+impl From<&FieldPath<'_>> for Path {
+    fn from(path: &FieldPath<'_>) -> Self {
+        path.to_string().into()
     }
 }

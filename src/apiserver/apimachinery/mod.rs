@@ -4,7 +4,6 @@
 
 pub mod api_error;
 pub mod error_list;
-pub mod field_error;
 pub mod field_path;
 pub mod field_selector;
 pub mod group_version;
@@ -12,4 +11,3 @@ pub mod ip_validation;
 pub mod label_selector;
 pub mod metadata_validation;
 pub mod object_meta;
-pub mod value_ext;

@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::builtin;
 use super::webhook_converter::WebhookConverter;
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::value_ext::ValueExt;
 use crate::plugins::Plugins;
 use crate::registry::Registry;
 use crate::registry::ServedResource;
@@ -18,6 +17,7 @@ use crate::schema::Schema;
 use crate::schema::decode::{DecodeSource, decode};
 use crate::schema::prune::default;
 use crate::storage::Store;
+use kueue_lab_json::ValueExt;
 
 /// Converts objects between the storage version and the served versions: by plugin, by the
 /// conversion webhook of the definition, or by built-in conversion.

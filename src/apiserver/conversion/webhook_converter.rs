@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::apimachinery::value_ext::ValueExt;
 use crate::webhook_client::client_manager::ClientManager;
+use kueue_lab_json::ValueExt;
 
 /// The timeout of a call, in seconds.
 const TIMEOUT: u64 = 30;

@@ -4,11 +4,11 @@ use kube_cel::cel::{ExecutionError, Value as Cel};
 use serde_json::Value;
 
 use super::list_type::CorrelatedItems;
-use crate::apimachinery::field_error::{FieldError, FieldErrorKind};
 use crate::cel::error::{error_reason, is_overload};
 use crate::cel::program::{RuleActivation, compile};
 use crate::cel::value;
 use crate::schema::{Schema, ValidationRule, ValueType};
+use kueue_lab_field::{FieldError, FieldErrorKind};
 
 /// Maximum bytes of the result of a `messageExpression`.
 const MESSAGE_MAX: usize = 5 * 1024;

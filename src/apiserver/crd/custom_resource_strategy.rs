@@ -8,13 +8,13 @@ use serde_json::Value;
 use super::jsonpath::JsonPath;
 use super::printer_columns::{PrinterColumn, printer_columns};
 use super::{cel, compile_schema, custom_resource_validation, embedded_resource, list_type};
-use crate::apimachinery::field_error::{FieldError, FieldErrorKind};
 use crate::apimachinery::metadata_validation;
 use crate::schema::go_format::go_text;
 use crate::schema::{Schema, ValueType, prune};
 use crate::strategy::rest_strategy::Strategy;
 use crate::strategy::scale_paths::ScalePaths;
 use crate::strategy::table_column::TableColumn;
+use kueue_lab_field::{FieldError, FieldErrorKind};
 
 /// One version of a CustomResourceDefinition.
 pub struct CrdVersion {

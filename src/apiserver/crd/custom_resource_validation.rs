@@ -10,9 +10,9 @@ mod validation_result;
 use serde_json::Value;
 
 use super::list_type::CorrelatedItems;
-use crate::apimachinery::field_error::{FieldError, FieldErrorKind};
 use crate::schema::{Schema, ValueType, ValueValidation};
 pub(super) use go_regexp::compile_regexp;
+use kueue_lab_field::{FieldError, FieldErrorKind, json_type_name};
 use validation_result::{ValidationError, ValidationResult};
 
 /// Field errors of a value. `prefix` is its path in the object; `old` is the value before an
@@ -29,19 +29,6 @@ pub(super) fn validate(
         .into_iter()
         .map(|f| f.into_error(prefix))
         .collect()
-}
-
-/// The JSON type of a value, as named by the validator.
-fn type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(n) if n.is_f64() => "number",
-        Value::Number(_) => "integer",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 /// The JSON types a schema allows; empty for any type.
@@ -126,7 +113,7 @@ fn validate_type(
             format!("{path} in body must be of type {wanted}: {found:?}"),
         )],
     };
-    let found = type_of(value);
+    let found = json_type_name(value);
     if value.is_null() {
         if !types.is_empty() && !schema.nullable {
             return wrong(&types.join(","), found);

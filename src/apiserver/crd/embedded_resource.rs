@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::metadata_validation;
 use crate::schema::{Schema, ValueType};
+use kueue_lab_field::FieldError;
 
 /// Field errors of all embedded resources below the value.
 pub(super) fn validate(schema: &Schema, value: &Value, path: &str) -> Vec<FieldError> {

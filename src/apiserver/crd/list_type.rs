@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use crate::apimachinery::field_error::FieldError;
 use crate::schema::{ListSchema, ListType, Name, Schema, ValueType};
+use kueue_lab_field::FieldError;
 
 /// Validates that items of sets and keys of map lists are unique.
 pub(super) fn validate_list_sets_and_maps(schema: &Schema, value: &Value) -> Vec<FieldError> {

@@ -11,13 +11,13 @@ use crate::admission::policies::validating_admission_policy;
 use crate::admission::webhooks::dispatcher::{VersionedAttributes, WebhookResponse};
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::label_selector::LabelSelector;
-use crate::apimachinery::value_ext::ValueExt;
 use crate::cel::activation::Activation;
 use crate::plugins::AdmissionRequest;
 use crate::registry::object_reader::ObjectReader;
 use crate::registry::stored_objects::StoredObjects;
 use crate::registry::{ResourceTable, ServedResource};
 use crate::schema::decode::{DecodeSource, decode};
+use kueue_lab_json::ValueExt;
 
 const GROUP: &str = "admissionregistration.k8s.io";
 

@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::deletion_plan::{FOREGROUND, ORPHAN};
 use super::request_context::RequestContext;
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::object_meta;
+use kueue_lab_field::FieldError;
 
 /// Options of a delete.
 #[derive(Clone, Debug, Default)]

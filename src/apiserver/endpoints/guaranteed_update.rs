@@ -10,11 +10,11 @@ use super::request_context::RequestContext;
 use super::write_options::WriteOptions;
 use super::{crd_lifecycle, managed_fields, namespace_deletion};
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::object_meta;
 use crate::fieldmanager;
 use crate::plugins::Operation;
 use crate::storage::{CommitError, Object, PendingObject};
+use kueue_lab_field::FieldError;
 
 /// The message of a 409 Conflict for an outdated resourceVersion.
 pub(super) const OPTIMISTIC_LOCK_ERROR: &str =

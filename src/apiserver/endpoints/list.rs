@@ -13,10 +13,10 @@ use super::response_body::Body;
 use super::response_transformer::{is_stored_form, partial_object_metadata};
 use super::selection_predicate::SelectionPredicate;
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::field_error::FieldError;
 use crate::request::ResponseForm;
 use crate::request::content_negotiation::Encoding;
 use crate::storage::{Object, Snapshot, SnapshotError};
+use kueue_lab_field::FieldError;
 
 /// One page of a list.
 pub(super) struct ListPage {

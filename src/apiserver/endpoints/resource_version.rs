@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::field_error::FieldError;
+use kueue_lab_field::FieldError;
 
 /// Parses a resourceVersion; empty is 0.
 pub(super) fn parse_resource_version(text: &str) -> Result<u64, ApiError> {

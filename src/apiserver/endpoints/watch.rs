@@ -16,9 +16,9 @@ use super::response_body::Body;
 use super::response_transformer::{ResponseTransformer, partial_object_metadata};
 use super::selection_predicate::SelectionPredicate;
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::field_error::FieldError;
 use crate::request::ResponseForm;
 use crate::storage::{Object, WatchEvent, WatchEventType, Watcher};
+use kueue_lab_field::FieldError;
 
 /// The minimum default timeout; the timeout is chosen between it and twice its value.
 const MIN_TIMEOUT: Duration = Duration::from_secs(1800);

@@ -2,8 +2,8 @@
 
 use super::request_context::RequestContext;
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::field_error::FieldError;
 use crate::patch::FieldValidation;
+use kueue_lab_field::FieldError;
 
 /// Options of create, update, patch and apply.
 #[derive(Clone, Debug, Default)]

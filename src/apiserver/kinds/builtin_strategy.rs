@@ -3,12 +3,12 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::metadata_validation::{self, name_validation};
-use crate::apimachinery::value_ext::ValueExt;
 use crate::printers::{self, TablePrinter};
 use crate::strategy::rest_strategy::Strategy;
 use crate::strategy::table_column::TableColumn;
+use kueue_lab_field::FieldError;
+use kueue_lab_json::ValueExt;
 
 /// REST strategy of a built-in kind. Start from [`BuiltinStrategy::DEFAULT`].
 #[derive(Clone, Copy)]

@@ -5,10 +5,10 @@ use serde_json::Value;
 use super::builtin_strategy::BuiltinStrategy;
 use super::secret::MAX_SECRET_SIZE;
 use crate::apimachinery::error_list::ErrorList;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation;
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_field::FieldError;
+use kueue_lab_json::ValueExt;
 
 /// Strategy of ConfigMaps.
 pub const CONFIG_MAP: BuiltinStrategy = BuiltinStrategy {

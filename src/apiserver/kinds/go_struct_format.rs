@@ -4,8 +4,8 @@
 use serde_json::Value;
 
 use super::unified_diff;
-use crate::apimachinery::value_ext::ValueExt;
 use crate::schema::{self, Schema, StructSchema, ValueType};
+use kueue_lab_json::ValueExt;
 
 /// Diff of two pod specs in their internal form.
 pub fn pod_spec_diff(old: &Value, new: &Value) -> String {

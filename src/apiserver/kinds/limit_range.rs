@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use super::builtin_strategy::BuiltinStrategy;
 use super::pod::resource_validation;
 use crate::apimachinery::error_list::ErrorList;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation;
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
+use kueue_lab_field::FieldError;
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Strategy of LimitRanges.
 pub const LIMIT_RANGE: BuiltinStrategy = BuiltinStrategy {

@@ -8,10 +8,10 @@ use super::builtin_strategy::{BuiltinStrategy, SelectableFields};
 use super::go_struct_format;
 use super::pod::{resource_validation, scheduling};
 use crate::apimachinery::error_list::ErrorList;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation;
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
+use kueue_lab_field::FieldError;
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Strategy of Nodes. Create keeps the status because the kubelet registers its Node with a status.
 pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {
@@ -88,7 +88,7 @@ fn taints(errors: &mut ErrorList, path: &FieldPath<'_>, taints: &[Value]) {
         let effect = taint.text("/effect");
         scheduling::taint_effect(errors, &path.child("effect"), effect);
         if !seen.insert((key, effect)) {
-            let mut error = FieldError::duplicate(path.to_string(), Value::Null);
+            let mut error = FieldError::duplicate(path, Value::Null);
             error.detail = "taints must be unique by key and effect pair".into();
             errors
                 .0

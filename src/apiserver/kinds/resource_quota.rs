@@ -8,7 +8,7 @@ use super::builtin_strategy::BuiltinStrategy;
 use super::pod::resource_validation;
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 
 /// Strategy of ResourceQuotas.
 pub const RESOURCE_QUOTA: BuiltinStrategy = BuiltinStrategy {

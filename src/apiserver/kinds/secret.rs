@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::builtin_strategy::{BuiltinStrategy, SelectableFields};
 use super::config_map::{base64_decoded_len, validate_immutable};
 use crate::apimachinery::error_list::ErrorList;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation;
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
+use kueue_lab_field::FieldError;
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Maximum total size of the values of one object, in bytes.
 pub(super) const MAX_SECRET_SIZE: usize = 1024 * 1024;

@@ -10,10 +10,10 @@ use super::{
     limit_range as limit_range_and_resource_quota, namespace, node, other_api_groups, pod, service,
 };
 use crate::apimachinery::metadata_validation::name_validation;
-use crate::apimachinery::value_ext::ValueMutExt;
 use crate::crd::definition_validation as definition;
 use crate::printers;
 use crate::strategy::rest_strategy::Strategy;
+use kueue_lab_json::ValueMutExt;
 
 /// Returns the REST strategy of a built-in kind.
 pub(super) fn strategy_for_kind(

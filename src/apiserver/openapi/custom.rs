@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::openapi_v3::REF;
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::strategy::api_resource::ApiResource;
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// OpenAPI-relevant fields of a CustomResourceDefinition version.
 #[derive(Clone, Debug, Default, PartialEq)]

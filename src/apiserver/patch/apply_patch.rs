@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::field_validation::FieldValidation;
 use super::{json_merge_patch, json_patch, strategic_merge_patch};
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::field_error::FieldError;
 use crate::schema::decode::DecodeSource;
 use crate::schema::{Schema, go_format};
+use kueue_lab_field::FieldError;
 
 /// Patch types other than server-side apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

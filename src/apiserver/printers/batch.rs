@@ -9,7 +9,7 @@ use super::cells::{
 use super::table_printer::{AGE, NAME};
 use super::workload::{CONTAINERS, IMAGES, SELECTOR};
 use super::{DEFAULT, TablePrinter};
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 
 pub(crate) fn printer_of(kind: &str) -> TablePrinter {
     match kind {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 
 /// Age of the object, as in the AGE column of `kubectl get`.
 pub fn age_cell(object: &Value, now: Timestamp) -> Value {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::cells::{age_cell, containers, labels, text_or, translate_timestamp_since};
 use super::table_printer::{AGE, NAME};
 use super::{DEFAULT, TablePrinter, persistent_volume, service};
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 use kueue_lab_quantity::Quantity;
 
 pub(crate) fn printer_of(kind: &str) -> TablePrinter {

@@ -6,7 +6,7 @@ use super::cells::{age_cell, scalar, selector_cell, text_or, truncate_list};
 use super::service::load_balancer_status;
 use super::table_printer::{AGE, NAME};
 use super::{DEFAULT, TablePrinter};
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 
 pub(crate) fn printer_of(kind: &str) -> TablePrinter {
     match kind {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::TablePrinter;
 use super::cells::{age_cell, text_or};
 use super::table_printer::{AGE, NAME};
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 use kueue_lab_quantity::Quantity;
 
 /// Abbreviated access modes without duplicates.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::TablePrinter;
 use super::cells::{age_cell, text_or, translate_timestamp_since};
 use super::table_printer::{AGE, NAME};
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 
 pub(crate) const POD: TablePrinter = TablePrinter {
     columns: &[

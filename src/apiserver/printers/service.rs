@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::TablePrinter;
 use super::cells::{age_cell, labels, text_or};
 use super::table_printer::{AGE, NAME};
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 
 pub(crate) const SERVICE: TablePrinter = TablePrinter {
     columns: &[

@@ -7,8 +7,8 @@ use super::cells::age_cell;
 use super::{
     admissionregistration, batch, core, networking, other_api_groups, pod, storage, workload,
 };
-use crate::apimachinery::value_ext::ValueExt;
 use crate::strategy::table_column::TableColumn;
+use kueue_lab_json::ValueExt;
 
 /// Table printer of one kind.
 #[derive(Clone, Copy)]

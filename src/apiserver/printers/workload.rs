@@ -8,7 +8,7 @@ use super::cells::{
 };
 use super::table_printer::{AGE, NAME};
 use super::{DEFAULT, TablePrinter};
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 use kueue_lab_quantity::Quantity;
 
 pub(crate) fn printer_of(kind: &str) -> TablePrinter {

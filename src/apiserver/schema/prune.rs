@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::decode::{DecodeSource, decode_at};
 use super::{Field, Schema, StructSchema, ValueType};
-use crate::apimachinery::field_error::FieldError;
+use kueue_lab_field::FieldError;
 
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::scale_paths::ScalePaths;
 use super::table_column::TableColumn;
-use crate::apimachinery::field_error::FieldError;
 use crate::schema::Schema;
+use kueue_lab_field::FieldError;
 
 /// The kind-specific part of create, update and table output. Defaults of the methods fit kinds
 /// without special behaviour.

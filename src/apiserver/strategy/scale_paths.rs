@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::apimachinery::field_error::FieldError;
 use crate::schema::go_format::go_text;
+use kueue_lab_field::FieldError;
 
 /// JSONPaths of the fields of `autoscaling/v1` Scale in a custom resource
 /// (`CustomResourceSubresourceScale`).

@@ -16,7 +16,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use serde_json::Value;
 
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 
 /// The maximum response size: a patch may be as large as an encoded object.
 const ANSWER_LIMIT: usize = 8 << 20;

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube_cel::cel::Program;
 
-use super::super::feature_gates::{Feature, FeatureGates};
 use super::super::{
     Configuration, DeviceClassMapping, DeviceClassSourceConfig, DeviceSourceSelector,
 };
+use crate::feature_gates::{Feature, FeatureGates};
 use crate::field::{FieldError, FieldErrors, Path};
 use crate::name_validation;
 

@@ -7,8 +7,8 @@ use super::super::{
     ClusterProfileAccessProvider, Configuration, DISPATCHER_INCREMENTAL, MultiKueue,
 };
 use crate::field::{FieldError, FieldErrors, Path};
+use crate::meta_validation::NOT_NEGATIVE;
 use crate::name_validation;
-use crate::validation::meta::NOT_NEGATIVE;
 
 pub(super) fn validate(c: &Configuration) -> FieldErrors {
     let Some(settings) = &c.multi_kueue else {

@@ -1,4 +1,4 @@
-//! Workload: what a job asks of Kueue, and what it got.
+//! Workload: the resource requests of a job, its admission and its status.
 
 mod admission;
 #[cfg(test)]
@@ -8,6 +8,8 @@ mod status;
 mod topology_assignment;
 mod topology_encoding;
 mod topology_request;
+#[expect(clippy::module_inception, reason = "the kind of the folder")]
+mod workload;
 
 pub use admission::*;
 pub use spec::*;
@@ -15,31 +17,4 @@ pub use status::*;
 pub use topology_assignment::*;
 pub use topology_encoding::*;
 pub use topology_request::*;
-
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-
-#[cfg(test)]
-use crate::schema::cel;
-
-kind! {
-    /// A unit of admission: the pod sets of one job, admitted together or not at all.
-    #[cfg_attr(test, schemars(extend("x-kubernetes-validations" = cel(&cel_rules::v1beta2()))))]
-    namespaced Workload "kueue.x-k8s.io" "v1beta2" "workloads" {
-        /// What is asked for.
-        spec: WorkloadSpec,
-        /// Where the workload stands.
-        status: WorkloadStatus,
-    }
-}
-
-impl Workload {
-    /// The condition of a type, where it is set.
-    pub fn condition(&self, type_: &str) -> Option<&Condition> {
-        self.status.conditions.iter().find(|c| c.type_ == type_)
-    }
-
-    /// Whether the condition of a type is set and true.
-    pub fn is_condition_true(&self, type_: &str) -> bool {
-        self.condition(type_).is_some_and(|c| c.status == "True")
-    }
-}
+pub use workload::*;

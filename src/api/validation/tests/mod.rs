@@ -7,6 +7,7 @@ mod workloads;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::feature_gates::FeatureGates;
 
 /// An object of a kind with the given members.
 pub(super) fn object(kind: &str, body: Value) -> Value {

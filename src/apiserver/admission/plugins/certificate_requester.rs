@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::PluginContext;
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 const FIELDS: [&str; 4] = ["username", "uid", "groups", "extra"];
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::PluginContext;
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Sets the default class on a new ingress without a class.
 pub(crate) fn set_default_ingress_class(

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::PluginContext;
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Sets the default class on a new claim without a class. Of several default classes the newest is
 /// used, then the first by name.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// The default `tolerationSeconds` for nodes that are not ready or unreachable.
 const DEFAULT_TOLERATION_SECONDS: u32 = 300;

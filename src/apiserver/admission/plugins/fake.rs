@@ -7,10 +7,10 @@ use kueue_lab_entropy::Entropy;
 use serde_json::Value;
 
 use super::PluginContext;
-use crate::apimachinery::value_ext::ValueExt;
 use crate::auth::user::User;
 use crate::plugins::{AdmissionRequest, Operation};
 use crate::registry::object_reader::ObjectReader;
+use kueue_lab_json::ValueExt;
 
 /// Objects by group and resource.
 #[derive(Default)]

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::PluginContext;
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::pod::pod_requests::{self, ResourceList};
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 

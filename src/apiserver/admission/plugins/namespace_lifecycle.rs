@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::PluginContext;
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::value_ext::ValueExt;
 use crate::plugins::Operation;
+use kueue_lab_json::ValueExt;
 
 const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::PluginContext;
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 
 /// Rejects the expansion of claims that are not bound or whose class does not allow it.
 pub(crate) fn validate_volume_resize(

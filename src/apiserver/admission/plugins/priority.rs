@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::PluginContext;
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::plugins::Operation;
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 const GROUP: &str = "scheduling.k8s.io";
 

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::PluginContext;
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::value_ext::ValueExt;
 use crate::plugins::Operation;
+use kueue_lab_json::ValueExt;
 use kueue_lab_quantity::Quantity;
 use kueue_lab_quota::{Evaluator, calculate_usage, hard_limits, mask, missing_requirements};
 

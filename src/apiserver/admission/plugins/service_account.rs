@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::PluginContext;
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 const MIRROR: &str = "kubernetes.io/config.mirror";
 const VOLUME: &str = "kube-api-access-";

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::PluginContext;
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::field_error::FieldError;
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::service::patch_allocated_values;
+use kueue_lab_field::FieldError;
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// The service CIDR: its first address and its size.
 const SERVICE_CIDR: (Ipv4Addr, u32) = (Ipv4Addr::new(10, 96, 0, 0), 1 << 20);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 

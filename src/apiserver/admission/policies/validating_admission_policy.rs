@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::admission::matching::AdmissionAttributes;
 use crate::admission::webhooks::admission_review::status_reason;
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::value_ext::ValueExt;
 use crate::cel::activation::{Activation, EvaluationResult};
+use kueue_lab_json::ValueExt;
 
 /// The maximum length of a message expression's result, in bytes.
 const MESSAGE_MAX: usize = 5 * 1024;

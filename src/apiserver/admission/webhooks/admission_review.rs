@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::admission::matching::{AdmissionAttributes, operation_name};
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 
 /// The supported AdmissionReview versions, preferred first.
 const SUPPORTED_REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];

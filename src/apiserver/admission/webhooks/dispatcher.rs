@@ -5,10 +5,10 @@ use serde_json::Value;
 use super::admission_review::{self, AdmissionResponse, AdmissionReviewBuilder};
 use crate::admission::matching::AdmissionAttributes;
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::value_ext::ValueExt;
 use crate::cel::activation::Activation;
 use crate::schema::Schema;
 use crate::webhook_client::client_manager::ClientManager;
+use kueue_lab_json::ValueExt;
 
 /// A write with its objects converted to the version of the webhook's rule.
 pub struct VersionedAttributes<'a> {

@@ -2,8 +2,8 @@
 
 use super::lexer::{Token, tokens};
 use super::{Operator, Requirement};
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::metadata_validation::name_validation;
+use kueue_lab_field::FieldError;
 
 /// Parses `text`; the error is the message returned to the client.
 pub(crate) fn parse(text: &str) -> Result<Vec<Requirement>, String> {

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::name_validation;
-use crate::apimachinery::field_error::FieldError;
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_field::FieldError;
+use kueue_lab_json::ValueExt;
 
 /// Field errors of labels.
 pub fn validate(labels: &Value, path: &str) -> Vec<FieldError> {

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::name_validation::ValidateNameFn;
 use super::{labels, name_validation};
-use crate::apimachinery::field_error::FieldError;
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_field::FieldError;
+use kueue_lab_json::ValueExt;
 
 /// Maximum total size of annotations in bytes.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;

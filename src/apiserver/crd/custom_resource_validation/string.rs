@@ -2,9 +2,9 @@
 
 use super::compile_regexp;
 use super::validation_result::{ValidationError, ValidationResult};
-use crate::apimachinery::field_error::FieldErrorKind;
 use crate::crd::formats;
 use crate::schema::ValueValidation;
+use kueue_lab_field::FieldErrorKind;
 
 /// Validates `minLength`, `maxLength` and `pattern`.
 pub(super) fn check(rules: &ValueValidation, text: &str, path: &str) -> ValidationResult {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::apimachinery::field_error::{FieldError, FieldErrorKind};
+use kueue_lab_field::{FieldError, FieldErrorKind};
 
 /// One validation error.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 
 pub(crate) const API_APPROVED_ANNOTATION: &str = "api-approved.kubernetes.io";
 

@@ -10,7 +10,7 @@ use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation::{
     dns1035_label, dns1123_subdomain, port_number,
 };
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 
 /// Versions of ConversionReview that the server supports.
 const ACCEPTED_REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];

@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::super::{cel, compile_schema, custom_resource_validation, embedded_resource};
 use super::schema_accessors::{schema_field, schema_map};
 use crate::apimachinery::error_list::ErrorList;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;
 use crate::schema::prune;
+use kueue_lab_field::FieldError;
 
 /// Validates all defaults of a structural root schema.
 pub(super) fn validate(schema: &Value, path: &FieldPath<'_>) -> Vec<FieldError> {

@@ -7,8 +7,8 @@ use super::super::custom_resource_validation::compile_regexp;
 use super::go_regexp_error;
 use super::schema_accessors::{is_set, list, schema_field, schema_map, text};
 use crate::apimachinery::error_list::ErrorList;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;
+use kueue_lab_field::FieldError;
 
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 const EMBEDDED: &str = "x-kubernetes-embedded-resource";

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation::dns1035_label;
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 
 /// Validates that the required names are set.
 pub(super) fn required(names: &Value, path: &FieldPath<'_>, errors: &mut ErrorList) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Sets the defaults of a CustomResourceDefinition.
 pub fn set_defaults(definition: &mut Value) {

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::api_approval::API_APPROVED_ANNOTATION;
 use super::*;
-use crate::apimachinery::field_error::FieldError;
+use kueue_lab_field::FieldError;
 
 /// A CustomResourceDefinition with one version and the given schema of `spec`.
 fn definition(spec: Value) -> Value {

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::schema_accessors;
-use crate::apimachinery::value_ext::ValueExt;
 use crate::crd::formats;
+use kueue_lab_json::ValueExt;
 
 /// Warnings for unrecognized formats in the schemas that the old object does not contain.
 pub fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {

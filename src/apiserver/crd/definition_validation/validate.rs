@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::api_approval::validate_api_approval;
 use super::{conversion, names, versions};
 use crate::apimachinery::error_list::ErrorList;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
+use kueue_lab_field::FieldError;
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Adds the storage version to `status.storedVersions`.
 pub fn add_stored_version(definition: &mut Value) {

@@ -6,7 +6,7 @@ use super::{internal_version, names, openapi_schema, schema_accessors, schema_pa
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation::dns1123_subdomain;
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 
 /// Maximum number of selectable fields of a version.
 const MAX_SELECTABLE: usize = 8;

@@ -10,9 +10,9 @@ use super::super::response::ApiResponse;
 use super::super::write_options::WriteOptions;
 use super::dispatch::created_status;
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::object_meta;
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_field::FieldError;
+use kueue_lab_json::ValueExt;
 
 /// Labels copied from the node to its pods.
 const TOPOLOGY_LABELS: [&str; 2] = [

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 
 /// Rejects `exec`, `attach`, `portforward` and `proxy`.
 pub(super) fn not_implemented(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {

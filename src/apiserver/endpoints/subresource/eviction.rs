@@ -14,10 +14,10 @@ use super::dispatch::created_status;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::metadata_validation::labels::{is_empty_selector, selector_matches};
 use crate::apimachinery::object_meta;
-use crate::apimachinery::value_ext::ValueExt;
 use crate::endpoints::delete_options::DeleteOptions;
 use crate::registry::ServedResource;
 use crate::storage::{CommitError, Object, PendingObject};
+use kueue_lab_json::ValueExt;
 
 const EVICTION_BLOCKED_MESSAGE: &str =
     "Cannot evict pod as it would violate the pod's disruption budget.";

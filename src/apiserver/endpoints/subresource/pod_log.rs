@@ -6,11 +6,11 @@ use serde_json::Value;
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::object_meta;
-use crate::apimachinery::value_ext::ValueExt;
 use crate::endpoints::response_body::Body;
 use crate::plugins::PodLogRequest;
+use kueue_lab_field::FieldError;
+use kueue_lab_json::ValueExt;
 
 /// Handles GET of a pod's log.
 pub(super) async fn pod_log(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {

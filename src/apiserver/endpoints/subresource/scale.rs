@@ -9,12 +9,12 @@ use super::super::response::ApiResponse;
 use super::super::write_options::WriteOptions;
 use super::super::{managed_fields, request_body};
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::label_selector::LabelSelector;
 use crate::apimachinery::object_meta;
-use crate::apimachinery::value_ext::ValueExt;
 use crate::schema::{self, strict_json as text_json};
 use crate::strategy::scale_paths::ScalePaths;
+use kueue_lab_field::FieldError;
+use kueue_lab_json::ValueExt;
 
 const API_VERSION: &str = "autoscaling/v1";
 const KIND: &str = "Scale";

@@ -7,10 +7,10 @@ use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
 use super::super::write_options::WriteOptions;
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::object_meta;
-use crate::apimachinery::value_ext::ValueExt;
 use crate::auth::service_account_token::ISSUER;
+use kueue_lab_field::FieldError;
+use kueue_lab_json::ValueExt;
 
 /// The default token lifetime, in seconds.
 const DEFAULT_SECONDS: i64 = 3600;

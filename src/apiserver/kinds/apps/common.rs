@@ -5,8 +5,8 @@ use serde_json::Value;
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::labels;
-use crate::apimachinery::value_ext::ValueExt;
 use crate::kinds::pod;
+use kueue_lab_json::ValueExt;
 
 pub(crate) const SPEC: FieldPath<'_> = FieldPath::root("spec");
 

@@ -7,10 +7,10 @@ use super::common::{
     validate_non_negative_counts,
 };
 use crate::apimachinery::error_list::ErrorList;
-use crate::apimachinery::field_error::FieldError;
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::builtin_strategy::BuiltinStrategy;
 use crate::kinds::pod;
+use kueue_lab_field::FieldError;
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 pub(super) const REPLICA_SET: BuiltinStrategy = BuiltinStrategy {
     set_defaults: |set| {

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::common::{SPEC, always_restarted};
 use super::replicaset::status;
 use crate::apimachinery::error_list::ErrorList;
-use crate::apimachinery::field_error::FieldError;
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::builtin_strategy::{BuiltinStrategy, SelectableFields};
 use crate::kinds::pod;
+use kueue_lab_field::FieldError;
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Strategy of ReplicationControllers.
 pub const REPLICATION_CONTROLLER: BuiltinStrategy = BuiltinStrategy {

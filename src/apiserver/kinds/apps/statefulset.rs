@@ -7,12 +7,12 @@ use super::common::{
 };
 use super::int_or_percent::{int_or_percent, is_not_more_than_100_percent, is_zero};
 use crate::apimachinery::error_list::ErrorList;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation;
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::builtin_strategy::BuiltinStrategy;
 use crate::kinds::pod;
+use kueue_lab_field::FieldError;
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 pub(super) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
     validate_name: name_validation::name_is_dns_label,

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::job;
 use crate::apimachinery::error_list::ErrorList;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::labels;
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::builtin_strategy::BuiltinStrategy;
 use crate::kinds::pod;
+use kueue_lab_field::FieldError;
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Strategy of CronJobs.
 pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {
@@ -100,11 +100,9 @@ fn validate_spec(errors: &mut ErrorList, spec: &Value, old: Option<&Value>) {
     }
     if job_spec.flag("/manualSelector") {
         let path = job_path.child("manualSelector");
-        errors.0.push(FieldError::not_supported(
-            path.to_string(),
-            true,
-            &["nil", "false"],
-        ));
+        errors
+            .0
+            .push(FieldError::not_supported(&path, true, &["nil", "false"]));
     }
     for field in ["successfulJobsHistoryLimit", "failedJobsHistoryLimit"] {
         errors.not_negative(&SPEC, spec, field);

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use super::{job_status, job_update, pod_failure_policy as pod_failure_and_success_policy};
 use crate::apimachinery::error_list::ErrorList;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::{labels, name_validation};
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::builtin_strategy::BuiltinStrategy;
 use crate::kinds::pod;
+use kueue_lab_field::FieldError;
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Strategy of Jobs without its selectable fields.
 pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {

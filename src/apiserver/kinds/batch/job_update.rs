@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::job::{NAME_LABELS, SPEC, generated_selector, validate_job_spec};
 use crate::apimachinery::error_list::ErrorList;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::metadata_validation::labels;
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::go_struct_format;
+use kueue_lab_field::FieldError;
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Validates an update of a Job.
 pub(super) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation;
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 
 const ACTIONS: [&str; 4] = ["Count", "FailIndex", "FailJob", "Ignore"];
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::completion_indexes;
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 
 /// Validates a success policy.
 pub fn success_policy(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::builtin_strategy::BuiltinStrategy;
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 pub(super) fn strategy_of(kind: &str) -> BuiltinStrategy {
     let webhooks = BuiltinStrategy {

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::builtin_strategy::{BuiltinStrategy, SelectableFields};
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 pub(super) fn strategy_of(kind: &str) -> BuiltinStrategy {
     match kind {

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use crate::apimachinery::error_list::ErrorList;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;
-use crate::apimachinery::value_ext::ValueExt;
 use crate::kinds::builtin_strategy::{BuiltinStrategy, SelectableFields};
+use kueue_lab_field::FieldError;
+use kueue_lab_json::ValueExt;
 
 pub(super) fn strategy_of(group: &str) -> BuiltinStrategy {
     match group {

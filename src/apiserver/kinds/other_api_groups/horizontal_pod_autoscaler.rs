@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::apimachinery::error_list::ErrorList;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation;
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::builtin_strategy::BuiltinStrategy;
+use kueue_lab_field::FieldError;
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 pub(super) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
     set_defaults: default,

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::apimachinery::error_list::ErrorList;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::{labels, name_validation};
-use crate::apimachinery::value_ext::ValueExt;
 use crate::kinds::builtin_strategy::BuiltinStrategy;
 use crate::printers::cells::scalar;
+use kueue_lab_field::FieldError;
+use kueue_lab_json::ValueExt;
 
 pub(super) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
     prepare_for_create: |budget| {

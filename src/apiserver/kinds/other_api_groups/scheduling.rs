@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use crate::apimachinery::error_list::ErrorList;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation;
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::builtin_strategy::BuiltinStrategy;
 use crate::kinds::pod::scheduling;
+use kueue_lab_field::FieldError;
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Highest value of a user-defined PriorityClass.
 const HIGHEST_USER_DEFINABLE_PRIORITY: i64 = 1_000_000_000;

@@ -8,7 +8,7 @@ use super::{env, probe, resource_validation, security_context, volume_mount};
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation;
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 
 /// Pod-level data that container validation depends on.
 pub struct PodValidationContext<'a> {

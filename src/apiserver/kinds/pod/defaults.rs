@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
+use kueue_lab_json::{ValueExt, ValueMutExt};
 use kueue_lab_quantity::Quantity;
 
 /// Sets the defaults of a pod.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation;
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 use kueue_lab_quantity::Quantity;
 
 /// Pod fields supported by `env[].valueFrom.fieldRef`, in order.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::container::port_or_name;
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 
 /// Validates a container's lifecycle handlers and its liveness, readiness and startup probes.
 pub fn lifecycle_and_probes(

@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::qos;
 use super::strategy::{SPEC, metadata_and_spec};
 use crate::apimachinery::error_list::ErrorList;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
+use kueue_lab_field::FieldError;
+use kueue_lab_json::{ValueExt, ValueMutExt};
 use kueue_lab_quantity::Quantity;
 
 /// Resets all fields except the containers' resources and resize policies to those of `old`.

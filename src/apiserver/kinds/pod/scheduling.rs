@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::{labels, name_validation};
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Validates scheduling gates.
 pub fn gates(errors: &mut ErrorList, path: &FieldPath<'_>, gates: &[Value]) {

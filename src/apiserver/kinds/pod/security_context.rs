@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation::inclusive_range_error;
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 
 /// Validates a user or group ID.
 fn id(errors: &mut ErrorList, path: &FieldPath<'_>, value: Option<i64>) {

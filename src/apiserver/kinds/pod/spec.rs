@@ -9,7 +9,7 @@ use super::{resource_validation, scheduling, security_context, volume};
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::{labels, name_validation};
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 
 /// Validates a pod spec; `is_pod` is false for a pod template.
 pub fn validate(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value, is_pod: bool) {

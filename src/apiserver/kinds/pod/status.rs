@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use crate::apimachinery::error_list::ErrorList;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation;
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_field::FieldError;
+use kueue_lab_json::ValueExt;
 
 const STATUS: FieldPath<'_> = FieldPath::root("status");
 

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::{container, defaults, qos, resize, scheduling, spec, status, update};
 use crate::apimachinery::error_list::ErrorList;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::builtin_strategy::BuiltinStrategy;
+use kueue_lab_field::FieldError;
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Strategy of pods without its selectable fields.
 pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {

@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::scheduling;
 use super::strategy::{SPEC, metadata_and_spec};
 use crate::apimachinery::error_list::ErrorList;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation::inclusive_range_error;
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::go_struct_format;
+use kueue_lab_field::FieldError;
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 const UPDATABLE_FIELDS_MESSAGE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 

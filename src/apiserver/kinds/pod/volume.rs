@@ -9,7 +9,7 @@ use super::security_context::{local_descending_path, path_no_backsteps};
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation;
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 use kueue_lab_quantity::Quantity;
 
 /// Volume sources in upstream validation order.

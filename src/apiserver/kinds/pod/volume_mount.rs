@@ -8,7 +8,7 @@ use super::container::PodValidationContext;
 use super::security_context::local_descending_path;
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
-use crate::apimachinery::value_ext::ValueExt;
+use kueue_lab_json::ValueExt;
 
 /// Validates the volume mounts of a container.
 pub fn mounts(

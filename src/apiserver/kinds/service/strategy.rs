@@ -6,8 +6,8 @@ use super::cluster_ips::{keep_allocated_values, normalize_cluster_ips};
 use super::validation::{validate, validate_cluster_ips_update};
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::metadata_validation::name_validation;
-use crate::apimachinery::value_ext::{ValueExt, ValueMutExt};
 use crate::kinds::builtin_strategy::{BuiltinStrategy, SelectableFields};
+use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Strategy of Services. `create_policy` allocates the cluster IPs.
 pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {

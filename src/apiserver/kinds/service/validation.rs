@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::apimachinery::error_list::ErrorList;
-use crate::apimachinery::field_error::FieldError;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::{labels, name_validation};
-use crate::apimachinery::value_ext::ValueExt;
 use crate::kinds::pod::container::{port_number, port_or_name};
+use kueue_lab_field::FieldError;
+use kueue_lab_json::ValueExt;
 
 const SPEC: FieldPath<'_> = FieldPath::root("spec");
 
@@ -226,7 +226,7 @@ fn port_conflicts(errors: &mut ErrorList, path: &FieldPath<'_>, ports: &[Value],
                 port.at("/protocol"),
                 port.at("/port"),
             );
-            let error = FieldError::duplicate(path.index(i).to_string(), Value::Null);
+            let error = FieldError::duplicate(&path.index(i), Value::Null);
             errors.0.push(error.with_bad_value_text(shown));
         }
     }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{SchemaEdit, quantity};
-use crate::schema::{SUBDOMAIN, cel};
+use super::schema_edit::SchemaEdit;
+use crate::schema::{QUANTITY, SUBDOMAIN, cel};
 
 /// In v1beta1 the share of ClusterQueues and Cohorts has room for usage over time.
 fn admission_fair_sharing_status() -> Value {
@@ -192,4 +192,12 @@ pub(super) fn local_queue() -> Vec<SchemaEdit> {
             }),
         ),
     ]
+}
+
+fn quantity() -> Value {
+    json!({
+        "anyOf": [{ "type": "integer" }, { "type": "string" }],
+        "pattern": QUANTITY,
+        "x-kubernetes-int-or-string": true,
+    })
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::SchemaEdit;
+use super::schema_edit::SchemaEdit;
 use crate::schema::{SUBDOMAIN, cel};
 use crate::v1beta2::workload_rules;
 

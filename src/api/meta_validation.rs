@@ -13,10 +13,10 @@ use crate::name_validation;
 use kueue_lab_quantity::Quantity;
 
 /// Kubernetes' message for a negative number.
-pub const NOT_NEGATIVE: &str = "must be greater than or equal to 0";
+pub(crate) const NOT_NEGATIVE: &str = "must be greater than or equal to 0";
 
 /// Kubernetes' message for a change of an immutable field.
-pub const IMMUTABLE: &str = "field is immutable";
+pub(crate) const IMMUTABLE: &str = "field is immutable";
 
 const MAX_ANNOTATIONS: usize = 256 * 1024;
 
@@ -29,7 +29,7 @@ pub fn label_name(name: &str, path: &Path) -> FieldErrors {
 }
 
 /// Labels, or a node selector.
-pub fn labels<'a>(
+pub(crate) fn labels<'a>(
     labels: impl IntoIterator<Item = (&'a String, &'a String)>,
     path: &Path,
 ) -> FieldErrors {
@@ -47,7 +47,7 @@ pub fn labels<'a>(
 }
 
 /// Annotations.
-pub fn annotations(annotations: &BTreeMap<String, String>, path: &Path) -> FieldErrors {
+pub(crate) fn annotations(annotations: &BTreeMap<String, String>, path: &Path) -> FieldErrors {
     let mut errors = FieldErrors::new();
     for key in annotations.keys() {
         // Annotation keys are case-insensitive here.
@@ -66,7 +66,7 @@ pub fn annotations(annotations: &BTreeMap<String, String>, path: &Path) -> Field
 }
 
 /// A label selector.
-pub fn label_selector(selector: &LabelSelector, path: &Path) -> FieldErrors {
+pub(crate) fn label_selector(selector: &LabelSelector, path: &Path) -> FieldErrors {
     let mut errors = labels(
         selector.match_labels.iter().flatten(),
         &path.child("matchLabels"),
@@ -116,7 +116,7 @@ fn selector_requirement(requirement: &LabelSelectorRequirement, path: &Path) -> 
 
 /// Whether labels match a selector; `None` if the selector is invalid. An empty selector matches
 /// everything.
-pub fn selector_matches(
+pub(crate) fn selector_matches(
     selector: &LabelSelector,
     labels: &BTreeMap<String, String>,
 ) -> Option<bool> {
@@ -148,7 +148,7 @@ pub fn selector_matches(
 }
 
 /// Conditions of a status.
-pub fn conditions(conditions: &[Condition], path: &Path) -> FieldErrors {
+pub(crate) fn conditions(conditions: &[Condition], path: &Path) -> FieldErrors {
     let mut errors = FieldErrors::new();
     let mut types = BTreeSet::new();
     for (i, condition) in conditions.iter().enumerate() {
@@ -204,7 +204,7 @@ fn condition_of(condition: &Condition, path: &Path) -> FieldErrors {
 }
 
 /// The keys of tolerations; the CRDs have their other rules.
-pub fn tolerations(tolerations: &[Toleration], path: &Path) -> FieldErrors {
+pub(crate) fn tolerations(tolerations: &[Toleration], path: &Path) -> FieldErrors {
     let keys = tolerations
         .iter()
         .enumerate()
@@ -215,7 +215,7 @@ pub fn tolerations(tolerations: &[Toleration], path: &Path) -> FieldErrors {
 }
 
 /// Parses a quantity.
-pub fn quantity(text: &Text, path: &Path) -> Result<Quantity, FieldError> {
+pub(crate) fn quantity(text: &Text, path: &Path) -> Result<Quantity, FieldError> {
     // The empty text is the zero value of the type.
     if text.0.is_empty() {
         return Ok(Quantity::ZERO);
@@ -224,7 +224,7 @@ pub fn quantity(text: &Text, path: &Path) -> Result<Quantity, FieldError> {
 }
 
 /// A quantity that must not be negative.
-pub fn not_negative(text: &Text, path: &Path) -> FieldErrors {
+pub(crate) fn not_negative(text: &Text, path: &Path) -> FieldErrors {
     match quantity(text, path) {
         Ok(quantity) if quantity.is_negative() => {
             vec![FieldError::invalid(

@@ -1,0 +1,32 @@
+//! The kind Workload.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+#[cfg(test)]
+use super::cel_rules;
+use super::{WorkloadSpec, WorkloadStatus};
+#[cfg(test)]
+use crate::schema::cel;
+
+kind! {
+    /// A unit of admission: the pod sets of one job, admitted together or not at all.
+    #[cfg_attr(test, schemars(extend("x-kubernetes-validations" = cel(&cel_rules::v1beta2()))))]
+    namespaced Workload "kueue.x-k8s.io" "v1beta2" "workloads" {
+        /// What is asked for.
+        spec: WorkloadSpec,
+        /// Where the workload stands.
+        status: WorkloadStatus,
+    }
+}
+
+impl Workload {
+    /// The condition of a type, where it is set.
+    pub fn condition(&self, type_: &str) -> Option<&Condition> {
+        self.status.conditions.iter().find(|c| c.type_ == type_)
+    }
+
+    /// Whether the condition of a type is set and true.
+    pub fn is_condition_true(&self, type_: &str) -> bool {
+        self.condition(type_).is_some_and(|c| c.status == "True")
+    }
+}
