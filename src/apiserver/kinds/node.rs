@@ -88,7 +88,7 @@ fn taints(errors: &mut ErrorList, path: &FieldPath<'_>, taints: &[Value]) {
         let effect = taint.text("/effect");
         scheduling::taint_effect(errors, &path.child("effect"), effect);
         if !seen.insert((key, effect)) {
-            let mut error = FieldError::duplicate(path, Value::Null);
+            let mut error = FieldError::duplicate(&path, Value::Null);
             error.detail = "taints must be unique by key and effect pair".into();
             errors
                 .0

@@ -3,11 +3,9 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::cells::{
-    age_cell, containers, duration_between, selector_cell, text_or, translate_timestamp_since,
-};
+use super::cells::{age_cell, duration_between, selector_cell, text_or, translate_timestamp_since};
 use super::table_printer::{AGE, NAME};
-use super::workload::{CONTAINERS, IMAGES, SELECTOR};
+use super::workload::{CONTAINERS, IMAGES, SELECTOR, with_containers_and_selector};
 use super::{DEFAULT, TablePrinter};
 use kueue_lab_json::ValueExt;
 
@@ -49,17 +47,18 @@ fn job(o: &Value, now: Timestamp) -> Vec<Value> {
         (false, Value::Null) => translate_timestamp_since(start, now),
         (false, end) => duration_between(start, end),
     };
-    let [names, images] = containers(o.list("/spec/template/spec/containers"));
-    vec![
+    let cells = vec![
         o.name().into(),
         status(o).into(),
         completions.into(),
         duration.into(),
         age_cell(o, now),
-        names,
-        images,
-        selector_cell(o.at("/spec/selector")).into(),
-    ]
+    ];
+    with_containers_and_selector(
+        cells,
+        o.list("/spec/template/spec/containers"),
+        selector_cell(o.at("/spec/selector")),
+    )
 }
 
 fn status(job: &Value) -> &'static str {
@@ -106,8 +105,7 @@ const CRON_JOB: TablePrinter = TablePrinter {
             None => "<unset>",
         };
         let job = o.at("/spec/jobTemplate/spec");
-        let [names, images] = containers(job.list("/template/spec/containers"));
-        vec![
+        let cells = vec![
             o.name().into(),
             o.text("/spec/schedule").into(),
             text_or(o.text("/spec/timeZone"), "<none>").into(),
@@ -115,10 +113,12 @@ const CRON_JOB: TablePrinter = TablePrinter {
             o.list("/status/active").len().into(),
             last.into(),
             age_cell(o, now),
-            names,
-            images,
-            selector_cell(job.at("/selector")).into(),
-        ]
+        ];
+        with_containers_and_selector(
+            cells,
+            job.list("/template/spec/containers"),
+            selector_cell(job.at("/selector")),
+        )
     },
 };
 

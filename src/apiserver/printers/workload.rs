@@ -29,6 +29,17 @@ pub(crate) const IMAGES: (&str, &str, i32) = ("Images", "string", 1);
 pub(crate) const SELECTOR: (&str, &str, i32) = ("Selector", "string", 1);
 const TEMPLATE: &str = "/spec/template/spec/containers";
 
+/// Appends the cells of [`CONTAINERS`], [`IMAGES`] and [`SELECTOR`].
+pub(crate) fn with_containers_and_selector(
+    mut cells: Vec<Value>,
+    template_containers: &[Value],
+    selector: String,
+) -> Vec<Value> {
+    cells.extend(containers(template_containers));
+    cells.push(selector.into());
+    cells
+}
+
 const DEPLOYMENT: TablePrinter = TablePrinter {
     columns: &[
         NAME,
@@ -41,17 +52,18 @@ const DEPLOYMENT: TablePrinter = TablePrinter {
         SELECTOR,
     ],
     cells: |o, now| {
-        let [names, images] = containers(o.list(TEMPLATE));
-        vec![
+        let cells = vec![
             o.name().into(),
             ready(o, "/status/readyReplicas", "/spec/replicas"),
             o.int("/status/updatedReplicas").into(),
             o.int("/status/availableReplicas").into(),
             age_cell(o, now),
-            names,
-            images,
-            format_label_selector(o.at("/spec/selector")).into(),
-        ]
+        ];
+        with_containers_and_selector(
+            cells,
+            o.list(TEMPLATE),
+            format_label_selector(o.at("/spec/selector")),
+        )
     },
 };
 
@@ -71,17 +83,14 @@ const REPLICA_COLUMNS: &[(&str, &str, i32)] = &[
 ];
 
 fn replicas(o: &Value, now: Timestamp, selector: String) -> Vec<Value> {
-    let [names, images] = containers(o.list(TEMPLATE));
-    vec![
+    let cells = vec![
         o.name().into(),
         o.int("/spec/replicas").into(),
         o.int("/status/replicas").into(),
         o.int("/status/readyReplicas").into(),
         age_cell(o, now),
-        names,
-        images,
-        selector.into(),
-    ]
+    ];
+    with_containers_and_selector(cells, o.list(TEMPLATE), selector)
 }
 
 const REPLICA_SET: TablePrinter = TablePrinter {
@@ -118,8 +127,7 @@ const DAEMON_SET: TablePrinter = TablePrinter {
         SELECTOR,
     ],
     cells: |o, now| {
-        let [names, images] = containers(o.list(TEMPLATE));
-        vec![
+        let cells = vec![
             o.name().into(),
             o.int("/status/desiredNumberScheduled").into(),
             o.int("/status/currentNumberScheduled").into(),
@@ -128,10 +136,12 @@ const DAEMON_SET: TablePrinter = TablePrinter {
             o.int("/status/numberAvailable").into(),
             labels(o.at("/spec/template/spec/nodeSelector")).into(),
             age_cell(o, now),
-            names,
-            images,
-            selector_cell(o.at("/spec/selector")).into(),
-        ]
+        ];
+        with_containers_and_selector(
+            cells,
+            o.list(TEMPLATE),
+            selector_cell(o.at("/spec/selector")),
+        )
     },
 };
 

@@ -88,7 +88,8 @@ pub(crate) fn validate_limits(write: &PluginContext<'_>, object: &Value) -> Resu
                 "Pod" if is_pod => {
                     let requests = pod_requests::pod_requests(object, false);
                     let limits = pod_requests::pod_limits(object, false);
-                    bounds(limit, &requests, &limits, &mut reasons);
+                    let requirements = Requirements::new(limit, &requests, &limits);
+                    reasons.extend(requirements.violations());
                 }
                 "PersistentVolumeClaim" if !is_pod => claim(limit, object, &mut reasons),
                 _ => {}
@@ -106,33 +107,22 @@ fn containers(limit: &Value, pod: &Value, reasons: &mut Vec<String>) {
         for container in pod.list(list) {
             let requests = pod_requests::parse_resource_list(container.at("/resources/requests"));
             let limits = pod_requests::parse_resource_list(container.at("/resources/limits"));
-            bounds(limit, &requests, &limits, reasons);
+            let requirements = Requirements::new(limit, &requests, &limits);
+            reasons.extend(requirements.violations());
         }
     }
 }
 
+/// The claim's request against the minimum and the maximum.
 fn claim(limit: &Value, claim: &Value, reasons: &mut Vec<String>) {
     let requests = pod_requests::parse_resource_list(claim.at("/spec/resources/requests"));
-    let kind = limit.text("/type");
-    for (name, amount) in amounts_of(limit, "/min") {
-        reasons.extend(at_least(
-            kind,
-            name,
-            amount,
-            &requests,
-            &ResourceList::new(),
-        ));
+    let limits = ResourceList::new();
+    let requirements = Requirements::new(limit, &requests, &limits);
+    for (name, min) in amounts_of(limit, "/min") {
+        reasons.extend(requirements.min_constraint(name, min));
     }
-    for (name, most) in amounts_of(limit, "/max") {
-        match requests.get(name) {
-            None => reasons.push(format!(
-                "maximum {name} usage per {kind} is {most}.  No request is specified"
-            )),
-            Some(request) if *request > most => reasons.push(format!(
-                "maximum {name} usage per {kind} is {most}, but request is {request}"
-            )),
-            Some(_) => {}
-        }
+    for (name, max) in amounts_of(limit, "/max") {
+        reasons.extend(requirements.max_request_constraint(name, max));
     }
 }
 
@@ -144,83 +134,90 @@ fn amounts_of<'a>(
     entries.filter_map(|(name, value)| Some((name.as_str(), Quantity::of(value)?)))
 }
 
-fn bounds(
-    limit: &Value,
-    requests: &ResourceList,
-    limits: &ResourceList,
-    reasons: &mut Vec<String>,
-) {
-    let kind = limit.text("/type");
-    for (name, amount) in amounts_of(limit, "/min") {
-        reasons.extend(at_least(kind, name, amount, requests, limits));
-    }
-    for (name, amount) in amounts_of(limit, "/max") {
-        reasons.extend(at_most(kind, name, amount, requests, limits));
-    }
-    for (name, amount) in amounts_of(limit, "/maxLimitRequestRatio") {
-        reasons.extend(ratio(kind, name, amount, requests, limits));
-    }
+/// Requests and limits of a container, pod or claim, and the LimitRange item that constrains them.
+/// Each constraint returns the reason of a violation.
+struct Requirements<'a> {
+    limit: &'a Value,
+    kind: &'a str,
+    requests: &'a ResourceList,
+    limits: &'a ResourceList,
 }
 
-fn at_least(
-    kind: &str,
-    name: &str,
-    least: Quantity,
-    requests: &ResourceList,
-    limits: &ResourceList,
-) -> Option<String> {
-    let what = format!("minimum {name} usage per {kind} is {least}");
-    let Some(request) = requests.get(name) else {
-        return Some(format!("{what}.  No request is specified"));
-    };
-    if *request < least {
-        return Some(format!("{what}, but request is {request}"));
+impl<'a> Requirements<'a> {
+    fn new(limit: &'a Value, requests: &'a ResourceList, limits: &'a ResourceList) -> Self {
+        Self {
+            limit,
+            kind: limit.text("/type"),
+            requests,
+            limits,
+        }
     }
-    let limit = limits.get(name).filter(|l| **l < least)?;
-    Some(format!("{what}, but limit is {limit}"))
-}
 
-fn at_most(
-    kind: &str,
-    name: &str,
-    most: Quantity,
-    requests: &ResourceList,
-    limits: &ResourceList,
-) -> Option<String> {
-    let what = format!("maximum {name} usage per {kind} is {most}");
-    let Some(limit) = limits.get(name) else {
-        return Some(format!("{what}.  No limit is specified"));
-    };
-    if *limit > most {
-        return Some(format!("{what}, but limit is {limit}"));
+    /// The violations of minimum, maximum and ratio.
+    fn violations(&self) -> Vec<String> {
+        let min = amounts_of(self.limit, "/min")
+            .filter_map(|(name, amount)| self.min_constraint(name, amount));
+        let max = amounts_of(self.limit, "/max")
+            .filter_map(|(name, amount)| self.max_constraint(name, amount));
+        let ratio = amounts_of(self.limit, "/maxLimitRequestRatio")
+            .filter_map(|(name, amount)| self.limit_request_ratio_constraint(name, amount));
+        min.chain(max).chain(ratio).collect()
     }
-    let request = requests.get(name).filter(|r| **r > most)?;
-    Some(format!("{what}, but request is {request}"))
-}
 
-fn ratio(
-    kind: &str,
-    name: &str,
-    most: Quantity,
-    requests: &ResourceList,
-    limits: &ResourceList,
-) -> Option<String> {
-    let what = format!("{name} max limit to request ratio per {kind} is {most}");
-    let millis = |list: &ResourceList| list.get(name).map_or(0, |q| q.milli_value());
-    let (request, limit) = (millis(requests), millis(limits));
-    if request == 0 {
-        return Some(format!(
-            "{what}, but no request is specified or request is 0"
-        ));
+    fn min_constraint(&self, name: &str, min: Quantity) -> Option<String> {
+        let rule = format!("minimum {name} usage per {} is {min}", self.kind);
+        let Some(request) = self.requests.get(name) else {
+            return Some(format!("{rule}.  No request is specified"));
+        };
+        if *request < min {
+            return Some(format!("{rule}, but request is {request}"));
+        }
+        let limit = self.limits.get(name).filter(|l| **l < min)?;
+        Some(format!("{rule}, but limit is {limit}"))
     }
-    if limit == 0 {
-        return Some(format!("{what}, but no limit is specified or limit is 0"));
+
+    fn max_constraint(&self, name: &str, max: Quantity) -> Option<String> {
+        let rule = format!("maximum {name} usage per {} is {max}", self.kind);
+        let Some(limit) = self.limits.get(name) else {
+            return Some(format!("{rule}.  No limit is specified"));
+        };
+        if *limit > max {
+            return Some(format!("{rule}, but limit is {limit}"));
+        }
+        let request = self.requests.get(name).filter(|r| **r > max)?;
+        Some(format!("{rule}, but request is {request}"))
     }
-    let over = i128::from(limit) * 1000 > i128::from(most.milli_value()) * i128::from(request);
-    over.then(|| {
-        let ratio = limit as f64 / request as f64;
-        format!("{what}, but provided ratio is {ratio:.6}")
-    })
+
+    fn max_request_constraint(&self, name: &str, max: Quantity) -> Option<String> {
+        let rule = format!("maximum {name} usage per {} is {max}", self.kind);
+        let Some(request) = self.requests.get(name) else {
+            return Some(format!("{rule}.  No request is specified"));
+        };
+        (*request > max).then(|| format!("{rule}, but request is {request}"))
+    }
+
+    fn limit_request_ratio_constraint(&self, name: &str, max: Quantity) -> Option<String> {
+        let rule = format!(
+            "{name} max limit to request ratio per {} is {max}",
+            self.kind
+        );
+        let millis = |list: &ResourceList| list.get(name).map_or(0, |q| q.milli_value());
+        let (request, limit) = (millis(self.requests), millis(self.limits));
+        if request == 0 {
+            return Some(format!(
+                "{rule}, but no request is specified or request is 0"
+            ));
+        }
+        if limit == 0 {
+            return Some(format!("{rule}, but no limit is specified or limit is 0"));
+        }
+        let exceeds =
+            i128::from(limit) * 1000 > i128::from(max.milli_value()) * i128::from(request);
+        exceeds.then(|| {
+            let ratio = limit as f64 / request as f64;
+            format!("{rule}, but provided ratio is {ratio:.6}")
+        })
+    }
 }
 
 #[cfg(test)]
@@ -274,25 +271,25 @@ mod tests {
         let limit = json!({"type": "Container", "min": {"cpu": "100m"}, "max": {"cpu": "1"},
             "maxLimitRequestRatio": {"cpu": "2"}});
         let pod = |resources: Value| json!({"spec": {"containers": [{"resources": resources}]}});
-        let told = |resources: Value| refusal(&range(limit.clone()), "pods", &pod(resources));
+        let reasons = |resources: Value| refusal(&range(limit.clone()), "pods", &pod(resources));
         assert_eq!(
-            told(json!({"requests": {"cpu": "500m"}, "limits": {"cpu": "1"}})),
+            reasons(json!({"requests": {"cpu": "500m"}, "limits": {"cpu": "1"}})),
             None
         );
         assert_eq!(
-            told(json!({})).as_deref(),
+            reasons(json!({})).as_deref(),
             Some(
                 "[minimum cpu usage per Container is 100m.  No request is specified, maximum cpu usage per Container is 1.  No limit is specified, cpu max limit to request ratio per Container is 2, but no request is specified or request is 0]"
             )
         );
         assert_eq!(
-            told(json!({"requests": {"cpu": "200m"}, "limits": {"cpu": "500m"}})).as_deref(),
+            reasons(json!({"requests": {"cpu": "200m"}, "limits": {"cpu": "500m"}})).as_deref(),
             Some(
                 "cpu max limit to request ratio per Container is 2, but provided ratio is 2.500000"
             )
         );
         assert_eq!(
-            told(json!({"requests": {"cpu": "1"}, "limits": {"cpu": "1500m"}})).as_deref(),
+            reasons(json!({"requests": {"cpu": "1"}, "limits": {"cpu": "1500m"}})).as_deref(),
             Some("maximum cpu usage per Container is 1, but limit is 1500m")
         );
     }

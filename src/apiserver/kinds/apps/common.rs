@@ -6,6 +6,7 @@ use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::labels;
 use crate::kinds::pod;
+use kueue_lab_field::FieldError;
 use kueue_lab_json::ValueExt;
 
 pub(crate) const SPEC: FieldPath<'_> = FieldPath::root("spec");
@@ -74,24 +75,34 @@ pub(crate) fn validate_non_negative_counts(
     }
 }
 
-/// Validates that the given counts in `status` do not exceed another count.
-pub(crate) fn validate_count_limits(
-    errors: &mut ErrorList,
+/// Validates a status of replicas: `counts` are not negative, each of `parts` is at most `replicas`,
+/// and `availableReplicas` is at most `readyReplicas`, with the message `above_ready`.
+pub(crate) fn validate_replica_counts(
     status: &Value,
-    pairs: &[(&str, &str, &str)],
-) {
+    counts: &[&str],
+    parts: &[&str],
+    above_ready: &str,
+) -> Vec<FieldError> {
+    let mut errors = ErrorList::default();
+    validate_non_negative_counts(&mut errors, status, counts);
+    let above_replicas = "cannot be greater than status.replicas";
+    let limits = parts
+        .iter()
+        .map(|part| (*part, "replicas", above_replicas))
+        .chain([("availableReplicas", "readyReplicas", above_ready)]);
     let path = FieldPath::root("status");
-    for (field, other, detail) in pairs {
-        let of = |field: &str| {
-            status
-                .get(field)
-                .and_then(Value::as_i64)
-                .unwrap_or_default()
-        };
-        if of(field) > of(other) {
-            errors.invalid(&path.child(field), of(field), *detail);
+    let count = |field: &str| {
+        status
+            .get(field)
+            .and_then(Value::as_i64)
+            .unwrap_or_default()
+    };
+    for (field, limit, detail) in limits {
+        if count(field) > count(limit) {
+            errors.invalid(&path.child(field), count(field), detail);
         }
     }
+    errors.0
 }
 
 pub(crate) fn warnings(new: &Value, _old: Option<&Value>) -> Vec<String> {

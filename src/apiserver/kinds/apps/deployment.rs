@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use super::common::{
-    SPEC, selector, template, validate_count_limits, validate_immutable_selector,
-    validate_non_negative_counts,
+    SPEC, selector, template, validate_immutable_selector, validate_replica_counts,
 };
 use super::int_or_percent::{int_or_percent, is_not_more_than_100_percent, is_zero};
 use crate::apimachinery::error_list::ErrorList;
@@ -27,7 +26,7 @@ pub(super) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
         validate_immutable_selector(&mut errors, new, old);
         errors.0
     },
-    validate_subresource_update: |_, new, old| status(new, old),
+    validate_subresource_update: |_, new, _| status(new),
     warnings: super::common::warnings,
     generation_fields: &["spec"],
     // A rollback updates annotations, so annotation changes increment the generation.
@@ -96,10 +95,8 @@ fn strategy(errors: &mut ErrorList, strategy: &Value) {
     }
 }
 
-fn status(new: &Value, _old: &Value) -> Vec<FieldError> {
-    let mut errors = ErrorList::default();
-    let status = new.at("/status");
-    let fields = [
+fn status(new: &Value) -> Vec<FieldError> {
+    let counts = [
         "observedGeneration",
         "replicas",
         "updatedReplicas",
@@ -109,23 +106,9 @@ fn status(new: &Value, _old: &Value) -> Vec<FieldError> {
         "terminatingReplicas",
         "collisionCount",
     ];
-    validate_non_negative_counts(&mut errors, status, &fields);
-    let above = "cannot be greater than status.replicas";
-    validate_count_limits(
-        &mut errors,
-        status,
-        &[
-            ("updatedReplicas", "replicas", above),
-            ("readyReplicas", "replicas", above),
-            ("availableReplicas", "replicas", above),
-            (
-                "availableReplicas",
-                "readyReplicas",
-                "cannot be greater than readyReplicas",
-            ),
-        ],
-    );
-    errors.0
+    let parts = ["updatedReplicas", "readyReplicas", "availableReplicas"];
+    let above_ready = "cannot be greater than readyReplicas";
+    validate_replica_counts(new.at("/status"), &counts, &parts, above_ready)
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use super::common::{
-    SPEC, selector, template, validate_count_limits, validate_immutable_selector,
-    validate_non_negative_counts,
+    SPEC, selector, template, validate_immutable_selector, validate_replica_counts,
 };
 use crate::apimachinery::error_list::ErrorList;
 use crate::kinds::builtin_strategy::BuiltinStrategy;
@@ -43,30 +42,14 @@ fn replica_set(set: &Value) -> Vec<FieldError> {
 }
 
 pub(super) fn status(set: &Value) -> Vec<FieldError> {
-    let mut errors = ErrorList::default();
-    let status = set.at("/status");
-    let fields = [
+    let counts = [
         "replicas",
         "fullyLabeledReplicas",
         "readyReplicas",
         "availableReplicas",
         "observedGeneration",
     ];
-    validate_non_negative_counts(&mut errors, status, &fields);
-    let above = "cannot be greater than status.replicas";
-    validate_count_limits(
-        &mut errors,
-        status,
-        &[
-            ("fullyLabeledReplicas", "replicas", above),
-            ("readyReplicas", "replicas", above),
-            ("availableReplicas", "replicas", above),
-            (
-                "availableReplicas",
-                "readyReplicas",
-                "cannot be greater than readyReplicas",
-            ),
-        ],
-    );
-    errors.0
+    let parts = ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];
+    let above_ready = "cannot be greater than readyReplicas";
+    validate_replica_counts(set.at("/status"), &counts, &parts, above_ready)
 }

@@ -2,9 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::common::{
-    SPEC, selector, template, validate_count_limits, validate_non_negative_counts,
-};
+use super::common::{SPEC, selector, template, validate_replica_counts};
 use super::int_or_percent::{int_or_percent, is_not_more_than_100_percent, is_zero};
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
@@ -152,9 +150,7 @@ fn validate_mutable_fields(errors: &mut ErrorList, new: &Value, old: &Value) {
 }
 
 fn status(set: &Value) -> Vec<FieldError> {
-    let mut errors = ErrorList::default();
-    let status = set.at("/status");
-    let fields = [
+    let counts = [
         "replicas",
         "readyReplicas",
         "currentReplicas",
@@ -163,24 +159,14 @@ fn status(set: &Value) -> Vec<FieldError> {
         "collisionCount",
         "availableReplicas",
     ];
-    validate_non_negative_counts(&mut errors, status, &fields);
-    let above = "cannot be greater than status.replicas";
-    validate_count_limits(
-        &mut errors,
-        status,
-        &[
-            ("readyReplicas", "replicas", above),
-            ("currentReplicas", "replicas", above),
-            ("updatedReplicas", "replicas", above),
-            ("availableReplicas", "replicas", above),
-            (
-                "availableReplicas",
-                "readyReplicas",
-                "cannot be greater than status.readyReplicas",
-            ),
-        ],
-    );
-    errors.0
+    let parts = [
+        "readyReplicas",
+        "currentReplicas",
+        "updatedReplicas",
+        "availableReplicas",
+    ];
+    let above_ready = "cannot be greater than status.readyReplicas";
+    validate_replica_counts(set.at("/status"), &counts, &parts, above_ready)
 }
 
 #[cfg(test)]
