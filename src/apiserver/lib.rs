@@ -11,27 +11,29 @@
 //! `server_state` with `metrics`, `endpoints`, `http`, `bootstrap`, `server`.
 //! `scripts/import-cycles.py` checks it.
 
+#![warn(unreachable_pub)]
+
 mod admission;
 pub mod apimachinery;
-pub mod auth;
+mod auth;
 mod bootstrap;
 mod cel;
 mod conversion;
-pub mod crd;
+mod crd;
 mod endpoints;
 pub mod fieldmanager;
-pub mod http;
-pub mod kinds;
+mod http;
+mod kinds;
 mod metrics;
-pub mod openapi;
-pub mod patch;
+mod openapi;
+mod patch;
 pub mod plugins;
-pub mod printers;
-pub mod protobuf;
+mod printers;
+mod protobuf;
 pub mod registry;
-pub mod request;
+mod request;
 pub mod schema;
-pub mod server;
+mod server;
 mod server_state;
 pub mod storage;
 pub mod strategy;

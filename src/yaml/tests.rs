@@ -91,7 +91,7 @@ fn syntax_errors_have_a_position() {
     assert!(refused("a: [1, 2\nb: 3").starts_with("2:"));
     assert!(refused("a:\n\t- b").starts_with("2:"));
     assert!(refused("? [a]\n: b").contains("a key has to be a string"));
-    assert!(refused("a: *nobody").starts_with("1:"));
+    assert!(refused("a: *undefined").starts_with("1:"));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use kueue_lab_apiserver::ApiServer;
-use kueue_lab_apiserver::http::secure_serving::{ServeOptions, ServingHandle};
+use kueue_lab_apiserver::{ServeOptions, ServingHandle};
 use kueue_lab_apiserver::storage::StorageLimits;
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;

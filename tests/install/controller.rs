@@ -9,7 +9,7 @@ use std::time::Duration;
 use k8s_openapi::api::batch::v1::Job;
 use kube::api::PostParams;
 use kueue_lab_apiserver::ServeOptions;
-use kueue_lab_apiserver::http::secure_serving::ServingHandle;
+use kueue_lab_apiserver::ServingHandle;
 use kueue_lab_clock::Clock;
 use parking_lot::Mutex;
 use serde_json::{Value, json};

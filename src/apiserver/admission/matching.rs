@@ -11,7 +11,7 @@ use crate::registry::object_reader::ObjectReader;
 use kueue_lab_json::ValueExt;
 
 /// The attributes of one write, as webhooks and policies match them.
-pub struct AdmissionAttributes<'a> {
+pub(crate) struct AdmissionAttributes<'a> {
     /// The admission request.
     pub request: &'a AdmissionRequest<'a>,
     /// The user who made the request.
@@ -37,7 +37,7 @@ impl AdmissionAttributes<'_> {
     ///
     /// # Errors
     /// 404 when the namespace does not exist.
-    pub fn matching_version(
+    pub(crate) fn matching_version(
         &self,
         criteria: &Value,
         object: &Value,
@@ -140,7 +140,7 @@ impl AdmissionAttributes<'_> {
     ///
     /// # Errors
     /// The errors of conditions that fail to evaluate.
-    pub fn match_conditions_met(
+    pub(crate) fn match_conditions_met(
         &self,
         conditions: &[Value],
         names: &Activation,

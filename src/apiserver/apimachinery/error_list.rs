@@ -4,70 +4,83 @@ use serde_json::Value;
 
 use super::field_path::FieldPath;
 use kueue_lab_field::{BadValue, FieldError};
-use kueue_lab_json::ValueExt;
 
 /// Field errors in the order of validation.
 #[derive(Debug, Default)]
-pub struct ErrorList(pub Vec<FieldError>);
+pub(crate) struct ErrorList(pub Vec<FieldError>);
 
 impl ErrorList {
     /// `path: Required value: detail`.
-    pub fn required(&mut self, path: &FieldPath<'_>, detail: &str) {
+    pub(crate) fn required(&mut self, path: &FieldPath<'_>, detail: &str) {
         self.0.push(FieldError::required(path, detail));
     }
 
     /// `path: Invalid value: bad: detail`.
-    pub fn invalid(&mut self, path: &FieldPath<'_>, bad: impl BadValue, detail: impl Into<String>) {
+    pub(crate) fn invalid(
+        &mut self,
+        path: &FieldPath<'_>,
+        bad: impl BadValue,
+        detail: impl Into<String>,
+    ) {
         self.0.push(FieldError::invalid(path, bad, detail));
     }
 
     /// `path: Invalid value: shown: detail`, with a preformatted value.
-    pub fn invalid_with_text(&mut self, path: &FieldPath<'_>, shown: String, detail: &str) {
+    pub(crate) fn invalid_with_text(&mut self, path: &FieldPath<'_>, shown: String, detail: &str) {
         self.0
             .push(FieldError::invalid(path, Value::Null, detail).with_bad_value_text(shown));
     }
 
     /// `path: Invalid value: detail`.
-    pub fn invalid_without_value(&mut self, path: &FieldPath<'_>, detail: impl Into<String>) {
+    pub(crate) fn invalid_without_value(
+        &mut self,
+        path: &FieldPath<'_>,
+        detail: impl Into<String>,
+    ) {
         self.0.push(FieldError::invalid_without_value(path, detail));
     }
 
     /// One `Invalid value` error for each message.
-    pub fn invalid_for_each(&mut self, path: &FieldPath<'_>, bad: &str, complaints: Vec<String>) {
+    pub(crate) fn invalid_for_each(
+        &mut self,
+        path: &FieldPath<'_>,
+        bad: &str,
+        complaints: Vec<String>,
+    ) {
         for complaint in complaints {
             self.invalid(path, bad, complaint);
         }
     }
 
     /// `path: Forbidden: detail`.
-    pub fn forbidden(&mut self, path: &FieldPath<'_>, detail: impl Into<String>) {
+    pub(crate) fn forbidden(&mut self, path: &FieldPath<'_>, detail: impl Into<String>) {
         self.0.push(FieldError::forbidden(path, detail));
     }
 
     /// `path: Duplicate value: bad`.
-    pub fn duplicate(&mut self, path: &FieldPath<'_>, bad: impl BadValue) {
+    pub(crate) fn duplicate(&mut self, path: &FieldPath<'_>, bad: impl BadValue) {
         self.0.push(FieldError::duplicate(path, bad));
     }
 
     /// `path: Not found: bad`.
-    pub fn not_found(&mut self, path: &FieldPath<'_>, bad: impl BadValue) {
+    pub(crate) fn not_found(&mut self, path: &FieldPath<'_>, bad: impl BadValue) {
         self.0.push(FieldError::not_found(path, bad));
     }
 
     /// `path: Too long: may not be more than N bytes`.
-    pub fn too_long(&mut self, path: &FieldPath<'_>, max_bytes: usize) {
+    pub(crate) fn too_long(&mut self, path: &FieldPath<'_>, max_bytes: usize) {
         self.0.push(FieldError::too_long(path, max_bytes));
     }
 
     /// `path: Too many: N: must have at most M items`, if `actual` exceeds `max`.
-    pub fn at_most(&mut self, path: &FieldPath<'_>, actual: usize, max: usize) {
+    pub(crate) fn at_most(&mut self, path: &FieldPath<'_>, actual: usize, max: usize) {
         if actual > max {
             self.0.push(FieldError::too_many(path, actual, max));
         }
     }
 
     /// `path: Unsupported value`, if the value is not supported.
-    pub fn one_of(&mut self, path: &FieldPath<'_>, value: &str, supported: &[&str]) {
+    pub(crate) fn one_of(&mut self, path: &FieldPath<'_>, value: &str, supported: &[&str]) {
         if !supported.contains(&value) {
             self.0
                 .push(FieldError::not_supported(path, value, supported));
@@ -75,7 +88,12 @@ impl ErrorList {
     }
 
     /// As [`one_of`](Self::one_of); an empty value is `Required`.
-    pub fn required_one_of(&mut self, path: &FieldPath<'_>, value: &str, supported: &[&str]) {
+    pub(crate) fn required_one_of(
+        &mut self,
+        path: &FieldPath<'_>,
+        value: &str,
+        supported: &[&str],
+    ) {
         match value {
             "" => self.required(path, ""),
             value => self.one_of(path, value, supported),
@@ -83,7 +101,7 @@ impl ErrorList {
     }
 
     /// `must be greater than or equal to 0`, if the field of `object` is a negative number.
-    pub fn not_negative(&mut self, path: &FieldPath<'_>, object: &Value, field: &str) {
+    pub(crate) fn not_negative(&mut self, path: &FieldPath<'_>, object: &Value, field: &str) {
         if let Some(n) = object.get(field).and_then(Value::as_i64)
             && n < 0
         {
@@ -92,21 +110,16 @@ impl ErrorList {
     }
 
     /// `field is immutable`, if the value has changed.
-    pub fn immutable(&mut self, path: &FieldPath<'_>, new: &Value, old: &Value) {
+    pub(crate) fn immutable(&mut self, path: &FieldPath<'_>, new: &Value, old: &Value) {
         if new != old {
             self.invalid(path, new.clone(), "field is immutable");
         }
     }
 
     /// Appends errors.
-    pub fn extend(&mut self, errors: impl IntoIterator<Item = FieldError>) {
+    pub(crate) fn extend(&mut self, errors: impl IntoIterator<Item = FieldError>) {
         self.0.extend(errors);
     }
-}
-
-/// The integer at `pointer`; `None` if it is absent or not an integer.
-pub fn integer_at(object: &Value, pointer: &str) -> Option<i64> {
-    object.at(pointer).as_i64()
 }
 
 #[cfg(test)]

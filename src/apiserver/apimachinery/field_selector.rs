@@ -4,13 +4,13 @@ use super::api_error::ApiError;
 
 /// A conjunction of requirements on fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FieldSelector {
+pub(crate) struct FieldSelector {
     terms: Vec<FieldRequirement>,
 }
 
 /// One requirement: `=` or `!=` on a field.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FieldRequirement {
+pub(crate) struct FieldRequirement {
     /// The field's path, such as `status.phase`.
     pub field: String,
     /// Whether the operator is equality.
@@ -24,7 +24,7 @@ impl FieldSelector {
     ///
     /// # Errors
     /// 400 with the message of upstream.
-    pub fn parse(text: &str) -> Result<Self, ApiError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, ApiError> {
         let mut parts = split_terms(text);
         parts.sort_unstable();
         let mut terms = Vec::new();
@@ -44,28 +44,21 @@ impl FieldSelector {
     }
 
     /// The requirements in the order upstream prints them.
-    pub fn terms(&self) -> &[FieldRequirement] {
+    pub(crate) fn terms(&self) -> &[FieldRequirement] {
         &self.terms
     }
 
     /// Whether the selector matches all objects.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
     /// The value required by an equality requirement on `field`, if any.
-    pub fn requires_exact_match(&self, field: &str) -> Option<&str> {
+    pub(crate) fn requires_exact_match(&self, field: &str) -> Option<&str> {
         self.terms
             .iter()
             .find(|t| t.equal && t.field == field)
             .map(|t| t.value.as_str())
-    }
-
-    /// Whether the selector matches the field values returned by `get`; an absent field is empty.
-    pub fn matches(&self, mut get: impl FnMut(&str) -> Option<String>) -> bool {
-        self.terms
-            .iter()
-            .all(|t| (get(&t.field).unwrap_or_default() == t.value) == t.equal)
     }
 }
 
@@ -141,24 +134,15 @@ mod tests {
     #[test]
     fn several_inequalities_of_one_field() {
         let s = FieldSelector::parse("status.phase!=Failed,status.phase!=Unknown,").unwrap();
-        assert!(s.matches(|_| Some("Running".into())));
-        assert!(!s.matches(|_| Some("Failed".into())));
         assert_eq!(s.to_string(), "status.phase!=Failed,status.phase!=Unknown");
     }
 
     #[test]
-    fn an_empty_selector_selects_all_and_an_absent_field_is_empty() {
-        assert!(FieldSelector::parse("").unwrap().matches(|_| None));
-        assert!(
-            FieldSelector::parse("spec.nodeName=")
-                .unwrap()
-                .matches(|_| None)
-        );
-        assert!(
-            !FieldSelector::parse("spec.nodeName!=")
-                .unwrap()
-                .matches(|_| None)
-        );
+    fn selectors_and_values_may_be_empty() {
+        assert!(FieldSelector::parse("").unwrap().is_empty());
+        let selector = FieldSelector::parse("spec.nodeName!=").unwrap();
+        assert_eq!(selector.terms()[0].value, "");
+        assert!(!selector.terms()[0].equal);
     }
 
     #[test]

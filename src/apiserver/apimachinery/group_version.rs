@@ -1,7 +1,7 @@
 //! Group and version.
 
 /// `group/version`, or just `version` for the core group.
-pub fn api_version(group: &str, version: &str) -> String {
+pub(crate) fn api_version(group: &str, version: &str) -> String {
     if group.is_empty() {
         version.to_string()
     } else {

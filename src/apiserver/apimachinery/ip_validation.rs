@@ -4,7 +4,7 @@ use super::error_list::ErrorList;
 use super::field_path::FieldPath;
 
 /// Validates an IP address.
-pub fn ip(errors: &mut ErrorList, path: &FieldPath<'_>, text: &str) {
+pub(crate) fn ip(errors: &mut ErrorList, path: &FieldPath<'_>, text: &str) {
     if text.parse::<std::net::IpAddr>().is_err() {
         let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
         errors.invalid(path, text, detail);
@@ -12,7 +12,7 @@ pub fn ip(errors: &mut ErrorList, path: &FieldPath<'_>, text: &str) {
 }
 
 /// Validates a CIDR.
-pub fn cidr(errors: &mut ErrorList, path: &FieldPath<'_>, text: &str) {
+pub(crate) fn cidr(errors: &mut ErrorList, path: &FieldPath<'_>, text: &str) {
     let valid = text.split_once('/').is_some_and(|(address, bits)| {
         let max = match address.parse::<std::net::IpAddr>() {
             Ok(std::net::IpAddr::V4(_)) => 32,

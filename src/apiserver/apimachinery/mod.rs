@@ -3,11 +3,11 @@
 //! Must not depend on other modules of this crate.
 
 pub mod api_error;
-pub mod error_list;
-pub mod field_path;
-pub mod field_selector;
-pub mod group_version;
-pub mod ip_validation;
-pub mod label_selector;
-pub mod metadata_validation;
-pub mod object_meta;
+pub(crate) mod error_list;
+pub(crate) mod field_path;
+pub(crate) mod field_selector;
+pub(crate) mod group_version;
+pub(crate) mod ip_validation;
+pub(crate) mod label_selector;
+pub(crate) mod metadata_validation;
+pub(crate) mod object_meta;

@@ -10,10 +10,10 @@ use ring::signature::{
 use serde_json::{Value, json};
 
 /// The issuer of the tokens and their default audience.
-pub const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
+pub(crate) const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 
 /// The signing key; exists as long as the process.
-pub struct ServiceAccountTokenKey {
+pub(crate) struct ServiceAccountTokenKey {
     key: EcdsaKeyPair,
     random: SystemRandom,
     id: String,
@@ -22,14 +22,14 @@ pub struct ServiceAccountTokenKey {
 /// The key could not be generated: no random source.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot make a signing key for service account tokens")]
-pub struct TokenKeyError;
+pub(crate) struct TokenKeyError;
 
 impl ServiceAccountTokenKey {
     /// Generates a new key.
     ///
     /// # Errors
     /// [`TokenKeyError`] without a random source.
-    pub fn generate() -> Result<Self, TokenKeyError> {
+    pub(crate) fn generate() -> Result<Self, TokenKeyError> {
         let random = SystemRandom::new();
         let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
         let document =
@@ -45,7 +45,7 @@ impl ServiceAccountTokenKey {
     }
 
     /// Signs a token with the given claims. `None` without a random source.
-    pub fn sign(&self, claims: &Value) -> Option<String> {
+    pub(crate) fn sign(&self, claims: &Value) -> Option<String> {
         let header = json!({"alg": "ES256", "kid": self.id});
         let encode = |v: &Value| URL_SAFE_NO_PAD.encode(v.to_string());
         let text = format!("{}.{}", encode(&header), encode(claims));
@@ -54,7 +54,7 @@ impl ServiceAccountTokenKey {
     }
 
     /// The claims of a token signed by this server and not expired at `now` (Unix seconds).
-    pub fn verify(&self, token: &str, now: i64) -> Option<Value> {
+    pub(crate) fn verify(&self, token: &str, now: i64) -> Option<Value> {
         let (text, signature) = token.rsplit_once('.')?;
         let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
         UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, self.key.public_key().as_ref())
@@ -67,7 +67,7 @@ impl ServiceAccountTokenKey {
     }
 
     /// The public key as a JSON web key set.
-    pub fn json_web_key_set(&self) -> Value {
+    pub(crate) fn json_web_key_set(&self) -> Value {
         // An uncompressed point: a marker byte, then 32 bytes each of x and y.
         let point = self.key.public_key().as_ref();
         let part = |range: std::ops::Range<usize>| {

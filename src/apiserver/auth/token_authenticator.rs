@@ -10,14 +10,14 @@ use super::service_account_token::ServiceAccountTokenKey;
 use super::user::User;
 
 /// The credentials of one server run.
-pub struct TokenAuthenticator {
+pub(crate) struct TokenAuthenticator {
     admin_token: String,
     service_account_key: ServiceAccountTokenKey,
 }
 
 impl TokenAuthenticator {
     /// Generates new credentials.
-    pub fn generate() -> Self {
+    pub(crate) fn generate() -> Self {
         // A server without a random source cannot generate credentials and must not start.
         match ServiceAccountTokenKey::generate() {
             Ok(tokens) => Self {
@@ -29,17 +29,17 @@ impl TokenAuthenticator {
     }
 
     /// The signing key of service account tokens.
-    pub fn service_account_key(&self) -> &ServiceAccountTokenKey {
+    pub(crate) fn service_account_key(&self) -> &ServiceAccountTokenKey {
         &self.service_account_key
     }
 
     /// The bearer token of the administrator.
-    pub fn admin_token(&self) -> &str {
+    pub(crate) fn admin_token(&self) -> &str {
         &self.admin_token
     }
 
     /// The user of a bearer token at `now` (Unix seconds).
-    pub fn authenticate_token(&self, token: &str, now: i64) -> Option<User> {
+    pub(crate) fn authenticate_token(&self, token: &str, now: i64) -> Option<User> {
         if self.is_admin_token(token) {
             return Some(User::admin());
         }
@@ -57,7 +57,7 @@ impl TokenAuthenticator {
     }
 
     /// Whether `token` is the administrator's, compared in constant time.
-    pub fn is_admin_token(&self, token: &str) -> bool {
+    pub(crate) fn is_admin_token(&self, token: &str) -> bool {
         self.admin_token.as_bytes().ct_eq(token.as_bytes()).into()
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// The group authorized for everything.
-pub const SYSTEM_MASTERS: &str = "system:masters";
+pub(crate) const SYSTEM_MASTERS: &str = "system:masters";
 
 const AUTHENTICATED: &str = "system:authenticated";
 
@@ -11,7 +11,7 @@ const UNAUTHENTICATED: &str = "system:unauthenticated";
 
 /// The user who makes a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct User {
+pub(crate) struct User {
     /// User name.
     pub name: String,
     /// Stable identifier, often empty.
@@ -24,7 +24,7 @@ pub struct User {
 
 impl User {
     /// The administrator.
-    pub fn admin() -> Self {
+    pub(crate) fn admin() -> Self {
         Self {
             name: "kubernetes-admin".into(),
             groups: vec![SYSTEM_MASTERS.into(), AUTHENTICATED.into()],
@@ -33,7 +33,7 @@ impl User {
     }
 
     /// The anonymous user.
-    pub fn anonymous() -> Self {
+    pub(crate) fn anonymous() -> Self {
         Self {
             name: "system:anonymous".into(),
             groups: vec![UNAUTHENTICATED.into()],
@@ -66,7 +66,7 @@ impl User {
     }
 
     /// Whether every request of this user is allowed.
-    pub fn is_system_masters(&self) -> bool {
+    pub(crate) fn is_system_masters(&self) -> bool {
         self.groups.iter().any(|g| g == SYSTEM_MASTERS)
     }
 }

@@ -15,7 +15,7 @@ use crate::schema::Schema;
 
 /// The variables of expressions.
 #[derive(Clone, Default)]
-pub struct Activation {
+pub(crate) struct Activation {
     values: Vec<(&'static str, Cel)>,
     /// Composited variables of admission policies: `variables.NAME`.
     variables: HashMap<Key, Cel>,
@@ -23,7 +23,7 @@ pub struct Activation {
 
 /// The result of an expression.
 #[derive(Clone, Debug, PartialEq)]
-pub enum EvaluationResult {
+pub(crate) enum EvaluationResult {
     /// A boolean.
     Bool(bool),
     /// A string.
@@ -34,7 +34,7 @@ pub enum EvaluationResult {
 
 impl Activation {
     /// Binds a variable; with a schema, fields are converted by their declared types.
-    pub fn bind(&mut self, name: &'static str, schema: Option<&Schema>, value: &Value) {
+    pub(crate) fn bind(&mut self, name: &'static str, schema: Option<&Schema>, value: &Value) {
         let seen = match schema {
             Some(schema) if value.is_object() => value::to_cel(schema, value),
             _ => value::untyped_to_cel(value),
@@ -47,7 +47,7 @@ impl Activation {
     ///
     /// # Errors
     /// The expression does not compile or its evaluation fails.
-    pub fn define_variable(&mut self, name: &str, expression: &str) -> Result<(), String> {
+    pub(crate) fn define_variable(&mut self, name: &str, expression: &str) -> Result<(), String> {
         let found = self.run(expression)?;
         let key = Key::String(Arc::new(name.into()));
         self.variables.insert(key, found);
@@ -58,7 +58,7 @@ impl Activation {
     ///
     /// # Errors
     /// The compilation or evaluation error, worded as in admission policies.
-    pub fn evaluate(&self, expression: &str) -> Result<EvaluationResult, String> {
+    pub(crate) fn evaluate(&self, expression: &str) -> Result<EvaluationResult, String> {
         Ok(match self.run(expression)? {
             Cel::Bool(answer) => EvaluationResult::Bool(answer),
             Cel::String(text) => EvaluationResult::Text(text.to_string()),

@@ -11,14 +11,14 @@ use kube_cel::cel::{Context, ExecutionError, ResolveResult, Value};
 use parking_lot::RwLock;
 
 /// A compiled expression.
-pub struct Program {
+pub(crate) struct Program {
     expression: Expression,
     /// Whether the expression uses `oldSelf`.
     pub uses_old_self: bool,
 }
 
 /// A program, or the syntax error.
-pub type Compiled = Result<Arc<Program>, String>;
+pub(crate) type Compiled = Result<Arc<Program>, String>;
 
 static CACHE: LazyLock<RwLock<HashMap<String, Compiled>>> = LazyLock::new(RwLock::default);
 /// Maximum number of cached programs; further ones are compiled on each call.
@@ -75,7 +75,7 @@ fn type_name(value: &Value) -> String {
 ///
 /// # Errors
 /// The syntax error.
-pub fn compile(text: &str) -> Compiled {
+pub(crate) fn compile(text: &str) -> Compiled {
     if let Some(compiled) = CACHE.read().get(text) {
         return compiled.clone();
     }
@@ -148,7 +148,7 @@ pub(crate) fn evaluate_with(
 
 impl Program {
     /// The parsed expression.
-    pub fn expression(&self) -> &Expression {
+    pub(crate) fn expression(&self) -> &Expression {
         &self.expression
     }
 

@@ -2,4 +2,4 @@
 
 pub(crate) mod builtin;
 pub(crate) mod version_converter;
-pub mod webhook_converter;
+pub(crate) mod webhook_converter;

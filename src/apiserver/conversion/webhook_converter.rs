@@ -26,7 +26,7 @@ struct ConversionCall {
 
 /// Sends conversion calls to the webhook thread.
 #[derive(Default)]
-pub struct WebhookConverter {
+pub(crate) struct WebhookConverter {
     calls: OnceLock<UnboundedSender<ConversionCall>>,
 }
 
@@ -35,7 +35,7 @@ impl WebhookConverter {
     ///
     /// # Errors
     /// The message of the failed conversion, in the wording of the API server.
-    pub fn convert(
+    pub(crate) fn convert(
         &self,
         config: &Value,
         object: &mut Value,

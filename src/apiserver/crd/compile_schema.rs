@@ -13,7 +13,7 @@ use crate::schema::{
 };
 
 /// Compiles the root schema of a custom resource.
-pub fn compile_root(openapi: &Value) -> Schema {
+pub(crate) fn compile_root(openapi: &Value) -> Schema {
     let context = Context {
         allows_unknown: false,
     };
@@ -26,7 +26,7 @@ pub fn compile_root(openapi: &Value) -> Schema {
 }
 
 /// Compiles the schema of a value below the root.
-pub fn compile_value(openapi: &Value) -> Schema {
+pub(crate) fn compile_value(openapi: &Value) -> Schema {
     let context = Context {
         allows_unknown: false,
     };

@@ -17,7 +17,7 @@ use crate::strategy::table_column::TableColumn;
 use kueue_lab_field::{FieldError, FieldErrorKind};
 
 /// One version of a CustomResourceDefinition.
-pub struct CrdVersion {
+pub(crate) struct CrdVersion {
     /// API group.
     pub group: String,
     /// Version, such as `v1beta2`.
@@ -37,7 +37,7 @@ pub struct CrdVersion {
 }
 
 /// The strategy of one version of a custom resource.
-pub struct CustomResourceStrategy {
+pub(crate) struct CustomResourceStrategy {
     version: CrdVersion,
     printer_columns: Vec<PrinterColumn>,
     selectable: Vec<(String, JsonPath)>,
@@ -46,7 +46,7 @@ pub struct CustomResourceStrategy {
 
 impl CustomResourceStrategy {
     /// The strategy of a version.
-    pub fn new(version: CrdVersion) -> Self {
+    pub(crate) fn new(version: CrdVersion) -> Self {
         let selectable = version.selectable.iter();
         Self {
             printer_columns: printer_columns(&version.columns),

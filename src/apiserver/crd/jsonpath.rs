@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// A parsed JSONPath.
 #[derive(Clone, Debug, PartialEq)]
-pub struct JsonPath(Vec<Step>);
+pub(crate) struct JsonPath(Vec<Step>);
 
 #[derive(Clone, Debug, PartialEq)]
 enum Step {
@@ -38,7 +38,7 @@ impl JsonPath {
     ///
     /// # Errors
     /// The text is not a path of the supported subset.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut text = text.trim();
         if let Some(inner) = text.strip_prefix('{').and_then(|t| t.strip_suffix('}')) {
             text = inner.trim();
@@ -47,19 +47,8 @@ impl JsonPath {
         steps(text).map(Self)
     }
 
-    /// The field names of a simple path; `None` if the path has other steps than fields.
-    pub fn fields(&self) -> Option<Vec<&str>> {
-        self.0
-            .iter()
-            .map(|s| match s {
-                Step::Field(name) => Some(name.as_str()),
-                _ => None,
-            })
-            .collect()
-    }
-
     /// The values that the path selects.
-    pub fn find<'v>(&self, value: &'v Value) -> Vec<&'v Value> {
+    pub(crate) fn find<'v>(&self, value: &'v Value) -> Vec<&'v Value> {
         follow(&self.0, value)
     }
 }
@@ -284,11 +273,6 @@ mod tests {
             Vec::<Value>::new()
         );
         assert_eq!(find("{.a.b[9]}", &v), Vec::<Value>::new());
-        assert_eq!(
-            JsonPath::parse(".a.b").unwrap().fields(),
-            Some(vec!["a", "b"])
-        );
-        assert_eq!(JsonPath::parse(".a[0]").unwrap().fields(), None);
     }
 
     #[test]

@@ -4,17 +4,17 @@
 //! Works on objects and schemas; must not depend on storage, HTTP or watch.
 
 mod cel;
-pub mod compile_schema;
+pub(crate) mod compile_schema;
 mod custom_resource_strategy;
 mod custom_resource_validation;
-pub mod definition_validation;
+pub(crate) mod definition_validation;
 mod embedded_resource;
 mod formats;
-pub mod jsonpath;
+pub(crate) mod jsonpath;
 mod list_type;
-pub mod printer_columns;
+pub(crate) mod printer_columns;
 
-pub use custom_resource_strategy::{CrdVersion, CustomResourceStrategy};
+pub(crate) use custom_resource_strategy::{CrdVersion, CustomResourceStrategy};
 
 #[cfg(test)]
 mod tests;

@@ -38,7 +38,7 @@ pub(super) fn printer_columns(declared: &[(TableColumn, String)]) -> Vec<Printer
 const CREATED: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
 
 /// Parses an entry of `additionalPrinterColumns`: the column and the JSONPath of its value.
-pub fn parse_printer_column(column: &Value) -> (TableColumn, String) {
+pub(crate) fn parse_printer_column(column: &Value) -> (TableColumn, String) {
     let text = |name: &str| column.get(name).and_then(Value::as_str).unwrap_or_default();
     let path = text("jsonPath");
     let description = match text("description") {

@@ -6,7 +6,7 @@ use http::request::Parts;
 use crate::auth::user::User;
 
 /// An authenticated request with its complete body.
-pub struct AuthenticatedRequest {
+pub(crate) struct AuthenticatedRequest {
     /// Method, URL and headers.
     pub parts: Parts,
     /// The body.

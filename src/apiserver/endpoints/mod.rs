@@ -35,6 +35,6 @@ mod update;
 mod watch;
 mod write_options;
 
-pub use authenticated_request::AuthenticatedRequest;
+pub(crate) use authenticated_request::AuthenticatedRequest;
 
 pub(super) use dispatch::{error_response, handle};

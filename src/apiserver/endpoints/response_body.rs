@@ -11,7 +11,7 @@ use futures::{Stream, StreamExt};
 use http_body::{Frame, SizeHint};
 
 /// A response body. It never fails: a broken stream ends.
-pub struct Body(BodyContent);
+pub(crate) struct Body(BodyContent);
 
 enum BodyContent {
     Pieces { left: u64, pieces: VecDeque<Bytes> },
@@ -20,14 +20,14 @@ enum BodyContent {
 
 impl Body {
     /// A body of the given chunks, with known length.
-    pub fn pieces(pieces: impl Into<VecDeque<Bytes>>) -> Self {
+    pub(crate) fn pieces(pieces: impl Into<VecDeque<Bytes>>) -> Self {
         let pieces = pieces.into();
         let left = pieces.iter().map(|p| p.len() as u64).sum();
         Self(BodyContent::Pieces { left, pieces })
     }
 
     /// A body that sends the items of a stream as they become ready.
-    pub fn stream(stream: BoxStream<'static, Bytes>) -> Self {
+    pub(crate) fn stream(stream: BoxStream<'static, Bytes>) -> Self {
         Self(BodyContent::Stream(stream))
     }
 

@@ -13,7 +13,7 @@ use super::path_element;
 
 /// The fields in which two objects differ. The sets are disjoint.
 #[derive(Debug, Default, PartialEq)]
-pub struct Comparison {
+pub(crate) struct Comparison {
     /// Fields that only the old object has.
     pub removed: FieldSet,
     /// Fields with different values.
@@ -24,12 +24,13 @@ pub struct Comparison {
 
 impl Comparison {
     /// Whether the objects are equal.
-    pub fn is_same(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_same(&self) -> bool {
         self.removed.is_empty() && self.modified.is_empty() && self.added.is_empty()
     }
 
     /// Removes fields and their children from all sets.
-    pub fn exclude(&mut self, fields: &FieldSet) {
+    pub(crate) fn exclude(&mut self, fields: &FieldSet) {
         self.removed.subtract_recursive(fields);
         self.modified.subtract_recursive(fields);
         self.added.subtract_recursive(fields);
@@ -37,7 +38,7 @@ impl Comparison {
 }
 
 /// Compares two objects of the schema's type.
-pub fn compare(schema: &Schema, old: &Value, new: &Value) -> Comparison {
+pub(crate) fn compare(schema: &Schema, old: &Value, new: &Value) -> Comparison {
     let mut out = Comparison::default();
     walk(
         schema,

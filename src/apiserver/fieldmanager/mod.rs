@@ -4,7 +4,7 @@
 
 mod apply;
 mod atom;
-pub mod compare;
+pub(crate) mod compare;
 mod field_manager;
 pub mod field_set;
 mod last_applied;

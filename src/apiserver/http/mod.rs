@@ -4,7 +4,7 @@
 //! Does not depend on storage or kinds.
 
 mod host_check;
-pub mod kubeconfig;
-pub mod secure_serving;
-pub mod tls;
-pub mod tower_service;
+pub(crate) mod kubeconfig;
+pub(crate) mod secure_serving;
+pub(crate) mod tls;
+pub(crate) mod tower_service;

@@ -20,7 +20,7 @@ pub(super) const SERVER_NAMES: [&str; 5] = [
 ];
 
 /// The ClusterIP of the service `kubernetes`.
-pub const KUBERNETES_SERVICE_IP: &str = "10.96.0.1";
+pub(crate) const KUBERNETES_SERVICE_IP: &str = "10.96.0.1";
 
 /// An error in the TLS setup.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +34,7 @@ pub enum TlsError {
 }
 
 /// A certificate authority that exists as long as the process.
-pub struct CertificateAuthority {
+pub(crate) struct CertificateAuthority {
     pem: String,
     issuer: Issuer<'static, KeyPair>,
 }
@@ -44,7 +44,7 @@ impl CertificateAuthority {
     ///
     /// # Errors
     /// [`TlsError::Certificate`] when the key or certificate cannot be generated.
-    pub fn generate() -> Result<Self, TlsError> {
+    pub(crate) fn generate() -> Result<Self, TlsError> {
         let mut params = CertificateParams::new(Vec::new())?;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params
@@ -64,7 +64,7 @@ impl CertificateAuthority {
     }
 
     /// The authority's certificate as PEM.
-    pub fn certificate_pem(&self) -> &str {
+    pub(crate) fn certificate_pem(&self) -> &str {
         &self.pem
     }
 
@@ -73,7 +73,7 @@ impl CertificateAuthority {
     ///
     /// # Errors
     /// [`TlsError`] when the certificate or configuration cannot be created.
-    pub fn server_config(
+    pub(crate) fn server_config(
         &self,
         addresses: &[IpAddr],
         names: &[String],

@@ -18,11 +18,11 @@ use crate::endpoints::{self, AuthenticatedRequest};
 use crate::server_state::ServerState;
 
 /// The maximum request body, in bytes, as in Kubernetes.
-pub const BODY_LIMIT: usize = 3 << 20;
+pub(crate) const BODY_LIMIT: usize = 3 << 20;
 
 /// The in-process service: no socket, no TLS, authenticated as the administrator.
 #[derive(Clone)]
-pub struct InProcessService {
+pub(crate) struct InProcessService {
     core: Arc<ServerState>,
 }
 

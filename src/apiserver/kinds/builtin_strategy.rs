@@ -12,7 +12,7 @@ use kueue_lab_json::ValueExt;
 
 /// REST strategy of a built-in kind. Start from [`BuiltinStrategy::DEFAULT`].
 #[derive(Clone, Copy)]
-pub struct BuiltinStrategy {
+pub(crate) struct BuiltinStrategy {
     /// Validates `metadata.name`.
     pub validate_name: name_validation::ValidateNameFn,
     /// Whether the resource is namespaced; set by `strategy_for_kind`.
@@ -52,11 +52,11 @@ pub struct BuiltinStrategy {
 
 /// A selectable field: its label, the JSON pointer of its value and the default for an absent
 /// value.
-pub type SelectableField = (&'static str, &'static str, &'static str);
+pub(crate) type SelectableField = (&'static str, &'static str, &'static str);
 
 /// Selectable fields of a kind and the error for unknown field labels.
 #[derive(Clone, Copy)]
-pub enum SelectableFields {
+pub(crate) enum SelectableFields {
     /// No fields besides name and namespace.
     None,
     /// These fields; unknown labels return `field label not supported`.
@@ -76,7 +76,7 @@ impl SelectableFields {
 
 impl BuiltinStrategy {
     /// Default strategy: no defaulting, no validation besides metadata, no generation.
-    pub const DEFAULT: Self = Self {
+    pub(crate) const DEFAULT: Self = Self {
         validate_name: name_validation::name_is_dns_subdomain,
         namespaced: false,
         printer: printers::DEFAULT,

@@ -11,7 +11,7 @@ use kueue_lab_field::FieldError;
 use kueue_lab_json::ValueExt;
 
 /// Strategy of ConfigMaps.
-pub const CONFIG_MAP: BuiltinStrategy = BuiltinStrategy {
+pub(super) const CONFIG_MAP: BuiltinStrategy = BuiltinStrategy {
     validate_create: config_map,
     validate_update: |new, old| {
         let mut errors = ErrorList(validate_immutable(new, old, &["data", "binaryData"]));

@@ -8,7 +8,7 @@ use crate::schema::{self, Schema, StructSchema, ValueType};
 use kueue_lab_json::ValueExt;
 
 /// Diff of two pod specs in their internal form.
-pub fn pod_spec_diff(old: &Value, new: &Value) -> String {
+pub(super) fn pod_spec_diff(old: &Value, new: &Value) -> String {
     let Some(schema) = pod_spec_schema() else {
         return String::new();
     };
@@ -17,14 +17,14 @@ pub fn pod_spec_diff(old: &Value, new: &Value) -> String {
 }
 
 /// Formats a pod spec in its internal form on one line.
-pub fn pod_spec(spec: &Value) -> String {
+pub(super) fn pod_spec(spec: &Value) -> String {
     pod_spec_schema()
         .map(|schema| render(&schema, spec, None))
         .unwrap_or_default()
 }
 
 /// Formats a pod template on one line: metadata as JSON, the spec in its internal form.
-pub fn pod_template(template: &Value) -> String {
+pub(super) fn pod_template(template: &Value) -> String {
     let mut fields: Vec<String> = template
         .entries("/metadata")
         .map(|(name, value)| format!("{}:{value}", Value::from(name.as_str())))
@@ -34,7 +34,7 @@ pub fn pod_template(template: &Value) -> String {
 }
 
 /// Formats a taint in its internal form.
-pub fn taint(taint: &Value) -> String {
+pub(super) fn taint(taint: &Value) -> String {
     let text = |field: &str| Value::from(taint.text(field));
     format!(
         "{{\"Key\":{},\"Value\":{},\"Effect\":{},\"TimeAdded\":{}}}",

@@ -14,7 +14,7 @@ use kueue_lab_field::FieldError;
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Strategy of LimitRanges.
-pub const LIMIT_RANGE: BuiltinStrategy = BuiltinStrategy {
+pub(super) const LIMIT_RANGE: BuiltinStrategy = BuiltinStrategy {
     allow_create_on_update: true,
     set_defaults: |object| {
         if let Some(spec) = object.get_object_mut("spec") {

@@ -4,8 +4,8 @@
 //! Works on objects only; must not depend on storage, HTTP or watch.
 
 mod apps;
-pub mod batch;
-pub mod builtin_resources;
+pub(crate) mod batch;
+pub(crate) mod builtin_resources;
 mod builtin_strategy;
 mod config_map;
 mod go_struct_format;
@@ -13,12 +13,11 @@ mod limit_range;
 mod namespace;
 mod node;
 mod other_api_groups;
-pub mod pod;
+pub(crate) mod pod;
 mod resource_quota;
 mod secret;
-pub mod service;
+pub(crate) mod service;
 mod strategies;
 mod unified_diff;
 
-pub use builtin_resources::builtin_api_resources;
-pub use builtin_strategy::{BuiltinStrategy, SelectableField, SelectableFields};
+pub(crate) use builtin_resources::builtin_api_resources;

@@ -10,7 +10,7 @@ use kueue_lab_field::FieldError;
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Strategy of Namespaces.
-pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {
+pub(super) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
     validate_name: name_validation::name_is_dns_label,
     selectable_fields: SelectableFields::Some(&[
         ("status.phase", "/status/phase", ""),

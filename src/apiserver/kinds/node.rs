@@ -14,7 +14,7 @@ use kueue_lab_field::FieldError;
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Strategy of Nodes. Create keeps the status because the kubelet registers its Node with a status.
-pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {
+pub(super) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
     selectable_fields: SelectableFields::Some(&[(
         "spec.unschedulable",
         "/spec/unschedulable",

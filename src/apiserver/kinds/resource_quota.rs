@@ -11,7 +11,7 @@ use crate::apimachinery::field_path::FieldPath;
 use kueue_lab_json::ValueExt;
 
 /// Strategy of ResourceQuotas.
-pub const RESOURCE_QUOTA: BuiltinStrategy = BuiltinStrategy {
+pub(super) const RESOURCE_QUOTA: BuiltinStrategy = BuiltinStrategy {
     prepare_for_create: |quota| quota["status"] = json!({}),
     validate_create: |quota| {
         let mut errors = ErrorList::default();

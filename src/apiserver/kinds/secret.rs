@@ -16,7 +16,7 @@ use kueue_lab_json::{ValueExt, ValueMutExt};
 pub(super) const MAX_SECRET_SIZE: usize = 1024 * 1024;
 
 /// Strategy of Secrets.
-pub const SECRET: BuiltinStrategy = BuiltinStrategy {
+pub(super) const SECRET: BuiltinStrategy = BuiltinStrategy {
     selectable_fields: SelectableFields::Some(&[("type", "/type", "")]),
     set_defaults: |secret| {
         secret.set_default("type", "Opaque");

@@ -22,7 +22,7 @@ struct OpCode {
 }
 
 /// Returns the unified diff of two texts; empty if they are equal.
-pub fn unified(a: &str, b: &str) -> String {
+pub(super) fn unified(a: &str, b: &str) -> String {
     let (a, b): (Vec<&str>, Vec<&str>) = (a.lines().collect(), b.lines().collect());
     let mut out = String::new();
     for group in grouped_opcodes(&opcodes(&a, &b)) {

@@ -8,7 +8,7 @@ use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// OpenAPI-relevant fields of a CustomResourceDefinition version.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct CustomSchema {
+pub(crate) struct CustomSchema {
     /// `openAPIV3Schema` unmodified; null if unset.
     pub schema: Value,
     /// `selectableFields` unmodified.

@@ -13,7 +13,7 @@ use super::{gnostic, openapi_v2};
 /// Cached OpenAPI documents; an entry is rebuilt when the fingerprint of its group versions
 /// changes.
 #[derive(Default)]
-pub struct Documents {
+pub(crate) struct Documents {
     cache: Mutex<BTreeMap<String, (String, Bytes)>>,
 }
 
@@ -28,7 +28,7 @@ fn path_of(group: &str, version: &str) -> String {
 
 impl Documents {
     /// The `/openapi/v3` response: the paths of all documents with their hashes.
-    pub fn index(&self, source: &dyn OpenApiSource) -> Value {
+    pub(crate) fn index(&self, source: &dyn OpenApiSource) -> Value {
         let mut paths = Map::new();
         let mut add = |path: &str, state: &str| {
             let url = format!("/openapi/v3/{path}?hash={}", hash(path, state));
@@ -57,7 +57,11 @@ impl Documents {
 
     /// Returns the document at a path relative to `/openapi/v3` and its hash; `None` if it does not
     /// exist.
-    pub fn document(&self, source: &dyn OpenApiSource, path: &str) -> Option<(Bytes, String)> {
+    pub(crate) fn document(
+        &self,
+        source: &dyn OpenApiSource,
+        path: &str,
+    ) -> Option<(Bytes, String)> {
         let parts: Vec<&str> = path.split('/').collect();
         let (group, version) = match parts.as_slice() {
             ["api", version] => ("", *version),
@@ -89,7 +93,7 @@ impl Documents {
     }
 
     /// Returns the OpenAPI v2 document, as JSON or gnostic protobuf, and its hash.
-    pub fn openapi_v2(&self, source: &dyn OpenApiSource, protobuf: bool) -> (Bytes, String) {
+    pub(crate) fn openapi_v2(&self, source: &dyn OpenApiSource, protobuf: bool) -> (Bytes, String) {
         let versions = source.group_versions();
         let states = versions.iter().map(|(g, v)| source.fingerprint(g, v));
         let path = if protobuf { "v2+protobuf" } else { "v2" };

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 /// Media type of the gnostic protobuf document.
-pub const MEDIA_TYPE: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+pub(crate) const MEDIA_TYPE: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /// Encodes an OpenAPI v2 document.
 pub(super) fn encode(document: &Value) -> Vec<u8> {

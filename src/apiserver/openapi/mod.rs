@@ -18,9 +18,9 @@ mod paths;
 mod property;
 mod source;
 
-pub use custom::CustomSchema;
-pub use gnostic::MEDIA_TYPE as PROTOBUF_V2;
+pub(crate) use custom::CustomSchema;
+pub(crate) use gnostic::MEDIA_TYPE as PROTOBUF_V2;
 
-pub use documents::Documents;
+pub(crate) use documents::Documents;
 
-pub use source::OpenApiSource;
+pub(crate) use source::OpenApiSource;

@@ -4,7 +4,7 @@ use super::custom::CustomSchema;
 use crate::strategy::api_resource::ApiResource;
 
 /// Source of the served kinds and their schemas.
-pub trait OpenApiSource {
+pub(crate) trait OpenApiSource {
     /// Returns the kinds of a group version in discovery order.
     fn kinds(&self, group: &str, version: &str) -> Vec<ApiResource>;
 

@@ -11,7 +11,7 @@ use kueue_lab_field::FieldError;
 
 /// Patch types other than server-side apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PatchType {
+pub(crate) enum PatchType {
     /// RFC 6902, `application/json-patch+json`.
     Json,
     /// RFC 7386, `application/merge-patch+json`.
@@ -22,7 +22,7 @@ pub enum PatchType {
 
 /// Result of a patch.
 #[derive(Debug)]
-pub struct Patched {
+pub(crate) struct Patched {
     /// The patched object after decoding.
     pub object: Value,
     /// Texts for `Warning` headers.
@@ -31,14 +31,14 @@ pub struct Patched {
 
 /// Decoder for patched objects of the kind (`schema::decode::decode`): normalizes the object in
 /// place and returns the paths of unknown fields, or a decoding error.
-pub type Decode<'a> = &'a dyn Fn(&mut Value, DecodeSource) -> Result<Vec<String>, String>;
+pub(crate) type Decode<'a> = &'a dyn Fn(&mut Value, DecodeSource) -> Result<Vec<String>, String>;
 
 /// Applies a patch to an object. `schema` is the schema of the kind, for strategic merge and error
 /// messages.
 ///
 /// # Errors
 /// The patch is malformed, does not apply, or results in an object that cannot be decoded.
-pub fn patch(
+pub(crate) fn patch(
     patch_type: PatchType,
     schema: &Schema,
     decode: Decode<'_>,

@@ -2,7 +2,7 @@
 
 /// Handling of unknown and duplicate fields in a request (`fieldValidation`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FieldValidation {
+pub(crate) enum FieldValidation {
     /// Drop them silently.
     Ignore,
     /// Drop them and warn; the default.
@@ -14,7 +14,7 @@ pub enum FieldValidation {
 
 impl FieldValidation {
     /// Parses the query parameter; `None` for an unsupported value.
-    pub fn of(parameter: &str) -> Option<Self> {
+    pub(crate) fn of(parameter: &str) -> Option<Self> {
         match parameter {
             "" | "Warn" => Some(Self::Warn),
             "Ignore" => Some(Self::Ignore),

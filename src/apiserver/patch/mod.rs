@@ -9,6 +9,6 @@ mod json_merge_patch;
 mod json_patch;
 mod strategic_merge_patch;
 
-pub use apply_patch::{Decode, PatchType, Patched, patch};
+pub(crate) use apply_patch::{PatchType, patch};
 
-pub use field_validation::FieldValidation;
+pub(crate) use field_validation::FieldValidation;

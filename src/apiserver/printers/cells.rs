@@ -6,12 +6,12 @@ use serde_json::Value;
 use kueue_lab_json::ValueExt;
 
 /// Age of the object, as in the AGE column of `kubectl get`.
-pub fn age_cell(object: &Value, now: Timestamp) -> Value {
+pub(crate) fn age_cell(object: &Value, now: Timestamp) -> Value {
     translate_timestamp_since(object.at("/metadata/creationTimestamp"), now).into()
 }
 
 /// Time since an RFC 3339 timestamp in short form; `<unknown>` if unset.
-pub fn translate_timestamp_since(instant: &Value, now: Timestamp) -> String {
+pub(crate) fn translate_timestamp_since(instant: &Value, now: Timestamp) -> String {
     match instant.as_str().and_then(|s| s.parse::<Timestamp>().ok()) {
         // The difference is truncated to whole seconds.
         Some(t) => human_duration(now.duration_since(t).as_secs()),
@@ -20,7 +20,7 @@ pub fn translate_timestamp_since(instant: &Value, now: Timestamp) -> String {
 }
 
 /// Duration between two RFC 3339 timestamps in short form; empty if one is unset.
-pub fn duration_between(start: &Value, end: &Value) -> String {
+pub(crate) fn duration_between(start: &Value, end: &Value) -> String {
     let time = |v: &Value| v.as_str().and_then(|s| s.parse::<Timestamp>().ok());
     match (time(start), time(end)) {
         (Some(start), Some(end)) => human_duration(end.duration_since(start).as_secs()),
@@ -29,12 +29,12 @@ pub fn duration_between(start: &Value, end: &Value) -> String {
 }
 
 /// Returns the text, or `other` if it is empty.
-pub fn text_or(text: &str, other: &str) -> String {
+pub(crate) fn text_or(text: &str, other: &str) -> String {
     (if text.is_empty() { other } else { text }).into()
 }
 
 /// Formats a scalar: a string unchanged, a number in decimal.
-pub fn scalar(value: &Value) -> String {
+pub(crate) fn scalar(value: &Value) -> String {
     match value {
         Value::String(s) => s.clone(),
         Value::Null => String::new(),
@@ -43,7 +43,7 @@ pub fn scalar(value: &Value) -> String {
 }
 
 /// Formats labels as `a=b,c=d`; `<none>` if there are none.
-pub fn labels(map: &Value) -> String {
+pub(crate) fn labels(map: &Value) -> String {
     let pairs: Vec<String> = map
         .entries("")
         .map(|(k, v)| format!("{k}={}", v.as_str().unwrap_or_default()))
@@ -53,7 +53,7 @@ pub fn labels(map: &Value) -> String {
 
 /// Formats a label selector as in the `labelSelector` parameter; empty if it is unset or matches
 /// everything.
-pub fn format_label_selector(selector: &Value) -> String {
+pub(crate) fn format_label_selector(selector: &Value) -> String {
     let mut terms: Vec<(String, String)> = Vec::new();
     for (key, value) in selector.entries("/matchLabels") {
         terms.push((
@@ -88,12 +88,12 @@ pub fn format_label_selector(selector: &Value) -> String {
 }
 
 /// Formats a label selector as a table cell; `<none>` if it is empty.
-pub fn selector_cell(selector: &Value) -> String {
+pub(crate) fn selector_cell(selector: &Value) -> String {
     text_or(&format_label_selector(selector), "<none>")
 }
 
 /// Comma-separated names and images of containers.
-pub fn containers(list: &[Value]) -> [Value; 2] {
+pub(crate) fn containers(list: &[Value]) -> [Value; 2] {
     let join = |field: &str| {
         list.iter()
             .map(|c| c.text(field))
@@ -104,7 +104,7 @@ pub fn containers(list: &[Value]) -> [Value; 2] {
 }
 
 /// Formats a list truncated to `max` items, with the number of omitted items.
-pub fn truncate_list(items: &[String], max: usize, all: usize) -> String {
+pub(crate) fn truncate_list(items: &[String], max: usize, all: usize) -> String {
     let shown = items
         .iter()
         .take(max)
@@ -119,7 +119,7 @@ pub fn truncate_list(items: &[String], max: usize, all: usize) -> String {
 
 /// Formats a duration in seconds as `HumanDuration` does: at most two units, the second one only
 /// for small values of the first.
-pub fn human_duration(seconds: i64) -> String {
+pub(crate) fn human_duration(seconds: i64) -> String {
     const MINUTE: i64 = 60;
     const HOUR: i64 = 60 * MINUTE;
     const DAY: i64 = 24 * HOUR;

@@ -3,7 +3,7 @@
 
 mod admissionregistration;
 mod batch;
-pub mod cells;
+pub(crate) mod cells;
 mod core;
 mod networking;
 mod other_api_groups;
@@ -14,4 +14,4 @@ mod storage;
 mod table_printer;
 mod workload;
 
-pub use table_printer::{DEFAULT, TablePrinter, printer_of};
+pub(crate) use table_printer::{DEFAULT, TablePrinter, printer_of};

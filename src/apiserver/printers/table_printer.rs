@@ -12,7 +12,7 @@ use kueue_lab_json::ValueExt;
 
 /// Table printer of one kind.
 #[derive(Clone, Copy)]
-pub struct TablePrinter {
+pub(crate) struct TablePrinter {
     /// Columns: name, type, priority.
     pub(super) columns: &'static [(&'static str, &'static str, i32)],
     /// Returns the cells of an object in column order.
@@ -21,7 +21,7 @@ pub struct TablePrinter {
 
 impl TablePrinter {
     /// Returns the column definitions of the `Table` API.
-    pub fn columns(&self) -> Vec<TableColumn> {
+    pub(crate) fn columns(&self) -> Vec<TableColumn> {
         let column = |&(name, kind, priority): &(&str, &'static str, i32)| TableColumn {
             name: name.into(),
             column_type: kind,
@@ -38,7 +38,7 @@ pub(crate) const NAME: (&str, &str, i32) = ("Name", "string", 0);
 pub(crate) const AGE: (&str, &str, i32) = ("Age", "string", 0);
 
 /// Default printer for kinds without their own: name and creation timestamp.
-pub const DEFAULT: TablePrinter = TablePrinter {
+pub(crate) const DEFAULT: TablePrinter = TablePrinter {
     columns: &[NAME, ("Created At", "date", 0)],
     cells: |o, _| vec![o.name().into(), o.at("/metadata/creationTimestamp").clone()],
 };
@@ -50,7 +50,7 @@ pub(crate) const NAME_AND_AGE: TablePrinter = TablePrinter {
 };
 
 /// Returns the printer of a built-in kind.
-pub fn printer_of(group: &str, kind: &str) -> TablePrinter {
+pub(crate) fn printer_of(group: &str, kind: &str) -> TablePrinter {
     match (group, kind) {
         ("", "Pod") => pod::POD,
         ("", _) | ("events.k8s.io", _) => core::printer_of(kind),

@@ -6,7 +6,7 @@ use super::error::ProtobufError;
 use super::{message, table, wire};
 
 /// Media type of Kubernetes protobuf.
-pub const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
+pub(crate) const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
 
 /// Magic prefix of every body.
 pub(crate) const MAGIC: &[u8] = b"k8s\0";
@@ -15,7 +15,7 @@ pub(crate) const MAGIC: &[u8] = b"k8s\0";
 ///
 /// # Errors
 /// [`ProtobufError`] if the body is malformed or its kind is unknown.
-pub fn decode(body: &[u8]) -> Result<Value, ProtobufError> {
+pub(crate) fn decode(body: &[u8]) -> Result<Value, ProtobufError> {
     let envelope = body.strip_prefix(MAGIC).ok_or(ProtobufError::NoPrefix)?;
     let (mut api_version, mut kind, mut raw) = (String::new(), String::new(), &[][..]);
     for field in wire::fields(envelope) {

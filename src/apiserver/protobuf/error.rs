@@ -2,7 +2,7 @@
 
 /// Error decoding a protobuf body.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ProtobufError {
+pub(crate) enum ProtobufError {
     /// The body has no `k8s\0` prefix.
     #[error("provided data does not appear to be a protobuf message, expected prefix \"k8s\\x00\"")]
     NoPrefix,

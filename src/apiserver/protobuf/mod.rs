@@ -13,6 +13,6 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
-pub use envelope::{MEDIA_TYPE, decode};
+pub(crate) use envelope::{MEDIA_TYPE, decode};
 
-pub use error::ProtobufError;
+pub(crate) use error::ProtobufError;

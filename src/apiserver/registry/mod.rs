@@ -3,7 +3,7 @@
 //! Readers load an immutable table; each change replaces the table. Does not depend on HTTP.
 
 mod crd_spec;
-pub mod object_reader;
+pub(crate) mod object_reader;
 mod resource_registry;
 mod resource_table;
 mod served_resource;

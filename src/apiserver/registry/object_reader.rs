@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 /// Reads stored objects in their storage version.
-pub trait ObjectReader {
+pub(crate) trait ObjectReader {
     /// One object; `namespace` is empty for cluster-scoped kinds.
     fn get(&self, group: &str, resource: &str, namespace: &str, name: &str) -> Option<Arc<Value>>;
 

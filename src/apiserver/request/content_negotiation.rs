@@ -4,7 +4,7 @@ use crate::apimachinery::api_error::ApiError;
 
 /// The representation of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ResponseForm {
+pub(crate) enum ResponseForm {
     /// The object or list itself.
     #[default]
     Object,
@@ -18,7 +18,7 @@ pub enum ResponseForm {
 
 /// The encoding of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Encoding {
+pub(crate) enum Encoding {
     /// JSON.
     #[default]
     Json,
@@ -28,7 +28,7 @@ pub enum Encoding {
 
 /// The outcome of content negotiation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MediaTypeOptions {
+pub(crate) struct MediaTypeOptions {
     /// JSON or YAML.
     pub encoding: Encoding,
     /// The representation of the object.
@@ -39,9 +39,7 @@ pub struct MediaTypeOptions {
 
 /// The representations an endpoint supports besides the plain object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EndpointRestrictions {
-    /// The plain object only.
-    Plain,
+pub(crate) enum EndpointRestrictions {
     /// Tables and partial metadata, for resources.
     Resources,
     /// Aggregated discovery, for `/api` and `/apis`.
@@ -49,7 +47,7 @@ pub enum EndpointRestrictions {
 }
 
 /// The media types listed in a 406 error.
-pub const MEDIA_TYPES: &str =
+pub(crate) const MEDIA_TYPES: &str =
     "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
 #[derive(Debug)]
@@ -104,7 +102,7 @@ impl MediaTypeOptions {
     ///
     /// # Errors
     /// 406 if there is none.
-    pub fn negotiate(header: &str, views: EndpointRestrictions) -> Result<Self, ApiError> {
+    pub(crate) fn negotiate(header: &str, views: EndpointRestrictions) -> Result<Self, ApiError> {
         if header.trim().is_empty() {
             return Ok(Self::default());
         }
@@ -175,7 +173,7 @@ mod tests {
     fn kubectl_gets_its_table() {
         let a = MediaTypeOptions::negotiate(KUBECTL_GET, EndpointRestrictions::Resources).unwrap();
         assert_eq!((a.form, a.encoding), (ResponseForm::Table, Encoding::Json));
-        let a = MediaTypeOptions::negotiate(KUBECTL_GET, EndpointRestrictions::Plain).unwrap();
+        let a = MediaTypeOptions::negotiate(KUBECTL_GET, EndpointRestrictions::Discovery).unwrap();
         assert_eq!(a.form, ResponseForm::Object);
     }
 
@@ -196,16 +194,16 @@ mod tests {
     fn quality_orders_and_wildcards_match() {
         let a = MediaTypeOptions::negotiate(
             "application/json;q=0.5,application/yaml",
-            EndpointRestrictions::Plain,
+            EndpointRestrictions::Resources,
         )
         .unwrap();
         assert_eq!(a.encoding, Encoding::Yaml);
         assert_eq!(
-            MediaTypeOptions::negotiate("*/*", EndpointRestrictions::Plain)
+            MediaTypeOptions::negotiate("*/*", EndpointRestrictions::Resources)
                 .unwrap()
                 .encoding,
             Encoding::Json
         );
-        assert!(MediaTypeOptions::negotiate("text/html", EndpointRestrictions::Plain).is_err());
+        assert!(MediaTypeOptions::negotiate("text/html", EndpointRestrictions::Resources).is_err());
     }
 }

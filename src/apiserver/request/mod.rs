@@ -2,10 +2,10 @@
 //!
 //! Pure parsing; does not depend on storage or kinds.
 
-pub mod content_negotiation;
-pub mod query;
-pub mod request_info;
+pub(crate) mod content_negotiation;
+pub(crate) mod query;
+pub(crate) mod request_info;
 
-pub use content_negotiation::{MediaTypeOptions, ResponseForm};
-pub use query::Query;
-pub use request_info::{RequestInfo, ResourcePath};
+pub(crate) use content_negotiation::{MediaTypeOptions, ResponseForm};
+pub(crate) use query::Query;
+pub(crate) use request_info::{RequestInfo, ResourcePath};

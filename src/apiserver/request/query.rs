@@ -4,13 +4,13 @@ use crate::apimachinery::api_error::ApiError;
 
 /// The query parameters of a request, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Query {
+pub(crate) struct Query {
     pairs: Vec<(String, String)>,
 }
 
 impl Query {
     /// Parses the query string of a URL, without the `?`.
-    pub fn parse(query: &str) -> Self {
+    pub(crate) fn parse(query: &str) -> Self {
         let pairs = form_urlencoded::parse(query.as_bytes())
             .into_owned()
             .collect();
@@ -18,7 +18,7 @@ impl Query {
     }
 
     /// The first value of a parameter, which may be empty.
-    pub fn get(&self, key: &str) -> Option<&str> {
+    pub(crate) fn get(&self, key: &str) -> Option<&str> {
         self.pairs
             .iter()
             .find(|(k, _)| k == key)
@@ -26,7 +26,7 @@ impl Query {
     }
 
     /// All values of a parameter.
-    pub fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> + 'a {
+    pub(crate) fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> + 'a {
         self.pairs
             .iter()
             .filter(move |(k, _)| k == key)
@@ -34,13 +34,13 @@ impl Query {
     }
 
     /// The first value of a parameter; empty if absent.
-    pub fn text(&self, key: &str) -> &str {
+    pub(crate) fn text(&self, key: &str) -> &str {
         self.get(key).unwrap_or_default()
     }
 
     /// A boolean parameter: absent is `None`; `false` and `0` in any case are false; any other
     /// value, including the empty one, is true.
-    pub fn flag(&self, key: &str) -> Option<bool> {
+    pub(crate) fn flag(&self, key: &str) -> Option<bool> {
         self.get(key)
             .map(|v| v != "0" && !v.eq_ignore_ascii_case("false"))
     }
@@ -49,7 +49,7 @@ impl Query {
     ///
     /// # Errors
     /// 400 with Go's parse error if the value is not a number.
-    pub fn integer(&self, key: &str) -> Result<Option<i64>, ApiError> {
+    pub(crate) fn integer(&self, key: &str) -> Result<Option<i64>, ApiError> {
         match self.text(key) {
             "" => Ok(None),
             text => text.parse().map(Some).map_err(|_| {
@@ -64,7 +64,7 @@ impl Query {
     ///
     /// # Errors
     /// 400 for values other than `All`.
-    pub fn dry_run(&self) -> Result<bool, ApiError> {
+    pub(crate) fn dry_run(&self) -> Result<bool, ApiError> {
         let mut asked = false;
         for value in self.all("dryRun").filter(|v| !v.is_empty()) {
             if value != "All" {

@@ -6,7 +6,7 @@ use percent_encoding::percent_decode_str;
 
 /// The parsed path of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RequestInfo {
+pub(crate) enum RequestInfo {
     /// A resource, an object of it, or a subresource of that object.
     Resource(ResourcePath),
     /// The segments of a non-resource path: discovery, health, OpenAPI.
@@ -15,7 +15,7 @@ pub enum RequestInfo {
 
 /// A path below `/api/v1` or `/apis/GROUP/VERSION`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ResourcePath {
+pub(crate) struct ResourcePath {
     /// API group, empty for core.
     pub group: String,
     /// API version.
@@ -40,7 +40,7 @@ const NAMESPACE_SUBRESOURCES: [&str; 2] = ["status", "finalize"];
 
 impl RequestInfo {
     /// Parses a URL path (percent-encoded).
-    pub fn parse(path: &str) -> Self {
+    pub(crate) fn parse(path: &str) -> Self {
         let segments: Vec<String> = path
             .trim_matches('/')
             .split('/')

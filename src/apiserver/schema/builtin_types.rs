@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use super::Schema;
-pub use builtin_type::BuiltinType;
+pub(crate) use builtin_type::BuiltinType;
 
 macro_rules! tables {
     ($($package:literal),* $(,)?) => {
@@ -101,7 +101,8 @@ pub fn find_named_type(id: &str) -> Option<Arc<Schema>> {
 }
 
 /// The table names of all built-in types.
-pub fn names() -> Vec<String> {
+#[cfg(test)]
+pub(crate) fn names() -> Vec<String> {
     let mut all: Vec<String> = INDEX
         .values()
         .flat_map(HashMap::values)

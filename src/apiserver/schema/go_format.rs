@@ -6,17 +6,10 @@ use serde_json::{Map, Value};
 
 use super::{Schema, ValueType};
 
-/// The object as JSON with the fields of built-in types in declaration order.
-pub fn declared_order(schema: Option<&Schema>, value: &Value) -> String {
-    let mut out = String::new();
-    write_value(schema, value, &mut out);
-    out
-}
-
 /// The object as JSON after a patch: keys are sorted in objects the patch changes, and in
 /// declaration order in all others. `touched` is the patch; without it only the keys of the
 /// outermost object are sorted.
-pub fn patched_text(schema: &Schema, value: &Value, touched: Option<&Value>) -> String {
+pub(crate) fn patched_text(schema: &Schema, value: &Value, touched: Option<&Value>) -> String {
     let mut out = String::new();
     write_patched(
         Some(schema),
@@ -84,7 +77,7 @@ fn write_object(schema: Option<&Schema>, map: &Map<String, Value>, out: &mut Str
 }
 
 /// The value in Go's `%v` format: `map[a:1 b:[x y]]`.
-pub fn go_text(value: &Value) -> String {
+pub(crate) fn go_text(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".into(),
         Value::String(s) => s.clone(),
@@ -108,7 +101,7 @@ pub fn go_text(value: &Value) -> String {
 }
 
 /// A float in Go's `%v` format: `1.5`, `1e+21`.
-pub fn go_float(f: f64) -> String {
+pub(crate) fn go_float(f: f64) -> String {
     let exponent = if f == 0.0 {
         0.0
     } else {
@@ -131,14 +124,16 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn declared_order_is_gos() {
+    fn fields_are_in_declaration_order() {
         let schema = super::super::builtin_schema("", "v1", "ConfigMap").unwrap();
         let value = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "data": {"b": "1", "a": "2"},
             "metadata": {"uid": "u", "namespace": "ns", "name": "n"},
         });
+        let mut text = String::new();
+        write_value(Some(&schema), &value, &mut text);
         assert_eq!(
-            declared_order(Some(&schema), &value),
+            text,
             r#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"n","namespace":"ns","uid":"u"},"data":{"a":"2","b":"1"}}"#
         );
     }

@@ -4,16 +4,16 @@
 //! Schemas of built-in types are declared in the tables in `types/` (see [`builtin_types`]); `crd`
 //! compiles those of custom resources. Must not depend on storage, HTTP or particular kinds.
 
-pub mod builtin_types;
+pub(crate) mod builtin_types;
 pub mod decode;
 mod field;
-pub mod go_format;
+pub(crate) mod go_format;
 mod json_error;
-pub mod prune;
+pub(crate) mod prune;
 mod scalar;
 pub mod strict_json;
 mod structural_schema;
-pub mod time;
+pub(crate) mod time;
 mod type_ref;
 mod value_type;
 mod value_validation;

@@ -32,7 +32,7 @@ pub(super) fn decode_custom_resource(
 ///
 /// # Errors
 /// The metadata of an embedded resource cannot be decoded.
-pub fn prune(schema: &Schema, value: &mut Value) -> Result<Vec<String>, String> {
+pub(crate) fn prune(schema: &Schema, value: &mut Value) -> Result<Vec<String>, String> {
     let mut unknown = Vec::new();
     prune_value(schema, value, "", &mut unknown)?;
     Ok(unknown)
@@ -131,7 +131,7 @@ fn drops_null(field: &Field, value: &Value) -> bool {
 }
 
 /// Sets the defaults of the schema of a custom resource.
-pub fn default(schema: &Schema, value: &mut Value) {
+pub(crate) fn default(schema: &Schema, value: &mut Value) {
     match (&schema.value_type, value) {
         (ValueType::Struct(shape), Value::Object(map)) => {
             for field in shape.fields.iter() {

@@ -9,7 +9,7 @@ const MICROS: &str = "2006-01-02T15:04:05.000000Z07:00";
 ///
 /// # Errors
 /// Go's parse error.
-pub fn canonical(text: &str) -> Result<Option<String>, String> {
+pub(crate) fn canonical(text: &str) -> Result<Option<String>, String> {
     Ok(read(text, SECONDS)?.map(|t| t.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()))
 }
 
@@ -17,7 +17,7 @@ pub fn canonical(text: &str) -> Result<Option<String>, String> {
 ///
 /// # Errors
 /// Go's parse error.
-pub fn canonical_micro(text: &str) -> Result<Option<String>, String> {
+pub(crate) fn canonical_micro(text: &str) -> Result<Option<String>, String> {
     Ok(read(text, MICROS)?.map(|t| t.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()))
 }
 

@@ -66,7 +66,7 @@ impl ApiResource {
 }
 
 /// `storageVersionHash` of discovery, by which clients detect a change of the storage version.
-pub fn storage_version_hash(group: &str, version: &str, kind: &str) -> String {
+pub(crate) fn storage_version_hash(group: &str, version: &str, kind: &str) -> String {
     use base64::Engine;
     use sha2::Digest;
     let sum = sha2::Sha256::digest(format!("{group}/{version}/{kind}"));

@@ -25,7 +25,7 @@ const KEPT: usize = 64;
 
 /// Cached clients, by URL and CA bundle.
 #[derive(Default)]
-pub struct ClientManager {
+pub(crate) struct ClientManager {
     clients: Mutex<HashMap<(String, String), Client>>,
 }
 

@@ -1,3 +1,3 @@
 //! HTTPS client of admission and conversion webhooks.
 
-pub mod client_manager;
+pub(crate) mod client_manager;

@@ -14,7 +14,7 @@ use crate::plugins::Operation;
 ///
 /// # Errors
 /// The error of the plugin that rejects the write.
-pub fn mutate(write: &PluginContext<'_>, object: &mut Value) -> Result<(), ApiError> {
+pub(crate) fn mutate(write: &PluginContext<'_>, object: &mut Value) -> Result<(), ApiError> {
     namespace_lifecycle::admit(write)?;
     match (write.request.group, write.request.resource) {
         ("", "pods") if write.is_write_of("", "pods") => {
@@ -58,7 +58,7 @@ pub fn mutate(write: &PluginContext<'_>, object: &mut Value) -> Result<(), ApiEr
 ///
 /// # Errors
 /// The error of the plugin that rejects the write.
-pub fn validate(write: &PluginContext<'_>, object: &Value) -> Result<(), ApiError> {
+pub(crate) fn validate(write: &PluginContext<'_>, object: &Value) -> Result<(), ApiError> {
     if write.request.operation == Operation::Delete {
         return namespace_lifecycle::admit(write);
     }

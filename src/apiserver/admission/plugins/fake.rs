@@ -14,7 +14,7 @@ use kueue_lab_json::ValueExt;
 
 /// Objects by group and resource.
 #[derive(Default)]
-pub struct Objects(pub Vec<(&'static str, &'static str, Value)>);
+pub(crate) struct Objects(pub Vec<(&'static str, &'static str, Value)>);
 
 impl ObjectReader for Objects {
     fn get(&self, group: &str, resource: &str, ns: &str, name: &str) -> Option<Arc<Value>> {
@@ -34,7 +34,7 @@ impl ObjectReader for Objects {
 }
 
 /// A request in the namespace `n`.
-pub fn request<'a>(
+pub(crate) fn request<'a>(
     group: &'a str,
     resource: &'a str,
     operation: Operation,
@@ -55,7 +55,7 @@ pub fn request<'a>(
 }
 
 /// Runs a function with the plugin context of a request.
-pub fn with<T>(
+pub(crate) fn with<T>(
     objects: &Objects,
     request: &AdmissionRequest<'_>,
     run: impl FnOnce(&PluginContext<'_>) -> T,

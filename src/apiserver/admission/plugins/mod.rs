@@ -13,7 +13,7 @@ mod namespace_lifecycle;
 mod persistent_volume_claim_resize;
 mod plugin_context;
 mod priority;
-pub mod resource_quota;
+pub(crate) mod resource_quota;
 mod runtime_class;
 mod service_account;
 mod service_allocator;
@@ -23,6 +23,6 @@ mod taint_nodes_by_condition;
 #[cfg(test)]
 pub(crate) mod fake;
 
-pub use chain::{mutate, validate};
+pub(crate) use chain::{mutate, validate};
 
-pub use plugin_context::PluginContext;
+pub(crate) use plugin_context::PluginContext;

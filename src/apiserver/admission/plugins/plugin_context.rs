@@ -9,7 +9,7 @@ use crate::plugins::{AdmissionRequest, Operation};
 use crate::registry::object_reader::ObjectReader;
 
 /// One write and the dependencies of plugins.
-pub struct PluginContext<'a> {
+pub(crate) struct PluginContext<'a> {
     /// The admission request.
     pub request: &'a AdmissionRequest<'a>,
     /// The user who made the request.

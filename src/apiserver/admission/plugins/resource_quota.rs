@@ -12,7 +12,7 @@ use kueue_lab_quantity::Quantity;
 use kueue_lab_quota::{Evaluator, calculate_usage, hard_limits, mask, missing_requirements};
 
 /// Whether [`check_request`] may apply to the write, so that the quota lock is needed.
-pub fn needs_quota_evaluation(write: &PluginContext<'_>) -> bool {
+pub(crate) fn needs_quota_evaluation(write: &PluginContext<'_>) -> bool {
     let r = write.request;
     !r.namespace.is_empty()
         && r.subresource.is_empty()

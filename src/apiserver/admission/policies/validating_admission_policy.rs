@@ -14,7 +14,7 @@ use kueue_lab_json::ValueExt;
 const MESSAGE_MAX: usize = 5 * 1024;
 
 /// Dependencies of policy evaluation.
-pub trait PolicyEnvironment {
+pub(crate) trait PolicyEnvironment {
     /// The CEL variables for the write, with the object in an API version.
     ///
     /// # Errors
@@ -38,10 +38,10 @@ struct PolicyDecision {
 ///
 /// # Errors
 /// The first denial.
-pub fn validate(
+pub(crate) fn validate(
     subject: &AdmissionAttributes<'_>,
     object: &Value,
-    world: &dyn PolicyEnvironment,
+    environment: &dyn PolicyEnvironment,
     policies: &[Arc<Value>],
     bindings: &[Arc<Value>],
 ) -> Result<Vec<String>, ApiError> {
@@ -75,12 +75,12 @@ pub fn validate(
                 Err(_) if forgiving => continue,
                 Err(why) => return Err(broken(why.message)),
             }
-            let params = match params(world, policy, binding) {
+            let params = match params(environment, policy, binding) {
                 Ok(params) => params,
                 Err(_) if forgiving => continue,
                 Err(why) => return Err(broken(why)),
             };
-            let mut names = world.activation(&version)?;
+            let mut names = environment.activation(&version)?;
             if let Some(namespace) = namespace(subject) {
                 names.bind("namespaceObject", None, &namespace);
             }
@@ -120,7 +120,7 @@ impl PolicyDecision {
 
 /// The parameters of a binding; a single null if policy or binding has none.
 fn params(
-    world: &dyn PolicyEnvironment,
+    environment: &dyn PolicyEnvironment,
     policy: &Value,
     binding: &Value,
 ) -> Result<Vec<Arc<Value>>, String> {
@@ -128,7 +128,7 @@ fn params(
     if kind.is_null() || reference.is_null() {
         return Ok(vec![Arc::new(Value::Null)]);
     }
-    let found = world.params(kind, reference)?;
+    let found = environment.params(kind, reference)?;
     if found.is_empty() && reference.text("/parameterNotFoundAction") == "Deny" {
         return Err(
             "no params found for policy binding with `Deny` parameterNotFoundAction".into(),

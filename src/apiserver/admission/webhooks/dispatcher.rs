@@ -11,7 +11,7 @@ use crate::webhook_client::client_manager::ClientManager;
 use kueue_lab_json::ValueExt;
 
 /// A write with its objects converted to the version of the webhook's rule.
-pub struct VersionedAttributes<'a> {
+pub(crate) struct VersionedAttributes<'a> {
     /// The attributes of the write.
     pub subject: &'a AdmissionAttributes<'a>,
     /// The API version.
@@ -28,7 +28,7 @@ pub struct VersionedAttributes<'a> {
 
 /// The response of a webhook that allowed the request.
 #[derive(Debug, Default)]
-pub struct WebhookResponse {
+pub(crate) struct WebhookResponse {
     /// Warnings for the client.
     pub warnings: Vec<String>,
     /// The JSON patch; empty if there is none.
@@ -47,7 +47,7 @@ impl VersionedAttributes<'_> {
     }
 
     /// The CEL variables of match conditions.
-    pub fn activation(&self) -> Activation {
+    pub(crate) fn activation(&self) -> Activation {
         let mut request = self.review_builder().admission_request();
         if let Some(fields) = request.as_object_mut() {
             fields.remove("object");
@@ -64,7 +64,7 @@ impl VersionedAttributes<'_> {
     ///
     /// # Errors
     /// The webhook denied the request, or the call failed and its failure policy is `Fail`.
-    pub async fn call_hook(
+    pub(crate) async fn call_hook(
         &self,
         callers: &ClientManager,
         hook: &Value,

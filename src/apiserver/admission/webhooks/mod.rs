@@ -1,4 +1,4 @@
 //! Admission webhooks: dispatch and AdmissionReview.
 
 pub(super) mod admission_review;
-pub mod dispatcher;
+pub(crate) mod dispatcher;

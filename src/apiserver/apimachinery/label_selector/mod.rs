@@ -4,4 +4,4 @@ mod lexer;
 mod parser;
 mod selector;
 
-pub use selector::{LabelSelector, Operator, Requirement};
+pub(crate) use selector::{LabelSelector, Operator, Requirement};

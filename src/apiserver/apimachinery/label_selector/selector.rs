@@ -9,7 +9,7 @@ use crate::apimachinery::api_error::ApiError;
 
 /// The operator of a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operator {
+pub(crate) enum Operator {
     /// The label has one of the values (`=`, `==`, `in`).
     In,
     /// The label has none of the values or is absent (`!=`, `notin`).
@@ -26,7 +26,7 @@ pub enum Operator {
 
 /// One requirement of a selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Requirement {
+pub(crate) struct Requirement {
     /// The label's key.
     pub key: String,
     /// The operator.
@@ -37,7 +37,7 @@ pub struct Requirement {
 
 /// A conjunction of requirements; without requirements it matches all objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LabelSelector {
+pub(crate) struct LabelSelector {
     requirements: Vec<Requirement>,
 }
 
@@ -46,13 +46,13 @@ impl LabelSelector {
     ///
     /// # Errors
     /// 400 with the message of upstream.
-    pub fn parse(text: &str) -> Result<Self, ApiError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, ApiError> {
         let requirements = parser::parse(text).map_err(ApiError::bad_request)?;
         Ok(Self { requirements })
     }
 
     /// Converts a `metav1.LabelSelector`. An invalid value matches all objects.
-    pub fn from_object(selector: &Value) -> Self {
+    pub(crate) fn from_object(selector: &Value) -> Self {
         let equal = selector["matchLabels"].as_object().into_iter().flatten();
         let mut requirements: Vec<Requirement> = equal
             .map(|(key, value)| Requirement {
@@ -90,12 +90,12 @@ impl LabelSelector {
     }
 
     /// Whether the selector matches all objects.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }
 
     /// Whether the selector matches the labels returned by `get`.
-    pub fn matches<'a>(&self, get: impl Fn(&str) -> Option<&'a str>) -> bool {
+    pub(crate) fn matches<'a>(&self, get: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.requirements.iter().all(|r| r.matches(get(&r.key)))
     }
 }

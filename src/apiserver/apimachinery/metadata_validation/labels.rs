@@ -7,7 +7,7 @@ use kueue_lab_field::FieldError;
 use kueue_lab_json::ValueExt;
 
 /// Field errors of labels.
-pub fn validate(labels: &Value, path: &str) -> Vec<FieldError> {
+pub(crate) fn validate(labels: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (key, value) in labels.entries("") {
         for complaint in name_validation::qualified_name(key) {
@@ -22,7 +22,7 @@ pub fn validate(labels: &Value, path: &str) -> Vec<FieldError> {
 }
 
 /// Field errors of a `LabelSelector`.
-pub fn validate_selector(selector: &Value, path: &str) -> Vec<FieldError> {
+pub(crate) fn validate_selector(selector: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = validate(selector.at("/matchLabels"), &format!("{path}.matchLabels"));
     for (i, term) in selector.list("/matchExpressions").iter().enumerate() {
         errors.extend(validate_requirement(
@@ -70,14 +70,14 @@ fn validate_requirement(term: &Value, path: &str) -> Vec<FieldError> {
 }
 
 /// Whether a selector has no requirements, so it matches all objects.
-pub fn is_empty_selector(selector: &Value) -> bool {
+pub(crate) fn is_empty_selector(selector: &Value) -> bool {
     selector.entries("/matchLabels").next().is_none()
         && selector.list("/matchExpressions").is_empty()
 }
 
 /// Whether a `LabelSelector` matches labels. A null selector matches nothing, an empty one matches
 /// everything.
-pub fn selector_matches(selector: &Value, labels: &Value) -> bool {
+pub(crate) fn selector_matches(selector: &Value, labels: &Value) -> bool {
     if !selector.is_object() {
         return false;
     }
@@ -101,7 +101,7 @@ pub fn selector_matches(selector: &Value, labels: &Value) -> bool {
 }
 
 /// A label selector as Go prints the struct: `matchLabels` before `matchExpressions`.
-pub fn go_selector_string(selector: &Value) -> String {
+pub(crate) fn go_selector_string(selector: &Value) -> String {
     if selector.is_null() {
         return "null".into();
     }

@@ -3,17 +3,17 @@
 //! means that the value is valid.
 
 /// Validates the names of a kind, `ValidateNameFunc`; the flag is true for a `generateName` prefix.
-pub type ValidateNameFn = fn(&str, bool) -> Vec<String>;
+pub(crate) type ValidateNameFn = fn(&str, bool) -> Vec<String>;
 
 const LABEL_CHARS: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 
 /// `must be no more than N characters`.
-pub fn max_len_error(max: usize) -> String {
+pub(crate) fn max_len_error(max: usize) -> String {
     format!("must be no more than {max} characters")
 }
 
 /// `must be between LO and HI, inclusive`.
-pub fn inclusive_range_error(low: i64, high: i64) -> String {
+pub(crate) fn inclusive_range_error(low: i64, high: i64) -> String {
     format!("must be between {low} and {high}, inclusive")
 }
 
@@ -45,7 +45,7 @@ fn is_dns1123_subdomain_form(s: &str) -> bool {
 }
 
 /// A DNS subdomain: labels joined by dots, 253 characters at most.
-pub fn dns1123_subdomain(s: &str) -> Vec<String> {
+pub(crate) fn dns1123_subdomain(s: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     if s.len() > 253 {
         complaints.push(max_len_error(253));
@@ -61,7 +61,7 @@ pub fn dns1123_subdomain(s: &str) -> Vec<String> {
 }
 
 /// A DNS label of at most 63 characters.
-pub fn dns1123_label(s: &str) -> Vec<String> {
+pub(crate) fn dns1123_label(s: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     if s.len() > 63 {
         complaints.push(max_len_error(63));
@@ -80,7 +80,7 @@ pub fn dns1123_label(s: &str) -> Vec<String> {
 }
 
 /// A DNS label that starts with a letter.
-pub fn dns1035_label(s: &str) -> Vec<String> {
+pub(crate) fn dns1035_label(s: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     if s.len() > 63 {
         complaints.push(max_len_error(63));
@@ -96,7 +96,7 @@ pub fn dns1035_label(s: &str) -> Vec<String> {
 }
 
 /// A DNS subdomain whose first label is `*`.
-pub fn wildcard_dns1123_subdomain(s: &str) -> Vec<String> {
+pub(crate) fn wildcard_dns1123_subdomain(s: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     if s.len() > 253 {
         complaints.push(max_len_error(253));
@@ -125,7 +125,7 @@ const NAME_REGEX: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const NAME_EXAMPLES: &[&str] = &["MyName", "my.name", "123-abc"];
 
 /// A key of labels and annotations: a name with an optional DNS subdomain prefix and `/`.
-pub fn qualified_name(s: &str) -> Vec<String> {
+pub(crate) fn qualified_name(s: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     let mut parts = s.split('/');
     let (prefix, name) = match (parts.next(), parts.next(), parts.next()) {
@@ -162,7 +162,7 @@ pub fn qualified_name(s: &str) -> Vec<String> {
 }
 
 /// The value of a label.
-pub fn label_value(s: &str) -> Vec<String> {
+pub(crate) fn label_value(s: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     if s.len() > 63 {
         complaints.push("must be no more than 63 bytes".into());
@@ -178,7 +178,7 @@ pub fn label_value(s: &str) -> Vec<String> {
 }
 
 /// A key of a ConfigMap or Secret: a file name.
-pub fn config_map_key(s: &str) -> Vec<String> {
+pub(crate) fn config_map_key(s: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     if s.len() > 253 {
         complaints.push(max_len_error(253));
@@ -201,7 +201,7 @@ pub fn config_map_key(s: &str) -> Vec<String> {
 }
 
 /// The name of an environment variable.
-pub fn env_var_name(s: &str) -> Vec<String> {
+pub(crate) fn env_var_name(s: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     if s.is_empty() {
         complaints.push("environment variable name must be non-empty".into());
@@ -212,23 +212,8 @@ pub fn env_var_name(s: &str) -> Vec<String> {
     complaints
 }
 
-/// A C identifier.
-pub fn c_identifier(s: &str) -> Vec<String> {
-    let first = |b: u8| b.is_ascii_alphabetic() || b == b'_';
-    let rest = |b: u8| first(b) || b.is_ascii_digit();
-    let mut bytes = s.bytes();
-    if bytes.next().is_some_and(first) && bytes.all(rest) {
-        return Vec::new();
-    }
-    vec![regex_error(
-        "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_'",
-        "[A-Za-z_][A-Za-z0-9_]*",
-        &["my_name", "MY_NAME", "MyName"],
-    )]
-}
-
 /// The name of a port.
-pub fn port_name(s: &str) -> Vec<String> {
+pub(crate) fn port_name(s: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     if s.len() > 15 {
         complaints.push(max_len_error(15));
@@ -252,7 +237,7 @@ pub fn port_name(s: &str) -> Vec<String> {
 }
 
 /// The number of a port.
-pub fn port_number(n: i64) -> Vec<String> {
+pub(crate) fn port_number(n: i64) -> Vec<String> {
     if (1..=65535).contains(&n) {
         Vec::new()
     } else {
@@ -261,7 +246,7 @@ pub fn port_number(n: i64) -> Vec<String> {
 }
 
 /// A percentage such as `25%`.
-pub fn percent(s: &str) -> Vec<String> {
+pub(crate) fn percent(s: &str) -> Vec<String> {
     let digits = s.strip_suffix('%').unwrap_or_default();
     if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
         return Vec::new();
@@ -274,7 +259,7 @@ pub fn percent(s: &str) -> Vec<String> {
 }
 
 /// A name that is valid as a URL path segment.
-pub fn path_segment_name(s: &str, is_prefix: bool) -> Vec<String> {
+pub(crate) fn path_segment_name(s: &str, is_prefix: bool) -> Vec<String> {
     if !is_prefix && matches!(s, "." | "..") {
         return vec![format!("may not be '{s}'")];
     }
@@ -296,22 +281,22 @@ fn mask_trailing_dash(s: &str, is_prefix: bool) -> std::borrow::Cow<'_, str> {
 }
 
 /// Names that are DNS subdomains.
-pub fn name_is_dns_subdomain(s: &str, is_prefix: bool) -> Vec<String> {
+pub(crate) fn name_is_dns_subdomain(s: &str, is_prefix: bool) -> Vec<String> {
     dns1123_subdomain(&mask_trailing_dash(s, is_prefix))
 }
 
 /// Names that are DNS labels.
-pub fn name_is_dns_label(s: &str, is_prefix: bool) -> Vec<String> {
+pub(crate) fn name_is_dns_label(s: &str, is_prefix: bool) -> Vec<String> {
     dns1123_label(&mask_trailing_dash(s, is_prefix))
 }
 
 /// Names that are DNS labels starting with a letter.
-pub fn name_is_dns1035_label(s: &str, is_prefix: bool) -> Vec<String> {
+pub(crate) fn name_is_dns1035_label(s: &str, is_prefix: bool) -> Vec<String> {
     dns1035_label(&mask_trailing_dash(s, is_prefix))
 }
 
 /// Names that are not restricted.
-pub fn any_name(_: &str, _: bool) -> Vec<String> {
+pub(crate) fn any_name(_: &str, _: bool) -> Vec<String> {
     Vec::new()
 }
 

@@ -11,7 +11,7 @@ use kueue_lab_json::ValueExt;
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
 /// Field errors of a new object's metadata.
-pub fn validate_object_meta(
+pub(crate) fn validate_object_meta(
     object: &Value,
     namespaced: bool,
     name_rule: ValidateNameFn,
@@ -22,17 +22,17 @@ pub fn validate_object_meta(
 }
 
 /// Field errors of the metadata of any new object: the generic validation of `rest.BeforeCreate`.
-pub fn validate_common(object: &Value, namespaced: bool) -> Vec<FieldError> {
+pub(crate) fn validate_common(object: &Value, namespaced: bool) -> Vec<FieldError> {
     common(object, namespaced, name_validation::path_segment_name)
 }
 
 /// Field errors of a new custom resource's metadata; finalizers are not restricted.
-pub fn validate_custom_resource_meta(object: &Value, namespaced: bool) -> Vec<FieldError> {
+pub(crate) fn validate_custom_resource_meta(object: &Value, namespaced: bool) -> Vec<FieldError> {
     common(object, namespaced, name_validation::name_is_dns_subdomain)
 }
 
 /// Field errors of an update of a custom resource's metadata.
-pub fn validate_custom_resource_meta_update(new: &Value, old: &Value) -> Vec<FieldError> {
+pub(crate) fn validate_custom_resource_meta_update(new: &Value, old: &Value) -> Vec<FieldError> {
     changed(new, old)
 }
 
@@ -91,7 +91,7 @@ fn generation(meta: &Value) -> Option<FieldError> {
 }
 
 /// Field errors of annotations.
-pub fn annotations(annotations: &Value, path: &str) -> Vec<FieldError> {
+pub(crate) fn annotations(annotations: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut size = 0;
     for (key, value) in annotations.entries("") {
@@ -232,7 +232,7 @@ fn managed_fields(meta: &Value) -> Vec<FieldError> {
 }
 
 /// Field errors of the name of a field manager.
-pub fn field_manager(manager: &str, path: &str) -> Vec<FieldError> {
+pub(crate) fn field_manager(manager: &str, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if manager.len() > 128 {
         errors.push(FieldError::too_long(path, 128));
@@ -245,7 +245,7 @@ pub fn field_manager(manager: &str, path: &str) -> Vec<FieldError> {
 }
 
 /// Field errors of an update of metadata.
-pub fn validate_object_meta_update(new: &Value, old: &Value) -> Vec<FieldError> {
+pub(crate) fn validate_object_meta_update(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = changed(new, old);
     errors.extend(kube_finalizers(new));
     errors
@@ -253,7 +253,11 @@ pub fn validate_object_meta_update(new: &Value, old: &Value) -> Vec<FieldError> 
 
 /// Field errors of the metadata of any updated object: the generic validation of
 /// `rest.BeforeUpdate`.
-pub fn validate_common_update(new: &Value, old: &Value, namespaced: bool) -> Vec<FieldError> {
+pub(crate) fn validate_common_update(
+    new: &Value,
+    old: &Value,
+    namespaced: bool,
+) -> Vec<FieldError> {
     let mut errors = validate_common(new, namespaced);
     errors.extend(changed(new, old));
     errors
@@ -317,7 +321,7 @@ fn changed(new: &Value, old: &Value) -> Vec<FieldError> {
 }
 
 /// `field is immutable`, if the value has changed.
-pub fn immutable(new: &Value, old: &Value, path: &str) -> Option<FieldError> {
+pub(crate) fn immutable(new: &Value, old: &Value, path: &str) -> Option<FieldError> {
     (new != old).then(|| FieldError::invalid(path, new.clone(), "field is immutable"))
 }
 

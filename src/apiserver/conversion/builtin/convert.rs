@@ -6,7 +6,7 @@ use super::{event, horizontal_pod_autoscaler};
 
 /// Converts a built-in object in place from its own apiVersion to `to`. Kinds with one version are
 /// left unchanged.
-pub fn convert_builtin(object: &mut Value, to: &str) {
+pub(crate) fn convert_builtin(object: &mut Value, to: &str) {
     let from = object["apiVersion"]
         .as_str()
         .unwrap_or_default()

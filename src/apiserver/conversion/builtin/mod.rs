@@ -7,4 +7,4 @@ mod convert;
 mod event;
 mod horizontal_pod_autoscaler;
 
-pub use convert::convert_builtin;
+pub(crate) use convert::convert_builtin;

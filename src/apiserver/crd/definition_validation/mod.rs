@@ -25,8 +25,10 @@ mod versions;
 mod tests;
 
 pub(crate) use api_approval::API_APPROVED_ANNOTATION;
-pub use set_defaults::set_defaults;
+pub(crate) use set_defaults::set_defaults;
 
-pub use unrecognized_formats::warnings;
+pub(crate) use unrecognized_formats::warnings;
 
-pub use validate::{add_stored_version, validate_create, validate_status_update, validate_update};
+pub(crate) use validate::{
+    add_stored_version, validate_create, validate_status_update, validate_update,
+};

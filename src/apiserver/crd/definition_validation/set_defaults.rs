@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Sets the defaults of a CustomResourceDefinition.
-pub fn set_defaults(definition: &mut Value) {
+pub(crate) fn set_defaults(definition: &mut Value) {
     let spec = definition.object_mut("spec");
     let names = spec.object_mut("names");
     let kind = names.text("/kind").to_string();

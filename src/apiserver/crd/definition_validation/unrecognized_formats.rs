@@ -7,7 +7,7 @@ use crate::crd::formats;
 use kueue_lab_json::ValueExt;
 
 /// Warnings for unrecognized formats in the schemas that the old object does not contain.
-pub fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
+pub(crate) fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
     let before = old.map(unknown_formats).unwrap_or_default();
     unknown_formats(new)
         .into_iter()

@@ -10,7 +10,7 @@ use kueue_lab_field::FieldError;
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Adds the storage version to `status.storedVersions`.
-pub fn add_stored_version(definition: &mut Value) {
+pub(crate) fn add_stored_version(definition: &mut Value) {
     let versions = definition.list("/spec/versions");
     let storage = versions.iter().find(|v| v.flag("/storage"));
     let Some(storage) = storage.map(|v| v.at("/name").clone()) else {
@@ -28,7 +28,7 @@ pub fn add_stored_version(definition: &mut Value) {
 }
 
 /// Field errors of a create.
-pub fn validate_create(definition: &Value) -> Vec<FieldError> {
+pub(crate) fn validate_create(definition: &Value) -> Vec<FieldError> {
     let mut errors = ErrorList::default();
     let (spec, name) = (definition.at("/spec"), definition.name());
     let wanted = format!("{}.{}", spec.text("/names/plural"), spec.text("/group"));
@@ -43,7 +43,7 @@ pub fn validate_create(definition: &Value) -> Vec<FieldError> {
 }
 
 /// Field errors of an update.
-pub fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
+pub(crate) fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = ErrorList::default();
     check(new, Some(old), &mut errors);
     validate_api_approval(new, Some(old), &mut errors);
@@ -52,7 +52,7 @@ pub fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
 }
 
 /// Field errors of a status update.
-pub fn validate_status_update(new: &Value) -> Vec<FieldError> {
+pub(crate) fn validate_status_update(new: &Value) -> Vec<FieldError> {
     let mut errors = ErrorList::default();
     let path = FieldPath::root("status");
     names::check(

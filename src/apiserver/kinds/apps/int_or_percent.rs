@@ -8,7 +8,7 @@ use crate::apimachinery::metadata_validation::name_validation;
 use crate::printers::cells::scalar;
 
 /// Validates a non-negative integer or a percentage.
-pub fn int_or_percent(errors: &mut ErrorList, path: &FieldPath<'_>, value: &Value) {
+pub(super) fn int_or_percent(errors: &mut ErrorList, path: &FieldPath<'_>, value: &Value) {
     match value {
         Value::String(text) => errors.invalid_for_each(path, text, name_validation::percent(text)),
         Value::Number(n) if n.as_i64().is_some_and(|n| n < 0) => {
@@ -19,14 +19,18 @@ pub fn int_or_percent(errors: &mut ErrorList, path: &FieldPath<'_>, value: &Valu
 }
 
 /// Validates that a percentage does not exceed 100%.
-pub fn is_not_more_than_100_percent(errors: &mut ErrorList, path: &FieldPath<'_>, value: &Value) {
+pub(super) fn is_not_more_than_100_percent(
+    errors: &mut ErrorList,
+    path: &FieldPath<'_>,
+    value: &Value,
+) {
     if percent(value).is_some_and(|n| n > 100) {
         errors.invalid(path, scalar(value), "must not be greater than 100%");
     }
 }
 
 /// Whether the value is 0 or `0%`.
-pub fn is_zero(value: &Value) -> bool {
+pub(super) fn is_zero(value: &Value) -> bool {
     value.as_i64() == Some(0) || value.is_null() || percent(value) == Some(0)
 }
 

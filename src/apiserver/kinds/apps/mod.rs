@@ -9,6 +9,6 @@ mod replication_controller;
 mod statefulset;
 mod strategies;
 
-pub use replication_controller::REPLICATION_CONTROLLER;
+pub(super) use replication_controller::REPLICATION_CONTROLLER;
 
-pub use strategies::strategy_of;
+pub(super) use strategies::strategy_of;

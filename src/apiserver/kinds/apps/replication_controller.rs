@@ -11,7 +11,7 @@ use kueue_lab_field::FieldError;
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Strategy of ReplicationControllers.
-pub const REPLICATION_CONTROLLER: BuiltinStrategy = BuiltinStrategy {
+pub(crate) const REPLICATION_CONTROLLER: BuiltinStrategy = BuiltinStrategy {
     selectable_fields: SelectableFields::Some(&[("status.replicas", "/status/replicas", "0")]),
     set_defaults: controller_default,
     prepare_for_create: |controller| controller["status"] = json!({"replicas": 0}),

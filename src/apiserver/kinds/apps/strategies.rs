@@ -4,7 +4,7 @@ use super::{daemonset, deployment, replicaset, statefulset};
 use crate::kinds::builtin_strategy::BuiltinStrategy;
 
 /// Returns the strategy of a kind in the `apps` group.
-pub fn strategy_of(kind: &str) -> BuiltinStrategy {
+pub(crate) fn strategy_of(kind: &str) -> BuiltinStrategy {
     match kind {
         "Deployment" => deployment::STRATEGY,
         "ReplicaSet" => replicaset::REPLICA_SET,

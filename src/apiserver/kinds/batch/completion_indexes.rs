@@ -4,7 +4,7 @@
 ///
 /// # Errors
 /// The list is malformed, not increasing, or has an index of `completions` or above.
-pub fn count(text: &str, completions: i64) -> Result<i64, String> {
+pub(crate) fn count(text: &str, completions: i64) -> Result<i64, String> {
     let mut total = 0;
     let mut last: Option<i64> = None;
     for (first, end) in intervals(text, completions)? {
@@ -25,7 +25,7 @@ pub fn count(text: &str, completions: i64) -> Result<i64, String> {
 ///
 /// # Errors
 /// Describes the first malformed interval.
-pub fn intervals(text: &str, completions: i64) -> Result<Vec<(i64, i64)>, String> {
+pub(crate) fn intervals(text: &str, completions: i64) -> Result<Vec<(i64, i64)>, String> {
     if text.is_empty() {
         return Ok(Vec::new());
     }

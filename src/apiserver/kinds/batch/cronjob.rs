@@ -14,7 +14,7 @@ use kueue_lab_field::FieldError;
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Strategy of CronJobs.
-pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {
+pub(crate) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
     set_defaults: default,
     prepare_for_create: |cron_job| cron_job["status"] = json!({}),
     validate_create: |cron_job| {

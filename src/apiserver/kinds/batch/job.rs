@@ -12,7 +12,7 @@ use kueue_lab_field::FieldError;
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Strategy of Jobs without its selectable fields.
-pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {
+pub(crate) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
     set_defaults: default,
     prepare_for_create: prepare_create,
     validate_create,
@@ -65,7 +65,7 @@ fn default(job: &mut Value) {
 }
 
 /// Sets the JobSpec defaults that also apply to the Job template of a CronJob.
-pub fn set_job_spec_defaults(spec: &mut Value) {
+pub(crate) fn set_job_spec_defaults(spec: &mut Value) {
     pod::defaults::template(spec);
     if let Some(policy) = spec.get_object_mut("podFailurePolicy") {
         for rule in policy.items_mut("rules") {
@@ -174,7 +174,7 @@ pub(super) fn validate_job_spec(errors: &mut ErrorList, spec: &Value) {
 }
 
 /// Validates the spec of a Job or of a CronJob's Job template.
-pub fn validate_spec(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
+pub(crate) fn validate_spec(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
     for field in [
         "parallelism",
         "completions",

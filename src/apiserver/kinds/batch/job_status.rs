@@ -16,7 +16,7 @@ fn has_condition(job: &Value, condition: &str) -> bool {
 }
 
 /// Validates an update of a Job's status.
-pub fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
+pub(super) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = ErrorList::default();
     let status = new.at("/status");
     for field in ["active", "succeeded", "failed", "ready", "terminating"] {

@@ -1,8 +1,8 @@
 //! Jobs and CronJobs.
 
-pub mod completion_indexes;
-pub mod cronjob;
-pub mod job;
+pub(crate) mod completion_indexes;
+pub(crate) mod cronjob;
+pub(crate) mod job;
 mod job_status;
 mod job_update;
 mod pod_failure_policy;

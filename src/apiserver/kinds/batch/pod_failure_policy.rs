@@ -10,7 +10,7 @@ use kueue_lab_json::ValueExt;
 const ACTIONS: [&str; 4] = ["Count", "FailIndex", "FailJob", "Ignore"];
 
 /// Validates a pod failure policy.
-pub fn pod_failure_policy(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
+pub(super) fn pod_failure_policy(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
     let rules = spec.list("/podFailurePolicy/rules");
     let rules_path = path.child("rules");
     errors.at_most(&rules_path, rules.len(), 20);

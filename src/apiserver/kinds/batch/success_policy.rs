@@ -8,7 +8,7 @@ use crate::apimachinery::field_path::FieldPath;
 use kueue_lab_json::ValueExt;
 
 /// Validates a success policy.
-pub fn success_policy(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
+pub(super) fn success_policy(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
     if !spec.has("/successPolicy") {
         return;
     }

@@ -8,7 +8,7 @@ use crate::strategy::api_resource::{ApiResource, Subresource, storage_version_ha
 
 /// Returns every built-in resource in every served version. Groups are in the order of `/apis`,
 /// versions with the preferred version first, resources in discovery order.
-pub fn builtin_api_resources() -> Vec<ApiResource> {
+pub(crate) fn builtin_api_resources() -> Vec<ApiResource> {
     CORE_RESOURCES
         .iter()
         .chain(WORKLOAD_RESOURCES)

@@ -6,4 +6,4 @@ mod builtin;
 mod cluster_resources;
 mod workload_resources;
 
-pub use builtin::builtin_api_resources;
+pub(crate) use builtin::builtin_api_resources;

@@ -11,6 +11,6 @@ mod scheduling;
 mod storage;
 mod strategies;
 
-pub use storage::{PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM};
+pub(super) use storage::{PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM};
 
-pub use strategies::strategy_of;
+pub(super) use strategies::strategy_of;

@@ -103,7 +103,7 @@ const MODES: [&str; 4] = [
 ];
 
 /// Strategy of PersistentVolumes.
-pub const PERSISTENT_VOLUME: BuiltinStrategy = BuiltinStrategy {
+pub(crate) const PERSISTENT_VOLUME: BuiltinStrategy = BuiltinStrategy {
     set_defaults: |volume| {
         if let Some(spec) = volume.get_object_mut("spec") {
             spec.set_default("persistentVolumeReclaimPolicy", "Retain");
@@ -215,7 +215,7 @@ fn volume_mode(errors: &mut ErrorList, spec: &Value) {
 }
 
 /// Strategy of PersistentVolumeClaims.
-pub const PERSISTENT_VOLUME_CLAIM: BuiltinStrategy = BuiltinStrategy {
+pub(crate) const PERSISTENT_VOLUME_CLAIM: BuiltinStrategy = BuiltinStrategy {
     set_defaults: |claim| {
         if let Some(spec) = claim.get_object_mut("spec") {
             spec.set_default("volumeMode", "Filesystem");

@@ -7,7 +7,7 @@ use super::{
 use crate::kinds::builtin_strategy::BuiltinStrategy;
 
 /// Returns the strategy of a kind in one of these groups.
-pub fn strategy_of(group: &str, kind: &str) -> BuiltinStrategy {
+pub(crate) fn strategy_of(group: &str, kind: &str) -> BuiltinStrategy {
     match group {
         "" | "events.k8s.io" => events::strategy_of(group),
         "policy" => pod_disruption_budget::STRATEGY,

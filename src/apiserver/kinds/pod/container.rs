@@ -11,7 +11,7 @@ use crate::apimachinery::metadata_validation::name_validation;
 use kueue_lab_json::ValueExt;
 
 /// Pod-level data that container validation depends on.
-pub struct PodValidationContext<'a> {
+pub(crate) struct PodValidationContext<'a> {
     /// Valid volumes by name.
     pub volumes: Vec<(&'a str, &'a Value)>,
     /// The pod's resource claims.
@@ -25,7 +25,7 @@ pub struct PodValidationContext<'a> {
 }
 
 /// Validates the regular containers.
-pub fn validate_regular(
+pub(crate) fn validate_regular(
     errors: &mut ErrorList,
     path: &FieldPath<'_>,
     list: &[Value],
@@ -51,7 +51,7 @@ pub fn validate_regular(
 }
 
 /// Validates the init containers.
-pub fn validate_init(
+pub(crate) fn validate_init(
     errors: &mut ErrorList,
     path: &FieldPath<'_>,
     list: &[Value],
@@ -100,7 +100,7 @@ fn restart_policy(errors: &mut ErrorList, path: &FieldPath<'_>, c: &Value) {
 }
 
 /// Validates the ephemeral containers.
-pub fn validate_ephemeral(
+pub(crate) fn validate_ephemeral(
     errors: &mut ErrorList,
     path: &FieldPath<'_>,
     list: &[Value],
@@ -218,7 +218,7 @@ fn common(errors: &mut ErrorList, path: &FieldPath<'_>, c: &Value, pod: &PodVali
 
 /// Validates that a pod's image has no leading or trailing whitespace; pod templates skip this
 /// check.
-pub fn validate_image_spaces(errors: &mut ErrorList, path: &FieldPath<'_>, c: &Value) {
+pub(crate) fn validate_image_spaces(errors: &mut ErrorList, path: &FieldPath<'_>, c: &Value) {
     let image = c.text("/image");
     if image.trim() != image {
         errors.invalid(
@@ -255,14 +255,14 @@ fn ports(errors: &mut ErrorList, path: &FieldPath<'_>, ports: &[Value]) {
 }
 
 /// Validates a port number.
-pub fn port_number(errors: &mut ErrorList, path: &FieldPath<'_>, number: i64) {
+pub(crate) fn port_number(errors: &mut ErrorList, path: &FieldPath<'_>, number: i64) {
     for complaint in name_validation::port_number(number) {
         errors.invalid(path, number, complaint);
     }
 }
 
 /// Validates a port given as a number or a name (IntOrString).
-pub fn port_or_name(errors: &mut ErrorList, path: &FieldPath<'_>, port: &Value) {
+pub(crate) fn port_or_name(errors: &mut ErrorList, path: &FieldPath<'_>, port: &Value) {
     match port {
         Value::String(name) => {
             errors.invalid_for_each(path, name, name_validation::port_name(name))

@@ -6,7 +6,7 @@ use kueue_lab_json::{ValueExt, ValueMutExt};
 use kueue_lab_quantity::Quantity;
 
 /// Sets the defaults of a pod.
-pub fn pod(pod: &mut Value) {
+pub(crate) fn pod(pod: &mut Value) {
     if let Some(spec) = pod.get_object_mut("spec") {
         pod_spec(spec);
         spec.set_default("enableServiceLinks", true);
@@ -46,7 +46,7 @@ fn addresses(pod: &mut Value) {
 }
 
 /// Sets the defaults of a pod spec.
-pub fn pod_spec(spec: &mut Value) {
+pub(crate) fn pod_spec(spec: &mut Value) {
     spec.set_default("restartPolicy", "Always");
     spec.set_default("dnsPolicy", "ClusterFirst");
     spec.set_default("terminationGracePeriodSeconds", 30);
@@ -81,7 +81,7 @@ pub fn pod_spec(spec: &mut Value) {
 }
 
 /// Sets the defaults of the pod template of a workload.
-pub fn template(holder: &mut Value) {
+pub(crate) fn template(holder: &mut Value) {
     if let Some(spec) = holder
         .get_object_mut("template")
         .and_then(|t| t.get_object_mut("spec"))
@@ -192,7 +192,7 @@ fn requests_from_limits(container: &mut Value) {
 }
 
 /// Rounds the quantities of a resource list up to the milli scale.
-pub fn round_to_milli(list: &mut Value) {
+pub(crate) fn round_to_milli(list: &mut Value) {
     let Value::Object(map) = list else { return };
     for amount in map.values_mut() {
         // The canonical form of a quantity finer than milli has the suffix `n` or `u`.

@@ -21,7 +21,7 @@ const ENV_FIELD_PATHS: [&str; 9] = [
     "status.podIPs",
 ];
 /// Pod fields supported by downward API volumes, in order.
-pub const VOLUME_FIELD_PATHS: [&str; 5] = [
+pub(super) const VOLUME_FIELD_PATHS: [&str; 5] = [
     "metadata.annotations",
     "metadata.labels",
     "metadata.name",
@@ -38,7 +38,7 @@ const RESOURCES: [&str; 6] = [
 ];
 
 /// Validates the environment variables of a container.
-pub fn validate(errors: &mut ErrorList, path: &FieldPath<'_>, variables: &[Value]) {
+pub(super) fn validate(errors: &mut ErrorList, path: &FieldPath<'_>, variables: &[Value]) {
     for (i, variable) in variables.iter().enumerate() {
         let path = path.index(i);
         match variable.text("/name") {
@@ -115,7 +115,7 @@ fn key_ref(errors: &mut ErrorList, path: &FieldPath<'_>, reference: &Value) {
 }
 
 /// Validates a `fieldRef`.
-pub fn field_ref(
+pub(super) fn field_ref(
     errors: &mut ErrorList,
     path: &FieldPath<'_>,
     reference: &Value,
@@ -164,7 +164,7 @@ fn subscript(field: &str) -> Option<(&str, &str)> {
 }
 
 /// Validates a `resourceFieldRef`.
-pub fn resource_ref(
+pub(super) fn resource_ref(
     errors: &mut ErrorList,
     path: &FieldPath<'_>,
     reference: &Value,
@@ -217,7 +217,7 @@ pub fn resource_ref(
 }
 
 /// Validates `envFrom`.
-pub fn validate_from(errors: &mut ErrorList, path: &FieldPath<'_>, sources: &[Value]) {
+pub(super) fn validate_from(errors: &mut ErrorList, path: &FieldPath<'_>, sources: &[Value]) {
     for (i, source) in sources.iter().enumerate() {
         let path = path.index(i);
         let prefix = source.text("/prefix");

@@ -1,19 +1,19 @@
 //! Pods: defaulting, create and update validation.
 
-pub mod container;
-pub mod defaults;
+pub(crate) mod container;
+pub(crate) mod defaults;
 mod env;
 mod probe;
 mod resize;
-pub mod resource_validation;
-pub mod scheduling;
+pub(crate) mod resource_validation;
+pub(crate) mod scheduling;
 mod security_context;
-pub mod spec;
+pub(crate) mod spec;
 mod status;
 mod strategy;
 mod update;
 mod volume;
 mod volume_mount;
 
-pub use kueue_lab_quota::{pod_requests, qos};
-pub use strategy::{STRATEGY, annotations, validate_template};
+pub(crate) use kueue_lab_quota::{pod_requests, qos};
+pub(crate) use strategy::{STRATEGY, validate_template};

@@ -8,7 +8,7 @@ use crate::apimachinery::field_path::FieldPath;
 use kueue_lab_json::ValueExt;
 
 /// Validates a container's lifecycle handlers and its liveness, readiness and startup probes.
-pub fn lifecycle_and_probes(
+pub(super) fn lifecycle_and_probes(
     errors: &mut ErrorList,
     path: &FieldPath<'_>,
     c: &Value,

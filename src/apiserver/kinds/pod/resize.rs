@@ -11,7 +11,7 @@ use kueue_lab_json::{ValueExt, ValueMutExt};
 use kueue_lab_quantity::Quantity;
 
 /// Resets all fields except the containers' resources and resize policies to those of `old`.
-pub fn prepare(new: &mut Value, old: &Value) {
+pub(super) fn prepare(new: &mut Value, old: &Value) {
     let mut kept = old.clone();
     kept["metadata"] = new.at("/metadata").clone();
     for list in ["containers", "initContainers"] {
@@ -43,7 +43,7 @@ pub fn prepare(new: &mut Value, old: &Value) {
 }
 
 /// Validates a resize.
-pub fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
+pub(super) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = ErrorList::default();
     metadata_and_spec(&mut errors, new);
     if qos::class(new) != old.text("/status/qosClass") {

@@ -7,17 +7,17 @@ use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation;
 use kueue_lab_json::ValueExt;
 use kueue_lab_quantity::Quantity;
-pub use kueue_lab_quota::resource_name::{is_huge_page, is_native};
+pub(crate) use kueue_lab_quota::resource_name::{is_huge_page, is_native};
 
 /// Whether the resource is an extended resource, such as `nvidia.com/gpu`.
-pub fn is_extended(name: &str) -> bool {
+pub(crate) fn is_extended(name: &str) -> bool {
     !is_native(name)
         && !name.starts_with("requests.")
         && name_validation::qualified_name(&format!("requests.{name}")).is_empty()
 }
 
 /// Whether the limit of the resource may exceed its request.
-pub fn is_overcommit_allowed(name: &str) -> bool {
+pub(crate) fn is_overcommit_allowed(name: &str) -> bool {
     is_native(name) && !is_huge_page(name)
 }
 
@@ -52,7 +52,7 @@ fn is_standard_for_quota(name: &str) -> bool {
 }
 
 /// Validates a resource name; returns whether it is valid.
-pub fn name(errors: &mut ErrorList, path: &FieldPath<'_>, name: &str) -> bool {
+pub(crate) fn name(errors: &mut ErrorList, path: &FieldPath<'_>, name: &str) -> bool {
     let complaints = name_validation::qualified_name(name);
     if !complaints.is_empty() {
         errors.invalid_for_each(path, name, complaints);
@@ -70,7 +70,11 @@ pub fn name(errors: &mut ErrorList, path: &FieldPath<'_>, name: &str) -> bool {
 }
 
 /// Validates the name of a container resource.
-pub fn container_resource_name(errors: &mut ErrorList, path: &FieldPath<'_>, resource: &str) {
+pub(crate) fn container_resource_name(
+    errors: &mut ErrorList,
+    path: &FieldPath<'_>,
+    resource: &str,
+) {
     name(errors, path, resource);
     if !resource.contains('/') {
         if !COMPUTE.contains(&resource) && !is_huge_page(resource) {
@@ -86,7 +90,7 @@ pub fn container_resource_name(errors: &mut ErrorList, path: &FieldPath<'_>, res
 }
 
 /// Validates the name of a resource in a ResourceQuota.
-pub fn quota_resource_name(errors: &mut ErrorList, path: &FieldPath<'_>, resource: &str) {
+pub(crate) fn quota_resource_name(errors: &mut ErrorList, path: &FieldPath<'_>, resource: &str) {
     name(errors, path, resource);
     if !resource.contains('/') && !is_standard_for_quota(resource) {
         errors.invalid(path, resource, "must be a standard resource for quota");
@@ -94,7 +98,7 @@ pub fn quota_resource_name(errors: &mut ErrorList, path: &FieldPath<'_>, resourc
 }
 
 /// Validates a quantity: not negative, and an integer for resources that require it.
-pub fn resource_quantity(
+pub(crate) fn resource_quantity(
     errors: &mut ErrorList,
     path: &FieldPath<'_>,
     resource: &str,
@@ -114,7 +118,7 @@ pub fn resource_quantity(
 }
 
 /// Validates the `resources` of a container.
-pub fn requirements(
+pub(crate) fn requirements(
     errors: &mut ErrorList,
     path: &FieldPath<'_>,
     resources: &Value,

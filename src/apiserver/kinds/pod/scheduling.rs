@@ -11,7 +11,7 @@ use crate::apimachinery::metadata_validation::{labels, name_validation};
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Validates scheduling gates.
-pub fn gates(errors: &mut ErrorList, path: &FieldPath<'_>, gates: &[Value]) {
+pub(crate) fn gates(errors: &mut ErrorList, path: &FieldPath<'_>, gates: &[Value]) {
     let mut seen = BTreeSet::new();
     for (i, gate) in gates.iter().enumerate() {
         let path = path.index(i);
@@ -24,7 +24,7 @@ pub fn gates(errors: &mut ErrorList, path: &FieldPath<'_>, gates: &[Value]) {
 }
 
 /// Validates tolerations.
-pub fn tolerations(errors: &mut ErrorList, path: &FieldPath<'_>, list: &[Value]) {
+pub(crate) fn tolerations(errors: &mut ErrorList, path: &FieldPath<'_>, list: &[Value]) {
     for (i, toleration) in list.iter().enumerate() {
         let path = path.index(i);
         let (key, operator) = (toleration.text("/key"), toleration.text("/operator"));
@@ -66,7 +66,7 @@ pub fn tolerations(errors: &mut ErrorList, path: &FieldPath<'_>, list: &[Value])
 }
 
 /// Validates the effect of a taint or toleration.
-pub fn taint_effect(errors: &mut ErrorList, path: &FieldPath<'_>, effect: &str) {
+pub(crate) fn taint_effect(errors: &mut ErrorList, path: &FieldPath<'_>, effect: &str) {
     errors.required_one_of(
         path,
         effect,
@@ -75,7 +75,7 @@ pub fn taint_effect(errors: &mut ErrorList, path: &FieldPath<'_>, effect: &str) 
 }
 
 /// Validates node affinity, pod affinity and pod anti-affinity.
-pub fn affinity(errors: &mut ErrorList, path: &FieldPath<'_>, affinity: &Value) {
+pub(crate) fn affinity(errors: &mut ErrorList, path: &FieldPath<'_>, affinity: &Value) {
     const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
     const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
     let node = affinity.at("/nodeAffinity");
@@ -123,7 +123,7 @@ fn weight(errors: &mut ErrorList, path: &FieldPath<'_>, term: &Value) {
 }
 
 /// Validates a node selector.
-pub fn node_selector(errors: &mut ErrorList, path: &FieldPath<'_>, selector: &Value) {
+pub(crate) fn node_selector(errors: &mut ErrorList, path: &FieldPath<'_>, selector: &Value) {
     let path = path.child("nodeSelectorTerms");
     let terms = selector.list("/nodeSelectorTerms");
     if terms.is_empty() {
@@ -266,7 +266,11 @@ fn label_keys(errors: &mut ErrorList, path: &FieldPath<'_>, keys: &[Value], no_s
 }
 
 /// Validates topology spread constraints.
-pub fn topology_spread_constraints(errors: &mut ErrorList, path: &FieldPath<'_>, list: &[Value]) {
+pub(crate) fn topology_spread_constraints(
+    errors: &mut ErrorList,
+    path: &FieldPath<'_>,
+    list: &[Value],
+) {
     for (i, constraint) in list.iter().enumerate() {
         let path = path.index(i);
         positive(errors, &path.child("maxSkew"), constraint.int("/maxSkew"));
@@ -318,7 +322,7 @@ fn positive(errors: &mut ErrorList, path: &FieldPath<'_>, n: i64) {
 
 /// Merges `matchLabelKeys` and `mismatchLabelKeys` of a new pod into the label selectors of its pod
 /// affinity terms and topology spread constraints, with the values of the pod's labels.
-pub fn apply_match_label_keys(pod: &mut Value) {
+pub(crate) fn apply_match_label_keys(pod: &mut Value) {
     let labels = pod.at("/metadata/labels").clone();
     let Some(spec) = pod.get_object_mut("spec") else {
         return;

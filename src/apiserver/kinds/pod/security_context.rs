@@ -18,7 +18,7 @@ fn id(errors: &mut ErrorList, path: &FieldPath<'_>, value: Option<i64>) {
 }
 
 /// Validates the security context of a pod.
-pub fn pod(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
+pub(super) fn pod(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value) {
     let context = spec.at("/securityContext");
     for field in ["fsGroup", "runAsUser", "runAsGroup"] {
         id(
@@ -129,7 +129,7 @@ fn seccomp(errors: &mut ErrorList, path: &FieldPath<'_>, profile: &Value) {
 }
 
 /// Validates a relative path without `..`.
-pub fn local_descending_path(errors: &mut ErrorList, path: &FieldPath<'_>, text: &str) {
+pub(super) fn local_descending_path(errors: &mut ErrorList, path: &FieldPath<'_>, text: &str) {
     if text.starts_with('/') {
         errors.invalid(path, text, "must be a relative path");
     }
@@ -137,7 +137,7 @@ pub fn local_descending_path(errors: &mut ErrorList, path: &FieldPath<'_>, text:
 }
 
 /// Validates that a path has no `..` element.
-pub fn path_no_backsteps(errors: &mut ErrorList, path: &FieldPath<'_>, text: &str) {
+pub(super) fn path_no_backsteps(errors: &mut ErrorList, path: &FieldPath<'_>, text: &str) {
     if text.split('/').any(|part| part == "..") {
         errors.invalid(path, text, "must not contain '..'");
     }
@@ -178,7 +178,12 @@ fn app_armor(errors: &mut ErrorList, path: &FieldPath<'_>, profile: &Value) {
 }
 
 /// Validates the security context of a container.
-pub fn container(errors: &mut ErrorList, path: &FieldPath<'_>, context: &Value, host_users: bool) {
+pub(super) fn container(
+    errors: &mut ErrorList,
+    path: &FieldPath<'_>,
+    context: &Value,
+    host_users: bool,
+) {
     if context.is_null() {
         return;
     }

@@ -12,7 +12,7 @@ use crate::apimachinery::metadata_validation::{labels, name_validation};
 use kueue_lab_json::ValueExt;
 
 /// Validates a pod spec; `is_pod` is false for a pod template.
-pub fn validate(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value, is_pod: bool) {
+pub(crate) fn validate(errors: &mut ErrorList, path: &FieldPath<'_>, spec: &Value, is_pod: bool) {
     let grace_period = spec.at("/terminationGracePeriodSeconds").as_i64();
     if grace_period.is_none() {
         errors.required(&path.child("terminationGracePeriodSeconds"), "");
@@ -330,7 +330,7 @@ fn host_aliases(errors: &mut ErrorList, path: &FieldPath<'_>, list: &[Value]) {
 }
 
 /// Returns the warnings for the pod spec at `path`.
-pub fn warnings(spec: &Value, path: &str) -> Vec<String> {
+pub(crate) fn warnings(spec: &Value, path: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     const OLD_LABELS: [(&str, &str); 6] = [
         (

@@ -11,7 +11,7 @@ use kueue_lab_json::ValueExt;
 const STATUS: FieldPath<'_> = FieldPath::root("status");
 
 /// Validates an update of a pod's status.
-pub fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
+pub(super) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = ErrorList::default();
     conditions(&mut errors, new.list("/status/conditions"));
     if new.text("/spec/nodeName") != old.text("/spec/nodeName") {

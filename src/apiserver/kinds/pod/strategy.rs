@@ -10,7 +10,7 @@ use kueue_lab_field::FieldError;
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Strategy of pods without its selectable fields.
-pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {
+pub(crate) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
     set_defaults: defaults::pod,
     prepare_for_create: prepare_create,
     prepare_for_update: prepare_update,
@@ -119,7 +119,7 @@ pub(crate) fn metadata_and_spec(errors: &mut ErrorList, pod: &Value) {
 }
 
 /// Validates the well-known annotations of pods and pod templates.
-pub fn annotations(errors: &mut ErrorList, path: &FieldPath<'_>, annotations: &Value) {
+pub(crate) fn annotations(errors: &mut ErrorList, path: &FieldPath<'_>, annotations: &Value) {
     const COST: &str = "controller.kubernetes.io/pod-deletion-cost";
     if let Some(cost) = annotations.get(COST).and_then(Value::as_str)
         && cost.parse::<i32>().is_err()
@@ -161,7 +161,7 @@ pub(crate) fn warnings(new: &Value, _old: Option<&Value>) -> Vec<String> {
 }
 
 /// Validates the pod template at `path`.
-pub fn validate_template(errors: &mut ErrorList, path: &FieldPath<'_>, template: &Value) {
+pub(crate) fn validate_template(errors: &mut ErrorList, path: &FieldPath<'_>, template: &Value) {
     let metadata = template.at("/metadata");
     let labels = path.child("labels").to_string();
     errors.extend(crate::apimachinery::metadata_validation::labels::validate(

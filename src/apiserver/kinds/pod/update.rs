@@ -18,7 +18,7 @@ use kueue_lab_json::{ValueExt, ValueMutExt};
 const UPDATABLE_FIELDS_MESSAGE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
 /// Validates an update of a pod.
-pub fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
+pub(super) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = ErrorList::default();
     metadata_and_spec(&mut errors, new);
     for list in ["containers", "initContainers"] {
@@ -248,7 +248,7 @@ fn is_narrower(new: &Value, old: &Value) -> bool {
 }
 
 /// Validates an update of the ephemeral containers.
-pub fn validate_ephemeral_containers(new: &Value, old: &Value) -> Vec<FieldError> {
+pub(super) fn validate_ephemeral_containers(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = ErrorList::default();
     metadata_and_spec(&mut errors, new);
     let path = SPEC.child("ephemeralContainers");

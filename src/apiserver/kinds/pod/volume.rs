@@ -46,7 +46,7 @@ const SOURCES: [&str; 29] = [
 ];
 
 /// Validates the volumes; returns the valid ones by name.
-pub fn validate<'a>(
+pub(super) fn validate<'a>(
     errors: &mut ErrorList,
     path: &FieldPath<'_>,
     list: &'a [Value],

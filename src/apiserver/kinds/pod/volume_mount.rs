@@ -11,7 +11,7 @@ use crate::apimachinery::field_path::FieldPath;
 use kueue_lab_json::ValueExt;
 
 /// Validates the volume mounts of a container.
-pub fn mounts(
+pub(super) fn mounts(
     errors: &mut ErrorList,
     path: &FieldPath<'_>,
     c: &Value,
@@ -75,7 +75,7 @@ fn propagation(errors: &mut ErrorList, path: &FieldPath<'_>, mount: &Value, c: &
 }
 
 /// Validates the volume devices of a container.
-pub fn devices(
+pub(super) fn devices(
     errors: &mut ErrorList,
     path: &FieldPath<'_>,
     c: &Value,

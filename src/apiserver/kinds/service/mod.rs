@@ -4,6 +4,6 @@ mod cluster_ips;
 mod strategy;
 mod validation;
 
-pub use strategy::STRATEGY;
+pub(crate) use strategy::STRATEGY;
 
 pub(crate) use cluster_ips::patch_allocated_values;

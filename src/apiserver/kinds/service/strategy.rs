@@ -10,7 +10,7 @@ use crate::kinds::builtin_strategy::{BuiltinStrategy, SelectableFields};
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Strategy of Services. `create_policy` allocates the cluster IPs.
-pub const STRATEGY: BuiltinStrategy = BuiltinStrategy {
+pub(crate) const STRATEGY: BuiltinStrategy = BuiltinStrategy {
     validate_name: name_validation::name_is_dns1035_label,
     selectable_fields: SelectableFields::Some(&[
         ("spec.clusterIP", "/spec/clusterIP", ""),
