@@ -231,6 +231,10 @@ fn unreadable_folders_and_files_are_reported() {
         printed.contains("kueue.yaml:3:") && printed.contains("fairShering"),
         "{printed}"
     );
+    assert!(
+        printed.contains("3 | fairShering: {}\n  | ^^^^^^^^^^^"),
+        "{printed}"
+    );
 }
 
 #[test]

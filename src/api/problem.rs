@@ -17,6 +17,14 @@ pub struct Problem {
     pub remedy: Option<String>,
 }
 
+impl Problem {
+    /// The source line with a mark below the position, for the terminal. Empty if `text` has no such
+    /// line.
+    pub fn source_snippet(&self, text: &str) -> String {
+        yaml::source_snippet(text, self.at)
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, column {}: ", self.at.line, self.at.column)?;
@@ -42,11 +50,11 @@ impl From<yaml::Problem> for Problem {
 }
 
 impl From<TypeMismatch> for Problem {
-    fn from(misfit: TypeMismatch) -> Self {
+    fn from(mismatch: TypeMismatch) -> Self {
         Self {
-            at: misfit.at,
-            path: misfit.path,
-            message: misfit.message,
+            at: mismatch.at,
+            path: mismatch.path,
+            message: mismatch.message,
             remedy: None,
         }
     }

@@ -39,9 +39,9 @@ pub const DEPRECATED_CLASS_ANNOTATION: &str =
 kind! {
     /// A request to the cluster autoscaler for the capacity of some pods.
     namespaced ProvisioningRequest "autoscaling.x-k8s.io" "v1" "provisioningrequests" {
-        /// The pods. Cannot be changed.
+        /// The pods. Immutable.
         spec: ProvisioningRequestSpec,
-        /// The autoscaler's answer.
+        /// The observed state.
         status: ProvisioningRequestStatus,
     }
 }
@@ -51,21 +51,21 @@ fn immutable() -> serde_json::Value {
     cel(&[("self == oldSelf", "Value is immutable")])
 }
 
-/// The pods to find room for.
+/// The pods whose capacity is requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 #[cfg_attr(test, schemars(extend("required" = ["podSets", "provisioningClassName"])))]
 pub struct ProvisioningRequestSpec {
-    /// Groups of like pods.
+    /// Sets of pods with the same template.
     #[serde(deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(min = 1, max = 32), extend("x-kubernetes-validations" = immutable())))]
     pub pod_sets: Vec<ProvisioningPodSet>,
-    /// The way to provision, such as [`CHECK_CAPACITY`].
+    /// The provisioning class, such as [`CHECK_CAPACITY`].
     #[cfg_attr(test, schemars(length(max = 253), regex(pattern = SUBDOMAIN),
         extend("x-kubernetes-validations" = immutable())))]
     pub provisioning_class_name: String,
-    /// Further settings for the class.
+    /// Parameters of the class.
     #[serde(deserialize_with = "nullable", serialize_with = "null_if_empty")]
     #[cfg_attr(test, schemars(with = "BTreeMap<String, Parameter>", extend(
         "maxProperties" = 100,
@@ -86,15 +86,15 @@ fn null_if_empty<S: serde::Serializer>(
     }
 }
 
-/// A group of like pods.
+/// A set of pods with the same template.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 #[cfg_attr(test, schemars(extend("required" = ["count", "podTemplateRef"])))]
 pub struct ProvisioningPodSet {
-    /// The PodTemplate object, in the same namespace, that says what the pods are like.
+    /// The PodTemplate of the pods, in the same namespace.
     pub pod_template_ref: TemplateReference,
-    /// How many pods.
+    /// The number of pods.
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub count: i32,
 }
@@ -111,7 +111,7 @@ pub struct TemplateReference {
     pub name: String,
 }
 
-/// The autoscaler's answer.
+/// The observed state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -123,7 +123,7 @@ pub struct ProvisioningRequestStatus {
         "x-kubernetes-list-map-keys" = ["type"],
     )))]
     pub conditions: Vec<Condition>,
-    /// What the class tells its users, such as where the capacity is.
+    /// Details that the class reports, such as the location of the capacity.
     #[serde(
         skip_serializing_if = "BTreeMap::is_empty",
         deserialize_with = "nullable"

@@ -11,7 +11,7 @@ const MAX_FILE: u64 = 1 << 20;
 /// Reads a configuration; warnings are logged.
 ///
 /// # Errors
-/// Every problem with file, line and column.
+/// Every problem with file, line and column, and the source line.
 pub(super) fn read_config(path: &Path) -> Result<LoadedConfiguration, CliError> {
     let file = path.display();
     let unreadable = |e: &dyn std::fmt::Display| {
@@ -37,7 +37,11 @@ pub(super) fn read_config(path: &Path) -> Result<LoadedConfiguration, CliError> 
         )
     };
     let loaded = load(&text).map_err(|problems| {
-        let all: Vec<_> = problems.iter().map(problem_text).collect();
+        let all: Vec<String> = problems
+            .iter()
+            .flat_map(|p| [problem_text(p), p.source_snippet(&text)])
+            .filter(|lines| !lines.is_empty())
+            .collect();
         CliError::Usage(all.join("\n"))
     })?;
     for warning in &loaded.warnings {

@@ -16,12 +16,14 @@ mod parse;
 mod problem;
 mod read_error;
 mod scalar;
+mod snippet;
 
 pub use de::{from_node, from_str, read};
 pub use located::Located;
 pub use node::{Entry, Kind, Node};
 pub use parse::{Limits, documents, leading_comment, parse, parse_one, utf8};
 pub use problem::{Position, Problem, TypeMismatch, UnknownField, closest};
+pub use snippet::source_snippet;
 
 #[cfg(test)]
 mod tests;

@@ -63,8 +63,8 @@ fn prefix(path: &str) -> String {
 }
 
 impl From<TypeMismatch> for Problem {
-    fn from(misfit: TypeMismatch) -> Self {
-        Self::new(misfit.at, misfit.message)
+    fn from(mismatch: TypeMismatch) -> Self {
+        Self::new(mismatch.at, mismatch.message)
     }
 }
 

@@ -1,4 +1,4 @@
-//! AdmissionCheck: a further condition for admission, judged by a controller of its own.
+//! AdmissionCheck: a condition for admission besides quota, set by a controller of its own.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::{Deserialize, Serialize};
@@ -8,46 +8,46 @@ use crate::schema::{LABEL, SUBDOMAIN, cel};
 use crate::wire::nullable;
 
 kind! {
-    /// Something besides quota that must be ready before workloads of a ClusterQueue start.
+    /// A condition besides quota that must be ready before a workload of a ClusterQueue is admitted.
     cluster AdmissionCheck "kueue.x-k8s.io" "v1beta2" "admissionchecks" {
-        /// Who judges the check, with which settings.
+        /// The controller of the check and its parameters.
         spec: AdmissionCheckSpec,
-        /// Whether the check can be judged.
+        /// Whether the controller is active.
         status: AdmissionCheckStatus,
     }
 }
 
 wire_enum! {
-    /// Where a workload stands with one of its checks.
+    /// The state of a workload's AdmissionCheck.
     CheckState {
-        /// Not judged yet, or to be judged again.
+        /// Not decided yet, or reset.
         Pending = "Pending",
         /// Passed; with all checks ready and quota reserved the workload is admitted.
         Ready = "Ready",
-        /// Cannot pass now: the workload gives back its quota and tries again later.
+        /// Cannot pass now: the workload is evicted, releases its quota and is requeued later.
         Retry = "Retry",
         /// Will not pass: the workload is evicted and deactivated.
         Rejected = "Rejected",
     }
 }
 
-/// Who judges a check.
+/// The controller of a check.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 #[cfg_attr(test, schemars(extend("required" = ["controllerName"])))]
 pub struct AdmissionCheckSpec {
-    /// The controller, such as `kueue.x-k8s.io/provisioning-request`. Cannot be changed.
+    /// The controller, such as `kueue.x-k8s.io/provisioning-request`. Immutable.
     #[cfg_attr(test, schemars(length(min = 1, max = 253), extend(
         "x-kubernetes-validations" = cel(&[("self == oldSelf", "field is immutable")]),
     )))]
     pub controller_name: String,
-    /// The object with the check's settings, of a kind its controller knows.
+    /// The object with the check's parameters, of a kind its controller supports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameters: Option<AdmissionCheckParametersReference>,
 }
 
-/// A reference to the settings of a check.
+/// A reference to the parameters of a check.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -73,12 +73,12 @@ pub struct AdmissionCheckParametersReference {
     pub name: String,
 }
 
-/// What was observed of an AdmissionCheck.
+/// The observed state of an AdmissionCheck.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct AdmissionCheckStatus {
-    /// Conditions by type; `Active` says whether the controller is able to judge.
+    /// Conditions by type; `Active` is true if the controller can process the check.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(max = 16), extend(
         "x-kubernetes-list-type" = "map",

@@ -13,26 +13,27 @@ use crate::schema::{Amount, CheckName, ObjectName, cel};
 use crate::wire::nullable;
 
 kind! {
-    /// A pool of quota with its rules, to which LocalQueues of many namespaces lead.
+    /// A cluster-scoped pool of quota, with queueing and preemption policies. LocalQueues point to it.
     cluster ClusterQueue "kueue.x-k8s.io" "v1beta2" "clusterqueues" {
-        /// Quota and rules as the administrator wants them.
+        /// The desired quota and policies.
         spec: ClusterQueueSpec,
-        /// What the controller observed.
+        /// The observed state.
         status: ClusterQueueStatus,
     }
 }
 
 wire_enum! {
-    /// In which order the pending workloads of a ClusterQueue are tried.
+    /// The order in which the pending workloads of a ClusterQueue are considered for admission.
     QueueingStrategy {
-        /// By priority, then age; one that does not fit holds up all behind it.
+        /// By priority, then creation time; a workload that does not fit blocks those after it.
         StrictFIFO = "StrictFIFO",
-        /// By priority, then age; one that does not fit is set aside and does not hold up others.
+        /// By priority, then creation time; a workload that does not fit becomes inadmissible and does not
+        /// block others.
         BestEffortFIFO = "BestEffortFIFO",
     }
 }
 
-/// What is wanted of a ClusterQueue.
+/// The desired state of a ClusterQueue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -41,65 +42,65 @@ wire_enum! {
     "borrowingLimit must be nil when cohort is empty",
 )]))))]
 pub struct ClusterQueueSpec {
-    /// Quota by resource and flavor. At most 16 groups with 256 flavors in all. Without any, only
-    /// workloads that request nothing are admitted.
+    /// Quota by resource and flavor. At most 16 groups with 256 flavors in total. Without a group,
+    /// only workloads without requests are admitted.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(max = 16), extend("x-kubernetes-list-type" = "atomic")))]
     pub resource_groups: Vec<ResourceGroup>,
     /// The cohort whose members lend each other unused quota; empty for none. The Cohort object
-    /// need not exist.
+    /// may be absent.
     #[serde(
         skip_serializing_if = "String::is_empty",
         deserialize_with = "nullable"
     )]
     #[cfg_attr(test, schemars(with = "ObjectName"))]
     pub cohort_name: String,
-    /// In which order pending workloads are tried. Default `BestEffortFIFO`.
+    /// The order of pending workloads. Default `BestEffortFIFO`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(extend("x-default" = "BestEffortFIFO")))]
     pub queueing_strategy: Option<QueueingStrategy>,
-    /// Which namespaces may submit. Absent means none, an empty selector means all.
+    /// The namespaces that may submit workloads. Absent selects none, an empty selector all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace_selector: Option<LabelSelector>,
-    /// Whether to look at the next flavor before borrowing or preempting.
+    /// Whether to try the next flavor before borrowing or preempting.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(extend("x-default" = serde_json::json!({}))))]
     pub flavor_fungibility: Option<FlavorFungibility>,
-    /// Whom a pending workload may preempt.
+    /// The workloads that a pending workload may preempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(extend("x-default" = serde_json::json!({}))))]
     pub preemption: Option<ClusterQueuePreemption>,
-    /// Which AdmissionChecks must be ready before a workload is admitted.
+    /// The AdmissionChecks that must be ready before a workload is admitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admission_checks_strategy: Option<AdmissionChecksStrategy>,
     /// Stops the queue: anything but `None` makes it inactive. Default `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(extend("x-default" = "None")))]
     pub stop_policy: Option<StopPolicy>,
-    /// Weight in fair sharing; has effect only where the configuration turns it on.
+    /// Weight in fair sharing; takes effect if the configuration enables fair sharing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fair_sharing: Option<FairSharing>,
-    /// Whether past usage orders this queue's LocalQueues.
+    /// Whether admission fair sharing applies to the LocalQueues of this ClusterQueue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admission_scope: Option<AdmissionScope>,
-    /// Lets one workload wait for several flavors at once and move to a better one later.
+    /// Admission of a workload's variants, one for each flavor, with migration to a preferred flavor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrent_admission_policy: Option<ConcurrentAdmissionPolicy>,
 }
 
 impl ClusterQueueSpec {
-    /// The cohort, where there is one.
+    /// The cohort, if any.
     pub fn cohort(&self) -> Option<&str> {
         (!self.cohort_name.is_empty()).then_some(self.cohort_name.as_str())
     }
 
-    /// The queueing strategy in force.
+    /// The queueing strategy, with its default.
     pub fn queueing_strategy(&self) -> QueueingStrategy {
         self.queueing_strategy
             .unwrap_or(QueueingStrategy::BestEffortFIFO)
     }
 
-    /// The stop policy in force.
+    /// The stop policy, with its default.
     pub fn stop_policy(&self) -> StopPolicy {
         self.stop_policy.unwrap_or(StopPolicy::None)
     }
@@ -127,7 +128,7 @@ pub struct AdmissionChecksStrategy {
     pub admission_checks: Vec<AdmissionCheckStrategyRule>,
 }
 
-/// When one AdmissionCheck applies.
+/// The flavors to which an AdmissionCheck applies.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -137,100 +138,100 @@ pub struct AdmissionCheckStrategyRule {
     #[serde(skip_serializing_if = "String::is_empty")]
     #[cfg_attr(test, schemars(with = "CheckName"))]
     pub name: String,
-    /// The flavors whose workloads need the check; empty means all workloads of the queue.
+    /// The flavors whose workloads require the check; empty means all workloads of the queue.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(with = "Vec<ObjectName>", length(max = 64), extend("x-kubernetes-list-type" = "set")))]
     pub on_flavors: Vec<String>,
 }
 
-/// How a workload may wait for several flavors at once.
+/// The policy of concurrent admission.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 #[cfg_attr(test, schemars(extend("required" = ["migration"])))]
 pub struct ConcurrentAdmissionPolicy {
-    /// What happens once one of the variants of a workload is admitted.
+    /// What happens when a variant of a workload is admitted.
     #[serde(skip_serializing_if = "ConcurrentAdmissionMigration::is_zero")]
     pub migration: ConcurrentAdmissionMigration,
 }
 
 wire_enum! {
-    /// Whether an admitted workload goes on trying for flavors it would like better.
+    /// Whether an admitted workload migrates to a preferred flavor.
     ConcurrentAdmissionMigrationMode {
-        /// It does, and moves when one opens.
+        /// It migrates when a preferred flavor becomes available.
         TryPreferredFlavors = "TryPreferredFlavors",
-        /// It stays where it was admitted first.
+        /// It keeps the flavor of its first admission.
         RetainFirstAdmission = "RetainFirstAdmission",
     }
 }
 
-/// The rules of moving from flavor to flavor.
+/// The migration between flavors.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 #[cfg_attr(test, schemars(extend("required" = ["mode"])))]
 pub struct ConcurrentAdmissionMigration {
-    /// Whether a workload moves at all.
+    /// Whether workloads migrate.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(length(max = 253)))]
     pub mode: Option<ConcurrentAdmissionMigrationMode>,
-    /// How far it may move.
+    /// Constraints on the target flavor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub constraints: Option<ConcurrentAdmissionConstraints>,
 }
 
 impl ConcurrentAdmissionMigration {
-    /// Whether nothing is set, in which case upstream leaves the field out.
+    /// Whether no field is set; upstream omits such a value.
     fn is_zero(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Limits of moving from flavor to flavor.
+/// Constraints on the migration between flavors.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConcurrentAdmissionConstraints {
-    /// The last flavor, in the queue's order, that is worth moving to. Only with
-    /// `TryPreferredFlavors`; without it any flavor before the present one is.
+    /// The last acceptable target flavor, in the queue's order; absent, any flavor before the current
+    /// one. Only with `TryPreferredFlavors`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "ObjectName"))]
     pub last_acceptable_flavor_name: Option<String>,
 }
 
-/// What was observed of a ClusterQueue. The three counts are always written, even when zero.
+/// The observed state of a ClusterQueue. The three counts are written even if zero.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClusterQueueStatus {
-    /// Conditions by type; `Active` says whether workloads are admitted.
+    /// Conditions by type; `Active` is true if the queue can admit workloads.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(max = 16), extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["type"],
     )))]
     pub conditions: Vec<Condition>,
-    /// Quota held by workloads that reserved it, admitted or not, by flavor.
+    /// Reserved quota by flavor, of admitted workloads and of those with a quota reservation only.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(max = 64), extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["name"],
     )))]
     pub flavors_reservation: Vec<FlavorUsage>,
-    /// Quota held by admitted workloads, by flavor.
+    /// Quota used by admitted workloads, by flavor.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(max = 64), extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["name"],
     )))]
     pub flavors_usage: Vec<FlavorUsage>,
-    /// How many workloads wait.
+    /// The number of pending workloads.
     pub pending_workloads: i32,
-    /// How many unfinished workloads hold a quota reservation.
+    /// The number of unfinished workloads with a quota reservation.
     pub reserving_workloads: i32,
-    /// How many unfinished workloads are admitted.
+    /// The number of unfinished admitted workloads.
     pub admitted_workloads: i32,
-    /// Share in the cohort; only where fair sharing is turned on.
+    /// Share in the cohort; only if fair sharing is enabled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fair_sharing: Option<FairSharingStatus>,
 }
@@ -263,11 +264,11 @@ pub struct ResourceUsage {
     /// Name of the resource.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// All that is used, borrowed amounts included.
+    /// The total, including the borrowed amount.
     #[serde(with = "crate::wire::quantity")]
     #[cfg_attr(test, schemars(with = "Amount"))]
     pub total: Quantity,
-    /// What of it is above nominal quota, that is borrowed from the cohort.
+    /// The amount above nominal quota, borrowed from the cohort.
     #[serde(with = "crate::wire::quantity")]
     #[cfg_attr(test, schemars(with = "Amount"))]
     pub borrowed: Quantity,

@@ -6,48 +6,48 @@ use serde::{Deserialize, Serialize};
 #[cfg(test)]
 use crate::schema::Amount;
 
-/// How a ClusterQueue, Cohort or LocalQueue takes part in fair sharing.
+/// The weight of a ClusterQueue, Cohort or LocalQueue in fair sharing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct FairSharing {
-    /// The advantage over others when unused quota is shared out: the share that decides (dominant
-    /// usage above nominal quota) is divided by the weight. Zero makes the share infinite, so
-    /// that this one always comes last. A weight other than zero must be above 10^-9.
+    /// The comparative advantage when unused quota is shared: the dominant resource share (usage
+    /// above nominal quota) is divided by the weight. With weight zero the share is infinite, which
+    /// gives this node the lowest precedence. Any other weight must be greater than 10^-9.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Amount", extend("x-default" = 1)))]
     pub weight: Option<Quantity>,
 }
 
-/// Where a ClusterQueue or Cohort stands in fair sharing.
+/// The state of a ClusterQueue or Cohort in fair sharing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 #[cfg_attr(test, schemars(extend("required" = ["weightedShare"])))]
 pub struct FairSharingStatus {
     /// The dominant resource share in thousandths of what the cohort can lend, divided by the
-    /// weight; zero while usage stays within nominal quota; 9223372036854775807 when something is
-    /// borrowed with weight zero.
+    /// weight; zero if usage is within nominal quota; 9223372036854775807 if the node borrows with
+    /// weight zero.
     pub weighted_share: i64,
 }
 
 wire_enum! {
     /// Whether usage over time orders the LocalQueues of a ClusterQueue.
     AdmissionMode {
-        /// LocalQueues that used less are served first.
+        /// Workloads of LocalQueues with lower past usage are admitted first.
         UsageBasedAdmissionFairSharing = "UsageBasedAdmissionFairSharing",
-        /// Past usage does not matter.
+        /// Past usage is ignored.
         NoAdmissionFairSharing = "NoAdmissionFairSharing",
     }
 }
 
-/// The part of admission that admission fair sharing governs.
+/// The scope of admission fair sharing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 #[cfg_attr(test, schemars(extend("required" = ["admissionMode"])))]
 pub struct AdmissionScope {
-    /// Which form of admission fair sharing is in force.
+    /// The mode of admission fair sharing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admission_mode: Option<AdmissionMode>,
 }

@@ -1,4 +1,4 @@
-//! LocalQueue: the door of a namespace to a ClusterQueue.
+//! LocalQueue: a namespace's entry point to a ClusterQueue.
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -10,21 +10,21 @@ use crate::schema::{Amount, ObjectName, cel};
 use crate::wire::nullable;
 
 kind! {
-    /// The queue that jobs of a namespace name; it leads to one ClusterQueue.
+    /// A namespaced queue that jobs name in a label. It points to one ClusterQueue.
     namespaced LocalQueue "kueue.x-k8s.io" "v1beta2" "localqueues" {
-        /// Where the queue leads.
+        /// The desired state.
         spec: LocalQueueSpec,
-        /// What the controller observed.
+        /// The observed state.
         status: LocalQueueStatus,
     }
 }
 
-/// What is wanted of a LocalQueue.
+/// The desired state of a LocalQueue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LocalQueueSpec {
-    /// Name of the ClusterQueue behind this queue. Cannot be changed.
+    /// Name of the ClusterQueue. Immutable.
     #[serde(
         skip_serializing_if = "String::is_empty",
         deserialize_with = "nullable"
@@ -37,35 +37,35 @@ pub struct LocalQueueSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(extend("x-default" = "None")))]
     pub stop_policy: Option<StopPolicy>,
-    /// Weight in admission fair sharing; has effect only where the configuration turns it on.
+    /// Weight in admission fair sharing; takes effect if the configuration enables it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fair_sharing: Option<FairSharing>,
 }
 
 impl LocalQueueSpec {
-    /// The stop policy in force.
+    /// The stop policy, with its default.
     pub fn stop_policy(&self) -> StopPolicy {
         self.stop_policy.unwrap_or(StopPolicy::None)
     }
 }
 
-/// What was observed of a LocalQueue. The three counts are always written, even when zero.
+/// The observed state of a LocalQueue. The three counts are written even if zero.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LocalQueueStatus {
-    /// Conditions by type; `Active` says whether submitted workloads can be admitted.
+    /// Conditions by type; `Active` is true if submitted workloads can be admitted.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(max = 16), extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["type"],
     )))]
     pub conditions: Vec<Condition>,
-    /// How many workloads of this queue wait.
+    /// The number of pending workloads of this queue.
     pub pending_workloads: i32,
-    /// How many unfinished workloads of this queue hold a quota reservation.
+    /// The number of unfinished workloads of this queue with a quota reservation.
     pub reserving_workloads: i32,
-    /// How many unfinished workloads of this queue are admitted.
+    /// The number of unfinished admitted workloads of this queue.
     pub admitted_workloads: i32,
     /// Quota reserved by this queue's workloads, by flavor.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
@@ -81,12 +81,12 @@ pub struct LocalQueueStatus {
         "x-kubernetes-list-map-keys" = ["name"],
     )))]
     pub flavors_usage: Vec<LocalQueueFlavorUsage>,
-    /// Where the queue stands in fair sharing.
+    /// The state of fair sharing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fair_sharing: Option<LocalQueueFairSharingStatus>,
 }
 
-/// Where a LocalQueue stands in fair sharing.
+/// The state of a LocalQueue in fair sharing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -94,7 +94,7 @@ pub struct LocalQueueStatus {
 pub struct LocalQueueFairSharingStatus {
     /// The weighted share, as [`super::FairSharingStatus::weighted_share`].
     pub weighted_share: i64,
-    /// Usage over time; only where admission fair sharing is turned on.
+    /// Usage over time; only if admission fair sharing is enabled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admission_fair_sharing_status: Option<LocalQueueAdmissionFairSharingStatus>,
 }
@@ -105,11 +105,11 @@ pub struct LocalQueueFairSharingStatus {
 #[serde(rename_all = "camelCase", default)]
 #[cfg_attr(test, schemars(extend("required" = ["consumedResources", "lastUpdate"])))]
 pub struct LocalQueueAdmissionFairSharingStatus {
-    /// What was used, halved by every half-life that passed since.
+    /// Past usage, which decays by half in each half-life time.
     #[serde(deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(with = "std::collections::BTreeMap<String, Amount>"))]
     pub consumed_resources: ResourceList,
-    /// When `consumedResources` was last brought up to date.
+    /// When `consumedResources` was last updated.
     pub last_update: Option<Time>,
 }
 
@@ -140,7 +140,7 @@ pub struct LocalQueueResourceUsage {
     /// Name of the resource.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// How much is used.
+    /// The total.
     #[serde(with = "crate::wire::quantity")]
     #[cfg_attr(test, schemars(with = "Amount"))]
     pub total: Quantity,

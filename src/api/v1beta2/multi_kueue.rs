@@ -8,7 +8,7 @@ use crate::schema::cel;
 use crate::wire::nullable;
 
 kind! {
-    /// Where the workloads of a MultiKueue check may go.
+    /// The worker clusters of a MultiKueue AdmissionCheck.
     cluster MultiKueueConfig "kueue.x-k8s.io" "v1beta2" "multikueueconfigs" {
         /// The clusters.
         spec: MultiKueueConfigSpec,
@@ -16,11 +16,11 @@ kind! {
 }
 
 wire_enum! {
-    /// Who sets the quotas of the manager's ClusterQueue.
+    /// How the quotas of the manager's ClusterQueue are set.
     QuotaManagementMode {
-        /// The administrator.
+        /// By the administrator.
         Manual = "Manual",
-        /// The controller, from the quotas of the workers (where the feature gate is on).
+        /// By the controller, from the quotas of the workers (with the feature gate).
         Automated = "Automated",
     }
 }
@@ -31,7 +31,7 @@ wire_enum! {
 #[serde(rename_all = "camelCase", default)]
 #[cfg_attr(test, schemars(extend("required" = ["clusters"])))]
 pub struct MultiKueueConfigSpec {
-    /// Names of MultiKueueClusters, the preferred first, all different.
+    /// Names of MultiKueueClusters in the order of preference, all different.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(min = 1, max = 20), inner(length(max = 256)), extend(
         "x-kubernetes-list-type" = "atomic",
@@ -41,7 +41,7 @@ pub struct MultiKueueConfigSpec {
         )]),
     )))]
     pub clusters: Vec<String>,
-    /// Who sets the quotas of the manager's ClusterQueue. Without it, the administrator.
+    /// How the quotas of the manager's ClusterQueue are set. Default `Manual`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quota_management: Option<QuotaManagementMode>,
 }
@@ -49,30 +49,30 @@ pub struct MultiKueueConfigSpec {
 kind! {
     /// A worker cluster.
     cluster MultiKueueCluster "kueue.x-k8s.io" "v1beta2" "multikueueclusters" {
-        /// How to reach it.
+        /// The source of its access data.
         spec: MultiKueueClusterSpec => "is_empty_spec",
-        /// Whether it is reached.
+        /// Whether it is connected.
         status: MultiKueueClusterStatus,
     }
 }
 
-/// Whether the spec has nothing set, in which case upstream leaves it out.
+/// Whether no field is set; upstream omits such a spec.
 fn is_empty_spec(spec: &&MultiKueueClusterSpec) -> bool {
     **spec == MultiKueueClusterSpec::default()
 }
 
-/// How to reach a worker cluster.
+/// The desired state of a worker cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 #[cfg_attr(test, schemars(extend("required" = ["clusterSource"])))]
 pub struct MultiKueueClusterSpec {
-    /// Where the access data come from.
+    /// The source of the access data.
     #[serde(deserialize_with = "nullable")]
     pub cluster_source: ClusterSource,
 }
 
-/// Where the access data of a cluster come from; exactly one field is set.
+/// The source of the access data of a cluster; exactly one field is set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -90,16 +90,16 @@ pub struct ClusterSource {
 }
 
 wire_enum! {
-    /// What a kubeconfig's location names.
+    /// The type of a kubeconfig's location.
     LocationType {
         /// A Secret in the controller's namespace, with the kubeconfig under the key `kubeconfig`.
         Secret = "Secret",
-        /// A file where the controller runs.
+        /// A file on the controller's file system.
         Path = "Path",
     }
 }
 
-/// Where a kubeconfig is.
+/// The location of a kubeconfig.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -108,14 +108,14 @@ pub struct KubeConfig {
     /// Name of the Secret, or path of the file.
     #[cfg_attr(test, schemars(length(min = 1, max = 256)))]
     pub location: String,
-    /// Which of the two. Default `Secret`.
+    /// The type of the location. Default `Secret`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(extend("x-default" = "Secret")))]
     pub location_type: Option<LocationType>,
 }
 
 impl KubeConfig {
-    /// The sort of location in force.
+    /// The type of the location, with its default.
     pub fn location_type(&self) -> LocationType {
         self.location_type.unwrap_or(LocationType::Secret)
     }
@@ -133,12 +133,12 @@ pub struct ClusterProfileReference {
     pub name: String,
 }
 
-/// What was observed of a worker cluster.
+/// The observed state of a worker cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct MultiKueueClusterStatus {
-    /// Conditions by type; `Active` says whether the cluster is connected.
+    /// Conditions by type; `Active` is true if the cluster is connected.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(max = 16), extend(
         "x-kubernetes-list-type" = "map",

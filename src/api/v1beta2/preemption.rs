@@ -1,4 +1,4 @@
-//! When a pending workload may evict others, and in which order flavors are tried before it does.
+//! Preemption policies and flavor fungibility of a ClusterQueue.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,24 +18,23 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// Which workloads of the cohort's other ClusterQueues may be preempted to take back quota they
-    /// borrowed.
+    /// Which workloads of other ClusterQueues in the cohort may be preempted to reclaim borrowed quota.
     ReclaimWithinCohort {
         /// None.
         Never = "Never",
         /// Those of lower priority.
         LowerPriority = "LowerPriority",
-        /// Any, whatever their priority.
+        /// Any, regardless of priority.
         Any = "Any",
     }
 }
 
 wire_enum! {
-    /// Whether a workload that has to borrow may preempt in other ClusterQueues.
+    /// Whether a workload that borrows may preempt workloads of other ClusterQueues.
     BorrowWithinCohortPolicy {
         /// It may not.
         Never = "Never",
-        /// It may, but only what has lower priority.
+        /// Only workloads of lower priority.
         LowerPriority = "LowerPriority",
     }
 }
@@ -45,18 +44,17 @@ wire_enum! {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct BorrowWithinCohort {
-    /// Whether it is allowed at all. Default `Never`.
+    /// Whether preemption while borrowing is allowed. Default `Never`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(extend("x-default" = "Never")))]
     pub policy: Option<BorrowWithinCohortPolicy>,
-    /// Only workloads up to this priority, inclusive, may be preempted; without it, any that the
-    /// policy allows.
+    /// The highest priority, inclusive, of workloads that may be preempted; absent, no threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_priority_threshold: Option<i32>,
 }
 
 impl BorrowWithinCohort {
-    /// The policy in force.
+    /// The policy, with its default.
     pub fn policy(&self) -> BorrowWithinCohortPolicy {
         self.policy.unwrap_or(BorrowWithinCohortPolicy::Never)
     }
@@ -71,35 +69,35 @@ impl BorrowWithinCohort {
     "reclaimWithinCohort=Never and borrowWithinCohort.Policy!=Never",
 )]))))]
 pub struct ClusterQueuePreemption {
-    /// Whom to preempt in other ClusterQueues of the cohort that use more than their nominal quota.
+    /// Preemption in other ClusterQueues of the cohort that use more than their nominal quota.
     /// Default `Never`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(extend("x-default" = "Never")))]
     pub reclaim_within_cohort: Option<ReclaimWithinCohort>,
-    /// Whether a workload that borrows may preempt in the cohort.
+    /// Preemption in the cohort by a workload that borrows.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(extend("x-default" = serde_json::json!({}))))]
     pub borrow_within_cohort: Option<BorrowWithinCohort>,
-    /// Whom to preempt in the same ClusterQueue. Default `Never`.
+    /// Preemption in the same ClusterQueue. Default `Never`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(extend("x-default" = "Never")))]
     pub within_cluster_queue: Option<WithinClusterQueue>,
 }
 
 impl ClusterQueuePreemption {
-    /// The reclaim policy in force.
+    /// The reclaim policy, with its default.
     pub fn reclaim_within_cohort(&self) -> ReclaimWithinCohort {
         self.reclaim_within_cohort
             .unwrap_or(ReclaimWithinCohort::Never)
     }
 
-    /// The policy within the ClusterQueue in force.
+    /// The policy within the ClusterQueue, with its default.
     pub fn within_cluster_queue(&self) -> WithinClusterQueue {
         self.within_cluster_queue
             .unwrap_or(WithinClusterQueue::Never)
     }
 
-    /// The policy for borrowers in force.
+    /// The policy while borrowing, with its default.
     pub fn borrow_within_cohort(&self) -> BorrowWithinCohortPolicy {
         self.borrow_within_cohort
             .as_ref()
@@ -108,26 +106,26 @@ impl ClusterQueuePreemption {
 }
 
 wire_enum! {
-    /// What the search over flavors does when the one at hand would need borrowing or preemption.
+    /// What flavor assignment does if the current flavor requires borrowing or preemption.
     FlavorFungibilityPolicy {
-        /// Take it and stop searching.
+        /// Use the current flavor.
         MayStopSearch = "MayStopSearch",
-        /// See whether a later flavor does without.
+        /// Try the next flavor.
         TryNextFlavor = "TryNextFlavor",
     }
 }
 
 wire_enum! {
-    /// What is the lesser evil when every flavor needs borrowing or preemption.
+    /// What is preferred if every flavor requires borrowing or preemption.
     FlavorFungibilityPreference {
-        /// Rather borrow than preempt.
+        /// Borrowing is preferred to preemption.
         BorrowingOverPreemption = "BorrowingOverPreemption",
-        /// Rather preempt than borrow.
+        /// Preemption is preferred to borrowing.
         PreemptionOverBorrowing = "PreemptionOverBorrowing",
     }
 }
 
-/// Whether to go on to the next flavor before borrowing or preempting in the current one.
+/// Whether to try the next flavor before borrowing or preempting in the current one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -136,27 +134,27 @@ wire_enum! {
     "preference can only be set when both whenCanBorrow and whenCanPreempt are TryNextFlavor",
 )]))))]
 pub struct FlavorFungibility {
-    /// What to do where the workload fits by borrowing. Default `MayStopSearch`.
+    /// What to do if the workload fits by borrowing. Default `MayStopSearch`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(extend("x-default" = "MayStopSearch")))]
     pub when_can_borrow: Option<FlavorFungibilityPolicy>,
-    /// What to do where the workload fits after preemption. Default `TryNextFlavor`.
+    /// What to do if the workload fits after preemption. Default `TryNextFlavor`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(extend("x-default" = "TryNextFlavor")))]
     pub when_can_preempt: Option<FlavorFungibilityPolicy>,
-    /// Which of the two to prefer. Only when both policies above are `TryNextFlavor`.
+    /// Which of the two is preferred. Only if both policies above are `TryNextFlavor`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preference: Option<FlavorFungibilityPreference>,
 }
 
 impl FlavorFungibility {
-    /// The borrowing policy in force.
+    /// The borrowing policy, with its default.
     pub fn when_can_borrow(&self) -> FlavorFungibilityPolicy {
         self.when_can_borrow
             .unwrap_or(FlavorFungibilityPolicy::MayStopSearch)
     }
 
-    /// The preemption policy in force.
+    /// The preemption policy, with its default.
     pub fn when_can_preempt(&self) -> FlavorFungibilityPolicy {
         self.when_can_preempt
             .unwrap_or(FlavorFungibilityPolicy::TryNextFlavor)

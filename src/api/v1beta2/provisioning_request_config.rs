@@ -1,4 +1,4 @@
-//! ProvisioningRequestConfig: how an AdmissionCheck asks a cluster autoscaler for capacity.
+//! ProvisioningRequestConfig: parameters of the provisioning AdmissionCheck.
 
 use std::collections::BTreeMap;
 
@@ -9,55 +9,55 @@ use crate::schema::{Parameter, QUALIFIED, SUBDOMAIN};
 use crate::wire::nullable;
 
 kind! {
-    /// Settings of the provisioning check: what it asks for, for which resources, how often.
+    /// Parameters of the provisioning AdmissionCheck: class, managed resources and retries.
     cluster ProvisioningRequestConfig "kueue.x-k8s.io" "v1beta2" "provisioningrequestconfigs" {
-        /// The settings.
+        /// The parameters.
         spec: ProvisioningRequestConfigSpec,
     }
 }
 
 wire_enum! {
-    /// Which pod sets of a workload go into one entry of the ProvisioningRequest.
+    /// Which pod sets of a workload are merged into one pod set of the ProvisioningRequest.
     PodSetMergePolicy {
-        /// Those whose pod templates are the same.
+        /// Those with equal pod templates.
         IdenticalPodTemplates = "IdenticalPodTemplates",
-        /// Those whose templates agree in everything that matters for scheduling.
+        /// Those whose templates have equal scheduling requirements.
         IdenticalWorkloadSchedulingRequirements = "IdenticalWorkloadSchedulingRequirements",
     }
 }
 
-/// What the provisioning check asks for.
+/// The parameters of the provisioning AdmissionCheck.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 #[cfg_attr(test, schemars(extend("required" = ["provisioningClassName"])))]
 pub struct ProvisioningRequestConfigSpec {
-    /// The way to provision, such as `check-capacity.autoscaling.x-k8s.io`.
+    /// The provisioning class, such as `check-capacity.autoscaling.x-k8s.io`.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[cfg_attr(test, schemars(length(min = 1, max = 253), regex(pattern = SUBDOMAIN)))]
     pub provisioning_class_name: String,
-    /// Further settings for the class. At most 100, each of at most 255 characters.
+    /// Parameters of the class. At most 100, each of at most 255 characters.
     #[serde(
         skip_serializing_if = "BTreeMap::is_empty",
         deserialize_with = "nullable"
     )]
     #[cfg_attr(test, schemars(with = "BTreeMap<String, Parameter>", extend("maxProperties" = 100)))]
     pub parameters: BTreeMap<String, String>,
-    /// The resources that are provisioned. Pod sets that request none of them are left out of the
-    /// request, and a workload without any is ready at once. Empty means all resources.
+    /// The managed resources. Pod sets that request none of them are omitted from the request; if
+    /// no pod set remains, the check is ready at once. Empty means all resources.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(max = 100), extend("x-kubernetes-list-type" = "set")))]
     pub managed_resources: Vec<String>,
-    /// What happens after a failed request. Default: three retries, after 60, 120 and 240 seconds.
+    /// Retries of a failed request. Default: three, after 60, 120 and 240 seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(extend("x-default" = serde_json::json!({
         "backoffLimitCount": 3, "backoffBaseSeconds": 60, "backoffMaxSeconds": 1800,
     }))))]
     pub retry_strategy: Option<ProvisioningRequestRetryStrategy>,
-    /// Changes to the pods so that they find the provisioned nodes.
+    /// Changes to the pods that direct them to the provisioned nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod_set_updates: Option<ProvisioningRequestPodSetUpdates>,
-    /// Which pod sets are asked for together; without it each on its own.
+    /// Which pod sets are merged; absent, none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod_set_merge_policy: Option<PodSetMergePolicy>,
 }
@@ -76,7 +76,7 @@ pub struct ProvisioningRequestPodSetUpdates {
     pub node_selector: Vec<ProvisioningRequestPodSetUpdatesNodeSelector>,
 }
 
-/// One node selector whose value the autoscaler reports.
+/// A node selector whose value the autoscaler reports.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -92,27 +92,27 @@ pub struct ProvisioningRequestPodSetUpdatesNodeSelector {
     pub value_from_provisioning_class_detail: String,
 }
 
-/// How often and how soon a failed ProvisioningRequest is repeated.
+/// The retries of a failed ProvisioningRequest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProvisioningRequestRetryStrategy {
-    /// How many retries until the workload is deactivated; 0 for none. Default 3.
+    /// The number of retries before the workload is deactivated; 0 for none. Default 3.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(extend("x-default" = 3)))]
     pub backoff_limit_count: Option<i32>,
-    /// The first delay in seconds; each further one is twice as long. Default 60.
+    /// The first delay in seconds; doubled with each retry. Default 60.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(extend("x-default" = 60)))]
     pub backoff_base_seconds: Option<i32>,
-    /// The longest delay in seconds. Default 1800.
+    /// The maximum delay in seconds. Default 1800.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(extend("x-default" = 1800)))]
     pub backoff_max_seconds: Option<i32>,
 }
 
 impl ProvisioningRequestRetryStrategy {
-    /// Retries until the workload is deactivated.
+    /// The number of retries before the workload is deactivated.
     pub fn backoff_limit_count(&self) -> i32 {
         self.backoff_limit_count.unwrap_or(3)
     }
@@ -122,7 +122,7 @@ impl ProvisioningRequestRetryStrategy {
         self.backoff_base_seconds.unwrap_or(60)
     }
 
-    /// Longest delay in seconds.
+    /// Maximum delay in seconds.
     pub fn backoff_max_seconds(&self) -> i32 {
         self.backoff_max_seconds.unwrap_or(1800)
     }

@@ -1,4 +1,4 @@
-//! ResourceFlavor: a sort of machine that quota is counted in.
+//! ResourceFlavor: a class of nodes for which quota is defined.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use crate::schema::{ObjectName, cel, toleration_rules};
 use crate::wire::nullable;
 
 kind! {
-    /// A sort of machine: quota is given by flavor, and a flavor leads pods to its nodes by labels
-    /// and tolerations. One without a spec stands for any node.
+    /// A class of nodes. Quota is defined by flavor; node labels and tolerations of the flavor direct
+    /// pods to its nodes. A flavor without a spec stands for any node.
     cluster ResourceFlavor "kueue.x-k8s.io" "v1beta2" "resourceflavors" {
-        /// Which nodes the flavor stands for and what their pods are given.
+        /// The nodes of the flavor, and tolerations of their pods.
         spec: ResourceFlavorSpec,
     }
 }
 
-/// Which nodes a flavor stands for.
+/// The nodes of a flavor.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -33,8 +33,8 @@ kind! {
     ),
 ]))))]
 pub struct ResourceFlavorSpec {
-    /// Labels of the flavor's nodes. A pod set that selects other values for the same keys cannot
-    /// get the flavor; one that gets it has these added to its node selector. At most 8.
+    /// Labels of the flavor's nodes. A pod set that selects other values of the same keys cannot be
+    /// assigned the flavor; once assigned, the labels are added to its node selector. At most 8.
     #[serde(
         skip_serializing_if = "BTreeMap::is_empty",
         deserialize_with = "nullable"
@@ -42,7 +42,7 @@ pub struct ResourceFlavorSpec {
     #[cfg_attr(test, schemars(extend("maxProperties" = 8, "x-kubernetes-map-type" = "atomic")))]
     pub node_labels: BTreeMap<String, String>,
     /// Taints of the flavor's nodes: a pod set must tolerate those with effect NoSchedule or
-    /// NoExecute, by itself or by the flavor's `tolerations`, to get the flavor. At most 8.
+    /// NoExecute, itself or by the flavor's `tolerations`, to be assigned the flavor. At most 8.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(max = 8), extend(
         "x-kubernetes-list-type" = "atomic",
@@ -52,15 +52,15 @@ pub struct ResourceFlavorSpec {
         )]),
     )))]
     pub node_taints: Vec<Taint>,
-    /// Tolerations added to the pods that get the flavor. At most 8.
+    /// Tolerations added to the pods that are assigned the flavor. At most 8.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(max = 8), extend(
         "x-kubernetes-list-type" = "atomic",
         "x-kubernetes-validations" = toleration_rules(),
     )))]
     pub tolerations: Vec<Toleration>,
-    /// The Topology by which the flavor's nodes are placed: with it, pod sets are assigned to
-    /// topology domains. Needs at least one node label and cannot be changed once set.
+    /// The Topology of the flavor's nodes, for topology-aware scheduling of pod sets. Requires at
+    /// least one node label; immutable once set.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "ObjectName"))]
     pub topology_name: Option<String>,

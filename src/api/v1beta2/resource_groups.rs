@@ -1,5 +1,4 @@
-//! Quota: which resources come in which flavors, and how much of each. Shared by ClusterQueue and
-//! Cohort.
+//! Resource groups: quota by resource and flavor. Shared by ClusterQueue and Cohort.
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde::{Deserialize, Serialize};
@@ -8,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::schema::{Amount, ObjectName, cel};
 use crate::wire::nullable;
 
-/// Resources that are always taken from the same flavor, and the flavors to try in order.
+/// Resources that are assigned the same flavor, and the flavors in the order of assignment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -20,13 +19,13 @@ use crate::wire::nullable;
     )]),
 )))]
 pub struct ResourceGroup {
-    /// Names of the resources this group gives quota for, such as `cpu` or `nvidia.com/gpu`. A
-    /// resource belongs to one group of a queue only; the groups of a queue cover at most 256.
+    /// Names of the resources of this group, such as `cpu` or `nvidia.com/gpu`. A resource belongs to
+    /// at most one group of a queue; the groups of a queue cover at most 256 resources.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(min = 1, max = 64), extend("x-kubernetes-list-type" = "atomic")))]
     pub covered_resources: Vec<String>,
-    /// The flavors, in the order in which admission tries them. Each lists every covered resource
-    /// in the same order. A flavor belongs to one group of a queue only.
+    /// The flavors, in the order of assignment. Each lists every covered resource in the same order.
+    /// A flavor belongs to at most one group of a queue.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(min = 1, max = 64), extend(
         "x-kubernetes-list-type" = "map",
@@ -41,10 +40,10 @@ pub struct ResourceGroup {
 #[serde(rename_all = "camelCase", default)]
 #[cfg_attr(test, schemars(extend("required" = ["name", "resources"])))]
 pub struct FlavorQuotas {
-    /// Name of the ResourceFlavor. While no such object exists the queue is inactive.
+    /// Name of the ResourceFlavor. The queue is inactive while the object is absent.
     #[cfg_attr(test, schemars(with = "ObjectName"))]
     pub name: String,
-    /// One quota for each resource the group covers.
+    /// The quota of each covered resource.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(min = 1, max = 64), extend(
         "x-kubernetes-list-type" = "map",
@@ -53,7 +52,7 @@ pub struct FlavorQuotas {
     pub resources: Vec<ResourceQuota>,
 }
 
-/// The quota of one resource in one flavor, and how far it may be stretched within the cohort.
+/// The quota of one resource in one flavor, with its borrowing and lending limits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -62,18 +61,18 @@ pub struct ResourceQuota {
     /// Name of the resource.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// How much of the resource is this queue's own; never negative. In a cohort, what the queue
-    /// leaves unused can be borrowed by others, and taken back by reclaim.
+    /// The quota of this queue; not negative. In a cohort, unused quota can be borrowed by other
+    /// members, and reclaimed.
     #[serde(with = "crate::wire::quantity")]
     #[cfg_attr(test, schemars(with = "Amount"))]
     pub nominal_quota: Quantity,
-    /// How much may be borrowed from the cohort on top of `nominalQuota`; without it, all that the
-    /// cohort can spare. Only with a cohort; must not be negative.
+    /// The maximum amount borrowed from the cohort in addition to `nominalQuota`; absent, no limit.
+    /// Requires a cohort; must not be negative.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Amount"))]
     pub borrowing_limit: Option<Quantity>,
-    /// How much of `nominalQuota` others in the cohort may borrow while it is unused; without it,
-    /// all of it. Only with a cohort; at most `nominalQuota`; must not be negative.
+    /// The maximum amount of unused `nominalQuota` that other members of the cohort may borrow;
+    /// absent, all. Requires a cohort; at most `nominalQuota`; must not be negative.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Amount"))]
     pub lending_limit: Option<Quantity>,

@@ -1,12 +1,12 @@
 //! [`StopPolicy`] of ClusterQueue and LocalQueue.
 
 wire_enum! {
-    /// What a stopped ClusterQueue or LocalQueue does with its workloads.
+    /// What happens to the workloads of a stopped ClusterQueue or LocalQueue.
     StopPolicy {
         /// Not stopped.
         None = "None",
-        /// Nothing new is admitted; what is admitted runs on, reservations not yet admitted are
-        /// dropped.
+        /// No workload is admitted; admitted workloads continue, and quota reservations without
+        /// admission are released.
         Hold = "Hold",
         /// As `Hold`, and admitted workloads are evicted too.
         HoldAndDrain = "HoldAndDrain",

@@ -7,7 +7,7 @@ use crate::schema::{QUALIFIED, cel};
 use crate::wire::nullable;
 
 kind! {
-    /// The hierarchy of blocks, racks and hosts that topology-aware scheduling places pods in.
+    /// The hierarchy of blocks, racks and hosts for topology-aware scheduling.
     cluster Topology "kueue.x-k8s.io" "v1beta2" "topologies" {
         /// The levels.
         spec: TopologySpec,
@@ -21,7 +21,7 @@ kind! {
 #[cfg_attr(test, schemars(extend("required" = ["levels"])))]
 pub struct TopologySpec {
     /// The levels from the widest to the narrowest, all different; `kubernetes.io/hostname` can
-    /// only be the last. They can be changed only while the last is the host, before and after.
+    /// only be the last. Mutable only if the last level is the host before and after the change.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(min = 1, max = 16), extend(
         "x-kubernetes-list-type" = "atomic",

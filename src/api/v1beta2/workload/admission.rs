@@ -1,4 +1,4 @@
-//! What a workload got: ClusterQueue, flavors, usage, placement.
+//! The admission of a workload: ClusterQueue, flavors, resource usage and topology assignment.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use crate::wire::nullable;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Admission {
-    /// Name of the ClusterQueue whose quota is held.
+    /// Name of the ClusterQueue whose quota is reserved.
     #[cfg_attr(test, schemars(with = "ObjectName"))]
     pub cluster_queue: String,
-    /// What each pod set was given.
+    /// The assignments of the pod sets.
     #[serde(deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(max = 18), extend(
         "x-kubernetes-list-type" = "map",
@@ -27,7 +27,7 @@ pub struct Admission {
     pub pod_set_assignments: Vec<PodSetAssignment>,
 }
 
-/// What one pod set was given.
+/// The assignment of one pod set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -42,34 +42,34 @@ pub struct PodSetAssignment {
     )]
     #[cfg_attr(test, schemars(with = "BTreeMap<String, ObjectName>"))]
     pub flavors: BTreeMap<String, String>,
-    /// What all pods of the set need together, with LimitRange defaults and RuntimeClass overhead
-    /// as they were at admission. Stays when pods finish.
+    /// The total requests of the pods of the set at admission, including LimitRange defaults and
+    /// RuntimeClass overhead. Not changed when pods finish.
     #[serde(
         skip_serializing_if = "BTreeMap::is_empty",
         deserialize_with = "nullable"
     )]
     #[cfg_attr(test, schemars(with = "BTreeMap<String, Amount>"))]
     pub resource_usage: ResourceList,
-    /// How many pods were admitted: fewer than asked for with partial admission. Stays when pods
-    /// finish. Where absent, the spec's count holds.
+    /// The number of admitted pods; less than the spec's count with partial admission. Not changed
+    /// when pods finish. Absent, the spec's count applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(range(min = 0)))]
     pub count: Option<i32>,
-    /// The topology domains the pods go to.
+    /// The topology domains of the pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology_assignment: Option<TopologyAssignment>,
-    /// Set when the placement has to wait, for nodes that are yet to be provisioned.
+    /// Set if the topology assignment waits for nodes to be provisioned.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(length(max = 7)))]
     pub delayed_topology_request: Option<DelayedTopologyRequestState>,
 }
 
 wire_enum! {
-    /// Whether a delayed placement is still to come.
+    /// The state of a delayed topology assignment.
     DelayedTopologyRequestState {
-        /// Still to come.
+        /// Not assigned yet.
         Pending = "Pending",
-        /// Made.
+        /// Assigned.
         Ready = "Ready",
     }
 }

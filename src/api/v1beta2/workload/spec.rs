@@ -1,4 +1,4 @@
-//! What a workload asks for: pod sets, queue, priority.
+//! The spec of a workload: pod sets, queue and priority.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::PodSetTopologyRequest;
 use crate::schema::{ObjectName, PodSetName, SUBDOMAIN, cel};
 use crate::wire::nullable;
 
-/// What is asked for.
+/// The desired state of a workload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -19,36 +19,36 @@ use crate::wire::nullable;
     "priority should not be nil when priorityClassRef is set",
 )]))))]
 pub struct WorkloadSpec {
-    /// One to 18 sets of like pods. Cannot be changed while quota is reserved.
+    /// The pod sets, from 1 to 18. Immutable while quota is reserved.
     #[serde(deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(min = 1, max = 18), extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["name"],
     )))]
     pub pod_sets: Vec<PodSet>,
-    /// Name of the LocalQueue. Cannot be changed while quota is reserved.
+    /// Name of the LocalQueue. Immutable while quota is reserved.
     #[serde(
         skip_serializing_if = "String::is_empty",
         deserialize_with = "nullable"
     )]
     #[cfg_attr(test, schemars(with = "ObjectName"))]
     pub queue_name: String,
-    /// The class the priority was taken from.
+    /// The class of the priority.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority_class_ref: Option<PriorityClassRef>,
-    /// The priority: higher goes first and preempts lower. Must be set where a class is named.
+    /// The priority: higher is admitted first and may preempt lower. Required with a class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<i32>,
-    /// Whether the workload may be admitted; turning it off evicts it. Default true.
+    /// Whether the workload may be admitted; setting it to false evicts it. Default true.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(extend("x-default" = true)))]
     pub active: Option<bool>,
-    /// For how many seconds in all the workload may be admitted before it is deactivated; without
-    /// it, for ever.
+    /// The total number of seconds for which the workload may be admitted before it is deactivated;
+    /// absent, no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub maximum_execution_time_seconds: Option<i32>,
-    /// Gates that keep the workload from preempting others until they are opened in the status.
+    /// Gates that prevent the workload from preempting others until they are open in the status.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(max = 8), extend(
         "x-kubernetes-list-type" = "map",
@@ -84,7 +84,7 @@ wire_enum! {
     }
 }
 
-/// The class a workload's priority was taken from.
+/// The class of a workload's priority.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -101,7 +101,7 @@ wire_enum! {
 pub struct PriorityClassRef {
     /// API group of the class.
     pub group: PriorityClassGroup,
-    /// Kind of the class, the one that goes with the group.
+    /// Kind of the class, which must match the group.
     pub kind: PriorityClassKind,
     /// Name of the class.
     #[cfg_attr(test, schemars(length(min = 1, max = 253), regex(pattern = SUBDOMAIN)))]
@@ -128,7 +128,7 @@ impl PriorityClassRef {
     }
 }
 
-/// A set of like pods.
+/// A set of pods with the same template.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -144,20 +144,21 @@ pub struct PodSet {
     #[serde(skip_serializing_if = "String::is_empty")]
     #[cfg_attr(test, schemars(with = "PodSetName", extend("x-default" = "main")))]
     pub name: String,
-    /// The pods. Of the metadata only labels and annotations count. Containers that request nothing
-    /// but have limits request their limits.
+    /// The pod template. Of its metadata, only labels and annotations are used. Limits are the
+    /// requests of containers without requests.
     //
-    // Shared among versions of a workload: it is most of it, and its status changes far more often.
+    // Shared by the versions of a workload: the template is its largest part, and the status changes
+    // more often.
     pub template: Arc<PodTemplateSpec>,
-    /// How many pods. Default 1.
+    /// The number of pods. Default 1.
     #[cfg_attr(test, schemars(range(min = 0), extend("x-default" = 1)))]
     pub count: i32,
-    /// The fewest pods the job can do with, for partial admission; without it, all. Only one pod
-    /// set of a workload may have it.
+    /// The minimum number of pods for partial admission; absent, all. At most one pod set of a
+    /// workload may set it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub min_count: Option<i32>,
-    /// Where the pods want to be, for topology-aware scheduling.
+    /// The topology request, for topology-aware scheduling.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology_request: Option<PodSetTopologyRequest>,
 }
@@ -175,7 +176,7 @@ impl Default for PodSet {
     }
 }
 
-/// A gate that keeps a workload from preempting.
+/// A gate that prevents a workload from preempting.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]

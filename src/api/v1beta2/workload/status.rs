@@ -1,4 +1,4 @@
-//! Where a workload stands: conditions, checks, requeueing, statistics.
+//! The status of a workload: conditions, AdmissionChecks, requeueing and statistics.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::schema::{Amount, CheckName, DateTime, PodSetName, cel, toleration_rul
 use crate::v1beta2::{CheckState, ResourceList};
 use crate::wire::nullable;
 
-/// Where a workload stands.
+/// The observed state of a workload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -35,27 +35,27 @@ pub struct WorkloadStatus {
         "x-kubernetes-list-map-keys" = ["type"],
     )))]
     pub conditions: Vec<Condition>,
-    /// The quota reservation. Can be removed, but its parts cannot be changed.
+    /// The quota reservation. It can be removed, but not changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admission: Option<Admission>,
-    /// When and for the how manieth time the workload is queued again.
+    /// The count and time of requeueing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requeue_state: Option<RequeueState>,
-    /// Pods that need their quota no longer.
+    /// Pods whose quota can be reclaimed.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(max = 18), extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["name"],
     )))]
     pub reclaimable_pods: Vec<ReclaimablePod>,
-    /// Where the workload stands with each of its AdmissionChecks.
+    /// The states of the workload's AdmissionChecks.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(max = 8), extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["name"],
     )))]
     pub admission_checks: Vec<AdmissionCheckState>,
-    /// What the pod sets requested when admission was last considered; empty once quota is
+    /// The requests of the pod sets when admission was last considered; empty once quota is
     /// reserved.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(max = 18), extend(
@@ -63,29 +63,29 @@ pub struct WorkloadStatus {
         "x-kubernetes-list-map-keys" = ["name"],
     )))]
     pub resource_requests: Vec<PodSetRequest>,
-    /// Seconds for which the workload was admitted in earlier admissions.
+    /// The total number of seconds of past admissions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accumulated_past_execution_time_seconds: Option<i32>,
-    /// Counts of what happened to the workload.
+    /// Statistics of the workload's scheduling.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduling_stats: Option<SchedulingStats>,
-    /// Worker clusters among which one is to be chosen; emptied when `clusterName` is set.
+    /// The worker clusters nominated for the workload; cleared when `clusterName` is set.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(max = 20), inner(length(max = 256)),
         extend("x-kubernetes-list-type" = "atomic")))]
     pub nominated_cluster_names: Vec<String>,
-    /// The worker cluster the workload runs in; removed when it is evicted.
+    /// The worker cluster of the workload; removed on eviction.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(length(max = 256)))]
     pub cluster_name: Option<String>,
-    /// Failed nodes with pods of this workload, for which replacements are sought.
+    /// Failed nodes with pods of this workload, which are to be replaced.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(max = 8), extend(
         "x-kubernetes-list-type" = "map",
         "x-kubernetes-list-map-keys" = ["name"],
     )))]
     pub unhealthy_nodes: Vec<UnhealthyNode>,
-    /// Positions of the preemption gates.
+    /// The states of the preemption gates.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(max = 8), extend(
         "x-kubernetes-list-type" = "map",
@@ -94,7 +94,7 @@ pub struct WorkloadStatus {
     pub preemption_gates: Vec<PreemptionGateState>,
 }
 
-/// Counts of what happened to a workload.
+/// Statistics of a workload's scheduling.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -108,7 +108,7 @@ pub struct SchedulingStats {
     pub evictions: Vec<WorkloadSchedulingStatsEviction>,
 }
 
-/// How often a workload was evicted for one reason.
+/// The number of evictions of a workload for one reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -117,10 +117,10 @@ pub struct WorkloadSchedulingStatsEviction {
     /// The reason of the Evicted condition.
     #[cfg_attr(test, schemars(length(max = 316)))]
     pub reason: String,
-    /// What was behind the reason; may be empty.
+    /// The underlying cause; may be empty.
     #[cfg_attr(test, schemars(length(max = 316)))]
     pub underlying_cause: String,
-    /// How often.
+    /// The number of evictions.
     #[cfg_attr(test, schemars(range(min = 0)))]
     pub count: i32,
 }
@@ -141,17 +141,17 @@ pub struct UnhealthyNode {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RequeueState {
-    /// How often the workload was queued again; forgotten when it is reactivated.
+    /// The number of requeues; reset when the workload is reactivated.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(range(min = 0)))]
     pub count: Option<i32>,
-    /// When it is queued again; forgotten when it is reactivated.
+    /// The time of the next requeue; reset when the workload is reactivated.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "DateTime"))]
     pub requeue_at: Option<Time>,
 }
 
-/// Where a workload stands with one AdmissionCheck.
+/// The state of one AdmissionCheck of a workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -161,25 +161,24 @@ pub struct AdmissionCheckState {
     #[serde(skip_serializing_if = "String::is_empty")]
     #[cfg_attr(test, schemars(with = "CheckName"))]
     pub name: String,
-    /// The judgement.
+    /// The state.
     pub state: CheckState,
     /// When the state last changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "DateTime"))]
     pub last_transition_time: Option<Time>,
-    /// Details for people; may be empty.
+    /// A human-readable message; may be empty.
     #[cfg_attr(test, schemars(length(max = 32768)))]
     pub message: String,
-    /// With `Retry`: how many seconds after the transition to queue the workload again; without it,
-    /// at once.
+    /// With `Retry`, the delay of requeueing after the transition, in seconds; absent, none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(range(min = 0)))]
     pub requeue_after_seconds: Option<i32>,
-    /// How often the check went to `Retry`.
+    /// The number of transitions to `Retry`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(range(min = 0)))]
     pub retry_count: Option<i32>,
-    /// Changes to the pods that the check asks for.
+    /// Changes to the pods that the check requests.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(max = 18), extend("x-kubernetes-list-type" = "atomic")))]
     pub pod_set_updates: Vec<PodSetUpdate>,
@@ -199,8 +198,8 @@ impl Default for AdmissionCheckState {
     }
 }
 
-/// Additions to the pods of one set. Only additions: a key that is already there with another
-/// value, or comes from two checks, makes the admission fail.
+/// Additions to the pods of one set. A key that is present with another value, or set by two
+/// checks, is a conflict and fails the admission.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -236,7 +235,7 @@ pub struct PodSetUpdate {
     pub tolerations: Vec<Toleration>,
 }
 
-/// Pods of a set that need their quota no longer.
+/// Pods of a set whose quota can be reclaimed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -245,12 +244,12 @@ pub struct ReclaimablePod {
     /// Name of the pod set.
     #[cfg_attr(test, schemars(with = "PodSetName"))]
     pub name: String,
-    /// How many.
+    /// The number of pods.
     #[cfg_attr(test, schemars(range(min = 0)))]
     pub count: i32,
 }
 
-/// What a pod set requested when admission was last considered.
+/// The requests of a pod set when admission was last considered.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -259,8 +258,8 @@ pub struct PodSetRequest {
     /// Name of the pod set.
     #[cfg_attr(test, schemars(with = "PodSetName"))]
     pub name: String,
-    /// What all pods of the set need together, with LimitRange defaults and RuntimeClass overhead,
-    /// after exclusions and transformations of the configuration.
+    /// The total requests of the pods of the set, including LimitRange defaults and RuntimeClass
+    /// overhead, after exclusions and transformations of the configuration.
     #[serde(
         skip_serializing_if = "BTreeMap::is_empty",
         deserialize_with = "nullable"
@@ -270,7 +269,7 @@ pub struct PodSetRequest {
 }
 
 wire_enum! {
-    /// Whether a preemption gate lets the workload preempt.
+    /// Whether a preemption gate allows the workload to preempt.
     PreemptionGatePosition {
         /// It does not.
         Closed = "Closed",
@@ -279,7 +278,7 @@ wire_enum! {
     }
 }
 
-/// The position of one preemption gate.
+/// The state of one preemption gate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]

@@ -1,4 +1,4 @@
-//! Where the pods of a set were placed, in the compressed form of v1beta2.
+//! The topology assignment of a pod set, in the compressed form of v1beta2.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::schema::cel;
 use crate::wire::nullable;
 
-/// The domains assigned to a pod set and how many pods go into each.
+/// The domains assigned to a pod set, with the number of pods in each.
 ///
 /// A domain is one value per level. Values are stored level by level, in slices; within a slice a
 /// value shared by all domains is written once, and so are common prefixes and suffixes.
@@ -21,19 +21,19 @@ use crate::wire::nullable;
     )]),
 )))]
 pub struct TopologyAssignment {
-    /// Node label keys from the widest level to the narrowest. Only the host label where that is
-    /// the narrowest, since it says all.
+    /// Node label keys from the highest level to the lowest. Only the host label if that is the
+    /// lowest, since it identifies the domain.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(min = 1, max = 16), inner(length(max = 317)),
         extend("x-kubernetes-list-type" = "atomic")))]
     pub levels: Vec<String>,
-    /// Parts of the assignment; together they are the whole.
+    /// The parts of the assignment.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(max = 1000), extend("x-kubernetes-list-type" = "atomic")))]
     pub slices: Vec<TopologyAssignmentSlice>,
 }
 
-/// A run of domains that are written together.
+/// A sequence of domains that are encoded together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -51,7 +51,7 @@ pub struct TopologyAssignment {
     ]),
 )))]
 pub struct TopologyAssignmentSlice {
-    /// How many domains this slice holds.
+    /// The number of domains in this slice.
     #[serde(skip_serializing_if = "crate::wire::zero")]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub domain_count: i32,
@@ -59,7 +59,7 @@ pub struct TopologyAssignmentSlice {
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(min = 1, max = 16), extend("x-kubernetes-list-type" = "atomic")))]
     pub values_per_level: Vec<TopologyAssignmentSliceLevelValues>,
-    /// How many pods go into each domain.
+    /// The number of pods in each domain.
     pub pod_counts: TopologyAssignmentSlicePodCounts,
 }
 
@@ -87,15 +87,15 @@ pub struct TopologyAssignmentSliceLevelValues {
 #[serde(rename_all = "camelCase", default)]
 #[cfg_attr(test, schemars(extend("required" = ["roots"])))]
 pub struct TopologyAssignmentSliceLevelIndividualValues {
-    /// What all values start with; never empty when set.
+    /// The common prefix of all values; not empty if set.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(length(max = 63)))]
     pub prefix: Option<String>,
-    /// What all values end with; never empty when set.
+    /// The common suffix of all values; not empty if set.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(length(max = 63)))]
     pub suffix: Option<String>,
-    /// What is between, one for each domain.
+    /// The parts between prefix and suffix, one for each domain.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     #[cfg_attr(test, schemars(length(min = 1, max = 100_000), inner(length(max = 63)),
         extend("x-kubernetes-list-type" = "atomic")))]
@@ -111,7 +111,7 @@ pub struct TopologyAssignmentSliceLevelIndividualValues {
     "exactly one of the fields in [universal individual] must be set",
 )]))))]
 pub struct TopologyAssignmentSlicePodCounts {
-    /// The number that holds for every domain.
+    /// The number of pods in every domain.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub universal: Option<i32>,

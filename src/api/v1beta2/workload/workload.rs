@@ -12,15 +12,15 @@ kind! {
     /// A unit of admission: the pod sets of one job, admitted together or not at all.
     #[cfg_attr(test, schemars(extend("x-kubernetes-validations" = cel(&cel_rules::v1beta2()))))]
     namespaced Workload "kueue.x-k8s.io" "v1beta2" "workloads" {
-        /// What is asked for.
+        /// The desired state.
         spec: WorkloadSpec,
-        /// Where the workload stands.
+        /// The observed state.
         status: WorkloadStatus,
     }
 }
 
 impl Workload {
-    /// The condition of a type, where it is set.
+    /// The condition of a type, if any.
     pub fn condition(&self, type_: &str) -> Option<&Condition> {
         self.status.conditions.iter().find(|c| c.type_ == type_)
     }
