@@ -118,7 +118,7 @@ macro_rules! kind {
         #[cfg_attr(test, derive(schemars::JsonSchema))]
         $(#[$meta])*
         pub struct $name {
-            /// Name, labels, annotations and what else every Kubernetes object carries.
+            /// Standard object metadata.
             pub metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
             $( $(#[doc = $fdoc])* $(#[cfg_attr(test, schemars($($fschema)*))])* pub $field: $ty, )*
         }

@@ -7,16 +7,16 @@ impl Node {
     /// The position of a field path: of the key for a member, of the item for a list index or an
     /// item name. If the file has no such field, the position of the deepest ancestor that exists.
     pub fn locate(&self, path: &str) -> Position {
-        let (mut node, mut place) = (self, self.at);
+        let (mut node, mut position) = (self, self.at);
         let mut rest = path.trim_start_matches(['.', '$']);
         while !rest.is_empty() {
-            let Some((next_place, next, left)) = step(node, rest) else {
+            let Some((next_position, next, left)) = step(node, rest) else {
                 break;
             };
-            (node, place) = (next, next_place);
+            (node, position) = (next, next_position);
             rest = left.strip_prefix('.').unwrap_or(left);
         }
-        place
+        position
     }
 }
 
@@ -76,7 +76,7 @@ mod tests {
             Limits::default(),
         )
         .unwrap();
-        for (path, place) in [
+        for (path, position) in [
             ("spec.groups[0].flavors[0].quota", "8:7"),
             ("spec.groups[0].flavors[0]", "7:7"),
             ("spec.groups", "5:3"),
@@ -89,7 +89,7 @@ mod tests {
             ("spec.groups[7]", "5:3"),
             ("", "1:1"),
         ] {
-            assert_eq!(node.locate(path).to_string(), place, "{path}");
+            assert_eq!(node.locate(path).to_string(), position, "{path}");
         }
     }
 }

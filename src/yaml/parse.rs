@@ -390,7 +390,7 @@ mod tests {
         }
 
         #[test]
-        fn what_json_says_yaml_says_too(text in "[\\PC]{0,30}", n in any::<i64>(), f in -1e9f64..1e9) {
+        fn json_parses_to_the_same_value_as_yaml(text in "[\\PC]{0,30}", n in any::<i64>(), f in -1e9f64..1e9) {
             let value = json!({"t": text, "n": n, "l": [null, true, {"f": f}]});
             let parsed = parse_one(&value.to_string(), Limits::default()).unwrap().to_json();
             prop_assert_eq!(parsed, value);

@@ -9,19 +9,19 @@ use super::{Position, TypeMismatch, closest};
 /// An error, and the field path and position once an enclosing value has set them.
 #[derive(Clone, Debug)]
 pub(super) struct ReadError {
-    place: Option<(String, Position)>,
+    location: Option<(String, Position)>,
     message: String,
 }
 
 impl ReadError {
     /// Sets the field path, unless an inner value has set it.
     pub(super) fn within(mut self, path: &str, at: Position) -> Self {
-        self.place.get_or_insert_with(|| (path.to_owned(), at));
+        self.location.get_or_insert_with(|| (path.to_owned(), at));
         self
     }
 
     pub(super) fn into_type_mismatch(self, fallback: Position) -> TypeMismatch {
-        let (path, at) = self.place.unwrap_or((String::new(), fallback));
+        let (path, at) = self.location.unwrap_or((String::new(), fallback));
         TypeMismatch {
             at,
             path,
@@ -41,7 +41,7 @@ impl std::error::Error for ReadError {}
 impl de::Error for ReadError {
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self {
-            place: None,
+            location: None,
             message: message.to_string(),
         }
     }

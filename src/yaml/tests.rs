@@ -158,7 +158,7 @@ struct Thing {
 }
 
 #[test]
-fn types_are_read_and_unknown_fields_reported() {
+fn typed_values_and_unknown_fields() {
     let node =
         one("name: a\nsize: Large\ncolour: red\nparts:\n- name: b\n  count: 2\n  colr: {x: 1}\n");
     let (thing, unknown) = read::<Thing>(&node).unwrap();

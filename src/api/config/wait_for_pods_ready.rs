@@ -33,7 +33,7 @@ wire_enum! {
     RequeuingTimestamp {
         /// Creation: it returns to its previous position.
         Creation = "Creation",
-        /// Eviction: it goes behind workloads created before the eviction.
+        /// Eviction: the workload is ordered after those created before the eviction.
         Eviction = "Eviction",
     }
 }

@@ -145,7 +145,7 @@ pub mod evicted {
     pub const NODE_FAILURES: &str = "NodeFailures";
     /// The manager cluster evicted it.
     pub const ON_MANAGER_CLUSTER: &str = "EvictedOnManagerCluster";
-    /// A new slice took its place.
+    /// Replaced by a new slice.
     pub const WORKLOAD_SLICE_REPLACED: &str = "WorkloadSliceReplaced";
     /// `spec.active` is false.
     pub const DEACTIVATED: &str = "Deactivated";
@@ -197,7 +197,7 @@ pub mod finished {
     pub const OWNER_NOT_FOUND: &str = "OwnerNotFound";
     /// The job could not be started.
     pub const FAILED_TO_START: &str = "FailedToStart";
-    /// A new slice took its place.
+    /// Replaced by a new slice.
     pub const WORKLOAD_SLICE_REPLACED: &str = "WorkloadSliceReplaced";
 }
 

@@ -58,7 +58,7 @@ pub mod event {
     pub const EXCESS_POD_DELETED: &str = "ExcessPodDeleted";
     /// Pod group: its pods were made owners of the Workload.
     pub const OWNER_REFERENCES_ADDED: &str = "OwnerReferencesAdded";
-    /// MultiKueue: what happened in the worker cluster.
+    /// MultiKueue: an Event of the worker cluster.
     pub const MULTI_KUEUE: &str = "MultiKueue";
     /// Pod: finished off because it cannot run on its node.
     pub const POD_TERMINATED_BY_KUEUE: &str = "PodTerminatedByKueue";

@@ -4,7 +4,7 @@
 pub const QUEUE_LABEL: &str = "kueue.x-k8s.io/queue-name";
 /// On jobs and pods: the WorkloadPriorityClass.
 pub const PRIORITY_CLASS_LABEL: &str = "kueue.x-k8s.io/priority-class";
-/// On jobs and pods: for how many seconds the workload may be admitted.
+/// On jobs and pods: the number of seconds for which the workload may be admitted.
 pub const MAX_EXEC_TIME_SECONDS_LABEL: &str = "kueue.x-k8s.io/max-exec-time-seconds";
 /// On pods and other objects that Kueue manages.
 pub const MANAGED_LABEL: &str = "kueue.x-k8s.io/managed";

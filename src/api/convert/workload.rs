@@ -76,12 +76,12 @@ pub(super) fn from_hub(object: &mut Value) -> Result<(), ConvertError> {
     );
     remove(object, &["status", "preemptionGates"]);
     for_each_topology_assignment(object, |assignment, path| {
-        let shape = |e: serde_json::Error| ConvertError::InvalidType {
+        let invalid = |e: serde_json::Error| ConvertError::InvalidType {
             path: path.to_owned(),
             detail: e.to_string(),
         };
         let encoded: TopologyAssignment =
-            serde_json::from_value(assignment.take()).map_err(shape)?;
+            serde_json::from_value(assignment.take()).map_err(invalid)?;
         let domains =
             encoded
                 .decode()

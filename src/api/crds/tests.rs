@@ -74,7 +74,7 @@ fn walk(schema: &Value, see: &mut impl FnMut(&Value)) {
 }
 
 #[test]
-fn every_field_of_ours_is_described() {
+fn every_field_of_the_lab_has_a_description() {
     for crd in CRDS {
         let version = crd.storage().unwrap().name;
         let schema: Value = serde_json::from_str(&crd.schema_json(version).unwrap()).unwrap();

@@ -70,7 +70,7 @@ features! {
     FinishOrphanedWorkloads: true, Beta, "0.18", [];
     /// A ClusterQueue configures when to try the next flavor.
     FlavorFungibility: true, Beta, "0.5", [];
-    /// The search over flavors goes on where it stopped even after quotas changed.
+    /// Flavor assignment resumes at the next flavor even after quotas changed.
     FlavorFungibilityPreserveScanProgress: true, Beta, "0.20", [FlavorFungibility];
     /// Devices of dynamic resource allocation count towards quota.
     KueueDRAIntegration: true, Beta, "0.18", [];
@@ -96,13 +96,13 @@ features! {
     MultiKueue: true, Beta, "0.9", [];
     /// Other kinds of jobs in other clusters, by configuration.
     MultiKueueAdaptersForCustomJobs: true, Beta, "0.15", [];
-    /// Clusters may be reached through ClusterProfiles.
+    /// Access to clusters through ClusterProfiles.
     MultiKueueClusterProfile: false, Alpha, "0.15", [];
     /// The step of the incremental dispatcher is configurable.
     MultiKueueIncrementalDispatcherConfig: true, Beta, "0.19", [];
     /// The incremental dispatcher follows the order of the MultiKueueConfig.
     MultiKueueIncrementalDispatcherRespectConfigOrder: true, Beta, "0.19", [];
-    /// Kubeconfig files must be under the directory meant for them.
+    /// Kubeconfig files must be in the configured directory.
     MultiKueueKubeConfigPathValidation: true, Beta, "0.20", [];
     /// The manager's quotas may follow those of the workers.
     MultiKueueManagerQuotaAutomation: false, Alpha, "0.18", [];
@@ -120,7 +120,7 @@ features! {
     PriorityBoost: false, Alpha, "0.17", [];
     /// Priority decides among the queues of a cohort.
     PrioritySortingWithinCohort: true, Beta, "0.6", [];
-    /// Resources without quota may be ignored, by configuration.
+    /// Resources without quota can be ignored by configuration.
     QuotaCheckStrategy: true, Beta, "0.19", [];
     /// Quota of finished pods is released while others run.
     ReclaimablePods: true, Beta, "0.15", [];

@@ -131,9 +131,9 @@ pub fn object(mut node: Node, gates: &FeatureGates) -> Result<LoadedObject, Vec<
     };
     let mut warnings = field_aliases::apply(&mut node, crd.kind);
     let mut value = node.to_json();
-    let place = |path: &str| field_aliases::locate(&node, path);
+    let locate = |path: &str| field_aliases::locate(&node, path);
     let problem = |path: String, message: String| Problem {
-        at: place(&path),
+        at: locate(&path),
         path,
         message,
         remedy: None,
@@ -152,7 +152,7 @@ pub fn object(mut node: Node, gates: &FeatureGates) -> Result<LoadedObject, Vec<
     };
     let found = schema_validation::check(&value, schema);
     let unknown = found.unknown.into_iter().map(|u| Problem {
-        at: place(&u.path),
+        at: locate(&u.path),
         message: format!("unknown field \"{}\"", u.path),
         remedy: u.suggestion.map(|s| format!("did you mean {s}?")),
         path: u.path,
@@ -187,7 +187,7 @@ pub fn object(mut node: Node, gates: &FeatureGates) -> Result<LoadedObject, Vec<
     }
 }
 
-/// The remedy for a number or boolean in the place of a string.
+/// The remedy for a number or boolean instead of a string.
 fn quoting_remedy(error: &FieldError) -> Option<String> {
     let bare = ["\"boolean\"", "\"integer\"", "\"number\""];
     let quotable = error.detail.contains("string: \"")

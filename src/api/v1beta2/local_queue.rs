@@ -92,7 +92,7 @@ pub struct LocalQueueStatus {
 #[serde(rename_all = "camelCase", default)]
 #[cfg_attr(test, schemars(extend("required" = ["weightedShare"])))]
 pub struct LocalQueueFairSharingStatus {
-    /// The weighted share, as [`super::FairSharingStatus::weighted_share`].
+    /// The weighted share, as in the status of a ClusterQueue.
     pub weighted_share: i64,
     /// Usage over time; only if admission fair sharing is enabled.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -28,7 +28,7 @@ pub(super) fn is_elastic(workload: &Workload, gates: &FeatureGates) -> bool {
             .is_some_and(|v| v == ELASTIC_JOB_VALUE)
 }
 
-/// Validates a Workload; `old` is what it was before a change, nothing for a new one.
+/// Validates a Workload; `old` is the object before an update, `None` on create.
 pub fn workload(workload: &Workload, old: Option<&Workload>, gates: &FeatureGates) -> FieldErrors {
     let (spec, status) = (Path::new("spec"), Path::new("status"));
     let pod_sets = spec.child("podSets");

@@ -145,15 +145,15 @@ impl AdmissionAttributes<'_> {
         conditions: &[Value],
         names: &Activation,
     ) -> Result<bool, String> {
-        let mut faults = Vec::new();
+        let mut errors = Vec::new();
         for condition in conditions {
             match names.evaluate(condition.text("/expression")) {
                 Ok(EvaluationResult::Bool(true)) => {}
                 Ok(_) => return Ok(false),
-                Err(fault) => faults.push(fault),
+                Err(error) => errors.push(error),
             }
         }
-        match faults.as_slice() {
+        match errors.as_slice() {
             [] => Ok(true),
             [one] => Err(one.clone()),
             all => Err(format!("[{}]", all.join(", "))),
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_without_rules_match_everything_but_what_is_excluded() {
+    fn policies_without_rules_match_all_but_excluded_resources() {
         let object = json!({"metadata": {}});
         assert_eq!(selected(&json!({}), &object, |_| ()), "v1");
         let rule = json!({"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"],

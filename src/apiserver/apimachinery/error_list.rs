@@ -45,10 +45,10 @@ impl ErrorList {
         &mut self,
         path: &FieldPath<'_>,
         bad: &str,
-        complaints: Vec<String>,
+        messages: Vec<String>,
     ) {
-        for complaint in complaints {
-            self.invalid(path, bad, complaint);
+        for message in messages {
+            self.invalid(path, bad, message);
         }
     }
 

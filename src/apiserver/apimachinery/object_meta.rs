@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn namespaces_are_filled_or_refused() {
+    fn namespaces_are_defaulted_or_rejected() {
         let mut o = json!({"metadata": {}});
         ensure_namespace(&mut o, "a").unwrap();
         assert_eq!(meta_str(&o, "namespace"), "a");

@@ -45,13 +45,13 @@ impl AuthorizationAttributes {
             );
             return ApiError::forbidden("", "", "", &why);
         }
-        let place = if self.namespace.is_empty() {
+        let scope = if self.namespace.is_empty() {
             "at the cluster scope".to_string()
         } else {
             format!("in the namespace {:?}", self.namespace)
         };
         let why = format!(
-            "User {:?} cannot {} resource {:?} in API group {:?} {place}",
+            "User {:?} cannot {} resource {:?} in API group {:?} {scope}",
             user.name,
             self.verb,
             self.resource_and_subresource(),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_grant_what_they_name_and_no_more() {
+    fn rules_grant_only_listed_verbs_and_resources() {
         let rule = json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods", "*/scale"]});
         assert!(rule_allows(&rule, &asked("get", "pods", "")));
         assert!(rule_allows(&rule, &asked("get", "anything", "scale")));
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_name_user_verb_resource_and_place() {
+    fn forbidden_errors_name_user_verb_resource_and_scope() {
         let user = User {
             name: "bob".into(),
             ..User::default()

@@ -62,7 +62,9 @@ fn create_object(core: &ServerState, mut seed: BootstrapObject) {
     let Some(served) = core.registry.find(group, version, plural) else {
         return;
     };
-    let Some(space) = &served.storage else { return };
+    let Some(storage) = &served.storage else {
+        return;
+    };
     let behaviour = &served.kind.strategy;
     behaviour.set_defaults(&mut seed.object);
     object_meta::fill_system_fields(&mut seed.object, &core.entropy, core.clock.now());
@@ -74,8 +76,8 @@ fn create_object(core: &ServerState, mut seed: BootstrapObject) {
         "" => name,
         namespace => format!("{namespace}/{name}"),
     };
-    if let Ok(draft) = PendingObject::new(seed.object) {
+    if let Ok(pending) = PendingObject::new(seed.object) {
         // The store is empty, so KeyExists cannot occur.
-        let _ = core.store.create(space, &key, draft);
+        let _ = core.store.create(storage, &key, pending);
     }
 }

@@ -37,21 +37,24 @@ const RESERVED: [&str; 21] = [
 /// Converts a value by its schema.
 pub(crate) fn to_cel(schema: &Schema, value: &Value) -> Cel {
     match (value, &schema.value_type) {
-        (Value::Object(map), ValueType::Struct(shape)) => {
+        (Value::Object(map), ValueType::Struct(value_type)) => {
             let fields = map.iter().filter_map(|(name, value)| {
                 // CEL expressions cannot access fields that the schema does not declare.
-                let field = shape.field(name)?;
+                let field = value_type.field(name)?;
                 Some((key(&escape_field_name(name)), to_cel(&field.schema, value)))
             });
             mapping(fields.collect())
         }
-        (Value::Object(map), ValueType::Map(shape)) => mapping(
+        (Value::Object(map), ValueType::Map(value_type)) => mapping(
             map.iter()
-                .map(|(k, v)| (key(k), to_cel(&shape.value, v)))
+                .map(|(k, v)| (key(k), to_cel(&value_type.value, v)))
                 .collect(),
         ),
-        (Value::Array(items), ValueType::List(shape)) => Cel::List(Arc::new(
-            items.iter().map(|item| to_cel(&shape.item, item)).collect(),
+        (Value::Array(items), ValueType::List(value_type)) => Cel::List(Arc::new(
+            items
+                .iter()
+                .map(|item| to_cel(&value_type.item, item))
+                .collect(),
         )),
         (Value::String(text), ValueType::String { .. }) => {
             let format = schema

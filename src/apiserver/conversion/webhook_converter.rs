@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_have_to_be_about_the_same_object() {
+    fn responses_must_be_of_the_same_object() {
         let original = json!({"apiVersion": "g/v1", "kind": "K", "metadata": {
             "name": "a", "uid": "u", "generation": 3, "labels": {"x": "1"},
         }});

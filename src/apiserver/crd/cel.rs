@@ -51,10 +51,10 @@ fn walk(
         }
     }
     match (&schema.value_type, value) {
-        (ValueType::Struct(shape), Value::Object(map)) => {
+        (ValueType::Struct(value_type), Value::Object(map)) => {
             let dot = if path.is_empty() { "" } else { "." };
             for (name, value) in map {
-                if let Some(field) = shape.field(name) {
+                if let Some(field) = value_type.field(name) {
                     let before = old.and_then(|o| o.get(name));
                     walk(
                         &field.schema,
@@ -66,17 +66,23 @@ fn walk(
                 }
             }
         }
-        (ValueType::Map(shape), Value::Object(map)) => {
+        (ValueType::Map(value_type), Value::Object(map)) => {
             for (key, value) in map {
                 let before = old.and_then(|o| o.get(key));
-                walk(&shape.value, value, before, &format!("{path}[{key}]"), out);
+                walk(
+                    &value_type.value,
+                    value,
+                    before,
+                    &format!("{path}[{key}]"),
+                    out,
+                );
             }
         }
-        (ValueType::List(shape), Value::Array(items)) => {
-            let before = CorrelatedItems::of(shape, old);
+        (ValueType::List(value_type), Value::Array(items)) => {
+            let before = CorrelatedItems::of(value_type, old);
             for (i, item) in items.iter().enumerate() {
                 walk(
-                    &shape.item,
+                    &value_type.item,
                     item,
                     before.get(item),
                     &format!("{path}[{i}]"),

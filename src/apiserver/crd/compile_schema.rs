@@ -18,9 +18,9 @@ pub(crate) fn compile_root(openapi: &Value) -> Schema {
         allows_unknown: false,
     };
     let mut schema = compile(openapi, context);
-    if let ValueType::Struct(shape) = &mut schema.value_type {
+    if let ValueType::Struct(value_type) = &mut schema.value_type {
         let metadata = openapi.pointer("/properties/metadata");
-        add_meta(shape, &mut schema.value_validation, metadata);
+        add_meta(value_type, &mut schema.value_validation, metadata);
     }
     schema
 }
@@ -48,7 +48,7 @@ fn compile(json: &Value, context: Context) -> Schema {
     };
     let mut rules = compile_value_validation(json, context);
     let has = |name: &str| json.get(name).is_some_and(|v| !v.is_null());
-    let shape = match text("type") {
+    let value_type = match text("type") {
         "boolean" => ValueType::Bool,
         "integer" => ValueType::Int(if text("format") == "int32" {
             "int32"
@@ -73,16 +73,16 @@ fn compile(json: &Value, context: Context) -> Schema {
     };
     let mut schema = Schema {
         nullable: flag("nullable"),
-        ..Schema::of(shape)
+        ..Schema::of(value_type)
     };
     let any = matches!(schema.value_type, ValueType::Any(_));
     rules.untyped &= !any; // a value of any type has no type check
     let mut rules = (!rules.is_empty()).then(|| Box::new(rules));
     if flag("x-kubernetes-embedded-resource")
-        && let ValueType::Struct(shape) = &mut schema.value_type
+        && let ValueType::Struct(value_type) = &mut schema.value_type
     {
-        shape.embedded = true;
-        add_meta(shape, &mut rules, json.pointer("/properties/metadata"));
+        value_type.embedded = true;
+        add_meta(value_type, &mut rules, json.pointer("/properties/metadata"));
     }
     schema.value_validation = rules;
     schema.has_validations = has_validations(&schema);
@@ -186,11 +186,11 @@ fn field(name: &str, schema: TypeRef, default: Option<Value>) -> Field {
 
 /// Adds `apiVersion`, `kind` and `metadata` to the schema of a root or embedded resource.
 fn add_meta(
-    shape: &mut StructSchema,
+    value_type: &mut StructSchema,
     rules: &mut Option<Box<ValueValidation>>,
     stated: Option<&Value>,
 ) {
-    let mut fields: Vec<Field> = shape
+    let mut fields: Vec<Field> = value_type
         .fields
         .iter()
         .filter(|f| !matches!(&*f.name, "apiVersion" | "kind" | "metadata"))
@@ -203,7 +203,7 @@ fn add_meta(
         fields.push(field("metadata", TypeRef::Inlined(metadata), None));
     }
     fields.sort_by(|a, b| a.name.cmp(&b.name));
-    shape.fields = fields.into();
+    value_type.fields = fields.into();
     if let Some(stated) = stated.filter(|s| s.get("properties").is_some()) {
         let metadata = compile(
             stated,

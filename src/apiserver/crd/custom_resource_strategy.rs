@@ -147,9 +147,9 @@ impl CustomResourceStrategy {
         errors.extend(metadata_validation::validate_custom_resource_meta_update(
             new, old,
         ));
-        if let (Some(status), ValueType::Struct(shape)) =
+        if let (Some(status), ValueType::Struct(value_type)) =
             (new.get("status"), &self.root_schema().value_type)
-            && let Some(field) = shape.field("status")
+            && let Some(field) = value_type.field("status")
         {
             errors.extend(custom_resource_validation::validate(
                 &field.schema,

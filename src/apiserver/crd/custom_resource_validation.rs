@@ -244,14 +244,14 @@ fn object(
             (ValueType::Struct(_), Some(metadata)) if name == "metadata" => {
                 out.merge(validate_value(metadata, value, before, &below(name)));
             }
-            (ValueType::Struct(shape), _) => {
-                if let Some(field) = shape.field(name) {
+            (ValueType::Struct(value_type), _) => {
+                if let Some(field) = value_type.field(name) {
                     out.merge(validate_value(&field.schema, value, before, &below(name)));
                 }
             }
-            (ValueType::Map(shape), _) => {
+            (ValueType::Map(value_type), _) => {
                 out.merge(validate_value(
-                    &shape.value,
+                    &value_type.value,
                     value,
                     before,
                     &format!("{path}.{name}"),

@@ -15,25 +15,25 @@ pub(super) fn validate(schema: &Schema, value: &Value, path: &str) -> Vec<FieldE
 
 fn walk(schema: &Schema, value: &Value, path: &str, out: &mut Vec<FieldError>) {
     match (&schema.value_type, value) {
-        (ValueType::Struct(shape), Value::Object(map)) => {
-            if shape.embedded {
+        (ValueType::Struct(value_type), Value::Object(map)) => {
+            if value_type.embedded {
                 validate_embedded_resource(value, path, out);
             }
             for (name, value) in map {
-                if let Some(field) = shape.field(name).filter(|f| f.schema.name.is_empty()) {
+                if let Some(field) = value_type.field(name).filter(|f| f.schema.name.is_empty()) {
                     let dot = if path.is_empty() { "" } else { "." };
                     walk(&field.schema, value, &format!("{path}{dot}{name}"), out);
                 }
             }
         }
-        (ValueType::Map(shape), Value::Object(map)) => {
+        (ValueType::Map(value_type), Value::Object(map)) => {
             for (key, value) in map {
-                walk(&shape.value, value, &format!("{path}[{key}]"), out);
+                walk(&value_type.value, value, &format!("{path}[{key}]"), out);
             }
         }
-        (ValueType::List(shape), Value::Array(items)) => {
+        (ValueType::List(value_type), Value::Array(items)) => {
             for (i, item) in items.iter().enumerate() {
-                walk(&shape.item, item, &format!("{path}[{i}]"), out);
+                walk(&value_type.item, item, &format!("{path}[{i}]"), out);
             }
         }
         _ => {}
@@ -53,12 +53,12 @@ fn validate_embedded_resource(value: &Value, path: &str, out: &mut Vec<FieldErro
                 out.push(FieldError::invalid(here, text.as_str(), why));
             }
             Some(Value::String(text)) if name == "kind" => {
-                let faults =
+                let errors =
                     metadata_validation::name_validation::dns1035_label(&text.to_lowercase());
-                if !faults.is_empty() {
+                if !errors.is_empty() {
                     let why = format!(
                         "may have mixed case, but should otherwise match: {}",
-                        faults.join(",")
+                        errors.join(",")
                     );
                     out.push(FieldError::invalid(here, text.as_str(), why));
                 }
@@ -81,14 +81,14 @@ fn validate_embedded_resource(value: &Value, path: &str, out: &mut Vec<FieldErro
         let namespaced = named["metadata"]["namespace"]
             .as_str()
             .is_some_and(|n| !n.is_empty());
-        let faults = metadata_validation::validate_object_meta(
+        let errors = metadata_validation::validate_object_meta(
             &named,
             namespaced,
             metadata_validation::name_validation::path_segment_name,
         );
-        out.extend(faults.into_iter().map(|mut fault| {
-            fault.path = format!("{path}.{}", fault.path).into();
-            fault
+        out.extend(errors.into_iter().map(|mut error| {
+            error.path = format!("{path}.{}", error.path).into();
+            error
         }));
     }
 }

@@ -184,7 +184,7 @@ fn follow<'v>(steps: &[Step], value: &'v Value) -> Vec<&'v Value> {
 }
 
 fn take<'v>(step: &Step, value: &'v Value) -> Vec<&'v Value> {
-    let place = |items: &[Value], i: i64| {
+    let position = |items: &[Value], i: i64| {
         let len = i64::try_from(items.len()).unwrap_or(i64::MAX);
         usize::try_from(if i < 0 { i + len } else { i }.clamp(0, len)).unwrap_or(0)
     };
@@ -195,15 +195,15 @@ fn take<'v>(step: &Step, value: &'v Value) -> Vec<&'v Value> {
         (Step::Index(i), Value::Array(items)) => {
             let inside = *i >= 0 || i.unsigned_abs() <= items.len() as u64;
             items
-                .get(place(items, *i))
+                .get(position(items, *i))
                 .filter(|_| inside)
                 .into_iter()
                 .collect()
         }
         (Step::Slice(from, to), Value::Array(items)) => {
             let (from, to) = (
-                from.map_or(0, |i| place(items, i)),
-                to.map_or(items.len(), |i| place(items, i)),
+                from.map_or(0, |i| position(items, i)),
+                to.map_or(items.len(), |i| position(items, i)),
             );
             items.get(from..to).unwrap_or_default().iter().collect()
         }
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_lead_to_values() {
+    fn paths_select_values() {
         let v = json!({
             "a": {"b": [1, 2, 3]}, "m": {"x.y/z": "q"},
             "status": {"conditions": [
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_refused() {
+    fn invalid_paths_are_rejected() {
         for text in ["a", ".a[", ".a[x]", ".a..", ".a[?(b==1)]", ". a"] {
             assert!(JsonPath::parse(text).is_err(), "{text}");
         }

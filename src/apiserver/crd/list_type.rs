@@ -16,33 +16,33 @@ pub(super) fn validate_list_sets_and_maps(schema: &Schema, value: &Value) -> Vec
 
 fn walk(schema: &Schema, value: &Value, path: &str, out: &mut Vec<FieldError>) {
     match (&schema.value_type, value) {
-        (ValueType::Struct(shape), Value::Object(map)) => {
+        (ValueType::Struct(value_type), Value::Object(map)) => {
             for (name, value) in map {
-                if let Some(field) = shape.field(name).filter(|f| f.schema.name.is_empty()) {
+                if let Some(field) = value_type.field(name).filter(|f| f.schema.name.is_empty()) {
                     let dot = if path.is_empty() { "" } else { "." };
                     walk(&field.schema, value, &format!("{path}{dot}{name}"), out);
                 }
             }
         }
-        (ValueType::Map(shape), Value::Object(map)) => {
+        (ValueType::Map(value_type), Value::Object(map)) => {
             for (key, value) in map {
-                walk(&shape.value, value, &format!("{path}[{key}]"), out);
+                walk(&value_type.value, value, &format!("{path}[{key}]"), out);
             }
         }
-        (ValueType::List(shape), Value::Array(items)) => {
-            list(shape, items, path, out);
+        (ValueType::List(value_type), Value::Array(items)) => {
+            list(value_type, items, path, out);
             for (i, item) in items.iter().enumerate() {
-                walk(&shape.item, item, &format!("{path}[{i}]"), out);
+                walk(&value_type.item, item, &format!("{path}[{i}]"), out);
             }
         }
         _ => {}
     }
 }
 
-fn list(shape: &ListSchema, items: &[Value], path: &str, out: &mut Vec<FieldError>) {
+fn list(value_type: &ListSchema, items: &[Value], path: &str, out: &mut Vec<FieldError>) {
     let mut seen: HashMap<Value, usize> = HashMap::new();
     let bad = items.iter().position(|v| !v.is_object() && !v.is_null());
-    if let (ListType::Map(_), Some(i)) = (&shape.list_type, bad) {
+    if let (ListType::Map(_), Some(i)) = (&value_type.list_type, bad) {
         out.push(FieldError::invalid(
             format!("{path}[{i}]"),
             items[i].clone(),
@@ -51,7 +51,7 @@ fn list(shape: &ListSchema, items: &[Value], path: &str, out: &mut Vec<FieldErro
         return;
     }
     for (i, item) in items.iter().enumerate() {
-        let identity = match &shape.list_type {
+        let identity = match &value_type.list_type {
             ListType::Atomic => return,
             ListType::Set => item.clone(),
             ListType::Map(keys) => {

@@ -163,7 +163,7 @@ fn objects_are_pruned_and_defaulted() {
 }
 
 #[test]
-fn every_fault_is_worded_as_the_server_words_it() {
+fn messages_are_those_of_the_api_server() {
     assert_eq!(
         created(json!({
             "color": "pink", "size": "UPPER-and-too-long", "replicas": 11, "ratio": 0.7, "qty": "5",
@@ -234,7 +234,7 @@ fn every_fault_is_worded_as_the_server_words_it() {
 }
 
 #[test]
-fn updates_are_held_to_what_they_change() {
+fn unchanged_invalid_fields_are_ratcheted() {
     let behaviour = behaviour();
     let old = widget(json!({"color": "pink", "replicas": 1}));
     let mut new = old.clone();

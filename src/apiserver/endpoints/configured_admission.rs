@@ -45,11 +45,11 @@ pub(super) async fn mutate(
         .iter()
         .flat_map(|c| c.list("/webhooks"))
         .collect();
-    let place = ConfiguredAdmission::of(admitting, &request);
+    let admission = ConfiguredAdmission::of(admitting, &request);
     // Webhooks with `reinvocationPolicy: IfNeeded` are called again after a later mutation.
     let (mut asked, mut again) = (Vec::new(), Vec::new());
     for (i, hook) in hooks.iter().enumerate() {
-        let Some(changed) = place.call_mutating_webhook(hook, object).await? else {
+        let Some(changed) = admission.call_mutating_webhook(hook, object).await? else {
             continue;
         };
         if changed {
@@ -61,7 +61,7 @@ pub(super) async fn mutate(
     }
     again.sort_unstable();
     for i in again {
-        place.call_mutating_webhook(hooks[i], object).await?;
+        admission.call_mutating_webhook(hooks[i], object).await?;
     }
     Ok(())
 }
@@ -79,12 +79,12 @@ pub(super) async fn validate(
     let bindings = stored.list(GROUP, "validatingadmissionpolicybindings", "");
     if !bindings.is_empty() {
         let policies = stored.list(GROUP, "validatingadmissionpolicies", "");
-        let place = ConfiguredAdmission::of(admitting, &request);
+        let admission = ConfiguredAdmission::of(admitting, &request);
         let seen = PolicyInput {
-            admission: &place,
+            admission: &admission,
             object,
         };
-        let subject = place.subject();
+        let subject = admission.subject();
         let warnings =
             validating_admission_policy::validate(&subject, object, &seen, &policies, &bindings)?;
         warnings.into_iter().for_each(|w| admitting.context.warn(w));
@@ -93,9 +93,9 @@ pub(super) async fn validate(
     if configurations.is_empty() {
         return Ok(());
     }
-    let place = ConfiguredAdmission::of(admitting, &request);
+    let admission = ConfiguredAdmission::of(admitting, &request);
     let hooks = configurations.iter().flat_map(|c| c.list("/webhooks"));
-    let calls = hooks.map(|hook| place.call_webhook(hook, object, false));
+    let calls = hooks.map(|hook| admission.call_webhook(hook, object, false));
     for outcome in futures::future::join_all(calls).await {
         outcome?;
     }
@@ -264,13 +264,16 @@ struct PolicyInput<'a> {
 
 impl validating_admission_policy::PolicyEnvironment for PolicyInput<'_> {
     fn activation(&self, version: &str) -> Result<Activation, ApiError> {
-        let place = self.admission;
-        let schema = place.served(version)?.schema();
+        let admission = self.admission;
+        let schema = admission.served(version)?.schema();
         let case = VersionedAttributes {
-            subject: &place.subject(),
+            subject: &admission.subject(),
             version,
-            object: &place.in_version(version, self.object)?,
-            old: &place.in_version(version, place.request.old_object.unwrap_or(&Value::Null))?,
+            object: &admission.in_version(version, self.object)?,
+            old: &admission.in_version(
+                version,
+                admission.request.old_object.unwrap_or(&Value::Null),
+            )?,
             schema: schema.as_deref(),
             uid: "",
         };

@@ -139,9 +139,9 @@ fn store_object(
     mut object: Value,
 ) -> Result<WriteOutcome, ApiError> {
     let key = call.storage_key(name);
-    let space = call.storage()?;
+    let storage = call.storage()?;
     if options.dry_run {
-        if let Some(present) = space.get(&key) {
+        if let Some(present) = storage.get(&key) {
             return Err(already_exists(call, name, &present));
         }
         object_meta::meta_mut(&mut object).remove("resourceVersion");
@@ -150,9 +150,9 @@ fn store_object(
     call.core
         .version_converter()
         .to_storage_version(&call.served, &mut object)?;
-    let draft = PendingObject::new(object).map_err(|e| ApiError::internal(e.to_string()))?;
-    let draft = draft.with_schema_generation(call.served.schema_generation);
-    match call.core.store.create(space, &key, draft) {
+    let pending = PendingObject::new(object).map_err(|e| ApiError::internal(e.to_string()))?;
+    let pending = pending.with_schema_generation(call.served.schema_generation);
+    match call.core.store.create(storage, &key, pending) {
         Ok(object) => {
             crd_lifecycle::after_commit(call.core, &call.served, &key);
             Ok(WriteOutcome::Stored(object))

@@ -129,10 +129,10 @@ async fn delete_in_namespace(
     namespace: &str,
     name: &str,
 ) -> Result<DeleteOutcome, ApiError> {
-    let space = call.storage()?;
+    let storage = call.storage()?;
     let key = crate::storage::key::storage_key(namespace, name);
     loop {
-        let Some(present) = space.get(&key) else {
+        let Some(present) = storage.get(&key) else {
             return Err(call.not_found(name));
         };
         let old = call.transformer.decoded(&present)?;
@@ -205,7 +205,7 @@ fn commit_deletion(
     next: DeletionPlan,
 ) -> Result<DeleteOutcome, CommitError> {
     let old = present.value();
-    let Some(space) = &call.served.storage else {
+    let Some(storage) = &call.served.storage else {
         return Err(CommitError::Closed);
     };
     let store = &call.core.store;
@@ -216,27 +216,27 @@ fn commit_deletion(
             Ok(DeleteOutcome::Terminating(new))
         }
         DeletionPlan::Remove(last) => {
-            let draft = |object: Value| {
-                let draft = PendingObject::new(object).map_err(|_| CommitError::Closed)?;
-                Ok(draft.with_schema_generation(present.schema_generation()))
+            let pending = |object: Value| {
+                let pending = PendingObject::new(object).map_err(|_| CommitError::Closed)?;
+                Ok(pending.with_schema_generation(present.schema_generation()))
             };
             let mut revision = present.revision();
             if object_meta::is_terminating(&last) && !object_meta::is_terminating(&old) {
                 // Graceful deletion, even with a period of 0, emits a MODIFIED event before
                 // DELETED.
-                let marked = draft(last.clone())?;
+                let marked = pending(last.clone())?;
                 revision = store
-                    .replace(space, present.key(), revision, marked)?
+                    .replace(storage, present.key(), revision, marked)?
                     .revision();
             }
-            let gone = store.remove(space, present.key(), revision, draft(last)?)?;
+            let gone = store.remove(storage, present.key(), revision, pending(last)?)?;
             Ok(DeleteOutcome::Removed((*gone.value()).clone()))
         }
         DeletionPlan::MarkTerminating(new) => {
-            let draft = PendingObject::new(new)
+            let pending = PendingObject::new(new)
                 .map_err(|_| CommitError::Closed)?
                 .with_schema_generation(present.schema_generation());
-            let marked = store.replace(space, present.key(), present.revision(), draft)?;
+            let marked = store.replace(storage, present.key(), present.revision(), pending)?;
             Ok(DeleteOutcome::Terminating((*marked.value()).clone()))
         }
     }

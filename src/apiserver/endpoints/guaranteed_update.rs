@@ -35,10 +35,10 @@ pub(super) async fn guaranteed_update(
     may_create: bool,
     transform: UpdateFn<'_>,
 ) -> Result<(WriteOutcome, bool), ApiError> {
-    let space = call.storage()?;
+    let storage = call.storage()?;
     let key = call.storage_key(name);
     for _ in 0..MAX_ATTEMPTS {
-        let Some(present) = space.get(&key) else {
+        let Some(present) = storage.get(&key) else {
             if !may_create {
                 return Err(call.not_found(name));
             }
@@ -69,18 +69,18 @@ pub(super) fn update_without_admission(
     name: &str,
     transform: &(dyn Fn(&Value) -> Result<Value, ApiError> + Send + Sync),
 ) -> Result<(), ApiError> {
-    let (space, key) = (call.storage()?, call.storage_key(name));
+    let (storage, key) = (call.storage()?, call.storage_key(name));
     loop {
-        let present = space.get(&key).ok_or_else(|| call.not_found(name))?;
+        let present = storage.get(&key).ok_or_else(|| call.not_found(name))?;
         let new = transform(&*call.transformer.decoded(&present)?)?;
         if options.dry_run {
             return Ok(());
         }
-        let draft = PendingObject::new(new).map_err(|e| ApiError::internal(e.to_string()))?;
+        let pending = PendingObject::new(new).map_err(|e| ApiError::internal(e.to_string()))?;
         match call
             .core
             .store
-            .replace(space, &key, present.revision(), draft)
+            .replace(storage, &key, present.revision(), pending)
         {
             Ok(_) => return Ok(()),
             Err(CommitError::ResourceVersionConflict(_)) => {}
@@ -140,13 +140,13 @@ async fn try_update(
     call.core
         .version_converter()
         .to_storage_version(&call.served, &mut new)?;
-    let draft = PendingObject::new(new).map_err(|e| ApiError::internal(e.to_string()))?;
-    let draft = draft.with_schema_generation(call.served.schema_generation);
-    let (store, space) = (&call.core.store, call.storage()?);
+    let pending = PendingObject::new(new).map_err(|e| ApiError::internal(e.to_string()))?;
+    let pending = pending.with_schema_generation(call.served.schema_generation);
+    let (store, storage) = (&call.core.store, call.storage()?);
     let outcome = if gone {
-        store.remove(space, present.key(), present.revision(), draft)
+        store.remove(storage, present.key(), present.revision(), pending)
     } else {
-        store.replace(space, present.key(), present.revision(), draft)
+        store.replace(storage, present.key(), present.revision(), pending)
     };
     match outcome {
         Ok(object) => {

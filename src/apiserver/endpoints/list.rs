@@ -164,7 +164,7 @@ fn snapshot(
     call: &RequestContext<'_>,
     limit: usize,
 ) -> Result<(Snapshot, Option<String>), ApiError> {
-    let (store, space) = (&call.core.store, call.storage()?);
+    let (store, storage) = (&call.core.store, call.storage()?);
     let version = call.query.text("resourceVersion");
     let matching = call.query.text("resourceVersionMatch");
     let resume = call.query.text("continue");
@@ -177,9 +177,9 @@ fn snapshot(
         }
         let token = decode_continue(resume)?;
         if token.rv < 0 {
-            return Ok((store.snapshot(space), Some(token.start)));
+            return Ok((store.snapshot(storage), Some(token.start)));
         }
-        return match store.snapshot_at(space, token.rv.unsigned_abs()) {
+        return match store.snapshot_at(storage, token.rv.unsigned_abs()) {
             Ok(snapshot) => Ok((snapshot, Some(token.start))),
             Err(_) => Err(expired_continue_error(&token.start)),
         };
@@ -187,14 +187,14 @@ fn snapshot(
     let asked = parse_resource_version(version)?;
     let exact = matching == "Exact" || (matching.is_empty() && limit > 0 && asked > 0);
     let taken = if exact {
-        store.snapshot_at(space, asked)
+        store.snapshot_at(storage, asked)
     } else if asked > store.revision() {
         Err(SnapshotError::TooLarge {
             asked,
             current: store.revision(),
         })
     } else {
-        Ok(store.snapshot(space))
+        Ok(store.snapshot(storage))
     };
     taken.map(|s| (s, None)).map_err(|e| match e {
         SnapshotError::Expired { .. } => ApiError::expired(e.to_string()),

@@ -102,8 +102,8 @@ fn serve_v3(
                 .with_header(EXPIRES, "Fri, 31 Dec 2100 23:59:59 GMT");
         }
         _ => {
-            let place = format!("/openapi/v3/{path}?hash={hash}");
-            return ApiResponse::empty(301).with_header(LOCATION, &place);
+            let location = format!("/openapi/v3/{path}?hash={hash}");
+            return ApiResponse::empty(301).with_header(LOCATION, &location);
         }
     }
     not_modified(incoming, &hash)

@@ -93,22 +93,22 @@ fn decode_body(
             given.1, expected.kind
         )));
     }
-    let mut faults: Vec<String> = parsed
+    let mut errors: Vec<String> = parsed
         .duplicates
         .iter()
         .map(|path| format!("duplicate field {path:?}"))
         .collect();
     if let Some(schema) = expected.schema {
         let unknown = decode(schema, &mut parsed.value, DecodeSource::Json).map_err(&refuse)?;
-        faults.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
+        errors.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
     }
     match validation {
-        FieldValidation::Strict if !faults.is_empty() => Err(refuse(format!(
+        FieldValidation::Strict if !errors.is_empty() => Err(refuse(format!(
             "strict decoding error: {}",
-            faults.join(", ")
+            errors.join(", ")
         ))),
         FieldValidation::Warn => {
-            faults.into_iter().for_each(|fault| call.warn(fault));
+            errors.into_iter().for_each(|error| call.warn(error));
             Ok(parsed.value)
         }
         _ => Ok(parsed.value),

@@ -45,7 +45,7 @@ struct WatchOptions {
 pub(super) fn watch(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
     let options = watch_options(call)?;
     let selection = SelectionPredicate::from_request(call)?;
-    let (store, space) = (&call.core.store, call.storage()?);
+    let (store, storage) = (&call.core.store, call.storage()?);
     if let Some(asked) = options.from.filter(|&asked| asked > store.revision()) {
         let current = store.revision();
         let text = format!("Too large resource version: {asked}, current: {current}");
@@ -54,13 +54,13 @@ pub(super) fn watch(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> 
     let mut start = VecDeque::new();
     let mut from = options.from.unwrap_or_default();
     if options.from.is_none() {
-        let snapshot = store.snapshot(space);
+        let snapshot = store.snapshot(storage);
         from = snapshot.revision();
         if options.send_initial_events {
             start.extend(snapshot.scan(selection.prefix(), None).cloned());
         }
     }
-    let watcher = match store.watch(space, from) {
+    let watcher = match store.watch(storage, from) {
         Ok(watcher) => watcher,
         Err(expired) => {
             let error = ApiError::expired(expired.to_string());

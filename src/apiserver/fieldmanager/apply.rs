@@ -53,12 +53,12 @@ pub fn apply(
         update_managers(&first, &empty_object(writer), live, changes, &mut managers);
         managed_fields::cap_update_managers(&mut managers);
     }
-    let faults = validate::validate_object(writer.schema, config);
-    if !faults.is_empty() {
+    let errors = validate::validate_object(writer.schema, config);
+    if !errors.is_empty() {
         return Err(untyped_error(format!(
             "failed to create typed patch object ({}): {}",
             object_description(writer, config),
-            validate::text(&faults)
+            validate::text(&errors)
         )));
     }
     let result = match merge_and_prune(writer, live, config, &managers, force) {

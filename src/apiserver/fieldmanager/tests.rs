@@ -203,7 +203,7 @@ fn conflicts_name_field_and_manager() {
 }
 
 #[test]
-fn what_is_no_longer_applied_goes_unless_shared() {
+fn fields_no_longer_applied_are_removed_unless_shared() {
     let mut s = Server::config_map();
     let config = |data: Value| json!({"metadata": {"name": "s"}, "data": data});
     s.apply("one", config(json!({"a": "1", "b": "2"})), false)
@@ -216,7 +216,7 @@ fn what_is_no_longer_applied_goes_unless_shared() {
 }
 
 #[test]
-fn an_apply_that_changes_nothing_says_so() {
+fn an_apply_without_changes_is_a_no_op() {
     let mut s = Server::config_map();
     let config = json!({"metadata": {"name": "s"}, "data": {"a": "1"}});
     assert!(s.apply("one", config.clone(), false).unwrap());

@@ -88,11 +88,11 @@ pub(super) fn ensure_named_fields_are_members(schema: &Schema, fields: &FieldSet
 }
 
 fn add_named_fields(schema: Option<&Schema>, node: &mut Value) {
-    let shape = schema.map(|s| children_of(s));
+    let value_type = schema.map(|s| children_of(s));
     let Value::Object(map) = node else { return };
     for (key, child) in map.iter_mut().filter(|(key, _)| *key != ".") {
         let mut declared = false;
-        let sub = match (&shape, key.strip_prefix("f:")) {
+        let sub = match (&value_type, key.strip_prefix("f:")) {
             (Some(Children::Fields(fields)), Some(name)) => {
                 declared = fields.declares(name);
                 fields.schema(name)

@@ -190,7 +190,7 @@ pub fn ignore_managed_fields_timestamps(new: &mut Value, old: &Value) {
     let (Some(before), Some(after)) = (old.pointer(AT), new.pointer(AT)) else {
         return;
     };
-    let (Some(olds), Some(news)) = (before.as_array(), after.as_array()) else {
+    let (Some(old_entries), Some(new_entries)) = (before.as_array(), after.as_array()) else {
         return;
     };
     let same_but_time = |a: &Value, b: &Value| match (a.as_object(), b.as_object()) {
@@ -201,9 +201,12 @@ pub fn ignore_managed_fields_timestamps(new: &mut Value, old: &Value) {
         }
         _ => false,
     };
-    let equal = olds.len() == news.len()
-        && olds != news
-        && olds.iter().zip(news).all(|(a, b)| same_but_time(a, b));
+    let equal = old_entries.len() == new_entries.len()
+        && old_entries != new_entries
+        && old_entries
+            .iter()
+            .zip(new_entries)
+            .all(|(a, b)| same_but_time(a, b));
     if !equal {
         return;
     }

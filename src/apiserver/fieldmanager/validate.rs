@@ -18,8 +18,8 @@ pub(super) fn validate_object(schema: &Schema, value: &Value) -> Vec<String> {
 }
 
 /// Formats the errors as one message.
-pub(super) fn text(faults: &[String]) -> String {
-    match faults {
+pub(super) fn text(errors: &[String]) -> String {
+    match errors {
         [one] => one.clone(),
         many => {
             let lines: Vec<String> = many.iter().map(|f| format!("\n  {f}")).collect();
@@ -29,7 +29,7 @@ pub(super) fn text(faults: &[String]) -> String {
 }
 
 fn check(schema: &Schema, value: &Value, path: &str, out: &mut Vec<String>) {
-    let mut fault = |text: String| out.push(at(path, &text));
+    let mut error = |text: String| out.push(at(path, &text));
     match (&schema.value_type, value) {
         (_, Value::Null) | (ValueType::Any(AnyType::Atomic), _) => {}
         (ValueType::Any(_), Value::Object(_)) => fields(Fields::Any, value, path, out),
@@ -37,7 +37,7 @@ fn check(schema: &Schema, value: &Value, path: &str, out: &mut Vec<String>) {
         (ValueType::Struct(s), Value::Object(_)) => fields(Fields::Struct(s), value, path, out),
         (ValueType::Map(m), Value::Object(_)) => fields(Fields::Map(m), value, path, out),
         (ValueType::Struct(_) | ValueType::Map(_), v) => {
-            fault(format!("expected map, got &{{{}}}", go_text(v)));
+            error(format!("expected map, got &{{{}}}", go_text(v)));
         }
         (ValueType::List(list), Value::Array(items)) => {
             let mut seen = HashSet::new();
@@ -57,25 +57,25 @@ fn check(schema: &Schema, value: &Value, path: &str, out: &mut Vec<String>) {
                 check(&list.item, item, &format!("{path}{shown}"), out);
             }
         }
-        (ValueType::List(_), v) => fault(format!("expected list, got &{{{}}}", go_text(v))),
+        (ValueType::List(_), v) => error(format!("expected list, got &{{{}}}", go_text(v))),
         (ValueType::Int(_) | ValueType::Float, Value::Number(_))
         | (ValueType::Bool, Value::Bool(_)) => {}
         (ValueType::Int(_) | ValueType::Float, v) => {
-            fault(format!(
+            error(format!(
                 "expected numeric (int or float), got {}",
                 go_type(v)
             ));
         }
         (ValueType::String { .. } | ValueType::Bytes, Value::String(_)) => {}
         (ValueType::String { .. } | ValueType::Bytes, v) => {
-            fault(format!(
+            error(format!(
                 "expected string, got &value.valueUnstructured{{Value:{}}}",
                 go_syntax(v)
             ));
         }
-        (ValueType::Bool, v) => fault(format!("expected boolean, got &{{{}}}", go_text(v))),
+        (ValueType::Bool, v) => error(format!("expected boolean, got &{{{}}}", go_text(v))),
         (_, v @ (Value::Array(_) | Value::Object(_))) => {
-            fault(format!("expected any scalar, got &{{{}}}", go_text(v)));
+            error(format!("expected any scalar, got &{{{}}}", go_text(v)));
         }
         _ => {}
     }

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_hosts_and_browser_origins_are_refused() {
+    fn foreign_hosts_and_browser_origins_are_rejected() {
         for host in [
             "127.0.0.1:6443",
             "localhost",

@@ -47,10 +47,10 @@ pub(super) fn taint(taint: &Value) -> String {
 
 fn pod_spec_schema() -> Option<std::sync::Arc<Schema>> {
     let pod = schema::builtin_schema("", "v1", "Pod")?;
-    let ValueType::Struct(shape) = &pod.value_type else {
+    let ValueType::Struct(value_type) = &pod.value_type else {
         return None;
     };
-    Some(shape.field("spec")?.schema.share())
+    Some(value_type.field("spec")?.schema.share())
 }
 
 /// Fields of the internal pod spec in order. The host namespace fields are in its security context.
@@ -105,23 +105,27 @@ const HOST_FIELDS: [&str; 5] = [
 fn render(schema: &Schema, value: &Value, indent: Option<usize>) -> String {
     match (&schema.value_type, value) {
         (ValueType::Struct(_), value) if prints_as_json(schema) => escaped(value),
-        (ValueType::Struct(shape), _) => {
+        (ValueType::Struct(value_type), _) => {
             let fields = match schema.name.as_ref() {
-                "v1.PodSpec" => pod_spec_fields(shape, value, deeper(indent)),
-                _ => fields(shape, value, deeper(indent)),
+                "v1.PodSpec" => pod_spec_fields(value_type, value, deeper(indent)),
+                _ => fields(value_type, value, deeper(indent)),
             };
             enclose('{', '}', fields, indent)
         }
-        (ValueType::List(shape), Value::Array(items)) => {
+        (ValueType::List(value_type), Value::Array(items)) => {
             let items = items
                 .iter()
-                .map(|v| render(&shape.item, v, deeper(indent)))
+                .map(|v| render(&value_type.item, v, deeper(indent)))
                 .collect();
             enclose('[', ']', items, indent)
         }
-        (ValueType::Map(shape), Value::Object(map)) => {
+        (ValueType::Map(value_type), Value::Object(map)) => {
             let entry = |(key, value): (&String, &Value)| {
-                entry(key, &render(&shape.value, value, deeper(indent)), indent)
+                entry(
+                    key,
+                    &render(&value_type.value, value, deeper(indent)),
+                    indent,
+                )
             };
             enclose('{', '}', map.iter().map(entry).collect(), indent)
         }
@@ -168,17 +172,22 @@ fn escaped(value: &Value) -> String {
         .replace('&', "\\u0026")
 }
 
-fn fields(shape: &StructSchema, value: &Value, indent: Option<usize>) -> Vec<String> {
-    let mut ordered: Vec<_> = shape.fields.iter().collect();
+fn fields(value_type: &StructSchema, value: &Value, indent: Option<usize>) -> Vec<String> {
+    let mut ordered: Vec<_> = value_type.fields.iter().collect();
     ordered.sort_by_key(|f| f.order);
     let names = ordered.iter().map(|f| f.name.as_ref());
     names
-        .filter_map(|name| field(shape, name, value, indent))
+        .filter_map(|name| field(value_type, name, value, indent))
         .collect()
 }
 
-fn field(shape: &StructSchema, name: &str, value: &Value, indent: Option<usize>) -> Option<String> {
-    let field = shape.field(name)?;
+fn field(
+    value_type: &StructSchema,
+    name: &str,
+    value: &Value,
+    indent: Option<usize>,
+) -> Option<String> {
+    let field = value_type.field(name)?;
     let text = match value.get(name) {
         Some(value) if !value.is_null() => render(&field.schema, value, indent),
         _ if field.pointer => "null".into(),
@@ -199,23 +208,27 @@ fn zero_value(schema: &Schema, indent: Option<usize>) -> String {
     }
 }
 
-fn pod_spec_fields(shape: &StructSchema, spec: &Value, indent: Option<usize>) -> Vec<String> {
+fn pod_spec_fields(value_type: &StructSchema, spec: &Value, indent: Option<usize>) -> Vec<String> {
     let one = |name: &&str| match *name {
-        "securityContext" => security_context(shape, spec, indent),
-        name => field(shape, name, spec, indent),
+        "securityContext" => security_context(value_type, spec, indent),
+        name => field(value_type, name, spec, indent),
     };
     POD_SPEC_FIELDS.iter().filter_map(one).collect()
 }
 
-fn security_context(shape: &StructSchema, spec: &Value, indent: Option<usize>) -> Option<String> {
-    let context = shape.field("securityContext")?.schema.share();
+fn security_context(
+    value_type: &StructSchema,
+    spec: &Value,
+    indent: Option<usize>,
+) -> Option<String> {
+    let context = value_type.field("securityContext")?.schema.share();
     let ValueType::Struct(own) = &context.value_type else {
         return None;
     };
     let inner = deeper(indent);
     let host = HOST_FIELDS
         .iter()
-        .filter_map(|name| field(shape, name, spec, inner));
+        .filter_map(|name| field(value_type, name, spec, inner));
     let mut parts: Vec<String> = host.collect();
     const ORDER: [&str; 13] = [
         "seLinuxOptions",
@@ -300,7 +313,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pod_spec_as_go_shows_it() {
+    fn a_pod_spec_formatted_as_in_go() {
         let spec = json!({"containers": [{"name": "c", "image": "x"}], "hostNetwork": true, "restartPolicy": "Never"});
         let text = pod_spec(&spec);
         assert!(text.starts_with(r#"{"Volumes":null,"InitContainers":null,"Containers":[{"Name":"c","Image":"x","Command":null"#), "{text}");

@@ -54,9 +54,9 @@ fn limit_range(object: &Value) -> Vec<FieldError> {
     for (i, limit) in object.list("/spec/limits").iter().enumerate() {
         let path = limits.index(i);
         let kind = limit.text("/type");
-        let complaints = name_validation::qualified_name(kind);
-        let fine = complaints.is_empty();
-        errors.invalid_for_each(&path.child("type"), kind, complaints);
+        let messages = name_validation::qualified_name(kind);
+        let fine = messages.is_empty();
+        errors.invalid_for_each(&path.child("type"), kind, messages);
         let standard = matches!(kind, "Pod" | "Container" | "PersistentVolumeClaim");
         if fine && !kind.contains('/') && !standard {
             let detail = "must be a standard limit type or fully qualified";

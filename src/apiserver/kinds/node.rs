@@ -81,9 +81,9 @@ fn taints(errors: &mut ErrorList, path: &FieldPath<'_>, taints: &[Value]) {
             key,
             name_validation::qualified_name(key),
         );
-        let complaints = name_validation::label_value(value);
-        if !complaints.is_empty() {
-            errors.invalid(&path.child("value"), value, complaints.join(";"));
+        let messages = name_validation::label_value(value);
+        if !messages.is_empty() {
+            errors.invalid(&path.child("value"), value, messages.join(";"));
         }
         let effect = taint.text("/effect");
         scheduling::taint_effect(errors, &path.child("effect"), effect);

@@ -110,16 +110,17 @@ fn definition(name: &str, raw: &Value) -> Value {
         return Value::Object(out);
     }
     let table = schema::find_named_type(&table_name(name));
-    let shape = table.as_deref().and_then(|s| match &s.value_type {
-        ValueType::Struct(shape) => Some(shape),
+    let value_type = table.as_deref().and_then(|s| match &s.value_type {
+        ValueType::Struct(value_type) => Some(value_type),
         _ => None,
     });
-    let (Some(shape), Some(Value::Object(properties))) = (shape, raw.get("properties")) else {
+    let (Some(value_type), Some(Value::Object(properties))) = (value_type, raw.get("properties"))
+    else {
         return raw.clone();
     };
     let mut shown = Map::new();
     for (name, raw) in properties {
-        let value = match shape.field(name) {
+        let value = match value_type.field(name) {
             Some(field) => property(field, raw),
             None => raw.clone(),
         };
@@ -134,7 +135,7 @@ fn definition(name: &str, raw: &Value) -> Value {
         out.insert("required".into(), asked.into());
     }
     out.insert("type".into(), "object".into());
-    if shape.atomic == Some(true) {
+    if value_type.atomic == Some(true) {
         out.insert("x-kubernetes-map-type".into(), "atomic".into());
     }
     Value::Object(out)

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn every_group_version_has_a_document_whose_references_lead_somewhere() {
+    fn every_group_version_has_a_document_with_resolvable_references() {
         let documents = Documents::default();
         let index = documents.index(&Builtins);
         for (group, version) in Builtins.group_versions() {

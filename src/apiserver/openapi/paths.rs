@@ -125,7 +125,7 @@ impl KindPaths<'_> {
 }
 
 fn add_kind(paths: &mut Map<String, Value>, root: &str, kind: &ApiResource, builtin: bool) {
-    let place = KindPaths {
+    let kind_paths = KindPaths {
         kind,
         api: group_version_title(&kind.group, &kind.version),
         tag: tag(&kind.group, &kind.version),
@@ -178,24 +178,24 @@ fn add_kind(paths: &mut Map<String, Value>, root: &str, kind: &ApiResource, buil
     };
     insert(
         collection.clone(),
-        place.operations(&on_collection, false, None),
+        kind_paths.operations(&on_collection, false, None),
         false,
         kind.namespaced,
     );
     if kind.namespaced && has("list") {
-        let everywhere = place.operations(&[Action::List], true, None);
+        let everywhere = kind_paths.operations(&[Action::List], true, None);
         insert(format!("{root}/{plural}"), everywhere, false, false);
     }
     let object = format!("{collection}/{{name}}");
     insert(
         object.clone(),
-        place.operations(&on_object, false, None),
+        kind_paths.operations(&on_object, false, None),
         true,
         kind.namespaced,
     );
     for sub in &kind.subresources {
         let actions = subresource_actions(sub);
-        let operations = place.operations(&actions, false, Some(sub));
+        let operations = kind_paths.operations(&actions, false, Some(sub));
         insert(
             format!("{object}/{}", sub.name),
             operations,
@@ -205,12 +205,12 @@ fn add_kind(paths: &mut Map<String, Value>, root: &str, kind: &ApiResource, buil
     }
     if builtin && has("watch") {
         let below = |path: &str| format!("{root}/watch{}", path.strip_prefix(root).unwrap_or(path));
-        let list = place.operations(&[Action::WatchList], false, None);
+        let list = kind_paths.operations(&[Action::WatchList], false, None);
         insert(below(&collection), list, false, kind.namespaced);
-        let one = place.operations(&[Action::Watch], false, None);
+        let one = kind_paths.operations(&[Action::Watch], false, None);
         insert(below(&object), one, true, kind.namespaced);
         if kind.namespaced {
-            let everywhere = place.operations(&[Action::WatchList], true, None);
+            let everywhere = kind_paths.operations(&[Action::WatchList], true, None);
             insert(format!("{root}/watch/{plural}"), everywhere, false, false);
         }
     }

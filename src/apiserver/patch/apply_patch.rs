@@ -48,23 +48,23 @@ pub(crate) fn patch(
 ) -> Result<Patched, ApiError> {
     let strict = validation != FieldValidation::Ignore;
     let mut shown = None;
-    let (mut object, mut faults, source) = match patch_type {
+    let (mut object, mut errors, source) = match patch_type {
         PatchType::Json => {
-            let (object, faults) = json_patch::apply(current, body, strict)?;
-            (object, faults, DecodeSource::Json)
+            let (object, errors) = json_patch::apply(current, body, strict)?;
+            (object, errors, DecodeSource::Json)
         }
         PatchType::Merge => {
-            let (patch, faults) = json_merge_patch::read(body, strict)?;
+            let (patch, errors) = json_merge_patch::read(body, strict)?;
             let mut object = current.clone();
             json_merge_patch::apply(&mut object, &patch);
             shown = Some(patch);
-            (object, faults, DecodeSource::Json)
+            (object, errors, DecodeSource::Json)
         }
         PatchType::Strategic => {
-            let (patch, faults) = strategic_merge_patch::read(body)?;
+            let (patch, errors) = strategic_merge_patch::read(body)?;
             let object = strategic_merge_patch::apply(schema, current.clone(), patch.clone())?;
             shown = Some(patch);
-            (object, faults, DecodeSource::Unstructured)
+            (object, errors, DecodeSource::Unstructured)
         }
     };
     let before = object.clone();
@@ -76,15 +76,15 @@ pub(crate) fn patch(
         ApiError::invalid("", "", "", &[FieldError::invalid("patch", bad, text)])
     };
     let unknown = decode(&mut object, source).map_err(&refuse)?;
-    faults.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
+    errors.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
     match validation {
-        FieldValidation::Strict if !faults.is_empty() => Err(refuse(format!(
+        FieldValidation::Strict if !errors.is_empty() => Err(refuse(format!(
             "strict decoding error: {}",
-            faults.join(", ")
+            errors.join(", ")
         ))),
         FieldValidation::Warn => Ok(Patched {
             object,
-            warnings: faults,
+            warnings: errors,
         }),
         _ => Ok(Patched {
             object,

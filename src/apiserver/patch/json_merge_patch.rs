@@ -18,9 +18,9 @@ pub(super) fn read(body: &[u8], strict: bool) -> Result<(Value, Vec<String>), Ap
     let ParsedBody { value, duplicates } = parse(body).map_err(bad)?;
     let kind = match &value {
         Value::Object(_) => {
-            let faults = duplicates.iter().map(|p| format!("duplicate field {p:?}"));
-            let faults = if strict { faults.collect() } else { Vec::new() };
-            return Ok((value, faults));
+            let errors = duplicates.iter().map(|p| format!("duplicate field {p:?}"));
+            let errors = if strict { errors.collect() } else { Vec::new() };
+            return Ok((value, errors));
         }
         Value::Null => return Err(ApiError::bad_request("Invalid JSON Patch")),
         Value::Array(_) => "array",
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_refused() {
+    fn non_objects_are_rejected() {
         let text = |s: &str| read(s.as_bytes(), true).unwrap_err().message;
         assert_eq!(text("null"), "Invalid JSON Patch");
         assert_eq!(

@@ -36,15 +36,15 @@ pub(super) fn apply(
             )));
         }
     };
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     if strict {
-        faults.extend(
+        errors.extend(
             duplicates
                 .iter()
                 .map(|p| format!("json patch duplicate field {p:?}")),
         );
         for (i, operation) in operations.iter().enumerate() {
-            check(i, operation, &mut faults).map_err(bad)?;
+            check(i, operation, &mut errors).map_err(bad)?;
         }
     }
     if operations.len() > MAX_OPERATIONS {
@@ -74,11 +74,11 @@ pub(super) fn apply(
         }
         json_patch::patch(&mut object, &[operation]).map_err(|_| unprocessable())?;
     }
-    Ok((object, faults))
+    Ok((object, errors))
 }
 
 /// Decodes one operation strictly and records its unknown fields.
-fn check(index: usize, operation: &Value, faults: &mut Vec<String>) -> Result<(), String> {
+fn check(index: usize, operation: &Value, errors: &mut Vec<String>) -> Result<(), String> {
     let fields = match operation {
         Value::Object(fields) => fields,
         Value::Null => return Ok(()),
@@ -100,7 +100,7 @@ fn check(index: usize, operation: &Value, faults: &mut Vec<String>) -> Result<()
                      type string"
                 ));
             }
-            _ => faults.push(format!("json patch unknown field \"[{index}].{name}\"")),
+            _ => errors.push(format!("json patch unknown field \"[{index}].{name}\"")),
         }
     }
     Ok(())
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_cannot_be_applied_is_a_422() {
+    fn inapplicable_patches_are_422() {
         let object = json!({"data": {"s": "1"}});
         for patch in [
             json!([{"op": "test", "path": "/data/s", "value": "no"}]),
@@ -181,9 +181,9 @@ mod tests {
     #[test]
     fn unknown_fields_of_operations_are_named() {
         let body = br#"[{"op":"add","path":"/a","value":1,"foo":1,"op":"add"}]"#;
-        let (_, faults) = apply(&json!({}), body, true).unwrap();
+        let (_, errors) = apply(&json!({}), body, true).unwrap();
         assert_eq!(
-            faults,
+            errors,
             [
                 "json patch duplicate field \"[0].op\"",
                 "json patch unknown field \"[0].foo\""

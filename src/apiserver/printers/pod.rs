@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn states_in_a_word() {
+    fn status_in_one_word() {
         let waiting = |r: &str| json!({"waiting": {"reason": r}});
         for (status, want) in [
             (json!({"phase": "Pending"}), "0/3 Pending 0"),
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn leaving() {
+    fn pods_with_a_deletion_timestamp() {
         let mut pod = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}, "status": {"phase": "Running"}});
         assert_eq!(summarize(&pod).reason, "Terminating");
         pod["status"]["phase"] = "Succeeded".into();

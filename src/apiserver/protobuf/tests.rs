@@ -54,7 +54,7 @@ fn numbers_quantities_times_and_inlined_messages() {
 }
 
 #[test]
-fn what_is_not_protobuf_is_refused() {
+fn invalid_protobuf_is_rejected() {
     assert_eq!(decode(b"{}"), Err(ProtobufError::NoPrefix));
     assert_eq!(decode(b"k8s\0\x0a\x7f"), Err(ProtobufError::Truncated));
     assert!(matches!(
@@ -65,7 +65,7 @@ fn what_is_not_protobuf_is_refused() {
 
 proptest::proptest! {
     #[test]
-    fn any_bytes_are_survived(raw in proptest::collection::vec(0u8.., 0..200)) {
+    fn decoding_does_not_panic_on_any_bytes(raw in proptest::collection::vec(0u8.., 0..200)) {
         let _ = decode(&body("v1", "Pod", &raw[..raw.len().min(100)]));
         let _ = decode(&[MAGIC, &raw].concat());
     }

@@ -45,9 +45,9 @@ impl RegistryState {
         group: &str,
         plural: &str,
     ) -> Arc<ResourceStorage> {
-        let place = format!("{group}/{plural}");
+        let key = format!("{group}/{plural}");
         self.storages
-            .entry(place)
+            .entry(key)
             .or_insert_with(|| store.new_resource_storage())
             .clone()
     }
@@ -59,11 +59,11 @@ impl Registry {
         let mut state = RegistryState::default();
         for kind in builtin {
             let stored = !kind.storage_version_hash.is_empty();
-            let space =
+            let storage =
                 stored.then(|| state.resource_storage(&store, &kind.storage_group, &kind.plural));
             state
                 .builtin
-                .push(Arc::new(ServedResource::builtin(kind, space)));
+                .push(Arc::new(ServedResource::builtin(kind, storage)));
         }
         let registry = Self {
             store,
@@ -89,17 +89,17 @@ impl Registry {
     /// revision of the definition; `terminating` is set while the definition is being deleted.
     pub fn serve_crd(&self, definition: CrdSpec, identity: &str, terminating: bool) {
         let mut state = self.state.lock();
-        let place = (definition.group.clone(), definition.name.clone());
-        let known = state.custom.get(&place).filter(|d| d.identity == identity);
-        let shape = match known {
+        let key = (definition.group.clone(), definition.name.clone());
+        let known = state.custom.get(&key).filter(|d| d.identity == identity);
+        let schema_generation = match known {
             // Compiled schemas are kept.
             Some(known) if known.terminating == terminating => return,
             Some(known) => known.schema_generation,
             None => state.last_schema_generation + 1,
         };
-        state.last_schema_generation = state.last_schema_generation.max(shape);
+        state.last_schema_generation = state.last_schema_generation.max(schema_generation);
         let definition = Arc::new(definition);
-        let space =
+        let storage =
             state.resource_storage(&self.store, &definition.group, &definition.names.plural);
         let served = (0..definition.versions.len()).filter_map(|version| {
             let custom = CustomResourceInfo {
@@ -109,18 +109,18 @@ impl Registry {
             };
             Some(Arc::new(ServedResource::custom(
                 custom,
-                shape,
-                space.clone(),
+                schema_generation,
+                storage.clone(),
             )?))
         });
         let served = served.collect();
         let defined = ServedCrd {
             identity: identity.into(),
-            schema_generation: shape,
+            schema_generation,
             terminating,
             served,
         };
-        state.custom.insert(place, defined);
+        state.custom.insert(key, defined);
         self.publish(&state);
     }
 
@@ -132,9 +132,9 @@ impl Registry {
         };
         self.publish(&state);
         if let Some(plural) = defined.served.first().map(|s| s.kind.plural.clone())
-            && let Some(space) = state.storages.remove(&format!("{group}/{plural}"))
+            && let Some(storage) = state.storages.remove(&format!("{group}/{plural}"))
         {
-            space.close();
+            storage.close();
         }
     }
 

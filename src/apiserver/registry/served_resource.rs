@@ -78,8 +78,8 @@ impl ServedResource {
     /// `None` when that version is not served.
     pub(super) fn custom(
         custom: CustomResourceInfo,
-        shape: u64,
-        space: Arc<ResourceStorage>,
+        schema_generation: u64,
+        resource_storage: Arc<ResourceStorage>,
     ) -> Option<Self> {
         let (definition, version) = (&custom.definition, custom.version());
         if !version.served {
@@ -113,11 +113,11 @@ impl ServedResource {
         };
         let version = api_version(&kind.group, &kind.version);
         Some(Self {
-            storage: Some(space),
+            storage: Some(resource_storage),
             storage_api_version: api_version(&kind.group, storage),
-            encoding_key: format!("{version}#{shape}"),
+            encoding_key: format!("{version}#{schema_generation}"),
             api_version: version,
-            schema_generation: shape,
+            schema_generation,
             custom: Some(custom),
             schema: OnceLock::new(),
             kind,

@@ -170,7 +170,7 @@ mod tests {
     const KUBECTL_GET: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
 
     #[test]
-    fn kubectl_gets_its_table() {
+    fn kubectl_get_negotiates_a_table() {
         let a = MediaTypeOptions::negotiate(KUBECTL_GET, EndpointRestrictions::Resources).unwrap();
         assert_eq!((a.form, a.encoding), (ResponseForm::Table, Encoding::Json));
         let a = MediaTypeOptions::negotiate(KUBECTL_GET, EndpointRestrictions::Discovery).unwrap();
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn protobuf_is_passed_over_and_alone_refused() {
+    fn protobuf_is_skipped_and_alone_not_acceptable() {
         let both = "application/vnd.kubernetes.protobuf,application/json";
         assert!(MediaTypeOptions::negotiate(both, EndpointRestrictions::Resources).is_ok());
         let only = "application/vnd.kubernetes.protobuf";

@@ -93,10 +93,10 @@ impl Decoder {
                 let kind = json_kind(v);
                 self.refuse(schema, ScalarError::Type(kind.into(), None), path, holder);
             }
-            (shape, v) => {
+            (value_type, v) => {
                 let lenient = self.source == DecodeSource::Unstructured;
-                if let Err(misfit) = scalar::normalize_scalar(shape, v, lenient) {
-                    self.refuse(schema, misfit, path, holder);
+                if let Err(mismatch) = scalar::normalize_scalar(value_type, v, lenient) {
+                    self.refuse(schema, mismatch, path, holder);
                 }
             }
         }
@@ -105,14 +105,14 @@ impl Decoder {
     fn fields(
         &mut self,
         schema: &Schema,
-        shape: &StructSchema,
+        value_type: &StructSchema,
         map: &mut Map<String, Value>,
         path: &Path<'_>,
     ) {
         let holder = schema.name.rsplit('.').next().unwrap_or_default();
         map.retain(|name, value| {
             let here = Path::Field(path, name);
-            match shape.field(name) {
+            match value_type.field(name) {
                 Some(field) => {
                     if field.pointer && value.is_null() {
                         return field.presence == Presence::Always;
@@ -131,7 +131,7 @@ impl Decoder {
                 }
             }
         });
-        fill(shape, map);
+        fill(value_type, map);
     }
 
     fn items(&mut self, list: &ListSchema, items: &mut [Value], path: &Path<'_>, holder: &str) {
@@ -170,11 +170,11 @@ impl Decoder {
         self.in_hidden_schema = before;
     }
 
-    fn refuse(&mut self, schema: &Schema, misfit: ScalarError, path: &Path<'_>, holder: &str) {
+    fn refuse(&mut self, schema: &Schema, mismatch: ScalarError, path: &Path<'_>, holder: &str) {
         if self.error.is_some() {
             return;
         }
-        let text = match misfit {
+        let text = match mismatch {
             ScalarError::Parse(text) => text,
             ScalarError::Type(found, instead) if self.source == DecodeSource::Json => {
                 let wanted = instead.map_or_else(|| schema.go_name(), Into::into);

@@ -21,8 +21,8 @@ pub(super) fn decode_custom_resource(
     if let Some(metadata) = value.get_mut("metadata") {
         coerce_metadata(metadata, "metadata", &mut unknown)?;
     }
-    if let (ValueType::Struct(shape), Value::Object(map)) = (&schema.value_type, &mut *value) {
-        fields(shape, map, "", true, &mut unknown)?;
+    if let (ValueType::Struct(value_type), Value::Object(map)) = (&schema.value_type, &mut *value) {
+        fields(value_type, map, "", true, &mut unknown)?;
     }
     unknown.sort();
     Ok(unknown)
@@ -58,17 +58,19 @@ fn prune_value(
     unknown: &mut Vec<String>,
 ) -> Result<(), String> {
     match (&schema.value_type, value) {
-        (ValueType::Struct(shape), Value::Object(map)) => fields(shape, map, path, false, unknown),
-        (ValueType::Map(shape), Value::Object(map)) => {
-            map.retain(|_, v| !v.is_null() || shape.value.nullable);
+        (ValueType::Struct(value_type), Value::Object(map)) => {
+            fields(value_type, map, path, false, unknown)
+        }
+        (ValueType::Map(value_type), Value::Object(map)) => {
+            map.retain(|_, v| !v.is_null() || value_type.value.nullable);
             for (key, value) in map.iter_mut() {
-                prune_value(&shape.value, value, &join(path, key), unknown)?;
+                prune_value(&value_type.value, value, &join(path, key), unknown)?;
             }
             Ok(())
         }
-        (ValueType::List(shape), Value::Array(items)) => {
+        (ValueType::List(value_type), Value::Array(items)) => {
             for (i, item) in items.iter_mut().enumerate() {
-                prune_value(&shape.item, item, &format!("{path}[{i}]"), unknown)?;
+                prune_value(&value_type.item, item, &format!("{path}[{i}]"), unknown)?;
             }
             Ok(())
         }
@@ -85,24 +87,24 @@ fn join(path: &str, key: &str) -> String {
 }
 
 fn fields(
-    shape: &StructSchema,
+    value_type: &StructSchema,
     map: &mut Map<String, Value>,
     path: &str,
     root: bool,
     unknown: &mut Vec<String>,
 ) -> Result<(), String> {
-    let whole = root || shape.embedded;
-    map.retain(|name, value| match shape.field(name) {
+    let whole = root || value_type.embedded;
+    map.retain(|name, value| match value_type.field(name) {
         Some(field) if whole && META.contains(&name.as_str()) => !drops_null(field, value),
         Some(field) => !drops_null(field, value),
-        None if shape.preserve_unknown => true,
+        None if value_type.preserve_unknown => true,
         None => {
             unknown.push(join(path, name));
             false
         }
     });
     for (name, value) in map.iter_mut() {
-        let Some(field) = shape.field(name) else {
+        let Some(field) = value_type.field(name) else {
             continue;
         };
         let here = join(path, name);
@@ -133,8 +135,8 @@ fn drops_null(field: &Field, value: &Value) -> bool {
 /// Sets the defaults of the schema of a custom resource.
 pub(crate) fn default(schema: &Schema, value: &mut Value) {
     match (&schema.value_type, value) {
-        (ValueType::Struct(shape), Value::Object(map)) => {
-            for field in shape.fields.iter() {
+        (ValueType::Struct(value_type), Value::Object(map)) => {
+            for field in value_type.fields.iter() {
                 let Some(default) = &field.default else {
                     continue;
                 };
@@ -147,17 +149,19 @@ pub(crate) fn default(schema: &Schema, value: &mut Value) {
                 }
             }
             for (name, value) in map.iter_mut() {
-                if let Some(field) = shape.field(name).filter(|f| f.schema.name.is_empty()) {
+                if let Some(field) = value_type.field(name).filter(|f| f.schema.name.is_empty()) {
                     default(&field.schema, value);
                 }
             }
         }
-        (ValueType::Map(shape), Value::Object(map)) => {
+        (ValueType::Map(value_type), Value::Object(map)) => {
             map.values_mut()
-                .for_each(|value| default(&shape.value, value));
+                .for_each(|value| default(&value_type.value, value));
         }
-        (ValueType::List(shape), Value::Array(items)) => {
-            items.iter_mut().for_each(|item| default(&shape.item, item));
+        (ValueType::List(value_type), Value::Array(items)) => {
+            items
+                .iter_mut()
+                .for_each(|item| default(&value_type.item, item));
         }
         _ => {}
     }

@@ -8,8 +8,8 @@ use super::{ValueType, time};
 use kueue_lab_quantity::Quantity;
 
 /// The zero value of a scalar as Go encodes it; `None` for lists, maps and structs.
-pub(super) fn zero(shape: &ValueType) -> Option<Value> {
-    Some(match shape {
+pub(super) fn zero(value_type: &ValueType) -> Option<Value> {
+    Some(match value_type {
         ValueType::Bool => Value::Bool(false),
         ValueType::Int(_) | ValueType::Float | ValueType::IntOrString => Value::Number(0.into()),
         ValueType::String { .. } => Value::String(String::new()),
@@ -45,12 +45,12 @@ pub(super) fn json_kind(value: &Value) -> &'static str {
 /// Validates a scalar and converts it to canonical form. `lenient` accepts floats without a
 /// fraction as integers, as the conversion from unstructured does.
 pub(super) fn normalize_scalar(
-    shape: &ValueType,
+    value_type: &ValueType,
     value: &mut Value,
     lenient: bool,
 ) -> Result<(), ScalarError> {
     let wrong = |v: &Value| Err(ScalarError::Type(json_kind(v).into(), None));
-    match (shape, &mut *value) {
+    match (value_type, &mut *value) {
         (ValueType::Bool, Value::Bool(_)) | (ValueType::String { .. }, Value::String(_)) => Ok(()),
         (ValueType::Int(name), Value::Number(n)) => match whole(n, lenient) {
             Some(i) if fits(name, i) => {

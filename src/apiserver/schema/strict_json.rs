@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_gos() {
+    fn errors_are_those_of_go() {
         let text = |s: &str| parse(s.as_bytes()).unwrap_err();
         assert_eq!(text("{"), "unexpected end of JSON input");
         assert_eq!(text(""), "unexpected end of JSON input");

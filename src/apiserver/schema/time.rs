@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_are_worded_as_go_words_them() {
+    fn errors_are_those_of_go() {
         let text = |s| canonical(s).unwrap_err();
         let layout = "\"2006-01-02T15:04:05Z07:00\"";
         assert_eq!(

@@ -18,7 +18,7 @@ impl ApiServer {
         object: impl Fn() -> Value + Send + Sync + 'static,
     ) {
         let core = &self.core;
-        let Some(space) = crd_lifecycle::crd_storage(core) else {
+        let Some(storage) = crd_lifecycle::crd_storage(core) else {
             return;
         };
         let mut identity = serde_json::json!({
@@ -48,6 +48,6 @@ impl ApiServer {
         // An existing object of the same name is kept.
         let _ = core
             .store
-            .create(&space, &name, PendingObject::lazy(head, whole));
+            .create(&storage, &name, PendingObject::lazy(head, whole));
     }
 }

@@ -14,7 +14,7 @@ use super::decoded_cache::DecodedCache;
 /// outside the commit lock.
 pub struct PendingObject {
     content: Content,
-    shape: u64,
+    schema_generation: u64,
 }
 
 enum Content {
@@ -61,7 +61,7 @@ impl PendingObject {
         let text = encode(&mut value)?;
         Ok(Self {
             content: Content::Encoded { value, text },
-            shape: 0,
+            schema_generation: 0,
         })
     }
 
@@ -71,14 +71,14 @@ impl PendingObject {
         let make = Arc::new(make);
         Self {
             content: Content::Lazy { head, make },
-            shape: 0,
+            schema_generation: 0,
         }
     }
 
     /// Sets the schema generation; see [`Object::schema_generation`].
     #[must_use]
-    pub fn with_schema_generation(mut self, shape: u64) -> Self {
-        self.shape = shape;
+    pub fn with_schema_generation(mut self, schema_generation: u64) -> Self {
+        self.schema_generation = schema_generation;
         self
     }
 
@@ -94,7 +94,7 @@ impl PendingObject {
         let mut object = Object {
             key: key.into(),
             revision,
-            shape: self.shape,
+            schema_generation: self.schema_generation,
             labels: Labels::new(),
             text: OnceLock::new(),
             lazy: None,
@@ -215,7 +215,7 @@ struct EncodedJson {
 pub struct Object {
     key: Arc<str>,
     revision: u64,
-    shape: u64,
+    schema_generation: u64,
     labels: Labels,
     text: OnceLock<EncodedJson>,
     lazy: Option<Lazy>,
@@ -244,7 +244,7 @@ impl Object {
     /// The generation of the schema the object was pruned and defaulted with. If the schema has
     /// changed since, reads prune and default the object again.
     pub fn schema_generation(&self) -> u64 {
-        self.shape
+        self.schema_generation
     }
 
     /// The JSON encoding in the storage version.

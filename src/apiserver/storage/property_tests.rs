@@ -35,7 +35,7 @@ fn name(key: u8) -> String {
     format!("ns{}/o{key}", key % 3)
 }
 
-fn draft(value: u16) -> PendingObject {
+fn pending(value: u16) -> PendingObject {
     PendingObject::new(json!({"kind": "X", "apiVersion": "v1", "metadata": {}, "value": value}))
         .unwrap()
 }
@@ -43,58 +43,58 @@ fn draft(value: u16) -> PendingObject {
 /// A store with a history, and the expected contents at each revision.
 struct StepHistory {
     store: Store,
-    space: Arc<ResourceStorage>,
+    storage: Arc<ResourceStorage>,
     /// Contents (key to value and revision) after each commit to the storage, by revision.
     states: BTreeMap<u64, BTreeMap<String, (u64, u64)>>,
 }
 
 fn apply_steps(steps: &[Step], limits: StorageLimits) -> StepHistory {
     let store = Store::new(limits);
-    let (space, other) = (store.new_resource_storage(), store.new_resource_storage());
+    let (storage, other) = (store.new_resource_storage(), store.new_resource_storage());
     let mut history = StepHistory {
         states: BTreeMap::new(),
         store,
-        space,
+        storage,
     };
     history
         .states
         .insert(history.store.revision(), BTreeMap::new());
     for (i, step) in steps.iter().enumerate() {
-        step.take(&history.store, &history.space, &other, i);
+        step.take(&history.store, &history.storage, &other, i);
         history.states.insert(
             history.store.revision(),
-            contents(&history.store.snapshot(&history.space)),
+            contents(&history.store.snapshot(&history.storage)),
         );
     }
     history
 }
 
 impl Step {
-    fn take(&self, store: &Store, space: &ResourceStorage, other: &ResourceStorage, i: usize) {
+    fn take(&self, store: &Store, storage: &ResourceStorage, other: &ResourceStorage, i: usize) {
         match self {
             Self::Put { key, value } => {
                 let key = name(*key);
-                match space.get(&key) {
-                    Some(o) => store.replace(space, &key, o.revision(), draft(*value)),
-                    None => store.create(space, &key, draft(*value)),
+                match storage.get(&key) {
+                    Some(o) => store.replace(storage, &key, o.revision(), pending(*value)),
+                    None => store.create(storage, &key, pending(*value)),
                 }
                 .unwrap();
             }
             Self::Remove { key } => {
                 let key = name(*key);
-                match space.get(&key) {
+                match storage.get(&key) {
                     Some(o) => {
                         let last = PendingObject::new((*o.value()).clone()).unwrap();
-                        store.remove(space, &key, o.revision(), last).unwrap();
+                        store.remove(storage, &key, o.revision(), last).unwrap();
                     }
                     None => {
-                        let missing = store.remove(space, &key, 1, draft(0));
+                        let missing = store.remove(storage, &key, 1, pending(0));
                         assert!(matches!(missing, Err(CommitError::KeyNotFound)));
                     }
                 }
             }
             Self::Elsewhere => {
-                store.create(other, &format!("x{i}"), draft(0)).unwrap();
+                store.create(other, &format!("x{i}"), pending(0)).unwrap();
             }
         }
     }
@@ -129,7 +129,7 @@ proptest! {
     fn a_watch_is_the_difference_of_lists(steps in steps()) {
         let history = apply_steps(&steps, StorageLimits::default());
         for (&from, before) in &history.states {
-            let mut watcher = history.store.watch(&history.space, from).unwrap();
+            let mut watcher = history.store.watch(&history.storage, from).unwrap();
             let mut now = before.clone();
             let mut last = from;
             for event in drain(&mut watcher).unwrap() {
@@ -148,35 +148,35 @@ proptest! {
                 }
                 prop_assert_eq!(&now, &history.states[&last], "every step is seen");
             }
-            prop_assert_eq!(&now, &contents(&history.store.snapshot(&history.space)));
+            prop_assert_eq!(&now, &contents(&history.store.snapshot(&history.storage)));
         }
     }
 
     /// A snapshot at a revision equals the list at that revision.
     #[test]
-    fn the_past_can_be_listed(steps in steps()) {
+    fn lists_at_past_revisions(steps in steps()) {
         let history = apply_steps(&steps, StorageLimits::default());
         for (&revision, state) in &history.states {
-            let snapshot = history.store.snapshot_at(&history.space, revision).unwrap();
+            let snapshot = history.store.snapshot_at(&history.storage, revision).unwrap();
             prop_assert_eq!(snapshot.revision(), revision);
             prop_assert_eq!(&contents(&snapshot), state);
         }
-        let future = history.store.snapshot_at(&history.space, history.store.revision() + 1);
+        let future = history.store.snapshot_at(&history.storage, history.store.revision() + 1);
         prop_assert!(matches!(future, Err(SnapshotError::TooLarge { .. })), "{:?}", future);
     }
 
     /// Pages of any size, read during writes, add up to the list at the first page's revision.
     #[test]
-    fn pages_are_of_one_moment(steps in steps(), more in steps(), size in 1usize..5) {
+    fn pages_are_of_one_revision(steps in steps(), more in steps(), size in 1usize..5) {
         let history = apply_steps(&steps, StorageLimits::default());
         let other = history.store.new_resource_storage();
-        let first = history.store.snapshot(&history.space);
+        let first = history.store.snapshot(&history.storage);
         let (revision, wanted) = (first.revision(), contents(&first));
         let mut writes = more.iter().enumerate();
         let mut seen = BTreeMap::new();
         let mut after: Option<String> = None;
         loop {
-            let page = history.store.snapshot_at(&history.space, revision).unwrap();
+            let page = history.store.snapshot_at(&history.storage, revision).unwrap();
             let objects: Vec<_> =
                 page.scan("", after.as_deref()).take(size).cloned().collect();
             let Some(last) = objects.last() else { break };
@@ -188,7 +188,7 @@ proptest! {
                 );
             }
             if let Some((i, step)) = writes.next() {
-                step.take(&history.store, &history.space, &other, i);
+                step.take(&history.store, &history.storage, &other, i);
             }
         }
         prop_assert_eq!(seen, wanted);
@@ -196,12 +196,12 @@ proptest! {
 
     /// Compacted revisions are rejected; all others are delivered without gaps.
     #[test]
-    fn forgotten_is_refused_never_skipped(steps in steps(), max_events in 1usize..10) {
+    fn expired_revisions_are_rejected_not_skipped(steps in steps(), max_events in 1usize..10) {
         let limits = StorageLimits { max_events, ..StorageLimits::default() };
         let history = apply_steps(&steps, limits);
-        let end = contents(&history.store.snapshot(&history.space));
+        let end = contents(&history.store.snapshot(&history.storage));
         for (&from, before) in &history.states {
-            match history.store.watch(&history.space, from) {
+            match history.store.watch(&history.storage, from) {
                 Ok(mut watcher) => {
                     let mut now = before.clone();
                     for event in drain(&mut watcher).unwrap() {
@@ -215,12 +215,12 @@ proptest! {
                         }
                     }
                     prop_assert_eq!(&now, &end);
-                    prop_assert!(history.store.snapshot_at(&history.space, from).is_ok());
+                    prop_assert!(history.store.snapshot_at(&history.storage, from).is_ok());
                 }
                 Err(expired) => {
                     prop_assert_eq!(expired.asked, from);
                     prop_assert!(expired.current > from);
-                    let gone = history.store.snapshot_at(&history.space, from);
+                    let gone = history.store.snapshot_at(&history.storage, from);
                     prop_assert!(matches!(gone, Err(SnapshotError::Expired { .. })), "{:?}", gone);
                 }
             }
@@ -231,7 +231,7 @@ proptest! {
     #[test]
     fn scans_are_ordered_and_bounded(steps in steps()) {
         let history = apply_steps(&steps, StorageLimits::default());
-        let snapshot = history.store.snapshot(&history.space);
+        let snapshot = history.store.snapshot(&history.storage);
         for prefix in ["", "ns0/", "ns1/", "ns1/o1", "nsx"] {
             let keys: Vec<String> =
                 snapshot.scan(prefix, None).map(|o| o.key().to_string()).collect();

@@ -37,8 +37,8 @@ pub enum SnapshotError {
 
 impl Store {
     /// The current state of the storage.
-    pub fn snapshot(&self, space: &ResourceStorage) -> Snapshot {
-        let state = space.read();
+    pub fn snapshot(&self, storage: &ResourceStorage) -> Snapshot {
+        let state = storage.read();
         // Read under the storage's lock, so that no commit to it happens in between.
         Snapshot {
             objects: state.objects.clone(),
@@ -52,10 +52,10 @@ impl Store {
     /// [`SnapshotError`] when the revision is not available.
     pub fn snapshot_at(
         &self,
-        space: &ResourceStorage,
+        storage: &ResourceStorage,
         revision: u64,
     ) -> Result<Snapshot, SnapshotError> {
-        let state = space.read();
+        let state = storage.read();
         let current = self.revision();
         if revision > current {
             return Err(SnapshotError::TooLarge {

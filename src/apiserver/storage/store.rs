@@ -56,15 +56,15 @@ impl Store {
     /// [`CommitError::KeyExists`] with the stored object, or [`CommitError::Closed`].
     pub fn create(
         &self,
-        space: &ResourceStorage,
+        storage: &ResourceStorage,
         key: &str,
-        draft: PendingObject,
+        pending: PendingObject,
     ) -> Result<Arc<Object>, CommitError> {
-        self.commit(space, key, |present, revision| match present {
+        self.commit(storage, key, |present, revision| match present {
             Some(present) => Err(CommitError::KeyExists(present.clone())),
             None => Ok((
                 WatchEventType::Added,
-                draft.commit(key, revision, &self.shared.decoded_cache),
+                pending.commit(key, revision, &self.shared.decoded_cache),
             )),
         })
     }
@@ -76,16 +76,16 @@ impl Store {
     /// [`CommitError::Closed`].
     pub fn replace(
         &self,
-        space: &ResourceStorage,
+        storage: &ResourceStorage,
         key: &str,
         expected: u64,
-        draft: PendingObject,
+        pending: PendingObject,
     ) -> Result<Arc<Object>, CommitError> {
-        self.commit(space, key, |present, revision| {
+        self.commit(storage, key, |present, revision| {
             require_revision(present, expected)?;
             Ok((
                 WatchEventType::Modified,
-                draft.commit(key, revision, &self.shared.decoded_cache),
+                pending.commit(key, revision, &self.shared.decoded_cache),
             ))
         })
     }
@@ -98,12 +98,12 @@ impl Store {
     /// [`CommitError::Closed`].
     pub fn remove(
         &self,
-        space: &ResourceStorage,
+        storage: &ResourceStorage,
         key: &str,
         expected: u64,
         last: PendingObject,
     ) -> Result<Arc<Object>, CommitError> {
-        self.commit(space, key, |present, revision| {
+        self.commit(storage, key, |present, revision| {
             require_revision(present, expected)?;
             Ok((
                 WatchEventType::Deleted,
@@ -114,12 +114,12 @@ impl Store {
 
     fn commit(
         &self,
-        space: &ResourceStorage,
+        storage: &ResourceStorage,
         key: &str,
         decide: impl FnOnce(Option<&Arc<Object>>, u64) -> Result<(WatchEventType, Object), CommitError>,
     ) -> Result<Arc<Object>, CommitError> {
         let order = self.shared.commit.lock();
-        let mut state = space.write();
+        let mut state = storage.write();
         if state.is_closed() {
             return Err(CommitError::Closed);
         }
@@ -130,7 +130,7 @@ impl Store {
         self.shared.revision.store(revision, Ordering::Release);
         drop(state);
         drop(order);
-        space.notify_watchers();
+        storage.notify_watchers();
         if object.size() > 0 {
             self.shared.decoded_cache.insert(&object);
         }

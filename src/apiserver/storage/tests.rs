@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn draft(value: Value) -> PendingObject {
+fn pending(value: Value) -> PendingObject {
     let mut object = json!({"kind": "Thing", "apiVersion": "v1", "metadata": {"name": "a"}});
     object["value"] = value;
     PendingObject::new(object).unwrap()
@@ -12,15 +12,15 @@ fn draft(value: Value) -> PendingObject {
 
 fn store() -> (Store, Arc<ResourceStorage>) {
     let store = Store::new(StorageLimits::default());
-    let space = store.new_resource_storage();
-    (store, space)
+    let storage = store.new_resource_storage();
+    (store, storage)
 }
 
 #[test]
 fn an_object_is_encoded_with_its_resource_version() {
-    let (store, space) = store();
+    let (store, storage) = store();
     let object = store
-        .create(&space, "n/a", draft(json!({"x": [1, "\n"]})))
+        .create(&storage, "n/a", pending(json!({"x": [1, "\n"]})))
         .unwrap();
     assert_eq!(
         std::str::from_utf8(object.bytes()).unwrap(),
@@ -32,10 +32,10 @@ fn an_object_is_encoded_with_its_resource_version() {
 }
 
 #[test]
-fn metadata_may_be_empty_and_must_be_there() {
-    let (store, space) = store();
+fn metadata_is_required_and_may_be_empty() {
+    let (store, storage) = store();
     let bare = PendingObject::new(json!({"metadata": {}})).unwrap();
-    let object = store.create(&space, "a", bare).unwrap();
+    let object = store.create(&storage, "a", bare).unwrap();
     assert_eq!(
         *object.value(),
         json!({"metadata": {"resourceVersion": "2"}})
@@ -50,29 +50,29 @@ fn metadata_may_be_empty_and_must_be_there() {
 
 #[test]
 fn commits_require_the_expected_revision() {
-    let (store, space) = store();
-    let first = store.create(&space, "a", draft(json!(1))).unwrap();
-    let taken = store.create(&space, "a", draft(json!(2)));
+    let (store, storage) = store();
+    let first = store.create(&storage, "a", pending(json!(1))).unwrap();
+    let taken = store.create(&storage, "a", pending(json!(2)));
     assert!(matches!(taken, Err(CommitError::KeyExists(o)) if Arc::ptr_eq(&o, &first)));
     let second = store
-        .replace(&space, "a", first.revision(), draft(json!(2)))
+        .replace(&storage, "a", first.revision(), pending(json!(2)))
         .unwrap();
     assert_eq!(
         (first.revision(), second.revision(), store.revision()),
         (2, 3, 3)
     );
-    let stale = store.replace(&space, "a", first.revision(), draft(json!(3)));
+    let stale = store.replace(&storage, "a", first.revision(), pending(json!(3)));
     assert!(
         matches!(stale, Err(CommitError::ResourceVersionConflict(o)) if Arc::ptr_eq(&o, &second))
     );
     assert!(matches!(
-        store.remove(&space, "a", 2, draft(json!(2))),
+        store.remove(&storage, "a", 2, pending(json!(2))),
         Err(CommitError::ResourceVersionConflict(_))
     ));
-    let gone = store.remove(&space, "a", 3, draft(json!(2))).unwrap();
+    let gone = store.remove(&storage, "a", 3, pending(json!(2))).unwrap();
     assert_eq!(gone.value()["metadata"]["resourceVersion"], "4");
     assert!(matches!(
-        store.replace(&space, "a", 4, draft(json!(1))),
+        store.replace(&storage, "a", 4, pending(json!(1))),
         Err(CommitError::KeyNotFound)
     ));
     assert_eq!(store.revision(), 4, "what is refused takes no revision");
@@ -84,9 +84,13 @@ fn an_object_dropped_from_the_decoded_cache_decodes_again() {
         decoded_cache_bytes: 0,
         ..StorageLimits::default()
     });
-    let space = store.new_resource_storage();
+    let storage = store.new_resource_storage();
     let object = store
-        .create(&space, "a", draft(json!({"deep": {"er": [true, null]}})))
+        .create(
+            &storage,
+            "a",
+            pending(json!({"deep": {"er": [true, null]}})),
+        )
         .unwrap();
     assert_eq!(object.value()["value"]["deep"]["er"], json!([true, null]));
     assert_eq!(object.value()["metadata"]["resourceVersion"], "2");
@@ -94,8 +98,8 @@ fn an_object_dropped_from_the_decoded_cache_decodes_again() {
 
 #[test]
 fn other_versions_are_encoded_once() {
-    let (store, space) = store();
-    let object = store.create(&space, "a", draft(json!(1))).unwrap();
+    let (store, storage) = store();
+    let object = store.create(&storage, "a", pending(json!(1))).unwrap();
     let mut made = 0;
     for _ in 0..3 {
         let bytes = object.encoding_in_version::<()>("v2", || {
@@ -110,20 +114,20 @@ fn other_versions_are_encoded_once() {
 
 #[tokio::test]
 async fn a_watcher_waits_for_events_and_ends_with_its_storage() {
-    let (store, space) = store();
-    let mut watcher = store.watch(&space, store.revision()).unwrap();
+    let (store, storage) = store();
+    let mut watcher = store.watch(&storage, store.revision()).unwrap();
     let waiting = tokio::spawn(async move {
         let first = watcher.next().await.unwrap().unwrap();
         let second = watcher.next().await.unwrap();
         (first.len(), second.is_none())
     });
     tokio::task::yield_now().await;
-    store.create(&space, "a", draft(json!(1))).unwrap();
+    store.create(&storage, "a", pending(json!(1))).unwrap();
     tokio::task::yield_now().await;
-    space.close();
+    storage.close();
     assert_eq!(waiting.await.unwrap(), (1, true));
     assert!(matches!(
-        store.create(&space, "b", draft(json!(1))),
+        store.create(&storage, "b", pending(json!(1))),
         Err(CommitError::Closed)
     ));
 }
@@ -134,11 +138,11 @@ async fn a_slow_watcher_gets_expired() {
         max_events: 3,
         ..StorageLimits::default()
     });
-    let space = store.new_resource_storage();
-    let mut watcher = store.watch(&space, store.revision()).unwrap();
+    let storage = store.new_resource_storage();
+    let mut watcher = store.watch(&storage, store.revision()).unwrap();
     for i in 0..5 {
         store
-            .create(&space, &format!("k{i}"), draft(json!(i)))
+            .create(&storage, &format!("k{i}"), pending(json!(i)))
             .unwrap();
     }
     let expired = watcher.next().await.unwrap_err();
@@ -146,13 +150,13 @@ async fn a_slow_watcher_gets_expired() {
 }
 
 #[test]
-fn a_bookmark_covers_commits_elsewhere_but_skips_nothing_here() {
-    let (store, space) = store();
+fn bookmarks_advance_past_commits_of_other_resources_only() {
+    let (store, storage) = store();
     let other = store.new_resource_storage();
-    let mut watcher = store.watch(&space, store.revision()).unwrap();
-    store.create(&other, "x", draft(json!(1))).unwrap();
+    let mut watcher = store.watch(&storage, store.revision()).unwrap();
+    store.create(&other, "x", pending(json!(1))).unwrap();
     assert_eq!(watcher.bookmark_revision(), Some(2));
-    store.create(&space, "a", draft(json!(1))).unwrap();
+    store.create(&storage, "a", pending(json!(1))).unwrap();
     assert_eq!(watcher.bookmark_revision(), None);
 }
 
@@ -164,36 +168,36 @@ fn history_is_bounded_by_bytes_but_keeps_min_events() {
         ..StorageLimits::default()
     };
     let store = Store::new(limits);
-    let space = store.new_resource_storage();
+    let storage = store.new_resource_storage();
     let big = "x".repeat(3000);
     for i in 0..4 {
         store
-            .create(&space, &format!("k{i}"), draft(json!(big)))
+            .create(&storage, &format!("k{i}"), pending(json!(big)))
             .unwrap();
     }
-    assert!(store.watch(&space, 2).is_err());
+    assert!(store.watch(&storage, 2).is_err());
     assert!(
-        store.watch(&space, 3).is_ok(),
+        store.watch(&storage, 3).is_ok(),
         "the last two events are kept whatever their size"
     );
 }
 
 /// Concurrent writers: all writes of each object are stored, in order, with unique revisions.
 #[test]
-fn writers_in_parallel_lose_nothing() {
-    let (store, space) = store();
+fn parallel_writes_are_not_lost() {
+    let (store, storage) = store();
     std::thread::scope(|scope| {
         for thread in 0..4 {
-            let (store, space) = (&store, &space);
+            let (store, storage) = (&store, &storage);
             scope.spawn(move || {
                 let key = format!("k{}", thread % 2);
                 for _ in 0..50 {
                     loop {
-                        let outcome = match space.get(&key) {
-                            None => store.create(space, &key, draft(json!(1))),
+                        let outcome = match storage.get(&key) {
+                            None => store.create(storage, &key, pending(json!(1))),
                             Some(o) => {
                                 let next = o.value()["value"].as_i64().unwrap() + 1;
-                                store.replace(space, &key, o.revision(), draft(json!(next)))
+                                store.replace(storage, &key, o.revision(), pending(json!(next)))
                             }
                         };
                         if outcome.is_ok() {
@@ -205,10 +209,10 @@ fn writers_in_parallel_lose_nothing() {
         }
     });
     for key in ["k0", "k1"] {
-        assert_eq!(space.get(key).unwrap().value()["value"], 100);
+        assert_eq!(storage.get(key).unwrap().value()["value"], 100);
     }
     assert_eq!(store.revision(), 201);
-    let mut watcher = store.watch(&space, 1).unwrap();
+    let mut watcher = store.watch(&storage, 1).unwrap();
     let mut revisions = Vec::new();
     while watcher.bookmark_revision().is_none() {
         let batch = futures::executor::block_on(watcher.next())
@@ -223,7 +227,7 @@ fn writers_in_parallel_lose_nothing() {
 fn a_lazy_object_is_made_when_first_read() {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    let (store, space) = store();
+    let (store, storage) = store();
     let made = Arc::new(AtomicUsize::new(0));
     let counter = made.clone();
     let head = json!({"kind": "Big", "apiVersion": "v1", "metadata": {"name": "b"}});
@@ -232,9 +236,9 @@ fn a_lazy_object_is_made_when_first_read() {
         json!({"kind": "Big", "apiVersion": "v1", "metadata": {"name": "b"}, "spec": {}})
     });
     let object = store
-        .create(&space, "b", lazy.with_schema_generation(7))
+        .create(&storage, "b", lazy.with_schema_generation(7))
         .unwrap();
-    store.create(&space, "a", draft(json!(1))).unwrap();
+    store.create(&storage, "a", pending(json!(1))).unwrap();
     let head = object.partial_metadata().unwrap();
     assert_eq!(
         head["metadata"],

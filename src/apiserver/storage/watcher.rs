@@ -20,26 +20,26 @@ pub struct WatchExpired {
 /// Reads the events of a storage in order, at its own pace.
 pub struct Watcher {
     store: Store,
-    space: Arc<ResourceStorage>,
+    storage: Arc<ResourceStorage>,
     cursor: u64,
 }
 
 impl Store {
-    /// Watches `space`: the first event is the first after `revision`.
+    /// Watches `storage`: the first event is the first after `revision`.
     ///
     /// # Errors
     /// [`WatchExpired`] when events after `revision` are compacted.
     pub fn watch(
         &self,
-        space: &Arc<ResourceStorage>,
+        storage: &Arc<ResourceStorage>,
         revision: u64,
     ) -> Result<Watcher, WatchExpired> {
         let watcher = Watcher {
             store: self.clone(),
-            space: space.clone(),
+            storage: storage.clone(),
             cursor: revision,
         };
-        watcher.check_not_expired(space.read().compacted_revision)?;
+        watcher.check_not_expired(storage.read().compacted_revision)?;
         Ok(watcher)
     }
 }
@@ -51,10 +51,10 @@ impl Watcher {
     /// # Errors
     /// [`WatchExpired`] when the watcher's revision was compacted. No further events follow.
     pub async fn next(&mut self) -> Result<Option<Vec<Arc<WatchEvent>>>, WatchExpired> {
-        let space = self.space.clone();
+        let storage = self.storage.clone();
         loop {
             // Registered before reading, so that no notification is lost.
-            let news = space.changed();
+            let changed = storage.changed();
             let (batch, closed) = self.next_batch()?;
             if !batch.is_empty() {
                 return Ok(Some(batch));
@@ -62,7 +62,7 @@ impl Watcher {
             if closed {
                 return Ok(None);
             }
-            news.await;
+            changed.await;
         }
     }
 
@@ -71,7 +71,7 @@ impl Watcher {
     pub fn bookmark_revision(&mut self) -> Option<u64> {
         // The revision is read first: events up to it are then in the storage's history.
         let revision = self.store.revision();
-        let state = self.space.read();
+        let state = self.storage.read();
         if state.events_after(self.cursor).next().is_some() {
             return None;
         }
@@ -80,7 +80,7 @@ impl Watcher {
     }
 
     fn next_batch(&mut self) -> Result<(Vec<Arc<WatchEvent>>, bool), WatchExpired> {
-        let state = self.space.read();
+        let state = self.storage.read();
         self.check_not_expired(state.compacted_revision)?;
         let batch: Vec<_> = state
             .events_after(self.cursor)

@@ -24,7 +24,7 @@ fn converted(mut object: Value, to: &str) -> Value {
     object
 }
 
-/// Checks `old` to `new` and, where the old form is what the new one gives, back again.
+/// Checks the conversion of `old` to `new`, and back if it is lossless.
 fn check(kind: &str, old: Value, new: Value, back: bool) {
     let (old, new) = (object("v1beta1", kind, old), object("v1beta2", kind, new));
     assert_eq!(converted(old.clone(), "v1beta2"), new);
@@ -51,7 +51,7 @@ fn cluster_queues() {
         json!({"spec": {"admissionChecksStrategy": strategy}}),
         false,
     );
-    // The flat list is not what comes back.
+    // The flat list is not restored.
     check(
         "ClusterQueue",
         json!({"spec": {"admissionChecksStrategy": strategy}}),

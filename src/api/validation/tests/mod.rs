@@ -41,7 +41,7 @@ fn kinds_without_rules_pass_and_malformed_objects_do_not() {
 }
 
 #[test]
-fn refusals_name_the_webhook() {
+fn denials_name_the_webhook() {
     assert_eq!(webhook_name("Workload"), Some("vworkload.kb.io"));
     assert_eq!(webhook_name("LocalQueue"), None);
 }

@@ -26,7 +26,7 @@ fn cpu(quota: Value) -> Value {
 const CPU: &str = "spec.resourceGroups[0].flavors[0].resources[0]";
 
 #[test]
-fn good_queues_pass() {
+fn valid_queues_pass() {
     for spec in [
         json!({}),
         json!({"cohortName": "prod", "namespaceSelector": {}}),
@@ -262,7 +262,7 @@ fn cohorts() {
             format!("{CPU}.lendingLimit: Invalid value: \"5\": must be nil when parent is empty"),
         ]
     );
-    // A Cohort may lend what its members have, and may be its own parent as far as this goes.
+    // A Cohort may lend the quota of its members; a Cohort that is its own parent is valid here.
     let spec = json!({"parentName": "x", "resourceGroups": limited});
     assert_eq!(errors("Cohort", json!({"spec": spec})), [""; 0]);
 }

@@ -184,7 +184,7 @@ fn counts_of_finished_pods_only_grow() {
         .len(),
         1
     );
-    // Without quota they may be forgotten.
+    // Without quota they may be removed.
     let mut free = with_reclaimable_pods(admitted([3, 3]), json!([]));
     free["status"].as_object_mut().unwrap().remove("conditions");
     free["status"].as_object_mut().unwrap().remove("admission");

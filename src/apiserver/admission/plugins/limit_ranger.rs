@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn too_little_and_too_much() {
+    fn minimum_maximum_and_ratio() {
         let limit = json!({"type": "Container", "min": {"cpu": "100m"}, "max": {"cpu": "1"},
             "maxLimitRequestRatio": {"cpu": "2"}});
         let pod = |resources: Value| json!({"spec": {"containers": [{"resources": resources}]}});

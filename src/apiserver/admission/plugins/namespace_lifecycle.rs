@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn some_namespaces_stay() {
+    fn protected_namespaces_are_kept() {
         let delete = |name| AdmissionRequest {
             namespace: "",
             name,

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_count_while_they_live() {
+    fn pods_count_until_they_finish() {
         let mut done = pod("5");
         done["status"]["phase"] = "Succeeded".into();
         let hard = json!({"pods": "2", "requests.cpu": "3", "services": "1"});
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_is_charged_for_what_it_adds() {
+    fn updates_of_services_are_charged_by_the_difference() {
         let service = |kind: &str| {
             json!({"metadata": {"name": "x", "namespace": "n"},
                 "spec": {"type": kind, "ports": [{"port": 1}]}})

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_that_is_not_there() {
+    fn a_missing_service_account() {
         let pod = json!({"spec": {"serviceAccountName": "who"}});
         assert_eq!(
             filled(&Objects::default(), pod),

@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_checked_before_they_are_believed() {
+    fn responses_are_validated() {
         let answer = |response: Value| {
             let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
                 "response": response});
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_who_refused_and_why() {
+    fn denials_name_the_webhook_and_the_reason() {
         let refused = |status: Value| {
             let error = to_status_error("hook.example.dev", &status);
             (error.code, error.reason, error.message)

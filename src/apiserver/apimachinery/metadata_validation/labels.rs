@@ -10,12 +10,12 @@ use kueue_lab_json::ValueExt;
 pub(crate) fn validate(labels: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (key, value) in labels.entries("") {
-        for complaint in name_validation::qualified_name(key) {
-            errors.push(FieldError::invalid(path, key.as_str(), complaint));
+        for message in name_validation::qualified_name(key) {
+            errors.push(FieldError::invalid(path, key.as_str(), message));
         }
         let value = value.as_str().unwrap_or_default();
-        for complaint in name_validation::label_value(value) {
-            errors.push(FieldError::invalid(path, value, complaint));
+        for message in name_validation::label_value(value) {
+            errors.push(FieldError::invalid(path, value, message));
         }
     }
     errors
@@ -54,15 +54,15 @@ fn validate_requirement(term: &Value, path: &str) -> Vec<FieldError> {
         )),
     }
     let key = term.text("/key");
-    for complaint in name_validation::qualified_name(key) {
-        errors.push(FieldError::invalid(format!("{path}.key"), key, complaint));
+    for message in name_validation::qualified_name(key) {
+        errors.push(FieldError::invalid(format!("{path}.key"), key, message));
     }
     for (i, value) in values.iter().filter_map(Value::as_str).enumerate() {
-        for complaint in name_validation::label_value(value) {
+        for message in name_validation::label_value(value) {
             errors.push(FieldError::invalid(
                 format!("{path}.values[{i}]"),
                 value,
-                complaint,
+                message,
             ));
         }
     }

@@ -46,28 +46,28 @@ fn is_dns1123_subdomain_form(s: &str) -> bool {
 
 /// A DNS subdomain: labels joined by dots, 253 characters at most.
 pub(crate) fn dns1123_subdomain(s: &str) -> Vec<String> {
-    let mut complaints = Vec::new();
+    let mut messages = Vec::new();
     if s.len() > 253 {
-        complaints.push(max_len_error(253));
+        messages.push(max_len_error(253));
     }
     if !is_dns1123_subdomain_form(s) {
-        complaints.push(regex_error(
+        messages.push(regex_error(
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
             &format!(r"{LABEL_CHARS}(\.{LABEL_CHARS})*"),
             &["example.com"],
         ));
     }
-    complaints
+    messages
 }
 
 /// A DNS label of at most 63 characters.
 pub(crate) fn dns1123_label(s: &str) -> Vec<String> {
-    let mut complaints = Vec::new();
+    let mut messages = Vec::new();
     if s.len() > 63 {
-        complaints.push(max_len_error(63));
+        messages.push(max_len_error(63));
     }
     if !is_dns1123_label_form(s) {
-        complaints.push(match is_dns1123_subdomain_form(s) {
+        messages.push(match is_dns1123_subdomain_form(s) {
             true => "must not contain dots".into(),
             false => regex_error(
                 "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
@@ -76,39 +76,39 @@ pub(crate) fn dns1123_label(s: &str) -> Vec<String> {
             ),
         });
     }
-    complaints
+    messages
 }
 
 /// A DNS label that starts with a letter.
 pub(crate) fn dns1035_label(s: &str) -> Vec<String> {
-    let mut complaints = Vec::new();
+    let mut messages = Vec::new();
     if s.len() > 63 {
-        complaints.push(max_len_error(63));
+        messages.push(max_len_error(63));
     }
     if !is_dns1123_label_form(s) || !s.starts_with(|c: char| c.is_ascii_lowercase()) {
-        complaints.push(regex_error(
+        messages.push(regex_error(
             "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
             "[a-z]([-a-z0-9]*[a-z0-9])?",
             &["my-name", "abc-123"],
         ));
     }
-    complaints
+    messages
 }
 
 /// A DNS subdomain whose first label is `*`.
 pub(crate) fn wildcard_dns1123_subdomain(s: &str) -> Vec<String> {
-    let mut complaints = Vec::new();
+    let mut messages = Vec::new();
     if s.len() > 253 {
-        complaints.push(max_len_error(253));
+        messages.push(max_len_error(253));
     }
     if !s.strip_prefix("*.").is_some_and(is_dns1123_subdomain_form) {
-        complaints.push(regex_error(
+        messages.push(regex_error(
             "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
             &format!(r"\*\.{LABEL_CHARS}(\.{LABEL_CHARS})*"),
             &["*.example.com"],
         ));
     }
-    complaints
+    messages
 }
 
 fn is_qualified_name_form(s: &str) -> bool {
@@ -126,101 +126,101 @@ const NAME_EXAMPLES: &[&str] = &["MyName", "my.name", "123-abc"];
 
 /// A key of labels and annotations: a name with an optional DNS subdomain prefix and `/`.
 pub(crate) fn qualified_name(s: &str) -> Vec<String> {
-    let mut complaints = Vec::new();
+    let mut messages = Vec::new();
     let mut parts = s.split('/');
     let (prefix, name) = match (parts.next(), parts.next(), parts.next()) {
         (Some(name), None, _) => (None, name),
         (Some(prefix), Some(name), None) => (Some(prefix), name),
         _ => {
             let sentence = format!("a valid label key {NAME_SENTENCE}");
-            let complaint = regex_error(&sentence, NAME_REGEX, NAME_EXAMPLES);
+            let message = regex_error(&sentence, NAME_REGEX, NAME_EXAMPLES);
             let more = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
-            return vec![complaint + more];
+            return vec![message + more];
         }
     };
     match prefix {
-        Some("") => complaints.push("prefix part must be non-empty".into()),
+        Some("") => messages.push("prefix part must be non-empty".into()),
         Some(prefix) => {
-            for complaint in dns1123_subdomain(prefix) {
+            for message in dns1123_subdomain(prefix) {
                 // The maximum of the prefix is in bytes, that of names in characters.
-                let complaint = complaint.replace("253 characters", "253 bytes");
-                complaints.push(format!("prefix part {complaint}"));
+                let message = message.replace("253 characters", "253 bytes");
+                messages.push(format!("prefix part {message}"));
             }
         }
         None => {}
     }
     if name.is_empty() {
-        complaints.push("name part must be non-empty".into());
+        messages.push("name part must be non-empty".into());
     } else if name.len() > 63 {
-        complaints.push("name part must be no more than 63 bytes".into());
+        messages.push("name part must be no more than 63 bytes".into());
     }
     if !is_qualified_name_form(name) {
         let sentence = format!("name part {NAME_SENTENCE}");
-        complaints.push(regex_error(&sentence, NAME_REGEX, NAME_EXAMPLES));
+        messages.push(regex_error(&sentence, NAME_REGEX, NAME_EXAMPLES));
     }
-    complaints
+    messages
 }
 
 /// The value of a label.
 pub(crate) fn label_value(s: &str) -> Vec<String> {
-    let mut complaints = Vec::new();
+    let mut messages = Vec::new();
     if s.len() > 63 {
-        complaints.push("must be no more than 63 bytes".into());
+        messages.push("must be no more than 63 bytes".into());
     }
     if !s.is_empty() && !is_qualified_name_form(s) {
-        complaints.push(regex_error(
+        messages.push(regex_error(
             "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
             "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?",
             &["MyValue", "my_value", "12345"],
         ));
     }
-    complaints
+    messages
 }
 
 /// A key of a ConfigMap or Secret: a file name.
 pub(crate) fn config_map_key(s: &str) -> Vec<String> {
-    let mut complaints = Vec::new();
+    let mut messages = Vec::new();
     if s.len() > 253 {
-        complaints.push(max_len_error(253));
+        messages.push(max_len_error(253));
     }
     let fine = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
     if s.is_empty() || !s.bytes().all(fine) {
-        complaints.push(regex_error(
+        messages.push(regex_error(
             "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
             "[-._a-zA-Z0-9]+",
             &["key.name", "KEY_NAME", "key-name"],
         ));
     }
     match s {
-        "." => complaints.push("must not be '.'".into()),
-        ".." => complaints.push("must not be '..'".into()),
-        s if s.starts_with("..") => complaints.push("must not start with '..'".into()),
+        "." => messages.push("must not be '.'".into()),
+        ".." => messages.push("must not be '..'".into()),
+        s if s.starts_with("..") => messages.push("must not start with '..'".into()),
         _ => {}
     }
-    complaints
+    messages
 }
 
 /// The name of an environment variable.
 pub(crate) fn env_var_name(s: &str) -> Vec<String> {
-    let mut complaints = Vec::new();
+    let mut messages = Vec::new();
     if s.is_empty() {
-        complaints.push("environment variable name must be non-empty".into());
+        messages.push("environment variable name must be non-empty".into());
     }
     if !s.chars().all(|c| c.is_ascii_graphic() || c == ' ') || s.contains('=') {
-        complaints.push("a valid environment variable name must consist only of printable ASCII characters other than '='".into());
+        messages.push("a valid environment variable name must consist only of printable ASCII characters other than '='".into());
     }
-    complaints
+    messages
 }
 
 /// The name of a port.
 pub(crate) fn port_name(s: &str) -> Vec<String> {
-    let mut complaints = Vec::new();
+    let mut messages = Vec::new();
     if s.len() > 15 {
-        complaints.push(max_len_error(15));
+        messages.push(max_len_error(15));
     }
-    let mut add = |wrong: bool, complaint: &str| {
+    let mut add = |wrong: bool, message: &str| {
         if wrong {
-            complaints.push(complaint.to_string());
+            messages.push(message.to_string());
         }
     };
     let charset = !s.is_empty() && s.bytes().all(|b| is_lower_alnum(b) || b == b'-');
@@ -233,7 +233,7 @@ pub(crate) fn port_name(s: &str) -> Vec<String> {
     add(s.contains("--"), "must not contain consecutive hyphens");
     let edge = s.starts_with('-') || s.ends_with('-');
     add(edge, "must not begin or end with a hyphen");
-    complaints
+    messages
 }
 
 /// The number of a port.

@@ -41,11 +41,11 @@ fn common(object: &Value, namespaced: bool, name_rule: ValidateNameFn) -> Vec<Fi
     let meta = object.at("/metadata");
     let generate = meta.text("/generateName");
     if !generate.is_empty() {
-        for complaint in name_rule(generate, true) {
+        for message in name_rule(generate, true) {
             errors.push(FieldError::invalid(
                 "metadata.generateName",
                 generate,
-                complaint,
+                message,
             ));
         }
     }
@@ -57,7 +57,7 @@ fn common(object: &Value, namespaced: bool, name_rule: ValidateNameFn) -> Vec<Fi
         name => errors.extend(
             name_rule(name, false)
                 .into_iter()
-                .map(|complaint| FieldError::invalid("metadata.name", name, complaint)),
+                .map(|message| FieldError::invalid("metadata.name", name, message)),
         ),
     }
     match (namespaced, meta.text("/namespace")) {
@@ -65,7 +65,7 @@ fn common(object: &Value, namespaced: bool, name_rule: ValidateNameFn) -> Vec<Fi
         (true, namespace) => errors.extend(
             name_validation::dns1123_label(namespace)
                 .into_iter()
-                .map(|complaint| FieldError::invalid("metadata.namespace", namespace, complaint)),
+                .map(|message| FieldError::invalid("metadata.namespace", namespace, message)),
         ),
         (false, "") => {}
         (false, _) => {
@@ -96,8 +96,8 @@ pub(crate) fn annotations(annotations: &Value, path: &str) -> Vec<FieldError> {
     let mut size = 0;
     for (key, value) in annotations.entries("") {
         // Annotation keys are validated case-insensitively, unlike label keys.
-        for complaint in name_validation::qualified_name(&key.to_lowercase()) {
-            errors.push(FieldError::invalid(path, key.as_str(), complaint));
+        for message in name_validation::qualified_name(&key.to_lowercase()) {
+            errors.push(FieldError::invalid(path, key.as_str(), message));
         }
         size += key.len() + value.as_str().map(str::len).unwrap_or_default();
     }
@@ -158,8 +158,8 @@ fn finalizers(meta: &Value) -> Vec<FieldError> {
     let list = meta.list("/finalizers");
     let mut errors = Vec::new();
     for finalizer in list.iter().filter_map(Value::as_str) {
-        for complaint in name_validation::qualified_name(finalizer) {
-            errors.push(FieldError::invalid(path, finalizer, complaint));
+        for message in name_validation::qualified_name(finalizer) {
+            errors.push(FieldError::invalid(path, finalizer, message));
         }
     }
     let has = |name: &str| list.iter().any(|f| f == name);

@@ -115,7 +115,7 @@ mod tests {
     use crate::conversion::builtin::convert_builtin;
 
     #[test]
-    fn cpu_is_a_field_and_the_rest_travels_along() {
+    fn cpu_is_a_field_and_other_metrics_are_annotations() {
         let v2 = json!({
             "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
             "metadata": {"name": "h"},

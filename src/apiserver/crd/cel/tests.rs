@@ -16,7 +16,7 @@ fn run(schema: Value, value: Value, old: Option<Value>) -> Vec<String> {
 }
 
 #[test]
-fn rules_refuse_with_their_message() {
+fn rules_reject_with_their_message() {
     let schema = json!({
         "type": "object",
         "x-kubernetes-validations": [

@@ -71,7 +71,7 @@ fn multiple(
         let text = format!("factor MultipleOf declared for {path} must be positive: {text}");
         ValidationError::invalid(path, factor, text)
     };
-    let fault = |text: String| {
+    let error = |text: String| {
         let text = format!("{path} in body should be a multiple of {text}");
         ValidationError::invalid(path, Value::Number(n.clone()), text)
     };
@@ -84,7 +84,7 @@ fn multiple(
         if factor <= 0 {
             out.add(not_positive(factor.into(), factor.to_string()));
         } else if whole % factor != 0 {
-            out.add(fault(factor.to_string()));
+            out.add(error(factor.to_string()));
         }
         return;
     }
@@ -97,7 +97,7 @@ fn multiple(
         value / factor
     };
     if (times - times.round()).abs() > f64::EPSILON * times.abs().max(1.0) {
-        out.add(fault(go_float(factor)));
+        out.add(error(go_float(factor)));
     }
 }
 

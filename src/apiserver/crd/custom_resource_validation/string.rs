@@ -8,15 +8,15 @@ use kueue_lab_field::FieldErrorKind;
 
 /// Validates `minLength`, `maxLength` and `pattern`.
 pub(super) fn check(rules: &ValueValidation, text: &str, path: &str) -> ValidationResult {
-    let fault = |fault: ValidationError| ValidationResult {
-        errors: vec![fault],
+    let error = |error: ValidationError| ValidationResult {
+        errors: vec![error],
         match_count: 0,
     };
     let length = || u64::try_from(text.chars().count()).unwrap_or(u64::MAX);
     if let Some(most) = rules.length.1.filter(|most| length() > *most) {
         let unit = if most == 1 { "byte" } else { "bytes" };
         let detail = format!("may not be more than {most} {unit}");
-        return fault(ValidationError::of(
+        return error(ValidationError::of(
             FieldErrorKind::TooLong,
             path,
             None,
@@ -25,21 +25,21 @@ pub(super) fn check(rules: &ValueValidation, text: &str, path: &str) -> Validati
     }
     if let Some(least) = rules.length.0.filter(|least| length() < *least) {
         let detail = format!("{path} in body should be at least {least} chars long");
-        return fault(ValidationError::invalid(path, text, detail));
+        return error(ValidationError::invalid(path, text, detail));
     }
     if !rules.pattern.is_empty() {
         match compile_regexp(&rules.pattern) {
             Ok(re) if re.is_match(text) => {}
             Ok(_) => {
                 let detail = format!("{path} in body should match '{}'", rules.pattern);
-                return fault(ValidationError::invalid(path, text, detail));
+                return error(ValidationError::invalid(path, text, detail));
             }
             Err(why) => {
                 let detail = format!(
                     "{path} in body should match '{}, but pattern is invalid: {why}'",
                     rules.pattern
                 );
-                return fault(ValidationError::invalid(path, text, detail));
+                return error(ValidationError::invalid(path, text, detail));
             }
         }
     }

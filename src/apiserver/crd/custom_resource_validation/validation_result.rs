@@ -58,12 +58,12 @@ pub(super) struct ValidationResult {
 }
 
 impl ValidationResult {
-    pub(super) fn add(&mut self, fault: ValidationError) {
+    pub(super) fn add(&mut self, error: ValidationError) {
         let same = |f: &ValidationError| {
-            f.name == fault.name && f.kind == fault.kind && f.detail == fault.detail
+            f.name == error.name && f.kind == error.kind && f.detail == error.detail
         };
         if !self.errors.iter().any(same) {
-            self.errors.push(fault);
+            self.errors.push(error);
         }
     }
 

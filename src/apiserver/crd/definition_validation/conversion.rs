@@ -137,9 +137,9 @@ fn service(service: &Value, path: &FieldPath<'_>, errors: &mut ErrorList) {
         errors.required(&path.child("namespace"), "");
     }
     let port = service.int("/port");
-    let faults = port_number(port);
-    if !faults.is_empty() {
-        let detail = format!("port is not valid: {}", faults.join(", "));
+    let messages = port_number(port);
+    if !messages.is_empty() {
+        let detail = format!("port is not valid: {}", messages.join(", "));
         errors.invalid(&path.child("port"), port, detail);
     }
     let (text, path) = (service.text("/path"), path.child("path"));
@@ -156,8 +156,8 @@ fn service(service: &Value, path: &FieldPath<'_>, errors: &mut ErrorList) {
             errors.invalid(&path, text, format!("segment[{i}] may not be empty"));
             continue;
         }
-        for fault in dns1123_subdomain(step) {
-            errors.invalid(&path, text, format!("segment[{i}]: {fault}"));
+        for error in dns1123_subdomain(step) {
+            errors.invalid(&path, text, format!("segment[{i}]: {error}"));
         }
     }
 }

@@ -29,9 +29,9 @@ pub(super) fn check(names: &Value, path: &FieldPath<'_>, errors: &mut ErrorList)
     }
     for field in ["kind", "listKind"] {
         let (name, path) = (text(field), path.child(field));
-        let faults = dns1035_label(&name.to_lowercase()).join(",");
-        if !name.is_empty() && !faults.is_empty() {
-            let detail = format!("may have mixed case, but should otherwise match: {faults}");
+        let messages = dns1035_label(&name.to_lowercase()).join(",");
+        if !name.is_empty() && !messages.is_empty() {
+            let detail = format!("may have mixed case, but should otherwise match: {messages}");
             errors.invalid(&path, name, detail);
         }
     }
@@ -58,8 +58,8 @@ fn label(name: &str, path: &FieldPath<'_>, errors: &mut ErrorList) {
 
 /// Validates that a name is a DNS-1035 label.
 pub(super) fn validate_label(name: &str, path: &FieldPath<'_>, errors: &mut ErrorList) {
-    let faults = dns1035_label(name);
-    if !faults.is_empty() {
-        errors.invalid(path, name, faults.join(","));
+    let messages = dns1035_label(name);
+    if !messages.is_empty() {
+        errors.invalid(path, name, messages.join(","));
     }
 }

@@ -58,12 +58,12 @@ pub(super) fn check(schema: &Value, status: bool, path: &FieldPath<'_>, errors: 
         errors.extend(found);
     }
     let mut walk = SchemaValidator::default();
-    let place = SchemaContext {
+    let context = SchemaContext {
         root: true,
         rules: sound,
         ..SchemaContext::default()
     };
-    walk.node(schema, path, &place);
+    walk.node(schema, path, &context);
     errors.extend(walk.errors.0);
     errors.extend(walk.expressions.0);
     if let Some(why) = unreadable.filter(|_| errors.0.len() == before) {
@@ -116,15 +116,15 @@ struct SchemaValidator {
 }
 
 impl SchemaValidator {
-    fn node(&mut self, schema: &Value, path: &FieldPath<'_>, place: &SchemaContext<'_>) {
+    fn node(&mut self, schema: &Value, path: &FieldPath<'_>, context: &SchemaContext<'_>) {
         let before = self.errors.0.len();
-        self.standard(schema, path, place);
+        self.standard(schema, path, context);
         if is_set(schema, "uniqueItems") {
             let detail =
                 "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
             self.errors.forbidden(&path.child("uniqueItems"), detail);
         }
-        self.below(schema, path, place);
+        self.below(schema, path, context);
         if schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(false)) {
             let path = path.child("x-kubernetes-preserve-unknown-fields");
             self.errors
@@ -134,12 +134,12 @@ impl SchemaValidator {
         self.list(schema, path);
         self.list_map(schema, path);
         validation_rules::validate_rule_fields(schema, path, &mut self.errors);
-        if place.rules && self.errors.0.len() == before {
-            let whole = place.root || is_set(schema, "x-kubernetes-embedded-resource");
+        if context.rules && self.errors.0.len() == before {
+            let whole = context.root || is_set(schema, "x-kubernetes-embedded-resource");
             validation_rules::compile(
                 schema,
                 whole,
-                place.uncorrelated,
+                context.uncorrelated,
                 path,
                 &mut self.expressions,
             );
@@ -147,13 +147,13 @@ impl SchemaValidator {
     }
 
     /// Validates OpenAPI fields that structural schemas do not support.
-    fn standard(&mut self, schema: &Value, path: &FieldPath<'_>, place: &SchemaContext<'_>) {
+    fn standard(&mut self, schema: &Value, path: &FieldPath<'_>, context: &SchemaContext<'_>) {
         let errors = &mut self.errors;
         let kind = text(schema, "type");
         if !kind.is_empty() {
             errors.one_of(&path.child("type"), kind, &TYPES);
         }
-        if let Some(reason) = place
+        if let Some(reason) = context
             .no_defaults
             .filter(|_| schema.get("default").is_some_and(|d| !d.is_null()))
         {
@@ -194,20 +194,20 @@ impl SchemaValidator {
             let detail = "items must be a schema object and not an array";
             errors.forbidden(&path.child("items"), detail);
         }
-        if place.in_meta && is_set(schema, "x-kubernetes-embedded-resource") {
+        if context.in_meta && is_set(schema, "x-kubernetes-embedded-resource") {
             let detail = "must not be used inside of resource meta";
             errors.forbidden(&path.child("x-kubernetes-embedded-resource"), detail);
         }
     }
 
-    fn below(&mut self, schema: &Value, path: &FieldPath<'_>, place: &SchemaContext<'_>) {
+    fn below(&mut self, schema: &Value, path: &FieldPath<'_>, context: &SchemaContext<'_>) {
         let inner = SchemaContext {
             root: false,
-            ..*place
+            ..*context
         };
         self.values(schema, path, &inner);
         let properties = path.child("properties");
-        let whole = place.root || is_set(schema, "x-kubernetes-embedded-resource");
+        let whole = context.root || is_set(schema, "x-kubernetes-embedded-resource");
         for (name, field) in schema_map(schema, "properties") {
             let mut below = inner;
             let map_type = text(schema, "x-kubernetes-map-type");
@@ -216,7 +216,7 @@ impl SchemaValidator {
             }
             if whole && matches!(name.as_str(), "metadata" | "kind" | "apiVersion") {
                 below.in_meta = true;
-                if place.root {
+                if context.root {
                     below.no_defaults = Some(DisallowDefaultsReason::TopLevel(name));
                 }
             }
@@ -271,11 +271,11 @@ impl SchemaValidator {
     }
 
     /// Rejects nested schemas in unsupported fields.
-    fn unsupported(&mut self, schema: &Value, path: &FieldPath<'_>, place: &SchemaContext<'_>) {
+    fn unsupported(&mut self, schema: &Value, path: &FieldPath<'_>, context: &SchemaContext<'_>) {
         for field in ["definitions", "dependencies"] {
             let path = path.child(field);
             for (name, below) in schema_map(schema, field).filter(|(_, s)| s.is_object()) {
-                self.node(below, &path.key(name), place);
+                self.node(below, &path.key(name), context);
             }
         }
     }

@@ -31,7 +31,7 @@ fn texts(errors: &[FieldError]) -> Vec<String> {
     errors.iter().map(ToString::to_string).collect()
 }
 
-fn faults(spec: Value) -> Vec<String> {
+fn errors_of(spec: Value) -> Vec<String> {
     texts(&validate_create(&definition(spec)))
 }
 
@@ -49,7 +49,7 @@ fn defaults_and_a_sound_definition() {
 }
 
 #[test]
-fn our_own_definitions_are_sound() {
+fn definitions_of_the_lab_are_valid() {
     use kueue_lab_api::crds::{Conversion, by_kind};
     for (group, kind) in [
         ("kueue.x-k8s.io", "Workload"),
@@ -125,7 +125,7 @@ fn versions_are_validated_together() {
 #[test]
 fn structure() {
     assert_eq!(
-        faults(json!({
+        errors_of(json!({
             "type": "object",
             "properties": {
                 "a": {"description": "no type"},
@@ -161,9 +161,9 @@ fn structure() {
 }
 
 #[test]
-fn what_structural_schemas_do_not_have() {
+fn keywords_forbidden_in_structural_schemas() {
     assert_eq!(
-        faults(json!({
+        errors_of(json!({
             "type": "object",
             "$ref": "#/definitions/x",
             "uniqueItems": true,
@@ -197,12 +197,12 @@ fn lists_and_their_keys() {
         }}})
     };
     assert_eq!(
-        faults(list(json!(["name"]), json!(["name"]))),
+        errors_of(list(json!(["name"]), json!(["name"]))),
         Vec::<String>::new()
     );
     let at = format!("{SPEC}.properties[l]");
     assert_eq!(
-        faults(list(json!(["name", "nome"]), json!([]))),
+        errors_of(list(json!(["name", "nome"]), json!([]))),
         [
             format!(
                 r#"{at}.x-kubernetes-list-map-keys: Invalid value: ["name","nome"]: entries must all be names of item properties"#
@@ -213,7 +213,7 @@ fn lists_and_their_keys() {
         ]
     );
     assert_eq!(
-        faults(list(json!(["sub"]), json!(["sub"]))),
+        errors_of(list(json!(["sub"]), json!(["sub"]))),
         [format!(
             r#"{at}.items.properties[sub].type: Invalid value: "object": must be a scalar type if parent array's x-kubernetes-list-type is map"#
         )]
@@ -223,7 +223,7 @@ fn lists_and_their_keys() {
 #[test]
 fn defaults_must_fit() {
     assert_eq!(
-        faults(json!({"type": "object", "properties": {
+        errors_of(json!({"type": "object", "properties": {
             "n": {"type": "integer", "minimum": 2, "default": 1},
             "o": {"type": "object", "default": {"a": 1, "b": 2}, "properties": {"a": {"type": "integer"}}},
             "s": {"type": "string", "default": 5},
@@ -245,7 +245,7 @@ fn defaults_must_fit() {
 #[test]
 fn rules() {
     let rule = |rule: Value| {
-        faults(json!({
+        errors_of(json!({
             "type": "object",
             "x-kubernetes-validations": [rule],
             "properties": {
@@ -310,13 +310,13 @@ fn rules() {
 }
 
 #[test]
-fn old_values_must_be_known() {
+fn transitions_require_an_old_value() {
     let spec = json!({"type": "object", "properties": {"l": {
         "type": "array",
         "items": {"type": "string", "x-kubernetes-validations": [{"rule": "self == oldSelf"}]},
     }}});
     assert_eq!(
-        faults(spec),
+        errors_of(spec),
         [format!(
             r#"{SPEC}.properties[l].items.x-kubernetes-validations[0].rule: Invalid value: "self == oldSelf": oldSelf cannot be used on the uncorrelatable portion of the schema within {SPEC}.properties[l]"#
         )]

@@ -99,27 +99,27 @@ pub(super) fn check<'s>(
     let mut checker = Checker {
         source,
         vars: vec![("self".into(), this), ("oldSelf".into(), old)],
-        faults: Vec::new(),
+        errors: Vec::new(),
     };
     let found = checker.of(expression);
-    if checker.faults.is_empty() {
+    if checker.errors.is_empty() {
         return Ok(found);
     }
-    checker.faults.sort();
-    checker.faults.dedup();
-    let faults: Vec<String> = checker
-        .faults
+    checker.errors.sort();
+    checker.errors.dedup();
+    let errors: Vec<String> = checker
+        .errors
         .iter()
         .map(|(at, why)| checker.format_error(*at, why))
         .collect();
-    Err(faults.join("\n"))
+    Err(errors.join("\n"))
 }
 
 struct Checker<'e, 's> {
     source: &'e str,
     vars: Vec<(String, Type<'s>)>,
     /// Errors with their offset in the source.
-    faults: Vec<(usize, String)>,
+    errors: Vec<(usize, String)>,
 }
 
 impl<'s> Checker<'_, 's> {
@@ -198,7 +198,7 @@ impl<'s> Checker<'_, 's> {
         }
         if !NAMES.contains(&name) && !name.contains('@') {
             let at = self.find(name, |_| 0);
-            self.fault(
+            self.error(
                 at,
                 format!("undeclared reference to '{name}' (in container '')"),
             );
@@ -220,7 +220,7 @@ impl<'s> Checker<'_, 's> {
         };
         // The offset of the dot before the field.
         let at = self.find(field, |before| before.len() - before.trim_end().len() + 1);
-        self.fault(at, what);
+        self.error(at, what);
         Type::Any
     }
 
@@ -230,7 +230,7 @@ impl<'s> Checker<'_, 's> {
         let operator = !name.starts_with(|c: char| c.is_ascii_alphabetic());
         if !operator && !FUNCTIONS.contains(&name) {
             let at = self.find(name, |_| 0) + name.len();
-            self.fault(
+            self.error(
                 at,
                 format!("undeclared reference to '{name}' (in container '')"),
             );
@@ -271,8 +271,8 @@ impl<'s> Checker<'_, 's> {
         }
     }
 
-    fn fault(&mut self, at: usize, what: String) {
-        self.faults.push((at, what));
+    fn error(&mut self, at: usize, what: String) {
+        self.errors.push((at, what));
     }
 
     /// The offset of an identifier in the source, minus the result of `back` on the preceding text.

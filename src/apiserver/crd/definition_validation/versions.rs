@@ -53,25 +53,25 @@ pub(super) fn check(
     for (i, version) in versions.iter().enumerate() {
         let here = versions_path.index(i);
         names::validate_label(version.text("/name"), &here.child("name"), errors);
-        let place = VersionValidator {
+        let validator = VersionValidator {
             version,
             old: before(old, version),
             status: has_status(version),
         };
         deprecation(version, &here.child("deprecationWarning"), errors);
         if common.get("/schema").is_none() {
-            place.schema(&here.child("schema"), errors);
+            validator.schema(&here.child("schema"), errors);
         }
         if common.get("/subresources").is_none() {
-            place.subresources(&here.child("subresources"), errors);
+            validator.subresources(&here.child("subresources"), errors);
         }
         if common.get("/additionalPrinterColumns").is_none() {
-            place.columns(&here.child("additionalPrinterColumns"), errors);
+            validator.columns(&here.child("additionalPrinterColumns"), errors);
         }
         if common.get("/selectableFields").is_none() {
             let detail = "may only be set when `version.schema.openAPIV3Schema` is not included";
             let above = common.get("/schema").is_some();
-            place.selectable(
+            validator.selectable(
                 &here.child("selectableFields"),
                 above.then_some(detail),
                 errors,
@@ -87,24 +87,24 @@ pub(super) fn check(
     let Some(version) = versions.first() else {
         return;
     };
-    let place = VersionValidator {
+    let validator = VersionValidator {
         version,
         old: before(old, version),
         status: versions.iter().any(has_status),
     };
     if common.get("/schema").is_some() {
-        place.schema(&path.child("validation"), errors);
+        validator.schema(&path.child("validation"), errors);
     }
     if common.get("/subresources").is_some() {
-        place.subresources(&path.child("subresources"), errors);
+        validator.subresources(&path.child("subresources"), errors);
     }
     if common.get("/additionalPrinterColumns").is_some() {
-        place.columns(&path.child("additionalPrinterColumns"), errors);
+        validator.columns(&path.child("additionalPrinterColumns"), errors);
     }
     if common.get("/selectableFields").is_some() {
         let detail = "may only be set when validations.schema is included";
         let apart = common.get("/schema").is_none();
-        place.selectable(
+        validator.selectable(
             &path.child("selectableFields"),
             apart.then_some(detail),
             errors,
@@ -113,11 +113,11 @@ pub(super) fn check(
 }
 
 fn group(group: &str, path: &FieldPath<'_>, errors: &mut ErrorList) {
-    let faults = dns1123_subdomain(group);
+    let messages = dns1123_subdomain(group);
     if group.is_empty() {
         errors.required(path, "");
-    } else if !faults.is_empty() {
-        errors.invalid(path, group, faults.join(","));
+    } else if !messages.is_empty() {
+        errors.invalid(path, group, messages.join(","));
     } else if !group.contains('.') {
         errors.invalid(path, group, "should be a domain with at least one dot");
     }

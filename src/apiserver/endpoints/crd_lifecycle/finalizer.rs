@@ -24,9 +24,9 @@ pub(super) fn delete_instances(core: &ServerState, definition: &mut Value) -> bo
         .and_then(|s| s.storage.clone());
     let (status, reason, message) = match served {
         None => (false, "NeverEstablished", "resource was never established"),
-        Some(space) => {
-            delete_all_objects(core, &space);
-            if space.is_empty() {
+        Some(storage) => {
+            delete_all_objects(core, &storage);
+            if storage.is_empty() {
                 (false, "InstanceDeletionCompleted", "removed all instances")
             } else {
                 (
@@ -61,8 +61,8 @@ pub(super) fn delete_instances(core: &ServerState, definition: &mut Value) -> bo
 }
 
 /// Deletes every object of a storage; objects with finalizers are marked terminating.
-fn delete_all_objects(core: &ServerState, space: &ResourceStorage) {
-    let snapshot = core.store.snapshot(space);
+fn delete_all_objects(core: &ServerState, storage: &ResourceStorage) {
+    let snapshot = core.store.snapshot(storage);
     for object in snapshot.scan("", None) {
         let mut present = object.clone();
         loop {
@@ -75,15 +75,15 @@ fn delete_all_objects(core: &ServerState, space: &ResourceStorage) {
             if held {
                 graceful_deletion::mark_terminating(&mut last, 0, core.clock.now());
             }
-            let Ok(draft) = PendingObject::new(last) else {
+            let Ok(pending) = PendingObject::new(last) else {
                 break;
             };
-            let draft = draft.with_schema_generation(present.schema_generation());
+            let pending = pending.with_schema_generation(present.schema_generation());
             let (key, revision) = (present.key().to_string(), present.revision());
             let outcome = if held {
-                core.store.replace(space, &key, revision, draft)
+                core.store.replace(storage, &key, revision, pending)
             } else {
-                core.store.remove(space, &key, revision, draft)
+                core.store.remove(storage, &key, revision, pending)
             };
             match outcome {
                 Err(CommitError::ResourceVersionConflict(newer)) => present = newer,

@@ -51,11 +51,11 @@ pub(crate) fn sync_crd(core: &ServerState, name: &str) {
 }
 
 fn sync_one_crd(core: &ServerState, group: &str, name: &str) {
-    let Some(space) = crd_storage(core) else {
+    let Some(storage) = crd_storage(core) else {
         return;
     };
     loop {
-        let Some(present) = space.get(name) else {
+        let Some(present) = storage.get(name) else {
             core.registry.stop_serving_crd(group, name);
             return;
         };
@@ -75,14 +75,14 @@ fn sync_one_crd(core: &ServerState, group: &str, name: &str) {
         if new == *old {
             return;
         }
-        let Ok(draft) = PendingObject::new(new) else {
+        let Ok(pending) = PendingObject::new(new) else {
             return;
         };
         let revision = present.revision();
         let outcome = if gone {
-            core.store.remove(&space, name, revision, draft)
+            core.store.remove(&storage, name, revision, pending)
         } else {
-            core.store.replace(&space, name, revision, draft)
+            core.store.replace(&storage, name, revision, pending)
         };
         if let Err(CommitError::Closed | CommitError::KeyExists(_)) = outcome {
             return;
@@ -119,10 +119,10 @@ fn serve_established_crd(
 }
 
 pub(crate) fn crds_of_group(core: &ServerState, group: &str) -> Vec<Arc<Object>> {
-    let Some(space) = crd_storage(core) else {
+    let Some(storage) = crd_storage(core) else {
         return Vec::new();
     };
-    let snapshot = core.store.snapshot(&space);
+    let snapshot = core.store.snapshot(&storage);
     let suffix = format!(".{group}");
     snapshot
         .scan("", None)

@@ -134,7 +134,7 @@ fn set_topology_labels(call: &RequestContext<'_>, pod: &mut Value, node: &str) {
     let Some(nodes) = call.core.registry.find("", "v1", "nodes") else {
         return;
     };
-    let Some(node) = nodes.storage.as_ref().and_then(|space| space.get(node)) else {
+    let Some(node) = nodes.storage.as_ref().and_then(|storage| storage.get(node)) else {
         return;
     };
     let found: Map<String, Value> = TOPOLOGY_LABELS

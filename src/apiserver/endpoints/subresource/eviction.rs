@@ -87,12 +87,12 @@ fn find_pdb(call: &RequestContext<'_>, pod: &Value) -> Result<Option<StoredPdb>,
     else {
         return Ok(None);
     };
-    let Some(space) = &served.storage else {
+    let Some(storage) = &served.storage else {
         return Ok(None);
     };
     let prefix = format!("{}/", call.path.namespace);
     let labels = &pod["metadata"]["labels"];
-    let snapshot = call.core.store.snapshot(space);
+    let snapshot = call.core.store.snapshot(storage);
     let mut covering = snapshot.scan(&prefix, None).filter(|budget| {
         let selector = &budget.value()["spec"]["selector"];
         !is_empty_selector(selector) && selector_matches(selector, labels)
@@ -116,7 +116,7 @@ fn take_disruption(
     pod: &str,
     dry_run: bool,
 ) -> Result<(), ApiError> {
-    let Some(space) = &served.storage else {
+    let Some(storage) = &served.storage else {
         return Ok(());
     };
     loop {
@@ -124,9 +124,9 @@ fn take_disruption(
         if dry_run {
             return Ok(());
         }
-        let draft = PendingObject::new(reduced).map_err(|e| ApiError::internal(e.to_string()))?;
+        let pending = PendingObject::new(reduced).map_err(|e| ApiError::internal(e.to_string()))?;
         let (key, revision) = (budget.key().to_string(), budget.revision());
-        match call.core.store.replace(space, &key, revision, draft) {
+        match call.core.store.replace(storage, &key, revision, pending) {
             Ok(_) | Err(CommitError::KeyNotFound) => return Ok(()),
             Err(CommitError::ResourceVersionConflict(present)) => budget = present,
             Err(_) => return Err(ApiError::no_such_resource()),

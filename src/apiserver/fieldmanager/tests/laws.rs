@@ -10,8 +10,8 @@ use crate::schema::{
     TypeRef, ValueType,
 };
 
-fn reference(shape: ValueType) -> TypeRef {
-    TypeRef::Inlined(Arc::new(Schema::of(shape)))
+fn reference(value_type: ValueType) -> TypeRef {
+    TypeRef::Inlined(Arc::new(Schema::of(value_type)))
 }
 
 fn object(fields: Vec<(&'static str, TypeRef)>) -> ValueType {
@@ -231,7 +231,7 @@ proptest! {
     }
 
     #[test]
-    fn a_manager_has_exactly_what_it_applied_last(a in config(), b in config()) {
+    fn a_manager_owns_exactly_the_fields_of_its_last_apply(a in config(), b in config()) {
         let schema = schema();
         let first = applied(&schema, "one", None, &a);
         let second = applied(&schema, "one", Some(&first), &b);
@@ -239,7 +239,7 @@ proptest! {
     }
 
     #[test]
-    fn others_keep_what_they_own(a in config(), b in config(), theirs in config()) {
+    fn fields_of_other_managers_are_kept(a in config(), b in config(), theirs in config()) {
         let schema = schema();
         let start = applied(&schema, "other", None, &theirs);
         let first = applied(&schema, "one", Some(&start), &a);

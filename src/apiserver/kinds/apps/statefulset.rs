@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_change() {
+    fn mutable_fields() {
         let mut old = json!({"metadata": {"name": "s"}, "spec": {"serviceName": "a", "selector": {"matchLabels": {"app": "x"}},
             "template": {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}}});
         default(&mut old);

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forged_end() {
+    fn inconsistent_finished_conditions() {
         let on = |t: &str| json!({"type": t, "status": "True"});
         assert_eq!(
             texts(

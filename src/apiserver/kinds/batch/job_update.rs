@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_change() {
+    fn mutable_fields() {
         let change = |old: Value, patch: Value| {
             let mut new = old.clone();
             json_patch::merge(&mut new, &patch);

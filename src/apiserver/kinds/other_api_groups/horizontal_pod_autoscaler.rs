@@ -62,8 +62,8 @@ fn checks(scaler: &Value) -> Vec<FieldError> {
         {
             "" => errors.required(&path.child(field), ""),
             text => {
-                let complaints = name_validation::path_segment_name(text, false);
-                errors.invalid_for_each(&path.child(field), text, complaints);
+                let messages = name_validation::path_segment_name(text, false);
+                errors.invalid_for_each(&path.child(field), text, messages);
             }
         }
     }

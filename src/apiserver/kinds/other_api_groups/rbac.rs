@@ -108,8 +108,8 @@ fn binding_checks(binding: &Value, kinds: &[&str]) -> Vec<FieldError> {
     match reference.text("/name") {
         "" => errors.required(&role.child("name"), ""),
         name => {
-            let complaints = name_validation::path_segment_name(name, false);
-            errors.invalid_for_each(&role.child("name"), name, complaints);
+            let messages = name_validation::path_segment_name(name, false);
+            errors.invalid_for_each(&role.child("name"), name, messages);
         }
     }
     let subjects = FieldPath::root("subjects");

@@ -235,9 +235,9 @@ fn ports(errors: &mut ErrorList, path: &FieldPath<'_>, ports: &[Value]) {
         let path = path.index(i);
         let name = port.text("/name");
         if !name.is_empty() {
-            let complaints = name_validation::port_name(name);
-            if !complaints.is_empty() {
-                errors.invalid_for_each(&path.child("name"), name, complaints);
+            let messages = name_validation::port_name(name);
+            if !messages.is_empty() {
+                errors.invalid_for_each(&path.child("name"), name, messages);
             } else if !seen.insert(name) {
                 errors.duplicate(&path.child("name"), name);
             }
@@ -256,8 +256,8 @@ fn ports(errors: &mut ErrorList, path: &FieldPath<'_>, ports: &[Value]) {
 
 /// Validates a port number.
 pub(crate) fn port_number(errors: &mut ErrorList, path: &FieldPath<'_>, number: i64) {
-    for complaint in name_validation::port_number(number) {
-        errors.invalid(path, number, complaint);
+    for message in name_validation::port_number(number) {
+        errors.invalid(path, number, message);
     }
 }
 

@@ -53,9 +53,9 @@ fn is_standard_for_quota(name: &str) -> bool {
 
 /// Validates a resource name; returns whether it is valid.
 pub(crate) fn name(errors: &mut ErrorList, path: &FieldPath<'_>, name: &str) -> bool {
-    let complaints = name_validation::qualified_name(name);
-    if !complaints.is_empty() {
-        errors.invalid_for_each(path, name, complaints);
+    let messages = name_validation::qualified_name(name);
+    if !messages.is_empty() {
+        errors.invalid_for_each(path, name, messages);
         return false;
     }
     if !name.contains('/') && !is_standard(name) {

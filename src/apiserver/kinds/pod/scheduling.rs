@@ -47,9 +47,9 @@ pub(crate) fn tolerations(errors: &mut ErrorList, path: &FieldPath<'_>, list: &[
         }
         match operator {
             "Equal" | "" => {
-                let complaints = name_validation::label_value(value);
-                if !complaints.is_empty() {
-                    errors.invalid(&operator_path, value, complaints.join(";"));
+                let messages = name_validation::label_value(value);
+                if !messages.is_empty() {
+                    errors.invalid(&operator_path, value, messages.join(";"));
                 }
             }
             "Exists" if !value.is_empty() => {

@@ -19,8 +19,8 @@ pub(super) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
     }
     let nominated = new.text("/status/nominatedNodeName");
     if !nominated.is_empty() && nominated != old.text("/status/nominatedNodeName") {
-        let complaints = name_validation::dns1123_subdomain(nominated);
-        errors.invalid_for_each(&STATUS.child("nominatedNodeName"), nominated, complaints);
+        let messages = name_validation::dns1123_subdomain(nominated);
+        errors.invalid_for_each(&STATUS.child("nominatedNodeName"), nominated, messages);
     }
     let generation = new.int("/status/observedGeneration");
     if generation < 0 {
@@ -151,23 +151,23 @@ mod tests {
     }
 
     #[test]
-    fn what_ended_stays_ended() {
+    fn terminated_containers_stay_terminated() {
         let ended = |code: i64| json!({"name": "c", "state": {"terminated": {"exitCode": code}}});
         let pod = |policy: &str, status: Value| json!({"spec": {"restartPolicy": policy}, "status": {"containerStatuses": [status]}});
         let running = json!({"name": "c", "state": {"running": {}}});
-        let complaint = [
+        let message = [
             "status.containerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state",
         ];
         assert_eq!(
             texts(pod("Never", running.clone()), pod("Never", ended(1))),
-            complaint
+            message
         );
         assert_eq!(
             texts(
                 pod("OnFailure", running.clone()),
                 pod("OnFailure", ended(0))
             ),
-            complaint
+            message
         );
         assert!(
             texts(

@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_change() {
+    fn mutable_fields() {
         let gated = |rest: Value| {
             let mut v = json!({"schedulingGates": [{"name": "a/b"}]});
             json_patch::merge(&mut v, &rest);
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not() {
+    fn immutable_fields() {
         let first = |new: Value, old: Value| texts(new, old)[0].lines().next().unwrap().to_string();
         assert_eq!(
             first(json!({"nodeSelector": {"a": "b"}}), json!({})),

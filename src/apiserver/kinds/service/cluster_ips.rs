@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_keeps_what_the_server_gave() {
+    fn an_update_keeps_system_fields() {
         let mut old =
             service(json!({"type": "NodePort", "ports": [{"port": 80}], "clusterIP": "10.0.0.1"}));
         old["spec"]["ports"][0]["nodePort"] = 30080.into();

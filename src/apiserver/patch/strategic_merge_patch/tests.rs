@@ -55,7 +55,7 @@ fn items_are_deleted_and_lists_replaced_by_directive() {
 }
 
 #[test]
-fn retain_keys_clears_what_it_does_not_name() {
+fn retain_keys_removes_other_keys() {
     let object =
         json!({"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}}});
     let patch = json!({"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}});
@@ -136,7 +136,7 @@ fn maps_are_replaced_and_deleted_by_directive() {
 }
 
 #[test]
-fn merge_keys_must_be_there() {
+fn merge_keys_are_required() {
     let object = json!({"spec": {"containers": [{"name": "a"}]}});
     let patch = json!({"spec": {"containers": [{"image": "x"}]}});
     assert_eq!(

@@ -60,7 +60,7 @@ impl BuiltinType {
             .filter_map(|(i, line)| self.field(i, line))
             .collect();
         fields.sort_by(|a, b| a.name.cmp(&b.name));
-        let shape = ValueType::Struct(StructSchema {
+        let value_type = ValueType::Struct(StructSchema {
             fields: fields.into(),
             atomic: Flags::read(head).atomic,
             preserve_unknown: false,
@@ -69,7 +69,7 @@ impl BuiltinType {
         });
         Schema {
             name,
-            ..Schema::of(shape)
+            ..Schema::of(value_type)
         }
     }
 
@@ -99,7 +99,7 @@ impl BuiltinType {
     /// Resolves a type expression; list and map flags apply to its outermost level.
     fn resolve(&self, text: &'static str, flags: &Flags) -> TypeRef {
         let nothing = Flags::default();
-        let shape = if let Some(item) = text.strip_prefix("[]") {
+        let value_type = if let Some(item) = text.strip_prefix("[]") {
             ValueType::List(ListSchema {
                 item: self.resolve(item, &nothing),
                 list_type: flags.list_kind(),
@@ -130,7 +130,7 @@ impl BuiltinType {
                 _ => return self.refer(text, flags),
             }
         };
-        TypeRef::Inlined(Arc::new(Schema::of(shape)))
+        TypeRef::Inlined(Arc::new(Schema::of(value_type)))
     }
 
     fn refer(&self, text: &'static str, flags: &Flags) -> TypeRef {

@@ -49,10 +49,10 @@ fn tables_agree_with_k8s_openapi() {
             assert!(UNLISTED.contains(&id.as_str()), "{name} is in no table");
             continue;
         };
-        let ValueType::Struct(shape) = &schema.value_type else {
+        let ValueType::Struct(value_type) = &schema.value_type else {
             panic!("{name} is no struct")
         };
-        let ours: BTreeSet<&str> = shape.fields.iter().map(|f| &*f.name).collect();
+        let ours: BTreeSet<&str> = value_type.fields.iter().map(|f| &*f.name).collect();
         let theirs: BTreeSet<&str> = properties.keys().map(String::as_str).collect();
         // Some generated types have kind and apiVersion in a trait instead of fields.
         let only: Vec<_> = ours
@@ -62,7 +62,7 @@ fn tables_agree_with_k8s_openapi() {
         assert!(only.is_empty(), "{name}: {only:?}");
         for (field, property) in properties {
             let (Some(field), Some(word)) = (
-                shape.field(field),
+                value_type.field(field),
                 property.get("type").and_then(Value::as_str),
             ) else {
                 continue;

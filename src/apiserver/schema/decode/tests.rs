@@ -79,7 +79,7 @@ fn unknown_fields_are_named_and_dropped() {
 }
 
 #[test]
-fn types_are_checked_with_gos_words() {
+fn type_errors_are_those_of_go() {
     let json_text = |k, v| refused(k, v, DecodeSource::Json);
     assert_eq!(
         json_text(DEPLOYMENT, json!({"spec": {"replicas": "two"}})),

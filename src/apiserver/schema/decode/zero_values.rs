@@ -12,13 +12,13 @@ pub fn zero(schema: &Schema) -> Value {
             fill(s, &mut map);
             Value::Object(map)
         }
-        shape => scalar::zero(shape).unwrap_or(Value::Null),
+        value_type => scalar::zero(value_type).unwrap_or(Value::Null),
     }
 }
 
 /// Adds the unset fields that Go encodes.
-pub(super) fn fill(shape: &StructSchema, map: &mut Map<String, Value>) {
-    for field in shape.fields.iter() {
+pub(super) fn fill(value_type: &StructSchema, map: &mut Map<String, Value>) {
+    for field in value_type.fields.iter() {
         if !map.contains_key(&*field.name)
             && let Some(value) = zero_of_unset_field(field)
         {

@@ -5,20 +5,20 @@ use serde_json::{Value, json};
 use super::schema_edit::SchemaEdit;
 use crate::schema::{QUANTITY, SUBDOMAIN, cel};
 
-/// In v1beta1 the share of ClusterQueues and Cohorts has room for usage over time.
+/// The admission fair sharing status of ClusterQueues and Cohorts, which only v1beta1 has.
 fn admission_fair_sharing_status() -> Value {
     json!({
-        "description": "Usage over time; never set here.",
+        "description": "Usage over time; not set.",
         "type": "object",
         "required": ["consumedResources", "lastUpdate"],
         "properties": {
             "consumedResources": {
-                "description": "What was used, with a decay over time.",
+                "description": "Past usage, with a decay over time.",
                 "type": "object",
                 "additionalProperties": quantity(),
             },
             "lastUpdate": {
-                "description": "When the usage was brought up to date.",
+                "description": "When the usage was last updated.",
                 "type": "string",
                 "format": "date-time",
             },
@@ -41,7 +41,7 @@ pub(super) fn cluster_queue() -> Vec<SchemaEdit> {
         SchemaEdit::AddProperty(
             "spec.admissionChecks",
             json!({
-                "description": "AdmissionChecks for all flavors; takes the place of admissionChecksStrategy.",
+                "description": "AdmissionChecks for all flavors; mutually exclusive with admissionChecksStrategy.",
                 "type": "array",
                 "items": { "type": "string", "maxLength": 316 },
             }),
@@ -85,7 +85,7 @@ pub(super) fn cluster_queue() -> Vec<SchemaEdit> {
         SchemaEdit::AddProperty(
             "status.pendingWorkloadsStatus",
             json!({
-                "description": "The head of the queue; never set, the visibility API tells it.",
+                "description": "The head of the queue; not set: use the visibility API.",
                 "type": "object",
                 "required": ["lastChangeTime"],
                 "properties": {
@@ -137,7 +137,7 @@ pub(super) fn local_queue() -> Vec<SchemaEdit> {
         SchemaEdit::AddProperty(
             "status.flavors",
             json!({
-                "description": "The flavors of the ClusterQueue; never set any more.",
+                "description": "The flavors of the ClusterQueue; no longer set.",
                 "type": "array",
                 "maxItems": 64,
                 "x-kubernetes-list-type": "map",

@@ -26,14 +26,14 @@ pub(super) fn spec() -> Vec<SchemaEdit> {
         SchemaEdit::AddProperty(
             "spec.priorityClassName",
             json!({
-                "description": "Name of the class the priority was taken from.",
+                "description": "Name of the class of the priority.",
                 "type": "string", "maxLength": 253, "pattern": SUBDOMAIN,
             }),
         ),
         SchemaEdit::AddProperty(
             "spec.priorityClassSource",
             json!({
-                "description": "Which sort of class priorityClassName names.",
+                "description": "The type of the class in priorityClassName.",
                 "type": "string",
                 "default": "",
                 "enum": ["kueue.x-k8s.io/workloadpriorityclass", "scheduling.k8s.io/priorityclass", ""],
@@ -104,7 +104,7 @@ pub(super) fn status() -> Vec<SchemaEdit> {
         SchemaEdit::AddProperty(
             "status.admission.podSetAssignments.[].topologyAssignment.domains",
             json!({
-                "description": "The domains, one by one.",
+                "description": "The domains.",
                 "type": "array",
                 "items": {
                     "type": "object",
@@ -119,7 +119,7 @@ pub(super) fn status() -> Vec<SchemaEdit> {
                             "x-kubernetes-list-type": "atomic",
                         },
                         "count": {
-                            "description": "How many pods go there.",
+                            "description": "The number of pods in the domain.",
                             "type": "integer", "format": "int32", "minimum": 1,
                         },
                     },

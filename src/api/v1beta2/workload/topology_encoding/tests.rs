@@ -25,7 +25,7 @@ fn individual(prefix: &str, suffix: &str, roots: &[&str]) -> TopologyAssignmentS
 }
 
 #[test]
-fn what_values_share_is_written_once() {
+fn common_prefixes_and_suffixes_are_written_once() {
     for (values, want) in [
         (
             vec!["a123", "a12", "a1", "a13"],
@@ -67,7 +67,7 @@ fn no_domains_make_no_slices() {
 }
 
 #[test]
-fn hosts_of_pools_are_cut_into_runs_where_that_is_shorter() {
+fn hosts_are_sliced_by_prefix_if_that_is_shorter() {
     let pool = |pool: &str, n: usize| -> Vec<(String, i32)> {
         (0..n)
             .map(|i| (format!("gke-cluster-with-a-long-name-{pool}-{i:04}"), 1))
@@ -106,7 +106,7 @@ fn hosts_of_pools_are_cut_into_runs_where_that_is_shorter() {
 }
 
 #[test]
-fn long_prefixes_give_way_when_they_make_too_many_slices() {
+fn long_prefixes_are_dropped_above_the_slice_limit() {
     let names: Vec<String> = (0..2400)
         .map(|i| format!("region-{}-rack{:04}-{}", i / 1200, i / 2, i % 2))
         .collect();
@@ -119,7 +119,7 @@ fn long_prefixes_give_way_when_they_make_too_many_slices() {
 }
 
 #[test]
-fn malformed_assignments_are_refused() {
+fn malformed_assignments_are_rejected() {
     let good = TopologyAssignment::encode(
         vec!["rack".to_owned()],
         &domains(&[("r1", 1), ("r2", 2)]),
