@@ -231,6 +231,8 @@ fn unreadable_folders_and_files_are_reported() {
         printed.contains("kueue.yaml:3:") && printed.contains("fairShering"),
         "{printed}"
     );
+    let args = [&up[..], &["--config", config.as_str()]].concat();
+    let printed = String::from_utf8(dir.run(&args).stderr).unwrap();
     assert!(
         printed.contains("3 | fairShering: {}\n  | ^^^^^^^^^^^"),
         "{printed}"

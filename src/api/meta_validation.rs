@@ -22,10 +22,7 @@ const MAX_ANNOTATIONS: usize = 256 * 1024;
 
 /// A label key.
 pub fn label_name(name: &str, path: &Path) -> FieldErrors {
-    name_validation::label_key(name)
-        .into_iter()
-        .map(|e| FieldError::invalid(path, name, e))
-        .collect()
+    FieldError::invalid_for_each(path, name, name_validation::label_key(name))
 }
 
 /// Labels, or a node selector.
@@ -37,11 +34,7 @@ pub(crate) fn labels<'a>(
     for (key, value) in labels {
         errors.extend(label_name(key, path));
         let of_value = name_validation::label_value(value);
-        errors.extend(
-            of_value
-                .into_iter()
-                .map(|e| FieldError::invalid(path, value, e)),
-        );
+        errors.extend(FieldError::invalid_for_each(path, value, of_value));
     }
     errors
 }
@@ -52,11 +45,7 @@ pub(crate) fn annotations(annotations: &BTreeMap<String, String>, path: &Path) -
     for key in annotations.keys() {
         // Annotation keys are case-insensitive here.
         let of_key = name_validation::label_key(&key.to_lowercase());
-        errors.extend(
-            of_key
-                .into_iter()
-                .map(|e| FieldError::invalid(path, key, e)),
-        );
+        errors.extend(FieldError::invalid_for_each(path, key, of_key));
     }
     let size: usize = annotations.iter().map(|(k, v)| k.len() + v.len()).sum();
     if size > MAX_ANNOTATIONS {
@@ -105,11 +94,11 @@ fn selector_requirement(requirement: &LabelSelectorRequirement, path: &Path) -> 
     errors.extend(label_name(&requirement.key, &path.child("key")));
     for (i, value) in values.iter().enumerate() {
         let of_value = name_validation::label_value(value);
-        errors.extend(
-            of_value
-                .into_iter()
-                .map(|e| FieldError::invalid(&values_path.index(i), value, e)),
-        );
+        errors.extend(FieldError::invalid_for_each(
+            &values_path.index(i),
+            value,
+            of_value,
+        ));
     }
     errors
 }
@@ -189,10 +178,11 @@ fn condition_of(condition: &Condition, path: &Path) -> FieldErrors {
         errors.push(FieldError::required(&reason, ""));
     } else {
         let form = name_validation::condition_reason(&condition.reason);
-        errors.extend(
-            form.into_iter()
-                .map(|e| FieldError::invalid(&reason, &condition.reason, e)),
-        );
+        errors.extend(FieldError::invalid_for_each(
+            &reason,
+            &condition.reason,
+            form,
+        ));
         if condition.reason.len() > 1024 {
             errors.push(FieldError::too_long(&reason, 1024));
         }

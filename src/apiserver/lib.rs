@@ -2,8 +2,8 @@
 //! OpenAPI, CustomResourceDefinitions, admission. Independent of Kueue: admission, conversion and
 //! kubelets are provided through the traits of [`plugins`].
 //!
-//! Within this workspace it depends on [`kueue_lab_clock`], [`kueue_lab_entropy`] and
-//! [`kueue_lab_quantity`] (tests: also `kueue-lab-api`).
+//! Within this workspace it depends on the crates `clock`, `cron`, `duration`, `entropy`, `field`,
+//! `http`, `json`, `prometheus`, `quantity` and `quota` (tests: also `api`).
 //!
 //! Imports between the folders go one way, lowest first: `apimachinery`, `schema`, `strategy`,
 //! `printers`, `cel`, `crd`, `kinds`, `fieldmanager`, `patch`, `openapi`, `protobuf`, `storage`,

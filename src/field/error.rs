@@ -63,6 +63,18 @@ impl FieldError {
         Self::new(FieldErrorKind::Invalid, path, Some(bad), detail)
     }
 
+    /// One [`invalid`](Self::invalid) error for each detail.
+    pub fn invalid_for_each(path: impl Into<Path>, bad: &str, details: Vec<String>) -> FieldErrors {
+        if details.is_empty() {
+            return FieldErrors::new();
+        }
+        let path = path.into();
+        details
+            .into_iter()
+            .map(|detail| Self::invalid(&path, bad, detail))
+            .collect()
+    }
+
     /// `path: Invalid value: detail`, without the value (upstream's `OmitValueType`).
     pub fn invalid_without_value(path: impl Into<Path>, detail: impl Into<String>) -> Self {
         Self::without_value(FieldErrorKind::Invalid, path, detail)

@@ -89,15 +89,9 @@ fn domain_prefixed(name: &str, path: &Path) -> FieldErrors {
         Some((host, rest)) => {
             let of_host = name_validation::dns1123_subdomain(host);
             let of_path = name_validation::http_path(rest);
-            let host = of_host
-                .into_iter()
-                .map(|e| FieldError::invalid(path, host, e));
-            host.chain(
-                of_path
-                    .into_iter()
-                    .map(|e| FieldError::invalid(path, rest, e)),
-            )
-            .collect()
+            let mut errors = FieldError::invalid_for_each(path, host, of_host);
+            errors.extend(FieldError::invalid_for_each(path, rest, of_path));
+            errors
         }
         None => {
             let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";

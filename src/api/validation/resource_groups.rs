@@ -72,10 +72,7 @@ pub(super) fn resource_groups(
         for (j, name) in group.covered_resources.iter().enumerate() {
             let path = path.child("coveredResources").index(j);
             let form = name_validation::label_key(name);
-            errors.extend(
-                form.into_iter()
-                    .map(|e| FieldError::invalid(&path, name, e)),
-            );
+            errors.extend(FieldError::invalid_for_each(&path, name, form));
             if !resources.insert(name) {
                 errors.push(FieldError::duplicate(&path, name));
             }

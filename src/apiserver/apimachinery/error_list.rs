@@ -47,9 +47,7 @@ impl ErrorList {
         bad: &str,
         messages: Vec<String>,
     ) {
-        for message in messages {
-            self.invalid(path, bad, message);
-        }
+        self.extend(FieldError::invalid_for_each(path, bad, messages));
     }
 
     /// `path: Forbidden: detail`.

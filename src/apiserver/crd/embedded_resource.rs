@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::walk::walk;
 use crate::apimachinery::metadata_validation;
 use crate::schema::{Schema, ValueType};
 use kueue_lab_field::FieldError;
@@ -9,35 +10,14 @@ use kueue_lab_field::FieldError;
 /// Field errors of all embedded resources below the value.
 pub(super) fn validate(schema: &Schema, value: &Value, path: &str) -> Vec<FieldError> {
     let mut out = Vec::new();
-    walk(schema, value, path, &mut out);
+    walk(schema, value, path, &mut |schema, value, path| {
+        if let (ValueType::Struct(value_type), Value::Object(_)) = (&schema.value_type, value)
+            && value_type.embedded
+        {
+            validate_embedded_resource(value, path, &mut out);
+        }
+    });
     out
-}
-
-fn walk(schema: &Schema, value: &Value, path: &str, out: &mut Vec<FieldError>) {
-    match (&schema.value_type, value) {
-        (ValueType::Struct(value_type), Value::Object(map)) => {
-            if value_type.embedded {
-                validate_embedded_resource(value, path, out);
-            }
-            for (name, value) in map {
-                if let Some(field) = value_type.field(name).filter(|f| f.schema.name.is_empty()) {
-                    let dot = if path.is_empty() { "" } else { "." };
-                    walk(&field.schema, value, &format!("{path}{dot}{name}"), out);
-                }
-            }
-        }
-        (ValueType::Map(value_type), Value::Object(map)) => {
-            for (key, value) in map {
-                walk(&value_type.value, value, &format!("{path}[{key}]"), out);
-            }
-        }
-        (ValueType::List(value_type), Value::Array(items)) => {
-            for (i, item) in items.iter().enumerate() {
-                walk(&value_type.item, item, &format!("{path}[{i}]"), out);
-            }
-        }
-        _ => {}
-    }
 }
 
 fn validate_embedded_resource(value: &Value, path: &str, out: &mut Vec<FieldError>) {

@@ -4,39 +4,19 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
+use super::walk::walk;
 use crate::schema::{ListSchema, ListType, Name, Schema, ValueType};
 use kueue_lab_field::FieldError;
 
 /// Validates that items of sets and keys of map lists are unique.
 pub(super) fn validate_list_sets_and_maps(schema: &Schema, value: &Value) -> Vec<FieldError> {
     let mut out = Vec::new();
-    walk(schema, value, "", &mut out);
+    walk(schema, value, "", &mut |schema, value, path| {
+        if let (ValueType::List(value_type), Value::Array(items)) = (&schema.value_type, value) {
+            list(value_type, items, path, &mut out);
+        }
+    });
     out
-}
-
-fn walk(schema: &Schema, value: &Value, path: &str, out: &mut Vec<FieldError>) {
-    match (&schema.value_type, value) {
-        (ValueType::Struct(value_type), Value::Object(map)) => {
-            for (name, value) in map {
-                if let Some(field) = value_type.field(name).filter(|f| f.schema.name.is_empty()) {
-                    let dot = if path.is_empty() { "" } else { "." };
-                    walk(&field.schema, value, &format!("{path}{dot}{name}"), out);
-                }
-            }
-        }
-        (ValueType::Map(value_type), Value::Object(map)) => {
-            for (key, value) in map {
-                walk(&value_type.value, value, &format!("{path}[{key}]"), out);
-            }
-        }
-        (ValueType::List(value_type), Value::Array(items)) => {
-            list(value_type, items, path, out);
-            for (i, item) in items.iter().enumerate() {
-                walk(&value_type.item, item, &format!("{path}[{i}]"), out);
-            }
-        }
-        _ => {}
-    }
 }
 
 fn list(value_type: &ListSchema, items: &[Value], path: &str, out: &mut Vec<FieldError>) {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::schema::go_format::{go_float, go_text};
+use crate::schema::go_format::{go_float, go_text, go_type};
 use crate::schema::{AnyType, ListType, Schema, ValueType};
 
 use super::atom::Fields;
@@ -96,19 +96,6 @@ fn at(path: &str, text: &str) -> String {
         text.into()
     } else {
         format!("{path}: {text}")
-    }
-}
-
-/// The Go type of the value.
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(n) if n.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::apply_patch::unprocessable;
 use crate::apimachinery::api_error::ApiError;
+use crate::schema::scalar::json_kind;
 use crate::schema::strict_json::{ParsedBody, parse};
 
 /// Maximum number of operations in a patch.
@@ -29,7 +30,7 @@ pub(super) fn apply(
             let kind = if other.is_object() {
                 "object"
             } else {
-                kind_of(&other)
+                json_kind(&other)
             };
             return Err(bad(format!(
                 "json: cannot unmarshal {kind} into Go value of type []handlers.jsonPatchOp"
@@ -83,7 +84,7 @@ fn check(index: usize, operation: &Value, errors: &mut Vec<String>) -> Result<()
         Value::Object(fields) => fields,
         Value::Null => return Ok(()),
         other => {
-            let kind = kind_of(other);
+            let kind = json_kind(other);
             return Err(format!(
                 "json: cannot unmarshal {kind} into Go value of type handlers.jsonPatchOp"
             ));
@@ -94,7 +95,7 @@ fn check(index: usize, operation: &Value, errors: &mut Vec<String>) -> Result<()
             "value" => {}
             "op" | "path" | "from" if value.is_string() || value.is_null() => {}
             "op" | "path" | "from" => {
-                let kind = kind_of(value);
+                let kind = json_kind(value);
                 return Err(format!(
                     "json: cannot unmarshal {kind} into Go struct field jsonPatchOp.{name} of \
                      type string"
@@ -104,17 +105,6 @@ fn check(index: usize, operation: &Value, errors: &mut Vec<String>) -> Result<()
         }
     }
     Ok(())
-}
-
-fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 #[cfg(test)]

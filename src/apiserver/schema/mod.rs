@@ -10,7 +10,7 @@ mod field;
 pub(crate) mod go_format;
 mod json_error;
 pub(crate) mod prune;
-mod scalar;
+pub(crate) mod scalar;
 pub mod strict_json;
 mod structural_schema;
 pub(crate) mod time;

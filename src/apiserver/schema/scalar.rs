@@ -31,7 +31,7 @@ pub(super) enum ScalarError {
 }
 
 /// The kind of a value as named by Go's JSON decoder.
-pub(super) fn json_kind(value: &Value) -> &'static str {
+pub(crate) fn json_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",

@@ -253,11 +253,7 @@ fn qualified_name(name: &str, path: &Path) -> FieldErrors {
                     errors.push(FieldError::too_long(path, MAX_DRIVER));
                 }
                 let wrong = name_validation::dns1123_subdomain(&domain.to_lowercase());
-                errors.extend(
-                    wrong
-                        .into_iter()
-                        .map(|e| FieldError::invalid(path, domain, e)),
-                );
+                errors.extend(FieldError::invalid_for_each(path, domain, wrong));
             }
             if name.is_empty() {
                 errors.push(FieldError::invalid(path, "", "the name must not be empty"));
@@ -277,10 +273,6 @@ fn identifier(name: &str, path: &Path) -> FieldErrors {
         errors.push(FieldError::too_long(path, MAX_IDENTIFIER));
     }
     let wrong = name_validation::c_identifier(name);
-    errors.extend(
-        wrong
-            .into_iter()
-            .map(|e| FieldError::invalid(path, name, e)),
-    );
+    errors.extend(FieldError::invalid_for_each(path, name, wrong));
     errors
 }

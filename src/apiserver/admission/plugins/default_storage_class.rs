@@ -38,20 +38,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::admission::plugins::fake::{Objects, request, with};
+    use crate::admission::plugins::fake::{Objects, request, storage_class, with};
     use crate::plugins::Operation;
-
-    fn class(name: &str, born: &str) -> (&'static str, &'static str, Value) {
-        let class = json!({"metadata": {"name": name, "creationTimestamp": born, "annotations":
-            {"storageclass.kubernetes.io/is-default-class": "true"}}, "allowVolumeExpansion": name == "b"});
-        ("storage.k8s.io", "storageclasses", class)
-    }
 
     #[test]
     fn the_youngest_default_class() {
         let objects = Objects(vec![
-            class("a", "2026-01-01T00:00:00Z"),
-            class("b", "2026-01-02T00:00:00Z"),
+            storage_class("a", "2026-01-01T00:00:00Z"),
+            storage_class("b", "2026-01-02T00:00:00Z"),
         ]);
         let create = request("", "persistentvolumeclaims", Operation::Create);
         let mut claim = json!({"spec": {}});

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kueue_lab_entropy::Entropy;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::PluginContext;
 use crate::auth::user::User;
@@ -72,4 +72,11 @@ pub(crate) fn with<T>(
         entropy: &Entropy::seeded(1),
         now: Timestamp::UNIX_EPOCH,
     })
+}
+
+/// A default StorageClass; that of name `b` allows expansion of volumes.
+pub(crate) fn storage_class(name: &str, created: &str) -> (&'static str, &'static str, Value) {
+    let class = json!({"metadata": {"name": name, "creationTimestamp": created, "annotations":
+        {"storageclass.kubernetes.io/is-default-class": "true"}}, "allowVolumeExpansion": name == "b"});
+    ("storage.k8s.io", "storageclasses", class)
 }

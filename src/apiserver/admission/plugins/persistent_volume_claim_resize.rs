@@ -42,18 +42,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::admission::plugins::fake::{Objects, request, with};
+    use crate::admission::plugins::fake::{Objects, request, storage_class, with};
     use crate::plugins::{AdmissionRequest, Operation};
-
-    fn class(name: &str, born: &str) -> (&'static str, &'static str, Value) {
-        let class = json!({"metadata": {"name": name, "creationTimestamp": born, "annotations":
-            {"storageclass.kubernetes.io/is-default-class": "true"}}, "allowVolumeExpansion": name == "b"});
-        ("storage.k8s.io", "storageclasses", class)
-    }
 
     #[test]
     fn claims_grow_where_their_class_allows() {
-        let objects = Objects(vec![class("a", ""), class("b", "")]);
+        let objects = Objects(vec![storage_class("a", ""), storage_class("b", "")]);
         let claim = |class: &str, size: &str, phase: &str| {
             json!({"spec": {"storageClassName": class, "resources": {"requests": {"storage": size}}},
                 "status": {"phase": phase}})

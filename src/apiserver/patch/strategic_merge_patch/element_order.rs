@@ -10,6 +10,7 @@ use super::{
     no_merge_key, remove_directives,
 };
 use crate::schema::Schema;
+use crate::schema::go_format::go_type;
 
 /// Identity of a list item: the value of the merge key, or the item itself.
 fn identity<'v>(item: &'v Value, key: Option<&str>) -> Option<&'v Value> {
@@ -88,12 +89,7 @@ fn list_of(value: Option<&Value>) -> Result<Option<&[Value]>, StrategicMergeErro
 fn bad_type(found: &Value) -> StrategicMergeError {
     let found = match found {
         Value::Null => "%!s(<nil>)",
-        Value::Bool(_) => "bool",
-        Value::Number(n) if n.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
+        other => go_type(other),
     };
     StrategicMergeError::Other(format!(
         "expected a []interface {{}}, but received a {found}"
