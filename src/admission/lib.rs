@@ -24,8 +24,6 @@
 //! Topology requests are [`resources::Requests`] of one pod from its template, before excluded
 //! resource prefixes and resource transformations, which apply to quota only.
 
-#![warn(unreachable_pub)]
-
 pub mod afs;
 pub mod cache;
 pub mod cluster_objects;

@@ -3,8 +3,6 @@
 //!
 //! Depends on no crate that accesses a cluster.
 
-#![warn(unreachable_pub)]
-
 #[macro_use]
 mod wire;
 

@@ -11,8 +11,6 @@
 //! `server_state` with `metrics`, `endpoints`, `http`, `bootstrap`, `server`.
 //! `scripts/import-cycles.py` checks it.
 
-#![warn(unreachable_pub)]
-
 mod admission;
 pub mod apimachinery;
 mod auth;

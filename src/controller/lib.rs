@@ -8,8 +8,6 @@
 //! `admission_checks` has the built-in admission checks, `tas` the topology ungater and node
 //! failures, `job_webhooks` the defaulting and validation of jobs.
 
-#![warn(unreachable_pub)]
-
 mod admission_checks;
 mod concurrent_admission;
 mod constants;

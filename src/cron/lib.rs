@@ -3,8 +3,6 @@
 //!
 //! Used by the API server's validation and by the CronJob controller. Must not know either.
 
-#![warn(unreachable_pub)]
-
 mod local_time;
 mod next;
 mod parse;

@@ -4,8 +4,6 @@
 //!
 //! Must not depend on other crates of the lab.
 
-#![warn(unreachable_pub)]
-
 mod duration;
 mod parse;
 mod parse_duration_error;

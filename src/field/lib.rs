@@ -2,8 +2,6 @@
 //!
 //! Must not depend on other crates of the lab.
 
-#![warn(unreachable_pub)]
-
 mod bad_value;
 mod error;
 mod kind;

@@ -3,8 +3,6 @@
 //!
 //! Must not depend on other crates of the lab.
 
-#![warn(unreachable_pub)]
-
 mod value_ext;
 
 pub use value_ext::{ValueExt, ValueMutExt};

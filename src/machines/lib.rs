@@ -2,8 +2,6 @@
 //! simulated kubelet, the built-in workload controllers, garbage collection. Uses the cluster only
 //! through a `kube::Client`; must not depend on the embedded API server or the admission engine.
 
-#![warn(unreachable_pub)]
-
 mod autoscaler;
 mod config;
 pub mod controller_manager;

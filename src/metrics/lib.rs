@@ -7,8 +7,6 @@
 //! Not implemented: `metrics.customLabels`, and the metrics of MultiKueue, Workload slices and
 //! write latencies.
 
-#![warn(unreachable_pub)]
-
 mod registry;
 mod scheduler_metrics;
 mod state_gauges;

@@ -8,8 +8,6 @@
 //! Depends on `install`, `webhooks`, `election`, `metrics` and `controller`, not on the command
 //! line.
 
-#![warn(unreachable_pub)]
-
 mod health;
 mod instance;
 mod leadership;

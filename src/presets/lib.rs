@@ -7,8 +7,6 @@
 //! applied, and [`PresetsState`] reports the findings. Depends on `api` and `yaml`, never on the
 //! controller, the machines or the API server.
 
-#![warn(unreachable_pub)]
-
 mod api_client;
 mod apply;
 mod builtin;

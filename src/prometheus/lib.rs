@@ -3,8 +3,6 @@
 //!
 //! Must not know any other crate of the lab.
 
-#![warn(unreachable_pub)]
-
 mod text_format;
 
 pub use text_format::{CONTENT_TYPE, to_text};

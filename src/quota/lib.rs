@@ -4,8 +4,6 @@
 //! Used by the API server's ResourceQuota plugin and by the ResourceQuota controller; must not
 //! depend on them.
 
-#![warn(unreachable_pub)]
-
 mod claims;
 mod evaluator;
 pub mod pod_requests;

@@ -6,8 +6,6 @@
 //! part of the Pods; here they only determine the duration and the exit code of the job. Depends on
 //! `api`, `clock`, `entropy` and `yaml`, never on the controller, the machines or the API server.
 
-#![warn(unreachable_pub)]
-
 mod config;
 mod env;
 mod gpu_labels;

@@ -18,8 +18,6 @@
 //! 8. [`update`](mod@update): handles messages;
 //! 9. `run`: the event loop.
 
-#![warn(unreachable_pub)]
-
 mod actions;
 pub mod backend;
 mod config;

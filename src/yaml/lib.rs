@@ -5,8 +5,6 @@
 //! boolean, `0o17` a number, and a duplicate key is an error. Depends on no other crate of the
 //! workspace.
 
-#![warn(unreachable_pub)]
-
 mod de;
 mod locate;
 mod located;

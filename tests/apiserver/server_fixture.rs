@@ -13,13 +13,13 @@ use kueue_lab_entropy::Entropy;
 use serde_json::{Value, json};
 
 /// A server in virtual time with the same names and UIDs in every run.
-pub fn server() -> ApiServer {
+pub(crate) fn server() -> ApiServer {
     let start = "2026-03-02T12:00:00Z".parse().unwrap();
     ApiServer::builder(Clock::starting_at(start), Entropy::seeded(1)).build()
 }
 
 /// Runs a test in virtual time on a server with the namespace `test`.
-pub fn with_server<F: Future<Output = ()>>(test: impl FnOnce(ApiServer, Client) -> F) {
+pub(crate) fn with_server<F: Future<Output = ()>>(test: impl FnOnce(ApiServer, Client) -> F) {
     virtual_runtime().unwrap().block_on(async {
         let server = server();
         let client = server.client();
@@ -29,7 +29,7 @@ pub fn with_server<F: Future<Output = ()>>(test: impl FnOnce(ApiServer, Client) 
 }
 
 /// Creates a namespace with its default ServiceAccount.
-pub async fn namespace(client: &Client, name: &str) {
+pub(crate) async fn namespace(client: &Client, name: &str) {
     let namespace = Namespace {
         metadata: ObjectMeta {
             name: Some(name.into()),
@@ -46,12 +46,12 @@ pub async fn namespace(client: &Client, name: &str) {
     send(client, "POST", &path, account).await.unwrap();
 }
 
-pub fn config_maps(client: &Client) -> Api<ConfigMap> {
+pub(crate) fn config_maps(client: &Client) -> Api<ConfigMap> {
     Api::namespaced(client.clone(), "test")
 }
 
 /// A ConfigMap with one entry.
-pub fn config_map(name: &str, value: &str) -> ConfigMap {
+pub(crate) fn config_map(name: &str, value: &str) -> ConfigMap {
     ConfigMap {
         metadata: ObjectMeta {
             name: Some(name.into()),
@@ -63,7 +63,7 @@ pub fn config_map(name: &str, value: &str) -> ConfigMap {
 }
 
 /// A Pod that is not scheduled.
-pub fn pod(name: &str) -> Value {
+pub(crate) fn pod(name: &str) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "Pod",
@@ -73,12 +73,17 @@ pub fn pod(name: &str) -> Value {
 }
 
 /// Sends and receives JSON.
-pub async fn send(client: &Client, method: &str, path: &str, body: Value) -> Result<Value, Error> {
+pub(crate) async fn send(
+    client: &Client,
+    method: &str,
+    path: &str,
+    body: Value,
+) -> Result<Value, Error> {
     send_as(client, method, path, "application/json", body).await
 }
 
 /// Sends a body of this media type and receives JSON.
-pub async fn send_as(
+pub(crate) async fn send_as(
     client: &Client,
     method: &str,
     path: &str,
@@ -100,17 +105,17 @@ pub async fn send_as(
 }
 
 /// Receives JSON.
-pub async fn get(client: &Client, path: &str) -> Result<Value, Error> {
+pub(crate) async fn get(client: &Client, path: &str) -> Result<Value, Error> {
     send(client, "GET", path, Value::Null).await
 }
 
 /// Applies a JSON merge patch.
-pub async fn merge_patch(client: &Client, path: &str, patch: Value) -> Result<Value, Error> {
+pub(crate) async fn merge_patch(client: &Client, path: &str, patch: Value) -> Result<Value, Error> {
     send_as(client, "PATCH", path, "application/merge-patch+json", patch).await
 }
 
 /// The Status of an error.
-pub fn error_status<T: std::fmt::Debug>(outcome: Result<T, Error>) -> Status {
+pub(crate) fn error_status<T: std::fmt::Debug>(outcome: Result<T, Error>) -> Status {
     match outcome {
         Err(Error::Api(status)) => *status,
         other => panic!("expected an error, got {other:?}"),

@@ -20,7 +20,7 @@ use super::engine_fixture::config;
 use super::flavors::{amounts, tas_usage};
 use super::preemption::cache;
 
-pub const SUITES: &[(&str, CaseCheck)] = &[
+pub(crate) const SUITES: &[(&str, CaseCheck)] = &[
     ("cache/TestAncestors", cohort_ancestors),
     ("cache/TestClusterQueueAncestors", cluster_queue_ancestors),
     ("cache/TestWorkloadAncestors", workload_ancestors),

@@ -11,14 +11,14 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// A table: the cases of one upstream test function.
-pub struct Suite {
+pub(crate) struct Suite {
     pub cases: Vec<Case>,
 }
 
 /// One case.
 #[derive(Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Case {
+pub(crate) struct Case {
     pub suite: String,
     pub name: String,
     #[serde(default)]
@@ -44,7 +44,7 @@ pub struct Case {
 
 impl Suite {
     /// Reads a table; `None` if the file does not exist.
-    pub fn load(directory: &Path, path: &str) -> Option<Suite> {
+    pub(crate) fn load(directory: &Path, path: &str) -> Option<Suite> {
         let text = std::fs::read_to_string(directory.join(format!("{path}.json"))).ok()?;
         let table: Value = serde_json::from_str(&text).unwrap();
         let case = |raw: &Value| Case {
@@ -60,7 +60,7 @@ impl Suite {
 
 impl Case {
     /// The id of the case in `known-gaps.txt`.
-    pub fn id(&self) -> String {
+    pub(crate) fn id(&self) -> String {
         let mut id = format!("{} | {}", self.suite, self.name.replace('\n', " "));
         if !self.variant.is_empty() {
             id.push_str(&format!(" | {}", self.variant));
@@ -69,7 +69,7 @@ impl Case {
     }
 
     /// One case per setting of feature gates.
-    pub fn with_each_gate_setting(&self) -> Vec<Case> {
+    pub(crate) fn with_each_gate_setting(&self) -> Vec<Case> {
         let mut all = vec![self.clone()];
         for gates in &self.also_with_gates {
             let gates = gates.clone();
@@ -82,14 +82,14 @@ impl Case {
     }
 
     /// The case with the feature gates it runs with.
-    pub fn raw(&self) -> Value {
+    pub(crate) fn raw(&self) -> Value {
         let mut raw = self.raw.clone();
         raw["gates"] = serde_json::json!(self.gates);
         raw
     }
 
     /// The feature gates of the engine.
-    pub fn gates(&self) -> Gates {
+    pub(crate) fn gates(&self) -> Gates {
         let mut gates = Gates::default();
         for (name, &enabled) in &self.gates {
             gates.set(name, enabled);
@@ -98,13 +98,13 @@ impl Case {
     }
 
     /// The current time of the case.
-    pub fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         let fixed = || "2026-03-02T12:00:00Z".parse().unwrap();
         self.now.unwrap_or_else(fixed)
     }
 
     /// The objects of a kind.
-    pub fn objects<T: DeserializeOwned>(&self, kind: &str) -> Vec<Arc<T>> {
+    pub(crate) fn objects<T: DeserializeOwned>(&self, kind: &str) -> Vec<Arc<T>> {
         let list = &self.objects[kind];
         if list.is_null() {
             return Vec::new();
@@ -114,19 +114,19 @@ impl Case {
     }
 
     /// An optional object.
-    pub fn optional<T: DeserializeOwned>(&self, kind: &str) -> Option<T> {
+    pub(crate) fn optional<T: DeserializeOwned>(&self, kind: &str) -> Option<T> {
         let value = &self.objects[kind];
         (!value.is_null()).then(|| read(value))
     }
 
     /// An object.
-    pub fn object<T: DeserializeOwned>(&self, kind: &str) -> T {
+    pub(crate) fn object<T: DeserializeOwned>(&self, kind: &str) -> T {
         read(&self.objects[kind])
     }
 }
 
 /// Deserializes a part of a case.
-pub fn read<T: DeserializeOwned>(value: &Value) -> T {
+pub(crate) fn read<T: DeserializeOwned>(value: &Value) -> T {
     let mut value = value.clone();
     fix_go_encoding(&mut value);
     serde_json::from_value(value).unwrap()
@@ -166,7 +166,7 @@ fn fix_go_encoding(value: &mut Value) {
 }
 
 /// Deserializes an optional part of a case.
-pub fn read_or_default<T: DeserializeOwned + Default>(value: &Value) -> T {
+pub(crate) fn read_or_default<T: DeserializeOwned + Default>(value: &Value) -> T {
     if value.is_null() {
         return T::default();
     }
@@ -174,6 +174,6 @@ pub fn read_or_default<T: DeserializeOwned + Default>(value: &Value) -> T {
 }
 
 /// An optional list of strings.
-pub fn string_list(value: &Value) -> Vec<String> {
+pub(crate) fn string_list(value: &Value) -> Vec<String> {
     read_or_default(value)
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 /// Describes the differences of two values by path; `None` if they are equal. Absent, null and empty are
 /// equal.
-pub fn difference(got: &impl Serialize, want: &impl Serialize) -> Result<(), String> {
+pub(crate) fn difference(got: &impl Serialize, want: &impl Serialize) -> Result<(), String> {
     let (got, want) = (to_json(got), to_json(want));
     let mut lines = Vec::new();
     walk("", &got, &want, &mut lines);
@@ -91,7 +91,7 @@ fn walk(path: &str, got: &Value, want: &Value, lines: &mut Vec<String>) {
 }
 
 /// Workloads by name and conditions by type, without fields that are not compared.
-pub fn workloads<'a>(list: impl IntoIterator<Item = &'a Workload>) -> Value {
+pub(crate) fn workloads<'a>(list: impl IntoIterator<Item = &'a Workload>) -> Value {
     let mut map = Map::new();
     for wl in list {
         let mut wl = wl.clone();
@@ -117,7 +117,7 @@ pub fn workloads<'a>(list: impl IntoIterator<Item = &'a Workload>) -> Value {
 }
 
 /// A list regardless of order.
-pub fn as_set(value: &Value) -> Value {
+pub(crate) fn as_set(value: &Value) -> Value {
     let mut list: Vec<Value> = value.as_array().cloned().unwrap_or_default();
     list.sort_by_key(ToString::to_string);
     json!(list)
@@ -125,18 +125,18 @@ pub fn as_set(value: &Value) -> Value {
 
 /// Collects the differences of several parts.
 #[derive(Default)]
-pub struct Differences(Vec<String>);
+pub(crate) struct Differences(Vec<String>);
 
 impl Differences {
     /// Compares one part.
-    pub fn part(&mut self, name: &str, got: &impl Serialize, want: &impl Serialize) {
+    pub(crate) fn part(&mut self, name: &str, got: &impl Serialize, want: &impl Serialize) {
         if let Err(lines) = difference(got, want) {
             self.0.push(format!(" {name}:\n{lines}"));
         }
     }
 
     /// All differences.
-    pub fn finish(self) -> Result<(), String> {
+    pub(crate) fn finish(self) -> Result<(), String> {
         if self.0.is_empty() {
             Ok(())
         } else {

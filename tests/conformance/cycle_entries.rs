@@ -27,7 +27,7 @@ use super::compare::{Differences, difference};
 use super::engine_fixture::{EngineFixture, config};
 use super::preemption::{cache, mode};
 
-pub const SUITES: &[(&str, CaseCheck)] = &[
+pub(crate) const SUITES: &[(&str, CaseCheck)] = &[
     ("scheduler/TestEntryOrdering", entry_ordering),
     ("scheduler/TestEntryComparerLess", entry_comparer_less),
     (

@@ -11,7 +11,7 @@ use super::case::{Case, read, read_or_default};
 use super::compare::{Differences, as_set, workloads};
 use super::engine_fixture::{EngineFixture, StatusWriteFault, config};
 
-pub const SUITES: &[(&str, CaseCheck)] = &[
+pub(crate) const SUITES: &[(&str, CaseCheck)] = &[
     ("scheduler/TestSchedule", schedule),
     ("scheduler/TestScheduleForFairSharing", schedule),
     ("scheduler/TestScheduleConcurrentAdmission", schedule),
@@ -23,19 +23,19 @@ pub const SUITES: &[(&str, CaseCheck)] = &[
     ),
 ];
 
-pub fn want_workloads(value: &Value) -> Value {
+pub(crate) fn want_workloads(value: &Value) -> Value {
     let list: Vec<Workload> = read_or_default(value);
     workloads(&list)
 }
 
 /// Lists per ClusterQueue regardless of order.
-pub fn sets(value: &Value) -> Value {
+pub(crate) fn sets(value: &Value) -> Value {
     let map: BTreeMap<String, Value> = read_or_default(value);
     let map = map.into_iter().map(|(k, v)| (k, as_set(&v)));
     Value::Object(map.collect::<Map<_, _>>())
 }
 
-pub fn events(lab: &EngineFixture, case: &Case, found: &mut Differences, as_a_set: bool) {
+pub(crate) fn events(lab: &EngineFixture, case: &Case, found: &mut Differences, as_a_set: bool) {
     let rules = &case.want["eventsCompare"];
     if rules["asserted"] != true {
         return;

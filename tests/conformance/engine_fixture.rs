@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use super::case::{Case, read_or_default};
 
 /// An engine with the objects of a case.
-pub struct EngineFixture {
+pub(crate) struct EngineFixture {
     pub engine: Engine,
     pub now: Timestamp,
     /// The Workloads as stored in the fake API.
@@ -34,7 +34,7 @@ pub struct EngineFixture {
 
 /// The result of every status write.
 #[derive(Clone, Copy, PartialEq)]
-pub enum StatusWriteFault {
+pub(crate) enum StatusWriteFault {
     None,
     NotFound,
     Error,
@@ -61,7 +61,7 @@ fn duration(text: &str) -> std::time::Duration {
 }
 
 /// The engine settings of a case.
-pub fn config(case: &Case) -> EngineConfig {
+pub(crate) fn config(case: &Case) -> EngineConfig {
     let afs = &case.config["admissionFairSharing"];
     let weights: BTreeMap<String, f64> = read_or_default(&afs["resourceWeights"]);
     let text = |key: &str| duration(afs[key].as_str().unwrap_or("0s"));
@@ -82,7 +82,7 @@ pub fn config(case: &Case) -> EngineConfig {
 
 impl EngineFixture {
     /// An engine with these settings and no objects.
-    pub fn new(case: &Case, config: EngineConfig) -> Self {
+    pub(crate) fn new(case: &Case, config: EngineConfig) -> Self {
         EngineFixture {
             engine: Engine::new(config),
             now: case.now(),
@@ -94,12 +94,12 @@ impl EngineFixture {
     }
 
     /// Adds all objects of a case to the engine.
-    pub fn load(case: &Case, config: EngineConfig) -> Self {
+    pub(crate) fn load(case: &Case, config: EngineConfig) -> Self {
         EngineFixture::load_after(case, config, |_| {})
     }
 
     /// Adds all objects of a case to the engine after other objects.
-    pub fn load_after(
+    pub(crate) fn load_after(
         case: &Case,
         config: EngineConfig,
         first: impl FnOnce(&mut EngineFixture),
@@ -148,13 +148,13 @@ impl EngineFixture {
     }
 
     /// Pops the heads of the queues without a cycle.
-    pub fn heads(&mut self) -> Vec<Head> {
+    pub(crate) fn heads(&mut self) -> Vec<Head> {
         self.engine.take_heads()
     }
 
     /// Runs one cycle and writes its decisions. The engine does not receive the written objects, because
     /// no controllers run.
-    pub fn cycle(&mut self) -> Option<CycleResult> {
+    pub(crate) fn cycle(&mut self) -> Option<CycleResult> {
         let open = self.engine.begin_cycle(self.now)?;
         let mut outcomes = BTreeMap::new();
         for action in &open.actions {
@@ -212,7 +212,7 @@ impl EngineFixture {
     }
 
     /// The Admission of every Workload with quota reserved, by key.
-    pub fn assignments(&self) -> Value {
+    pub(crate) fn assignments(&self) -> Value {
         let cache = self.engine.cache();
         let members = cache.cluster_queues().flat_map(|q| q.reserving_workloads());
         let members = members.filter_map(|member| cache.workload(member.idx));
@@ -224,7 +224,7 @@ impl EngineFixture {
     }
 
     /// The pending Workloads by ClusterQueue: those in the heap and the inadmissible ones.
-    pub fn pending_workloads(&self) -> (Value, Value) {
+    pub(crate) fn pending_workloads(&self) -> (Value, Value) {
         let (mut active, mut inadmissible) = (Map::new(), Map::new());
         let queues = self.engine.queues();
         for name in queues.cluster_queue_names() {

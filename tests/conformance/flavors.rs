@@ -29,7 +29,7 @@ use super::compare::{Differences, as_set};
 use super::engine_fixture::config;
 use super::preemption::{assignment, cache, mode};
 
-pub const SUITES: &[(&str, CaseCheck)] = &[
+pub(crate) const SUITES: &[(&str, CaseCheck)] = &[
     ("flavorassigner/TestAssignFlavors", assign_flavors),
     (
         "flavorassigner/TestAssignFlavorsWithAllowedFlavors",
@@ -132,7 +132,7 @@ impl PreemptionOracle for TableOracle {
 }
 
 /// Amounts by `flavor/resource`.
-pub fn amounts(value: &Value, cache: &mut Cache) -> FlavorResourceQuantities {
+pub(crate) fn amounts(value: &Value, cache: &mut Cache) -> FlavorResourceQuantities {
     let map: BTreeMap<String, Value> = read_or_default(value);
     let amount = |v: &Value| v.as_i64().map_or(Amount::UNLIMITED, Amount::new);
     map.iter()
@@ -146,7 +146,7 @@ pub fn amounts(value: &Value, cache: &mut Cache) -> FlavorResourceQuantities {
         .collect()
 }
 
-pub fn tas_usage(value: &Value) -> TasUsage {
+pub(crate) fn tas_usage(value: &Value) -> TasUsage {
     let map: BTreeMap<String, Vec<Value>> = read_or_default(value);
     let domain = |v: &Value| {
         let requests: BTreeMap<String, i64> = read_or_default(&v["singlePodRequests"]);
@@ -165,7 +165,7 @@ pub fn tas_usage(value: &Value) -> TasUsage {
 }
 
 /// A workload in the format of the tables.
-pub fn info(value: &Value, config: &EngineConfig) -> Info {
+pub(crate) fn info(value: &Value, config: &EngineConfig) -> Info {
     let obj: Workload = read_or_default(&value["obj"]);
     let mut info = Info::new(Arc::new(obj), config);
     info.cluster_queue = value["clusterQueue"].as_str().unwrap_or_default().into();

@@ -29,7 +29,7 @@ use super::compare::{Differences, as_set, workloads};
 use super::cycles::want_workloads;
 use super::engine_fixture::config;
 
-pub const SUITES: &[(&str, CaseCheck)] = &[
+pub(crate) const SUITES: &[(&str, CaseCheck)] = &[
     ("preemption/TestPreemption", preemption),
     ("preemption/TestHierarchicalPreemptions", preemption),
     ("preemption/TestFairPreemptions", fair_preemptions),
@@ -39,7 +39,7 @@ pub const SUITES: &[(&str, CaseCheck)] = &[
 ];
 
 /// A cache with the objects of a case.
-pub fn cache(case: &Case, config: &EngineConfig) -> Cache {
+pub(crate) fn cache(case: &Case, config: &EngineConfig) -> Cache {
     let mut cache = Cache::new(&config.gates);
     for flavor in case.objects("resourceFlavors") {
         cache.upsert_flavor(flavor, config);
@@ -65,7 +65,7 @@ pub fn cache(case: &Case, config: &EngineConfig) -> Cache {
     cache
 }
 
-pub fn mode(text: &Value) -> FlavorAssignmentMode {
+pub(crate) fn mode(text: &Value) -> FlavorAssignmentMode {
     match text.as_str() {
         Some("Preempt") => FlavorAssignmentMode::Preempt,
         Some("DeferredFit") => FlavorAssignmentMode::DeferredFit,
@@ -75,7 +75,7 @@ pub fn mode(text: &Value) -> FlavorAssignmentMode {
 }
 
 /// The flavors that a table assigns to pod sets.
-pub fn assignment(value: &Value) -> Assignment {
+pub(crate) fn assignment(value: &Value) -> Assignment {
     let mut assignment = Assignment::default();
     let pod_sets: Vec<Value> = read_or_default(&value["podSets"]);
     for ps in pod_sets {
@@ -109,7 +109,7 @@ pub fn assignment(value: &Value) -> Assignment {
     assignment
 }
 
-pub fn topology(
+pub(crate) fn topology(
     value: &Value,
 ) -> Option<kueue_lab_admission::topology_assignment::TopologyAssignment> {
     use kueue_lab_admission::topology_assignment::{TopologyAssignment, TopologyDomainAssignment};

@@ -27,7 +27,7 @@ use super::case::{Case, read, read_or_default};
 use super::compare::{Differences, as_set, workloads};
 use super::engine_fixture::config;
 
-pub const SUITES: &[(&str, CaseCheck)] = &[
+pub(crate) const SUITES: &[(&str, CaseCheck)] = &[
     ("queue/TestAddWorkload", add_workload),
     (
         "queue/TestBackoffWaitingTimeExpired",

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::CaseCheck;
 
 /// The suites by file.
-pub const SUITES: &[(&str, CaseCheck)] = &[
+pub(crate) const SUITES: &[(&str, CaseCheck)] = &[
     ("cache/TestFindTopologyAssignments", |case| {
         find_topology_assignments(&case.raw())
     }),

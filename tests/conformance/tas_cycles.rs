@@ -17,7 +17,7 @@ use super::compare::{Differences, workloads};
 use super::cycles::{events, sets, want_workloads};
 use super::engine_fixture::{EngineFixture, StatusWriteFault, config};
 
-pub const SUITES: &[(&str, CaseCheck)] = &[
+pub(crate) const SUITES: &[(&str, CaseCheck)] = &[
     ("scheduler/TestScheduleForTAS", schedule_for_tas),
     (
         "scheduler/TestScheduleForTASPreemption",
@@ -46,7 +46,7 @@ pub const SUITES: &[(&str, CaseCheck)] = &[
 ];
 
 /// A resource transformation and the resource it applies to.
-pub fn transformation(value: &Value) -> (ResourceName, ResourceTransformation) {
+pub(crate) fn transformation(value: &Value) -> (ResourceName, ResourceTransformation) {
     let outputs: BTreeMap<String, Quantity> = read_or_default(&value["outputs"]);
     let outputs = outputs.iter();
     let outputs = outputs.map(|(k, v)| (k.as_str().into(), Decimal::parse_lossy(v)));

@@ -31,7 +31,7 @@ use super::engine_fixture::config;
 use super::flavors::info;
 use super::tas_cycles::transformation;
 
-pub const SUITES: &[(&str, CaseCheck)] = &[
+pub(crate) const SUITES: &[(&str, CaseCheck)] = &[
     ("workload/TestAdjustResources", adjust_resources_case),
     (
         "workload/TestAdmissionChecksForWorkload",

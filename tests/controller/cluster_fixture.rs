@@ -18,17 +18,17 @@ use kueue_lab_lab::JobWebhooksPlugin;
 use kueue_lab_runtime::Context;
 use serde_json::Value;
 
-pub struct TestCluster {
+pub(crate) struct TestCluster {
     pub client: Client,
     pub clock: Clock,
 }
 
 /// Runs a test in virtual time on an API server with Kueue's CRDs, the controller and a namespace `ns`.
-pub fn with_cluster<F: Future<Output = ()>>(test: impl FnOnce(TestCluster) -> F) {
+pub(crate) fn with_cluster<F: Future<Output = ()>>(test: impl FnOnce(TestCluster) -> F) {
     with_config(ControllerConfig::default(), test);
 }
 
-pub fn with_config<F: Future<Output = ()>>(
+pub(crate) fn with_config<F: Future<Output = ()>>(
     config: ControllerConfig,
     test: impl FnOnce(TestCluster) -> F,
 ) {
@@ -79,7 +79,7 @@ async fn apply_value(client: &Client, object: Value) {
 }
 
 /// Creates the objects of a YAML stream.
-pub async fn apply(client: &Client, yaml: &str) {
+pub(crate) async fn apply(client: &Client, yaml: &str) {
     for document in yaml.split("\n---\n") {
         let object: Value = serde_yaml::from_str(document).unwrap();
         apply_value(client, object).await;
@@ -87,15 +87,15 @@ pub async fn apply(client: &Client, yaml: &str) {
 }
 
 impl TestCluster {
-    pub async fn apply(&self, yaml: &str) {
+    pub(crate) async fn apply(&self, yaml: &str) {
         apply(&self.client, yaml).await;
     }
 
-    pub async fn sleep(&self, seconds: u64) {
+    pub(crate) async fn sleep(&self, seconds: u64) {
         self.clock.sleep(Duration::from_secs(seconds)).await;
     }
 
-    pub async fn patch(&self, kind: &str, name: &str, patch: Value) {
+    pub(crate) async fn patch(&self, kind: &str, name: &str, patch: Value) {
         let namespaced = matches!(kind, "Workload" | "LocalQueue");
         let gvk = GroupVersionKind::gvk("kueue.x-k8s.io", "v1beta2", kind);
         let resource = ApiResource::from_gvk(&gvk);
@@ -109,12 +109,12 @@ impl TestCluster {
             .unwrap();
     }
 
-    pub fn workloads(&self) -> Api<Workload> {
+    pub(crate) fn workloads(&self) -> Api<Workload> {
         Api::namespaced(self.client.clone(), "ns")
     }
 
     /// A cluster-scoped or namespaced object of Kueue as JSON.
-    pub async fn get(&self, kind: &str, name: &str) -> Value {
+    pub(crate) async fn get(&self, kind: &str, name: &str) -> Value {
         let gvk = GroupVersionKind::gvk("kueue.x-k8s.io", "v1beta2", kind);
         let resource = ApiResource::from_gvk(&gvk);
         let api: Api<DynamicObject> = if matches!(kind, "Workload" | "LocalQueue") {
@@ -126,14 +126,14 @@ impl TestCluster {
     }
 
     /// `status/reason: message` of a condition of a Workload.
-    pub async fn condition(&self, workload: &str, type_: &str) -> Option<String> {
+    pub(crate) async fn condition(&self, workload: &str, type_: &str) -> Option<String> {
         let wl = self.workloads().get(workload).await.unwrap();
         let cond = wl.condition(type_)?;
         Some(format!("{}/{}: {}", cond.status, cond.reason, cond.message))
     }
 
     /// Waits until a condition of a Workload has this status and reason.
-    pub async fn until(&self, workload: &str, type_: &str, wanted: &str) {
+    pub(crate) async fn until(&self, workload: &str, type_: &str, wanted: &str) {
         let mut last = None;
         for _ in 0..2000 {
             last = self.condition(workload, type_).await;
@@ -149,7 +149,7 @@ impl TestCluster {
     }
 
     /// `reporter type reason message` of the Events about an object, ordered by time.
-    pub async fn events(&self, name: &str) -> Vec<String> {
+    pub(crate) async fn events(&self, name: &str) -> Vec<String> {
         let api: Api<Event> = Api::namespaced(self.client.clone(), "ns");
         let mut events = api.list(&ListParams::default()).await.unwrap().items;
         events.retain(|e| e.regarding.as_ref().and_then(|r| r.name.as_deref()) == Some(name));
@@ -166,7 +166,7 @@ impl TestCluster {
 }
 
 /// A ResourceFlavor, a ClusterQueue of 9 CPUs that preempts lower priorities, and a LocalQueue.
-pub const QUEUES: &str = "apiVersion: kueue.x-k8s.io/v1beta2
+pub(crate) const QUEUES: &str = "apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
 metadata: {name: default-flavor}
 ---
@@ -188,7 +188,7 @@ metadata: {name: lq, namespace: ns}
 spec: {clusterQueue: cq}";
 
 /// A Workload of one pod.
-pub fn workload(name: &str, cpu: u32, priority: i32) -> String {
+pub(crate) fn workload(name: &str, cpu: u32, priority: i32) -> String {
     format!(
         "apiVersion: kueue.x-k8s.io/v1beta2
 kind: Workload

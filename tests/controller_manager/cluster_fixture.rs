@@ -18,14 +18,14 @@ use serde_json::{Value, json};
 
 /// A cluster under test.
 #[derive(Clone)]
-pub struct TestCluster {
+pub(crate) struct TestCluster {
     pub client: Client,
     pub clock: Clock,
     _server: std::sync::Arc<ApiServer>,
 }
 
 /// Runs a test in virtual time on a cluster with the namespace `test`.
-pub fn with_cluster<F: Future<Output = ()>>(test: impl FnOnce(TestCluster) -> F) {
+pub(crate) fn with_cluster<F: Future<Output = ()>>(test: impl FnOnce(TestCluster) -> F) {
     virtual_runtime().unwrap().block_on(async {
         let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
         let entropy = Entropy::seeded(1);
@@ -50,7 +50,7 @@ pub fn with_cluster<F: Future<Output = ()>>(test: impl FnOnce(TestCluster) -> F)
 }
 
 impl TestCluster {
-    pub fn api<K>(&self) -> Api<K>
+    pub(crate) fn api<K>(&self) -> Api<K>
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
     {
@@ -58,7 +58,12 @@ impl TestCluster {
     }
 
     /// Sends and receives JSON.
-    pub async fn send(&self, method: &str, path: &str, body: Value) -> Result<Value, kube::Error> {
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        body: Value,
+    ) -> Result<Value, kube::Error> {
         let kind = match method {
             "PATCH" => "application/merge-patch+json",
             _ => "application/json",
@@ -77,16 +82,16 @@ impl TestCluster {
         self.client.request(request).await
     }
 
-    pub async fn create(&self, path: &str, body: Value) -> Value {
+    pub(crate) async fn create(&self, path: &str, body: Value) -> Value {
         self.send("POST", path, body).await.unwrap()
     }
 
-    pub async fn patch(&self, path: &str, body: Value) -> Value {
+    pub(crate) async fn patch(&self, path: &str, body: Value) -> Value {
         self.send("PATCH", path, body).await.unwrap()
     }
 
     /// Creates an object in the namespace `test`.
-    pub async fn create_object<K>(&self, object: Value) -> K
+    pub(crate) async fn create_object<K>(&self, object: Value) -> K
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
             + DeserializeOwned
@@ -102,7 +107,7 @@ impl TestCluster {
     }
 
     /// Polls `look` until it returns a value, for at most an hour of lab time.
-    pub async fn wait_for<T, F: Future<Output = Option<T>>>(
+    pub(crate) async fn wait_for<T, F: Future<Output = Option<T>>>(
         &self,
         what: &str,
         mut look: impl FnMut() -> F,
@@ -117,7 +122,12 @@ impl TestCluster {
     }
 
     /// Waits until an object satisfies a condition.
-    pub async fn wait_until_object<K>(&self, name: &str, what: &str, is: impl Fn(&K) -> bool) -> K
+    pub(crate) async fn wait_until_object<K>(
+        &self,
+        name: &str,
+        what: &str,
+        is: impl Fn(&K) -> bool,
+    ) -> K
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
             + DeserializeOwned
@@ -132,7 +142,7 @@ impl TestCluster {
     }
 
     /// Waits until `count` pods match `selector` that are neither finished nor terminating.
-    pub async fn pods(&self, selector: &str, count: usize) -> Vec<Pod> {
+    pub(crate) async fn pods(&self, selector: &str, count: usize) -> Vec<Pod> {
         let what = format!("{count} pods {selector}");
         self.wait_for(&what, || async {
             let found = self.all_pods(selector).await;
@@ -146,13 +156,13 @@ impl TestCluster {
     }
 
     /// All pods that match `selector`.
-    pub async fn all_pods(&self, selector: &str) -> Vec<Pod> {
+    pub(crate) async fn all_pods(&self, selector: &str) -> Vec<Pod> {
         let params = ListParams::default().labels(selector);
         self.api::<Pod>().list(&params).await.unwrap().items
     }
 
     /// Writes the status of a pod, as its kubelet would.
-    pub async fn set_pod_status(&self, pod: &Pod, phase: &str, ready: bool) {
+    pub(crate) async fn set_pod_status(&self, pod: &Pod, phase: &str, ready: bool) {
         let at = self.clock.time();
         let status = if ready { "True" } else { "False" };
         let patch = json!({"status": {"phase": phase, "conditions": [
@@ -166,7 +176,7 @@ impl TestCluster {
     }
 
     /// `reason: message` of the Events about an object, in the order of their creation.
-    pub async fn events(&self, name: &str) -> Vec<String> {
+    pub(crate) async fn events(&self, name: &str) -> Vec<String> {
         let path =
             format!("/api/v1/namespaces/test/events?fieldSelector=involvedObject.name={name}");
         let list = self.send("GET", &path, Value::Null).await.unwrap();
@@ -189,7 +199,7 @@ impl TestCluster {
 }
 
 /// A Pod of one container that requests CPU.
-pub fn pod(name: &str, cpu: &str) -> Value {
+pub(crate) fn pod(name: &str, cpu: &str) -> Value {
     json!({
         "metadata": {"name": name, "labels": {"app": "a"}},
         "spec": {"containers": [{"name": "c", "image": "i", "ports": [{"name": "web", "containerPort": 8080}],

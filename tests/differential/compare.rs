@@ -9,7 +9,7 @@ use super::recording_gaps::lost_events;
 
 /// Kinds of differences, the most severe first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DifferenceKind {
+pub(crate) enum DifferenceKind {
     Setup,
     Step,
     Livelock,
@@ -29,7 +29,7 @@ pub enum DifferenceKind {
 }
 
 impl DifferenceKind {
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             DifferenceKind::Setup => "setup",
             DifferenceKind::Step => "step",
@@ -51,14 +51,14 @@ impl DifferenceKind {
     }
 
     /// Whether later differences can be consequences of this one.
-    pub fn is_decision(self) -> bool {
+    pub(crate) fn is_decision(self) -> bool {
         self <= DifferenceKind::Active
     }
 }
 
 /// A difference between upstream Kueue and the lab.
 #[derive(Clone, Debug)]
-pub struct Difference {
+pub(crate) struct Difference {
     pub step: usize,
     pub op: String,
     pub path: String,
@@ -68,7 +68,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    pub fn livelock(step: usize, op: String, ours: &str) -> Self {
+    pub(crate) fn livelock(step: usize, op: String, ours: &str) -> Self {
         Difference {
             step,
             op,
@@ -96,7 +96,7 @@ type FlatState = BTreeMap<String, (DifferenceKind, Value)>;
 
 /// The number of messages and Events of either side, and of the equal ones.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct MessageCounts {
+pub(crate) struct MessageCounts {
     pub total: usize,
     pub equal: usize,
 }
@@ -113,7 +113,7 @@ impl MessageCounts {
 
 /// The result of comparing a scenario.
 #[derive(Clone, Debug, Default)]
-pub struct Comparison {
+pub(crate) struct Comparison {
     /// The most severe first.
     pub differences: Vec<Difference>,
     /// Counted before the first step with another decision.
@@ -346,7 +346,7 @@ fn op(step: &Value) -> String {
 }
 
 /// The differences of an outcome, the most severe first, up to the first difference in a decision.
-pub fn compare(kueue: &Value, ours: &Value) -> Comparison {
+pub(crate) fn compare(kueue: &Value, ours: &Value) -> Comparison {
     let mut found = Vec::new();
     let mut messages = MessageCounts::default();
     if kueue["setupErrors"].is_null() != ours["setupErrors"].is_null() {

@@ -22,7 +22,7 @@ const JOB_UID: &str = "kueue.x-k8s.io/job-uid";
 
 /// The last seen objects of a scenario. Clones share them.
 #[derive(Clone)]
-pub struct ObjectTracker(Arc<Mutex<TrackedObjects>>);
+pub(crate) struct ObjectTracker(Arc<Mutex<TrackedObjects>>);
 
 struct TrackedObjects {
     objects: BTreeMap<&'static str, BTreeMap<String, Value>>,
@@ -46,7 +46,7 @@ fn name_of(object: &Value) -> String {
 
 impl ObjectTracker {
     /// Starts to track objects.
-    pub async fn start(context: &Context, groups: BTreeSet<String>) -> Self {
+    pub(crate) async fn start(context: &Context, groups: BTreeSet<String>) -> Self {
         let tracker = Self(Arc::new(Mutex::new(TrackedObjects {
             objects: BTreeMap::new(),
             last_changed: context.clock.now(),
@@ -91,22 +91,22 @@ impl ObjectTracker {
     }
 
     /// The time of the last change.
-    pub fn last_changed(&self) -> Timestamp {
+    pub(crate) fn last_changed(&self) -> Timestamp {
         self.0.lock().last_changed
     }
 
     /// The objects of a kind by name.
-    pub fn objects(&self, kind: &str) -> BTreeMap<String, Value> {
+    pub(crate) fn objects(&self, kind: &str) -> BTreeMap<String, Value> {
         self.0.lock().objects.get(kind).cloned().unwrap_or_default()
     }
 
     /// An object.
-    pub fn object(&self, kind: &str, name: &str) -> Option<Value> {
+    pub(crate) fn object(&self, kind: &str, name: &str) -> Option<Value> {
         self.0.lock().objects.get(kind)?.get(name).cloned()
     }
 
     /// The Workloads by owner; the newest of several.
-    pub fn workloads(&self) -> BTreeMap<String, Value> {
+    pub(crate) fn workloads(&self) -> BTreeMap<String, Value> {
         let tracked = self.0.lock();
         let mut out: BTreeMap<String, Value> = BTreeMap::new();
         for (name, wl) in tracked.objects.get("workloads").into_iter().flatten() {
@@ -123,17 +123,17 @@ impl ObjectTracker {
     }
 
     /// The owner of a pod.
-    pub fn owner_of_pod(&self, name: &str) -> Option<String> {
+    pub(crate) fn owner_of_pod(&self, name: &str) -> Option<String> {
         self.0.lock().pods.get(name).cloned()
     }
 
     /// The owner of a Workload.
-    pub fn owner_of_workload(&self, name: &str) -> Option<String> {
+    pub(crate) fn owner_of_workload(&self, name: &str) -> Option<String> {
         self.0.lock().workloads.get(name).cloned()
     }
 
     /// The pods of an owner that are not terminating, the oldest first.
-    pub fn pods_of(&self, owner: &str) -> Vec<Value> {
+    pub(crate) fn pods_of(&self, owner: &str) -> Vec<Value> {
         let tracked = self.0.lock();
         let pods = tracked.objects.get("pods").into_iter().flatten();
         let mut pods: Vec<Value> = pods
@@ -151,7 +151,7 @@ impl ObjectTracker {
     }
 
     /// A text without values that differ between runs.
-    pub fn normalize(&self, message: &str) -> String {
+    pub(crate) fn normalize(&self, message: &str) -> String {
         let tracked = self.0.lock();
         let mut message = UID
             .replace_all(message, |c: &Captures<'_>| {

@@ -17,13 +17,13 @@ const CONDITIONS: [&str; 8] = [
 ];
 
 /// A condition of an object.
-pub fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a Value> {
+pub(crate) fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a Value> {
     let all = object["status"]["conditions"].as_array()?;
     all.iter().find(|c| c["type"] == type_)
 }
 
 /// The state, and the Events since the last call.
-pub async fn observe(lab: &mut ScenarioLab, fair_sharing: bool) -> (Value, Value) {
+pub(crate) async fn observe(lab: &mut ScenarioLab, fair_sharing: bool) -> (Value, Value) {
     let events = lab.events().await;
     let tracker = lab.objects.clone();
     let map = |kind: &str, of: &dyn Fn(&Value) -> Value| -> Value {

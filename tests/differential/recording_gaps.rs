@@ -5,7 +5,7 @@ use serde_json::Value;
 /// Whether the recording lacks the Events of a step: Workloads were created, admitted, preempted or
 /// finished, and no Event was recorded. The recorder's watch of Events failed for some minutes, which
 /// affects 53 steps of 17 scenarios.
-pub fn lost_events(before: Option<&Value>, step: &Value) -> bool {
+pub(crate) fn lost_events(before: Option<&Value>, step: &Value) -> bool {
     let none = step["events"].as_array().is_none_or(Vec::is_empty);
     let workloads = step["state"]["workloads"].as_object();
     none && workloads.into_iter().flatten().any(|(key, now)| {

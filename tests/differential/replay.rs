@@ -14,7 +14,7 @@ fn is_true(object: &Value, type_: &str) -> bool {
 }
 
 /// Replays a scenario; returns the outcome in the format of the recordings.
-pub async fn replay(folder: &Path, scenario: &Value) -> Value {
+pub(crate) async fn replay(folder: &Path, scenario: &Value) -> Value {
     let mut lab = ScenarioLab::start(folder, scenario).await;
     let mut setup_errors = Vec::new();
     for object in scenario["setup"].as_array().unwrap() {

@@ -25,7 +25,7 @@ value: 1
 ";
 
 /// The lab of a scenario.
-pub struct ScenarioLab {
+pub(crate) struct ScenarioLab {
     lab: Lab,
     context: Context,
     pub clock: Clock,
@@ -74,7 +74,7 @@ fn path(api_version: &str, kind: &str, namespace: Option<&str>) -> String {
 
 impl ScenarioLab {
     /// Starts a lab for a scenario.
-    pub async fn start(folder: &std::path::Path, scenario: &Value) -> Self {
+    pub(crate) async fn start(folder: &std::path::Path, scenario: &Value) -> Self {
         let presets = tempfile::tempdir().unwrap();
         std::fs::create_dir(presets.path().join("empty")).unwrap();
         std::fs::write(presets.path().join("empty/a.yaml"), PRESET).unwrap();
@@ -111,12 +111,12 @@ impl ScenarioLab {
     }
 
     /// Stops the lab.
-    pub async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.context.tasks.shutdown().await;
         self.lab.stop().await;
     }
 
-    pub async fn sleep(&self, seconds: f64) {
+    pub(crate) async fn sleep(&self, seconds: f64) {
         self.clock.sleep(Duration::from_secs_f64(seconds)).await;
     }
 
@@ -145,7 +145,7 @@ impl ScenarioLab {
     }
 
     /// Creates an object.
-    pub async fn create(&self, object: &Value) -> Result<Value, Value> {
+    pub(crate) async fn create(&self, object: &Value) -> Result<Value, Value> {
         let text = |v: &Value| v.as_str().unwrap_or_default().to_owned();
         let namespace = object["metadata"]["namespace"].as_str();
         let path = path(
@@ -161,7 +161,7 @@ impl ScenarioLab {
     }
 
     /// Applies a merge patch to an object, or to its status.
-    pub async fn patch(
+    pub(crate) async fn patch(
         &self,
         (api_version, kind, name): (&str, &str, &str),
         namespace: Option<&str>,
@@ -180,7 +180,7 @@ impl ScenarioLab {
     }
 
     /// Deletes an object in the namespace of the scenario, with background propagation.
-    pub async fn delete(&self, api_version: &str, kind: &str, name: &str) {
+    pub(crate) async fn delete(&self, api_version: &str, kind: &str, name: &str) {
         let path = format!("{}/{name}", path(api_version, kind, Some(&self.namespace)));
         let options = serde_json::json!({"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"});
         let options = (kind == "Job").then_some(&options);
@@ -191,7 +191,7 @@ impl ScenarioLab {
     }
 
     /// Waits until nothing changes; false after [`SETTLE_TIMEOUT`].
-    pub async fn wait_until_quiet(&self) -> bool {
+    pub(crate) async fn wait_until_quiet(&self) -> bool {
         let start = self.clock.now();
         let end = start + SETTLE_TIMEOUT;
         loop {
@@ -209,7 +209,7 @@ impl ScenarioLab {
     }
 
     /// The Events since the last call, each with the increase of its count.
-    pub async fn events(&mut self) -> Vec<(Value, i64)> {
+    pub(crate) async fn events(&mut self) -> Vec<(Value, i64)> {
         let path = format!("/api/v1/namespaces/{}/events", self.namespace);
         let list = self.request("GET", &path, "application/json", None).await;
         let list = list.unwrap();

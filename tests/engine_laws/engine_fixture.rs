@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::history::{Op, Placement, Queue, Quota, Setup};
 
-pub struct EngineFixture {
+pub(crate) struct EngineFixture {
     pub engine: Engine,
     pub setup: Setup,
     pub now: Timestamp,
@@ -26,7 +26,7 @@ pub struct EngineFixture {
     pub cycles: Vec<CycleResult>,
 }
 
-pub fn typed<T: DeserializeOwned>(object: Value) -> T {
+pub(crate) fn typed<T: DeserializeOwned>(object: Value) -> T {
     serde_json::from_value(object).unwrap()
 }
 
@@ -61,8 +61,8 @@ fn groups(quotas: &[Quota], of_memory: usize) -> Value {
 }
 
 /// CPUs per host.
-pub const HOST_CPUS: i64 = 3;
-pub const HOST: &str = "kubernetes.io/hostname";
+pub(crate) const HOST_CPUS: i64 = 3;
+pub(crate) const HOST: &str = "kubernetes.io/hostname";
 
 /// The topology of all flavors, and their hosts, two per rack.
 fn create_topology(engine: &mut Engine, flavors: usize, hosts: usize, now: Timestamp) {
@@ -132,7 +132,7 @@ fn cluster_queue(i: usize, queue: &Queue, of_memory: usize) -> Value {
 }
 
 impl EngineFixture {
-    pub fn new(setup: &Setup) -> Self {
+    pub(crate) fn new(setup: &Setup) -> Self {
         let config = EngineConfig {
             fair_sharing: setup.fair.then(FairSharing::default),
             ..Default::default()
@@ -195,7 +195,7 @@ impl EngineFixture {
     }
 
     /// The workloads with quota reserved, and their Admissions.
-    pub fn workloads_with_quota(&self) -> Vec<(WorkloadKey, Value)> {
+    pub(crate) fn workloads_with_quota(&self) -> Vec<(WorkloadKey, Value)> {
         self.engine
             .workloads()
             .filter(|wl| predicates::has_quota_reservation(wl) && !predicates::is_finished(wl))
@@ -206,7 +206,7 @@ impl EngineFixture {
             .collect()
     }
 
-    pub fn apply(&mut self, op: &Op) {
+    pub(crate) fn apply(&mut self, op: &Op) {
         let now = self.now;
         let gates = self.engine.config().gates.clone();
         match *op {

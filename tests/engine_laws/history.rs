@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 /// Quota for one flavor, in whole CPUs or units of memory.
 #[derive(Clone, Debug, Default)]
-pub struct Quota {
+pub(crate) struct Quota {
     pub nominal: i64,
     pub borrowing_limit: Option<i64>,
     pub lending_limit: Option<i64>,
@@ -13,7 +13,7 @@ pub struct Quota {
 
 /// A ClusterQueue.
 #[derive(Clone, Debug, Default)]
-pub struct Queue {
+pub(crate) struct Queue {
     /// The index of the cohort.
     pub cohort: Option<usize>,
     /// The quota of each flavor: CPU flavors first, then memory flavors.
@@ -29,14 +29,14 @@ pub struct Queue {
 
 /// A cohort.
 #[derive(Clone, Debug, Default)]
-pub struct Cohort {
+pub(crate) struct Cohort {
     /// The index of the parent; always less than its own.
     pub parent: Option<usize>,
     pub quota: Option<Quota>,
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Setup {
+pub(crate) struct Setup {
     pub queues: Vec<Queue>,
     pub cohorts: Vec<Cohort>,
     pub fair: bool,
@@ -48,7 +48,7 @@ pub struct Setup {
 
 /// The topology request of a workload, if flavors have a topology.
 #[derive(Clone, Copy, Debug)]
-pub enum Placement {
+pub(crate) enum Placement {
     /// Unconstrained.
     Anywhere,
     /// Required: one rack.
@@ -61,7 +61,7 @@ pub enum Placement {
 
 impl Setup {
     /// One ClusterQueue with one flavor that preempts workloads of lower priority.
-    pub fn single(nominal: i64) -> Self {
+    pub(crate) fn single(nominal: i64) -> Self {
         let quota = Quota {
             nominal,
             ..Default::default()
@@ -82,7 +82,7 @@ impl Setup {
 
 /// A step of a history.
 #[derive(Clone, Debug)]
-pub enum Op {
+pub(crate) enum Op {
     Submit {
         queue: usize,
         priority: i32,
@@ -196,7 +196,7 @@ fn cohorts() -> impl Strategy<Value = Vec<Cohort>> {
     })
 }
 
-pub fn setup() -> impl Strategy<Value = Setup> {
+pub(crate) fn setup() -> impl Strategy<Value = Setup> {
     // Some have a second resource group, some a topology, most neither.
     let kind = prop_oneof![
         3 => Just((0usize, None)),
@@ -220,7 +220,7 @@ fn placement() -> impl Strategy<Value = Placement> {
     prop::sample::select(vec![Anywhere, InRack, OnHost, PreferRack])
 }
 
-pub fn op() -> impl Strategy<Value = Op> {
+pub(crate) fn op() -> impl Strategy<Value = Op> {
     let submit = (
         0..4usize,
         0..4i32,

@@ -21,7 +21,7 @@ fn fail(text: String) -> CheckResult {
 }
 
 /// Checks all invariants; those of decisions only directly after a cycle.
-pub fn check(lab: &EngineFixture, after_cycle: bool) -> CheckResult {
+pub(crate) fn check(lab: &EngineFixture, after_cycle: bool) -> CheckResult {
     reported_usage_is_consistent(lab, &usage(admitted(lab)))?;
     let staying = usage(admitted_and_not_evicted(lab));
     for flavor in 0..lab.setup.queues[0].quotas.len() {

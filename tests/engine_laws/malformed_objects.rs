@@ -34,9 +34,9 @@ const COUNTS: [i32; 6] = [0, 1, 3, -1, i32::MAX, i32::MIN];
 const RESOURCES: [&str; 4] = ["cpu", "memory", "pods", "example.com/gpu"];
 
 /// The values that objects are made of.
-pub type MalformedObjects = (bool, Vec<(u8, [u8; 12])>);
+pub(crate) type MalformedObjects = (bool, Vec<(u8, [u8; 12])>);
 
-pub fn malformed_objects() -> impl Strategy<Value = MalformedObjects> {
+pub(crate) fn malformed_objects() -> impl Strategy<Value = MalformedObjects> {
     (
         any::<bool>(),
         proptest::collection::vec((0..12u8, any::<[u8; 12]>()), 1..40),
@@ -182,7 +182,7 @@ fn object(kind: u8, n: &[u8; 12]) -> Value {
 }
 
 /// Adds all objects to an engine and runs cycles in between.
-pub fn run((fair, objects): &MalformedObjects) {
+pub(crate) fn run((fair, objects): &MalformedObjects) {
     let mut engine = Engine::new(EngineConfig {
         fair_sharing: fair.then(FairSharing::default),
         ..Default::default()

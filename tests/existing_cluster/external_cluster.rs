@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 use crate::tcp_proxy::TcpProxy;
 
 /// The name of the cluster's context.
-pub const CONTEXT_NAME: &str = "other";
+pub(crate) const CONTEXT_NAME: &str = "other";
 
 /// A cluster that the lab did not start.
-pub struct ExternalCluster {
+pub(crate) struct ExternalCluster {
     /// The API server, to add admission plugins to.
     pub server: ApiServer,
     /// The proxy between the API server and external clients.
@@ -41,12 +41,12 @@ impl Drop for ExternalCluster {
 
 impl ExternalCluster {
     /// Starts a cluster with two nodes, `worker-0` and `worker-1`, of 8 cpus, 32Gi and no GPU.
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::start_with(Clock::real(), StorageLimits::default()).await
     }
 
     /// Starts such a cluster with this clock and watch history.
-    pub async fn start_with(clock: Clock, limits: StorageLimits) -> Self {
+    pub(crate) async fn start_with(clock: Clock, limits: StorageLimits) -> Self {
         let entropy = Entropy::from_os();
         let server = ApiServer::builder(clock.clone(), entropy.clone());
         let server = server.limits(limits).build();
@@ -97,27 +97,27 @@ impl ExternalCluster {
     }
 
     /// A client inside the cluster, without the proxy.
-    pub fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         self.server.client()
     }
 
     /// The kubeconfig of external clients; its context is [`CONTEXT_NAME`].
-    pub fn kubeconfig(&self) -> PathBuf {
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.folder.path().join("kubeconfig")
     }
 
     /// A kubeconfig for external clients that bypasses the proxy.
-    pub fn direct_kubeconfig(&self) -> PathBuf {
+    pub(crate) fn direct_kubeconfig(&self) -> PathBuf {
         self.folder.path().join("kubeconfig-direct")
     }
 
     /// A folder with the lifetime of the cluster.
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
     /// Writes a kubeconfig for a ServiceAccount, which is created with these RBAC rules.
-    pub async fn kubeconfig_of(&self, account: &str, rules: Value) -> PathBuf {
+    pub(crate) async fn kubeconfig_of(&self, account: &str, rules: Value) -> PathBuf {
         let client = self.client();
         create(
             &client,
@@ -158,7 +158,7 @@ impl ExternalCluster {
     }
 
     /// Restarts a node's kubelet, which resets extended resources.
-    pub async fn restart_kubelet(&self, name: &str) {
+    pub(crate) async fn restart_kubelet(&self, name: &str) {
         let api: Api<Node> = Api::all(self.client());
         let status = api.get(name).await.unwrap().status.unwrap();
         let amounts = status.capacity.unwrap_or_default().into_keys();
@@ -171,7 +171,7 @@ impl ExternalCluster {
 }
 
 /// Creates an object of any kind.
-pub async fn create(client: &Client, object: Value) {
+pub(crate) async fn create(client: &Client, object: Value) {
     let (api, name) = dynamic(client, &object);
     let made = serde_json::from_value(object).unwrap();
     let created = api.create(&PostParams::default(), &made).await;

@@ -11,7 +11,7 @@ use crate::external_cluster::{ExternalCluster, create};
 use crate::lab_process::{WorkDir, wait_for};
 
 /// One queue for 8 GPUs on nodes of pool `gpu`.
-pub const PRESET: &str = "\
+pub(crate) const PRESET: &str = "\
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
 metadata: {name: gpu}
@@ -36,14 +36,14 @@ spec: {clusterQueue: research}
 ";
 
 /// Two nodes of 8 GPUs each.
-pub const NODES: &str = "\
+pub(crate) const NODES: &str = "\
 - name: gpu
   count: 2
   resources: {cpu: 16, memory: 64Gi, nvidia.com/gpu: 8}
 ";
 
 /// A working directory with that preset and those nodes.
-pub fn work_dir() -> WorkDir {
+pub(crate) fn work_dir() -> WorkDir {
     let dir = WorkDir::new();
     dir.write("presets/p/queues.yaml", PRESET);
     dir.write("nodes.yaml", NODES);
@@ -51,13 +51,13 @@ pub fn work_dir() -> WorkDir {
 }
 
 /// A command for the cluster, without confirmation.
-pub fn with_context<'a>(command: &'a str, kubeconfig: &'a str) -> Vec<&'a str> {
+pub(crate) fn with_context<'a>(command: &'a str, kubeconfig: &'a str) -> Vec<&'a str> {
     let place = ["--cluster", "context:other", "--kubeconfig", kubeconfig];
     [&[command, "--yes"][..], &place].concat()
 }
 
 /// The arguments of `up`.
-pub fn up_args(kubeconfig: &str) -> Vec<&str> {
+pub(crate) fn up_args(kubeconfig: &str) -> Vec<&str> {
     let mut args = with_context("up", kubeconfig);
     args.extend(["--headless", "--nodes", "nodes.yaml"]);
     args.extend(["--presets-dir", "presets", "--preset", "p"]);
@@ -65,14 +65,14 @@ pub fn up_args(kubeconfig: &str) -> Vec<&str> {
 }
 
 /// Runs `down`; returns the exit code and the output.
-pub async fn down(dir: &WorkDir, kubeconfig: &str) -> (Option<i32>, String) {
+pub(crate) async fn down(dir: &WorkDir, kubeconfig: &str) -> (Option<i32>, String) {
     let output = dir.run(&with_context("down", kubeconfig)).await;
     let printed = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
     (output.status.code(), printed.concat())
 }
 
 /// A queued Job of one pod with GPUs that runs for some seconds.
-pub fn job(name: &str, gpus: u32, seconds: u32) -> Value {
+pub(crate) fn job(name: &str, gpus: u32, seconds: u32) -> Value {
     let amounts = json!({"nvidia.com/gpu": gpus.to_string()});
     json!({
         "apiVersion": "batch/v1", "kind": "Job",

@@ -8,32 +8,32 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Timeout of every wait.
-pub const TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A working directory with `presets/p` and other files.
-pub struct WorkDir {
+pub(crate) struct WorkDir {
     root: tempfile::TempDir,
 }
 
 impl WorkDir {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         Self { root }
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.root.path()
     }
 
     /// Writes a file below the folder.
-    pub fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         let path = self.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
 
     /// The binary, without the test's environment except for the given variables.
-    pub fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kueue-lab"));
         command
             .args(args)
@@ -48,7 +48,7 @@ impl WorkDir {
     }
 
     /// Runs a command to its end, without blocking the executor.
-    pub async fn run(&self, args: &[&str]) -> Output {
+    pub(crate) async fn run(&self, args: &[&str]) -> Output {
         let mut command = self.command(args);
         tokio::task::spawn_blocking(move || command.output().unwrap())
             .await
@@ -56,7 +56,7 @@ impl WorkDir {
     }
 
     /// Runs a command that must exit with code 2; returns its one error line.
-    pub async fn run_rejected(&self, args: &[&str]) -> String {
+    pub(crate) async fn run_rejected(&self, args: &[&str]) -> String {
         let output = self.run(args).await;
         let printed = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{args:?} printed {printed}");
@@ -70,17 +70,17 @@ impl WorkDir {
     }
 
     /// Starts a lab and waits until it is ready.
-    pub async fn start(&self, args: &[&str]) -> RunningLab {
+    pub(crate) async fn start(&self, args: &[&str]) -> RunningLab {
         self.start_command(self.command(args)).await
     }
 
     /// Starts a lab by a command of this folder and waits until it is ready.
-    pub async fn start_command(&self, command: Command) -> RunningLab {
+    pub(crate) async fn start_command(&self, command: Command) -> RunningLab {
         self.spawn(command).ready().await
     }
 
     /// Starts a lab by a command of this folder and does not wait.
-    pub fn spawn(&self, mut command: Command) -> StartingLab {
+    pub(crate) fn spawn(&self, mut command: Command) -> StartingLab {
         let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -117,7 +117,7 @@ impl WorkDir {
 }
 
 /// A lab that may not be ready yet.
-pub struct StartingLab {
+pub(crate) struct StartingLab {
     running: RunningLab,
     answer: Option<std::io::Result<String>>,
     ready_receiver: Option<tokio::sync::oneshot::Receiver<std::io::Result<String>>>,
@@ -126,12 +126,12 @@ pub struct StartingLab {
 
 impl StartingLab {
     /// The log so far.
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         self.running.log()
     }
 
     /// Waits until the lab is ready or has exited. Cancel safe.
-    pub async fn wait_until_answered(&mut self) {
+    pub(crate) async fn wait_until_answered(&mut self) {
         if let Some(receiver) = &mut self.ready_receiver {
             self.answer = receiver.await.ok();
             self.ready_receiver = None;
@@ -139,7 +139,7 @@ impl StartingLab {
     }
 
     /// Interrupts the lab before it is ready; returns the exit code and the log.
-    pub async fn interrupted(mut self) -> (Option<i32>, String) {
+    pub(crate) async fn interrupted(mut self) -> (Option<i32>, String) {
         let id = self.running.child.id().to_string();
         let sent = Command::new("kill").args(["-INT", &id]).status().unwrap();
         assert!(sent.success());
@@ -154,7 +154,7 @@ impl StartingLab {
     }
 
     /// Waits until the lab is ready; panics with the log if it exits.
-    pub async fn ready(mut self) -> RunningLab {
+    pub(crate) async fn ready(mut self) -> RunningLab {
         self.wait_until_answered().await;
         let printed = self.answer.take();
         if let Some(Ok(line)) = &printed
@@ -183,7 +183,7 @@ impl StartingLab {
 }
 
 /// A lab that runs until it is dropped.
-pub struct RunningLab {
+pub(crate) struct RunningLab {
     child: Child,
     log: Arc<Mutex<String>>,
     kubeconfig_path: String,
@@ -191,17 +191,17 @@ pub struct RunningLab {
 
 impl RunningLab {
     /// The path of the kubeconfig, from the ready line.
-    pub fn kubeconfig_path(&self) -> &str {
+    pub(crate) fn kubeconfig_path(&self) -> &str {
         &self.kubeconfig_path
     }
 
     /// The log so far.
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }
 
     /// Sends SIGTERM and waits for the exit.
-    pub async fn stop(mut self) -> Option<i32> {
+    pub(crate) async fn stop(mut self) -> Option<i32> {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args(["-TERM", &id]).status().unwrap();
         assert!(sent.success());
@@ -211,7 +211,7 @@ impl RunningLab {
     }
 
     /// Kills the process.
-    pub fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
@@ -228,7 +228,7 @@ impl Drop for RunningLab {
 }
 
 /// Polls `found` until it returns a value.
-pub async fn wait_for<T, F: Future<Output = Option<T>>>(
+pub(crate) async fn wait_for<T, F: Future<Output = Option<T>>>(
     what: &str,
     mut found: impl FnMut() -> F,
 ) -> T {

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// Forwards connections to a server.
-pub struct TcpProxy {
+pub(crate) struct TcpProxy {
     address: SocketAddr,
     server: SocketAddr,
     forwarding: watch::Sender<bool>,
@@ -22,7 +22,7 @@ impl Drop for TcpProxy {
 
 impl TcpProxy {
     /// Starts a proxy to a server.
-    pub async fn forward_to(server: SocketAddr) -> Self {
+    pub(crate) async fn forward_to(server: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (whole, state) = watch::channel(true);
@@ -36,23 +36,23 @@ impl TcpProxy {
     }
 
     /// The address for clients.
-    pub fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Closes all connections, and new ones after they are accepted.
-    pub fn drop_connections(&self) {
+    pub(crate) fn drop_connections(&self) {
         self.forwarding.send_replace(false);
     }
 
     /// Forwards connections again.
-    pub fn resume(&self) {
+    pub(crate) fn resume(&self) {
         self.forwarding.send_replace(true);
     }
 
     /// Closes all connections and stops listening, so that new connections are refused, as after the exit
     /// of the server's process.
-    pub async fn stop_listening(&self) {
+    pub(crate) async fn stop_listening(&self) {
         self.drop_connections();
         let listener = {
             let mut listener = self.listener.lock();
@@ -64,7 +64,7 @@ impl TcpProxy {
     }
 
     /// Listens again at the same address.
-    pub async fn listen_again(&self) {
+    pub(crate) async fn listen_again(&self) {
         let listener = TcpListener::bind(self.address).await.unwrap();
         self.resume();
         let forwarding = tokio::spawn(forward_all(

@@ -22,7 +22,10 @@ use kueue_lab_webhooks::{AdmissionHandler, WebhookServer};
 use serde_json::{Value, json};
 
 /// Waits until `probe` returns a value, for at most three minutes.
-pub async fn wait_for<T, F: Future<Output = Option<T>>>(what: &str, probe: impl Fn() -> F) -> T {
+pub(crate) async fn wait_for<T, F: Future<Output = Option<T>>>(
+    what: &str,
+    probe: impl Fn() -> F,
+) -> T {
     for _ in 0..3600 {
         if let Some(found) = probe().await {
             return found;
@@ -33,7 +36,7 @@ pub async fn wait_for<T, F: Future<Output = Option<T>>>(what: &str, probe: impl 
 }
 
 /// An existing cluster: an API server with its controllers, a scheduler and two nodes.
-pub struct TestCluster {
+pub(crate) struct TestCluster {
     pub server: ApiServer,
     pub client: Client,
     _machines: Machines,
@@ -47,7 +50,7 @@ pools:
 ";
 
 impl TestCluster {
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let (clock, entropy) = (Clock::real(), Entropy::seeded(7));
         let server = ApiServer::builder(clock.clone(), entropy.clone()).build();
         let client = server.client();
@@ -79,7 +82,7 @@ impl TestCluster {
         }
     }
 
-    pub async fn create(&self, object: Value) -> Result<Value, Error> {
+    pub(crate) async fn create(&self, object: Value) -> Result<Value, Error> {
         let text = |at: &str| {
             object
                 .pointer(at)
@@ -93,7 +96,7 @@ impl TestCluster {
         Ok(serde_json::to_value(made).unwrap())
     }
 
-    pub async fn get(
+    pub(crate) async fn get(
         &self,
         version: &str,
         kind: &str,
@@ -109,7 +112,7 @@ impl TestCluster {
     }
 
     /// A flavor, a ClusterQueue of `gpus` GPUs and a LocalQueue `lq` in `team`.
-    pub async fn create_queues(&self, gpus: u32) {
+    pub(crate) async fn create_queues(&self, gpus: u32) {
         let group = json!({
             "coveredResources": ["cpu", "nvidia.com/gpu"],
             "flavors": [{"name": "h100", "resources": [
@@ -135,17 +138,17 @@ impl TestCluster {
         }
     }
 
-    pub async fn job(&self, name: &str, gpus: u32) -> Value {
+    pub(crate) async fn job(&self, name: &str, gpus: u32) -> Value {
         self.create(job(name, gpus)).await.unwrap()
     }
 
-    pub fn jobs(&self) -> Api<Job> {
+    pub(crate) fn jobs(&self) -> Api<Job> {
         Api::namespaced(self.client.clone(), "team")
     }
 }
 
 /// A long-running Job in the queue `lq`.
-pub fn job(name: &str, gpus: u32) -> Value {
+pub(crate) fn job(name: &str, gpus: u32) -> Value {
     let amounts = json!({"cpu": "1", "nvidia.com/gpu": gpus.to_string()});
     json!({
         "apiVersion": "batch/v1", "kind": "Job",
@@ -163,7 +166,7 @@ pub fn job(name: &str, gpus: u32) -> Value {
 }
 
 /// An installed controller.
-pub struct InstalledController {
+pub(crate) struct InstalledController {
     pub installer: Installer,
     pub ca_bundle_keeper: CertRotator,
     pub endpoint: WebhookEndpoint,
@@ -172,7 +175,7 @@ pub struct InstalledController {
 
 impl InstalledController {
     /// Installs everything and runs the controller.
-    pub async fn install(cluster: &TestCluster) -> Self {
+    pub(crate) async fn install(cluster: &TestCluster) -> Self {
         let (client, clock) = (cluster.client.clone(), Clock::real());
         let config = ControllerConfig::default();
         let reach = WebhookRoute::Loopback;
@@ -212,14 +215,14 @@ impl InstalledController {
     }
 
     /// Stops without a graceful shutdown.
-    pub async fn kill(self) -> Installer {
+    pub(crate) async fn kill(self) -> Installer {
         self.context.tasks.shutdown().await;
         self.installer
     }
 }
 
 /// The message of an error.
-pub fn error_message(outcome: Result<Value, Error>) -> String {
+pub(crate) fn error_message(outcome: Result<Value, Error>) -> String {
     match outcome {
         Err(Error::Api(status)) => status.message.clone(),
         other => panic!("not rejected: {other:?}"),

@@ -228,7 +228,7 @@ async fn of_two_instances_one_leads_and_the_other_takes_over() {
 }
 
 /// A plain HTTP response with its headers.
-pub async fn fetch(address: std::net::SocketAddr, path: &str) -> String {
+pub(crate) async fn fetch(address: std::net::SocketAddr, path: &str) -> String {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
     let head = format!("GET {path} HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n");

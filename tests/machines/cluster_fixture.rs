@@ -14,7 +14,7 @@ use kueue_lab_machines::{Machines, MachinesConfig};
 use serde_json::{Value, json};
 
 /// An API server with machines.
-pub struct TestCluster {
+pub(crate) struct TestCluster {
     pub client: Client,
     pub clock: Clock,
     pub machines: Machines,
@@ -23,11 +23,14 @@ pub struct TestCluster {
 }
 
 /// Two nodes of 4 CPUs and 8 GPUs.
-pub const POOLS: &str =
+pub(crate) const POOLS: &str =
     "- name: gpu\n  count: 2\n  resources: {cpu: 4, memory: 16Gi, nvidia.com/gpu: 8}\n";
 
 /// Runs a test in virtual time with these node pools.
-pub fn with_cluster<F: Future<Output = ()>>(pools: &str, test: impl FnOnce(TestCluster) -> F) {
+pub(crate) fn with_cluster<F: Future<Output = ()>>(
+    pools: &str,
+    test: impl FnOnce(TestCluster) -> F,
+) {
     let _ = tracing_subscriber::fmt()
         .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
         .with_test_writer()
@@ -79,7 +82,7 @@ async fn create_namespace(client: &Client) {
 }
 
 /// A pod with one container that runs this shell script; `more` is merged into the spec.
-pub fn pod(name: &str, script: &str, more: Value) -> Pod {
+pub(crate) fn pod(name: &str, script: &str, more: Value) -> Pod {
     let mut pod = json!({
         "metadata": {"name": name, "labels": {"app": name}},
         "spec": {
@@ -96,7 +99,7 @@ pub fn pod(name: &str, script: &str, more: Value) -> Pod {
 }
 
 /// The same pod with these requests.
-pub fn with_requests(mut pod: Pod, requests: Value) -> Pod {
+pub(crate) fn with_requests(mut pod: Pod, requests: Value) -> Pod {
     let resources = json!({"requests": requests, "limits": requests});
     let spec = pod.spec.as_mut().unwrap();
     spec.containers[0].resources = Some(serde_json::from_value(resources).unwrap());
@@ -104,12 +107,12 @@ pub fn with_requests(mut pod: Pod, requests: Value) -> Pod {
 }
 
 impl TestCluster {
-    pub async fn create(&self, pod: &Pod) -> Pod {
+    pub(crate) async fn create(&self, pod: &Pod) -> Pod {
         self.pods.create(&PostParams::default(), pod).await.unwrap()
     }
 
     /// Waits until a pod satisfies a condition.
-    pub async fn wait_for_pod(&self, name: &str, wanted: impl Fn(&Pod) -> bool) -> Pod {
+    pub(crate) async fn wait_for_pod(&self, name: &str, wanted: impl Fn(&Pod) -> bool) -> Pod {
         for _ in 0..3_000 {
             let pod = self.pods.get(name).await.unwrap();
             if wanted(&pod) {
@@ -124,12 +127,12 @@ impl TestCluster {
     }
 
     /// Waits until a pod is in a phase.
-    pub async fn wait_for_phase(&self, name: &str, phase: &str) -> Pod {
+    pub(crate) async fn wait_for_phase(&self, name: &str, phase: &str) -> Pod {
         self.wait_for_pod(name, |pod| phase_of(pod) == phase).await
     }
 
     /// Waits until a pod is deleted.
-    pub async fn wait_for_deletion(&self, name: &str) {
+    pub(crate) async fn wait_for_deletion(&self, name: &str) {
         for _ in 0..1_000 {
             if self.pods.get_opt(name).await.unwrap().is_none() {
                 return;
@@ -140,7 +143,7 @@ impl TestCluster {
     }
 
     /// Reasons and messages of the Events about a pod, in the order of their names.
-    pub async fn events(&self, name: &str) -> Vec<String> {
+    pub(crate) async fn events(&self, name: &str) -> Vec<String> {
         // Events are written asynchronously.
         self.clock.sleep(Duration::from_millis(10)).await;
         let events: Api<Event> = Api::namespaced(self.client.clone(), "test");
@@ -161,17 +164,17 @@ impl TestCluster {
     }
 }
 
-pub fn phase_of(pod: &Pod) -> &str {
+pub(crate) fn phase_of(pod: &Pod) -> &str {
     let status = pod.status.as_ref();
     status.and_then(|s| s.phase.as_deref()).unwrap_or_default()
 }
 
-pub fn node_of(pod: &Pod) -> Option<&str> {
+pub(crate) fn node_of(pod: &Pod) -> Option<&str> {
     pod.spec.as_ref()?.node_name.as_deref()
 }
 
 /// Status, reason and message of a condition.
-pub fn condition(pod: &Pod, kind: &str) -> Option<(String, String, String)> {
+pub(crate) fn condition(pod: &Pod, kind: &str) -> Option<(String, String, String)> {
     let conditions = pod.status.as_ref()?.conditions.as_ref()?;
     let c = conditions.iter().find(|c| c.type_ == kind)?;
     Some((

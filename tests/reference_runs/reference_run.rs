@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use crate::timeline::{Normalizer, Timeline, read_timeline};
 
 /// A reference run that is repeated.
-pub struct ReferenceRun {
+pub(crate) struct ReferenceRun {
     pub client: Client,
     pub clock: Clock,
     timeline: Arc<Mutex<Timeline>>,
@@ -37,7 +37,7 @@ const POOLS: &str =
     "- {name: fake, count: 3, resources: {cpu: 32, memory: 64Gi, pods: 110, nvidia.com/gpu: 8}}\n";
 
 /// Repeats a reference run in virtual time and compares its timeline with the recorded one.
-pub fn replay(name: &str, steps: impl AsyncFnOnce(&ReferenceRun)) {
+pub(crate) fn replay(name: &str, steps: impl AsyncFnOnce(&ReferenceRun)) {
     let upstream = read_timeline(name);
     let ours = run_virtually(steps, async |run| std::mem::take(&mut *run.timeline.lock()));
     let found = ours.differences(&upstream);
@@ -50,7 +50,7 @@ pub fn replay(name: &str, steps: impl AsyncFnOnce(&ReferenceRun)) {
 }
 
 /// Runs `steps` in virtual time and returns the result of `observe` at the end.
-pub fn run_virtually<T>(
+pub(crate) fn run_virtually<T>(
     steps: impl AsyncFnOnce(&ReferenceRun),
     observe: impl AsyncFnOnce(&ReferenceRun) -> T,
 ) -> T {
@@ -141,7 +141,7 @@ impl ReferenceRun {
     }
 
     /// Clears the recorded conditions except the current ones.
-    pub fn reset_timeline(&self) {
+    pub(crate) fn reset_timeline(&self) {
         let mut timeline = self.timeline.lock();
         let events = std::mem::take(&mut timeline.events);
         *timeline = Timeline {
@@ -154,14 +154,14 @@ impl ReferenceRun {
     }
 
     /// Creates the objects of a YAML stream.
-    pub async fn apply(&self, yaml: &str) {
+    pub(crate) async fn apply(&self, yaml: &str) {
         for document in yaml.split("\n---\n") {
             create(&self.client, serde_yaml::from_str(document).unwrap()).await;
         }
     }
 
     /// Creates a namespace with LocalQueues (name, ClusterQueue).
-    pub async fn namespace(&self, name: &str, queues: &[(&str, &str)]) {
+    pub(crate) async fn namespace(&self, name: &str, queues: &[(&str, &str)]) {
         self.apply(&format!(
             "{{apiVersion: v1, kind: Namespace, metadata: {{name: {name}}}}}"
         ))
@@ -176,7 +176,7 @@ impl ReferenceRun {
     }
 
     /// Sleeps until this many seconds of the run have passed.
-    pub async fn at(&self, seconds: f64) {
+    pub(crate) async fn at(&self, seconds: f64) {
         let at = self
             .start
             .checked_add(jiff::SignedDuration::from_secs_f64(seconds + 10.0))
@@ -185,7 +185,7 @@ impl ReferenceRun {
     }
 
     /// Creates a Job. `key` is its namespace and name; `seconds` is how long its pods run.
-    pub async fn job(
+    pub(crate) async fn job(
         &self,
         key: (&str, &str),
         queue: &str,
@@ -215,7 +215,7 @@ impl ReferenceRun {
     }
 
     /// Creates a Pod that runs for `seconds`, optionally in a pod group (name, total count).
-    pub async fn pod(
+    pub(crate) async fn pod(
         &self,
         key: (&str, &str),
         class: &str,
@@ -243,7 +243,7 @@ impl ReferenceRun {
     }
 
     /// All objects of some kinds (group, version, kind).
-    pub async fn objects(&self, kinds: &[(&str, &str, &str)]) -> Vec<Value> {
+    pub(crate) async fn objects(&self, kinds: &[(&str, &str, &str)]) -> Vec<Value> {
         let mut all = Vec::new();
         for (group, version, kind) in kinds {
             let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
@@ -255,13 +255,19 @@ impl ReferenceRun {
     }
 
     /// Deletes a Job.
-    pub async fn delete_job(&self, namespace: &str, name: &str) {
+    pub(crate) async fn delete_job(&self, namespace: &str, name: &str) {
         let api: Api<Job> = Api::namespaced(self.client.clone(), namespace);
         api.delete(name, &DeleteParams::background()).await.unwrap();
     }
 
     /// Patches an object, or its status if the patch has one.
-    pub async fn patch(&self, gvk: (&str, &str, &str), namespace: &str, name: &str, patch: Value) {
+    pub(crate) async fn patch(
+        &self,
+        gvk: (&str, &str, &str),
+        namespace: &str,
+        name: &str,
+        patch: Value,
+    ) {
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(gvk.0, gvk.1, gvk.2));
         let api: Api<DynamicObject> = match namespace {
             "" => Api::all_with(self.client.clone(), &resource),
@@ -277,7 +283,7 @@ impl ReferenceRun {
     }
 
     /// The name of the Workload of a Job.
-    pub fn workload(&self, job: &str) -> String {
+    pub(crate) fn workload(&self, job: &str) -> String {
         let prefix = format!("job-{job}-");
         let all = self.workloads.list();
         let found = all.iter().find(|wl| wl.name_any().starts_with(&prefix));

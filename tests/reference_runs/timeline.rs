@@ -7,7 +7,7 @@ use regex::Regex;
 
 /// The conditions and Events of a run in a comparable form.
 #[derive(Debug, Default, PartialEq)]
-pub struct Timeline {
+pub(crate) struct Timeline {
     /// By workload and condition type: `status/reason: message`, in order.
     pub conditions: BTreeMap<(String, String), Vec<String>>,
     /// By `Kind/name`: `type reason action by: message`.
@@ -15,14 +15,14 @@ pub struct Timeline {
 }
 
 /// Replaces values that differ between runs: UIDs, hash suffixes of names, wait times.
-pub struct Normalizer {
+pub(crate) struct Normalizer {
     uid: Regex,
     name: Regex,
     wait: Regex,
 }
 
 impl Normalizer {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let uuid = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
         Self {
             uid: Regex::new(uuid).unwrap(),
@@ -31,7 +31,7 @@ impl Normalizer {
         }
     }
 
-    pub fn normalize(&self, text: &str) -> String {
+    pub(crate) fn normalize(&self, text: &str) -> String {
         let text = self.uid.replace_all(text, "UID");
         let text = self.name.replace_all(&text, "$1-$2");
         self.wait.replace_all(&text, "$1 Ns").into_owned()
@@ -40,7 +40,7 @@ impl Normalizer {
 
 impl Timeline {
     /// Adds a condition if it differs from the last one of its type.
-    pub fn add_condition(&mut self, workload: &str, type_: &str, text: String) {
+    pub(crate) fn add_condition(&mut self, workload: &str, type_: &str, text: String) {
         // Not deterministic: whether the status is written before the first scheduling attempt, and whether
         // the garbage collector or the job reconciler is first.
         let deleted = ["job-c1-big", "job-c1-j3", "job-j-mem"].contains(&workload);
@@ -61,7 +61,7 @@ impl Timeline {
     }
 
     /// Adds an Event if a component of Kueue reports it.
-    pub fn add_event(&mut self, regarding: String, by: &str, text: String) {
+    pub(crate) fn add_event(&mut self, regarding: String, by: &str, text: String) {
         if by.contains("kueue") {
             // Not deterministic: the member of a pod group that an Event is about.
             let member = regarding.starts_with("Pod/g-");
@@ -83,7 +83,7 @@ impl Timeline {
     }
 
     /// A description of each difference.
-    pub fn differences(&self, upstream: &Self) -> Vec<String> {
+    pub(crate) fn differences(&self, upstream: &Self) -> Vec<String> {
         let mut found = Vec::new();
         let keys: BTreeSet<_> = self
             .conditions
@@ -118,7 +118,7 @@ impl Timeline {
 }
 
 /// Reads the recorded timeline of a run.
-pub fn read_timeline(run: &str) -> Timeline {
+pub(crate) fn read_timeline(run: &str) -> Timeline {
     let path = recordings("reference-runs").join(run).join("timeline.txt");
     let text = std::fs::read_to_string(path).unwrap();
     let normalizer = Normalizer::new();

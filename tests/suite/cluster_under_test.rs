@@ -30,7 +30,7 @@ spec:
 ";
 
 /// A folder with the preset and nodes file of the suite's labs.
-pub fn work_dir() -> WorkDir {
+pub(crate) fn work_dir() -> WorkDir {
     let work_dir = WorkDir::new();
     work_dir.write("presets/suite/flavor.yaml", PRESET);
     work_dir.write("nodes.yaml", NODES);
@@ -38,7 +38,7 @@ pub fn work_dir() -> WorkDir {
 }
 
 /// The kind of cluster.
-pub enum ClusterKind {
+pub(crate) enum ClusterKind {
     /// The embedded cluster of `up`.
     Embedded,
     /// An API server with a control plane in this process.
@@ -49,7 +49,7 @@ pub enum ClusterKind {
 
 impl ClusterKind {
     /// The clusters to run against.
-    pub fn from_env() -> Vec<Self> {
+    pub(crate) fn from_env() -> Vec<Self> {
         match std::env::var_os(KUBECONFIG_VARIABLE).filter(|file| !file.is_empty()) {
             Some(file) => {
                 let file = std::fs::canonicalize(&file);
@@ -61,7 +61,7 @@ impl ClusterKind {
 }
 
 /// A cluster and its shared lab.
-pub struct ClusterUnderTest {
+pub(crate) struct ClusterUnderTest {
     kind: ClusterKind,
     work_dir: WorkDir,
     /// Started by the first test case that needs it.
@@ -70,7 +70,7 @@ pub struct ClusterUnderTest {
 }
 
 /// A cluster that exists before the lab.
-pub struct ExistingCluster {
+pub(crate) struct ExistingCluster {
     /// The cluster, if it runs in this process.
     pub in_process: Option<ExternalCluster>,
     /// Its kubeconfig.
@@ -83,7 +83,7 @@ pub struct ExistingCluster {
 
 impl ExistingCluster {
     /// `--cluster` and `--kubeconfig` for it.
-    pub fn cluster_args(&self) -> [String; 4] {
+    pub(crate) fn cluster_args(&self) -> [String; 4] {
         [
             "--cluster".into(),
             format!("context:{}", self.context),
@@ -93,14 +93,14 @@ impl ExistingCluster {
     }
 
     /// `--context` and `--kubeconfig` for it.
-    pub fn context_args(&self) -> [String; 4] {
+    pub(crate) fn context_args(&self) -> [String; 4] {
         let [_, _, flag, file] = self.cluster_args();
         ["--context".into(), self.context.clone(), flag, file]
     }
 }
 
 /// The running lab.
-pub struct Lab {
+pub(crate) struct Lab {
     /// The process.
     pub running: RunningLab,
     /// A client of the cluster.
@@ -109,7 +109,7 @@ pub struct Lab {
 
 impl ClusterUnderTest {
     /// A cluster that is not started yet.
-    pub fn new(kind: ClusterKind) -> Self {
+    pub(crate) fn new(kind: ClusterKind) -> Self {
         Self {
             kind,
             work_dir: work_dir(),
@@ -119,7 +119,7 @@ impl ClusterUnderTest {
     }
 
     /// The prefix of the names of its test cases.
-    pub fn name_prefix(&self) -> &'static str {
+    pub(crate) fn name_prefix(&self) -> &'static str {
         match self.kind {
             ClusterKind::Embedded => "embedded",
             ClusterKind::InProcess => "played",
@@ -128,22 +128,22 @@ impl ClusterUnderTest {
     }
 
     /// The kind of cluster.
-    pub fn kind(&self) -> &ClusterKind {
+    pub(crate) fn kind(&self) -> &ClusterKind {
         &self.kind
     }
 
     /// Whether the cluster exists without the lab.
-    pub fn is_existing(&self) -> bool {
+    pub(crate) fn is_existing(&self) -> bool {
         !matches!(self.kind, ClusterKind::Embedded)
     }
 
     /// The working directory of the lab.
-    pub fn work_dir(&self) -> &WorkDir {
+    pub(crate) fn work_dir(&self) -> &WorkDir {
         &self.work_dir
     }
 
     /// The cluster that exists before the lab.
-    pub async fn existing(&self) -> &ExistingCluster {
+    pub(crate) async fn existing(&self) -> &ExistingCluster {
         let start = || async {
             match &self.kind {
                 ClusterKind::Embedded => unreachable!("only for existing clusters"),
@@ -171,7 +171,7 @@ impl ClusterUnderTest {
     }
 
     /// The arguments of `up`.
-    pub async fn up_args(&self) -> Vec<String> {
+    pub(crate) async fn up_args(&self) -> Vec<String> {
         let mut args: Vec<String> = [
             "up",
             "--headless",
@@ -192,7 +192,7 @@ impl ClusterUnderTest {
     }
 
     /// Starts another lab; for exclusive test cases.
-    pub async fn start(&self) -> Lab {
+    pub(crate) async fn start(&self) -> Lab {
         let args = self.up_args().await;
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let running = self.work_dir.start(&args).await;
@@ -204,7 +204,7 @@ impl ClusterUnderTest {
     }
 
     /// The shared lab, started on first use. It is not stopped while the guard is held.
-    pub async fn lab(&self) -> RwLockReadGuard<'_, Option<Lab>> {
+    pub(crate) async fn lab(&self) -> RwLockReadGuard<'_, Option<Lab>> {
         loop {
             let lab = self.lab.read().await;
             if lab.is_some() {
@@ -219,7 +219,7 @@ impl ClusterUnderTest {
     }
 
     /// Stops the shared lab; no other test case runs while the guard is held.
-    pub async fn without_lab(&self) -> RwLockWriteGuard<'_, Option<Lab>> {
+    pub(crate) async fn without_lab(&self) -> RwLockWriteGuard<'_, Option<Lab>> {
         let mut lab = self.lab.write().await;
         if let Some(lab) = lab.take() {
             assert_eq!(lab.running.stop().await, Some(0));
@@ -228,7 +228,7 @@ impl ClusterUnderTest {
     }
 
     /// Removes the lab from the cluster and checks that nothing remains.
-    pub async fn tear_down(&self) {
+    pub(crate) async fn tear_down(&self) {
         drop(self.without_lab().await);
         let Some(foreign) = self.existing.get() else {
             return;
@@ -244,7 +244,7 @@ impl ClusterUnderTest {
     }
 
     /// Runs a command that must succeed; returns its output.
-    pub async fn run(&self, args: impl IntoIterator<Item = String>) -> String {
+    pub(crate) async fn run(&self, args: impl IntoIterator<Item = String>) -> String {
         let args: Vec<String> = args.into_iter().collect();
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let output = self.work_dir.run(&args).await;
@@ -256,7 +256,7 @@ impl ClusterUnderTest {
 }
 
 /// A client of a kubeconfig's current context.
-pub async fn client(kubeconfig: &Path) -> Client {
+pub(crate) async fn client(kubeconfig: &Path) -> Client {
     let config = Kubeconfig::read_from(kubeconfig).unwrap();
     let options = KubeConfigOptions::default();
     let config = kube::Config::from_custom_kubeconfig(config, &options).await;

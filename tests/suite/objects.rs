@@ -5,25 +5,25 @@ use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 
-pub const KUEUE_API_VERSION: &str = "kueue.x-k8s.io/v1beta2";
-pub const POD_GATE: &str = "kueue.x-k8s.io/admission";
-pub const GPU: &str = "nvidia.com/gpu";
+pub(crate) const KUEUE_API_VERSION: &str = "kueue.x-k8s.io/v1beta2";
+pub(crate) const POD_GATE: &str = "kueue.x-k8s.io/admission";
+pub(crate) const GPU: &str = "nvidia.com/gpu";
 
 /// A kind: its API version and its name.
-pub type Kind = (&'static str, &'static str);
-pub const WORKLOAD: Kind = (KUEUE_API_VERSION, "Workload");
-pub const CLUSTER_QUEUE: Kind = (KUEUE_API_VERSION, "ClusterQueue");
-pub const LOCAL_QUEUE: Kind = (KUEUE_API_VERSION, "LocalQueue");
-pub const RESOURCE_FLAVOR: Kind = (KUEUE_API_VERSION, "ResourceFlavor");
-pub const WORKLOAD_PRIORITY_CLASS: Kind = (KUEUE_API_VERSION, "WorkloadPriorityClass");
-pub const JOB: Kind = ("batch/v1", "Job");
-pub const POD: Kind = ("v1", "Pod");
-pub const NODE: Kind = ("v1", "Node");
-pub const NAMESPACE: Kind = ("v1", "Namespace");
-pub const LEASE: Kind = ("coordination.k8s.io/v1", "Lease");
+pub(crate) type Kind = (&'static str, &'static str);
+pub(crate) const WORKLOAD: Kind = (KUEUE_API_VERSION, "Workload");
+pub(crate) const CLUSTER_QUEUE: Kind = (KUEUE_API_VERSION, "ClusterQueue");
+pub(crate) const LOCAL_QUEUE: Kind = (KUEUE_API_VERSION, "LocalQueue");
+pub(crate) const RESOURCE_FLAVOR: Kind = (KUEUE_API_VERSION, "ResourceFlavor");
+pub(crate) const WORKLOAD_PRIORITY_CLASS: Kind = (KUEUE_API_VERSION, "WorkloadPriorityClass");
+pub(crate) const JOB: Kind = ("batch/v1", "Job");
+pub(crate) const POD: Kind = ("v1", "Pod");
+pub(crate) const NODE: Kind = ("v1", "Node");
+pub(crate) const NAMESPACE: Kind = ("v1", "Namespace");
+pub(crate) const LEASE: Kind = ("coordination.k8s.io/v1", "Lease");
 
 /// A kind's API; cluster-wide without a namespace.
-pub fn api(client: &Client, kind: Kind, namespace: Option<&str>) -> Api<DynamicObject> {
+pub(crate) fn api(client: &Client, kind: Kind, namespace: Option<&str>) -> Api<DynamicObject> {
     let (group, version) = kind.0.split_once('/').unwrap_or(("", kind.0));
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind.1));
     match namespace {
@@ -33,7 +33,7 @@ pub fn api(client: &Client, kind: Kind, namespace: Option<&str>) -> Api<DynamicO
 }
 
 /// `status/reason` of a condition, if it exists.
-pub fn condition(object: &Value, wanted: &str) -> String {
+pub(crate) fn condition(object: &Value, wanted: &str) -> String {
     let found = find_condition(object, wanted);
     found.map_or_else(String::new, |c| {
         let text = |field: &str| c[field].as_str().unwrap_or_default().to_owned();
@@ -42,7 +42,7 @@ pub fn condition(object: &Value, wanted: &str) -> String {
 }
 
 /// A condition's message.
-pub fn message(object: &Value, wanted: &str) -> String {
+pub(crate) fn message(object: &Value, wanted: &str) -> String {
     let found = find_condition(object, wanted);
     let message = found.and_then(|c| c["message"].as_str());
     message.unwrap_or_default().to_owned()
@@ -54,24 +54,24 @@ fn find_condition<'a>(object: &'a Value, wanted: &str) -> Option<&'a Value> {
 }
 
 /// Whether a condition is true.
-pub fn is_condition_true(object: &Value, wanted: &str) -> bool {
+pub(crate) fn is_condition_true(object: &Value, wanted: &str) -> bool {
     condition(object, wanted).starts_with("True/")
 }
 
 /// The name of an object.
-pub fn name(object: &Value) -> &str {
+pub(crate) fn name(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
 /// Whether another object owns this one.
-pub fn is_owned_by(object: &Value, owner: &Value) -> bool {
+pub(crate) fn is_owned_by(object: &Value, owner: &Value) -> bool {
     let owners = object["metadata"]["ownerReferences"].as_array();
     let uid = &owner["metadata"]["uid"];
     owners.into_iter().flatten().any(|o| o["uid"] == *uid)
 }
 
 /// An integer, which the API writes as string or number.
-pub fn as_integer(value: &Value) -> i64 {
+pub(crate) fn as_integer(value: &Value) -> i64 {
     let text = value.as_str().map(str::parse::<i64>);
     value
         .as_i64()
@@ -80,7 +80,7 @@ pub fn as_integer(value: &Value) -> i64 {
 }
 
 /// A container that requests GPUs and runs for some seconds.
-pub fn pod_spec(gpus: u32, seconds: u32) -> Value {
+pub(crate) fn pod_spec(gpus: u32, seconds: u32) -> Value {
     let amounts = json!({GPU: gpus.to_string()});
     json!({
         "restartPolicy": "Never",
@@ -94,7 +94,7 @@ pub fn pod_spec(gpus: u32, seconds: u32) -> Value {
 }
 
 /// All objects with the lab's labels.
-pub async fn lab_labelled_objects(client: &Client) -> Vec<String> {
+pub(crate) async fn lab_labelled_objects(client: &Client) -> Vec<String> {
     let kinds: [Kind; 10] = [
         ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
         (

@@ -16,7 +16,7 @@ use crate::objects::{GPU, WORKLOAD, api, as_integer, is_condition_true, is_owned
 use crate::wait::{WatchedObjects, apply_event};
 
 /// Watches the Workloads of a namespace.
-pub struct QuotaInvariantWatch {
+pub(crate) struct QuotaInvariantWatch {
     limit: Arc<AtomicI64>,
     violations: Arc<Mutex<Vec<String>>>,
     watching: JoinHandle<()>,
@@ -30,7 +30,7 @@ impl Drop for QuotaInvariantWatch {
 
 impl QuotaInvariantWatch {
     /// Starts to watch.
-    pub fn start(client: &Client, namespace: &str) -> Self {
+    pub(crate) fn start(client: &Client, namespace: &str) -> Self {
         let limit = Arc::new(AtomicI64::new(i64::MAX));
         let violations = Arc::new(Mutex::new(Vec::new()));
         let (most, found) = (limit.clone(), violations.clone());
@@ -58,12 +58,12 @@ impl QuotaInvariantWatch {
     }
 
     /// Sets the GPUs that ClusterQueues provide.
-    pub fn set_limit(&self, gpus: i64) {
+    pub(crate) fn set_limit(&self, gpus: i64) {
         self.limit.store(gpus, Ordering::SeqCst);
     }
 
     /// Panics if quota was exceeded at any time.
-    pub fn assert_no_violations(&self) {
+    pub(crate) fn assert_no_violations(&self) {
         let faults = self.violations.lock();
         assert!(faults.is_empty(), "{faults:#?}");
     }
@@ -103,7 +103,7 @@ fn check(known: &WatchedObjects, limit: i64) -> Option<String> {
 }
 
 /// Each queued Job has one Workload, and is unsuspended exactly when that is admitted.
-pub fn check_jobs(jobs: &[Value], workloads: &[Value]) -> Result<(), String> {
+pub(crate) fn check_jobs(jobs: &[Value], workloads: &[Value]) -> Result<(), String> {
     for job in jobs {
         let labels = &job["metadata"]["labels"];
         if labels["kueue.x-k8s.io/queue-name"].is_null() {
@@ -132,7 +132,7 @@ pub fn check_jobs(jobs: &[Value], workloads: &[Value]) -> Result<(), String> {
 }
 
 /// The usage in a ClusterQueue's status is that of its Workloads.
-pub fn check_queue(queue: &Value, workloads: &[Value]) -> Result<(), String> {
+pub(crate) fn check_queue(queue: &Value, workloads: &[Value]) -> Result<(), String> {
     let own = |wl: &&Value| wl["status"]["admission"]["clusterQueue"] == name(queue);
     let reserved: Vec<&Value> = workloads
         .iter()

@@ -17,7 +17,7 @@ use crate::quota_invariant_watch::QuotaInvariantWatch;
 use crate::wait::{WatchedObjects, eventually, json, until};
 
 /// A test case's part of the cluster.
-pub struct TestNamespace {
+pub(crate) struct TestNamespace {
     /// A client of the cluster.
     pub client: Client,
     /// The namespace; names of cluster-scoped objects start with it.
@@ -31,7 +31,7 @@ pub struct TestNamespace {
 
 impl TestNamespace {
     /// Creates the namespace of a test case.
-    pub async fn new(client: &Client, case: &str) -> Self {
+    pub(crate) async fn new(client: &Client, case: &str) -> Self {
         let nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         // Objects of an earlier run must not match.
         let unique = nanos.as_nanos() % 0x1000_0000;
@@ -55,12 +55,12 @@ impl TestNamespace {
     }
 
     /// The name of a cluster-scoped object.
-    pub fn cluster_scoped_name(&self, name: &str) -> String {
+    pub(crate) fn cluster_scoped_name(&self, name: &str) -> String {
         format!("{}-{name}", self.namespace)
     }
 
     /// A kind's API, in the namespace if it is namespaced.
-    pub fn api(&self, kind: Kind) -> kube::Api<DynamicObject> {
+    pub(crate) fn api(&self, kind: Kind) -> kube::Api<DynamicObject> {
         let namespaced = !matches!(
             kind.1,
             "ClusterQueue"
@@ -78,7 +78,7 @@ impl TestNamespace {
     }
 
     /// Creates an object; returns the error if it is rejected.
-    pub async fn try_create(&self, kind: Kind, mut object: Value) -> kube::Result<Value> {
+    pub(crate) async fn try_create(&self, kind: Kind, mut object: Value) -> kube::Result<Value> {
         object["apiVersion"] = kind.0.into();
         object["kind"] = kind.1.into();
         let object: DynamicObject = serde_json::from_value(object).unwrap();
@@ -93,46 +93,46 @@ impl TestNamespace {
     }
 
     /// Creates an object.
-    pub async fn create(&self, kind: Kind, object: Value) -> Value {
+    pub(crate) async fn create(&self, kind: Kind, object: Value) -> Value {
         let name = object["metadata"]["name"].clone();
         let made = self.try_create(kind, object).await;
         made.unwrap_or_else(|e| panic!("{} {name}: {e}", kind.1))
     }
 
     /// Registers a cluster-scoped object of this test case for deletion.
-    pub fn register_for_cleanup(&self, kind: Kind, name: &str) {
+    pub(crate) fn register_for_cleanup(&self, kind: Kind, name: &str) {
         self.cluster_scoped_objects
             .lock()
             .push((kind, name.to_owned()));
     }
 
     /// An existing object.
-    pub async fn get(&self, kind: Kind, name: &str) -> Value {
+    pub(crate) async fn get(&self, kind: Kind, name: &str) -> Value {
         json(self.api(kind).get(name).await.unwrap())
     }
 
     /// All objects of a kind in the namespace.
-    pub async fn list(&self, kind: Kind) -> Vec<Value> {
+    pub(crate) async fn list(&self, kind: Kind) -> Vec<Value> {
         let list = self.api(kind).list(&ListParams::default()).await.unwrap();
         list.into_iter().map(json).collect()
     }
 
     /// Applies a merge patch to an object.
-    pub async fn merge(&self, kind: Kind, name: &str, change: Value) {
+    pub(crate) async fn merge(&self, kind: Kind, name: &str, change: Value) {
         let (params, patch) = (PatchParams::default(), Patch::Merge(&change));
         let patched = self.api(kind).patch(name, &params, &patch).await;
         patched.unwrap_or_else(|e| panic!("{} {name}: {e}", kind.1));
     }
 
     /// Deletes an object and its dependents.
-    pub async fn delete(&self, kind: Kind, name: &str) {
+    pub(crate) async fn delete(&self, kind: Kind, name: &str) {
         let params = DeleteParams::background();
         let deleted = self.api(kind).delete(name, &params).await;
         deleted.unwrap_or_else(|e| panic!("{} {name}: {e}", kind.1));
     }
 
     /// Waits for a value from an object, which may not exist.
-    pub async fn wait<T>(
+    pub(crate) async fn wait<T>(
         &self,
         kind: Kind,
         name: &str,
@@ -146,7 +146,7 @@ impl TestNamespace {
     }
 
     /// Waits for a value from all objects of a kind in the namespace.
-    pub async fn wait_all<T>(
+    pub(crate) async fn wait_all<T>(
         &self,
         kind: Kind,
         what: &str,
@@ -156,7 +156,7 @@ impl TestNamespace {
     }
 
     /// Waits until an object satisfies a condition.
-    pub async fn wait_until(
+    pub(crate) async fn wait_until(
         &self,
         kind: Kind,
         name: &str,
@@ -168,14 +168,14 @@ impl TestNamespace {
     }
 
     /// Waits until an object is deleted.
-    pub async fn wait_until_deleted(&self, kind: Kind, name: &str) {
+    pub(crate) async fn wait_until_deleted(&self, kind: Kind, name: &str) {
         let is_gone = |o: Option<&Value>| o.is_none().then_some(());
         self.wait(kind, name, "it is gone", is_gone).await;
     }
 
     /// Creates a ClusterQueue for some GPUs of the suite's nodes, and a LocalQueue `name` for it. `more`
     /// is merged into the spec. Returns the name of the ClusterQueue.
-    pub async fn create_queues(&self, name: &str, gpus: u32, more: Value) -> String {
+    pub(crate) async fn create_queues(&self, name: &str, gpus: u32, more: Value) -> String {
         let global = self.cluster_scoped_name(name);
         let mut spec = json!({
             "namespaceSelector": {},
@@ -197,14 +197,14 @@ impl TestNamespace {
     }
 
     /// Creates a LocalQueue.
-    pub async fn local_queue(&self, name: &str, cluster_queue: &str) {
+    pub(crate) async fn local_queue(&self, name: &str, cluster_queue: &str) {
         let spec = json!({"clusterQueue": cluster_queue});
         let object = json!({"metadata": {"name": name}, "spec": spec});
         self.create(LOCAL_QUEUE, object).await;
     }
 
     /// Creates a WorkloadPriorityClass; returns the labels that select it.
-    pub async fn priority(&self, name: &str, value: i32) -> Value {
+    pub(crate) async fn priority(&self, name: &str, value: i32) -> Value {
         let name = self.cluster_scoped_name(name);
         let object = json!({"metadata": {"name": name}, "value": value});
         self.create(crate::objects::WORKLOAD_PRIORITY_CLASS, object)
@@ -213,12 +213,12 @@ impl TestNamespace {
     }
 
     /// Creates a Job of one pod in a LocalQueue.
-    pub async fn job(&self, name: &str, queue: &str, gpus: u32, seconds: u32) -> Value {
+    pub(crate) async fn job(&self, name: &str, queue: &str, gpus: u32, seconds: u32) -> Value {
         self.job_with(name, queue, gpus, seconds, json!({})).await
     }
 
     /// Creates a Job of one pod with further labels in a LocalQueue.
-    pub async fn job_with(
+    pub(crate) async fn job_with(
         &self,
         name: &str,
         queue: &str,
@@ -235,13 +235,13 @@ impl TestNamespace {
     }
 
     /// Waits until a Job is unsuspended and its pod runs.
-    pub async fn wait_until_running(&self, name: &str) -> Value {
+    pub(crate) async fn wait_until_running(&self, name: &str) -> Value {
         let active = |job: &Value| job["spec"]["suspend"] == false && job["status"]["ready"] == 1;
         self.wait_until(JOB, name, "it runs", active).await
     }
 
     /// Waits until a Job is suspended and has no pods.
-    pub async fn wait_until_suspended(&self, name: &str) {
+    pub(crate) async fn wait_until_suspended(&self, name: &str) {
         let is_suspended = |job: &Value| {
             job["spec"]["suspend"] == true && job["status"]["active"].as_i64().unwrap_or(0) == 0
         };
@@ -250,7 +250,7 @@ impl TestNamespace {
     }
 
     /// Waits until a Job's or pod's Workload satisfies a condition; returns it.
-    pub async fn wait_for_workload(
+    pub(crate) async fn wait_for_workload(
         &self,
         owner: &Value,
         what: &str,
@@ -266,7 +266,7 @@ impl TestNamespace {
 
     /// Waits until the state has settled. Checks that no Job is lost or admitted twice, that the usage in
     /// ClusterQueues is that of their Workloads, and that quota was never exceeded.
-    pub async fn assert_consistent(&self) {
+    pub(crate) async fn assert_consistent(&self) {
         let quotas = self.quotas.lock().clone();
         eventually("the state is consistent", || async {
             let jobs = self.list(JOB).await;
@@ -283,7 +283,7 @@ impl TestNamespace {
     }
 
     /// All objects, one per line, for failure output.
-    pub async fn dump(&self) -> String {
+    pub(crate) async fn dump(&self) -> String {
         let mut lines = Vec::new();
         for kind in [LOCAL_QUEUE, WORKLOAD, JOB, POD] {
             let Ok(all) = self.api(kind).list(&ListParams::default()).await else {
@@ -317,7 +317,7 @@ impl TestNamespace {
     }
 
     /// Deletes all objects. Requires a running lab.
-    pub async fn clean_up(&self) {
+    pub(crate) async fn clean_up(&self) {
         let made: Vec<_> = self.cluster_scoped_objects.lock().drain(..).collect();
         let params = DeleteParams::background();
         // Jobs and Pods first: the controller removes the finalizers.
@@ -340,6 +340,6 @@ impl TestNamespace {
 }
 
 /// A kind of `kueue.x-k8s.io`.
-pub const fn kueue_kind(kind: &'static str) -> Kind {
+pub(crate) const fn kueue_kind(kind: &'static str) -> Kind {
     (KUEUE_API_VERSION, kind)
 }

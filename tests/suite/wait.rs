@@ -11,7 +11,7 @@ use kube::runtime::watcher::{self, Event};
 use serde_json::Value;
 
 /// The default timeout, sufficient for a busy machine and for the backoff of a real control plane.
-pub const TIMEOUT: Duration = Duration::from_secs(120);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The seconds in `KUEUE_LAB_TEST_PATIENCE`, by default [`TIMEOUT`].
 fn wait_timeout() -> Duration {
@@ -21,10 +21,10 @@ fn wait_timeout() -> Duration {
 }
 
 /// The objects of a watch by namespace and name.
-pub type WatchedObjects = BTreeMap<String, Value>;
+pub(crate) type WatchedObjects = BTreeMap<String, Value>;
 
 /// Watches objects until `found` returns a value; it is called once per observed state.
-pub async fn until<T>(
+pub(crate) async fn until<T>(
     what: &str,
     api: Api<DynamicObject>,
     config: watcher::Config,
@@ -54,7 +54,7 @@ pub async fn until<T>(
 }
 
 /// Applies a watch event; false during the initial list.
-pub fn apply_event(known: &mut WatchedObjects, event: Event<DynamicObject>) -> bool {
+pub(crate) fn apply_event(known: &mut WatchedObjects, event: Event<DynamicObject>) -> bool {
     match event {
         Event::Init => known.clear(),
         Event::InitApply(object) => {
@@ -80,13 +80,13 @@ fn key(object: &DynamicObject) -> String {
 }
 
 /// An object as JSON, without managed fields.
-pub fn json(mut object: DynamicObject) -> Value {
+pub(crate) fn json(mut object: DynamicObject) -> Value {
     object.metadata.managed_fields = None;
     serde_json::to_value(object).unwrap()
 }
 
 /// Polls until there is a result; for conditions that one watch cannot observe.
-pub async fn eventually<T, F: Future<Output = Result<T, String>>>(
+pub(crate) async fn eventually<T, F: Future<Output = Result<T, String>>>(
     what: &str,
     mut ask: impl FnMut() -> F,
 ) -> T {

@@ -10,19 +10,19 @@ const TIMEOUT: Duration = Duration::from_secs(90);
 const POLL_INTERVAL: Duration = Duration::from_millis(30);
 
 /// Whether tmux is on `PATH`.
-pub fn available() -> bool {
+pub(crate) fn available() -> bool {
     kueue_lab_testing::has_tool("tmux", &["-V"])
 }
 
 /// A pane with a shell that runs one command and prints its exit code.
-pub struct TmuxPane {
+pub(crate) struct TmuxPane {
     server: String,
     home: tempfile::TempDir,
 }
 
 impl TmuxPane {
     /// Opens a terminal of this size, sets variables, and runs a shell command line in it.
-    pub fn open(columns: u16, rows: u16, command: &str, vars: &[(&str, &str)]) -> Self {
+    pub(crate) fn open(columns: u16, rows: u16, command: &str, vars: &[(&str, &str)]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let terminal = Self {
@@ -85,7 +85,7 @@ impl TmuxPane {
     }
 
     /// Sends keys by their tmux names.
-    pub fn press(&self, keys: &[&str]) {
+    pub(crate) fn press(&self, keys: &[&str]) {
         for key in keys {
             self.tmux(&["send-keys", key]);
         }
@@ -93,18 +93,18 @@ impl TmuxPane {
 
     /// Sends escape and waits until a text has disappeared: a key directly after escape would be read as
     /// Alt and that key.
-    pub fn escape(&self, gone: &str) {
+    pub(crate) fn escape(&self, gone: &str) {
         self.press(&["Escape"]);
         self.wait_until(&format!("no {gone}"), |screen| !screen.contains(gone));
     }
 
     /// Types text literally.
-    pub fn type_text(&self, text: &str) {
+    pub(crate) fn type_text(&self, text: &str) {
         self.tmux(&["send-keys", "-l", text]);
     }
 
     /// Resizes the terminal.
-    pub fn resize(&self, columns: u16, rows: u16) {
+    pub(crate) fn resize(&self, columns: u16, rows: u16) {
         self.tmux(&[
             "resize-window",
             "-x",
@@ -115,31 +115,31 @@ impl TmuxPane {
     }
 
     /// The content of the screen as text.
-    pub fn screen(&self) -> String {
+    pub(crate) fn screen(&self) -> String {
         self.tmux_stdout(&["capture-pane", "-p"])
     }
 
     /// The content of the screen with color sequences.
-    pub fn coloured(&self) -> String {
+    pub(crate) fn coloured(&self) -> String {
         self.tmux_stdout(&["capture-pane", "-p", "-e"])
     }
 
     /// Whether the program uses the alternate screen.
-    pub fn in_alternate_screen(&self) -> bool {
+    pub(crate) fn in_alternate_screen(&self) -> bool {
         self.tmux_stdout(&["display-message", "-p", "#{alternate_on}"])
             .trim()
             == "1"
     }
 
     /// Whether the cursor is visible.
-    pub fn cursor_shows(&self) -> bool {
+    pub(crate) fn cursor_shows(&self) -> bool {
         self.tmux_stdout(&["display-message", "-p", "#{cursor_flag}"])
             .trim()
             == "1"
     }
 
     /// Waits until the screen satisfies a condition; returns the screen.
-    pub fn wait_until(&self, what: &str, good: impl Fn(&str) -> bool) -> String {
+    pub(crate) fn wait_until(&self, what: &str, good: impl Fn(&str) -> bool) -> String {
         let started = Instant::now();
         loop {
             let screen = self.screen();
@@ -155,12 +155,12 @@ impl TmuxPane {
     }
 
     /// Waits until the screen contains some text.
-    pub fn wait_for_text(&self, text: &str) -> String {
+    pub(crate) fn wait_for_text(&self, text: &str) -> String {
         self.wait_until(text, |screen| screen.contains(text))
     }
 
     /// Waits for the exit of the command; asserts that the terminal is restored.
-    pub fn assert_exited(&self, code: &str) -> String {
+    pub(crate) fn assert_exited(&self, code: &str) -> String {
         let screen = self.wait_for_text(&format!("ended with {code}"));
         self.wait_for_text("restored");
         assert!(screen.contains("shell-before"), "{screen}");
@@ -169,7 +169,7 @@ impl TmuxPane {
     }
 
     /// Sends a signal to the process with this name.
-    pub fn signal(&self, signal: &str, name: &str) {
+    pub(crate) fn signal(&self, signal: &str, name: &str) {
         let shell = self.tmux_stdout(&["display-message", "-p", "#{pane_pid}"]);
         let found = Command::new("ps")
             .args(["-o", "pid=,comm=", "--ppid", shell.trim()])

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::state_lines::{Normalizer, StateLines};
 
-pub struct RecordedRun {
+pub(super) struct RecordedRun {
     pub client: Client,
     pub clock: Clock,
     recording: PathBuf,
@@ -55,7 +55,7 @@ fn nodes() -> NodePools {
 }
 
 /// Repeats a reference run in its namespace with the queues in the file `queues` of the recording.
-pub fn replay<F: Future<Output = ()>>(
+pub(super) fn replay<F: Future<Output = ()>>(
     run: &str,
     namespace: &str,
     queues: &str,
@@ -158,7 +158,7 @@ impl RecordedRun {
         self.sleep(3.0).await;
     }
 
-    pub async fn create(&self, object: Value) {
+    pub(super) async fn create(&self, object: Value) {
         let resource = resource(&object);
         let api: Api<DynamicObject> = match object["metadata"]["namespace"].as_str() {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
@@ -169,7 +169,7 @@ impl RecordedRun {
     }
 
     /// Creates a Job of `pods` pods with these requests that run for some seconds.
-    pub async fn job(
+    pub(super) async fn job(
         &self,
         name: &str,
         queue: &str,
@@ -202,7 +202,14 @@ impl RecordedRun {
     }
 
     /// Creates a plain Pod, in a group of three if `group` is given.
-    pub async fn pod(&self, name: &str, class: &str, cpu: u32, seconds: u32, group: Option<&str>) {
+    pub(super) async fn pod(
+        &self,
+        name: &str,
+        class: &str,
+        cpu: u32,
+        seconds: u32,
+        group: Option<&str>,
+    ) {
         let mut meta = json!({
             "name": name, "namespace": self.namespace,
             "labels": {"kueue.x-k8s.io/queue-name": "lq", "kueue.x-k8s.io/priority-class": class},
@@ -223,12 +230,12 @@ impl RecordedRun {
         .await;
     }
 
-    pub async fn sleep(&self, seconds: f64) {
+    pub(super) async fn sleep(&self, seconds: f64) {
         self.clock.sleep(Duration::from_secs_f64(seconds)).await;
     }
 
     /// Deletes Jobs and their dependents.
-    pub async fn delete_jobs(&self, names: &[&str]) {
+    pub(super) async fn delete_jobs(&self, names: &[&str]) {
         let api: Api<Job> = Api::namespaced(self.client.clone(), &self.namespace);
         for name in names {
             api.delete(name, &DeleteParams::background()).await.unwrap();
@@ -256,7 +263,7 @@ impl RecordedRun {
     }
 
     /// Compares the lab with a recorded state. `ignored` are parts of lines that are not deterministic.
-    pub async fn compare(&self, checkpoint: &str, ignored: &[&str]) {
+    pub(super) async fn compare(&self, checkpoint: &str, ignored: &[&str]) {
         let normal = Normalizer::new();
         let text =
             std::fs::read_to_string(self.recording.join(format!("{checkpoint}.yaml"))).unwrap();

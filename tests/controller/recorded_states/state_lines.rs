@@ -6,17 +6,17 @@ use regex::Regex;
 use serde_json::Value;
 
 /// Lines of text by object.
-pub type StateLines = BTreeSet<String>;
+pub(super) type StateLines = BTreeSet<String>;
 
 /// Replaces values that differ between runs.
-pub struct Normalizer {
+pub(super) struct Normalizer {
     uid: Regex,
     workload: Regex,
     seconds: Regex,
 }
 
 impl Normalizer {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         let regex = |text| Regex::new(text).unwrap();
         Self {
             uid: regex("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"),
@@ -32,7 +32,7 @@ impl Normalizer {
     }
 
     /// The lines of these objects.
-    pub fn state_lines(&self, objects: &[Value]) -> StateLines {
+    pub(super) fn state_lines(&self, objects: &[Value]) -> StateLines {
         let mut picture = StateLines::new();
         for object in objects {
             let mut lines = match object["kind"].as_str() {

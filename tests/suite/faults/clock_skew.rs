@@ -6,7 +6,7 @@ use super::FaultContext;
 use crate::objects::JOB;
 
 /// Of two labs the leader is killed.
-pub async fn clock_skew(context: &FaultContext) {
+pub(super) async fn clock_skew(context: &FaultContext) {
     let ns = &context.ns;
     let first = context.up().ready().await;
     let second = context.up();

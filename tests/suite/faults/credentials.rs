@@ -9,7 +9,7 @@ use crate::objects::JOB;
 
 /// The ServiceAccount of a running lab is recreated, which invalidates its token. Later a new token is
 /// written to the kubeconfig.
-pub async fn a_token_is_revoked_and_replaced(context: &FaultContext) {
+pub(super) async fn a_token_is_revoked_and_replaced(context: &FaultContext) {
     let (cluster, ns) = (&context.cluster, &context.ns);
     let everything = json!([
         {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},

@@ -31,17 +31,17 @@ const SMALL_WATCH_HISTORY: StorageLimits = StorageLimits {
 };
 
 /// A cluster, and the folder and namespace of a fault.
-pub struct FaultContext {
+pub(crate) struct FaultContext {
     pub cluster: ExternalCluster,
     pub work_dir: WorkDir,
     pub ns: TestNamespace,
 }
 
 /// The function of a fault.
-pub type Fault = fn(&FaultContext) -> BoxFuture<'_, ()>;
+pub(crate) type Fault = fn(&FaultContext) -> BoxFuture<'_, ()>;
 
 /// The faults, and the minutes by which the cluster's clock is ahead of the labs'.
-pub const FAULTS: &[(&str, i64, Fault)] = &[
+pub(crate) const FAULTS: &[(&str, i64, Fault)] = &[
     ("the_api_server_is_restarted", 0, |t| {
         network::the_api_server_is_restarted(t).boxed()
     }),
@@ -70,7 +70,7 @@ pub const FAULTS: &[(&str, i64, Fault)] = &[
 
 impl FaultContext {
     /// Runs a fault.
-    pub async fn run(name: &str, minutes: i64, fault: Fault) {
+    pub(crate) async fn run(name: &str, minutes: i64, fault: Fault) {
         let clock = match minutes {
             0 => Clock::real(),
             minutes => {
@@ -93,17 +93,17 @@ impl FaultContext {
     }
 
     /// Starts a lab that connects through the proxy.
-    pub fn up(&self) -> StartingLab {
+    pub(crate) fn up(&self) -> StartingLab {
         self.up_with_kubeconfig(&self.cluster.kubeconfig())
     }
 
     /// Starts a lab that bypasses the proxy.
-    pub fn up_directly(&self) -> StartingLab {
+    pub(crate) fn up_directly(&self) -> StartingLab {
         self.up_with_kubeconfig(&self.cluster.direct_kubeconfig())
     }
 
     /// Starts a lab with a kubeconfig.
-    pub fn up_with_kubeconfig(&self, kubeconfig: &Path) -> StartingLab {
+    pub(crate) fn up_with_kubeconfig(&self, kubeconfig: &Path) -> StartingLab {
         let kubeconfig = kubeconfig.display().to_string();
         let context = format!("context:{CONTEXT_NAME}");
         let args = [
@@ -125,7 +125,7 @@ impl FaultContext {
     }
 
     /// Waits until the log of a lab contains a text.
-    pub async fn wait_for_log(&self, lab: &StartingLab, what: &str) {
+    pub(crate) async fn wait_for_log(&self, lab: &StartingLab, what: &str) {
         crate::wait::eventually(&format!("the log contains {what:?}"), || async {
             match lab.log().contains(what) {
                 true => Ok(()),
@@ -136,7 +136,7 @@ impl FaultContext {
     }
 
     /// Waits until this many Jobs are not suspended.
-    pub async fn wait_for_admitted(&self, count: usize) {
+    pub(crate) async fn wait_for_admitted(&self, count: usize) {
         let what = format!("{count} jobs are unsuspended");
         self.ns
             .wait_all(crate::objects::JOB, &what, |known| {

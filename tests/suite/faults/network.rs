@@ -11,7 +11,7 @@ use crate::objects::{JOB, is_condition_true};
 const LONGER_THAN_LEASE: Duration = Duration::from_secs(30);
 
 /// The API server's port is closed repeatedly during admissions. Afterwards watches expire.
-pub async fn the_api_server_is_restarted(context: &FaultContext) {
+pub(super) async fn the_api_server_is_restarted(context: &FaultContext) {
     let lab = context.up().ready().await;
     let (ns, proxy) = (&context.ns, &context.cluster.proxy);
     ns.create_queues("lq", 16, json!({})).await;
@@ -49,7 +49,7 @@ pub async fn the_api_server_is_restarted(context: &FaultContext) {
 }
 
 /// The only lab is partitioned for longer than the lease duration, while Jobs are created and deleted.
-pub async fn the_network_is_partitioned(context: &FaultContext) {
+pub(super) async fn the_network_is_partitioned(context: &FaultContext) {
     let lab = context.up().ready().await;
     let (ns, proxy) = (&context.ns, &context.cluster.proxy);
     ns.create_queues("lq", 8, json!({})).await;
@@ -72,7 +72,7 @@ pub async fn the_network_is_partitioned(context: &FaultContext) {
 
 /// Of two labs the leader is partitioned. The other one becomes leader, and the first does not lead after
 /// the partition.
-pub async fn the_leader_is_partitioned(context: &FaultContext) {
+pub(super) async fn the_leader_is_partitioned(context: &FaultContext) {
     let (ns, proxy) = (&context.ns, &context.cluster.proxy);
     let first = context.up().ready().await;
     let second = context.up_directly();

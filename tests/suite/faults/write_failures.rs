@@ -47,7 +47,7 @@ impl AdmissionPlugin for BlockJobStarts {
 }
 
 /// `kill -9` after Workloads are admitted and before any of their Jobs is started.
-pub async fn killed_between_quota_reservation_and_job_start(context: &FaultContext) {
+pub(super) async fn killed_between_quota_reservation_and_job_start(context: &FaultContext) {
     let closed = Arc::new(AtomicBool::new(true));
     let gatekeeper = BlockJobStarts {
         blocking: closed.clone(),
@@ -84,7 +84,7 @@ pub async fn killed_between_quota_reservation_and_job_start(context: &FaultConte
 }
 
 /// Another client continuously annotates every object that the lab writes.
-pub async fn another_client_writes_continuously(context: &FaultContext) {
+pub(super) async fn another_client_writes_continuously(context: &FaultContext) {
     let ns = &context.ns;
     let lab = context.up().ready().await;
     ns.create_queues("lq", 4, json!({})).await;

@@ -5,7 +5,9 @@ use serde_json::json;
 use super::SharedContext;
 use crate::objects::{GPU, JOB, condition, message};
 
-pub async fn idle_quota_is_borrowed_and_reclaimed(SharedContext { ns, .. }: SharedContext<'_>) {
+pub(super) async fn idle_quota_is_borrowed_and_reclaimed(
+    SharedContext { ns, .. }: SharedContext<'_>,
+) {
     let cohort = ns.cluster_scoped_name("cohort");
     let spec = json!({"cohortName": cohort, "preemption": {"reclaimWithinCohort": "Any"}});
     ns.create_queues("ours", 4, spec.clone()).await;
@@ -30,7 +32,9 @@ pub async fn idle_quota_is_borrowed_and_reclaimed(SharedContext { ns, .. }: Shar
     ns.assert_consistent().await;
 }
 
-pub async fn borrowing_stops_at_the_borrowing_limit(SharedContext { ns, .. }: SharedContext<'_>) {
+pub(super) async fn borrowing_stops_at_the_borrowing_limit(
+    SharedContext { ns, .. }: SharedContext<'_>,
+) {
     let cohort = ns.cluster_scoped_name("cohort");
     let spec = json!({"cohortName": cohort});
     ns.create_queues("rich", 8, spec).await;

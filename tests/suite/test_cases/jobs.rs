@@ -8,7 +8,7 @@ use crate::objects::{
     message, name, pod_spec,
 };
 
-pub async fn a_job_waits_runs_and_gives_its_quota_back(
+pub(super) async fn a_job_waits_runs_and_gives_its_quota_back(
     SharedContext { ns, .. }: SharedContext<'_>,
 ) {
     let queue = ns.create_queues("lq", 8, json!({})).await;
@@ -64,7 +64,9 @@ pub async fn a_job_waits_runs_and_gives_its_quota_back(
     ns.assert_consistent().await;
 }
 
-pub async fn a_job_without_a_queue_is_unmanaged(SharedContext { ns, .. }: SharedContext<'_>) {
+pub(super) async fn a_job_without_a_queue_is_unmanaged(
+    SharedContext { ns, .. }: SharedContext<'_>,
+) {
     let spec = json!({"template": {"spec": pod_spec(1, 1)}});
     let job = json!({"metadata": {"name": "free"}, "spec": spec});
     let job = ns.create(JOB, job).await;
@@ -74,7 +76,9 @@ pub async fn a_job_without_a_queue_is_unmanaged(SharedContext { ns, .. }: Shared
     assert_eq!(ns.list(WORKLOAD).await, Vec::<serde_json::Value>::new());
 }
 
-pub async fn a_job_that_never_fits_reports_the_reason(SharedContext { ns, .. }: SharedContext<'_>) {
+pub(super) async fn a_job_that_never_fits_reports_the_reason(
+    SharedContext { ns, .. }: SharedContext<'_>,
+) {
     ns.create_queues("lq", 4, json!({})).await;
     let huge = ns.job("huge", "lq", 8, 1).await;
     let waits = |wl: &_| condition(wl, "QuotaReserved") == "False/ExceedsMaxQuota";
@@ -96,7 +100,7 @@ pub async fn a_job_that_never_fits_reports_the_reason(SharedContext { ns, .. }: 
     ns.assert_consistent().await;
 }
 
-pub async fn a_deactivated_workload_is_evicted_and_can_be_reactivated(
+pub(super) async fn a_deactivated_workload_is_evicted_and_can_be_reactivated(
     SharedContext { ns, .. }: SharedContext<'_>,
 ) {
     ns.create_queues("lq", 4, json!({})).await;

@@ -57,7 +57,7 @@ async fn lease_holder(ns: &TestNamespace) -> String {
     holders.into_iter().next().unwrap()
 }
 
-pub async fn of_two_labs_one_leads_and_the_other_takes_over(
+pub(super) async fn of_two_labs_one_leads_and_the_other_takes_over(
     ExclusiveContext { ns, cluster }: ExclusiveContext<'_>,
 ) {
     let (leader, follower) = start_two_labs(cluster).await;
@@ -76,7 +76,7 @@ pub async fn of_two_labs_one_leads_and_the_other_takes_over(
     assert_eq!(follower.stop().await, Some(0));
 }
 
-pub async fn a_leader_that_is_killed_is_replaced(
+pub(super) async fn a_leader_that_is_killed_is_replaced(
     ExclusiveContext { ns, cluster }: ExclusiveContext<'_>,
 ) {
     let (leader, follower) = start_two_labs(cluster).await;

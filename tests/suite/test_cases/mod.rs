@@ -19,21 +19,21 @@ use crate::cluster_under_test::{ClusterUnderTest, Lab};
 use crate::test_namespace::TestNamespace;
 
 /// The environment of a test case on the shared lab.
-pub struct SharedContext<'a> {
+pub(crate) struct SharedContext<'a> {
     pub ns: &'a TestNamespace,
     pub cluster: &'a ClusterUnderTest,
     pub lab: &'a Lab,
 }
 
 /// The environment of a test case that starts and stops labs itself.
-pub struct ExclusiveContext<'a> {
+pub(crate) struct ExclusiveContext<'a> {
     pub ns: &'a TestNamespace,
     pub cluster: &'a ClusterUnderTest,
 }
 
 /// How a test case runs.
 #[derive(Clone, Copy)]
-pub enum TestCase {
+pub(crate) enum TestCase {
     /// On the shared lab, concurrently with others.
     Shared(for<'a> fn(SharedContext<'a>) -> BoxFuture<'a, ()>),
     /// Alone, on a cluster without a lab.
@@ -59,7 +59,7 @@ macro_rules! exclusive {
 }
 
 /// The test cases in the order of their start.
-pub const TEST_CASES: &[(&str, TestCase)] = &[
+pub(crate) const TEST_CASES: &[(&str, TestCase)] = &[
     shared!(queues, a_queue_is_active_when_its_references_exist),
     shared!(queues, pending_and_admitted_workloads_are_counted),
     shared!(queues, a_stopped_queue_admits_nothing),
@@ -92,7 +92,7 @@ pub const TEST_CASES: &[(&str, TestCase)] = &[
 
 impl TestCase {
     /// Runs the test case and cleans up, also after a failure.
-    pub async fn run(self, name: &str, cluster: &ClusterUnderTest) {
+    pub(crate) async fn run(self, name: &str, cluster: &ClusterUnderTest) {
         match self {
             Self::Shared(case) => {
                 let lab = cluster.lab().await;

@@ -32,7 +32,9 @@ fn has_phase(pod: &Value, phase: &str) -> bool {
     pod["status"]["phase"] == phase
 }
 
-pub async fn a_pod_waits_behind_its_scheduling_gate(SharedContext { ns, .. }: SharedContext<'_>) {
+pub(super) async fn a_pod_waits_behind_its_scheduling_gate(
+    SharedContext { ns, .. }: SharedContext<'_>,
+) {
     ns.create_queues("lq", 4, json!({})).await;
     let first = pod(ns, "first", 4, 100_000, None).await;
     assert!(is_gated(&first), "it is gated on creation");
@@ -53,7 +55,9 @@ pub async fn a_pod_waits_behind_its_scheduling_gate(SharedContext { ns, .. }: Sh
     ns.assert_consistent().await;
 }
 
-pub async fn a_pod_group_is_admitted_as_a_whole(SharedContext { ns, .. }: SharedContext<'_>) {
+pub(super) async fn a_pod_group_is_admitted_as_a_whole(
+    SharedContext { ns, .. }: SharedContext<'_>,
+) {
     ns.create_queues("lq", 4, json!({})).await;
     let group = Some(("gang", 2));
     let one = pod(ns, "one", 2, 2, group).await;

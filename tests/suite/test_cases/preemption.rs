@@ -5,7 +5,7 @@ use serde_json::json;
 use super::SharedContext;
 use crate::objects::{JOB, condition, is_condition_true, message};
 
-pub async fn a_higher_priority_job_preempts_a_lower_one(
+pub(super) async fn a_higher_priority_job_preempts_a_lower_one(
     SharedContext { ns, .. }: SharedContext<'_>,
 ) {
     let preemption = json!({"preemption": {"withinClusterQueue": "LowerPriority"}});

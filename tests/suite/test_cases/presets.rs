@@ -28,7 +28,9 @@ fn quota(queue: &Value) -> i64 {
 }
 
 /// The only test case that writes to the folder.
-pub async fn a_saved_preset_is_applied_and_an_invalid_one_is_not(context: SharedContext<'_>) {
+pub(super) async fn a_saved_preset_is_applied_and_an_invalid_one_is_not(
+    context: SharedContext<'_>,
+) {
     let SharedContext { ns, cluster, lab } = context;
     let (one, two, mine) = (
         ns.cluster_scoped_name("one"),

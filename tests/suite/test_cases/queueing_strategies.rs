@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::SharedContext;
 use crate::objects::{JOB, WORKLOAD, condition, is_condition_true, is_owned_by};
 
-pub async fn strict_fifo_blocks_on_the_head(SharedContext { ns, .. }: SharedContext<'_>) {
+pub(super) async fn strict_fifo_blocks_on_the_head(SharedContext { ns, .. }: SharedContext<'_>) {
     ns.create_queues("lq", 4, json!({"queueingStrategy": "StrictFIFO"}))
         .await;
     ns.job("running", "lq", 2, 100_000).await;
@@ -35,7 +35,9 @@ pub async fn strict_fifo_blocks_on_the_head(SharedContext { ns, .. }: SharedCont
     ns.assert_consistent().await;
 }
 
-pub async fn best_effort_fifo_skips_what_does_not_fit(SharedContext { ns, .. }: SharedContext<'_>) {
+pub(super) async fn best_effort_fifo_skips_what_does_not_fit(
+    SharedContext { ns, .. }: SharedContext<'_>,
+) {
     ns.create_queues("lq", 4, json!({"queueingStrategy": "BestEffortFIFO"}))
         .await;
     ns.job("running", "lq", 2, 100_000).await;

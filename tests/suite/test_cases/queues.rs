@@ -7,7 +7,7 @@ use crate::objects::{
     CLUSTER_QUEUE, GPU, JOB, LOCAL_QUEUE, RESOURCE_FLAVOR, as_integer, condition, is_condition_true,
 };
 
-pub async fn a_queue_is_active_when_its_references_exist(
+pub(super) async fn a_queue_is_active_when_its_references_exist(
     SharedContext { ns, .. }: SharedContext<'_>,
 ) {
     let flavor = ns.cluster_scoped_name("late");
@@ -43,7 +43,7 @@ pub async fn a_queue_is_active_when_its_references_exist(
         .await;
 }
 
-pub async fn pending_and_admitted_workloads_are_counted(
+pub(super) async fn pending_and_admitted_workloads_are_counted(
     SharedContext { ns, .. }: SharedContext<'_>,
 ) {
     let queue = ns.create_queues("lq", 4, json!({})).await;
@@ -77,7 +77,7 @@ pub async fn pending_and_admitted_workloads_are_counted(
         .await;
 }
 
-pub async fn a_stopped_queue_admits_nothing(SharedContext { ns, .. }: SharedContext<'_>) {
+pub(super) async fn a_stopped_queue_admits_nothing(SharedContext { ns, .. }: SharedContext<'_>) {
     let queue = ns.create_queues("lq", 8, json!({})).await;
     ns.job("running", "lq", 4, 100_000).await;
     ns.wait_until_running("running").await;
@@ -100,7 +100,7 @@ pub async fn a_stopped_queue_admits_nothing(SharedContext { ns, .. }: SharedCont
     ns.assert_consistent().await;
 }
 
-pub async fn invalid_queues_are_rejected(SharedContext { ns, .. }: SharedContext<'_>) {
+pub(super) async fn invalid_queues_are_rejected(SharedContext { ns, .. }: SharedContext<'_>) {
     let rejected = async |kind, object: serde_json::Value| {
         let made = ns.try_create(kind, object).await;
         match made {

@@ -8,7 +8,7 @@ use crate::objects::{
     JOB, POD, POD_GATE, WORKLOAD, condition, lab_labelled_objects, name, pod_spec,
 };
 
-pub async fn suspended_jobs_are_released_on_uninstall(
+pub(super) async fn suspended_jobs_are_released_on_uninstall(
     ExclusiveContext { ns, cluster }: ExclusiveContext<'_>,
 ) {
     let lab = cluster.start().await;
