@@ -67,6 +67,11 @@ impl ManagedJobsFixture {
         }
     }
 
+    async fn pod_count(&self) -> usize {
+        let pods = self.pods().list(&ListParams::default()).await;
+        pods.unwrap().items.len()
+    }
+
     fn pods(&self) -> Api<Pod> {
         Api::default_namespaced(self.client.clone())
     }
@@ -180,29 +185,11 @@ fn a_finished_job_tears_down_its_cluster() {
             .launch("job1", "resources: {cpus: 6}\nrun: sleep 20\n")
             .await;
         fixture.until(id, ManagedJobStatus::Running).await;
-        assert_eq!(
-            fixture
-                .pods()
-                .list(&ListParams::default())
-                .await
-                .unwrap()
-                .items
-                .len(),
-            1
-        );
+        assert_eq!(fixture.pod_count().await, 1);
         let job = fixture.until(id, ManagedJobStatus::Succeeded).await;
         assert_eq!(job.cluster.as_deref(), Some("job1-1-5c1e7a9b"));
         fixture.clock.sleep(Duration::from_secs(2)).await;
-        assert_eq!(
-            fixture
-                .pods()
-                .list(&ListParams::default())
-                .await
-                .unwrap()
-                .items
-                .len(),
-            0
-        );
+        assert_eq!(fixture.pod_count().await, 0);
         let services: Api<Service> = Api::default_namespaced(fixture.client.clone());
         let left = services
             .list(&ListParams::default().labels("parent=skypilot"))
@@ -301,16 +288,7 @@ fn a_failed_command_ends_the_job_unless_it_can_restart() {
         let job = fixture.until(restarts, ManagedJobStatus::Failed).await;
         assert_eq!(job.recoveries, 1);
         fixture.clock.sleep(Duration::from_secs(10)).await;
-        assert_eq!(
-            fixture
-                .pods()
-                .list(&ListParams::default())
-                .await
-                .unwrap()
-                .items
-                .len(),
-            0
-        );
+        assert_eq!(fixture.pod_count().await, 0);
     });
 }
 
@@ -322,29 +300,11 @@ fn a_cancelled_job_is_cleaned_up() {
             .launch("job1", "num_nodes: 2\nrun: sleep infinity\n")
             .await;
         fixture.until(id, ManagedJobStatus::Running).await;
-        assert_eq!(
-            fixture
-                .pods()
-                .list(&ListParams::default())
-                .await
-                .unwrap()
-                .items
-                .len(),
-            2
-        );
+        assert_eq!(fixture.pod_count().await, 2);
         assert!(fixture.jobs.cancel(id));
         assert!(!fixture.jobs.cancel(id));
         fixture.until(id, ManagedJobStatus::Cancelled).await;
-        assert_eq!(
-            fixture
-                .pods()
-                .list(&ListParams::default())
-                .await
-                .unwrap()
-                .items
-                .len(),
-            0
-        );
+        assert_eq!(fixture.pod_count().await, 0);
     });
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use kube::Client;
 use kueue_lab_apiserver::registry::{CrdNames, CrdSpec, CrdSpecVersion};
 use serde_json::{Value, json};
 
@@ -46,6 +47,12 @@ fn condition<'a>(object: &'a Value, kind: &str) -> &'a Value {
 
 fn thing(name: &str) -> Value {
     json!({"apiVersion": "x.dev/v1", "kind": "Thing", "metadata": {"name": name}, "spec": {"a": 1}})
+}
+
+/// Deletes the definition of things.x.dev.
+async fn delete_things(client: &Client) {
+    let path = format!("{CRDS}/things.x.dev");
+    send(client, "DELETE", &path, Value::Null).await.unwrap();
 }
 
 #[test]
@@ -127,14 +134,7 @@ fn a_name_conflict_keeps_the_first_definition() {
             404
         );
         // The names are free after the first definition is deleted.
-        send(
-            &client,
-            "DELETE",
-            &format!("{CRDS}/things.x.dev"),
-            Value::Null,
-        )
-        .await
-        .unwrap();
+        delete_things(&client).await;
         assert!(get(&client, "/apis/x.dev/v1/others").await.is_ok());
     });
 }
@@ -149,14 +149,7 @@ fn a_definition_terminates_after_instances_with_finalizers() {
         let mut held = thing("held");
         held["metadata"]["finalizers"] = json!(["x.io/hold"]);
         send(&client, "POST", THINGS, held).await.unwrap();
-        send(
-            &client,
-            "DELETE",
-            &format!("{CRDS}/things.x.dev"),
-            Value::Null,
-        )
-        .await
-        .unwrap();
+        delete_things(&client).await;
         let waiting = get(&client, &format!("{CRDS}/things.x.dev")).await.unwrap();
         assert_eq!(
             condition(&waiting, "Terminating")["reason"],
@@ -199,14 +192,7 @@ fn watches_end_when_their_definition_is_deleted() {
         };
         tokio::task::yield_now().await;
         send(&client, "POST", THINGS, thing("a")).await.unwrap();
-        send(
-            &client,
-            "DELETE",
-            &format!("{CRDS}/things.x.dev"),
-            Value::Null,
-        )
-        .await
-        .unwrap();
+        delete_things(&client).await;
         let text = watching.await.unwrap().unwrap();
         let kinds: Vec<Value> = text
             .lines()

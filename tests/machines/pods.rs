@@ -10,6 +10,16 @@ use serde_json::json;
 
 use super::cluster_fixture::*;
 
+/// The exit code of the terminated first container.
+fn exit_code(pod: &Pod) -> i32 {
+    let statuses = pod
+        .status
+        .as_ref()
+        .and_then(|s| s.container_statuses.as_ref());
+    let state = statuses.unwrap()[0].state.as_ref().unwrap();
+    state.terminated.as_ref().unwrap().exit_code
+}
+
 #[test]
 fn a_pod_is_bound_runs_and_succeeds() {
     with_cluster(POOLS, |lab| async move {
@@ -102,24 +112,7 @@ fn exit_codes_and_restart_counts_are_reported() {
         ))
         .await;
         let failed = lab.wait_for_phase("never", "Failed").await;
-        let container = &failed
-            .status
-            .as_ref()
-            .unwrap()
-            .container_statuses
-            .as_ref()
-            .unwrap()[0];
-        assert_eq!(
-            container
-                .state
-                .as_ref()
-                .unwrap()
-                .terminated
-                .as_ref()
-                .unwrap()
-                .exit_code,
-            3
-        );
+        assert_eq!(exit_code(&failed), 3);
         assert_eq!(condition(&failed, "Ready").unwrap().1, "PodFailed");
         let looping = lab
             .wait_for_pod("again", |pod| {
@@ -186,24 +179,7 @@ fn a_pod_with_a_finalizer_terminates_and_is_kept() {
             .await
             .unwrap();
         let ended = lab.wait_for_phase("p", "Failed").await;
-        let container = &ended
-            .status
-            .as_ref()
-            .unwrap()
-            .container_statuses
-            .as_ref()
-            .unwrap()[0];
-        assert_eq!(
-            container
-                .state
-                .as_ref()
-                .unwrap()
-                .terminated
-                .as_ref()
-                .unwrap()
-                .exit_code,
-            143
-        );
+        assert_eq!(exit_code(&ended), 143);
         lab.clock.sleep(Duration::from_secs(60)).await;
         let free = json!({"metadata": {"finalizers": null}});
         let patched = lab
