@@ -44,7 +44,7 @@ pub(super) fn definitions(group: &str, version: &str) -> Map<String, Value> {
             continue;
         };
         queue.extend(referenced(text));
-        // The test of the text decodes every line.
+        // A test generates the text from JSON values.
         let raw: Value = serde_json::from_str(text).unwrap_or_default();
         definitions.insert(name.to_owned(), definition(name, &raw));
     }

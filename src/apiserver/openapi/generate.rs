@@ -25,120 +25,6 @@ macro_rules! roots {
     }};
 }
 
-/// Root types of a group version.
-fn roots(group: &str, version: &str) -> &'static [Root] {
-    match (group, version) {
-        ("", "v1") => roots!(api::core::v1 {
-            Binding,
-            ComponentStatus,
-            ConfigMap,
-            Endpoints,
-            Event,
-            LimitRange,
-            Namespace,
-            Node,
-            PersistentVolume,
-            PersistentVolumeClaim,
-            Pod,
-            PodTemplate,
-            ReplicationController,
-            ResourceQuota,
-            Secret,
-            Service,
-            ServiceAccount,
-        }),
-        ("apps", "v1") => roots!(api::apps::v1 {
-            ControllerRevision,
-            DaemonSet,
-            Deployment,
-            ReplicaSet,
-            StatefulSet,
-        }),
-        ("batch", "v1") => roots!(api::batch::v1 { CronJob, Job }),
-        ("autoscaling", "v1") => roots!(api::autoscaling::v1 {
-            HorizontalPodAutoscaler,
-            Scale
-        }),
-        ("autoscaling", "v2") => roots!(api::autoscaling::v2 {
-            HorizontalPodAutoscaler
-        }),
-        ("policy", "v1") => roots!(api::policy::v1 {
-            Eviction,
-            PodDisruptionBudget
-        }),
-        ("rbac.authorization.k8s.io", "v1") => roots!(api::rbac::v1 {
-            ClusterRole,
-            ClusterRoleBinding,
-            Role,
-            RoleBinding,
-        }),
-        ("networking.k8s.io", "v1") => roots!(api::networking::v1 {
-            IPAddress,
-            Ingress,
-            IngressClass,
-            NetworkPolicy,
-            ServiceCIDR,
-        }),
-        ("storage.k8s.io", "v1") => roots!(api::storage::v1 {
-            CSIDriver,
-            CSINode,
-            CSIStorageCapacity,
-            StorageClass,
-            VolumeAttachment,
-            VolumeAttributesClass,
-        }),
-        ("admissionregistration.k8s.io", "v1") => roots!(api::admissionregistration::v1 {
-            MutatingAdmissionPolicy,
-            MutatingAdmissionPolicyBinding,
-            MutatingWebhookConfiguration,
-            ValidatingAdmissionPolicy,
-            ValidatingAdmissionPolicyBinding,
-            ValidatingWebhookConfiguration,
-        }),
-        ("apiextensions.k8s.io", "v1") => {
-            roots!(apiextensions_apiserver::pkg::apis::apiextensions::v1 {
-                CustomResourceDefinition
-            })
-        }
-        ("apiregistration.k8s.io", "v1") => {
-            roots!(kube_aggregator::pkg::apis::apiregistration::v1 { APIService })
-        }
-        ("scheduling.k8s.io", "v1") => roots!(api::scheduling::v1 { PriorityClass }),
-        ("coordination.k8s.io", "v1") => roots!(api::coordination::v1 { Lease }),
-        ("node.k8s.io", "v1") => roots!(api::node::v1 { RuntimeClass }),
-        ("discovery.k8s.io", "v1") => roots!(api::discovery::v1 { EndpointSlice }),
-        ("events.k8s.io", "v1") => roots!(api::events::v1 { Event }),
-        ("certificates.k8s.io", "v1") => {
-            roots!(api::certificates::v1 {
-                CertificateSigningRequest
-            })
-        }
-        ("flowcontrol.apiserver.k8s.io", "v1") => roots!(api::flowcontrol::v1 {
-            FlowSchema,
-            PriorityLevelConfiguration,
-        }),
-        ("resource.k8s.io", "v1") => roots!(api::resource::v1 {
-            DeviceClass,
-            ResourceClaim,
-            ResourceClaimTemplate,
-            ResourceSlice,
-        }),
-        ("authentication.k8s.io", "v1") => roots!(api::authentication::v1 {
-            SelfSubjectReview,
-            TokenRequest,
-            TokenReview,
-        }),
-        ("authorization.k8s.io", "v1") => roots!(api::authorization::v1 {
-            LocalSubjectAccessReview,
-            SelfSubjectAccessReview,
-            SelfSubjectRulesReview,
-            SubjectAccessReview,
-        }),
-        ("meta.k8s.io", "v1") => META,
-        _ => &[],
-    }
-}
-
 /// Types in every document: metadata, DeleteOptions, Status, Patch.
 const META: &[Root] = roots!(apimachinery::pkg::apis::meta::v1 {
     APIResourceList,
@@ -149,43 +35,202 @@ const META: &[Root] = roots!(apimachinery::pkg::apis::meta::v1 {
     Status,
 });
 
-/// Types of other groups in the requests and responses of a group version.
-fn foreign_types(group: &str, version: &str) -> Vec<&'static [Root]> {
-    match (group, version) {
-        ("", "v1") => vec![
+/// The group versions with the root types of their requests and responses, which may be of other
+/// groups.
+const GROUP_VERSIONS: &[(&str, &str, &[&[Root]])] = &[
+    (
+        "",
+        "v1",
+        &[
+            roots!(api::core::v1 {
+                Binding,
+                ComponentStatus,
+                ConfigMap,
+                Endpoints,
+                Event,
+                LimitRange,
+                Namespace,
+                Node,
+                PersistentVolume,
+                PersistentVolumeClaim,
+                Pod,
+                PodTemplate,
+                ReplicationController,
+                ResourceQuota,
+                Secret,
+                Service,
+                ServiceAccount,
+            }),
             roots!(api::autoscaling::v1 { Scale }),
             roots!(api::policy::v1 { Eviction }),
             roots!(api::authentication::v1 { TokenRequest }),
         ],
-        ("apps", "v1") => vec![roots!(api::autoscaling::v1 { Scale })],
-        _ => Vec::new(),
-    }
-}
-
-const GROUP_VERSIONS: &[(&str, &str)] = &[
-    ("", "v1"),
-    ("apps", "v1"),
-    ("batch", "v1"),
-    ("autoscaling", "v1"),
-    ("autoscaling", "v2"),
-    ("policy", "v1"),
-    ("rbac.authorization.k8s.io", "v1"),
-    ("networking.k8s.io", "v1"),
-    ("storage.k8s.io", "v1"),
-    ("admissionregistration.k8s.io", "v1"),
-    ("apiextensions.k8s.io", "v1"),
-    ("apiregistration.k8s.io", "v1"),
-    ("scheduling.k8s.io", "v1"),
-    ("coordination.k8s.io", "v1"),
-    ("node.k8s.io", "v1"),
-    ("discovery.k8s.io", "v1"),
-    ("events.k8s.io", "v1"),
-    ("certificates.k8s.io", "v1"),
-    ("flowcontrol.apiserver.k8s.io", "v1"),
-    ("resource.k8s.io", "v1"),
-    ("authentication.k8s.io", "v1"),
-    ("authorization.k8s.io", "v1"),
-    ("meta.k8s.io", "v1"),
+    ),
+    (
+        "apps",
+        "v1",
+        &[
+            roots!(api::apps::v1 {
+                ControllerRevision,
+                DaemonSet,
+                Deployment,
+                ReplicaSet,
+                StatefulSet,
+            }),
+            roots!(api::autoscaling::v1 { Scale }),
+        ],
+    ),
+    ("batch", "v1", &[roots!(api::batch::v1 { CronJob, Job })]),
+    (
+        "autoscaling",
+        "v1",
+        &[roots!(api::autoscaling::v1 {
+            HorizontalPodAutoscaler,
+            Scale
+        })],
+    ),
+    (
+        "autoscaling",
+        "v2",
+        &[roots!(api::autoscaling::v2 {
+            HorizontalPodAutoscaler
+        })],
+    ),
+    (
+        "policy",
+        "v1",
+        &[roots!(api::policy::v1 {
+            Eviction,
+            PodDisruptionBudget
+        })],
+    ),
+    (
+        "rbac.authorization.k8s.io",
+        "v1",
+        &[roots!(api::rbac::v1 {
+            ClusterRole,
+            ClusterRoleBinding,
+            Role,
+            RoleBinding,
+        })],
+    ),
+    (
+        "networking.k8s.io",
+        "v1",
+        &[roots!(api::networking::v1 {
+            IPAddress,
+            Ingress,
+            IngressClass,
+            NetworkPolicy,
+            ServiceCIDR,
+        })],
+    ),
+    (
+        "storage.k8s.io",
+        "v1",
+        &[roots!(api::storage::v1 {
+            CSIDriver,
+            CSINode,
+            CSIStorageCapacity,
+            StorageClass,
+            VolumeAttachment,
+            VolumeAttributesClass,
+        })],
+    ),
+    (
+        "admissionregistration.k8s.io",
+        "v1",
+        &[roots!(api::admissionregistration::v1 {
+            MutatingAdmissionPolicy,
+            MutatingAdmissionPolicyBinding,
+            MutatingWebhookConfiguration,
+            ValidatingAdmissionPolicy,
+            ValidatingAdmissionPolicyBinding,
+            ValidatingWebhookConfiguration,
+        })],
+    ),
+    (
+        "apiextensions.k8s.io",
+        "v1",
+        &[roots!(
+            apiextensions_apiserver::pkg::apis::apiextensions::v1 {
+                CustomResourceDefinition
+            }
+        )],
+    ),
+    (
+        "apiregistration.k8s.io",
+        "v1",
+        &[roots!(kube_aggregator::pkg::apis::apiregistration::v1 {
+            APIService
+        })],
+    ),
+    (
+        "scheduling.k8s.io",
+        "v1",
+        &[roots!(api::scheduling::v1 { PriorityClass })],
+    ),
+    (
+        "coordination.k8s.io",
+        "v1",
+        &[roots!(api::coordination::v1 { Lease })],
+    ),
+    (
+        "node.k8s.io",
+        "v1",
+        &[roots!(api::node::v1 { RuntimeClass })],
+    ),
+    (
+        "discovery.k8s.io",
+        "v1",
+        &[roots!(api::discovery::v1 { EndpointSlice })],
+    ),
+    ("events.k8s.io", "v1", &[roots!(api::events::v1 { Event })]),
+    (
+        "certificates.k8s.io",
+        "v1",
+        &[roots!(api::certificates::v1 {
+            CertificateSigningRequest
+        })],
+    ),
+    (
+        "flowcontrol.apiserver.k8s.io",
+        "v1",
+        &[roots!(api::flowcontrol::v1 {
+            FlowSchema,
+            PriorityLevelConfiguration,
+        })],
+    ),
+    (
+        "resource.k8s.io",
+        "v1",
+        &[roots!(api::resource::v1 {
+            DeviceClass,
+            ResourceClaim,
+            ResourceClaimTemplate,
+            ResourceSlice,
+        })],
+    ),
+    (
+        "authentication.k8s.io",
+        "v1",
+        &[roots!(api::authentication::v1 {
+            SelfSubjectReview,
+            TokenRequest,
+            TokenReview,
+        })],
+    ),
+    (
+        "authorization.k8s.io",
+        "v1",
+        &[roots!(api::authorization::v1 {
+            LocalSubjectAccessReview,
+            SelfSubjectAccessReview,
+            SelfSubjectRulesReview,
+            SubjectAccessReview,
+        })],
+    ),
+    ("meta.k8s.io", "v1", &[META]),
 ];
 
 /// The text of the file.
@@ -196,11 +241,12 @@ fn generate() -> String {
     });
     let mut generator = settings.into_generator();
     let mut text = String::new();
-    for (group, version) in GROUP_VERSIONS {
+    for (group, version, roots) in GROUP_VERSIONS {
         text += &format!("{group}/{version}");
-        let roots = roots(group, version)
+        let roots = roots
             .iter()
-            .chain(foreign_types(group, version).into_iter().flatten())
+            .copied()
+            .flatten()
             .chain(META)
             .chain(roots!(apimachinery::pkg::runtime { RawExtension }));
         for root in roots {
