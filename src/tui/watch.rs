@@ -142,8 +142,8 @@ async fn run_watch<K: WatchableObject, R>(
     let mut synced = false;
     while let Some(event) = stream.next().await {
         let row = |object: K| (mapper.row)(&object);
-        let change = |change| Msg::WatchUpdate((mapper.update)(change));
-        let msg = match event {
+        let changed = |delta| (Msg::WatchUpdate((mapper.update)(delta)), Some(true));
+        let (msg, now_synced) = match event {
             Ok(Event::Init) => {
                 listed.clear();
                 continue;
@@ -152,9 +152,9 @@ async fn run_watch<K: WatchableObject, R>(
                 listed.push(row(object));
                 continue;
             }
-            Ok(Event::InitDone) => change(Delta::Replaced(std::mem::take(&mut listed))),
-            Ok(Event::Apply(object)) => change(Delta::Updated(Box::new(row(object)))),
-            Ok(Event::Delete(object)) => change(Delta::Deleted(object_key(object.meta()))),
+            Ok(Event::InitDone) => changed(Delta::Replaced(std::mem::take(&mut listed))),
+            Ok(Event::Apply(object)) => changed(Delta::Updated(Box::new(row(object)))),
+            Ok(Event::Delete(object)) => changed(Delta::Deleted(object_key(object.meta()))),
             Err(WatchError::InvalidObject {
                 key,
                 deleted,
@@ -162,26 +162,27 @@ async fn run_watch<K: WatchableObject, R>(
             }) => {
                 let key = ObjectKey::new(sanitize(&key.namespace), sanitize(&key.name));
                 match deleted {
-                    true => change(Delta::Deleted(key)),
-                    false => Msg::InvalidObject(kind, key, sanitize(&error.to_string())),
+                    true => changed(Delta::Deleted(key)),
+                    false => {
+                        let text = sanitize(&error.to_string());
+                        (Msg::InvalidObject(kind, key, text), None)
+                    }
                 }
             }
             Err(WatchError::Request(error)) => {
-                synced = false;
                 let status = WatchStatus::Failing(watch_failure(&error));
-                Msg::WatchUpdate(WatchUpdate::Status(kind, status))
+                let update = WatchUpdate::Status(kind, status);
+                (Msg::WatchUpdate(update), Some(false))
             }
         };
-        let is_change =
-            |msg: &Msg| matches!(msg, Msg::WatchUpdate(u) if !matches!(u, WatchUpdate::Status(..)));
-        let mut messages = vec![msg];
-        if !synced && messages.iter().any(is_change) {
-            synced = true;
-            let status = WatchUpdate::Status(kind, WatchStatus::Synced);
-            messages.push(Msg::WatchUpdate(status));
+        let was_synced = synced;
+        synced = now_synced.unwrap_or(was_synced);
+        if out.send(msg).await.is_err() {
+            return;
         }
-        for msg in messages {
-            if out.send(msg).await.is_err() {
+        if synced && !was_synced {
+            let status = WatchUpdate::Status(kind, WatchStatus::Synced);
+            if out.send(Msg::WatchUpdate(status)).await.is_err() {
                 return;
             }
         }
