@@ -2,14 +2,12 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use crate::object_meta;
 use kueue_lab_api::constants as c;
 
 /// Whether an object has the finalizer.
 pub(super) fn has_finalizer(meta: &ObjectMeta) -> bool {
-    let finalizers = meta.finalizers.iter().flatten();
-    finalizers
-        .into_iter()
-        .any(|f| f == c::RESOURCE_IN_USE_FINALIZER)
+    object_meta::has_finalizer(meta, c::RESOURCE_IN_USE_FINALIZER)
 }
 
 /// Adds the finalizer; false if it is present.

@@ -7,10 +7,7 @@ use kueue_lab_api::constants as c;
 
 pub(super) const HOSTNAME: &str = "kubernetes.io/hostname";
 
-pub(super) fn uid(pod: &Pod) -> &str {
-    pod.metadata.uid.as_deref().unwrap_or_default()
-}
-
+/// An annotation, also one with an empty value.
 pub(super) fn annotation<'a>(pod: &'a Pod, key: &str) -> Option<&'a str> {
     pod.metadata
         .annotations

@@ -9,12 +9,13 @@ use kube::api::Patch;
 use serde_json::json;
 
 use super::assign_pods_to_domains::{RankRange, assign_gated_pods_to_domains};
-use super::pods::{HOSTNAME, annotation, has_topology_gate, is_tas_pod, uid};
+use super::pods::{HOSTNAME, annotation, has_topology_gate, is_tas_pod};
 use crate::ControllerContext;
 use crate::constants::UPDATES_BATCH_PERIOD;
 use crate::expectations::UidExpectations;
 use crate::informers::BY_WORKLOAD_SLICE;
 use crate::object_meta;
+use crate::object_meta::uid;
 use crate::pod_util::is_terminated;
 use crate::update::patch_params;
 use kueue_lab_admission::topology_assignment::decode;
@@ -51,7 +52,7 @@ pub(super) fn start(shared: &ControllerContext) {
         let namespace = pod.metadata.namespace.clone().unwrap_or_default();
         let key = ObjectKey::new(namespace, wl);
         if deleted || !has_topology_gate(pod) {
-            seen.observed_uid(&key, uid(pod));
+            seen.observed_uid(&key, uid(&pod.metadata));
         }
         queue_handle.add_after(key, UPDATES_BATCH_PERIOD);
     });
@@ -88,12 +89,12 @@ async fn reconcile(
     }
     let to_ungate = pods_to_ungate(shared, &wl);
     if !to_ungate.is_empty() {
-        expectations.expect_uids(key, to_ungate.iter().map(|(pod, _)| uid(pod)));
+        expectations.expect_uids(key, to_ungate.iter().map(|(pod, _)| uid(&pod.metadata)));
     }
     let mut first_error = None;
     for (pod, labels) in &to_ungate {
         if let Err(error) = ungate_pod(shared, pod, labels).await {
-            expectations.observed_uid(key, uid(pod));
+            expectations.observed_uid(key, uid(&pod.metadata));
             if !is_not_found(&error) {
                 first_error = first_error.or(Some(error));
             }
