@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::*;
+use super::super::*;
 
 /// The errors of a configuration given as JSON, with defaults applied.
 fn errors(body: Value) -> Vec<String> {

@@ -1,6 +1,9 @@
 //! The alphas.
 
-use super::*;
+use serde_json::{Value, json};
+
+use super::super::*;
+use super::fixture::*;
 
 #[test]
 fn an_alpha_header_above_a_beta_body_is_read_with_a_warning() {

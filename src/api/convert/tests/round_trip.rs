@@ -1,8 +1,10 @@
 //! Nothing representable is lost, and nothing makes it panic.
 
 use proptest::prelude::*;
+use serde_json::{Value, json};
 
-use super::*;
+use super::super::*;
+use super::fixture::*;
 use crate::v1beta2::{TopologyAssignment, TopologyDomain};
 
 /// Any of the values, or none.
