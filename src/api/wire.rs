@@ -177,6 +177,8 @@ macro_rules! kind {
             }
         }
 
+        kueue_lab_codec::impl_codec!($name);
+
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 #[derive(Default, serde::Deserialize)]

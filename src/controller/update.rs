@@ -5,28 +5,20 @@ use std::sync::Arc;
 
 use kube::Resource;
 use kube::api::{PatchParams, PostParams};
+use kueue_lab_codec::Codec;
 use kueue_lab_runtime::Api;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use super::object_meta;
 use kueue_lab_api::constants as c;
 
 /// A kind that is written with PUT.
 pub(crate) trait UpdatableObject:
-    Resource<DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned + Send + Sync + 'static
+    Resource<DynamicType = ()> + Clone + Debug + Codec + Send + Sync + 'static
 {
 }
 
 impl<K> UpdatableObject for K where
-    K: Resource<DynamicType = ()>
-        + Clone
-        + Debug
-        + Serialize
-        + DeserializeOwned
-        + Send
-        + Sync
-        + 'static
+    K: Resource<DynamicType = ()> + Clone + Debug + Codec + Send + Sync + 'static
 {
 }
 

@@ -1,7 +1,7 @@
 //! [`Api`]: the typed API of a resource, with the methods of `kube::Api`.
 //!
 //! The compiler generates the whole request path of `kube::Api` for each kind. Here the requests have
-//! no type parameter; a kind is decoded from JSON text in one function, [`decode`].
+//! no type parameter; a kind is decoded from JSON text by its [`Codec`].
 
 use std::marker::PhantomData;
 
@@ -14,8 +14,9 @@ use kube::core::request::{self, Request};
 use kube::core::response::Status;
 use kube::core::{DynamicResourceScope, NamespaceResourceScope, metadata::PartialObjectMeta};
 use kube::{Client, Error, Resource, Result};
+use kueue_lab_codec::Codec;
 use serde::Serialize;
-use serde::de::{Deserialize, DeserializeOwned};
+use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 
 /// The API of one kind, in one namespace or in all.
@@ -76,7 +77,7 @@ impl RawApi {
 
     fn list(&self, request: Built) -> BoxFuture<'static, Result<RawList>> {
         let text = self.text(request);
-        async move { decode::<RawList>(&text.await?) }.boxed()
+        async move { parse::<RawList>(&text.await?) }.boxed()
     }
 
     /// The text of the deleted object, or the Status that the API server returns instead.
@@ -84,9 +85,9 @@ impl RawApi {
         let text = self.text(request);
         async move {
             let text = text.await?;
-            let types: TypeMeta = decode(&text)?;
+            let types: TypeMeta = parse(&text)?;
             match types.kind == "Status" {
-                true => Ok(Either::Right(decode(&text)?)),
+                true => Ok(Either::Right(parse(&text)?)),
                 false => Ok(Either::Left(text)),
             }
         }
@@ -118,7 +119,7 @@ fn list() -> String {
 }
 
 impl RawList {
-    fn typed<K: DeserializeOwned + Clone>(self) -> Result<ObjectList<K>> {
+    fn typed<K: Clone>(self, decode: fn(&str) -> Result<K>) -> Result<ObjectList<K>> {
         let items = self.items.iter().flatten();
         let items = items.map(|item| decode(item.get()));
         Ok(ObjectList {
@@ -136,12 +137,20 @@ impl RawList {
 ///
 /// # Errors
 /// The text is not a valid `T`.
-pub(crate) fn decode<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T> {
+fn decode<K: Codec>(text: &str) -> Result<K> {
+    K::decode(text).map_err(Error::SerdeError)
+}
+
+/// Decodes a response that is not an object of the kind.
+fn parse<T: DeserializeOwned>(text: &str) -> Result<T> {
     serde_json::from_str(text).map_err(Error::SerdeError)
 }
 
-fn encode<T: Serialize>(object: &T) -> Result<Vec<u8>> {
-    serde_json::to_vec(object).map_err(Error::SerdeError)
+fn encode<K: Codec>(object: &K) -> Result<Vec<u8>> {
+    object
+        .encode()
+        .map(String::into_bytes)
+        .map_err(Error::SerdeError)
 }
 
 /// The patch as JSON text, so that building the request has no type parameter.
@@ -211,7 +220,7 @@ impl<K> Api<K> {
     }
 }
 
-impl<K: DeserializeOwned + Clone> Api<K> {
+impl<K: Codec + Clone> Api<K> {
     /// Gets an object.
     ///
     /// # Errors
@@ -255,7 +264,10 @@ impl<K: DeserializeOwned + Clone> Api<K> {
     /// # Errors
     /// `Status` of the API server, or a connection error.
     pub async fn list(&self, params: &ListParams) -> Result<ObjectList<K>> {
-        self.raw.list(self.raw.request.list(params)).await?.typed()
+        self.raw
+            .list(self.raw.request.list(params))
+            .await?
+            .typed(decode)
     }
 
     /// The metadata of the objects that match.
@@ -267,17 +279,14 @@ impl<K: DeserializeOwned + Clone> Api<K> {
         params: &ListParams,
     ) -> Result<ObjectList<PartialObjectMeta<K>>> {
         let request = self.raw.request.list_metadata(params);
-        self.raw.list(request).await?.typed()
+        self.raw.list(request).await?.typed(decode)
     }
 
     /// Creates the object.
     ///
     /// # Errors
     /// `Status` of the API server, or a connection error.
-    pub async fn create(&self, params: &PostParams, object: &K) -> Result<K>
-    where
-        K: Serialize,
-    {
+    pub async fn create(&self, params: &PostParams, object: &K) -> Result<K> {
         let request = self.raw.request.create(params, encode(object)?);
         decode(&self.raw.text(request).await?)
     }
@@ -286,10 +295,7 @@ impl<K: DeserializeOwned + Clone> Api<K> {
     ///
     /// # Errors
     /// As [`create`](Self::create), 409 where the object was changed since it was read.
-    pub async fn replace(&self, name: &str, params: &PostParams, object: &K) -> Result<K>
-    where
-        K: Serialize,
-    {
+    pub async fn replace(&self, name: &str, params: &PostParams, object: &K) -> Result<K> {
         let request = self.raw.request.replace(name, params, encode(object)?);
         decode(&self.raw.text(request).await?)
     }
@@ -298,10 +304,7 @@ impl<K: DeserializeOwned + Clone> Api<K> {
     ///
     /// # Errors
     /// As [`replace`](Self::replace).
-    pub async fn replace_status(&self, name: &str, params: &PostParams, object: &K) -> Result<K>
-    where
-        K: Serialize,
-    {
+    pub async fn replace_status(&self, name: &str, params: &PostParams, object: &K) -> Result<K> {
         self.replace_subresource("status", name, params, object)
             .await
     }
@@ -316,10 +319,7 @@ impl<K: DeserializeOwned + Clone> Api<K> {
         name: &str,
         params: &PostParams,
         object: &K,
-    ) -> Result<K>
-    where
-        K: Serialize,
-    {
+    ) -> Result<K> {
         let object = encode(object)?;
         let request = &self.raw.request;
         let request = request.replace_subresource(subresource, name, params, object);
@@ -408,7 +408,7 @@ impl<K: DeserializeOwned + Clone> Api<K> {
     ) -> Result<Either<ObjectList<K>, Status>> {
         let request = self.raw.request.delete_collection(params, which);
         Ok(match self.raw.delete(request).await? {
-            Either::Left(list) => Either::Left(decode::<RawList>(&list)?.typed()?),
+            Either::Left(list) => Either::Left(parse::<RawList>(&list)?.typed(decode)?),
             Either::Right(status) => Either::Right(status),
         })
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use kube::Resource;
 use kube::runtime::watcher::Config;
-use serde::de::DeserializeOwned;
+use kueue_lab_codec::Codec;
 
 use super::indexed_store::{AnyObject, Change, Entry, IndexFunc};
 use super::raw_informer::RawInformer;
@@ -25,7 +25,7 @@ pub struct InformerBuilder<K> {
 
 impl<K> InformerBuilder<K>
 where
-    K: Resource + Clone + DeserializeOwned + Send + Sync + 'static,
+    K: Resource + Clone + Codec + Send + Sync + 'static,
 {
     /// Sets selectors and list options.
     pub fn config(mut self, config: Config) -> Self {
@@ -48,7 +48,7 @@ where
     pub fn start(self, context: &Context) -> Informer<K> {
         let raw = Arc::new(RawInformer::new(std::any::type_name::<K>(), self.indexes));
         let events = watch_raw(self.api.into_raw(), self.config);
-        let decode = |text: &str| serde_json::from_str::<K>(text).map(|k| Entry::of(Arc::new(k)));
+        let decode = |text: &str| K::decode(text).map(|k| Entry::of(Arc::new(k)));
         let informer = raw.clone();
         context.tasks.spawn("informer", async move {
             informer.list_and_watch(events, decode).await;
@@ -145,7 +145,7 @@ fn typed<K: Send + Sync + 'static>(
 
 impl<K> Informer<K>
 where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Send + Sync + 'static,
+    K: Resource<DynamicType = ()> + Clone + Codec + Send + Sync + 'static,
 {
     /// Configures an informer of the objects of `api`.
     pub fn builder(api: Api<K>) -> InformerBuilder<K> {
@@ -159,7 +159,7 @@ where
 
 impl<K> Informer<K>
 where
-    K: Resource + Clone + DeserializeOwned + Send + Sync + 'static,
+    K: Resource + Clone + Codec + Send + Sync + 'static,
 {
     /// Stores the response to the caller's own write before the watch delivers it, so that the next
     /// reconcile does not read a stale object. Responses older than the cached version are ignored.

@@ -11,7 +11,7 @@ use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::runtime::watcher::{Config, Event};
 use kube::{Resource, ResourceExt};
 use parking_lot::Mutex;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use super::*;
@@ -197,18 +197,20 @@ fn field_managers_are_not_kept_and_an_update_without_them_loses_none() {
 }
 
 /// A ConfigMap whose values are all `one`; others cannot be decoded.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 struct Counted {
     metadata: ObjectMeta,
     #[serde(rename = "data")]
     _data: BTreeMap<String, Count>,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 enum Count {
     #[serde(rename = "one")]
     One,
 }
+
+kueue_lab_codec::impl_codec!(Counted);
 
 impl Resource for Counted {
     type DynamicType = ();

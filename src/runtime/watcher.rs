@@ -12,7 +12,7 @@ use kube::core::DynamicResourceScope;
 use kube::runtime::watcher::{self, Config, Event};
 use kube::runtime::{WatchStreamExt, watcher as watch};
 use kube::{Resource, api};
-use serde::de::DeserializeOwned;
+use kueue_lab_codec::Codec;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -42,12 +42,12 @@ pub enum WatchError {
 ///
 /// # Errors
 /// See [`WatchError`].
-pub fn watcher<K: DeserializeOwned + 'static>(
+pub fn watcher<K: Codec + 'static>(
     api: Api<K>,
     config: Config,
 ) -> impl Stream<Item = Result<Event<K>, WatchError>> + Send + 'static {
     let events = watch_raw(api.into_raw(), config);
-    events.map(|event| decode_event(event?, |text| serde_json::from_str(text)))
+    events.map(|event| decode_event(event?, K::decode))
 }
 
 /// [`watcher`] without decoding.

@@ -8,8 +8,8 @@ use k8s_openapi::NamespaceResourceScope;
 use kube::core::Status;
 use kube::runtime::watcher::{self, Config, Event};
 use kube::{Client, Resource};
+use kueue_lab_codec::Codec;
 use kueue_lab_runtime::{Api, ObjectKey, WatchError, watcher as watch};
-use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::Sender;
 use tokio::task::JoinSet;
 
@@ -67,10 +67,9 @@ pub(crate) fn start_watches(
 }
 
 /// A kind of object that can be watched.
-trait WatchableObject: Resource<DynamicType = ()> + DeserializeOwned + Send + 'static {}
+trait WatchableObject: Resource<DynamicType = ()> + Codec + Send + 'static {}
 
-impl<K> WatchableObject for K where K: Resource<DynamicType = ()> + DeserializeOwned + Send + 'static
-{}
+impl<K> WatchableObject for K where K: Resource<DynamicType = ()> + Codec + Send + 'static {}
 
 /// The configuration of all watches.
 struct Watcher<'a> {

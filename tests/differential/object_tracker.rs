@@ -10,11 +10,10 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Resource;
 use kueue_lab_api::v1beta2::{ClusterQueue, Cohort, LocalQueue, Workload};
 use kueue_lab_clock::Clock;
+use kueue_lab_codec::Codec;
 use kueue_lab_runtime::{Api, Change, Context, Informer};
 use parking_lot::Mutex;
 use regex::{Captures, Regex};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 const GROUP: &str = "kueue.x-k8s.io/pod-group-name";
@@ -68,14 +67,7 @@ impl ObjectTracker {
 
     async fn watch<K>(&self, kind: &'static str, context: &Context)
     where
-        K: Resource<DynamicType = ()>
-            + Clone
-            + std::fmt::Debug
-            + DeserializeOwned
-            + Serialize
-            + Send
-            + Sync
-            + 'static,
+        K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + Codec + Send + Sync + 'static,
     {
         let informer = Informer::builder(Api::<K>::all(context.client.clone())).start(context);
         let (tracked, clock): (_, Clock) = (self.0.clone(), context.clock.clone());
@@ -84,7 +76,7 @@ impl ObjectTracker {
                 Change::Added(new) | Change::Updated { new, .. } => (new, false),
                 Change::Deleted(old) => (old, true),
             };
-            let object = serde_json::to_value(object.as_ref()).unwrap();
+            let object = object.to_value().unwrap();
             tracked.lock().record(kind, object, gone, clock.now());
         });
         informer.wait_for_cache_sync().await;

@@ -8,8 +8,8 @@ use k8s_openapi::api::core::v1::{LimitRange, Namespace, Node, Pod};
 use k8s_openapi::api::node::v1::RuntimeClass;
 use kube::api::ListParams;
 use kube::{Client, Resource};
+use kueue_lab_codec::Codec;
 use kueue_lab_runtime::Api;
-use serde::de::DeserializeOwned;
 
 use kueue_lab_admission::{Engine, EngineConfig};
 use kueue_lab_api::v1beta2::{
@@ -66,7 +66,7 @@ pub(super) async fn load_engine(
 
 async fn list_all<K>(client: &Client) -> Result<Vec<K>, kube::Error>
 where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+    K: Resource<DynamicType = ()> + Clone + Codec + Debug,
 {
     let api = Api::<K>::all(client.clone());
     Ok(api.list(&ListParams::default()).await?.items)
@@ -75,7 +75,7 @@ where
 /// Lists a kind, empty if the cluster does not serve it.
 async fn list_if_served<K>(client: &Client) -> Result<Vec<K>, kube::Error>
 where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+    K: Resource<DynamicType = ()> + Clone + Codec + Debug,
 {
     match list_all(client).await {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),

@@ -1,7 +1,6 @@
 //! Dispatch of a request to the webhook of its kind.
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use kueue_lab_codec::Codec;
 use serde_json::Value;
 
 use super::kinds::KINDS;
@@ -133,21 +132,21 @@ fn without(errors: FieldErrors) -> (FieldErrors, Warnings) {
     (errors, Warnings::new())
 }
 
-fn decode_old<K: DeserializeOwned>(old: Option<&Value>) -> Result<Option<K>, Denial> {
+fn decode_old<K: Codec>(old: Option<&Value>) -> Result<Option<K>, Denial> {
     old.map(decode).transpose()
 }
 
-fn decode<K: DeserializeOwned>(object: &Value) -> Result<K, Denial> {
-    K::deserialize(object).map_err(|error| Denial::Other(error.to_string()))
+fn decode<K: Codec>(object: &Value) -> Result<K, Denial> {
+    K::from_value(object).map_err(|error| Denial::Other(error.to_string()))
 }
 
 /// Defaults a typed object and merges the changes into `object`, which keeps unknown fields.
-async fn mutate_typed<K: DeserializeOwned + Serialize>(
+async fn mutate_typed<K: Codec>(
     object: &mut Value,
     default: impl AsyncFnOnce(&mut K) -> Result<(), Denial>,
 ) -> Result<(), Denial> {
     let mut typed: K = decode(object)?;
-    let value = |typed: &K| serde_json::to_value(typed).unwrap_or_default();
+    let value = |typed: &K| typed.to_value().unwrap_or_default();
     let before = value(&typed);
     default(&mut typed).await?;
     let changes = create_merge_patch(&before, &value(&typed));

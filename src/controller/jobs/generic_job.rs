@@ -10,9 +10,8 @@ use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::Resource;
+use kueue_lab_codec::Codec;
 use kueue_lab_runtime::Api;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use super::error::JobError;
 use super::integration_context::IntegrationContext;
@@ -58,8 +57,7 @@ pub(crate) trait JobObject:
     + Clone
     + Debug
     + PartialEq
-    + Serialize
-    + DeserializeOwned
+    + Codec
     + Send
     + Sync
     + 'static
@@ -71,8 +69,7 @@ impl<T> JobObject for T where
         + Clone
         + Debug
         + PartialEq
-        + Serialize
-        + DeserializeOwned
+        + Codec
         + Send
         + Sync
         + 'static

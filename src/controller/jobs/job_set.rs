@@ -30,6 +30,8 @@ pub(crate) struct JobSet {
     pub status: JobSetStatus,
 }
 
+kueue_lab_codec::impl_codec!(JobSet);
+
 impl k8s_openapi::Resource for JobSet {
     const API_VERSION: &'static str = "jobset.x-k8s.io/v1alpha2";
     const GROUP: &'static str = "jobset.x-k8s.io";

@@ -35,7 +35,7 @@ pub(super) async fn patch_object<K: JobObject>(
     after: &K,
     part: PatchTarget,
 ) -> Result<K, JobError> {
-    let value = |object: &K| serde_json::to_value(object).unwrap_or_default();
+    let value = |object: &K| object.to_value().unwrap_or_default();
     let mut body = create_merge_patch(&value(before), &value(after));
     if body.as_object().is_none_or(Map::is_empty) {
         return Ok(after.clone());

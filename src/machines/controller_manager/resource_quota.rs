@@ -13,11 +13,11 @@ use kube::api::{DynamicObject, ListParams, PostParams};
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::{Config, Event};
 use parking_lot::Mutex;
-use serde::Serialize;
 use serde_json::Value;
 
 use super::discovery::{DiscoveredKind, DiscoveredKinds};
 use crate::workload_controllers::{SharedInformers, pods};
+use kueue_lab_codec::Codec;
 use kueue_lab_quantity::Quantity;
 use kueue_lab_quota::pod_requests::{ResourceList, add_resource_list};
 use kueue_lab_quota::{Evaluator, resource_of};
@@ -200,6 +200,6 @@ impl ResourceQuotaController {
     }
 }
 
-fn to_json(object: &impl Serialize) -> Value {
-    serde_json::to_value(object).unwrap_or_default()
+fn to_json(object: &impl Codec) -> Value {
+    object.to_value().unwrap_or_default()
 }

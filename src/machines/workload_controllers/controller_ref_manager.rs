@@ -9,8 +9,8 @@ use kube::api::{Patch, PatchParams};
 use kube::core::NamespaceResourceScope;
 use kube::core::labels::{Selector, SelectorExt};
 use kube::{Resource, ResourceExt};
+use kueue_lab_codec::Codec;
 use kueue_lab_runtime::Api;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::pod_template::controller_reference;
@@ -45,7 +45,7 @@ pub(crate) trait NamespacedObject:
     Resource<DynamicType = (), Scope = NamespaceResourceScope>
     + Clone
     + Debug
-    + DeserializeOwned
+    + Codec
     + Send
     + Sync
     + 'static
@@ -56,7 +56,7 @@ impl<K> NamespacedObject for K where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
         + Clone
         + Debug
-        + DeserializeOwned
+        + Codec
         + Send
         + Sync
         + 'static

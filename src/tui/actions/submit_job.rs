@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use kube::Client;
 use kube::api::PostParams;
+use kueue_lab_codec::Codec;
 use kueue_lab_runtime::Api;
 use kueue_lab_runtime::api_errors::error_message;
 use serde_json::json;
@@ -104,7 +105,7 @@ fn sample_job(sample: &SampleJob) -> Result<Job, OperationError> {
     if let Some(class) = &sample.priority_class {
         labels.insert(PRIORITY_CLASS_LABEL, class);
     }
-    serde_json::from_value(json!({
+    Job::from_value(&json!({
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"generateName": "sample-", "labels": labels},

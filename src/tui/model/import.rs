@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::events::v1 as events;
-use serde::de::DeserializeOwned;
+use kueue_lab_codec::Codec;
 use serde_json::Value;
 
 use super::event::EventRow;
@@ -88,14 +88,11 @@ pub fn import_objects(
     Ok(updates)
 }
 
-fn rows<K: DeserializeOwned, R>(
-    objects: Vec<Value>,
-    row: impl Fn(K) -> R,
-) -> Result<Delta<R>, ImportError> {
+fn rows<K: Codec, R>(objects: Vec<Value>, row: impl Fn(K) -> R) -> Result<Delta<R>, ImportError> {
     let read = |object: Value| {
         let text = |v: &Value| v.as_str().unwrap_or_default().to_owned();
         let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
-        serde_json::from_value(object)
+        K::from_value(&object)
             .map(&row)
             .map_err(|source| ImportError { kind, name, source })
     };

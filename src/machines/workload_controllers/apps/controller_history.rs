@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::template_hash;
 use crate::workload_controllers::controller_ref_manager::{CONTROLLER_UID_INDEX, NamespacedObject};
 use crate::workload_controllers::{SharedInformers, pod_template};
+use kueue_lab_codec::Codec;
 use kueue_lab_runtime::api_errors::is_not_found;
 use kueue_lab_runtime::{Api, Context, Informer, ObjectKey};
 
@@ -116,7 +117,7 @@ impl ControllerHistory {
     pub(super) fn template(revision: &ControllerRevision) -> Option<PodTemplateSpec> {
         let data = &revision.data.as_ref()?.0;
         let template = data.get("spec")?.get("template")?;
-        serde_json::from_value(template.clone()).ok()
+        PodTemplateSpec::from_value(template).ok()
     }
 
     /// Deletes the oldest revisions beyond `limit` that no pod uses.
@@ -147,7 +148,7 @@ impl ControllerHistory {
 
 /// The data of a revision: a patch that restores the set's template.
 fn revision_patch(template: &PodTemplateSpec) -> Value {
-    let mut template = serde_json::to_value(template).unwrap_or_default();
+    let mut template = template.to_value().unwrap_or_default();
     template["$patch"] = "replace".into();
     json!({"spec": {"template": template}})
 }
