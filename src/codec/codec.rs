@@ -50,3 +50,40 @@ macro_rules! impl_codec {
         }
     )+};
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+    use kube_core::metadata::PartialObjectMeta;
+    use serde_json::json;
+
+    use super::Codec;
+
+    #[test]
+    fn an_encoded_object_decodes_to_itself() {
+        let object = json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p", "labels": {"team": "a"}},
+            "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
+        });
+        let pod = Pod::from_value(&object).unwrap();
+        assert_eq!(Pod::decode(&pod.encode().unwrap()).unwrap(), pod);
+        assert_eq!(pod.to_value().unwrap(), object);
+    }
+
+    #[test]
+    fn a_field_of_another_type_is_an_error() {
+        let error = ConfigMap::decode(r#"{"data": {"count": 1}}"#).unwrap_err();
+        assert!(error.to_string().contains("expected a string"), "{error}");
+    }
+
+    #[test]
+    fn the_metadata_of_a_kind_decodes_from_the_whole_object() {
+        let text = r#"{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "p"}, "spec": 1}"#;
+        let pod = PartialObjectMeta::<Pod>::decode(text).unwrap();
+        assert_eq!(pod.metadata.name.as_deref(), Some("p"));
+        let again = PartialObjectMeta::<Pod>::decode(&pod.encode().unwrap()).unwrap();
+        assert_eq!(again.metadata, pod.metadata);
+    }
+}
