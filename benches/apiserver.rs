@@ -44,7 +44,10 @@ fn job(name: &str) -> Job {
             "restartPolicy": "Never",
             "containers": [{
                 "name": "c", "image": "registry.k8s.io/pause:3.9", "args": ["sleep", "60"],
-                "resources": {"requests": {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"}},
+                "resources": {
+                    "requests": {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"},
+                    "limits": {"nvidia.com/gpu": "1"},
+                },
             }],
         }}},
     });
