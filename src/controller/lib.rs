@@ -6,7 +6,7 @@
 //! and the Event recorder. `core` reconciles Kueue's own kinds, `scheduler` runs scheduling cycles
 //! and applies their decisions, `jobs` constructs Workloads and starts and stops jobs,
 //! `admission_checks` has the built-in admission checks, `tas` the topology ungater and node
-//! failures, `job_webhooks` the defaulting and validation of jobs.
+//! failures, `jobs/webhooks` the defaulting and validation of jobs.
 
 mod admission_checks;
 mod concurrent_admission;
@@ -19,7 +19,6 @@ mod expectations;
 mod informers;
 mod instance;
 mod job_annotations;
-pub mod job_webhooks;
 pub mod jobs;
 mod object_meta;
 mod pod_util;
@@ -32,5 +31,5 @@ mod workload_patching;
 pub use controller_context::{AdmissionAttempt, ControllerContext};
 pub use informers::Informers;
 pub use instance::{Controller, WebhooksOnlyInstance};
-pub use job_webhooks::JobWebhooks;
+pub use jobs::webhooks::JobWebhooks;
 pub use settings::{ControllerConfig, Settings};

@@ -7,7 +7,7 @@ use kueue_lab_cluster::plugins::{
     AdmissionPlugin, AdmissionRequest, AdmissionWarnings, ApiError, Operation,
 };
 use kueue_lab_controller::JobWebhooks;
-use kueue_lab_controller::job_webhooks::{self, Denial};
+use kueue_lab_controller::jobs::webhooks::{self, Denial};
 
 /// Defaulting and validation of jobs.
 pub struct JobWebhooksPlugin(JobWebhooks);
@@ -20,16 +20,16 @@ impl JobWebhooksPlugin {
 }
 
 /// The operation as the webhooks name it.
-pub(super) fn operation(operation: Operation) -> job_webhooks::Operation {
+pub(super) fn operation(operation: Operation) -> webhooks::Operation {
     match operation {
-        Operation::Create => job_webhooks::Operation::Create,
-        Operation::Update => job_webhooks::Operation::Update,
-        Operation::Delete => job_webhooks::Operation::Delete,
+        Operation::Create => webhooks::Operation::Create,
+        Operation::Update => webhooks::Operation::Update,
+        Operation::Delete => webhooks::Operation::Delete,
     }
 }
 
-fn translate<'a>(request: &AdmissionRequest<'a>) -> job_webhooks::WebhookRequest<'a> {
-    job_webhooks::WebhookRequest {
+fn translate<'a>(request: &AdmissionRequest<'a>) -> webhooks::WebhookRequest<'a> {
+    webhooks::WebhookRequest {
         kind: request.kind,
         group: request.group,
         namespace: request.namespace,

@@ -8,7 +8,7 @@ use super::kueue_kinds;
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::v1beta2::GROUP;
 use kueue_lab_controller::JobWebhooks;
-use kueue_lab_controller::job_webhooks::{Denial, Warnings, WebhookRequest};
+use kueue_lab_controller::jobs::webhooks::{Denial, Warnings, WebhookRequest};
 
 /// Why a request is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::webhook_definitions::AdmissionPhase;
 use super::{AdmissionHandler, WebhookError};
-use kueue_lab_controller::job_webhooks::{Operation, WebhookRequest};
+use kueue_lab_controller::jobs::webhooks::{Operation, WebhookRequest};
 
 /// Handles a review.
 ///

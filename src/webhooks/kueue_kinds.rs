@@ -7,7 +7,7 @@ use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::convert::convert;
 use kueue_lab_api::v1beta2::VERSION;
 use kueue_lab_api::{validation, webhook_defaults};
-use kueue_lab_controller::job_webhooks::{Denial, Operation};
+use kueue_lab_controller::jobs::webhooks::{Denial, Operation};
 
 /// Converts an object to the storage version.
 fn convert_to_hub(object: &Value) -> Result<Value, WebhookError> {

@@ -1,7 +1,7 @@
 //! Kueue's webhook server: AdmissionReview and ConversionReview over HTTPS.
 //!
 //! The rules are plain functions: [`kueue_lab_api`] has those of Kueue's own kinds,
-//! [`kueue_lab_controller::job_webhooks`] those of jobs. [`AdmissionHandler`] dispatches to both;
+//! [`kueue_lab_controller::jobs::webhooks`] those of jobs. [`AdmissionHandler`] dispatches to both;
 //! the embedded API server calls it in process, other clusters call [`WebhookServer`].
 //! [`webhook_definitions`] lists the webhooks to register.
 //!

@@ -1,7 +1,7 @@
 //! The webhooks to register: one definition for each of upstream's.
 
 use kueue_lab_api::v1beta2;
-use kueue_lab_controller::job_webhooks::{JobWebhookKind, KINDS};
+use kueue_lab_controller::jobs::webhooks::{JobWebhookKind, KINDS};
 
 /// Mutating or validating.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

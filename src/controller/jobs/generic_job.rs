@@ -17,7 +17,9 @@ use super::error::JobError;
 use super::integration_context::IntegrationContext;
 use super::integration_manager::Gvk;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError};
+use crate::jobs::webhooks::Denial;
 use kueue_lab_api::config::FeatureGates;
+use kueue_lab_api::field::FieldErrors;
 use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod, Workload};
 
 /// The result of a finished job.
@@ -140,6 +142,43 @@ pub(crate) trait JobKind: Send + Sync + Sized + 'static {
         _infos: &[PodSetInfo],
     ) -> Option<Result<bool, JobError>> {
         None
+    }
+
+    /// Defaults of the mutating webhook after those of all kinds, on creation.
+    ///
+    /// # Errors
+    /// The job is denied.
+    async fn default(
+        _env: &IntegrationContext,
+        _namespace: &str,
+        _job: &mut Self::Object,
+    ) -> Result<(), Denial> {
+        Ok(())
+    }
+
+    /// Validation of a new job after that of all kinds (upstream `JobWithCustomValidation`).
+    ///
+    /// # Errors
+    /// The job is denied before its fields are validated.
+    async fn validate_on_create(
+        _env: &IntegrationContext,
+        _namespace: &str,
+        _job: &Self::Object,
+    ) -> Result<FieldErrors, Denial> {
+        Ok(FieldErrors::new())
+    }
+
+    /// Validation of an updated job after that of all kinds.
+    ///
+    /// # Errors
+    /// The job is denied before its fields are validated.
+    async fn validate_on_update(
+        _env: &IntegrationContext,
+        _namespace: &str,
+        _new: &Self::Object,
+        _old: &Self::Object,
+    ) -> Result<FieldErrors, Denial> {
+        Ok(FieldErrors::new())
     }
 }
 

@@ -8,10 +8,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::generic_job::{JobKind, JobResult};
+use super::integration_context::IntegrationContext;
 use super::integration_manager::Gvk;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore_pod_spec};
 use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
-use kueue_lab_api::config::FeatureGates;
+use crate::jobs::webhooks::{Denial, base_webhook, tas_validation};
+use kueue_lab_api::config::{Feature, FeatureGates};
+use kueue_lab_api::field::{FieldErrors, Path};
 use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod};
 
 const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
@@ -249,6 +252,50 @@ impl JobKind for JobSetKind {
         };
         Some(set.spec.replicated_jobs.iter().filter_map(done).collect())
     }
+
+    async fn validate_on_create(
+        env: &IntegrationContext,
+        _namespace: &str,
+        set: &JobSet,
+    ) -> Result<FieldErrors, Denial> {
+        Ok(validate_topology_request(env, set))
+    }
+
+    async fn validate_on_update(
+        env: &IntegrationContext,
+        namespace: &str,
+        new: &JobSet,
+        _old: &JobSet,
+    ) -> Result<FieldErrors, Denial> {
+        base_webhook::validate_create::<Self>(env, namespace, new).await
+    }
+}
+
+fn validate_topology_request(env: &IntegrationContext, set: &JobSet) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    if !env.enabled(Feature::TopologyAwareScheduling) {
+        return errors;
+    }
+    let pod_sets = JobSetKind::pod_sets(set, &env.gates).unwrap_or_default();
+    let jobs = Path::new("spec").child("replicatedJobs");
+    for (i, pod_set) in pod_sets.iter().enumerate() {
+        let template = jobs
+            .index(i)
+            .child("template")
+            .child("spec")
+            .child("template");
+        let path = template.child("metadata");
+        let meta = pod_set.template.metadata.clone().unwrap_or_default();
+        errors.extend(tas_validation::validate_tas_pod_set_request(
+            env, &path, &meta,
+        ));
+        errors.extend(tas_validation::validate_slice_size_upper_bound(
+            &path,
+            &meta,
+            pod_set.count,
+        ));
+    }
+    errors
 }
 
 #[cfg(test)]

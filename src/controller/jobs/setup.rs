@@ -11,9 +11,9 @@ use kube::runtime::watcher;
 use super::ancestor_job::AncestorFinder;
 use super::batch_job::BatchJobKind;
 use super::generic_job::JobKind;
+use super::integration_callbacks::INTEGRATION_CALLBACKS;
 use super::integration_context::IntegrationContext;
 use super::integration_manager::IntegrationManager;
-use super::job_set::{JobSet, JobSetKind};
 use super::{elastic_job_ungater, generic_reconciler, pods, single_object_job, stateful_set};
 use crate::ControllerContext;
 use kueue_lab_api::config::Feature;
@@ -59,22 +59,13 @@ pub(crate) fn start(shared: &ControllerContext) -> AncestorFinder {
             sets,
         );
     }
-    if frameworks.is_enabled(JobSetKind::FRAMEWORK) {
-        start_when_crd_exists(shared, "jobsets.jobset.x-k8s.io", {
-            let (shared, owners) = (shared.clone(), owners.clone());
-            move || {
-                let sets = Informer::builder(Api::<JobSet>::all(shared.ctx.client.clone()))
-                    .index(
-                        generic_reconciler::BY_OWNER_UID,
-                        generic_reconciler::owner_uids::<JobSet>,
-                    )
-                    .start(&shared.ctx);
-                generic_reconciler::start::<JobSetKind>(
-                    &IntegrationContext::new(&shared, &owners, JobSetKind::FRAMEWORK),
-                    &sets,
-                );
-            }
-        });
+    for callbacks in INTEGRATION_CALLBACKS {
+        if frameworks.is_enabled(callbacks.framework) {
+            let (shared_, owners) = (shared.clone(), owners.clone());
+            start_when_crd_exists(shared, &callbacks.crd_name(), move || {
+                (callbacks.start)(&shared_, &owners);
+            });
+        }
     }
     owners
 }

@@ -1,14 +1,14 @@
 //! Dispatch of a request to the webhook of its kind.
 
-use kueue_lab_codec::Codec;
 use serde_json::Value;
 
 use super::kinds::KINDS;
+use super::mutate_typed::{decode, decode_old, mutate_typed};
 use super::request::{Denial, Operation, Warnings, WebhookRequest};
-use super::{deployment, job, job_set, pod, stateful_set};
+use super::{deployment, job, pod, stateful_set};
 use crate::ControllerContext;
 use crate::jobs::ancestor_job::AncestorFinder;
-use crate::jobs::create_merge_patch;
+use crate::jobs::integration_callbacks::integration_callbacks;
 use crate::jobs::integration_context::IntegrationContext;
 use kueue_lab_api::field::FieldErrors;
 
@@ -66,15 +66,16 @@ impl JobWebhooks {
             "Pod" if new => {
                 mutate_typed(object, async |pod| pod::default(env, ns, pod).await).await
             }
-            "JobSet" if new => {
-                mutate_typed(object, async |set| job_set::default(env, ns, set).await).await
-            }
             "Deployment" => {
                 mutate_typed(object, async |d| deployment::default(env, ns, d).await).await
             }
             "StatefulSet" => {
                 mutate_typed(object, async |s| stateful_set::default(env, ns, s).await).await
             }
+            kind if new => match integration_callbacks(request.group, kind) {
+                Some(callbacks) => (callbacks.default)(env, ns, object).await,
+                None => Ok(()),
+            },
             _ => Ok(()),
         }
     }
@@ -104,12 +105,6 @@ impl JobWebhooks {
                 &decode(object)?,
                 decode_old(old)?.as_ref(),
             )),
-            "JobSet" => without(job_set::validate(
-                env,
-                ns,
-                &decode(object)?,
-                decode_old(old)?.as_ref(),
-            )),
             "Deployment" => without(deployment::validate(
                 env,
                 &decode(object)?,
@@ -119,7 +114,10 @@ impl JobWebhooks {
                 let (new, old) = (decode(object)?, decode_old(old)?);
                 without(stateful_set::validate(env, ns, &new, old.as_ref()).await?)
             }
-            _ => return Ok(Warnings::new()),
+            kind => match integration_callbacks(request.group, kind) {
+                Some(callbacks) => without((callbacks.validate)(env, ns, object, old).await?),
+                None => return Ok(Warnings::new()),
+            },
         };
         match errors.is_empty() {
             true => Ok(warnings),
@@ -130,28 +128,4 @@ impl JobWebhooks {
 
 fn without(errors: FieldErrors) -> (FieldErrors, Warnings) {
     (errors, Warnings::new())
-}
-
-fn decode_old<K: Codec>(old: Option<&Value>) -> Result<Option<K>, Denial> {
-    old.map(decode).transpose()
-}
-
-fn decode<K: Codec>(object: &Value) -> Result<K, Denial> {
-    K::from_value(object).map_err(|error| Denial::Other(error.to_string()))
-}
-
-/// Defaults a typed object and merges the changes into `object`, which keeps unknown fields.
-async fn mutate_typed<K: Codec>(
-    object: &mut Value,
-    default: impl AsyncFnOnce(&mut K) -> Result<(), Denial>,
-) -> Result<(), Denial> {
-    let mut typed: K = decode(object)?;
-    let value = |typed: &K| typed.to_value().unwrap_or_default();
-    let before = value(&typed);
-    default(&mut typed).await?;
-    let changes = create_merge_patch(&before, &value(&typed));
-    if changes.as_object().is_some_and(|map| !map.is_empty()) {
-        json_patch::merge(object, &changes);
-    }
-    Ok(())
 }

@@ -4,17 +4,18 @@
 //! Kueue's own kinds are defaulted and validated by [`kueue_lab_api`]; this module has the webhooks
 //! that read the state of the cluster.
 
-mod defaults;
+pub(crate) mod base_webhook;
+pub(crate) mod defaults;
 mod deployment;
 mod dispatch;
-mod job;
-mod job_set;
+pub(crate) mod job;
 mod kinds;
+pub(crate) mod mutate_typed;
 mod pod;
 mod request;
 mod stateful_set;
-mod tas_validation;
-mod validation;
+pub(crate) mod tas_validation;
+pub(crate) mod validation;
 
 pub use dispatch::JobWebhooks;
 pub use kinds::{JobWebhookKind, KINDS};

@@ -23,7 +23,7 @@ fn get<'a>(meta: &'a ObjectMeta, key: &str) -> Option<&'a String> {
 }
 
 /// Validates the annotations against each other.
-pub(super) fn validate_tas_pod_set_request(
+pub(crate) fn validate_tas_pod_set_request(
     env: &IntegrationContext,
     replica: &Path,
     meta: &ObjectMeta,
@@ -189,7 +189,7 @@ fn validate_constraint_entries(path: &Path, text: &str) -> FieldErrors {
 }
 
 /// A slice must not be larger than the pod set.
-pub(super) fn validate_slice_size_upper_bound(
+pub(crate) fn validate_slice_size_upper_bound(
     replica: &Path,
     meta: &ObjectMeta,
     count: i32,

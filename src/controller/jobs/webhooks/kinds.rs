@@ -44,7 +44,7 @@ const fn serving(kind: JobWebhookKind) -> JobWebhookKind {
 }
 
 /// The kinds with webhooks.
-pub const KINDS: [JobWebhookKind; 5] = [
+pub const KINDS: &[JobWebhookKind] = &[
     kind(("batch", "v1", "Job"), "jobs", "batch/job", "job"),
     kind(("", "v1", "Pod"), "pods", "pod", "pod"),
     serving(kind(
