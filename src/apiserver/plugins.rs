@@ -8,6 +8,7 @@ use parking_lot::RwLock;
 use serde_json::Value;
 
 use crate::apimachinery::api_error::ApiError;
+use crate::request::parse_int;
 
 /// The operation of an admission request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +93,69 @@ pub trait CustomResourceConverter: Send + Sync {
     /// # Errors
     /// The reason the object cannot be represented in `to`.
     fn convert(&self, object: &mut Value, to: &str) -> Result<(), String>;
+}
+
+/// An extension API server in the same process: the counterpart of an APIService with a Service.
+pub trait AggregatedApi: std::fmt::Debug + Send + Sync {
+    /// The API group.
+    fn group(&self) -> &'static str;
+
+    /// The versions of the group.
+    fn versions(&self) -> &'static [&'static str];
+
+    /// Namespace and name of the Service in its APIServices.
+    fn service(&self) -> (&'static str, &'static str);
+
+    /// The resources, which are the same in all versions. They have no verbs of their own.
+    fn resources(&self) -> &'static [AggregatedResource];
+
+    /// The response to `get` of a subresource. Kind and apiVersion are set by the caller.
+    ///
+    /// # Errors
+    /// An error is returned to the client unchanged.
+    fn get_subresource(&self, request: &AggregatedRequest<'_>) -> Result<Value, ApiError>;
+}
+
+/// A resource of an [`AggregatedApi`].
+#[derive(Clone, Copy, Debug)]
+pub struct AggregatedResource {
+    /// Kind of the resource in discovery.
+    pub kind: &'static str,
+    /// Plural resource name.
+    pub plural: &'static str,
+    /// Singular resource name.
+    pub singular: &'static str,
+    /// Whether the resource is namespaced.
+    pub namespaced: bool,
+    /// Name and kind of its subresource, which has the verb `get`.
+    pub subresource: (&'static str, &'static str),
+}
+
+/// A request to an [`AggregatedApi`]; authorization has allowed it.
+#[derive(Clone, Copy, Debug)]
+pub struct AggregatedRequest<'a> {
+    /// Plural resource name.
+    pub resource: &'a str,
+    /// Namespace, empty for cluster-scoped resources.
+    pub namespace: &'a str,
+    /// Name of the object.
+    pub name: &'a str,
+    /// Query parameters, in order.
+    pub parameters: &'a [(String, String)],
+}
+
+impl AggregatedRequest<'_> {
+    /// An integer parameter; 0 if it is absent.
+    ///
+    /// # Errors
+    /// 400 with Go's parse error if the value is not a number.
+    pub fn integer(&self, name: &str) -> Result<i64, ApiError> {
+        let mut found = self.parameters.iter().filter(|(key, _)| key == name);
+        match found.next() {
+            None => Ok(0),
+            Some((_, text)) => parse_int(text),
+        }
+    }
 }
 
 /// Client of the kubelets.

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use kube::Client;
 
 use super::ClusterError;
-use super::plugins::{AdmissionPlugin, CustomResourceConverter, KubeletClient, PreinstalledKind};
+use super::plugins::{
+    AdmissionPlugin, AggregatedApi, CustomResourceConverter, KubeletClient, PreinstalledKind,
+};
 use kueue_lab_apiserver::{ApiServer, ServeError, ServeOptions, ServingHandle};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
@@ -78,6 +80,11 @@ impl EmbeddedCluster {
     /// Registers another admission plugin.
     pub fn add_admission(&self, plugin: Arc<dyn AdmissionPlugin>) {
         self.server.add_admission(plugin);
+    }
+
+    /// Serves the resources of an extension API server of this process.
+    pub fn add_aggregated_api(&self, api: &Arc<dyn AggregatedApi>) {
+        self.server.add_aggregated_api(api);
     }
 
     pub(super) async fn open(&mut self) -> Result<(), ClusterError> {

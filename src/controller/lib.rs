@@ -26,6 +26,7 @@ mod scheduler;
 mod settings;
 mod tas;
 mod update;
+pub mod visibility;
 mod workload_patching;
 
 pub use controller_context::{AdmissionAttempt, ControllerContext};

@@ -9,9 +9,12 @@ use crate::config::LabConfig;
 use crate::error::LabError;
 use crate::job_webhooks::JobWebhooksPlugin;
 use crate::validate_preset::validate_preset;
+use crate::visibility_server::VisibilityServer;
 use crate::{kubelet_logs, kueue_crds, kueue_webhooks, node_pools_reloader, remote};
+use kueue_lab_api::config::Feature;
 use kueue_lab_clock::Clock;
 use kueue_lab_cluster::Cluster;
+use kueue_lab_cluster::plugins::AggregatedApi;
 use kueue_lab_cluster::{EmbeddedCluster, EmbeddedConfig};
 use kueue_lab_controller::{Controller, ControllerConfig};
 use kueue_lab_machines::{Machines, MachinesConfig};
@@ -132,6 +135,10 @@ impl Lab {
         };
         if let Cluster::Embedded(embedded) = &cluster {
             embedded.add_admission(Arc::new(JobWebhooksPlugin::new(controller.webhooks())));
+            if gates.enabled(Feature::VisibilityOnDemand) {
+                let visibility = VisibilityServer::new(controller.shared());
+                embedded.add_aggregated_api(&(Arc::new(visibility) as Arc<dyn AggregatedApi>));
+            }
         }
         let presets = PresetsConfig {
             folder: config.presets,

@@ -19,6 +19,7 @@ mod preflight;
 mod remote;
 mod shipped;
 mod validate_preset;
+mod visibility_server;
 
 pub use config::LabConfig;
 pub use error::LabError;

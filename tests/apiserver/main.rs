@@ -7,7 +7,9 @@
 
 mod admission_plugins;
 mod admission_policies_and_webhooks;
+mod aggregated_apis;
 mod custom_resources;
+
 mod deletion;
 mod lists;
 mod objects;

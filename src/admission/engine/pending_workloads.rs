@@ -56,6 +56,11 @@ impl Engine {
         Some(self.queues.local_queue(key)?.pending())
     }
 
+    /// The ClusterQueue of a LocalQueue; none when it is stopped or does not exist.
+    pub fn cluster_queue_from_local_queue(&self, key: &LocalQueueKey) -> Option<Arc<str>> {
+        Some(self.queues.local_queue(key)?.cluster_queue.clone())
+    }
+
     /// The pending workloads of a ClusterQueue in queue order, at most `limit` from `offset`. None
     /// when the ClusterQueue does not exist.
     pub fn pending_positions(

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{rbac_bootstrap_policy, system_objects};
 use crate::apimachinery::object_meta;
+use crate::plugins::AggregatedApi;
 use crate::server_state::ServerState;
 use crate::storage::PendingObject;
 
@@ -16,6 +17,13 @@ pub(crate) fn create_bootstrap_objects(core: &ServerState) {
         .chain(system_objects::api_services(core))
         .chain(system_objects::kubernetes_service());
     for object in objects {
+        create_object(core, object);
+    }
+}
+
+/// Creates the APIServices of an extension API server.
+pub(crate) fn create_api_services(core: &ServerState, api: &dyn AggregatedApi) {
+    for object in system_objects::aggregated_api_services(core, api) {
         create_object(core, object);
     }
 }
@@ -77,7 +85,7 @@ fn create_object(core: &ServerState, mut seed: BootstrapObject) {
         namespace => format!("{namespace}/{name}"),
     };
     if let Ok(pending) = PendingObject::new(seed.object) {
-        // The store is empty, so KeyExists cannot occur.
+        // An object of the same name is kept.
         let _ = core.store.create(storage, &key, pending);
     }
 }

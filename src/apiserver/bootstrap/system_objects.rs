@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::bootstrap_object::BootstrapObject;
 use crate::http::tls::KUBERNETES_SERVICE_IP;
+use crate::plugins::AggregatedApi;
 use crate::server_state::ServerState;
 
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -78,6 +79,37 @@ pub(super) fn api_services(core: &ServerState) -> impl Iterator<Item = Bootstrap
         }
     }
     seeds.into_iter()
+}
+
+/// One APIService for each version of an extension API server.
+pub(super) fn aggregated_api_services(
+    core: &ServerState,
+    api: &dyn AggregatedApi,
+) -> impl Iterator<Item = BootstrapObject> {
+    let now = crate::apimachinery::object_meta::metav1_time(core.clock.now());
+    let (namespace, service) = api.service();
+    api.versions().iter().map(move |version| {
+        let fields = json!({
+            "spec": {
+                "group": api.group(),
+                "version": version,
+                "groupPriorityMinimum": 100,
+                "versionPriority": 100,
+                "insecureSkipTLSVerify": true,
+                "service": {"namespace": namespace, "name": service, "port": 443},
+            },
+            "status": {"conditions": [{
+                "type": "Available",
+                "status": "True",
+                "reason": "Passed",
+                "message": "all checks passed",
+                "lastTransitionTime": now,
+            }]},
+        });
+        let resource = ("apiregistration.k8s.io", "v1", "apiservices");
+        let name = format!("{version}.{}", api.group());
+        BootstrapObject::new(resource, "APIService", &name, &[], fields)
+    })
 }
 
 /// The service `kubernetes` in the default namespace.

@@ -10,7 +10,8 @@ use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use super::response_body::Body;
 use super::{
-    create, delete, get, list, non_resource_paths, patch, reviews, subresource, update, watch,
+    aggregated, create, delete, get, list, non_resource_paths, patch, reviews, subresource, update,
+    watch,
 };
 use crate::apimachinery::api_error::ApiError;
 use crate::auth::rbac_authorizer::{self, AuthorizationAttributes};
@@ -112,6 +113,9 @@ async fn serve_resource(
 }
 
 async fn dispatch_verb(call: &RequestContext<'_>, verb: &str) -> Result<ApiResponse, ApiError> {
+    if let Some(api) = &call.served.aggregated {
+        return aggregated::answer(call, api.as_ref(), verb);
+    }
     call.check_verb(verb)?;
     if !call.path.subresource.is_empty() {
         return subresource::answer(call, verb).await;

@@ -3,6 +3,7 @@
 //! Depends on storage, registry and parsed requests, not on sockets or TLS.
 
 mod admission_chain;
+mod aggregated;
 mod authenticated_request;
 mod configured_admission;
 mod continue_token;

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use super::crd_spec::CrdSpec;
 use super::resource_table::ResourceTable;
 use super::served_resource::{CustomResourceInfo, ServedResource};
+use crate::plugins::AggregatedApi;
 use crate::storage::{ResourceStorage, Store};
 use crate::strategy::api_resource::ApiResource;
 
@@ -22,6 +23,9 @@ pub struct Registry {
 #[derive(Default)]
 struct RegistryState {
     builtin: Vec<Arc<ServedResource>>,
+    /// Resources of extension API servers. Their groups come last in discovery, as
+    /// groupPriorityMinimum orders them: kubectl takes the first group that has a resource name.
+    aggregated: Vec<Arc<ServedResource>>,
     /// Custom resources by group and name of the CustomResourceDefinition.
     custom: BTreeMap<(String, String), ServedCrd>,
     /// The last schema generation assigned to a definition.
@@ -138,9 +142,20 @@ impl Registry {
         }
     }
 
+    /// Serves the resources of an extension API server.
+    pub fn serve_aggregated(&self, resources: Vec<ApiResource>, api: &Arc<dyn AggregatedApi>) {
+        let mut state = self.state.lock();
+        let served = resources
+            .into_iter()
+            .map(|kind| Arc::new(ServedResource::aggregated(kind, api.clone())));
+        state.aggregated.extend(served);
+        self.publish(&state);
+    }
+
     fn publish(&self, state: &RegistryState) {
         let custom = state.custom.values().flat_map(|d| &d.served);
-        let all = state.builtin.iter().chain(custom).cloned().collect();
+        let all = state.builtin.iter().chain(custom).chain(&state.aggregated);
+        let all = all.cloned().collect();
         self.table.store(Arc::new(ResourceTable::new(all)));
     }
 }

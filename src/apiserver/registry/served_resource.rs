@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use super::{CrdSpec, CrdSpecVersion};
 use crate::apimachinery::group_version::api_version;
 use crate::crd::{self, CustomResourceStrategy};
+use crate::plugins::AggregatedApi;
 use crate::schema::{self, Schema};
 use crate::storage::ResourceStorage;
 use crate::strategy::api_resource::{ApiResource, Subresource, storage_version_hash};
@@ -40,6 +41,8 @@ pub struct ServedResource {
     pub schema_generation: u64,
     /// The definition of a custom resource.
     pub custom: Option<CustomResourceInfo>,
+    /// The extension API server of an aggregated resource.
+    pub aggregated: Option<Arc<dyn AggregatedApi>>,
     schema: OnceLock<Option<Arc<Schema>>>,
 }
 
@@ -70,8 +73,17 @@ impl ServedResource {
             encoding_key: api_version(&kind.group, &kind.version),
             schema_generation: 0,
             custom: None,
+            aggregated: None,
             schema: OnceLock::new(),
             kind,
+        }
+    }
+
+    /// A resource of an extension API server.
+    pub(super) fn aggregated(kind: ApiResource, api: Arc<dyn AggregatedApi>) -> Self {
+        Self {
+            aggregated: Some(api),
+            ..Self::builtin(kind, None)
         }
     }
 
@@ -119,6 +131,7 @@ impl ServedResource {
             api_version: version,
             schema_generation,
             custom: Some(custom),
+            aggregated: None,
             schema: OnceLock::new(),
             kind,
         })

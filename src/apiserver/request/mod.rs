@@ -7,5 +7,5 @@ pub(crate) mod query;
 pub(crate) mod request_info;
 
 pub(crate) use content_negotiation::{MediaTypeOptions, ResponseForm};
-pub(crate) use query::Query;
+pub(crate) use query::{Query, parse_int};
 pub(crate) use request_info::{RequestInfo, ResourcePath};

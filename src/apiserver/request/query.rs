@@ -17,6 +17,11 @@ impl Query {
         Self { pairs }
     }
 
+    /// All parameters.
+    pub(crate) fn pairs(&self) -> &[(String, String)] {
+        &self.pairs
+    }
+
     /// The first value of a parameter, which may be empty.
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
         self.pairs
@@ -52,11 +57,7 @@ impl Query {
     pub(crate) fn integer(&self, key: &str) -> Result<Option<i64>, ApiError> {
         match self.text(key) {
             "" => Ok(None),
-            text => text.parse().map(Some).map_err(|_| {
-                ApiError::bad_request(format!(
-                    "strconv.ParseInt: parsing {text:?}: invalid syntax"
-                ))
-            }),
+            text => parse_int(text).map(Some),
         }
     }
 
@@ -76,6 +77,22 @@ impl Query {
         }
         Ok(asked)
     }
+}
+
+/// Parses an integer as Go's `strconv.ParseInt`, with its error.
+///
+/// # Errors
+/// 400 if the text is not a 64-bit integer.
+pub(crate) fn parse_int(text: &str) -> Result<i64, ApiError> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let numeric = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    text.parse().map_err(|_| {
+        let problem = match numeric {
+            true => "value out of range",
+            false => "invalid syntax",
+        };
+        ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: {problem}"))
+    })
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The API server: its builder, listener and in-process client.
 
+mod add_aggregated_api;
 mod api_server;
 mod builder;
 mod install_crd;
