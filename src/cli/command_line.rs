@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
-use super::{CliError, completions, controller, crds, demo, down, explain, tui, uninstall, up};
+use super::{
+    CliError, completions, controller, crds, demo, down, explain, kubeconfig, tui, uninstall, up,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,6 +38,7 @@ enum Command {
     Tui(tui::Args),
     Explain(explain::Args),
     Crds(crds::Args),
+    Kubeconfig(kubeconfig::Args),
     Controller(controller::Args),
     Uninstall(uninstall::Args),
     Completions(completions::Args),
@@ -55,6 +58,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Tui(args) => tui::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Crds(args) => crds::run(args),
+        Command::Kubeconfig(args) => kubeconfig::run(args),
         Command::Controller(args) => controller::run(args),
         Command::Uninstall(args) => uninstall::run(args),
         Command::Completions(args) => completions::run(args),

@@ -14,6 +14,7 @@ mod demo;
 mod down;
 mod error;
 mod explain;
+mod kubeconfig;
 mod kubeconfig_args;
 mod logging;
 mod node_pools;

@@ -1,11 +1,12 @@
 //! One context of a kubeconfig, with everything else removed.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures::FutureExt;
-use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, NamedContext};
+use kube::config::{AuthInfo, Context, KubeConfigOptions, Kubeconfig, NamedAuthInfo, NamedContext};
 use kube::{Client, Config};
 
 use super::ClusterError;
@@ -193,6 +194,50 @@ impl KubeconfigContext {
         config.connect_timeout = Some(super::remote::CONNECT_TIMEOUT);
         let client = Client::try_from(config).map_err(|e| unusable(&e))?;
         Ok(AuthenticatedClient { client, expires })
+    }
+
+    /// A kubeconfig for the same cluster with another user: context `user`, with a token and the
+    /// default namespace `namespace`.
+    ///
+    /// # Errors
+    /// A value that YAML cannot represent.
+    pub fn with_token(
+        &self,
+        user: &str,
+        token: String,
+        namespace: &str,
+    ) -> Result<String, ClusterError> {
+        let cluster = self.config.clusters.first();
+        let context = Context {
+            cluster: cluster.map(|c| c.name.clone()).unwrap_or_default(),
+            user: Some(user.to_owned()),
+            namespace: Some(namespace.to_owned()),
+            ..Context::default()
+        };
+        let other = Self {
+            config: Kubeconfig {
+                auth_infos: vec![NamedAuthInfo {
+                    name: user.to_owned(),
+                    auth_info: Some(AuthInfo {
+                        token: Some(token.into()),
+                        ..AuthInfo::default()
+                    }),
+                    other: BTreeMap::new(),
+                }],
+                contexts: vec![NamedContext {
+                    name: user.to_owned(),
+                    context: Some(context),
+                    other: BTreeMap::new(),
+                }],
+                current_context: Some(user.to_owned()),
+                ..self.config.clone()
+            },
+            ..self.clone()
+        };
+        other.to_yaml().map_err(|e| ClusterError::Source {
+            file: format!("context {user}"),
+            reason: e.to_string(),
+        })
     }
 
     /// The kubeconfig as text.

@@ -20,6 +20,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::api::node::v1::RuntimeClass;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::api::resource::v1::{
     DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
 };
@@ -32,6 +33,7 @@ use serde_json::Result;
 use crate::{Codec, impl_codec};
 
 impl_codec! {
+    ClusterRole,
     ConfigMap,
     ControllerRevision,
     CoreEvent,

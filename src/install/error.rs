@@ -66,6 +66,11 @@ pub enum InstallError {
     /// The serving certificate of the webhooks.
     #[error(transparent)]
     Certificate(#[from] kueue_lab_webhooks::certificates::CertificateError),
+    /// The cluster has no such ClusterRole of Kueue.
+    #[error(
+        "this cluster has no ClusterRole {0}; the embedded cluster has it, and Kueue's release manifest brings it"
+    )]
+    NoClusterRole(&'static str),
     /// A controller is still running.
     #[error("{0} still runs the Kueue controller on this cluster; stop it first")]
     ControllerRunning(String),

@@ -7,7 +7,9 @@
 //!
 //! Depends on `webhooks` and `api`, not on the controller.
 
+mod batch_role;
 mod cert_rotator;
+mod cluster_roles;
 mod crds;
 mod dynamic_objects;
 mod error;
@@ -17,7 +19,9 @@ mod webhook_configurations;
 mod webhook_probe;
 mod webhook_route;
 
+pub use batch_role::BatchRole;
 pub use cert_rotator::CertRotator;
+pub use cluster_roles::cluster_roles;
 pub use error::InstallError;
 pub use installer::{Installer, WebhookEndpoint};
 pub use uninstall::UninstallReport;

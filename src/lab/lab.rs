@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
+use crate::cluster_roles::create_cluster_roles;
 use crate::config::LabConfig;
 use crate::error::LabError;
 use crate::job_webhooks::JobWebhooksPlugin;
@@ -135,6 +136,7 @@ impl Lab {
         };
         if let Cluster::Embedded(embedded) = &cluster {
             embedded.add_admission(Arc::new(JobWebhooksPlugin::new(controller.webhooks())));
+            create_cluster_roles(&context);
             if gates.enabled(Feature::VisibilityOnDemand) {
                 let visibility = VisibilityServer::new(controller.shared());
                 embedded.add_aggregated_api(&(Arc::new(visibility) as Arc<dyn AggregatedApi>));

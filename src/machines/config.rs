@@ -21,7 +21,7 @@ pub struct MachinesConfig {
     pub garbage_collection: bool,
     /// Namespace deletion, default service accounts, root CA config maps.
     pub namespaces: bool,
-    /// Endpoints, quota status, disruption budgets, volume binding.
+    /// Endpoints, quota status, disruption budgets, volume binding, aggregated ClusterRoles.
     pub status_controllers: bool,
     /// Taint nodes that stopped reporting, and evict their pods.
     pub node_lifecycle: bool,

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod cluster_fixture;
+mod clusterrole;
 mod cronjob;
 mod daemonset;
 mod deployments;

@@ -1,6 +1,7 @@
 //! The controllers that do not belong to one kind of workload: garbage collection, namespaces and
 //! their contents, statuses. Must not depend on nodes, scheduler or kubelet.
 
+mod cluster_role_aggregation;
 mod discovery;
 mod disruption;
 mod endpoint_slices;
