@@ -2,6 +2,7 @@
 
 use super::environment::Environment;
 use super::interpreter;
+use super::lexer::Dialect;
 use super::python::python;
 use crate::kubelet::program::Step;
 
@@ -12,7 +13,12 @@ pub(crate) fn steps(words: &[&str], environment: &Environment) -> Option<Vec<Ste
     match name {
         "sh" | "bash" | "ash" | "dash" | "zsh" => {
             let (script, strict) = script(words)?;
-            Some(interpreter::run(script, environment, strict))
+            Some(interpreter::run(
+                script,
+                Dialect::of(name),
+                environment,
+                strict,
+            ))
         }
         "python" | "python3" => {
             let at = words.iter().position(|w| *w == "-c")?;

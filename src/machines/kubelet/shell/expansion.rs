@@ -1,4 +1,4 @@
-//! Shell words: expansion, arithmetic, `test`, `printf` and `seq`.
+//! Shell words: expansion, `test`, `printf` and `seq`.
 
 use super::interpreter::Shell;
 use super::lexer::WordPart;
@@ -6,18 +6,85 @@ use super::lexer::WordPart;
 /// Maximum number of values of `seq`.
 const NUMBERS: usize = 10_000;
 
-/// Expands words; unquoted variables and command substitutions are split at spaces.
+/// Expands a word into words: braces first, then variables and substitutions. Unquoted variables and
+/// command substitutions are split at spaces.
 pub(super) fn expand(shell: &mut Shell, pieces: &[WordPart], words: &mut Vec<String>) {
-    let alone = matches!(
-        pieces,
-        [WordPart::Variable(..)] | [WordPart::Command(_, false)]
-    );
-    let text: String = pieces.iter().map(|piece| shell.text(piece)).collect();
-    if alone {
-        words.extend(text.split_whitespace().map(str::to_string));
-    } else {
-        words.push(text);
+    for pieces in braces(pieces) {
+        let alone = matches!(
+            pieces[..],
+            [WordPart::Variable(..)] | [WordPart::Command(_, false)]
+        );
+        let text: String = pieces.iter().map(|piece| shell.text(piece)).collect();
+        if alone {
+            words.extend(text.split_whitespace().map(str::to_string));
+        } else {
+            words.push(text);
+        }
     }
+}
+
+/// The words of a word with brace expressions, the leftmost one varying slowest.
+fn braces(pieces: &[WordPart]) -> Vec<Vec<WordPart>> {
+    let Some(at) = pieces.iter().position(|p| matches!(p, WordPart::Braces(_))) else {
+        return vec![pieces.to_vec()];
+    };
+    let WordPart::Braces(alternatives) = &pieces[at] else {
+        return Vec::new();
+    };
+    let mut all = Vec::new();
+    for alternative in alternatives {
+        let mut word = pieces[..at].to_vec();
+        word.extend_from_slice(alternative);
+        word.extend_from_slice(&pieces[at + 1..]);
+        all.extend(braces(&word));
+        if all.len() > NUMBERS {
+            break;
+        }
+    }
+    all.truncate(NUMBERS);
+    all
+}
+
+/// The values of a sequence expression: `1..10`, `1..10..2`, `a..e`; None if the text is none.
+pub(super) fn brace_sequence(text: &str) -> Option<Vec<String>> {
+    let parts: Vec<&str> = text.split("..").collect();
+    let (first, last, step) = match parts[..] {
+        [first, last] => (first, last, 1),
+        [first, last, step] => (first, last, step.parse::<i64>().ok()?),
+        _ => return None,
+    };
+    let step = step.saturating_abs().max(1);
+    let range = |first: i64, last: i64| {
+        let step = if first <= last { step } else { -step };
+        let past = move |n: &i64| if step > 0 { *n <= last } else { *n >= last };
+        std::iter::successors(Some(first), move |n| n.checked_add(step))
+            .take_while(past)
+            .take(NUMBERS)
+    };
+    if let (Ok(from), Ok(to)) = (first.parse::<i64>(), last.parse::<i64>()) {
+        // A leading zero pads all numbers.
+        let padded = [first, last].iter().any(|n| {
+            let digits = n.trim_start_matches('-');
+            digits.len() > 1 && digits.starts_with('0')
+        });
+        let width = if padded {
+            first.len().max(last.len())
+        } else {
+            0
+        };
+        return Some(range(from, to).map(|n| format!("{n:0width$}")).collect());
+    }
+    let letter = |text: &str| {
+        let mut letters = text.chars();
+        let letter = letters.next().filter(char::is_ascii_alphabetic)?;
+        letters
+            .next()
+            .is_none()
+            .then_some(i64::from(u32::from(letter)))
+    };
+    let range = range(letter(first)?, letter(last)?);
+    let letters = range.filter_map(|n| u32::try_from(n).ok().and_then(char::from_u32));
+    Some(letters.map(String::from).collect())
 }
 
 /// The values of `seq LAST`, `seq FIRST LAST` or `seq FIRST STEP LAST`.
@@ -81,95 +148,5 @@ pub(super) fn test(arguments: &[&str]) -> bool {
         [a, "-gt", b] => number(a) > number(b),
         [a, "-ge", b] => number(a) >= number(b),
         _ => true,
-    }
-}
-
-/// The value of `$((...))`: integers, `+ - * / %`, parentheses, variables, `x++`, `x += n`.
-pub(super) fn arithmetic(shell: &mut Shell, expression: &str) -> i64 {
-    let expression = expression.trim();
-    if let Some(name) = expression.strip_suffix("++") {
-        let name = name.trim().trim_start_matches('$').to_string();
-        let old = shell.value(&name).parse::<i64>().unwrap_or(0);
-        let new = old.wrapping_add(1).to_string();
-        shell.variables.insert(name, new);
-        return old;
-    }
-    let letters: Vec<char> = expression.chars().filter(|c| !c.is_whitespace()).collect();
-    let mut reader = ArithmeticParser {
-        shell,
-        letters: &letters,
-        at: 0,
-        depth: 0,
-    };
-    reader.sum()
-}
-
-struct ArithmeticParser<'a> {
-    shell: &'a Shell,
-    letters: &'a [char],
-    at: usize,
-    depth: usize,
-}
-
-impl ArithmeticParser<'_> {
-    fn peek(&self) -> Option<char> {
-        self.letters.get(self.at).copied()
-    }
-
-    fn sum(&mut self) -> i64 {
-        let mut value = self.product();
-        while let Some(operator @ ('+' | '-')) = self.peek() {
-            self.at += 1;
-            let other = self.product();
-            value = match operator {
-                '+' => value.saturating_add(other),
-                _ => value.saturating_sub(other),
-            };
-        }
-        value
-    }
-
-    fn product(&mut self) -> i64 {
-        let mut value = self.atom();
-        while let Some(operator @ ('*' | '/' | '%')) = self.peek() {
-            self.at += 1;
-            let other = self.atom();
-            value = match operator {
-                '*' => value.saturating_mul(other),
-                '/' => value.checked_div(other).unwrap_or(0),
-                _ => value.checked_rem(other).unwrap_or(0),
-            };
-        }
-        value
-    }
-
-    fn atom(&mut self) -> i64 {
-        self.depth += 1;
-        let value = match self.peek() {
-            Some(_) if self.depth > 50 => 0,
-            Some('(') => {
-                self.at += 1;
-                let value = self.sum();
-                self.at += usize::from(self.peek() == Some(')'));
-                value
-            }
-            Some('-') => {
-                self.at += 1;
-                self.atom().saturating_neg()
-            }
-            _ => {
-                self.at += usize::from(self.peek() == Some('$'));
-                let begin = self.at;
-                while self.peek().is_some_and(|c| c.is_alphanumeric() || c == '_') {
-                    self.at += 1;
-                }
-                let word: String = self.letters[begin..self.at].iter().collect();
-                word.parse()
-                    .or_else(|_| self.shell.value(&word).parse())
-                    .unwrap_or(0)
-            }
-        };
-        self.depth -= 1;
-        value
     }
 }

@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 
-use super::lexer::{Token, WordPart, tokenize};
+use super::arithmetic::arithmetic;
+use super::lexer::{Dialect, Token, WordPart, tokenize};
 use super::{Environment, duration, expansion};
 use crate::kubelet::program::Step;
 
@@ -22,8 +23,13 @@ const COMMANDS: usize = 50_000;
 const DEPTH: usize = 40;
 
 /// The steps of a script.
-pub(super) fn run(script: &str, environment: &Environment, strict: bool) -> Vec<Step> {
-    let mut shell = Shell::new(environment.clone(), 0);
+pub(super) fn run(
+    script: &str,
+    dialect: Dialect,
+    environment: &Environment,
+    strict: bool,
+) -> Vec<Step> {
+    let mut shell = Shell::new(environment.clone(), dialect, 0);
     shell.errexit = strict;
     shell.script(script);
     shell.steps
@@ -31,7 +37,7 @@ pub(super) fn run(script: &str, environment: &Environment, strict: bool) -> Vec<
 
 /// The steps of one command.
 pub(super) fn single(words: &[&str], environment: &Environment) -> Vec<Step> {
-    let mut shell = Shell::new(environment.clone(), 0);
+    let mut shell = Shell::new(environment.clone(), Dialect::Posix, 0);
     let words: Vec<String> = words.iter().map(|w| w.to_string()).collect();
     shell.simple_command(&words);
     shell.close();
@@ -55,6 +61,7 @@ pub(super) struct Shell {
     /// Parses commands without executing them.
     skipping: bool,
     functions: HashMap<String, Vec<Token>>,
+    dialect: Dialect,
     depth: usize,
     budget: usize,
 }
@@ -92,7 +99,7 @@ impl<'a> Cursor<'a> {
 }
 
 impl Shell {
-    pub(super) fn new(variables: Environment, depth: usize) -> Self {
+    fn new(variables: Environment, dialect: Dialect, depth: usize) -> Self {
         Self {
             variables,
             steps: Vec::new(),
@@ -103,13 +110,14 @@ impl Shell {
             errexit: false,
             skipping: false,
             functions: HashMap::new(),
+            dialect,
             depth,
             budget: COMMANDS,
         }
     }
 
     pub(super) fn script(&mut self, script: &str) {
-        let tokens = tokenize(script);
+        let tokens = tokenize(script, self.dialect);
         let mut cursor = Cursor {
             tokens: &tokens,
             at: 0,
@@ -204,6 +212,14 @@ impl Shell {
             return;
         }
         self.depth += 1;
+        if let Some(Token::Arithmetic(expression)) = cursor.peek() {
+            cursor.at += 1;
+            if !self.is_skipping() {
+                self.status = i32::from(arithmetic(self, expression) == 0);
+            }
+            self.depth -= 1;
+            return;
+        }
         match cursor.plain() {
             Some("for") => self.for_loop(cursor),
             Some(word @ ("while" | "until")) => self.while_loop(cursor, word == "while"),
@@ -274,6 +290,10 @@ impl Shell {
 
     fn for_loop(&mut self, cursor: &mut Cursor<'_>) {
         cursor.at += 1;
+        if let Some(Token::Arithmetic(expressions)) = cursor.peek() {
+            cursor.at += 1;
+            return self.arithmetic_for_loop(cursor, expressions);
+        }
         let name = cursor.plain().unwrap_or_default().to_string();
         cursor.at += 1;
         let mut values = Vec::new();
@@ -296,6 +316,31 @@ impl Shell {
             cursor.at = begin;
             self.list(cursor, &["done"]);
             self.continuing = false;
+        }
+        self.leave_loop(cursor, begin);
+    }
+
+    /// Executes `for ((INITIAL; CONDITION; STEP))` after the parentheses.
+    fn arithmetic_for_loop(&mut self, cursor: &mut Cursor<'_>, expressions: &str) {
+        let mut parts = expressions.splitn(3, ';');
+        let mut part = || parts.next().unwrap_or_default().trim();
+        let (initial, condition, step) = (part(), part(), part());
+        cursor.skip_newlines();
+        cursor.accept("do");
+        let begin = cursor.at;
+        if !self.is_skipping() {
+            arithmetic(self, initial);
+            while !self.exited
+                && !self.breaking
+                && (condition.is_empty() || arithmetic(self, condition) != 0)
+                && self.budget > 0
+            {
+                self.budget -= 1;
+                cursor.at = begin;
+                self.list(cursor, &["done"]);
+                self.continuing = false;
+                arithmetic(self, step);
+            }
         }
         self.leave_loop(cursor, begin);
     }
@@ -444,6 +489,11 @@ impl Shell {
                 self.simple_command(&inner);
             }
             "false" => self.status = 1,
+            "let" => {
+                for expression in &arguments {
+                    self.status = i32::from(arithmetic(self, expression) == 0);
+                }
+            }
             "[" | "[[" | "test" => self.status = i32::from(!expansion::test(&arguments)),
             "set" => {
                 self.errexit |= arguments
@@ -466,7 +516,8 @@ impl Shell {
                 if let Some((script, _)) = super::command::script(&all)
                     && self.depth < DEPTH
                 {
-                    let mut inner = Self::new(self.variables.clone(), self.depth + 1);
+                    let dialect = Dialect::of(command.rsplit('/').next().unwrap_or_default());
+                    let mut inner = Self::new(self.variables.clone(), dialect, self.depth + 1);
                     inner.budget = self.budget / 2;
                     inner.script(script);
                     for step in inner.steps {
@@ -497,7 +548,7 @@ impl Shell {
         if self.depth >= DEPTH {
             return Vec::new();
         }
-        let mut inner = Self::new(self.variables.clone(), self.depth + 1);
+        let mut inner = Self::new(self.variables.clone(), self.dialect, self.depth + 1);
         inner.functions = self.functions.clone();
         inner.budget = self.budget / 2;
         inner.script(script);
@@ -530,7 +581,9 @@ impl Shell {
                 }
             }
             WordPart::Command(script, _) => self.output(script).join(" "),
-            WordPart::Arithmetic(expression) => expansion::arithmetic(self, expression).to_string(),
+            WordPart::Arithmetic(expression) => arithmetic(self, expression).to_string(),
+            // Expanded before.
+            WordPart::Braces(_) => String::new(),
         }
     }
 }

@@ -4,6 +4,8 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
+use super::expansion::brace_sequence;
+
 /// A part of a word.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum WordPart {
@@ -15,6 +17,8 @@ pub(super) enum WordPart {
     Command(String, bool),
     /// An arithmetic expansion.
     Arithmetic(String),
+    /// A brace expression with its alternatives.
+    Braces(Vec<Vec<WordPart>>),
 }
 
 /// A token.
@@ -22,6 +26,8 @@ pub(super) enum WordPart {
 pub(super) enum Token {
     Word(Vec<WordPart>),
     Operator(&'static str),
+    /// The text of `((...))`.
+    Arithmetic(String),
 }
 
 impl Token {
@@ -32,15 +38,35 @@ impl Token {
                 [WordPart::Text(text)] => Some(text),
                 _ => None,
             },
-            Self::Operator(_) => None,
+            Self::Operator(_) | Self::Arithmetic(_) => None,
+        }
+    }
+}
+
+/// The shell that a script is written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// `sh`: no brace expansion and no `((...))`.
+    Posix,
+    /// `bash` and `zsh`.
+    Bash,
+}
+
+impl Dialect {
+    /// The dialect of a shell by its file name.
+    pub(super) fn of(shell: &str) -> Self {
+        match shell {
+            "bash" | "zsh" => Self::Bash,
+            _ => Self::Posix,
         }
     }
 }
 
 /// Splits a script.
-pub(super) fn tokenize(script: &str) -> Vec<Token> {
+pub(super) fn tokenize(script: &str, dialect: Dialect) -> Vec<Token> {
     let mut lexer = Lexer {
         rest: script.chars().peekable(),
+        dialect,
         tokens: Vec::new(),
         word: None,
         here_document_delimiters: Vec::new(),
@@ -51,6 +77,7 @@ pub(super) fn tokenize(script: &str) -> Vec<Token> {
 
 struct Lexer<'a> {
     rest: Peekable<Chars<'a>>,
+    dialect: Dialect,
     tokens: Vec<Token>,
     word: Option<Vec<WordPart>>,
     /// Delimiters of here-documents that start on the next line.
@@ -66,6 +93,11 @@ impl Lexer<'_> {
                     self.skip_here_documents();
                 }
                 ';' => self.operator(";"),
+                '(' if self.is_arithmetic_command() => {
+                    self.rest.next();
+                    let expression = self.balanced(2);
+                    self.tokens.push(Token::Arithmetic(expression));
+                }
                 '(' => self.operator("("),
                 ')' => self.operator(")"),
                 '&' if self.rest.next_if_eq(&'&').is_some() => self.operator("&&"),
@@ -91,6 +123,51 @@ impl Lexer<'_> {
             }
         }
         self.end_word();
+    }
+
+    /// Whether `((` begins here, after the first parenthesis.
+    fn is_arithmetic_command(&mut self) -> bool {
+        self.dialect == Dialect::Bash && self.word.is_none() && self.rest.peek() == Some(&'(')
+    }
+
+    /// The brace expression after its opening brace, which is consumed: `a,b}`, `1..9}`. None if the
+    /// brace is literal.
+    fn brace_expression(&mut self) -> Option<Vec<Vec<WordPart>>> {
+        if self.dialect != Dialect::Bash {
+            return None;
+        }
+        let (mut depth, mut text, mut ends) = (0, String::new(), Vec::new());
+        let mut ahead = self.rest.clone();
+        loop {
+            let c = ahead.next()?;
+            match c {
+                '{' => depth += 1,
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                ',' if depth == 0 => ends.push(text.len()),
+                c if c.is_whitespace() || matches!(c, ';' | '|' | '&' | '\'' | '"') => return None,
+                _ => {}
+            }
+            text.push(c);
+        }
+        let alternatives = match ends[..] {
+            [] => brace_sequence(&text)?,
+            _ => {
+                let mut begin = 0;
+                let mut parts = Vec::new();
+                for end in ends.into_iter().chain([text.len()]) {
+                    parts.push(text[begin..end].to_string());
+                    begin = end + 1;
+                }
+                parts
+            }
+        };
+        self.rest = ahead;
+        let word = |text: String| match tokenize(&text, Dialect::Bash).into_iter().next() {
+            Some(Token::Word(pieces)) => pieces,
+            _ => vec![WordPart::Text(text)],
+        };
+        Some(alternatives.into_iter().map(word).collect())
     }
 
     fn operator(&mut self, operator: &'static str) {
@@ -170,6 +247,10 @@ impl Lexer<'_> {
                 let command: String = self.rest.by_ref().take_while(|c| *c != '`').collect();
                 self.push(WordPart::Command(command, false));
             }
+            '{' => match self.brace_expression() {
+                Some(alternatives) => self.push(WordPart::Braces(alternatives)),
+                None => self.push(WordPart::Text("{".into())),
+            },
             c => self.push(WordPart::Text(c.into())),
         }
     }

@@ -1,6 +1,7 @@
 //! Derives steps from container commands: output, sleeps and exit codes. Interprets the shell
 //! features that job examples use; every other command succeeds at once.
 
+mod arithmetic;
 mod command;
 mod duration;
 mod environment;

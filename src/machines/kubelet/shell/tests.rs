@@ -10,7 +10,15 @@ fn run(script: &str) -> Vec<Step> {
 
 /// Lines, seconds and the exit code, on one line.
 fn trace(script: &str) -> String {
-    let words = run(script).into_iter().map(|step| match step {
+    trace_steps(run(script))
+}
+
+fn trace_bash(script: &str) -> String {
+    trace_steps(steps(&["bash", "-c", script], &Environment::new()).unwrap())
+}
+
+fn trace_steps(steps: Vec<Step>) -> String {
+    let words = steps.into_iter().map(|step| match step {
         Step::Print(line) => line,
         Step::Wait(time) => format!("+{}", time.as_secs_f64()),
         Step::Hang => "hang".into(),
@@ -103,4 +111,45 @@ fn python_one_liners() {
         .unwrap(),
         [Step::Print("hi".into()), Step::Wait(Duration::from_secs(4))]
     );
+}
+
+#[test]
+fn braces_and_arithmetic_commands_are_those_of_bash() {
+    for (script, expected) in [
+        (
+            "for i in {1..3}; do echo $i; sleep 1; done",
+            "1 | +1 | 2 | +1 | 3 | +1",
+        ),
+        (
+            "echo {a,b}{1..2} {3..1} {01..10..4} {a..c}",
+            "a1 a2 b1 b2 3 2 1 01 05 09 a b c",
+        ),
+        (
+            "x=v; echo pre-{$x,w,{y,z}}.txt",
+            "pre-v.txt pre-w.txt pre-y.txt pre-z.txt",
+        ),
+        (
+            "echo {} {a} '{1..3}' \"{1..3}\" {1..x} ${x:-d}",
+            "{} {a} {1..3} {1..3} {1..x} d",
+        ),
+        ("f() { echo in; }; f; { echo group; }", "in | group"),
+        (
+            "for ((i = 0; i < 3; i++)); do if ((i % 2 == 1)); then continue; fi; echo $i; done",
+            "0 | 2",
+        ),
+        (
+            "n=4; ((n += 2)); let m=n*2; echo $n $m $((n > 5 && m != 12))",
+            "6 12 0",
+        ),
+        (
+            "for ((;;)); do echo once; break; done; echo out",
+            "once | out",
+        ),
+        ("((0)) || echo zero", "zero"),
+    ] {
+        assert_eq!(trace_bash(script), expected, "{script}");
+    }
+    assert_eq!(trace("for i in {1..3}; do echo $i; done"), "{1..3}");
+    let hundred = trace_bash("for i in {1..100}; do echo $i; done");
+    assert_eq!(hundred.split(" | ").count(), 100);
 }
