@@ -41,6 +41,7 @@ pub const PRESETS: &[BuiltInFile] = files![
 pub const LAB_FILES: &[BuiltInFile] = files![
     "lab":
     "nodes.yaml",
+    "nodes-gke.yaml",
     "kind.yaml",
     "k3d.yaml",
     "tour/low.yaml",

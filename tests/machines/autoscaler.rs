@@ -95,7 +95,8 @@ fn provisioning_requests_use_free_capacity_or_scale_up() {
             condition_lines(&api, "more").await,
             [
                 "Accepted=True Accepted",
-                "Provisioned=True CapacityIsProvisioned"
+                "Provisioned=True CapacityIsProvisioned",
+                "Failed=False NotFailed"
             ]
         );
         let nodes = lab.nodes.list(&ListParams::default()).await.unwrap();
@@ -112,5 +113,43 @@ fn provisioning_requests_use_free_capacity_or_scale_up() {
             condition_lines(&api, "other").await[1],
             "Provisioned=True CapacityIsFound"
         );
+    });
+}
+
+#[test]
+fn nodes_arrive_after_the_delay_and_leave_when_unneeded() {
+    let pools = "- name: gpu\n  count: 0\n  resources: {cpu: 8, memory: 16Gi, nvidia.com/gpu: 8}\n  autoscale: {max: 3, delay: 1m, scaleDownUnneededTime: 5m}\n";
+    with_cluster(pools, |lab| async move {
+        crd(&lab).await;
+        let nodes = async || {
+            lab.nodes
+                .list(&ListParams::default())
+                .await
+                .unwrap()
+                .items
+                .len()
+        };
+        let api = create_provisioning_request(&lab, "r", "queued-provisioning.gke.io", 2).await;
+        lab.clock.sleep(Duration::from_secs(50)).await;
+        assert_eq!(
+            condition_lines(&api, "r").await,
+            [
+                "Accepted=True Accepted",
+                "Provisioned=False CapacityIsNotProvisioned",
+                "Failed=False NotFailed"
+            ]
+        );
+        assert_eq!(nodes().await, 0);
+        lab.clock.sleep(Duration::from_secs(20)).await;
+        assert_eq!(
+            condition_lines(&api, "r").await[1],
+            "Provisioned=True CapacityIsProvisioned"
+        );
+        assert_eq!(nodes().await, 2);
+        // The capacity is booked for ten minutes; the nodes are unneeded afterwards.
+        lab.clock.sleep(Duration::from_secs(600)).await;
+        assert_eq!(nodes().await, 2);
+        lab.clock.sleep(Duration::from_secs(660)).await;
+        assert_eq!(nodes().await, 0);
     });
 }

@@ -35,38 +35,38 @@ pub(super) struct BookedCapacity<'a> {
 }
 
 impl BookedCapacity<'_> {
-    /// The number of pods for which other requests of the namespace have booked capacity and which
-    /// do not exist yet. They are assumed to be like the requested pods.
+    /// The number of pods for which other requests have booked capacity and which do not exist yet.
+    /// They are assumed to be like the requested pods.
     fn booked_pods(&self, pods: &[Arc<Pod>]) -> usize {
-        let holds = |r: &ProvisioningRequest, kind: &str| {
-            let mut all = r.status.conditions.iter();
-            all.any(|c| c.type_ == kind && c.status == "True")
-        };
-        let booked = self.others.iter().filter(|r| {
-            ObjectKey::of(&***r) != *self.request
-                && holds(r, PROVISIONED)
-                && !holds(r, BOOKING_EXPIRED)
-        });
-        let mut outstanding = 0;
-        for request in booked {
-            let key = ObjectKey::of(&**request);
-            let requested: usize = request
-                .spec
-                .pod_sets
-                .iter()
-                .map(|s| usize::try_from(s.count).unwrap_or(0))
-                .sum();
-            let consumes = |pod: &&Arc<Pod>| {
-                let named = [CONSUME_ANNOTATION, DEPRECATED_CONSUME_ANNOTATION]
-                    .iter()
-                    .any(|a| pod.annotations().get(*a) == Some(&key.name));
-                named && pod.namespace().as_deref() == Some(&key.namespace)
-            };
-            let consumed = pods.iter().filter(consumes).count();
-            outstanding += requested.saturating_sub(consumed);
-        }
-        outstanding
+        let others = self.others.iter();
+        let others = others.filter(|r| ObjectKey::of(&***r) != *self.request);
+        others.map(|r| outstanding_pods(r, pods)).sum()
     }
+}
+
+/// The number of pods of a request that has booked capacity which do not exist yet.
+pub(super) fn outstanding_pods(request: &ProvisioningRequest, pods: &[Arc<Pod>]) -> usize {
+    let holds = |kind: &str| {
+        let mut all = request.status.conditions.iter();
+        all.any(|c| c.type_ == kind && c.status == "True")
+    };
+    if !holds(PROVISIONED) || holds(BOOKING_EXPIRED) {
+        return 0;
+    }
+    let key = ObjectKey::of(request);
+    let requested: usize = request
+        .spec
+        .pod_sets
+        .iter()
+        .map(|s| usize::try_from(s.count).unwrap_or(0))
+        .sum();
+    let consumes = |pod: &&Arc<Pod>| {
+        let named = [CONSUME_ANNOTATION, DEPRECATED_CONSUME_ANNOTATION]
+            .iter()
+            .any(|a| pod.annotations().get(*a) == Some(&key.name));
+        named && pod.namespace().as_deref() == Some(&key.namespace)
+    };
+    requested.saturating_sub(pods.iter().filter(consumes).count())
 }
 
 /// Upcoming nodes of scaled-up pools: those not in the informer yet, and those that are Ready but

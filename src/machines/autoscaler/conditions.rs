@@ -13,8 +13,6 @@ use kueue_lab_api::provisioning_request::{
 
 /// Delay between acceptance and result of a request.
 const PROCESSING_DELAY: Duration = Duration::from_secs(1);
-/// Provisioning time of a new node.
-const NODE_PROVISION_TIME: Duration = Duration::from_secs(30);
 /// Delay until a request without capacity is retried.
 const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 /// How long capacity is booked for a request.
@@ -39,6 +37,15 @@ pub(super) enum RequestState {
     SetConditions(ConditionUpdate),
     /// Check the capacity.
     CheckCapacity,
+}
+
+/// Whether a request was accepted and is neither provisioned nor failed.
+pub(super) fn is_waiting(request: &ProvisioningRequest) -> bool {
+    let holds = |kind: &str| {
+        let mut all = request.status.conditions.iter();
+        all.any(|c| c.type_ == kind && c.status == "True")
+    };
+    holds(ACCEPTED) && !holds(PROVISIONED) && !holds(FAILED)
 }
 
 /// The next step of a request at `now`.
@@ -71,19 +78,39 @@ pub(super) fn request_state(request: &ProvisioningRequest, now: Timestamp) -> Re
         };
     }
     match condition(ACCEPTED).filter(|c| c.status == "True") {
-        None => RequestState::SetConditions(ConditionUpdate {
-            conditions: vec![(
-                ACCEPTED,
-                "True",
-                "Accepted",
-                "ProvisioningRequest was accepted by ClusterAutoscaler.".into(),
-            )],
-            requeue_after: Some(PROCESSING_DELAY),
-        }),
+        None => RequestState::SetConditions(accepted(request)),
         Some(accepted) => match remaining(accepted.last_transition_time.0, PROCESSING_DELAY) {
             Some(time) => RequestState::Wait(time),
             None => RequestState::CheckCapacity,
         },
+    }
+}
+
+/// The conditions of a request that is accepted. GKE sets all three conditions at once.
+fn accepted(request: &ProvisioningRequest) -> ConditionUpdate {
+    let mut conditions = vec![(
+        ACCEPTED,
+        "True",
+        "Accepted",
+        "ProvisioningRequest was accepted by ClusterAutoscaler.".into(),
+    )];
+    if request.spec.provisioning_class_name == QUEUED_PROVISIONING {
+        conditions.push((
+            PROVISIONED,
+            "False",
+            "NotProvisioned",
+            "ProvisioningRequest is not provisioned yet.".into(),
+        ));
+        conditions.push((
+            FAILED,
+            "False",
+            "NotFailed",
+            "ProvisioningRequest has not failed.".into(),
+        ));
+    }
+    ConditionUpdate {
+        conditions,
+        requeue_after: Some(PROCESSING_DELAY),
     }
 }
 
@@ -114,7 +141,8 @@ pub(super) fn conditions_for(
                 "CapacityIsNotProvisioned",
                 "Nodes are being added; capacity is not provisioned yet.".into(),
             )],
-            requeue_after: Some(NODE_PROVISION_TIME),
+            // A new node that is ready requeues the request.
+            requeue_after: Some(RETRY_INTERVAL),
         },
         CapacityResult::TemplateNotFound(name) => ConditionUpdate {
             conditions: vec![(

@@ -10,8 +10,9 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 use super::conditions::{ConditionUpdate, RequestState};
+use super::scale_down::ScaleDown;
 use super::{capacity, conditions};
-use crate::nodes::VirtualNodeController;
+use crate::nodes::{VirtualNodeController, is_managed};
 use kueue_lab_api::provisioning_request::{
     BEST_EFFORT_ATOMIC_SCALE_UP, CHECK_CAPACITY, ProvisioningRequest,
 };
@@ -66,6 +67,24 @@ pub(crate) fn start(
             wake.add(ObjectKey::of(&**change.object()));
         }
     });
+    // A node that became ready can be what a request waits for.
+    let (ready, waiting) = (queue.clone(), requests.clone());
+    nodes.add_event_handler(move |change| {
+        if !matches!(change, Change::Deleted(_)) && is_managed(change.object()) {
+            let waiting = waiting.list();
+            let waiting = waiting.iter().filter(|r| conditions::is_waiting(r));
+            waiting.for_each(|request| ready.add(ObjectKey::of(request.as_ref())));
+        }
+    });
+    if let Some(virtual_nodes) = virtual_nodes.clone() {
+        let scale_down = ScaleDown {
+            context: context.clone(),
+            requests: requests.clone(),
+            pods: pods.clone(),
+            virtual_nodes,
+        };
+        context.tasks.spawn("scale-down", scale_down.run());
+    }
     let worker = Arc::new(ProvisioningRequestController {
         context: context.clone(),
         paused: AtomicBool::new(false),

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Taint;
 use serde::{Deserialize, Deserializer, de};
@@ -37,7 +38,7 @@ pub struct NodePool {
     pub zones: Vec<String>,
     /// Topology levels, such as blocks and racks, from the widest.
     pub topology: Vec<PoolTopologyLevel>,
-    /// Scale-up by ProvisioningRequests.
+    /// Scale-up by ProvisioningRequests, and scale-down.
     pub autoscale: Option<Autoscale>,
 }
 
@@ -54,12 +55,27 @@ pub struct PoolTopologyLevel {
     pub prefix: Option<String>,
 }
 
-/// Bounds of the autoscaler for a pool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
+/// How the autoscaler changes the size of a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Autoscale {
     /// Maximum number of nodes.
     pub max: u32,
+    /// Time from the decision to scale up until the nodes exist.
+    pub delay: Duration,
+    /// Time that an added node has to be without pods until it is removed
+    /// (`--scale-down-unneeded-time` of the cluster autoscaler).
+    pub scale_down_unneeded_time: Duration,
+}
+
+/// [`Autoscale`] as read from the file; durations have Go's format.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawAutoscale {
+    pub(super) max: u32,
+    #[serde(default)]
+    pub(super) delay: Option<Located<String>>,
+    #[serde(default)]
+    pub(super) scale_down_unneeded_time: Option<Located<String>>,
 }
 
 /// Why a node-pool file is invalid.
@@ -137,7 +153,7 @@ pub(super) struct RawNodePool {
     #[serde(default)]
     pub(super) topology: Vec<Located<PoolTopologyLevel>>,
     #[serde(default)]
-    pub(super) autoscale: Option<Located<Autoscale>>,
+    pub(super) autoscale: Option<Located<RawAutoscale>>,
 }
 
 /// A taint as read from the file.

@@ -1,10 +1,11 @@
 //! Validates node pools: names, quantities, bounds.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Taint;
 
-use super::node_pools::{Effect, NodePool, RawNodePool, RawTaint};
+use super::node_pools::{Autoscale, Effect, NodePool, RawAutoscale, RawNodePool, RawTaint};
 use crate::resources::{CPU, MEMORY, PODS};
 use kueue_lab_quantity::{Format, Quantity};
 use kueue_lab_yaml::{Located, Position, Problem};
@@ -15,6 +16,10 @@ const POOL_NODES: i64 = 5_000;
 const ALL_NODES: u64 = 10_000;
 /// Default number of pods per node, as a kubelet's.
 const USUAL_PODS: i64 = 110;
+/// Default time from a scale-up until the nodes exist.
+const SCALE_UP_DELAY: Duration = Duration::from_secs(30);
+/// Default time without pods until an added node is removed, as the cluster autoscaler's.
+const SCALE_DOWN_UNNEEDED_TIME: Duration = Duration::from_secs(600);
 /// Less memory than this indicates a wrong unit.
 const LEAST_MEMORY: i64 = 1 << 20;
 
@@ -75,18 +80,10 @@ pub(super) fn pool(written: RawNodePool) -> Result<NodePool, Problem> {
         }
         Ok(level.value)
     });
-    if let Some(autoscale) = &written.autoscale {
-        let max = i64::from(autoscale.value.max);
-        if max < written.count.value || max > POOL_NODES {
-            return invalid(
-                autoscale.at,
-                format!(
-                    "max must be between count ({}) and {POOL_NODES}",
-                    written.count.value
-                ),
-            );
-        }
-    }
+    let autoscale = match written.autoscale {
+        None => None,
+        Some(autoscale) => Some(self::autoscale(autoscale, written.count.value)?),
+    };
     Ok(NodePool {
         name: name.value,
         count: u32::try_from(written.count.value).unwrap_or(0),
@@ -95,7 +92,34 @@ pub(super) fn pool(written: RawNodePool) -> Result<NodePool, Problem> {
         taints: taints.collect::<Result<_, _>>()?,
         zones: zones.collect::<Result<_, _>>()?,
         topology: topology.collect::<Result<_, _>>()?,
-        autoscale: written.autoscale.map(|a| a.value),
+        autoscale,
+    })
+}
+
+/// Validates the settings of the autoscaler for a pool of `count` nodes.
+fn autoscale(written: Located<RawAutoscale>, count: i64) -> Result<Autoscale, Problem> {
+    let max = i64::from(written.value.max);
+    if max < count || max > POOL_NODES {
+        let message = format!("max must be between count ({count}) and {POOL_NODES}");
+        return invalid(written.at, message);
+    }
+    let duration = |text: Option<Located<String>>, default| match text {
+        None => Ok(default),
+        Some(text) => match text.value.parse::<kueue_lab_duration::Duration>() {
+            Ok(duration) if !duration.is_negative() => Ok(duration.to_std()),
+            _ => invalid(
+                text.at,
+                format!("{:?} is not a duration such as 30s or 2m", text.value),
+            ),
+        },
+    };
+    Ok(Autoscale {
+        max: written.value.max,
+        delay: duration(written.value.delay, SCALE_UP_DELAY)?,
+        scale_down_unneeded_time: duration(
+            written.value.scale_down_unneeded_time,
+            SCALE_DOWN_UNNEEDED_TIME,
+        )?,
     })
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, NodeAddress};
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
@@ -41,6 +42,8 @@ struct DesiredNodes {
     failed: BTreeSet<String>,
     /// Sizes of pools that were scaled up beyond the file's count.
     scaled_up: BTreeMap<String, u32>,
+    /// When the nodes of a scale-up exist, by name.
+    provisioned_at: BTreeMap<String, Timestamp>,
     /// Whether pools were applied; before that no node is deleted.
     applied: bool,
     /// Whether writes are paused.
@@ -107,9 +110,15 @@ impl VirtualNodeController {
         use futures::StreamExt;
         futures::stream::iter(&names)
             .for_each_concurrent(WORKERS, |name| async move {
-                if let Err(error) = self.reconcile(name).await {
-                    tracing::debug!(node = name, %error, "will be retried");
-                    self.shared.queue.add_rate_limited(name.clone());
+                match self.reconcile(name).await {
+                    Ok(ReconcileResult::RequeueAfter(time)) => {
+                        self.shared.queue.add_after(name.clone(), time);
+                    }
+                    Ok(_) => {}
+                    Err(error) => {
+                        tracing::debug!(node = name, %error, "will be retried");
+                        self.shared.queue.add_rate_limited(name.clone());
+                    }
                 }
             })
             .await;
@@ -123,12 +132,28 @@ impl VirtualNodeController {
         wanted.pools.pools.iter().map(size).collect()
     }
 
-    /// Scales up a pool, within its maximum; returns when the nodes exist.
+    /// Scales up a pool, within its maximum. The nodes exist after the pool's delay.
     pub(crate) async fn scale_up(&self, pool: &str, count: u32) {
+        let now = self.shared.context.clock.now();
         let pools = {
             let mut wanted = self.shared.desired.lock();
-            let grown = wanted.scaled_up.entry(pool.to_string()).or_default();
-            *grown = count.max(*grown);
+            let pools = wanted.pools.as_ref().clone();
+            if let Some(pool) = pools.pools.iter().find(|p| p.name == pool) {
+                wanted.scale_up(pool, count, now);
+            }
+            pools
+        };
+        self.apply(pools).await;
+    }
+
+    /// Removes the last node of a pool that was scaled up to `count` nodes.
+    pub(crate) async fn scale_down(&self, pool: &str, count: u32) {
+        let pools = {
+            let mut wanted = self.shared.desired.lock();
+            match wanted.scaled_up.get_mut(pool) {
+                Some(size) if *size == count => *size -= 1,
+                _ => return,
+            }
             wanted.pools.as_ref().clone()
         };
         self.apply(pools).await;
@@ -149,6 +174,11 @@ impl VirtualNodeController {
             self.shared.queue.add(name);
         }
         self.shared.changed.notify_one();
+    }
+
+    /// Whether writes are paused.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.shared.desired.lock().paused
     }
 
     /// Sets the kubelet address in the status of nodes from their next reconciliation.
@@ -200,6 +230,12 @@ impl VirtualNodeController {
             (None, Some(node)) if known && is_managed(&node) => remove(&api, &node).await?,
             (Some(pool_node), None) => {
                 let now = self.shared.context.clock.now();
+                if let Some(due) = self.shared.desired.lock().provisioned_at.get(name)
+                    && *due > now
+                {
+                    let remaining = Duration::try_from(due.duration_since(now));
+                    return Ok(ReconcileResult::RequeueAfter(remaining.unwrap_or_default()));
+                }
                 let (index, number) = (pool_node.index, pool_node.number);
                 let cluster_type = self.shared.cluster_type;
                 let node = virtual_node::node(
@@ -302,6 +338,19 @@ impl DesiredNodes {
         grown.min(bound).max(pool.count)
     }
 
+    fn scale_up(&mut self, pool: &NodePool, count: u32, now: Timestamp) {
+        let size = self.size(pool);
+        if count <= size {
+            return;
+        }
+        self.scaled_up.insert(pool.name.clone(), count);
+        let delay = pool.autoscale.map_or(Duration::ZERO, |a| a.delay);
+        for index in size..self.size(pool) {
+            let name = node_name(&pool.name, index);
+            self.provisioned_at.insert(name, now + delay);
+        }
+    }
+
     fn replace(&mut self, pools: NodePools, cluster_type: ClusterType) {
         let mut nodes = BTreeMap::new();
         for pool in &pools.pools {
@@ -325,6 +374,8 @@ impl DesiredNodes {
             }
         }
         self.failed.retain(|name| nodes.contains_key(name));
+        self.provisioned_at
+            .retain(|name, _| nodes.contains_key(name));
         self.nodes = nodes;
         self.pools = Arc::new(pools);
         self.applied = true;
@@ -400,7 +451,7 @@ fn metadata_patch(pool_node: &PoolNode, node: &Node) -> Option<Value> {
 fn status_patch(
     pool_node: &PoolNode,
     node: &Node,
-    now: jiff::Timestamp,
+    now: Timestamp,
     reached: Option<(String, i32)>,
 ) -> Option<Value> {
     let status = node.status.clone().unwrap_or_default();
