@@ -153,3 +153,27 @@ pub(super) async fn remove_pod_finalizer(
     }
     Ok(false)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deleted_pods_outlive_the_response_with_a_finalizer_or_gracefully() {
+        let outlives = |meta: serde_json::Value| {
+            let pod = serde_json::from_value(json!({"metadata": meta})).unwrap();
+            outlives_deletion(&pod)
+        };
+        let now = "2026-01-01T00:00:00Z";
+        assert!(outlives(
+            json!({"deletionTimestamp": now, "finalizers": ["f"]})
+        ));
+        assert!(outlives(
+            json!({"deletionTimestamp": now, "deletionGracePeriodSeconds": 30})
+        ));
+        assert!(!outlives(
+            json!({"deletionTimestamp": now, "deletionGracePeriodSeconds": 0})
+        ));
+        assert!(!outlives(json!({})));
+    }
+}

@@ -96,4 +96,14 @@ mod tests {
         assert_eq!(ordinal("web", "web-+1"), None);
         assert_eq!(ordinal("web", "other-1"), None);
     }
+
+    #[test]
+    fn pods_have_a_name_and_the_generated_name_of_the_template() {
+        let mut set = StatefulSet::default();
+        set.metadata.name = Some("web".into());
+        let spec = StatefulSetSpec::default();
+        let pod = pod(&set, &spec, &PodTemplateSpec::default(), "r", 1);
+        assert_eq!(pod.metadata.name.as_deref(), Some("web-1"));
+        assert_eq!(pod.metadata.generate_name.as_deref(), Some("web-"));
+    }
 }
