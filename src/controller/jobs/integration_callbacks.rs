@@ -12,6 +12,9 @@ use super::generic_reconciler;
 use super::integration_context::IntegrationContext;
 use super::integration_manager::Gvk;
 use super::job_set::JobSetKind;
+use super::ray_cluster::RayClusterKind;
+use super::ray_job::RayJobKind;
+use super::ray_service::RayServiceKind;
 use crate::ControllerContext;
 use crate::jobs::webhooks::mutate_typed::{decode, mutate_typed};
 use crate::jobs::webhooks::{Denial, KINDS, base_webhook};
@@ -40,7 +43,12 @@ pub(crate) struct IntegrationCallbacks {
 }
 
 /// All integrations of this form.
-pub(crate) const INTEGRATION_CALLBACKS: &[IntegrationCallbacks] = &[callbacks::<JobSetKind>()];
+pub(crate) const INTEGRATION_CALLBACKS: &[IntegrationCallbacks] = &[
+    callbacks::<JobSetKind>(),
+    callbacks::<RayClusterKind>(),
+    callbacks::<RayJobKind>(),
+    callbacks::<RayServiceKind>(),
+];
 
 /// The integration of a group and kind.
 pub(crate) fn integration_callbacks(
@@ -98,10 +106,8 @@ fn validate<'a, K: JobKind>(
     Box::pin(async move {
         let new = decode(object)?;
         match old {
-            None => base_webhook::validate_create::<K>(env, namespace, &new).await,
-            Some(old) => {
-                base_webhook::validate_update::<K>(env, namespace, &new, &decode(old)?).await
-            }
+            None => K::validate_create(env, namespace, &new).await,
+            Some(old) => K::validate_update(env, namespace, &new, &decode(old)?).await,
         }
     })
 }

@@ -8,6 +8,7 @@
 
 pub(crate) mod ancestor_job;
 pub(crate) mod batch_job;
+mod child_ray_cluster;
 mod construct_workload;
 mod elastic_job_ungater;
 mod ensure_one_workload;
@@ -25,6 +26,11 @@ mod pod_set_topology_request;
 pub(crate) mod pod_sets;
 mod pods;
 mod pods_ready;
+pub(crate) mod ray_cluster;
+pub(crate) mod ray_cluster_spec;
+mod ray_cluster_validation;
+pub(crate) mod ray_job;
+pub(crate) mod ray_service;
 mod recent_quota_losses;
 mod reconciler;
 pub(crate) mod role_hash;
@@ -36,6 +42,7 @@ pub mod webhooks;
 pub mod workload_names;
 mod workload_priority;
 mod workload_slicing;
+mod zero_values;
 
 pub(crate) use patching::create_merge_patch;
 pub(crate) use setup::start;

@@ -65,4 +65,22 @@ pub const KINDS: &[JobWebhookKind] = &[
         "jobset.x-k8s.io/jobset",
         "jobset",
     ),
+    kind(
+        ("ray.io", "v1", "RayCluster"),
+        "rayclusters",
+        "ray.io/raycluster",
+        "raycluster",
+    ),
+    kind(
+        ("ray.io", "v1", "RayJob"),
+        "rayjobs",
+        "ray.io/rayjob",
+        "rayjob",
+    ),
+    kind(
+        ("ray.io", "v1", "RayService"),
+        "rayservices",
+        "ray.io/rayservice",
+        "rayservice",
+    ),
 ];

@@ -7,7 +7,9 @@ use crate::jobs::integration_context::IntegrationContext;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::field::{FieldError, FieldErrors, Path};
-use kueue_lab_api::v1beta2::PodsetSliceRequiredTopologyConstraint;
+use kueue_lab_api::v1beta2::{
+    PodSet, PodSetTopologyRequest, PodsetSliceRequiredTopologyConstraint,
+};
 use kueue_lab_api::validation::label_name;
 
 const REQUIRED: &str = c::POD_SET_REQUIRED_TOPOLOGY_ANNOTATION;
@@ -227,4 +229,73 @@ pub(crate) fn validate_slice_size_upper_bound(
         ));
     }
     errors
+}
+
+/// Validates the groups of pod sets: each has two pod sets with the same topology, one of them of
+/// one pod. `annotations` is the path of the annotations of a pod set.
+pub(crate) fn validate_pod_set_grouping_topology(
+    pod_sets: &[PodSet],
+    annotations: impl Fn(&str) -> Path,
+) -> FieldErrors {
+    let mut groups: Vec<(&str, Vec<(&PodSet, &PodSetTopologyRequest)>)> = Vec::new();
+    for pod_set in pod_sets {
+        let Some(request) = &pod_set.topology_request else {
+            continue;
+        };
+        let Some(name) = request.pod_set_group_name.as_deref() else {
+            continue;
+        };
+        match groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, members)) => members.push((pod_set, request)),
+            None => groups.push((name, vec![(pod_set, request)])),
+        }
+    }
+    let mut errors = FieldErrors::new();
+    for (name, members) in groups {
+        let mut invalid_group = |pod_set: &PodSet, detail: String| {
+            let path = annotations(&pod_set.name).key(POD_SET_GROUP_NAME);
+            errors.push(FieldError::invalid(&path, name, detail));
+        };
+        let [(first, one), (second, other)] = members.as_slice() else {
+            let size = members.len();
+            for (pod_set, _) in &members {
+                let detail =
+                    format!("can only define groups of exactly 2 pod sets, got: {size} pod set(s)");
+                invalid_group(pod_set, detail);
+            }
+            continue;
+        };
+        if first.count != 1 && second.count != 1 {
+            let detail = format!(
+                "can only define groups where at least one pod set has only 1 replica, got: {} replica(s) and {} replica(s) in the group",
+                first.count, second.count
+            );
+            invalid_group(first, detail.clone());
+            invalid_group(second, detail);
+        }
+        if !topology_requests_are_consistent(one, other) {
+            let paths = [annotations(&first.name), annotations(&second.name)];
+            for (path, with) in [(&paths[0], &paths[1]), (&paths[1], &paths[0])] {
+                let detail = format!(
+                    "must specify '{REQUIRED}' or '{PREFERRED}' topology consistent with '{}' in group '{name}'",
+                    with.as_str()
+                );
+                errors.push(FieldError::invalid_without_value(path, detail));
+            }
+        }
+    }
+    errors
+}
+
+/// Whether both requests have a required or preferred topology, and the same.
+fn topology_requests_are_consistent(
+    one: &PodSetTopologyRequest,
+    other: &PodSetTopologyRequest,
+) -> bool {
+    let has_level =
+        |request: &PodSetTopologyRequest| request.required.is_some() || request.preferred.is_some();
+    has_level(one)
+        && has_level(other)
+        && one.required == other.required
+        && one.preferred == other.preferred
 }
