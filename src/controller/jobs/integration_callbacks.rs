@@ -16,7 +16,7 @@ use super::ray_cluster::RayClusterKind;
 use super::ray_job::RayJobKind;
 use super::ray_service::RayServiceKind;
 use crate::ControllerContext;
-use crate::jobs::webhooks::mutate_typed::{decode, mutate_typed};
+use crate::jobs::webhooks::mutate_typed::{decode, mutate_custom_kind};
 use crate::jobs::webhooks::{Denial, KINDS, base_webhook};
 
 /// The functions of one integration.
@@ -92,7 +92,7 @@ fn default<'a, K: JobKind>(
     namespace: &'a str,
     object: &'a mut Value,
 ) -> BoxFuture<'a, Result<(), Denial>> {
-    Box::pin(mutate_typed(object, async move |job| {
+    Box::pin(mutate_custom_kind(object, async move |job| {
         base_webhook::default::<K>(env, namespace, job).await
     }))
 }

@@ -15,6 +15,7 @@ mod ensure_one_workload;
 pub(crate) mod error;
 pub(crate) mod generic_job;
 mod generic_reconciler;
+mod go_pod_template;
 pub(crate) mod integration_callbacks;
 pub(crate) mod integration_context;
 pub mod integration_manager;
@@ -42,7 +43,6 @@ pub mod webhooks;
 pub mod workload_names;
 mod workload_priority;
 mod workload_slicing;
-mod zero_values;
 
 pub(crate) use patching::create_merge_patch;
 pub(crate) use setup::start;

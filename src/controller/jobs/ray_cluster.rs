@@ -149,7 +149,6 @@ impl JobKind for RayClusterKind {
         if job_annotations::is_elastic(&cluster.metadata, &env.gates) {
             cluster.spec.gate_templates();
         }
-        cluster.spec.set_zero_values();
         Ok(())
     }
 

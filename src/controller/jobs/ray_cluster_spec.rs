@@ -7,9 +7,9 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity as QuantityText;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::go_pod_template;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, gate, merge_into, restore_pod_spec};
 use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
-use super::zero_values::set_zero_values;
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::PodSet;
@@ -56,6 +56,7 @@ pub(crate) struct RayClusterSpec {
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct HeadGroupSpec {
     /// The template of the head pod.
+    #[serde(deserialize_with = "go_pod_template::deserialize")]
     pub template: PodTemplateSpec,
     /// Unknown fields.
     #[serde(flatten)]
@@ -75,10 +76,10 @@ pub(crate) struct WorkerGroupSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub num_of_hosts: Option<i32>,
     /// The template of the workers.
+    #[serde(deserialize_with = "go_pod_template::deserialize")]
     pub template: PodTemplateSpec,
-    /// The workers to delete.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub scale_strategy: Option<Value>,
+    /// The workers to delete; Go encodes it also if it is empty.
+    pub scale_strategy: Map<String, Value>,
     /// Unknown fields.
     #[serde(flatten)]
     pub other: Map<String, Value>,
@@ -89,6 +90,7 @@ pub(crate) struct WorkerGroupSpec {
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct AutoscalerOptions {
     /// Resources of its container.
+    #[serde(deserialize_with = "go_pod_template::deserialize_resources")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourceRequirements>,
     /// Unknown fields.
@@ -239,14 +241,6 @@ impl RayClusterSpec {
             }
         }
     }
-
-    /// Sets the fields that KubeRay's Go types encode when they are empty.
-    pub(crate) fn set_zero_values(&mut self) {
-        self.templates_mut().for_each(set_zero_values);
-        for group in &mut self.worker_group_specs {
-            group.scale_strategy.get_or_insert_with(|| json!({}));
-        }
-    }
 }
 
 /// Merges a pod set info into a pod template.
@@ -349,7 +343,6 @@ mod tests {
     fn unknown_fields_are_preserved_and_templates_restored() {
         let gates = FeatureGates::default();
         let mut spec = spec();
-        spec.set_zero_values();
         let before = spec.clone();
         let sets = spec.build_pod_sets(None, &gates).unwrap();
         let info = PodSetInfo {

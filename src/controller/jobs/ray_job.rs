@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use super::child_ray_cluster;
 use super::error::JobError;
 use super::generic_job::{JobKind, JobResult, PodSetCounts};
+use super::go_pod_template;
 use super::integration_context::IntegrationContext;
 use super::integration_manager::Gvk;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError};
@@ -21,7 +22,6 @@ use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_requ
 use super::ray_cluster::{RayClusterStatus, is_managed};
 use super::ray_cluster_spec::{RayClusterSpec, merge_into_template, restore_template};
 use super::ray_cluster_validation::{self, TemplatePaths};
-use super::zero_values::set_zero_values;
 use crate::jobs::webhooks::{Denial, base_webhook, validation};
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::field::{FieldError, FieldErrors, Path};
@@ -78,6 +78,7 @@ pub(crate) struct RayJobSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ray_cluster_spec: Option<RayClusterSpec>,
     /// The template of the submitter pod; KubeRay has a default.
+    #[serde(deserialize_with = "go_pod_template::deserialize_optional")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub submitter_pod_template: Option<PodTemplateSpec>,
     /// Selects an existing cluster.
@@ -325,18 +326,6 @@ impl JobKind for RayJobKind {
 
     fn watch(env: &IntegrationContext, queue: &WorkQueue<ObjectKey>) {
         child_ray_cluster::watch(env, Self::GVK, queue);
-    }
-
-    async fn default(
-        _env: &IntegrationContext,
-        _namespace: &str,
-        job: &mut RayJob,
-    ) -> Result<(), Denial> {
-        let cluster = job.spec.ray_cluster_spec.iter_mut();
-        cluster.for_each(RayClusterSpec::set_zero_values);
-        let submitter = job.spec.submitter_pod_template.iter_mut();
-        submitter.for_each(set_zero_values);
-        Ok(())
     }
 
     async fn validate_create(

@@ -208,11 +208,9 @@ impl JobKind for RayServiceKind {
         _namespace: &str,
         service: &mut RayService,
     ) -> Result<(), Denial> {
-        let cluster = &mut service.spec.ray_cluster_spec;
         if job_annotations::is_elastic(&service.metadata, &env.gates) {
-            cluster.gate_templates();
+            service.spec.ray_cluster_spec.gate_templates();
         }
-        cluster.set_zero_values();
         Ok(())
     }
 
