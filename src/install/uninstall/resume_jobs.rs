@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use futures::{StreamExt, TryStreamExt};
-use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Client;
 use kube::api::{ApiResource, DynamicObject};
@@ -21,6 +20,25 @@ const SCHEDULING_GATES: [&str; 3] = [
     c::ADMISSION_SCHEDULING_GATE,
     c::TOPOLOGY_SCHEDULING_GATE,
     c::ELASTIC_JOB_SCHEDULING_GATE,
+];
+
+/// The kinds of jobs that Kueue suspends: group, version, kind and the path of the field.
+const SUSPENDED_KINDS: [(&str, &str, &str, &[&str]); 5] = [
+    ("batch", "v1", "Job", &["spec", "suspend"]),
+    (
+        "jobset.x-k8s.io",
+        "v1alpha2",
+        "JobSet",
+        &["spec", "suspend"],
+    ),
+    ("ray.io", "v1", "RayCluster", &["spec", "suspend"]),
+    ("ray.io", "v1", "RayJob", &["spec", "suspend"]),
+    (
+        "ray.io",
+        "v1",
+        "RayService",
+        &["spec", "rayClusterConfig", "suspend"],
+    ),
 ];
 
 /// The Workloads by their owners.
@@ -67,13 +85,9 @@ pub(super) async fn resume_jobs_and_pods(
     report: &mut UninstallReport,
 ) -> Result<(), InstallError> {
     let workloads = WorkloadsByOwner::read(client).await?;
-    let job_sets = ApiResource::from_gvk(&GroupVersionKind::gvk(
-        "jobset.x-k8s.io",
-        "v1alpha2",
-        "JobSet",
-    ));
-    for kind in [dynamic_objects::api_resource::<Job>(), job_sets] {
-        unsuspend_jobs(client, &kind, &workloads, report).await?;
+    for (group, version, kind, suspend) in SUSPENDED_KINDS {
+        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+        unsuspend_jobs(client, &kind, suspend, &workloads, report).await?;
     }
     ungate_pods(client, &workloads, report).await
 }
@@ -88,17 +102,29 @@ fn shown(object: &DynamicObject) -> String {
     )
 }
 
+/// Whether the field at a path is true.
+fn is_true(object: &Value, path: &[&str]) -> bool {
+    let field = path.iter().try_fold(object, |value, name| value.get(name));
+    field == Some(&Value::Bool(true))
+}
+
+/// The merge patch that sets the field at a path to false.
+fn set_false(path: &[&str]) -> Value {
+    let names = path.iter().rev();
+    names.fold(json!(false), |value, name| json!({ *name: value }))
+}
+
 /// Resumes the jobs of a kind that Kueue suspended.
 async fn unsuspend_jobs(
     client: &Client,
     kind: &ApiResource,
+    suspend: &[&str],
     workloads: &WorkloadsByOwner,
     report: &mut UninstallReport,
 ) -> Result<(), InstallError> {
     let mut held = dynamic_objects::list(client, kind, None, "").await?;
-    held.retain(|job| {
-        job.data["spec"]["suspend"] == true && job.metadata.deletion_timestamp.is_none()
-    });
+    held.retain(|job| is_true(&job.data, suspend) && job.metadata.deletion_timestamp.is_none());
+    let change = set_false(suspend);
     held.retain(|job| {
         let labels = job.metadata.labels.as_ref();
         let queued = labels.is_some_and(|l| l.contains_key(c::QUEUE_LABEL));
@@ -110,7 +136,7 @@ async fn unsuspend_jobs(
     for job in &stopped {
         let workload = workloads.stopped(job).unwrap_or_default();
         report.kept.push(format!(
-            "{} {} is suspended: its Workload {workload} was deactivated; `kubectl patch {} {} -n {} --type=merge -p '{{\"spec\":{{\"suspend\":false}}}}'` lets it run",
+            "{} {} is suspended: its Workload {workload} was deactivated; `kubectl patch {} {} -n {} --type=merge -p '{change}'` lets it run",
             kind.kind,
             shown(job),
             kind.plural,
@@ -118,7 +144,6 @@ async fn unsuspend_jobs(
             job.metadata.namespace.as_deref().unwrap_or_default(),
         ));
     }
-    let change = json!({"spec": {"suspend": false}});
     let all = futures::stream::iter(held).map(|job| {
         let change = &change;
         async move {
@@ -203,6 +228,18 @@ mod tests {
             "spec": {"schedulingGates": gates},
         }))
         .unwrap()
+    }
+
+    #[test]
+    fn the_field_that_suspends_a_job_may_be_nested() {
+        let path = ["spec", "rayClusterConfig", "suspend"];
+        let service = json!({"spec": {"rayClusterConfig": {"suspend": true}}});
+        assert!(is_true(&service, &path) && !is_true(&service, &path[..1]));
+        assert!(!is_true(&json!({}), &path));
+        assert_eq!(
+            set_false(&path),
+            json!({"spec": {"rayClusterConfig": {"suspend": false}}})
+        );
     }
 
     #[test]
