@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{Container, PodTemplateSpec, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as QuantityText;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::go_pod_template;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, gate, merge_into, restore_pod_spec};
@@ -289,6 +289,7 @@ fn account_for_redis_cleanup(containers: &mut [Container]) -> Result<(), String>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn spec() -> RayClusterSpec {
         let template = |cpu: &str| json!({"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}}]}});
