@@ -19,6 +19,9 @@ use crate::ControllerContext;
 use crate::jobs::webhooks::mutate_typed::{decode, mutate_custom_kind};
 use crate::jobs::webhooks::{Denial, KINDS, base_webhook};
 
+/// The result of a validating webhook.
+type Validation<'a> = BoxFuture<'a, Result<FieldErrors, Denial>>;
+
 /// The functions of one integration.
 pub(crate) struct IntegrationCallbacks {
     /// The framework name in the configuration.
@@ -34,12 +37,8 @@ pub(crate) struct IntegrationCallbacks {
         &'a mut Value,
     ) -> BoxFuture<'a, Result<(), Denial>>,
     /// The validating webhook of new objects and, with the old object, of updates.
-    pub validate: for<'a> fn(
-        &'a IntegrationContext,
-        &'a str,
-        &'a Value,
-        Option<&'a Value>,
-    ) -> BoxFuture<'a, Result<FieldErrors, Denial>>,
+    pub validate:
+        for<'a> fn(&'a IntegrationContext, &'a str, &'a Value, Option<&'a Value>) -> Validation<'a>,
 }
 
 /// All integrations of this form.
@@ -102,7 +101,7 @@ fn validate<'a, K: JobKind>(
     namespace: &'a str,
     object: &'a Value,
     old: Option<&'a Value>,
-) -> BoxFuture<'a, Result<FieldErrors, Denial>> {
+) -> Validation<'a> {
     Box::pin(async move {
         let new = decode(object)?;
         match old {
