@@ -87,6 +87,14 @@ pub(crate) trait JobKind: Send + Sync + Sized + 'static {
     const FRAMEWORK: &'static str;
     /// Group, version and kind.
     const GVK: Gvk;
+    /// Whether the webhook sorts the errors by field.
+    const SORTS_FIELD_ERRORS: bool = false;
+    /// Whether pod set infos are written before the job is unsuspended, in a write of their own.
+    const WRITES_INFOS_WHILE_SUSPENDED: bool = false;
+
+    /// Loads the objects that a job refers to, for [`Self::pod_sets`] and others. An object that
+    /// cannot be loaded is an error of the functions that need it.
+    async fn load_references(_env: &IntegrationContext, _job: &mut Self::Object) {}
 
     /// Whether the job is suspended.
     fn is_suspended(job: &Self::Object) -> bool;
@@ -143,6 +151,10 @@ pub(crate) trait JobKind: Send + Sync + Sized + 'static {
     ) -> Option<Result<bool, JobError>> {
         None
     }
+
+    /// Sets the absent structs that upstream's webhook writes as `{}` with any other change: Go
+    /// encodes every field that is a struct.
+    fn set_empty_structs(_job: &mut Self::Object) {}
 
     /// Defaults of the mutating webhook after those of all kinds, on creation.
     ///

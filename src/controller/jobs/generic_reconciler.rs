@@ -89,6 +89,7 @@ where
             // deleted and its Workload finished.
             informer.wait_for_cache_sync().await;
             let mut job = SingleObjectJob::<K>::load(&informer, &key);
+            job.load_references(&env).await;
             reconcile_generic_job(&env, &mut job).await
         }
     });

@@ -11,7 +11,13 @@ use super::generic_job::JobKind;
 use super::generic_reconciler;
 use super::integration_context::IntegrationContext;
 use super::integration_manager::Gvk;
+use super::jax_job::JaxJobKind;
 use super::job_set::JobSetKind;
+use super::mpi_job::MpiJobKind;
+use super::paddle_job::PaddleJobKind;
+use super::pytorch_job::PyTorchJobKind;
+use super::tf_job::TfJobKind;
+use super::xgboost_job::XgBoostJobKind;
 use crate::ControllerContext;
 use crate::jobs::webhooks::mutate_typed::{decode, mutate_typed};
 use crate::jobs::webhooks::{Denial, KINDS, base_webhook};
@@ -40,7 +46,15 @@ pub(crate) struct IntegrationCallbacks {
 }
 
 /// All integrations of this form.
-pub(crate) const INTEGRATION_CALLBACKS: &[IntegrationCallbacks] = &[callbacks::<JobSetKind>()];
+pub(crate) const INTEGRATION_CALLBACKS: &[IntegrationCallbacks] = &[
+    callbacks::<JobSetKind>(),
+    callbacks::<JaxJobKind>(),
+    callbacks::<MpiJobKind>(),
+    callbacks::<PaddleJobKind>(),
+    callbacks::<PyTorchJobKind>(),
+    callbacks::<TfJobKind>(),
+    callbacks::<XgBoostJobKind>(),
+];
 
 /// The integration of a group and kind.
 pub(crate) fn integration_callbacks(

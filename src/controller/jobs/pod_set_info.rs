@@ -12,7 +12,8 @@ use kueue_lab_api::v1beta2::{PodSet, PodSetAssignment, PodSetUpdate, ResourceFla
 
 type Map = BTreeMap<String, String>;
 
-/// Why pod set infos cannot be applied to a job; retrying does not help.
+/// Why pod set infos cannot be applied to a job; retrying does not help, except for
+/// [`Self::Retryable`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PodSetInfoError {
     /// The number of pod sets differs.
@@ -48,6 +49,9 @@ pub(crate) enum PodSetInfoError {
         /// The conflict.
         source: Box<PodSetInfoError>,
     },
+    /// The infos cannot be applied to the job in its present state; retried.
+    #[error("{0}")]
+    Retryable(String),
 }
 
 /// Additions to one pod set, or its original values.

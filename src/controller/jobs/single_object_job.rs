@@ -73,7 +73,15 @@ impl<K: JobKind> SingleObjectJob<K> {
         self.object =
             patch_object(&self.api(env), &self.object, changed, PatchTarget::Object).await?;
         self.informer.observe_write(Arc::new(self.object.clone()));
+        self.load_references(env).await;
         Ok(())
+    }
+
+    /// Loads the objects that the job refers to.
+    pub(super) async fn load_references(&mut self, env: &IntegrationContext) {
+        if !self.deleted {
+            K::load_references(env, &mut self.object).await;
+        }
     }
 }
 
@@ -201,6 +209,12 @@ impl<K: JobKind> GenericJob for SingleObjectJob<K> {
         infos: &[PodSetInfo],
         message: &str,
     ) -> Result<(), JobError> {
+        if K::WRITES_INFOS_WHILE_SUSPENDED {
+            let mut suspended = self.object.clone();
+            K::run_with_pod_sets_info(&mut suspended, infos, &env.gates)?;
+            K::suspend(&mut suspended);
+            self.patch_job(env, &suspended).await?;
+        }
         let mut job = self.object.clone();
         K::run_with_pod_sets_info(&mut job, infos, &env.gates)?;
         self.patch_job(env, &job).await?;
@@ -220,6 +234,7 @@ impl<K: JobKind> GenericJob for SingleObjectJob<K> {
         if let Some(stopped) = K::stop(env, &api, &mut job, infos).await {
             self.object = job;
             self.informer.observe_write(Arc::new(self.object.clone()));
+            self.load_references(env).await;
             if stopped? {
                 env.record_normal_event(self.reference(), event::STOPPED, message);
             }

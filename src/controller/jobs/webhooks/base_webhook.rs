@@ -18,6 +18,7 @@ pub(crate) async fn default<K: JobKind>(
     namespace: &str,
     job: &mut K::Object,
 ) -> Result<(), Denial> {
+    let given = job.clone();
     defaults::apply_default_local_queue(env, namespace, job.meta_mut()).await?;
     defaults::apply_default_workload_priority_class(env, job.meta_mut());
     if defaults::workload_should_be_suspended(env, namespace, job.meta()).await?
@@ -25,7 +26,11 @@ pub(crate) async fn default<K: JobKind>(
     {
         K::suspend(job);
     }
-    K::default(env, namespace, job).await
+    K::default(env, namespace, job).await?;
+    if *job != given {
+        K::set_empty_structs(job);
+    }
+    Ok(())
 }
 
 /// Validates a new job.
@@ -39,7 +44,7 @@ pub(crate) async fn validate_create<K: JobKind>(
 ) -> Result<FieldErrors, Denial> {
     let mut errors = validation::validate_job_on_create(env, job.meta(), &K::GVK);
     errors.extend(K::validate_on_create(env, namespace, job).await?);
-    Ok(errors)
+    Ok(sorted::<K>(errors))
 }
 
 /// Validates an updated job.
@@ -60,7 +65,14 @@ pub(crate) async fn validate_update<K: JobKind>(
         &K::GVK,
     );
     errors.extend(K::validate_on_update(env, namespace, new, old).await?);
-    Ok(errors)
+    Ok(sorted::<K>(errors))
+}
+
+fn sorted<K: JobKind>(mut errors: FieldErrors) -> FieldErrors {
+    if K::SORTS_FIELD_ERRORS {
+        errors.sort_by(|a, b| a.path.cmp(&b.path));
+    }
+    errors
 }
 
 fn version<K: JobKind>(job: &K::Object) -> JobVersion<'_> {

@@ -65,4 +65,40 @@ pub const KINDS: &[JobWebhookKind] = &[
         "jobset.x-k8s.io/jobset",
         "jobset",
     ),
+    kind(
+        ("kubeflow.org", "v1", "JAXJob"),
+        "jaxjobs",
+        "kubeflow.org/jaxjob",
+        "jaxjob",
+    ),
+    kind(
+        ("kubeflow.org", "v2beta1", "MPIJob"),
+        "mpijobs",
+        "kubeflow.org/mpijob",
+        "mpijob",
+    ),
+    kind(
+        ("kubeflow.org", "v1", "PaddleJob"),
+        "paddlejobs",
+        "kubeflow.org/paddlejob",
+        "paddlejob",
+    ),
+    kind(
+        ("kubeflow.org", "v1", "PyTorchJob"),
+        "pytorchjobs",
+        "kubeflow.org/pytorchjob",
+        "pytorchjob",
+    ),
+    kind(
+        ("kubeflow.org", "v1", "TFJob"),
+        "tfjobs",
+        "kubeflow.org/tfjob",
+        "tfjob",
+    ),
+    kind(
+        ("kubeflow.org", "v1", "XGBoostJob"),
+        "xgboostjobs",
+        "kubeflow.org/xgboostjob",
+        "xgboostjob",
+    ),
 ];
