@@ -17,6 +17,7 @@ use super::mpi_job::MpiJobKind;
 use super::paddle_job::PaddleJobKind;
 use super::pytorch_job::PyTorchJobKind;
 use super::tf_job::TfJobKind;
+use super::train_job::TrainJobKind;
 use super::xgboost_job::XgBoostJobKind;
 use crate::ControllerContext;
 use crate::jobs::webhooks::mutate_typed::{decode, mutate_typed};
@@ -53,6 +54,7 @@ pub(crate) const INTEGRATION_CALLBACKS: &[IntegrationCallbacks] = &[
     callbacks::<PaddleJobKind>(),
     callbacks::<PyTorchJobKind>(),
     callbacks::<TfJobKind>(),
+    callbacks::<TrainJobKind>(),
     callbacks::<XgBoostJobKind>(),
 ];
 

@@ -8,7 +8,7 @@ use super::kubeflow_job::{
 use crate::jobs::webhooks::{Denial, tas_validation};
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
-use kueue_lab_api::field::FieldErrors;
+use kueue_lab_api::field::{FieldErrors, Path};
 
 const LAUNCHER: &str = "Launcher";
 const WORKER: &str = "Worker";
@@ -42,7 +42,6 @@ impl KubeflowJobControl for MpiJob {
     ) -> Result<FieldErrors, Denial> {
         let pod_sets = MpiJobKind::pod_sets(job, &env.gates).map_err(Denial::Other)?;
         let mut errors = FieldErrors::new();
-        let mut annotations = Vec::new();
         for ((name, _), pod_set) in job.ordered_replica_specs().zip(&pod_sets) {
             let path = template_metadata_path::<Self>(name);
             let meta = pod_set.template.metadata.clone().unwrap_or_default();
@@ -54,14 +53,20 @@ impl KubeflowJobControl for MpiJob {
                 &meta,
                 pod_set.count,
             ));
-            annotations.push(path.child("annotations"));
         }
         errors.extend(tas_validation::validate_pod_set_grouping_topology(
             &pod_sets,
-            &annotations,
+            annotations_path,
         ));
         Ok(errors)
     }
+}
+
+/// The path of the annotations of a pod set.
+fn annotations_path(pod_set: &str) -> Path {
+    let mut types = MpiJob::ORDERED_REPLICA_TYPES.iter();
+    let replica_type = types.find(|name| name.eq_ignore_ascii_case(pod_set));
+    template_metadata_path::<MpiJob>(replica_type.unwrap_or(&pod_set)).child("annotations")
 }
 
 /// A launcher that runs as a worker takes index 0, so the indexes of workers start at 1. A pod set

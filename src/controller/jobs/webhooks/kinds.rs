@@ -101,4 +101,10 @@ pub const KINDS: &[JobWebhookKind] = &[
         "kubeflow.org/xgboostjob",
         "xgboostjob",
     ),
+    kind(
+        ("trainer.kubeflow.org", "v1alpha1", "TrainJob"),
+        "trainjobs",
+        "trainer.kubeflow.org/trainjob",
+        "trainjob",
+    ),
 ];

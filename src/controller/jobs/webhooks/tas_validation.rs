@@ -7,7 +7,9 @@ use crate::jobs::integration_context::IntegrationContext;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::field::{FieldError, FieldErrors, Path};
-use kueue_lab_api::v1beta2::{PodSet, PodsetSliceRequiredTopologyConstraint};
+use kueue_lab_api::v1beta2::{
+    PodSet, PodSetTopologyRequest, PodsetSliceRequiredTopologyConstraint,
+};
 use kueue_lab_api::validation::label_name;
 
 const REQUIRED: &str = c::POD_SET_REQUIRED_TOPOLOGY_ANNOTATION;
@@ -229,82 +231,83 @@ pub(crate) fn validate_slice_size_upper_bound(
     errors
 }
 
-/// A group has two pod sets, one of them with one pod, and both request the same topology.
-/// `annotations` has the path of the annotations of each pod set.
+/// Validates the groups of pod sets: each has two pod sets with the same topology, one of them of
+/// one pod. `annotations` is the path of the annotations of a pod set.
 pub(crate) fn validate_pod_set_grouping_topology(
     pod_sets: &[PodSet],
-    annotations: &[Path],
+    annotations: impl Fn(&str) -> Path,
 ) -> FieldErrors {
-    let mut groups: Vec<(&str, Vec<(&PodSet, &Path)>)> = Vec::new();
-    for (pod_set, path) in pod_sets.iter().zip(annotations) {
-        let request = pod_set.topology_request.as_ref();
-        let Some(name) = request.and_then(|r| r.pod_set_group_name.as_deref()) else {
+    let mut groups: Vec<(&str, Vec<(&PodSet, &PodSetTopologyRequest)>)> = Vec::new();
+    for pod_set in pod_sets {
+        let Some(request) = &pod_set.topology_request else {
+            continue;
+        };
+        let Some(name) = request.pod_set_group_name.as_deref() else {
             continue;
         };
         match groups.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, members)) => members.push((pod_set, path)),
-            None => groups.push((name, vec![(pod_set, path)])),
+            Some((_, members)) => members.push((pod_set, request)),
+            None => groups.push((name, vec![(pod_set, request)])),
         }
     }
     let mut errors = FieldErrors::new();
     for (name, members) in groups {
-        match members.as_slice() {
-            [one, other] => errors.extend(validate_pod_set_group(name, *one, *other)),
-            _ => {
+        let mut invalid_group = |pod_set: &PodSet, detail: String| {
+            let path = annotations(&pod_set.name).key(POD_SET_GROUP_NAME);
+            errors.push(FieldError::invalid(&path, name, detail));
+        };
+        let [(first, one), (second, other)] = members.as_slice() else {
+            let size = members.len();
+            for (pod_set, _) in &members {
+                let detail =
+                    format!("can only define groups of exactly 2 pod sets, got: {size} pod set(s)");
+                invalid_group(pod_set, detail);
+            }
+            continue;
+        };
+        if first.count != 1 && second.count != 1 {
+            let detail = format!(
+                "can only define groups where at least one pod set has only 1 replica, got: {} replica(s) and {} replica(s) in the group",
+                first.count, second.count
+            );
+            invalid_group(first, detail.clone());
+            invalid_group(second, detail);
+        }
+        if !topology_requests_are_consistent(one, other) {
+            let paths = [annotations(&first.name), annotations(&second.name)];
+            for (path, with) in [(&paths[0], &paths[1]), (&paths[1], &paths[0])] {
                 let detail = format!(
-                    "can only define groups of exactly 2 pod sets, got: {} pod set(s)",
-                    members.len()
+                    "must specify '{REQUIRED}' or '{PREFERRED}' topology consistent with '{}' in group '{name}'",
+                    with.as_str()
                 );
-                errors.extend(members.iter().map(|(_, path)| {
-                    FieldError::invalid(&path.key(POD_SET_GROUP_NAME), name, detail.clone())
-                }));
+                errors.push(FieldError::invalid_without_value(path, detail));
             }
         }
     }
     errors
 }
 
-fn validate_pod_set_group(
-    name: &str,
-    (one, path1): (&PodSet, &Path),
-    (other, path2): (&PodSet, &Path),
-) -> FieldErrors {
-    let mut errors = FieldErrors::new();
-    if one.count != 1 && other.count != 1 {
-        let detail = format!(
-            "can only define groups where at least one pod set has only 1 replica, got: {} replica(s) and {} replica(s) in the group",
-            one.count, other.count
-        );
-        for path in [path1, path2] {
-            let path = path.key(POD_SET_GROUP_NAME);
-            errors.push(FieldError::invalid(&path, name, detail.clone()));
-        }
-    }
-    let topology = |pod_set: &PodSet| {
-        let request = pod_set.topology_request.as_ref()?;
-        let levels = (request.required.clone(), request.preferred.clone());
-        (levels.0.is_some() || levels.1.is_some()).then_some(levels)
-    };
-    if topology(one).is_none() || topology(one) != topology(other) {
-        for (path, consistent) in [(path1, path2), (path2, path1)] {
-            let detail = format!(
-                "must specify '{REQUIRED}' or '{PREFERRED}' topology consistent with '{}' in group '{name}'",
-                consistent.as_str()
-            );
-            errors.push(FieldError::invalid_without_value(path, detail));
-        }
-    }
-    errors
+/// Whether both requests have a required or preferred topology, and the same.
+fn topology_requests_are_consistent(
+    one: &PodSetTopologyRequest,
+    other: &PodSetTopologyRequest,
+) -> bool {
+    let has_level =
+        |request: &PodSetTopologyRequest| request.required.is_some() || request.preferred.is_some();
+    has_level(one)
+        && has_level(other)
+        && one.required == other.required
+        && one.preferred == other.preferred
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kueue_lab_api::v1beta2::PodSetTopologyRequest;
 
     #[test]
     fn a_group_is_two_pod_sets_with_one_topology() {
-        let set = |count, required: &str| PodSet {
+        let set = |name: &str, count, required: &str| PodSet {
+            name: name.to_owned(),
             count,
             topology_request: Some(PodSetTopologyRequest {
                 required: Some(required.to_owned()),
@@ -313,25 +316,27 @@ mod tests {
             }),
             ..Default::default()
         };
-        let paths = ["a", "b", "c"].map(Path::new);
         let errors = |sets: &[PodSet]| {
-            let errors = validate_pod_set_grouping_topology(sets, &paths);
+            let errors = validate_pod_set_grouping_topology(sets, Path::new);
             errors.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
-        assert!(errors(&[set(1, "rack"), set(4, "rack")]).is_empty());
+        assert!(errors(&[set("a", 1, "rack"), set("b", 4, "rack")]).is_empty());
         assert_eq!(
-            errors(&[set(1, "rack")]),
+            errors(&[set("a", 1, "rack")]),
             [format!(
                 "a[{POD_SET_GROUP_NAME}]: Invalid value: \"g\": can only define groups of exactly 2 pod sets, got: 1 pod set(s)"
             )]
         );
-        assert_eq!(errors(&[set(2, "rack"), set(3, "rack")]).len(), 2);
+        assert_eq!(errors(&[set("a", 2, "rack"), set("b", 3, "rack")]).len(), 2);
         assert_eq!(
-            errors(&[set(1, "rack"), set(3, "block")])[0],
+            errors(&[set("a", 1, "rack"), set("b", 3, "block")])[0],
             format!(
                 "a: Invalid value: must specify '{REQUIRED}' or '{PREFERRED}' topology consistent with 'b' in group 'g'"
             )
         );
-        assert_eq!(errors(&[set(1, "r"), set(1, "r"), set(1, "r")]).len(), 3);
+        assert_eq!(
+            errors(&[set("a", 1, "r"), set("b", 1, "r"), set("c", 1, "r")]).len(),
+            3
+        );
     }
 }

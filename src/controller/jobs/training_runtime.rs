@@ -1,0 +1,420 @@
+//! The JobSet that Kubeflow Trainer creates for a TrainJob, from its TrainingRuntime or
+//! ClusterTrainingRuntime (trainer `pkg/runtime/core`).
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{
+    Container, EnvFromSource, EnvVar, PodTemplateSpec, ResourceRequirements, SecretEnvSource,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::job_set::{JobSetSpec, ReplicatedJob};
+use super::strategic_merge_patch::strategic_merge;
+use super::train_job_spec::{InitializerStep, TrainJobSpec, Trainer};
+
+/// The API group.
+pub(super) const GROUP: &str = "trainer.kubeflow.org";
+/// Group and version.
+pub(super) const API_VERSION: &str = "trainer.kubeflow.org/v1alpha1";
+/// Version.
+pub(super) const VERSION: &str = "v1alpha1";
+/// The label of a replicated job with its step.
+const TRAINJOB_ANCESTOR: &str = "trainer.kubeflow.org/trainjob-ancestor-step";
+/// The label of the PodGroup of the coscheduling plugin.
+const POD_GROUP: &str = "scheduling.x-k8s.io/pod-group";
+/// The environment variable with the URI of an initializer.
+const STORAGE_URI: &str = "STORAGE_URI";
+const DATASET_INITIALIZER: &str = "dataset-initializer";
+const MODEL_INITIALIZER: &str = "model-initializer";
+/// The step of the training itself.
+const TRAINER: &str = "trainer";
+/// The container, and for MPI the replicated job, of a training node.
+const NODE: &str = "node";
+
+/// A TrainingRuntime.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct TrainingRuntime {
+    /// Standard metadata.
+    pub metadata: ObjectMeta,
+    /// The runtime.
+    #[serde(default)]
+    pub spec: TrainingRuntimeSpec,
+}
+
+/// A ClusterTrainingRuntime.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct ClusterTrainingRuntime {
+    /// Standard metadata.
+    pub metadata: ObjectMeta,
+    /// The runtime.
+    #[serde(default)]
+    pub spec: TrainingRuntimeSpec,
+}
+
+kueue_lab_codec::impl_codec!(TrainingRuntime, ClusterTrainingRuntime);
+
+impl k8s_openapi::Resource for TrainingRuntime {
+    const API_VERSION: &'static str = API_VERSION;
+    const GROUP: &'static str = GROUP;
+    const KIND: &'static str = "TrainingRuntime";
+    const VERSION: &'static str = VERSION;
+    const URL_PATH_SEGMENT: &'static str = "trainingruntimes";
+    type Scope = NamespaceResourceScope;
+}
+
+impl k8s_openapi::Metadata for TrainingRuntime {
+    type Ty = ObjectMeta;
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+impl k8s_openapi::Resource for ClusterTrainingRuntime {
+    const API_VERSION: &'static str = API_VERSION;
+    const GROUP: &'static str = GROUP;
+    const KIND: &'static str = "ClusterTrainingRuntime";
+    const VERSION: &'static str = VERSION;
+    const URL_PATH_SEGMENT: &'static str = "clustertrainingruntimes";
+    type Scope = ClusterResourceScope;
+}
+
+impl k8s_openapi::Metadata for ClusterTrainingRuntime {
+    type Ty = ObjectMeta;
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+/// The fields of a runtime that determine pod sets.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct TrainingRuntimeSpec {
+    /// The policy of the machine learning framework.
+    pub ml_policy: Option<MlPolicy>,
+    /// The policy of gang scheduling.
+    pub pod_group_policy: Option<PodGroupPolicy>,
+    /// The template of JobSets.
+    pub template: JobSetTemplateSpec,
+}
+
+/// The policy of the machine learning framework.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct MlPolicy {
+    /// Training nodes; defaults to 1.
+    pub num_nodes: Option<i32>,
+    /// PyTorch.
+    pub torch: Option<TorchMlPolicySource>,
+    /// MPI.
+    pub mpi: Option<MpiMlPolicySource>,
+}
+
+/// The policy of PyTorch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct TorchMlPolicySource {
+    /// More containers with the environment variables of torchrun.
+    pub env_injection: Option<EnvInjection>,
+}
+
+/// Containers with the environment variables of torchrun.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct EnvInjection {
+    /// The containers by replicated job.
+    pub targets: Vec<EnvInjectionTarget>,
+}
+
+/// Containers of one replicated job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct EnvInjectionTarget {
+    /// The replicated job.
+    pub job_name: String,
+    /// The containers.
+    pub container_names: Vec<String>,
+}
+
+/// The policy of MPI.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct MpiMlPolicySource {
+    /// Whether the launcher is one of the nodes.
+    pub run_launcher_as_node: Option<bool>,
+}
+
+/// The policy of gang scheduling.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct PodGroupPolicy {
+    /// The coscheduling plugin of the scheduler.
+    pub coscheduling: Option<Map<String, Value>>,
+}
+
+/// The template of JobSets.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct JobSetTemplateSpec {
+    /// The spec of a JobSet.
+    pub spec: Value,
+}
+
+/// The spec of the JobSet of a TrainJob with this name.
+///
+/// # Errors
+/// A patch does not fit the runtime, or the runtime names a container that does not exist.
+pub(super) fn child_job_set(
+    name: &str,
+    job: &TrainJobSpec,
+    runtime: &TrainingRuntimeSpec,
+) -> Result<JobSetSpec, String> {
+    let mut spec = merge_runtime_patches(job, &runtime.template.spec)?;
+    let policy = runtime.ml_policy.as_ref();
+    if let Some(trainer) = &job.trainer {
+        merge_resources_per_node(&mut spec, trainer, policy);
+    }
+    set_pod_counts(&mut spec, job, policy);
+    check_env_injection(&spec, policy)?;
+    for replicated in &mut spec.replicated_jobs {
+        set_initializer(replicated, job);
+        if let Some(trainer) = &job.trainer {
+            set_trainer(replicated, trainer, policy);
+        }
+        if ancestor(replicated)
+            .is_some_and(|step| [DATASET_INITIALIZER, MODEL_INITIALIZER, TRAINER].contains(&step))
+        {
+            replicated.replicas = Some(1);
+        }
+        if runtime
+            .pod_group_policy
+            .as_ref()
+            .is_some_and(|p| p.coscheduling.is_some())
+        {
+            let meta = template_mut(replicated).metadata.get_or_insert_default();
+            meta.labels
+                .get_or_insert_default()
+                .insert(POD_GROUP.to_owned(), name.to_owned());
+        }
+    }
+    Ok(spec)
+}
+
+/// Applies the patches of a TrainJob; replicated jobs keep the order of the runtime.
+fn merge_runtime_patches(job: &TrainJobSpec, template: &Value) -> Result<JobSetSpec, String> {
+    let mut merged = match template {
+        Value::Null => Value::Object(Map::new()),
+        template => template.clone(),
+    };
+    let decode = |value: &Value| -> Result<JobSetSpec, String> {
+        JobSetSpec::deserialize(value).map_err(|error| error.to_string())
+    };
+    let order: BTreeMap<String, usize> = decode(&merged)?
+        .replicated_jobs
+        .into_iter()
+        .enumerate()
+        .map(|(i, job)| (job.name, i))
+        .collect();
+    let patches = job.runtime_patches.iter();
+    for spec in patches.filter_map(|patch| patch.job_set_spec()) {
+        let patch = serde_json::to_value(spec).map_err(|error| error.to_string())?;
+        strategic_merge(&mut merged, &patch);
+    }
+    let mut spec = decode(&merged)?;
+    spec.replicated_jobs
+        .sort_by_key(|job| order.get(&job.name).copied().unwrap_or(0));
+    Ok(spec)
+}
+
+/// The step of a replicated job.
+fn ancestor(job: &ReplicatedJob) -> Option<&str> {
+    let meta = job.template.metadata.as_ref()?;
+    meta.labels
+        .as_ref()?
+        .get(TRAINJOB_ANCESTOR)
+        .map(String::as_str)
+}
+
+fn template_mut(job: &mut ReplicatedJob) -> &mut PodTemplateSpec {
+    &mut job.template.spec.get_or_insert_default().template
+}
+
+fn containers_mut<'a>(
+    job: &'a mut ReplicatedJob,
+    name: &'static str,
+) -> impl Iterator<Item = &'a mut Container> {
+    let spec = template_mut(job).spec.as_mut();
+    let containers = spec.into_iter().flat_map(|spec| &mut spec.containers);
+    containers.filter(move |container| container.name == name)
+}
+
+/// Whether the replicated job has nodes of an MPI runtime whose launcher is a node as well.
+fn is_node_beside_launcher(job: &ReplicatedJob, policy: Option<&MlPolicy>) -> bool {
+    job.name == NODE && policy.is_some_and(runs_launcher_as_node)
+}
+
+fn runs_launcher_as_node(policy: &MlPolicy) -> bool {
+    let mpi = policy.mpi.as_ref();
+    mpi.is_some_and(|mpi| mpi.run_launcher_as_node == Some(true))
+}
+
+fn merge_resources_per_node(spec: &mut JobSetSpec, trainer: &Trainer, policy: Option<&MlPolicy>) {
+    let (Some(resources), true) = (&trainer.resources_per_node, policy.is_some()) else {
+        return;
+    };
+    for job in &mut spec.replicated_jobs {
+        if ancestor(job) != Some(TRAINER) && !is_node_beside_launcher(job, policy) {
+            continue;
+        }
+        if let Some(container) = containers_mut(job, NODE).next() {
+            merge_resources(&mut container.resources, resources);
+        }
+    }
+}
+
+fn merge_resources(base: &mut Option<ResourceRequirements>, added: &ResourceRequirements) {
+    let old = base.take().unwrap_or_default();
+    let merge = |old: Option<BTreeMap<_, _>>, added: &Option<BTreeMap<_, _>>| {
+        let mut all = old.unwrap_or_default();
+        all.extend(added.clone().unwrap_or_default());
+        (!all.is_empty()).then_some(all)
+    };
+    *base = Some(ResourceRequirements {
+        limits: merge(old.limits, &added.limits),
+        requests: merge(old.requests, &added.requests),
+        claims: None,
+    });
+}
+
+/// Sets parallelism and completions of all replicated jobs.
+fn set_pod_counts(spec: &mut JobSetSpec, job: &TrainJobSpec, policy: Option<&MlPolicy>) {
+    let of_runtime = policy.map(|policy| policy.num_nodes.unwrap_or(1));
+    let wanted = job.trainer.as_ref().and_then(|trainer| trainer.num_nodes);
+    let mpi = policy.is_some_and(|policy| policy.mpi.is_some());
+    let of_launcher = i32::from(policy.is_some_and(runs_launcher_as_node));
+    let mut jobs = spec.replicated_jobs.iter();
+    let nodes = match mpi {
+        true => jobs.position(|job| job.name == NODE),
+        false => jobs.position(|job| ancestor(job) == Some(TRAINER)),
+    };
+    for (i, job) in spec.replicated_jobs.iter_mut().enumerate() {
+        let is_trainer = ancestor(job) == Some(TRAINER);
+        let spec = job.template.spec.get_or_insert_default();
+        let count = of_runtime.filter(|_| is_trainer).or(spec.parallelism);
+        let mut count = count.unwrap_or(1).max(1);
+        if let (Some(wanted), true) = (wanted, nodes == Some(i)) {
+            count = match of_launcher {
+                0 => wanted,
+                one => wanted.saturating_sub(one).max(1),
+            };
+        }
+        spec.parallelism = Some(count);
+        spec.completions = Some(count);
+    }
+}
+
+fn check_env_injection(spec: &JobSetSpec, policy: Option<&MlPolicy>) -> Result<(), String> {
+    let torch = policy.and_then(|policy| policy.torch.as_ref());
+    let targets = torch.and_then(|torch| torch.env_injection.as_ref());
+    for target in targets.iter().flat_map(|injection| &injection.targets) {
+        let mut jobs = spec.replicated_jobs.iter();
+        let job = jobs.find(|job| job.name == target.job_name);
+        let pod = job.and_then(|job| job.template.spec.as_ref()?.template.spec.as_ref());
+        let has = |name: &String| {
+            pod.is_some_and(|pod| {
+                let init = pod.init_containers.iter().flatten();
+                let mut all = pod.containers.iter().chain(init);
+                all.any(|container| container.name == *name)
+            })
+        };
+        if let Some(missing) = target.container_names.iter().find(|name| !has(name)) {
+            let job = &target.job_name;
+            return Err(format!(
+                "envInjection target podSet {job:?} container {missing:?} not found in runtime template"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn set_initializer(replicated: &mut ReplicatedJob, job: &TrainJobSpec) {
+    let Some(initializer) = &job.initializer else {
+        return;
+    };
+    let (name, step) = match ancestor(replicated) {
+        Some(DATASET_INITIALIZER) => (DATASET_INITIALIZER, &initializer.dataset),
+        Some(MODEL_INITIALIZER) => (MODEL_INITIALIZER, &initializer.model),
+        _ => return,
+    };
+    let Some(step) = step else {
+        return;
+    };
+    for container in containers_mut(replicated, name) {
+        set_initializer_container(container, step);
+    }
+}
+
+fn set_initializer_container(container: &mut Container, step: &InitializerStep) {
+    if let Some(uri) = &step.storage_uri {
+        let var = EnvVar {
+            name: STORAGE_URI.to_owned(),
+            value: Some(uri.clone()),
+            value_from: None,
+        };
+        upsert_env_vars(container, &[var]);
+    }
+    upsert_env_vars(container, &step.env);
+    if let Some(secret) = &step.secret_ref {
+        let source = EnvFromSource {
+            secret_ref: Some(SecretEnvSource {
+                name: secret.name.clone(),
+                optional: None,
+            }),
+            ..EnvFromSource::default()
+        };
+        container.env_from.get_or_insert_default().push(source);
+    }
+}
+
+fn set_trainer(replicated: &mut ReplicatedJob, trainer: &Trainer, policy: Option<&MlPolicy>) {
+    let is_trainer = ancestor(replicated) == Some(TRAINER);
+    if !is_trainer && !is_node_beside_launcher(replicated, policy) {
+        return;
+    }
+    for container in containers_mut(replicated, NODE) {
+        if is_trainer {
+            set_if_given(&mut container.image, &trainer.image);
+            set_if_given(&mut container.command, &trainer.command);
+            set_if_given(&mut container.args, &trainer.args);
+        }
+        upsert_env_vars(container, &trainer.env);
+    }
+}
+
+fn set_if_given<T: Clone>(field: &mut Option<T>, given: &Option<T>) {
+    if given.is_some() {
+        field.clone_from(given);
+    }
+}
+
+fn upsert_env_vars(container: &mut Container, vars: &[EnvVar]) {
+    for var in vars {
+        let env = container.env.get_or_insert_default();
+        match env.iter_mut().find(|known| known.name == var.name) {
+            Some(known) => known.clone_from(var),
+            None => env.push(var.clone()),
+        }
+    }
+}
