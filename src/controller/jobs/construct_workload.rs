@@ -1,11 +1,13 @@
 //! Constructs Workloads from jobs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use super::error::JobError;
 use super::generic_job::GenericJob;
+use super::go_encoding::normalize_pod_template;
 use super::integration_context::IntegrationContext;
 use super::integration_manager::Gvk;
 use super::pod_sets::{clear_min_counts, sanitize_pod_sets};
@@ -29,6 +31,9 @@ pub(super) fn job_pod_sets(
 ) -> Result<Vec<PodSet>, JobError> {
     let mut pod_sets = job.pod_sets(env)?;
     sanitize_pod_sets(&mut pod_sets);
+    for pod_set in &mut pod_sets {
+        normalize_pod_template(Arc::make_mut(&mut pod_set.template));
+    }
     Ok(pod_sets)
 }
 

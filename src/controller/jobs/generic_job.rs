@@ -12,6 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::Resource;
 use kueue_lab_codec::Codec;
 use kueue_lab_runtime::Api;
+use serde_json::Value;
 
 use super::error::JobError;
 use super::integration_context::IntegrationContext;
@@ -152,9 +153,11 @@ pub(crate) trait JobKind: Send + Sync + Sized + 'static {
         None
     }
 
-    /// Sets the absent structs that upstream's webhook writes as `{}` with any other change: Go
-    /// encodes every field that is a struct.
-    fn set_empty_structs(_job: &mut Self::Object) {}
+    /// The pod templates of an encoded job, which upstream's webhook writes in Go's encoding together
+    /// with any other change.
+    fn encoded_pod_templates(_job: &mut Value) -> Vec<&mut Value> {
+        Vec::new()
+    }
 
     /// Defaults of the mutating webhook after those of all kinds, on creation.
     ///

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::ancestor_job::AncestorFinder;
 use super::generic_job::JobKind;
 use super::generic_reconciler;
+use super::go_encoding::encode_pod_template;
 use super::integration_context::IntegrationContext;
 use super::integration_manager::Gvk;
 use super::jax_job::JaxJobKind;
@@ -100,9 +101,21 @@ fn default<'a, K: JobKind>(
     namespace: &'a str,
     object: &'a mut Value,
 ) -> BoxFuture<'a, Result<(), Denial>> {
-    Box::pin(mutate_typed(object, async move |job| {
-        base_webhook::default::<K>(env, namespace, job).await
-    }))
+    Box::pin(async move {
+        let mut changed = false;
+        let default = async |job: &mut K::Object| {
+            let given = job.clone();
+            base_webhook::default::<K>(env, namespace, job).await?;
+            changed = *job != given;
+            Ok(())
+        };
+        mutate_typed(object, default).await?;
+        if changed {
+            let templates = K::encoded_pod_templates(object);
+            templates.into_iter().for_each(encode_pod_template);
+        }
+        Ok(())
+    })
 }
 
 fn validate<'a, K: JobKind>(

@@ -18,7 +18,6 @@ use super::integration_context::IntegrationContext;
 use super::integration_manager::Gvk;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore_pod_spec};
 use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
-use super::pod_sets::set_empty_structs;
 use crate::jobs::webhooks::{Denial, base_webhook, tas_validation};
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::field::{FieldErrors, Path};
@@ -384,10 +383,12 @@ impl<C: KubeflowJobControl> JobKind for KubeflowJobKind<C> {
         own.into_iter().chain(of_pods).find(|name| !name.is_empty())
     }
 
-    fn set_empty_structs(job: &mut KubeflowJob<C>) {
-        for spec in job.spec.replica_specs.values_mut() {
-            set_empty_structs(&mut spec.template);
-        }
+    fn encoded_pod_templates(job: &mut Value) -> Vec<&mut Value> {
+        let spec = job.get_mut("spec");
+        let specs = spec.and_then(|spec| spec.get_mut(C::REPLICA_SPECS_FIELD_NAME));
+        let specs = specs.and_then(Value::as_object_mut);
+        let specs = specs.into_iter().flat_map(Map::values_mut);
+        specs.filter_map(|spec| spec.get_mut("template")).collect()
     }
 
     async fn default(

@@ -14,6 +14,7 @@ mod ensure_one_workload;
 pub(crate) mod error;
 pub(crate) mod generic_job;
 mod generic_reconciler;
+mod go_encoding;
 pub(crate) mod integration_callbacks;
 pub(crate) mod integration_context;
 pub mod integration_manager;

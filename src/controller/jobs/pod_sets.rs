@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Container, EnvVar, PodSpec, PodTemplateSpec};
+use k8s_openapi::api::core::v1::{Container, EnvVar, PodSpec};
 
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::v1beta2::PodSet;
@@ -34,18 +34,6 @@ fn sanitize_container(container: &mut Container) {
         }
     }
     *env = kept;
-}
-
-/// Sets the absent structs that Go's encoding of a pod template writes as `{}`.
-pub(crate) fn set_empty_structs(template: &mut PodTemplateSpec) {
-    template.metadata.get_or_insert_default();
-    let Some(spec) = &mut template.spec else {
-        return;
-    };
-    let init = spec.init_containers.iter_mut().flatten();
-    for container in spec.containers.iter_mut().chain(init) {
-        container.resources.get_or_insert_default();
-    }
 }
 
 /// Clears `minCount` if partial admission is disabled.

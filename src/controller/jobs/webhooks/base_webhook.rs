@@ -18,7 +18,6 @@ pub(crate) async fn default<K: JobKind>(
     namespace: &str,
     job: &mut K::Object,
 ) -> Result<(), Denial> {
-    let given = job.clone();
     defaults::apply_default_local_queue(env, namespace, job.meta_mut()).await?;
     defaults::apply_default_workload_priority_class(env, job.meta_mut());
     if defaults::workload_should_be_suspended(env, namespace, job.meta()).await?
@@ -26,11 +25,7 @@ pub(crate) async fn default<K: JobKind>(
     {
         K::suspend(job);
     }
-    K::default(env, namespace, job).await?;
-    if *job != given {
-        K::set_empty_structs(job);
-    }
-    Ok(())
+    K::default(env, namespace, job).await
 }
 
 /// Validates a new job.
