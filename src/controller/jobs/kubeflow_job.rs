@@ -473,3 +473,95 @@ fn validate_topology_request<C: KubeflowJobControl>(
         _ => Ok(errors),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tf_job::{TfJob, TfJobKind};
+    use super::*;
+    use serde_json::json;
+
+    fn tf_job(status: Value) -> KubeflowJob<TfJob> {
+        let template =
+            |class: &str| json!({"spec": {"containers": [], "priorityClassName": class}});
+        Codec::from_value(&json!({
+            "metadata": {"name": "t"},
+            "spec": {"enableDynamicWorker": true, "runPolicy": {"suspend": true, "backoffLimit": 3},
+                "tfReplicaSpecs": {
+                    "Worker": {"replicas": 3, "restartPolicy": "Never", "template": template("low")},
+                    "PS": {"template": template("")},
+                    "Other": {"template": template("x")},
+                    "Chief": null}},
+            "status": status,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn pod_sets_are_the_known_replica_types_in_order() {
+        let job = tf_job(json!({}));
+        let sets = TfJobKind::pod_sets(&job, &FeatureGates::default()).unwrap();
+        let shown: Vec<_> = sets.iter().map(|s| (s.name.as_str(), s.count)).collect();
+        assert_eq!(shown, [("ps", 1), ("worker", 3)]);
+        let index = sets[1].topology_request.as_ref();
+        let index = index.and_then(|request| request.pod_index_label.as_deref());
+        assert_eq!(index, Some(REPLICA_INDEX));
+        assert_eq!(TfJobKind::priority_class(&job).as_deref(), Some("low"));
+    }
+
+    #[test]
+    fn start_and_stop_change_the_templates_and_the_run_policy_only() {
+        let gates = FeatureGates::default();
+        let given = tf_job(json!({}));
+        let mut job = given.clone();
+        let infos: Vec<_> = [("ps", "a"), ("worker", "b")]
+            .map(|(name, label)| PodSetInfo {
+                name: name.to_owned(),
+                labels: [("l".to_owned(), label.to_owned())].into(),
+                ..PodSetInfo::default()
+            })
+            .into();
+        assert!(TfJobKind::run_with_pod_sets_info(&mut job.clone(), &infos[..1], &gates).is_err());
+        TfJobKind::run_with_pod_sets_info(&mut job, &infos, &gates).unwrap();
+        assert!(!TfJobKind::is_suspended(&job));
+        let encoded = job.to_value().unwrap();
+        let spec = &encoded["spec"];
+        assert_eq!(spec["enableDynamicWorker"], true);
+        assert_eq!(
+            spec["runPolicy"],
+            json!({"suspend": false, "backoffLimit": 3})
+        );
+        let worker = &spec["tfReplicaSpecs"]["Worker"];
+        assert_eq!(worker["restartPolicy"], "Never");
+        assert_eq!(worker["template"]["metadata"]["labels"], json!({"l": "b"}));
+        TfJobKind::suspend(&mut job);
+        let sets = TfJobKind::pod_sets(&given, &gates).unwrap();
+        let infos: Vec<_> = sets.iter().map(PodSetInfo::from_pod_set).collect();
+        TfJobKind::restore_pod_sets_info(&mut job, &infos);
+        let labels = |job: &KubeflowJob<TfJob>| {
+            let meta = job.spec.replica_specs["Worker"].template.metadata.clone();
+            meta.unwrap_or_default().labels
+        };
+        assert_eq!(
+            (labels(&job), job.spec.run_policy),
+            (None, given.spec.run_policy)
+        );
+    }
+
+    #[test]
+    fn conditions_and_replica_statuses_give_the_state() {
+        let condition =
+            |type_: &str, status: &str| json!({"type": type_, "status": status, "message": "m"});
+        let running = tf_job(json!({"conditions": [condition("Running", "True")],
+            "replicaStatuses": {"PS": null, "Worker": {"active": 1}}}));
+        assert!(TfJobKind::pods_ready(&running) && TfJobKind::is_active(&running));
+        assert_eq!(TfJobKind::finished(&running), None);
+        let failed = tf_job(json!({"replicaStatuses": null, "conditions": [
+            condition("Running", "False"), condition("Succeeded", "False"), condition("Failed", "True")]}));
+        assert!(!TfJobKind::pods_ready(&failed) && !TfJobKind::is_active(&failed));
+        let end = JobResult {
+            success: false,
+            message: "m".to_owned(),
+        };
+        assert_eq!(TfJobKind::finished(&failed), Some(end));
+    }
+}

@@ -351,3 +351,79 @@ fn validate_topology_request(env: &IntegrationContext, pod_sets: &[PodSet]) -> F
     }
     errors
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn train_job() -> TrainJob {
+        let patch = |manager: &str| {
+            json!({"manager": manager, "time": "2026-01-01T00:00:00Z",
+            "trainingRuntimeSpec": {"template": {"spec": {}}}})
+        };
+        let mut job: TrainJob = serde_json::from_value(json!({
+            "metadata": {"name": "t", "namespace": "ns"},
+            "spec": {"suspend": true, "runtimeRef": {"name": "r"}, "trainer": {"numProcPerNode": 2},
+                "runtimePatches": [patch("example.com/user"), patch(RUNTIME_PATCH_MANAGER)]},
+            "status": {"jobsStatus": [
+                {"name": "node", "active": 1, "ready": 1, "succeeded": 0, "failed": 0, "suspended": 0}]},
+        }))
+        .unwrap();
+        let spec = json!({"replicatedJobs": [{"name": "node", "replicas": 1,
+            "template": {"spec": {"parallelism": 2, "completions": 2, "template": {"spec": {"containers": []}}}}}]});
+        job.job_set = Some(serde_json::from_value(spec).map_err(|e| e.to_string()));
+        job
+    }
+
+    #[test]
+    fn infos_are_written_to_kueues_patch_and_removed_again() {
+        let (gates, given) = (FeatureGates::default(), train_job());
+        let info = PodSetInfo {
+            name: "node".to_owned(),
+            node_selector: [("pool".to_owned(), "a".to_owned())].into(),
+            ..PodSetInfo::default()
+        };
+        let mut job = given.clone();
+        TrainJobKind::run_with_pod_sets_info(&mut job, std::slice::from_ref(&info), &gates)
+            .unwrap();
+        assert!(!TrainJobKind::is_suspended(&job));
+        let patches = json!(job.spec.runtime_patches);
+        assert_eq!(patches[0], json!(given.spec.runtime_patches[0]));
+        assert_eq!(
+            patches[1]["trainingRuntimeSpec"]["template"]["spec"],
+            json!({"replicatedJobs": [{"name": "node", "template": {"spec": {"template": {
+                "metadata": {}, "spec": {"nodeSelector": {"pool": "a"}}}}}}]})
+        );
+        TrainJobKind::restore_pod_sets_info(&mut job, &[]);
+        TrainJobKind::suspend(&mut job);
+        assert_eq!(job, given);
+        assert!(matches!(
+            TrainJobKind::run_with_pod_sets_info(&mut job, &[], &gates),
+            Err(PodSetInfoError::Length { want: 1, got: 0 })
+        ));
+        job.spec.runtime_patches.pop();
+        assert!(matches!(
+            TrainJobKind::run_with_pod_sets_info(&mut job, &[info], &gates),
+            Err(PodSetInfoError::Retryable(_))
+        ));
+    }
+
+    #[test]
+    fn the_state_is_that_of_the_job_set() {
+        let gates = FeatureGates::default();
+        let mut job = train_job();
+        let sets = TrainJobKind::pod_sets(&job, &gates).unwrap();
+        assert_eq!((sets[0].name.as_str(), sets[0].count), ("node", 2));
+        assert!(TrainJobKind::is_active(&job) && TrainJobKind::pods_ready(&job));
+        job.status.jobs_status[0].active = 0;
+        job.status.jobs_status[0].succeeded = 1;
+        let done = TrainJobKind::reclaimable_pods(&job).unwrap();
+        assert_eq!((done[0].name.as_str(), done[0].count), ("node", 2));
+        job.job_set = Some(Err("runtime 'r' not found".to_owned()));
+        assert_eq!(
+            TrainJobKind::pod_sets(&job, &gates).unwrap_err(),
+            "runtime 'r' not found"
+        );
+        assert!(!TrainJobKind::pods_ready(&job));
+    }
+}

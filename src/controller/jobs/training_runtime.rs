@@ -418,3 +418,153 @@ fn upsert_env_vars(container: &mut Container, vars: &[EnvVar]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn replicated(name: &str, step: &str, resources: &Value) -> Value {
+        json!({"name": name, "replicas": 1, "template": {
+            "metadata": {"labels": {TRAINJOB_ANCESTOR: step}},
+            "spec": {"parallelism": 2, "template": {"spec": {"containers": [
+                {"name": name, "image": "i", "resources": resources, "env": [{"name": "A", "value": "1"}]},
+                {"name": "sidecar"}]}}}}})
+    }
+
+    fn job_set(job: Value, ml_policy: Value, jobs: Value) -> Result<JobSetSpec, String> {
+        let job: TrainJobSpec = serde_json::from_value(job).unwrap();
+        let runtime =
+            json!({"mlPolicy": ml_policy, "template": {"spec": {"replicatedJobs": jobs}}});
+        let runtime: TrainingRuntimeSpec = serde_json::from_value(runtime).unwrap();
+        child_job_set("t", &job, &runtime)
+    }
+
+    fn counts(set: &JobSetSpec) -> Vec<(&str, Option<i32>)> {
+        let jobs = set.replicated_jobs.iter();
+        jobs.map(|job| {
+            let spec = job.template.spec.as_ref().unwrap();
+            assert_eq!(spec.parallelism, spec.completions);
+            (job.name.as_str(), spec.parallelism)
+        })
+        .collect()
+    }
+
+    fn container(set: &JobSetSpec, job: usize) -> Value {
+        let spec = set.replicated_jobs[job].template.spec.as_ref().unwrap();
+        json!(spec.template.spec.as_ref().unwrap().containers[0])
+    }
+
+    #[test]
+    fn the_trainer_sets_nodes_and_container_of_its_step() {
+        let jobs = json!([
+            replicated("dataset-initializer", "dataset-initializer", &json!({})),
+            replicated(
+                "node",
+                "trainer",
+                &json!({"requests": {"cpu": "1"}, "limits": {"x": "1"}})
+            )
+        ]);
+        let job = json!({
+            "initializer": {"dataset": {"storageUri": "hf://a", "secretRef": {"name": "s"}}},
+            "trainer": {"numNodes": 3, "image": "j", "args": ["a"],
+                "env": [{"name": "B", "value": "2"}, {"name": "A", "value": "3"}],
+                "resourcesPerNode": {"requests": {"cpu": "4", "memory": "1Gi"}}}});
+        let set = job_set(job.clone(), json!({"torch": {}}), jobs.clone()).unwrap();
+        assert_eq!(
+            counts(&set),
+            [("dataset-initializer", Some(2)), ("node", Some(3))]
+        );
+        assert_eq!(
+            container(&set, 0),
+            json!({"name": "dataset-initializer", "image": "i", "resources": {},
+                "env": [{"name": "A", "value": "1"}, {"name": "STORAGE_URI", "value": "hf://a"}],
+                "envFrom": [{"secretRef": {"name": "s"}}]})
+        );
+        assert_eq!(
+            container(&set, 1),
+            json!({"name": "node", "image": "j", "args": ["a"],
+                "env": [{"name": "A", "value": "3"}, {"name": "B", "value": "2"}],
+                "resources": {"requests": {"cpu": "4", "memory": "1Gi"}, "limits": {"x": "1"}}})
+        );
+        // Resources per node need a policy.
+        let set = job_set(job, Value::Null, jobs).unwrap();
+        assert_eq!(
+            container(&set, 1)["resources"]["requests"],
+            json!({"cpu": "1"})
+        );
+    }
+
+    #[test]
+    fn nodes_are_those_of_the_runtime_by_default_and_mpi_counts_the_launcher() {
+        let jobs = json!([
+            replicated("launcher", "trainer", &json!({})),
+            replicated("node", "", &json!({}))
+        ]);
+        let of = |trainer: Value, policy: Value| {
+            let set = job_set(json!({"trainer": trainer}), policy, jobs.clone()).unwrap();
+            let counts = counts(&set);
+            (counts[0].1.unwrap(), counts[1].1.unwrap())
+        };
+        assert_eq!(of(json!(null), json!({"numNodes": 4})), (4, 2));
+        assert_eq!(of(json!({"numNodes": 5}), json!(null)), (5, 2));
+        assert_eq!(of(json!({"numNodes": 5}), json!({"mpi": {}})), (1, 5));
+        let as_node = json!({"mpi": {"runLauncherAsNode": true}});
+        assert_eq!(of(json!({"numNodes": 5}), as_node.clone()), (1, 4));
+        assert_eq!(of(json!({"numNodes": 1}), as_node), (1, 1));
+    }
+
+    #[test]
+    fn patches_are_merged_and_replicated_jobs_keep_their_order() {
+        let jobs = json!([
+            replicated("model-initializer", "model-initializer", &json!({})),
+            replicated("node", "trainer", &json!({}))
+        ]);
+        let patch = json!({"manager": "example.com/m", "trainingRuntimeSpec": {"template": {"spec": {
+            "replicatedJobs": [{"name": "node", "template": {"spec": {"template": {
+                "metadata": {"labels": {"app": "x"}},
+                "spec": {"nodeSelector": {"n": "1"},
+                    "containers": [{"name": "sidecar", "securityContext": {"runAsUser": 1}}]}}}}}]}}}});
+        let set = job_set(
+            json!({"runtimePatches": [patch]}),
+            json!({"torch": {}}),
+            jobs,
+        )
+        .unwrap();
+        assert_eq!(
+            counts(&set),
+            [("model-initializer", Some(2)), ("node", Some(1))]
+        );
+        let template = &set.replicated_jobs[1]
+            .template
+            .spec
+            .as_ref()
+            .unwrap()
+            .template;
+        assert_eq!(json!(template.metadata), json!({"labels": {"app": "x"}}));
+        let spec = template.spec.as_ref().unwrap();
+        assert_eq!(json!(spec.node_selector), json!({"n": "1"}));
+        let names: Vec<_> = spec.containers.iter().map(|c| c.name.as_str()).collect();
+        assert_eq!(names, ["node", "sidecar"]);
+    }
+
+    #[test]
+    fn a_missing_container_for_torchrun_is_an_error_and_coscheduling_labels_pods() {
+        let jobs = json!([replicated("node", "trainer", &json!({}))]);
+        let target = |container: &str| {
+            json!({"torch": {"envInjection": {"targets": [
+            {"jobName": "node", "containerNames": [container]}]}}})
+        };
+        assert!(job_set(json!({}), target("sidecar"), jobs.clone()).is_ok());
+        assert_eq!(
+            job_set(json!({}), target("c"), jobs.clone()).unwrap_err(),
+            r#"envInjection target podSet "node" container "c" not found in runtime template"#
+        );
+        let runtime = json!({"podGroupPolicy": {"coscheduling": {"scheduleTimeoutSeconds": 60}},
+            "template": {"spec": {"replicatedJobs": jobs}}});
+        let runtime = serde_json::from_value(runtime).unwrap();
+        let mut set = child_job_set("t", &TrainJobSpec::default(), &runtime).unwrap();
+        let meta = template_mut(&mut set.replicated_jobs[0]).metadata.clone();
+        assert_eq!(json!(meta), json!({"labels": {POD_GROUP: "t"}}));
+    }
+}
