@@ -153,11 +153,9 @@ pub(crate) trait JobKind: Send + Sync + Sized + 'static {
         None
     }
 
-    /// The pod templates of an encoded job, which upstream's webhook writes in Go's encoding together
-    /// with any other change.
-    fn encoded_pod_templates(_job: &mut Value) -> Vec<&mut Value> {
-        Vec::new()
-    }
+    /// Brings an encoded job into Go's encoding, in which upstream's webhook writes it together with
+    /// any other change.
+    fn encode_as_go(_job: &mut Value) {}
 
     /// Defaults of the mutating webhook after those of all kinds, on creation.
     ///

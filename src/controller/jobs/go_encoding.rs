@@ -9,12 +9,16 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
 use kueue_lab_quantity::Quantity;
 use serde_json::{Map, Value};
 
-/// Encodes an encoded pod template as Go.
+/// Sets absent metadata of an encoded template.
+pub(crate) fn set_absent_metadata(template: &mut Value) {
+    if let Some(template) = template.as_object_mut() {
+        struct_field(template, "metadata");
+    }
+}
+
+/// Brings an encoded pod template into Go's encoding.
 pub(crate) fn encode_pod_template(template: &mut Value) {
-    let Some(template) = template.as_object_mut() else {
-        return;
-    };
-    struct_field(template, "metadata");
+    set_absent_metadata(template);
     let Some(spec) = template.get_mut("spec") else {
         return;
     };

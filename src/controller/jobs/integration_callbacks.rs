@@ -9,7 +9,6 @@ use serde_json::Value;
 use super::ancestor_job::AncestorFinder;
 use super::generic_job::JobKind;
 use super::generic_reconciler;
-use super::go_encoding::encode_pod_template;
 use super::integration_context::IntegrationContext;
 use super::integration_manager::Gvk;
 use super::jax_job::JaxJobKind;
@@ -23,6 +22,9 @@ use super::xgboost_job::XgBoostJobKind;
 use crate::ControllerContext;
 use crate::jobs::webhooks::mutate_typed::{decode, mutate_typed};
 use crate::jobs::webhooks::{Denial, KINDS, base_webhook};
+
+/// The result of a validating webhook.
+type Validation<'a> = BoxFuture<'a, Result<FieldErrors, Denial>>;
 
 /// The functions of one integration.
 pub(crate) struct IntegrationCallbacks {
@@ -39,12 +41,8 @@ pub(crate) struct IntegrationCallbacks {
         &'a mut Value,
     ) -> BoxFuture<'a, Result<(), Denial>>,
     /// The validating webhook of new objects and, with the old object, of updates.
-    pub validate: for<'a> fn(
-        &'a IntegrationContext,
-        &'a str,
-        &'a Value,
-        Option<&'a Value>,
-    ) -> BoxFuture<'a, Result<FieldErrors, Denial>>,
+    pub validate:
+        for<'a> fn(&'a IntegrationContext, &'a str, &'a Value, Option<&'a Value>) -> Validation<'a>,
 }
 
 /// All integrations of this form.
@@ -111,8 +109,7 @@ fn default<'a, K: JobKind>(
         };
         mutate_typed(object, default).await?;
         if changed {
-            let templates = K::encoded_pod_templates(object);
-            templates.into_iter().for_each(encode_pod_template);
+            K::encode_as_go(object);
         }
         Ok(())
     })
@@ -123,7 +120,7 @@ fn validate<'a, K: JobKind>(
     namespace: &'a str,
     object: &'a Value,
     old: Option<&'a Value>,
-) -> BoxFuture<'a, Result<FieldErrors, Denial>> {
+) -> Validation<'a> {
     Box::pin(async move {
         let new = decode(object)?;
         match old {

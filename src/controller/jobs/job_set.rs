@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::generic_job::{JobKind, JobResult};
+use super::go_encoding::{encode_pod_template, set_absent_metadata};
 use super::integration_context::IntegrationContext;
 use super::integration_manager::Gvk;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore_pod_spec};
@@ -251,6 +252,17 @@ impl JobKind for JobSetKind {
             })
         };
         Some(set.spec.replicated_jobs.iter().filter_map(done).collect())
+    }
+
+    fn encode_as_go(set: &mut Value) {
+        let jobs = set.pointer_mut("/spec/replicatedJobs");
+        let jobs = jobs.and_then(Value::as_array_mut).into_iter().flatten();
+        for template in jobs.filter_map(|job| job.get_mut("template")) {
+            set_absent_metadata(template);
+            if let Some(pods) = template.pointer_mut("/spec/template") {
+                encode_pod_template(pods);
+            }
+        }
     }
 
     async fn validate_on_create(

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::generic_job::{JobKind, JobResult};
+use super::go_encoding::encode_pod_template;
 use super::integration_context::IntegrationContext;
 use super::integration_manager::Gvk;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore_pod_spec};
@@ -383,12 +384,14 @@ impl<C: KubeflowJobControl> JobKind for KubeflowJobKind<C> {
         own.into_iter().chain(of_pods).find(|name| !name.is_empty())
     }
 
-    fn encoded_pod_templates(job: &mut Value) -> Vec<&mut Value> {
+    fn encode_as_go(job: &mut Value) {
         let spec = job.get_mut("spec");
         let specs = spec.and_then(|spec| spec.get_mut(C::REPLICA_SPECS_FIELD_NAME));
         let specs = specs.and_then(Value::as_object_mut);
         let specs = specs.into_iter().flat_map(Map::values_mut);
-        specs.filter_map(|spec| spec.get_mut("template")).collect()
+        specs
+            .filter_map(|spec| spec.get_mut("template"))
+            .for_each(encode_pod_template);
     }
 
     async fn default(
