@@ -8,6 +8,7 @@
 
 pub(crate) mod ancestor_job;
 pub(crate) mod batch_job;
+mod child_job_set;
 mod construct_workload;
 mod elastic_job_ungater;
 mod ensure_one_workload;

@@ -6,6 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::child_job_set::child_job_set;
 use super::error::JobError;
 use super::generic_job::{JobKind, JobResult};
 use super::integration_context::IntegrationContext;
@@ -19,7 +20,6 @@ use super::train_job_spec::{
 };
 use super::training_runtime::{
     API_VERSION, ClusterTrainingRuntime, GROUP, TrainingRuntime, TrainingRuntimeSpec, VERSION,
-    child_job_set,
 };
 use crate::jobs::webhooks::{Denial, base_webhook, tas_validation};
 use crate::object_meta;
