@@ -38,12 +38,20 @@ const RESERVED: [&str; 21] = [
 pub(crate) fn to_cel(schema: &Schema, value: &Value) -> Cel {
     match (value, &schema.value_type) {
         (Value::Object(map), ValueType::Struct(value_type)) => {
-            let fields = map.iter().filter_map(|(name, value)| {
+            let mut fields = HashMap::with_capacity(map.len());
+            for (name, value) in map {
                 // CEL expressions cannot access fields that the schema does not declare.
-                let field = value_type.field(name)?;
-                Some((key(&escape_field_name(name)), to_cel(&field.schema, value)))
-            });
-            mapping(fields.collect())
+                let Some(field) = value_type.field(name) else {
+                    continue;
+                };
+                let value = to_cel(&field.schema, value);
+                let escaped = escape_field_name(name);
+                if RESERVED.contains(&name.as_str()) {
+                    fields.insert(key(name), value.clone());
+                }
+                fields.insert(key(&escaped), value);
+            }
+            mapping(fields)
         }
         (Value::Object(map), ValueType::Map(value_type)) => mapping(
             map.iter()
@@ -97,6 +105,12 @@ fn key(text: &str) -> Key {
 
 fn mapping(map: HashMap<Key, Cel>) -> Cel {
     Cel::Map(Map { map: Arc::new(map) })
+}
+
+/// Whether a selected field names a property: by its escaped name or, for a CEL keyword, by the
+/// keyword itself.
+pub(crate) fn is_selected_by(property: &str, field: &str) -> bool {
+    escape_field_name(property) == field || (property == field && RESERVED.contains(&property))
 }
 
 /// Escapes a field name for CEL, apiserver's `cel.Escape`.

@@ -7,6 +7,7 @@ use kueue_lab_runtime::{Api, Informer};
 use serde_json::Value;
 
 use super::ancestor_job::AncestorFinder;
+use super::app_wrapper::AppWrapperKind;
 use super::generic_job::JobKind;
 use super::generic_reconciler;
 use super::integration_context::IntegrationContext;
@@ -47,6 +48,7 @@ pub(crate) struct IntegrationCallbacks {
 
 /// All integrations of this form.
 pub(crate) const INTEGRATION_CALLBACKS: &[IntegrationCallbacks] = &[
+    callbacks::<AppWrapperKind>(),
     callbacks::<JobSetKind>(),
     callbacks::<JaxJobKind>(),
     callbacks::<MpiJobKind>(),

@@ -7,6 +7,8 @@
 //! themselves.
 
 pub(crate) mod ancestor_job;
+mod app_wrapper;
+mod app_wrapper_pod_sets;
 pub(crate) mod batch_job;
 mod construct_workload;
 mod elastic_job_ungater;

@@ -24,6 +24,14 @@ pub(crate) enum PodSetInfoError {
         /// Pod sets of the Workload.
         got: usize,
     },
+    /// The number of pod sets of the components of an AppWrapper differs.
+    #[error("invalid podset infos: expecting {want} podsets, got {got}")]
+    PodSets {
+        /// Pod sets of the components.
+        want: usize,
+        /// Pod sets of the Workload.
+        got: usize,
+    },
     /// No info for the pod set of a group member.
     #[error("invalid podset infos: podSetInfo with the name '{0}' is not found")]
     NotFound(String),

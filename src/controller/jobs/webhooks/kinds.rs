@@ -101,4 +101,10 @@ pub const KINDS: &[JobWebhookKind] = &[
         "kubeflow.org/xgboostjob",
         "xgboostjob",
     ),
+    kind(
+        ("workload.codeflare.dev", "v1beta2", "AppWrapper"),
+        "appwrappers",
+        "workload.codeflare.dev/appwrapper",
+        "appwrapper",
+    ),
 ];
