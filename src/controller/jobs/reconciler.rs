@@ -140,6 +140,10 @@ fn should_suspend_child_job(
     if job.is_suspended() || job.finished(env).is_some() {
         return false;
     }
+    // Upstream has no index of the Workloads of such owners, and fails before it would suspend.
+    if !env.integrations.has_workload_owner_index(&ancestor.gvk) {
+        return false;
+    }
     let unfinished = env.not_finished_workloads(&ancestor.gvk, &ancestor.meta);
     let Some(newest) = unfinished.last() else {
         return true;
