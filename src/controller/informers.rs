@@ -51,8 +51,7 @@ pub struct Informers {
     pub runtime_classes: Informer<RuntimeClass>,
     /// Nodes.
     pub nodes: Informer<Node>,
-    /// Pods; indexes [`BY_OWNER_UID`], [`BY_POD_GROUP`], [`BY_WORKLOAD_SLICE`], [`BY_NODE`],
-    /// [`BY_SELECTED_NODE`].
+    /// Pods; indexes [`BY_POD_GROUP`], [`BY_WORKLOAD_SLICE`], [`BY_NODE`], [`BY_SELECTED_NODE`].
     pub pods: Informer<Pod>,
     /// Kinds of dynamic resource allocation; None if the integration is disabled or the cluster
     /// does not serve them.
@@ -127,13 +126,16 @@ pub(crate) const BY_POD_GROUP: &str = "podGroup";
 /// Index of Pods by `namespace/slice`, or `namespace/workload` without a slice annotation.
 pub(crate) const BY_WORKLOAD_SLICE: &str = "workload";
 
+/// The first slice of the chain of a pod, or its Workload.
+pub(crate) fn workload_slice_name(pod: &Pod) -> Option<&str> {
+    let mut keys = [c::WORKLOAD_SLICE_NAME_ANNOTATION, c::WORKLOAD_ANNOTATION].iter();
+    keys.find_map(|key| object_meta::annotation(&pod.metadata, key))
+}
+
 fn workload_of(pod: &Pod) -> Vec<String> {
-    let keys = [c::WORKLOAD_SLICE_NAME_ANNOTATION, c::WORKLOAD_ANNOTATION];
-    let name = keys
-        .iter()
-        .find_map(|key| object_meta::annotation(&pod.metadata, key));
     let namespace = object_meta::namespace(&pod.metadata);
-    name.map(|name| format!("{namespace}/{name}"))
+    workload_slice_name(pod)
+        .map(|name| format!("{namespace}/{name}"))
         .into_iter()
         .collect()
 }
@@ -222,7 +224,6 @@ impl Informers {
                 .start(ctx),
             nodes: all!(Node).start(ctx),
             pods: all!(Pod)
-                .index(BY_OWNER_UID, |pod: &Pod| owner_uids(&pod.metadata))
                 .index(BY_WORKLOAD_SLICE, workload_of)
                 .index(BY_NODE, node_of)
                 .index(BY_SELECTED_NODE, selected_node)

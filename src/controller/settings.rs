@@ -20,8 +20,7 @@ pub struct ControllerConfig {
 }
 
 impl Default for ControllerConfig {
-    /// The lab's defaults: upstream's, with the integrations batch/job, pod, jobset, deployment and
-    /// statefulset.
+    /// The lab's defaults: upstream's, with the integrations that are implemented.
     fn default() -> Self {
         let frameworks = [
             "batch/job",
@@ -29,6 +28,9 @@ impl Default for ControllerConfig {
             "pod",
             "deployment",
             "statefulset",
+            "ray.io/rayjob",
+            "ray.io/raycluster",
+            "ray.io/rayservice",
         ];
         let mut configuration = Configuration {
             integrations: Some(api::Integrations {

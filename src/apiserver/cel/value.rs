@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::schema::{Schema, ValueType};
 
-/// Reserved CEL identifiers, which are escaped in field names.
+/// Reserved CEL identifiers. A field with such a name is selected by its name or its escaped name.
 const RESERVED: [&str; 21] = [
     "true",
     "false",
@@ -45,11 +45,10 @@ pub(crate) fn to_cel(schema: &Schema, value: &Value) -> Cel {
                     continue;
                 };
                 let value = to_cel(&field.schema, value);
-                let escaped = escape_field_name(name);
                 if RESERVED.contains(&name.as_str()) {
                     fields.insert(key(name), value.clone());
                 }
-                fields.insert(key(&escaped), value);
+                fields.insert(key(&escape_field_name(name)), value);
             }
             mapping(fields)
         }
@@ -107,14 +106,14 @@ fn mapping(map: HashMap<Key, Cel>) -> Cel {
     Cel::Map(Map { map: Arc::new(map) })
 }
 
-/// Whether a selected field names a property: by its escaped name or, for a CEL keyword, by the
-/// keyword itself.
-pub(crate) fn is_selected_by(property: &str, field: &str) -> bool {
-    escape_field_name(property) == field || (property == field && RESERVED.contains(&property))
+/// Whether an expression selects the field `name` by `selected`: its escaped name, or a reserved word
+/// itself.
+pub(crate) fn is_selected_by(name: &str, selected: &str) -> bool {
+    (name == selected && RESERVED.contains(&name)) || escape_field_name(name) == selected
 }
 
 /// Escapes a field name for CEL, apiserver's `cel.Escape`.
-pub(crate) fn escape_field_name(name: &str) -> String {
+fn escape_field_name(name: &str) -> String {
     if RESERVED.contains(&name) {
         return format!("__{name}__");
     }

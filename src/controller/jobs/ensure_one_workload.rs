@@ -32,11 +32,13 @@ pub(super) async fn ensure_one_workload(
         let name = name.to_owned();
         return ensure_prebuilt_workload_in_sync(env, job, &name).await;
     }
-    if job_annotations::is_elastic(job.meta(), &env.gates)
-        && let EnsuredSlice::Compatible(slice) =
+    if job_annotations::is_elastic(job.meta(), &env.gates) {
+        job.update_custom_annotations(env).await?;
+        if let EnsuredSlice::Compatible(slice) =
             workload_slicing::ensure_workload_slices(env, job).await?
-    {
-        return workload_slicing::sync_workload_slice_priority(env, job, slice).await;
+        {
+            return workload_slicing::sync_workload_slice_priority(env, job, slice).await;
+        }
     }
     let mut found = job.find_matching_workloads(env).await?;
     let mut to_update = None;

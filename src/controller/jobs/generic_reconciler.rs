@@ -57,6 +57,7 @@ where
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(&env.shared.ctx);
     let jobs = queue.clone();
     informer.add_event_handler(move |change| jobs.add(object_key(change.object().meta())));
+    K::watch(env, &queue);
     let (owners, children) = (queue.clone(), informer.clone());
     let (losses, clock) = (
         env.recent_quota_losses.clone(),
@@ -90,6 +91,7 @@ where
             informer.wait_for_cache_sync().await;
             let mut job = SingleObjectJob::<K>::load(&informer, &key);
             job.load_references(&env).await;
+            job.load_pod_set_counts(&env).await?;
             reconcile_generic_job(&env, &mut job).await
         }
     });

@@ -17,6 +17,9 @@ use super::job_set::JobSetKind;
 use super::mpi_job::MpiJobKind;
 use super::paddle_job::PaddleJobKind;
 use super::pytorch_job::PyTorchJobKind;
+use super::ray_cluster::RayClusterKind;
+use super::ray_job::RayJobKind;
+use super::ray_service::RayServiceKind;
 use super::tf_job::TfJobKind;
 use super::xgboost_job::XgBoostJobKind;
 use crate::ControllerContext;
@@ -56,6 +59,9 @@ pub(crate) const INTEGRATION_CALLBACKS: &[IntegrationCallbacks] = &[
     callbacks::<PyTorchJobKind>(),
     callbacks::<TfJobKind>(),
     callbacks::<XgBoostJobKind>(),
+    callbacks::<RayClusterKind>(),
+    callbacks::<RayJobKind>(),
+    callbacks::<RayServiceKind>(),
 ];
 
 /// The integration of a group and kind.
@@ -114,10 +120,8 @@ fn validate<'a, K: JobKind>(
     Box::pin(async move {
         let new = decode(object)?;
         match old {
-            None => base_webhook::validate_create::<K>(env, namespace, &new).await,
-            Some(old) => {
-                base_webhook::validate_update::<K>(env, namespace, &new, &decode(old)?).await
-            }
+            None => K::validate_create(env, namespace, &new).await,
+            Some(old) => K::validate_update(env, namespace, &new, &decode(old)?).await,
         }
     })
 }

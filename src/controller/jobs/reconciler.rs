@@ -160,6 +160,9 @@ async fn handle_job_with_no_workload(
     env: &IntegrationContext,
     job: &mut dyn GenericJob,
 ) -> Result<ReconcileResult, JobError> {
+    if job.is_on_hold() {
+        return Ok(ReconcileResult::Done);
+    }
     if job.finished(env).is_some() {
         job.finalize(env).await?;
         return Ok(ReconcileResult::Done);
@@ -224,6 +227,9 @@ async fn sync_job_with_workload(
         remove_finalizer(env, &wl).await?;
         return Ok(ReconcileResult::Done);
     }
+    if job.is_on_hold() {
+        return put_on_hold(env, &wl).await;
+    }
     if let Some(end) = job.finished(env) {
         let reason = if end.success {
             finished::SUCCEEDED
@@ -255,6 +261,18 @@ async fn sync_job_with_workload(
             &StopReason::NotAdmitted,
             "Not admitted by cluster queue",
         )
+        .await?;
+    }
+    Ok(ReconcileResult::Done)
+}
+
+/// Releases the quota of a Workload whose job is on hold.
+async fn put_on_hold(env: &IntegrationContext, wl: &Workload) -> Result<ReconcileResult, JobError> {
+    if predicates::has_quota_reservation(wl) {
+        let (now, gates) = (env.shared.now(), env.engine_gates.clone());
+        workload_patching::patch_admission_status(&env.shared, wl, StatusApplyMode::Strict, |wl| {
+            unset_quota_reservation(wl, quota_reserved::ON_HOLD, "Job is on hold", now, &gates)
+        })
         .await?;
     }
     Ok(ReconcileResult::Done)

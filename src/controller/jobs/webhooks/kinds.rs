@@ -107,4 +107,22 @@ pub const KINDS: &[JobWebhookKind] = &[
         "workload.codeflare.dev/appwrapper",
         "appwrapper",
     ),
+    kind(
+        ("ray.io", "v1", "RayCluster"),
+        "rayclusters",
+        "ray.io/raycluster",
+        "raycluster",
+    ),
+    kind(
+        ("ray.io", "v1", "RayJob"),
+        "rayjobs",
+        "ray.io/rayjob",
+        "rayjob",
+    ),
+    kind(
+        ("ray.io", "v1", "RayService"),
+        "rayservices",
+        "ray.io/rayservice",
+        "rayservice",
+    ),
 ];
