@@ -20,6 +20,7 @@ use super::pytorch_job::PyTorchJobKind;
 use super::ray_cluster::RayClusterKind;
 use super::ray_job::RayJobKind;
 use super::ray_service::RayServiceKind;
+use super::spark_application::SparkApplicationKind;
 use super::tf_job::TfJobKind;
 use super::xgboost_job::XgBoostJobKind;
 use crate::ControllerContext;
@@ -57,6 +58,7 @@ pub(crate) const INTEGRATION_CALLBACKS: &[IntegrationCallbacks] = &[
     callbacks::<MpiJobKind>(),
     callbacks::<PaddleJobKind>(),
     callbacks::<PyTorchJobKind>(),
+    callbacks::<SparkApplicationKind>(),
     callbacks::<TfJobKind>(),
     callbacks::<XgBoostJobKind>(),
     callbacks::<RayClusterKind>(),

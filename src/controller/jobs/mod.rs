@@ -43,6 +43,8 @@ mod reconciler;
 pub(crate) mod role_hash;
 mod setup;
 pub(crate) mod single_object_job;
+mod spark_application;
+mod spark_pod_template;
 pub(crate) mod stateful_set;
 mod stateful_set_pod_reconciler;
 mod tf_job;

@@ -102,6 +102,12 @@ pub const KINDS: &[JobWebhookKind] = &[
         "xgboostjob",
     ),
     kind(
+        ("sparkoperator.k8s.io", "v1beta2", "SparkApplication"),
+        "sparkapplications",
+        "sparkoperator.k8s.io/sparkapplication",
+        "sparkapplication",
+    ),
+    kind(
         ("workload.codeflare.dev", "v1beta2", "AppWrapper"),
         "appwrappers",
         "workload.codeflare.dev/appwrapper",
