@@ -116,7 +116,13 @@ async fn delete_not_matching_workloads(
 }
 
 /// Deletes a Workload. False if it is already terminating.
-async fn delete_workload(env: &IntegrationContext, wl: &Workload) -> Result<bool, JobError> {
+///
+/// # Errors
+/// A request fails.
+pub(super) async fn delete_workload(
+    env: &IntegrationContext,
+    wl: &Workload,
+) -> Result<bool, JobError> {
     let deleted = async {
         remove_finalizer(env, wl).await?;
         if wl.metadata.deletion_timestamp.is_some() {

@@ -98,6 +98,11 @@ impl IntegrationManager {
         }
     }
 
+    /// The names of the enabled frameworks.
+    pub(crate) fn enabled_names(&self) -> Vec<&'static str> {
+        self.enabled.iter().map(|f| f.name).collect()
+    }
+
     /// Whether a framework is enabled.
     pub(crate) fn is_enabled(&self, name: &str) -> bool {
         self.enabled.iter().any(|f| f.name == name)

@@ -23,6 +23,8 @@ pub mod integration_manager;
 mod jax_job;
 pub(crate) mod job_set;
 mod kubeflow_job;
+pub(crate) mod leader_worker_set;
+mod leader_worker_set_pods;
 mod mpi_job;
 mod paddle_job;
 mod patching;

@@ -43,7 +43,7 @@ pub(crate) const GVK: Gvk = Gvk::new("apps", "v1", "StatefulSet");
 pub(super) const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
 
 /// The revision label of a pod.
-const REVISION: &str = "controller-revision-hash";
+pub(super) const REVISION: &str = "controller-revision-hash";
 
 /// Whether the pod template is marked as suspended by another framework.
 pub(crate) fn is_managed_by_other_framework(set: &StatefulSet) -> bool {

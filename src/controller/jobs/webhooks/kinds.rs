@@ -59,6 +59,12 @@ pub const KINDS: &[JobWebhookKind] = &[
         "statefulset",
         "statefulset",
     )),
+    serving(kind(
+        ("leaderworkerset.x-k8s.io", "v1", "LeaderWorkerSet"),
+        "leaderworkersets",
+        "leaderworkerset.x-k8s.io/leaderworkerset",
+        "leaderworkerset",
+    )),
     kind(
         ("jobset.x-k8s.io", "v1alpha2", "JobSet"),
         "jobsets",
