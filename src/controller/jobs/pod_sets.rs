@@ -9,10 +9,12 @@ use kueue_lab_api::v1beta2::PodSet;
 use kueue_lab_api::validation::semantically_equal;
 
 /// Removes duplicate environment variables: the last value wins, in the position of the first. The
-/// schema of Workloads does not allow duplicates.
+/// schema of Workloads does not allow duplicates. Absent structs are set as in [`set_empty_structs`].
 pub(crate) fn sanitize_pod_sets(pod_sets: &mut [PodSet]) {
     for pod_set in pod_sets {
-        if let Some(spec) = &mut Arc::make_mut(&mut pod_set.template).spec {
+        let template = Arc::make_mut(&mut pod_set.template);
+        set_empty_structs(template);
+        if let Some(spec) = &mut template.spec {
             let init = spec.init_containers.iter_mut().flatten();
             spec.containers
                 .iter_mut()
@@ -126,6 +128,18 @@ mod tests {
             spec.containers[0].env,
             Some(vec![env("a", "3"), env("b", "2")])
         );
+    }
+
+    #[test]
+    fn absent_structs_are_empty() {
+        let mut sets = [set("1")];
+        let template = Arc::make_mut(&mut sets[0].template);
+        template.spec.as_mut().unwrap().init_containers = Some(vec![Container::default()]);
+        sanitize_pod_sets(&mut sets);
+        let template = serde_json::to_value(sets[0].template.as_ref()).unwrap();
+        assert_eq!(template["metadata"], serde_json::json!({}));
+        let init = &template["spec"]["initContainers"][0];
+        assert_eq!(init["resources"], serde_json::json!({}));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::pod_job::{GVK, PodJob};
 use crate::expectations::UidExpectations;
 use k8s_openapi::api::core::v1::Pod;
 
-/// The approximate latency of upstream's Workload writes. Events of a Workload enqueue its group
+/// The approximate latency of upstream's Workload writes. Updates of a Workload enqueue its group
 /// after this delay, and so do writes of reclaimable pods, so that pods that terminate together are
 /// observed before they are counted or checked for readiness.
 pub(super) const WORKLOAD_WRITE_LATENCY: Duration = Duration::from_millis(25);
@@ -85,12 +85,12 @@ pub(crate) fn start(env: &IntegrationContext) {
             {
                 workloads.add(PodOrGroupKey::Group(object_key(&wl.metadata)));
             }
-            match key {
-                Some(key @ PodOrGroupKey::Group(_)) => {
+            match (key, change) {
+                (Some(key @ PodOrGroupKey::Group(_)), Change::Updated { .. }) => {
                     workloads.add_after(key, WORKLOAD_WRITE_LATENCY)
                 }
-                Some(key) => workloads.add(key),
-                None => {}
+                (Some(key), _) => workloads.add(key),
+                (None, _) => {}
             }
         });
     let env_ = env.clone();

@@ -93,8 +93,23 @@ pub(super) async fn stop_pod(
         Err(error) if error.is_not_found() => return Ok(()),
         Err(error) => return Err(error),
     }
-    let deleted = api.delete(name, &DeleteParams::default()).await;
-    ignore_not_found(deleted.map(drop).map_err(JobError::from))
+    let deleted = match api.delete(name, &DeleteParams::default()).await {
+        Ok(deleted) => deleted,
+        Err(error) => return ignore_not_found(Err(error.into())),
+    };
+    // Without its deletion timestamp the pod would be stopped again by the next reconcile.
+    if let Some(pod) = deleted.left().filter(outlives_deletion) {
+        env.shared.informers.pods.observe_write(Arc::new(pod));
+    }
+    Ok(())
+}
+
+/// Whether a pod exists after the response to its deletion.
+fn outlives_deletion(pod: &Pod) -> bool {
+    let meta = &pod.metadata;
+    let has_finalizers = meta.finalizers.as_ref().is_some_and(|f| !f.is_empty());
+    let is_graceful = meta.deletion_grace_period_seconds.unwrap_or(0) > 0;
+    meta.deletion_timestamp.is_some() && (has_finalizers || is_graceful)
 }
 
 /// Removes Kueue's finalizer from a pod. True if it was present.
@@ -118,12 +133,8 @@ pub(super) async fn remove_pod_finalizer(
             Ok(written) => {
                 // Removing the last finalizer of a terminating pod deletes it.
                 let terminating = written.metadata.deletion_timestamp.is_some();
-                let has_finalizers = written
-                    .metadata
-                    .finalizers
-                    .as_ref()
-                    .is_some_and(|f| !f.is_empty());
-                if !terminating || has_finalizers {
+                let finalizers = written.metadata.finalizers.as_ref();
+                if !terminating || finalizers.is_some_and(|f| !f.is_empty()) {
                     env.shared.informers.pods.observe_write(Arc::new(written));
                 }
                 return Ok(true);

@@ -36,7 +36,6 @@ pub(super) fn pod(
     let name = format!("{}-{ordinal}", set.name_any());
     let mut pod = pod_template::pod_from_template(from, set);
     let meta = &mut pod.metadata;
-    meta.generate_name = None;
     meta.name = Some(name.clone());
     let labels = meta.labels.get_or_insert_default();
     labels.insert(POD_NAME.to_string(), name.clone());
