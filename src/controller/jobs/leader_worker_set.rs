@@ -405,16 +405,28 @@ async fn reconcile_workloads(
     let updated = join_all(to_update.into_iter().map(|wl| sync_workload(env, lws, wl)));
     let deleted = join_all(others.values().map(|wl| delete_workload(env, wl)));
     let (created, updated, deleted) = futures::join!(created, updated, deleted);
+    // Of Events of one object with one reason the text of the first is kept. Upstream creates the
+    // Workloads concurrently, and starts with the last one.
+    for wl in created
+        .iter()
+        .rev()
+        .filter_map(|wl| wl.as_ref().ok()?.as_ref())
+    {
+        let message = format!("Created Workload: {}", predicates::key(wl));
+        env.record_normal_event(object_reference(lws), event::CREATED_WORKLOAD, message);
+    }
+    let created = created.into_iter().map(|created| created.map(drop));
     let deleted = deleted.into_iter().map(|deleted| deleted.map(drop));
-    created.into_iter().chain(updated).chain(deleted).collect()
+    created.chain(updated).chain(deleted).collect()
 }
 
+/// Creates the Workload of a group. None if it exists.
 async fn create_workload(
     env: &IntegrationContext,
     lws: &LeaderWorkerSet,
     name: String,
     index: i32,
-) -> Result<(), JobError> {
+) -> Result<Option<Arc<Workload>>, JobError> {
     let meta = &lws.metadata;
     let pod_sets = pod_sets(lws, &env.gates).map_err(JobError::Retryable)?;
     let mut wl = construct_workload::new_workload(env, name, meta, pod_sets);
@@ -443,16 +455,15 @@ async fn create_workload(
     let api = workload_patching::workload_api(&env.shared, object_meta::namespace(meta));
     let created = api.create(&PostParams::default(), &wl).await;
     match created.map_err(JobError::from) {
-        Err(error) if error.is_already_exists() => {}
-        Err(error) => return Err(error),
+        Err(error) if error.is_already_exists() => Ok(None),
+        Err(error) => Err(error),
         Ok(written) => {
-            let message = format!("Created Workload: {}", predicates::key(&written));
+            let written = Arc::new(written);
             let workloads = &env.shared.informers.workloads;
-            workloads.observe_write(Arc::new(written));
-            env.record_normal_event(object_reference(lws), event::CREATED_WORKLOAD, message);
+            workloads.observe_write(written.clone());
+            Ok(Some(written))
         }
     }
-    Ok(())
 }
 
 /// Syncs queue, admission gates and priority of a Workload.
