@@ -27,10 +27,6 @@ use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResu
 /// How many pods are reconciled concurrently.
 const WORKERS: usize = 16;
 
-/// The time between the end of a terminating pod and its deletion, in which a kubelet removes its
-/// volumes and cgroup. Others see the phase of the pod before it is gone.
-const POD_TEARDOWN: Duration = Duration::from_millis(100);
-
 /// Options of the kubelets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KubeletOptions {
@@ -91,8 +87,6 @@ struct Shared {
     has_failed: NodeFailureCheck,
     queue: WorkQueue<ObjectKey>,
     simulated_pods: Mutex<HashMap<ObjectKey, SimulatedPod>>,
-    /// The UID of each terminal pod that is being deleted, and when its teardown ends.
-    teardowns: Mutex<HashMap<ObjectKey, (String, Timestamp)>>,
     /// Whether pods are paused.
     paused: AtomicBool,
     pod_ips: Mutex<PodIpAllocator>,
@@ -118,7 +112,6 @@ impl Kubelet {
                 has_failed,
                 queue: WorkQueue::new(context),
                 simulated_pods: Mutex::default(),
-                teardowns: Mutex::default(),
                 paused: AtomicBool::new(false),
                 pod_ips: Mutex::default(),
                 logs: LogStore::new(context.clock.clone()),
@@ -228,7 +221,7 @@ impl Shared {
         }
         if is_terminal(&pod) {
             self.finish_pod(&key);
-            return self.delete_terminated(&key, &pod).await;
+            return self.delete_terminated(&pod).await;
         }
         let now = self.context.clock.now();
         let (patch, next, ended) = {
@@ -252,7 +245,7 @@ impl Shared {
                     self.pods.observe_write(pod.clone());
                     if ended {
                         self.finish_pod(&key);
-                        return self.delete_terminated(&key, &pod).await;
+                        return self.delete_terminated(&pod).await;
                     }
                 }
                 // The pod was deleted, replaced or changed: the watch delivers it again.
@@ -440,14 +433,11 @@ impl Shared {
         recorder.event_for_reference(about, event);
     }
 
-    /// Deletes a terminal pod that has a deletion timestamp, after its teardown; others are kept.
-    async fn delete_terminated(&self, key: &ObjectKey, pod: &Pod) -> kube::Result<ReconcileResult> {
+    /// Deletes a terminal pod that has a deletion timestamp; others are kept.
+    async fn delete_terminated(&self, pod: &Pod) -> kube::Result<ReconcileResult> {
         let terminating = pod.metadata.deletion_timestamp.is_some();
         if !terminating || pod.metadata.deletion_grace_period_seconds == Some(0) {
             return Ok(ReconcileResult::Done);
-        }
-        if let Some(remaining) = self.remaining_teardown(key, pod) {
-            return Ok(ReconcileResult::RequeueAfter(remaining));
         }
         let api: Api<Pod> = Api::namespaced(
             self.context.client.clone(),
@@ -468,23 +458,6 @@ impl Shared {
         }
     }
 
-    /// How long the teardown of a pod still takes; None once it is over.
-    fn remaining_teardown(&self, key: &ObjectKey, pod: &Pod) -> Option<Duration> {
-        let (uid, now) = (pod.uid().unwrap_or_default(), self.context.clock.now());
-        let mut teardowns = self.teardowns.lock();
-        let known = teardowns.get(key).filter(|(known, _)| *known == uid);
-        let end = match known {
-            Some((_, end)) => *end,
-            None => {
-                let end = now.saturating_add(POD_TEARDOWN).unwrap_or(now);
-                teardowns.insert(key.clone(), (uid, end));
-                end
-            }
-        };
-        let remaining = Duration::try_from(end.duration_since(now)).ok();
-        remaining.filter(|remaining| !remaining.is_zero())
-    }
-
     /// Releases what a terminal pod holds; its logs stay.
     fn finish_pod(&self, key: &ObjectKey) {
         let Some(run) = self.simulated_pods.lock().remove(key) else {
@@ -500,7 +473,6 @@ impl Shared {
 
     /// Releases what a deleted pod holds.
     fn forget_pod(&self, key: &ObjectKey) {
-        self.teardowns.lock().remove(key);
         if let Some(run) = self.simulated_pods.lock().remove(key) {
             self.release_ip(&run);
         }
