@@ -330,7 +330,8 @@ mod tests {
             labels: [("a".to_owned(), "b".to_owned())].into(),
             ..PodSetInfo::default()
         };
-        AppWrapperKind::run_with_pod_sets_info(&mut wrapper, &[info.clone()], &gates).unwrap();
+        AppWrapperKind::run_with_pod_sets_info(&mut wrapper, std::slice::from_ref(&info), &gates)
+            .unwrap();
         assert_eq!(
             wrapper.spec.components[0].pod_set_infos[0].labels,
             info.labels

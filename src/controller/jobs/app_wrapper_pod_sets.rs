@@ -1,8 +1,6 @@
 //! The pod sets of wrapped objects: pod templates by path, and the pod sets of known kinds.
 
-use k8s_openapi::api::core::v1::{
-    Container, PodSecurityContext, PodSpec, PodTemplateSpec, ResourceRequirements,
-};
+use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as ApiQuantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kueue_lab_quantity::Quantity;
@@ -131,11 +129,9 @@ pub(super) fn infer_pod_sets(object: &Value) -> Result<Vec<AppWrapperPodSet>, St
         text("kind").unwrap_or_default(),
     ) {
         ("v1", "Pod") => found.push(pod_set(ROOT.to_owned(), 1, &[])),
-        ("apps/v1", "Deployment" | "StatefulSet") => {
-            if exists("template.spec.template") {
-                let replicas = replicas_at(object, "template.spec")?;
-                found.push(pod_set("template.spec.template".to_owned(), replicas, &[]));
-            }
+        ("apps/v1", "Deployment" | "StatefulSet") if exists("template.spec.template") => {
+            let replicas = replicas_at(object, "template.spec")?;
+            found.push(pod_set("template.spec.template".to_owned(), replicas, &[]));
         }
         ("batch/v1", "Job") => found.push(pod_set(
             "template.spec.template".to_owned(),
@@ -294,11 +290,7 @@ fn relevant_pod_spec(source: PodSpec) -> PodSpec {
         dns_policy: or(source.dns_policy, "ClusterFirst"),
         node_selector: source.node_selector.filter(|map| !map.is_empty()),
         node_name: source.node_name,
-        security_context: Some(
-            source
-                .security_context
-                .unwrap_or_else(PodSecurityContext::default),
-        ),
+        security_context: Some(source.security_context.unwrap_or_default()),
         affinity: source.affinity,
         scheduler_name: or(source.scheduler_name, "default-scheduler"),
         tolerations: source.tolerations.filter(|all| !all.is_empty()),

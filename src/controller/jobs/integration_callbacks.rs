@@ -27,6 +27,14 @@ use crate::ControllerContext;
 use crate::jobs::webhooks::mutate_typed::{decode, mutate_typed};
 use crate::jobs::webhooks::{Denial, KINDS, base_webhook};
 
+/// A validating webhook.
+type Validate = for<'a> fn(
+    &'a IntegrationContext,
+    &'a str,
+    &'a Value,
+    Option<&'a Value>,
+) -> BoxFuture<'a, Result<FieldErrors, Denial>>;
+
 /// The functions of one integration.
 pub(crate) struct IntegrationCallbacks {
     /// The framework name in the configuration.
@@ -42,12 +50,7 @@ pub(crate) struct IntegrationCallbacks {
         &'a mut Value,
     ) -> BoxFuture<'a, Result<(), Denial>>,
     /// The validating webhook of new objects and, with the old object, of updates.
-    pub validate: for<'a> fn(
-        &'a IntegrationContext,
-        &'a str,
-        &'a Value,
-        Option<&'a Value>,
-    ) -> BoxFuture<'a, Result<FieldErrors, Denial>>,
+    pub validate: Validate,
 }
 
 /// All integrations of this form.
