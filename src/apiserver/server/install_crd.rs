@@ -9,6 +9,18 @@ use crate::registry::CrdSpec;
 use crate::storage::PendingObject;
 
 impl ApiServer {
+    /// As [`install_crd`](Self::install_crd); a request that creates or applies a
+    /// CustomResourceDefinition of the same name replaces this one, as if it did not exist.
+    pub fn install_replaceable_crd(
+        &self,
+        definition: CrdSpec,
+        object: impl Fn() -> Value + Send + Sync + 'static,
+    ) {
+        let name = definition.name.clone();
+        self.core.replaceable_crds.lock().insert(name);
+        self.install_crd(definition, object);
+    }
+
     /// Serves a custom resource from the start. `object` builds its CustomResourceDefinition
     /// (apiVersion, kind and spec; the server sets metadata and status) on the first read beyond
     /// its metadata. The schemas of `definition` are loaded on first use.
