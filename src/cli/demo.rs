@@ -111,6 +111,7 @@ fn lab_config(
         nodes: node_pools(None, paths)?.0,
         nodes_file: None,
         kueue: None,
+        operators: true,
     })
 }
 

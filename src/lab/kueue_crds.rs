@@ -16,6 +16,7 @@ pub(super) fn definitions() -> Vec<PreinstalledKind> {
     let plug = |crd| PreinstalledKind {
         definition: definition(crd),
         object,
+        replaceable: false,
     };
     CRDS.iter().map(plug).collect()
 }

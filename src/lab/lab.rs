@@ -9,7 +9,7 @@ use crate::config::LabConfig;
 use crate::error::LabError;
 use crate::job_webhooks::JobWebhooksPlugin;
 use crate::validate_preset::validate_preset;
-use crate::{kubelet_logs, kueue_crds, kueue_webhooks, node_pools_reloader, remote};
+use crate::{kubelet_logs, kueue_crds, kueue_webhooks, node_pools_reloader, operator_crds, remote};
 use kueue_lab_clock::Clock;
 use kueue_lab_cluster::Cluster;
 use kueue_lab_cluster::{EmbeddedCluster, EmbeddedConfig};
@@ -58,6 +58,10 @@ impl Lab {
             // An invalid preset must not leave a partial installation behind.
             validate_preset(&config.presets, &config.preset, &gates)?;
         }
+        let mut kinds = kueue_crds::definitions();
+        if config.operators {
+            kinds.extend(operator_crds::definitions());
+        }
         let mut led = None;
         let cluster = match &config.remote {
             None => Cluster::Embedded(EmbeddedCluster::new(EmbeddedConfig {
@@ -66,7 +70,7 @@ impl Lab {
                 port: config.port.unwrap_or_default(),
                 admission: vec![Arc::new(kueue_webhooks::KueueWebhooks::new(gates))],
                 converter: Some(Arc::new(kueue_webhooks::KueueConversion)),
-                kinds: kueue_crds::definitions(),
+                kinds,
             })),
             Some(remote) => {
                 let lead =
@@ -110,7 +114,10 @@ impl Lab {
             config.clock.clone(),
             config.entropy.clone(),
             match cluster {
-                Cluster::Embedded(_) => MachinesConfig::embedded(),
+                Cluster::Embedded(_) => MachinesConfig {
+                    operators: config.operators,
+                    ..MachinesConfig::embedded()
+                },
                 Cluster::Remote(_) => MachinesConfig::real_cluster(),
             },
         )

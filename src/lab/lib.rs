@@ -14,6 +14,7 @@ mod kueue_crds;
 mod kueue_webhooks;
 mod lab;
 mod node_pools_reloader;
+mod operator_crds;
 mod paths;
 mod preflight;
 mod remote;

@@ -89,6 +89,7 @@ impl ScenarioLab {
             port: None,
             nodes: nodes(),
             nodes_file: None,
+            operators: false,
             kueue: Some(configuration(
                 folder,
                 scenario["config"]["fairSharing"] == true,

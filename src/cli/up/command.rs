@@ -57,6 +57,10 @@ pub(in crate::cli) struct Args {
     /// Kueue's configuration file (config.kueue.x-k8s.io), as its controller manager reads it.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Do not serve the kinds of job operators (RayJob, JobSet, PyTorchJob, …) on the embedded cluster
+    /// and do not run their stand-ins, for an operator of your own.
+    #[arg(long)]
+    no_operators: bool,
     /// The file to write the kubeconfig to [default: ~/.local/state/kueue-lab/kubeconfig].
     #[arg(long, value_name = "FILE")]
     kubeconfig_out: Option<PathBuf>,
@@ -129,6 +133,7 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         nodes,
         nodes_file,
         kueue,
+        operators: !args.no_operators,
     };
     let cancellation = CancellationToken::new();
     let mut starting = pin!(Lab::start_cancellable(config, &cancellation));
