@@ -271,8 +271,7 @@ fn job_set_completes() {
         let mut spec = job_set_spec("sleep 30");
         spec["suspend"] = json!(true);
         let set = Subject::create(&lab, JOB_SET, spec).await;
-        let status = set.wait("suspended", |s| is_true(s, "Suspended")).await;
-        assert_eq!(status["replicatedJobsStatus"][1]["suspended"], 0);
+        set.wait("suspended", |s| is_true(s, "Suspended")).await;
         set.wait("suspended jobs", |s| {
             s["replicatedJobsStatus"][1]["suspended"] == 2
         })
@@ -303,5 +302,319 @@ fn job_set_is_suspended_restarted_and_fails() {
         let status = set.wait("failed", |s| is_true(s, "Failed")).await;
         assert_eq!(status["restarts"], 1);
         assert_eq!(status["terminalState"], "Failed");
+    });
+}
+
+/// Replicas of a Kubeflow job.
+fn replicas(count: i32, script: &str) -> Value {
+    let mut template = template(script);
+    template["spec"]
+        .as_object_mut()
+        .unwrap()
+        .remove("restartPolicy");
+    json!({"replicas": count, "restartPolicy": "Never", "template": template})
+}
+
+#[test]
+fn training_jobs_succeed() {
+    for (kind, plural, specs, leader) in [
+        (
+            "PyTorchJob",
+            "pytorchjobs",
+            "pytorchReplicaSpecs",
+            Some("Master"),
+        ),
+        ("TFJob", "tfjobs", "tfReplicaSpecs", Some("Chief")),
+        (
+            "XGBoostJob",
+            "xgboostjobs",
+            "xgbReplicaSpecs",
+            Some("Master"),
+        ),
+        (
+            "PaddleJob",
+            "paddlejobs",
+            "paddleReplicaSpecs",
+            Some("Master"),
+        ),
+        ("JAXJob", "jaxjobs", "jaxReplicaSpecs", None),
+    ] {
+        with_operators(NODES, |lab| async move {
+            let mut all = json!({"Worker": replicas(2, "sleep 30")});
+            let pods = 2 + usize::from(leader.is_some());
+            if let Some(leader) = leader {
+                all[leader] = replicas(1, "sleep 30");
+            }
+            let spec = json!({"runPolicy": {"suspend": true}, specs: all});
+            let job = Subject::create(&lab, ("kubeflow.org", "v1", kind, plural), spec).await;
+            job.wait("suspended", |s| is_true(s, "Suspended")).await;
+            job.patch(json!({"runPolicy": {"suspend": false}})).await;
+            let status = job
+                .wait("running", |s| {
+                    is_true(s, "Running") && s["replicaStatuses"]["Worker"]["active"] == 2
+                })
+                .await;
+            assert!(!is_true(&status, "Suspended"), "{kind}");
+            job.wait_for_pods(pods, "Running").await;
+            let status = job.wait("succeeded", |s| is_true(s, "Succeeded")).await;
+            assert!(status["completionTime"].is_string(), "{kind}");
+        });
+    }
+}
+
+const PY_TORCH_JOB: (&str, &str, &str, &str) = ("kubeflow.org", "v1", "PyTorchJob", "pytorchjobs");
+
+#[test]
+fn training_job_is_suspended_or_fails() {
+    with_operators(NODES, |lab| async move {
+        let spec = json!({"pytorchReplicaSpecs": {"Worker": replicas(2, "sleep 600")}});
+        let job = Subject::create(&lab, PY_TORCH_JOB, spec).await;
+        job.wait("running", |s| is_true(s, "Running")).await;
+        job.patch(json!({"runPolicy": {"suspend": true}})).await;
+        let status = job.wait("suspended", |s| is_true(s, "Suspended")).await;
+        assert!(!is_true(&status, "Running"));
+        job.wait_for_pods(0, "").await;
+    });
+    with_operators(NODES, |lab| async move {
+        let spec = json!({"pytorchReplicaSpecs": {
+            "Master": replicas(1, "sleep 600"), "Worker": replicas(1, "exit 2")}});
+        let job = Subject::create(&lab, PY_TORCH_JOB, spec).await;
+        let status = job.wait("failed", |s| is_true(s, "Failed")).await;
+        assert!(!is_true(&status, "Running"));
+    });
+}
+
+const MPI_JOB: (&str, &str, &str, &str) = ("kubeflow.org", "v2beta1", "MPIJob", "mpijobs");
+
+#[test]
+fn mpi_job_succeeds_and_is_suspended() {
+    let spec = |script: &str| {
+        let mut worker = replicas(2, "");
+        worker["template"]["spec"]["containers"][0]
+            .as_object_mut()
+            .unwrap()
+            .remove("command");
+        json!({
+            "runPolicy": {"suspend": true, "cleanPodPolicy": "Running"},
+            "mpiReplicaSpecs": {"Launcher": replicas(1, script), "Worker": worker},
+        })
+    };
+    with_operators(NODES, |lab| async move {
+        let job = Subject::create(&lab, MPI_JOB, spec("sleep 60")).await;
+        job.wait("suspended", |s| is_true(s, "Suspended")).await;
+        job.patch(json!({"runPolicy": {"suspend": false}})).await;
+        job.wait("running", |s| is_true(s, "Running")).await;
+        job.wait("succeeded", |s| is_true(s, "Succeeded")).await;
+        job.wait_for_pods(1, "Succeeded").await;
+    });
+    with_operators(NODES, |lab| async move {
+        let job = Subject::create(&lab, MPI_JOB, spec("sleep 600")).await;
+        job.patch(json!({"runPolicy": {"suspend": false}})).await;
+        job.wait("running", |s| is_true(s, "Running")).await;
+        job.patch(json!({"runPolicy": {"suspend": true}})).await;
+        job.wait("suspended", |s| is_true(s, "Suspended")).await;
+        job.wait_for_pods(0, "").await;
+    });
+}
+
+const TRAIN_JOB: (&str, &str, &str, &str) =
+    ("trainer.kubeflow.org", "v1alpha1", "TrainJob", "trainjobs");
+
+#[test]
+fn train_job_runs_the_job_set_of_its_runtime() {
+    with_operators(NODES, |lab| async move {
+        let mut node = template("sleep 30");
+        node["spec"]["containers"][0]["name"] = json!("node");
+        let runtime = json!({
+            "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainingRuntime",
+            "metadata": {"name": "torch"},
+            "spec": {"mlPolicy": {"numNodes": 1, "torch": {}}, "template": {"spec": {"replicatedJobs": [{
+                "name": "node",
+                "template": {
+                    "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}},
+                    "spec": {"template": node},
+                },
+            }]}}},
+        });
+        let runtimes = api(
+            &lab.client,
+            (
+                "trainer.kubeflow.org",
+                "v1alpha1",
+                "TrainingRuntime",
+                "trainingruntimes",
+            ),
+        );
+        let runtime: DynamicObject = serde_json::from_value(runtime).unwrap();
+        runtimes
+            .create(&PostParams::default(), &runtime)
+            .await
+            .unwrap();
+        let spec = json!({
+            "suspend": true,
+            "runtimeRef": {"kind": "TrainingRuntime", "name": "torch"},
+            "trainer": {"numNodes": 3},
+        });
+        let job = Subject::create(&lab, TRAIN_JOB, spec).await;
+        job.wait("suspended", |s| is_true(s, "Suspended")).await;
+        job.patch(json!({"suspend": false})).await;
+        job.wait_for_pods(3, "Running").await;
+        job.wait("ready", |s| s["jobsStatus"][0]["ready"] == 1)
+            .await;
+        job.patch(json!({"suspend": true})).await;
+        job.wait("stopped", |s| s["jobsStatus"][0]["active"] == 0)
+            .await;
+        job.wait_for_pods(0, "").await;
+        job.patch(json!({"suspend": false})).await;
+        let status = job.wait("complete", |s| is_true(s, "Complete")).await;
+        assert_eq!(status["jobsStatus"][0]["succeeded"], 1);
+    });
+}
+
+const LEADER_WORKER_SET: (&str, &str, &str, &str) = (
+    "leaderworkerset.x-k8s.io",
+    "v1",
+    "LeaderWorkerSet",
+    "leaderworkersets",
+);
+
+#[test]
+fn leader_worker_set_becomes_available_and_scales() {
+    with_operators(NODES, |lab| async move {
+        let template = json!({"spec": {"containers": [container("sleep infinity")]}});
+        let spec = json!({
+            "replicas": 2,
+            "leaderWorkerTemplate": {"size": 3, "workerTemplate": template},
+        });
+        let set = Subject::create(&lab, LEADER_WORKER_SET, spec).await;
+        let status = set.wait("available", |s| is_true(s, "Available")).await;
+        assert_eq!(status["readyReplicas"], 2);
+        set.wait_for_pods(6, "Running").await;
+        let pod = lab.pods.get("a-1-2").await.unwrap();
+        let labels = pod.labels();
+        assert_eq!(labels["leaderworkerset.sigs.k8s.io/group-index"], "1");
+        assert_eq!(labels["leaderworkerset.sigs.k8s.io/worker-index"], "2");
+        set.patch(json!({"replicas": 1})).await;
+        set.wait_for_pods(3, "Running").await;
+        set.wait("scaled", |s| s["readyReplicas"] == 1).await;
+        set.patch(json!({"replicas": 0})).await;
+        set.wait_for_pods(0, "").await;
+    });
+}
+
+const APP_WRAPPER: (&str, &str, &str, &str) = (
+    "workload.codeflare.dev",
+    "v1beta2",
+    "AppWrapper",
+    "appwrappers",
+);
+
+fn app_wrapper_spec(script: &str) -> Value {
+    let job = json!({
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "wrapped"},
+        "spec": {"parallelism": 2, "completions": 2, "backoffLimit": 0, "template": template(script)},
+    });
+    json!({"suspend": true, "components": [{"template": job}]})
+}
+
+#[test]
+fn app_wrapper_succeeds_is_suspended_or_fails() {
+    with_operators(NODES, |lab| async move {
+        let wrapper = Subject::create(&lab, APP_WRAPPER, app_wrapper_spec("sleep 60")).await;
+        wrapper
+            .wait("suspended", |s| s["phase"] == "Suspended")
+            .await;
+        wrapper.patch(json!({"suspend": false})).await;
+        wrapper.wait("ready", |s| is_true(s, "PodsReady")).await;
+        wrapper.wait_for_pods(2, "Running").await;
+        wrapper.patch(json!({"suspend": true})).await;
+        let status = wrapper
+            .wait("suspended", |s| s["phase"] == "Suspended")
+            .await;
+        assert!(!is_true(&status, "QuotaReserved"));
+        wrapper.wait_for_pods(0, "").await;
+        wrapper.patch(json!({"suspend": false})).await;
+        let status = wrapper
+            .wait("succeeded", |s| s["phase"] == "Succeeded")
+            .await;
+        assert!(!is_true(&status, "QuotaReserved"));
+        assert!(is_true(&status, "ResourcesDeployed"));
+    });
+    with_operators(NODES, |lab| async move {
+        let wrapper = Subject::create(&lab, APP_WRAPPER, app_wrapper_spec("exit 1")).await;
+        wrapper.patch(json!({"suspend": false})).await;
+        wrapper.wait("failed", |s| s["phase"] == "Failed").await;
+        wrapper
+            .wait("cleaned", |s| !is_true(s, "ResourcesDeployed"))
+            .await;
+        wrapper.wait_for_pods(0, "").await;
+    });
+}
+
+const SPARK_APPLICATION: (&str, &str, &str, &str) = (
+    "sparkoperator.k8s.io",
+    "v1beta2",
+    "SparkApplication",
+    "sparkapplications",
+);
+
+#[test]
+fn spark_application_completes_and_is_suspended() {
+    let spec = || {
+        json!({
+            "type": "Scala", "mode": "cluster", "sparkVersion": "3.5.3", "image": "spark:3.5.3",
+            "mainClass": "org.apache.spark.examples.SparkPi",
+            "mainApplicationFile": "local:///opt/spark/examples/jars/spark-examples.jar",
+            "driver": {"cores": 1, "memory": "512m"},
+            "executor": {"cores": 1, "memory": "512m", "instances": 2},
+        })
+    };
+    with_operators(NODES, |lab| async move {
+        let app = Subject::create(&lab, SPARK_APPLICATION, spec()).await;
+        app.wait("running", |s| s["applicationState"]["state"] == "RUNNING")
+            .await;
+        app.wait_for_pods(3, "Running").await;
+        let status = app
+            .wait("completed", |s| {
+                s["applicationState"]["state"] == "COMPLETED"
+            })
+            .await;
+        assert!(status["terminationTime"].is_string());
+        app.wait_for_pods(1, "Succeeded").await;
+    });
+    with_operators(NODES, |lab| async move {
+        let mut spec = spec();
+        spec["driver"]["annotations"] = json!({"kueue-lab.dev/run-for": "1h"});
+        spec["suspend"] = json!(true);
+        let app = Subject::create(&lab, SPARK_APPLICATION, spec).await;
+        app.wait("suspended", |s| {
+            s["applicationState"]["state"] == "SUSPENDED"
+        })
+        .await;
+        app.patch(json!({"suspend": false})).await;
+        app.wait_for_pods(3, "Running").await;
+        app.patch(json!({"suspend": true})).await;
+        app.wait("suspended", |s| {
+            s["applicationState"]["state"] == "SUSPENDED"
+        })
+        .await;
+        app.wait_for_pods(0, "").await;
+    });
+}
+
+#[test]
+fn unplayable_spec_gets_a_warning() {
+    with_operators(NODES, |lab| async move {
+        let spec = json!({"headGroupSpec": {"rayStartParams": {}, "template": {"spec": {"containers": []}}}});
+        Subject::create(&lab, RAY_CLUSTER, spec).await;
+        lab.clock.sleep(Duration::from_secs(1)).await;
+        let events = lab.events("a").await;
+        assert_eq!(
+            events,
+            [
+                "Warning NotSimulated: headGroupSpec and every worker group need a container \
+              (operator stand-in of kueue-lab)"
+            ]
+        );
     });
 }

@@ -1,6 +1,6 @@
 //! Construction of child objects from untyped templates.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
@@ -100,9 +100,4 @@ pub(super) fn label<'a>(pod: &'a Pod, key: &str) -> Option<&'a str> {
 pub(super) fn has_containers(template: &Value) -> bool {
     let containers = items(&template["spec"]["containers"]);
     !containers.is_empty() && containers.iter().all(Value::is_object)
-}
-
-/// The string fields of an object.
-pub(super) fn strings(object: &Value) -> Map<String, Value> {
-    object.as_object().cloned().unwrap_or_default()
 }

@@ -11,11 +11,10 @@ use sha2::{Digest, Sha256};
 
 use super::child_objects::{count, fields, items, set_annotations, set_labels};
 use super::conditions::{Condition, find, is_true, set_condition};
-use super::job_status;
 use super::observed::{Observed, parse_timestamp};
 use super::plan::{ChildReference, MAX_CREATED, Plan};
+use super::{job_status, suspended_job};
 use crate::event_recorder::NewEvent;
-use kueue_lab_codec::Codec;
 
 const RESTART_ATTEMPT: &str = "jobset.sigs.k8s.io/restart-attempt";
 const REPLICATED_JOB_NAME: &str = "jobset.sigs.k8s.io/replicatedjob-name";
@@ -264,8 +263,10 @@ fn plan_jobs(
                 Some(job) if job_status::is_finished(job) => {}
                 Some(job) if suspended != job_status::is_suspended(job) => {
                     let patch = match suspended {
-                        true => json!({"spec": {"suspend": true}}),
-                        false => resumed(job, &replicated["template"]["spec"]["template"]),
+                        true => suspended_job::suspend(),
+                        false => {
+                            suspended_job::resume(job, &replicated["template"]["spec"]["template"])
+                        }
                     };
                     plan.patch.push((ChildReference::of(job.as_ref()), patch));
                 }
@@ -355,36 +356,6 @@ fn dependencies_met(spec: &Value, status: &Value, replicated: &Value) -> bool {
         };
         met >= count(&on["replicas"], 1)
     })
-}
-
-/// The change of a Job that is resumed: scheduling directives of its template may have changed.
-fn resumed(job: &Job, template: &Value) -> Value {
-    let current = job.to_value().unwrap_or_default();
-    let current = &current["spec"]["template"]["spec"];
-    let merged = |field: &str| -> Vec<Value> {
-        let mut all = items(&current[field]).to_vec();
-        let new = items(&template["spec"][field]).iter();
-        let missing: Vec<Value> = new.filter(|item| !all.contains(item)).cloned().collect();
-        all.extend(missing);
-        all
-    };
-    let mut metadata = json!({});
-    for field in ["labels", "annotations"] {
-        if template["metadata"][field].is_object() {
-            metadata[field] = template["metadata"][field].clone();
-        }
-    }
-    let mut pod = json!({});
-    if template["spec"]["nodeSelector"].is_object() {
-        pod["nodeSelector"] = template["spec"]["nodeSelector"].clone();
-    }
-    for field in ["tolerations", "schedulingGates"] {
-        let all = merged(field);
-        if !all.is_empty() {
-            pod[field] = json!(all);
-        }
-    }
-    json!({"spec": {"suspend": false, "template": {"metadata": metadata, "spec": pod}}})
 }
 
 /// The service of the pods' host names.

@@ -6,14 +6,20 @@
 
 pub mod crds;
 
+mod app_wrapper;
 mod child_objects;
 mod conditions;
 mod job_set;
 mod job_status;
+mod kubeflow;
+mod leader_worker_set;
 mod observed;
 mod operator_controller;
 mod plan;
 mod ray;
 mod registry;
+mod spark_application;
+mod suspended_job;
+mod train_job;
 
 pub(crate) use operator_controller::start;

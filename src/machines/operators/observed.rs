@@ -69,11 +69,6 @@ impl Observed<'_> {
         self.object.uid().unwrap_or_default()
     }
 
-    /// Whether a flag of the spec is set.
-    pub(super) fn flag(&self, pointer: &str) -> bool {
-        self.spec().pointer(pointer) == Some(&Value::Bool(true))
-    }
-
     /// The child object of that kind and name.
     pub(super) fn child(&self, kind: &str, name: &str) -> Option<&Arc<DynamicObject>> {
         let of_kind = |o: &DynamicObject| o.types.as_ref().is_some_and(|t| t.kind == kind);

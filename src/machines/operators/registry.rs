@@ -4,7 +4,7 @@ use kube::core::ApiResource;
 
 use super::observed::Observed;
 use super::plan::Plan;
-use super::{job_set, ray};
+use super::{app_wrapper, job_set, kubeflow, leader_worker_set, ray, spark_application, train_job};
 
 /// The operator of one kind.
 pub(super) struct Operator {
@@ -62,6 +62,12 @@ const RAY: Operator = Operator {
     reconcile: |_| Plan::default(),
 };
 
+const KUBEFLOW: Operator = Operator {
+    group: "kubeflow.org",
+    component: "training-operator",
+    ..RAY
+};
+
 /// All operators.
 pub(super) const OPERATORS: &[Operator] = &[
     Operator {
@@ -94,7 +100,110 @@ pub(super) const OPERATORS: &[Operator] = &[
         reconcile: job_set::reconcile,
         ..RAY
     },
+    Operator {
+        kind: "PyTorchJob",
+        plural: "pytorchjobs",
+        component: "pytorchjob-controller",
+        reconcile: kubeflow::py_torch_job,
+        ..KUBEFLOW
+    },
+    Operator {
+        kind: "TFJob",
+        plural: "tfjobs",
+        component: "tfjob-controller",
+        reconcile: kubeflow::tf_job,
+        ..KUBEFLOW
+    },
+    Operator {
+        kind: "XGBoostJob",
+        plural: "xgboostjobs",
+        component: "xgboostjob-controller",
+        reconcile: kubeflow::xg_boost_job,
+        ..KUBEFLOW
+    },
+    Operator {
+        kind: "PaddleJob",
+        plural: "paddlejobs",
+        component: "paddlejob-controller",
+        reconcile: kubeflow::paddle_job,
+        ..KUBEFLOW
+    },
+    Operator {
+        kind: "JAXJob",
+        plural: "jaxjobs",
+        component: "jaxjob-controller",
+        reconcile: kubeflow::jax_job,
+        ..KUBEFLOW
+    },
+    Operator {
+        version: "v2beta1",
+        kind: "MPIJob",
+        plural: "mpijobs",
+        component: "mpi-job-controller",
+        reconcile: kubeflow::mpi_job,
+        ..KUBEFLOW
+    },
+    Operator {
+        group: "trainer.kubeflow.org",
+        version: "v1alpha1",
+        kind: "TrainJob",
+        plural: "trainjobs",
+        component: "trainer-trainjob-controller",
+        reconcile: train_job::reconcile,
+        ..RAY
+    },
+    Operator {
+        group: "leaderworkerset.x-k8s.io",
+        kind: "LeaderWorkerSet",
+        plural: "leaderworkersets",
+        label: Some(leader_worker_set::NAME_LABEL),
+        component: "leaderworkerset",
+        reconcile: leader_worker_set::reconcile,
+        ..RAY
+    },
+    Operator {
+        group: "workload.codeflare.dev",
+        version: "v1beta2",
+        kind: "AppWrapper",
+        plural: "appwrappers",
+        label: Some(app_wrapper::NAME_LABEL),
+        component: "appwrapper",
+        reconcile: app_wrapper::reconcile,
+        ..RAY
+    },
+    Operator {
+        group: "sparkoperator.k8s.io",
+        version: "v1beta2",
+        kind: "SparkApplication",
+        plural: "sparkapplications",
+        label: Some(spark_application::NAME_LABEL),
+        component: "spark-application-controller",
+        reconcile: spark_application::reconcile,
+        ..RAY
+    },
 ];
 
 /// Group, version, kind, plural and required label of the other kinds that are watched.
-pub(super) const WATCHED: &[(&str, &str, &str, &str, Option<&str>)] = &[];
+pub(super) const WATCHED: &[(&str, &str, &str, &str, Option<&str>)] = &[
+    (
+        "apps",
+        "v1",
+        "StatefulSet",
+        "statefulsets",
+        Some(leader_worker_set::NAME_LABEL),
+    ),
+    (
+        "trainer.kubeflow.org",
+        "v1alpha1",
+        "ClusterTrainingRuntime",
+        "clustertrainingruntimes",
+        None,
+    ),
+    (
+        "trainer.kubeflow.org",
+        "v1alpha1",
+        "TrainingRuntime",
+        "trainingruntimes",
+        None,
+    ),
+];
