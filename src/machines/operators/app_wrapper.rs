@@ -364,3 +364,49 @@ fn run(wrapper: &Observed<'_>, status: &mut Value, plan: &mut Plan) {
         set(status, "PodsReady", ready, reason, &message);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{infer_pod_sets, inject, template_at};
+
+    #[test]
+    fn pod_sets_are_inferred_and_found() {
+        let mut job_set = json!({"kind": "JobSet", "spec": {"replicatedJobs": [
+            {"replicas": 2, "template": {"spec": {"parallelism": 3, "template": {"spec": {}}}}},
+        ]}});
+        let sets = infer_pod_sets(&job_set);
+        let path = "template.spec.replicatedJobs[0].template.spec.template";
+        assert_eq!(sets, [json!({"path": path, "replicas": 6})]);
+        assert_eq!(
+            template_at(&mut job_set, path),
+            Some(&mut json!({"spec": {}}))
+        );
+        assert_eq!(
+            template_at(&mut job_set, "template.spec.replicatedJobs[1].template"),
+            None
+        );
+        assert_eq!(template_at(&mut job_set, "spec.template"), None);
+    }
+
+    #[test]
+    fn pod_set_infos_are_added() {
+        let info = json!({
+            "labels": {"a": "1"}, "nodeSelector": {"pool": "x"},
+            "tolerations": [{"key": "spot"}],
+        });
+        let mut template =
+            json!({"spec": {"nodeSelector": {"own": "y"}, "tolerations": [{"key": "own"}]}});
+        inject(&info, &mut template);
+        assert_eq!(template["metadata"]["labels"], json!({"a": "1"}));
+        assert_eq!(
+            template["spec"]["nodeSelector"],
+            json!({"own": "y", "pool": "x"})
+        );
+        assert_eq!(
+            template["spec"]["tolerations"],
+            json!([{"key": "own"}, {"key": "spot"}])
+        );
+    }
+}

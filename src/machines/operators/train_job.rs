@@ -309,3 +309,44 @@ fn merge(change: &Value, value: &mut Value) {
         (change, value) => *value = change.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::apply_patch;
+
+    #[test]
+    fn runtime_patches_are_merged_by_name() {
+        let mut template = json!({"spec": {"replicatedJobs": [{
+            "name": "node",
+            "template": {"spec": {"template": {"spec": {
+                "containers": [{"name": "node", "image": "i"}],
+                "tolerations": [{"key": "own"}],
+            }}}},
+        }]}});
+        let patch = json!({"spec": {"replicatedJobs": [
+            {"name": "other", "template": {"spec": {}}},
+            {"name": "node", "template": {"spec": {"template": {
+                "metadata": {"labels": {"a": "1"}},
+                "spec": {
+                    "nodeSelector": {"pool": "x"},
+                    "containers": [{"name": "node", "env": [{"name": "E", "value": "v"}]}],
+                    "tolerations": [{"key": "own"}, {"key": "spot"}],
+                },
+            }}}},
+        ]}});
+        apply_patch(&patch, &mut template);
+        let pod = &template["spec"]["replicatedJobs"][0]["template"]["spec"]["template"];
+        assert_eq!(pod["metadata"]["labels"], json!({"a": "1"}));
+        assert_eq!(pod["spec"]["nodeSelector"], json!({"pool": "x"}));
+        assert_eq!(
+            pod["spec"]["containers"],
+            json!([{"name": "node", "image": "i", "env": [{"name": "E", "value": "v"}]}])
+        );
+        assert_eq!(
+            pod["spec"]["tolerations"],
+            json!([{"key": "own"}, {"key": "spot"}])
+        );
+    }
+}
