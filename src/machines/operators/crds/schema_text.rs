@@ -6,7 +6,8 @@
 //! * `TYPE`: `string`, `bool`, `integer`, `int32`, `int64`, `number`, `time`, `quantity`,
 //!   `int-or-string`, `any` (an object with any fields), `embedded` (any Kubernetes object), or
 //!   `@NAME`, the fields of a block; none for an object with the fields below.
-//! * `OPTION`: `=VALUE` default, `enum=A,B`, `min=N`, `max=N`, `nullable`, `immutable`.
+//! * `OPTION`: `=VALUE` default, `enum=A,B`, `min=N`, `max=N`, `nullable`, `immutable`, or `open` for an
+//!   object with fields other than those below.
 //! * `+@NAME`: the fields of a block are part of this object.
 
 use serde_json::{Map, Value, json};
@@ -115,7 +116,7 @@ fn field<'a>(text: &'a str, children: &[Line<'_>], depth: usize) -> (&'a str, bo
 }
 
 fn is_type(word: &str) -> bool {
-    !word.contains('=') && !["nullable", "immutable"].contains(&word)
+    !word.contains('=') && !["nullable", "immutable", "open"].contains(&word)
 }
 
 fn scalar(name: &str) -> Value {
@@ -144,6 +145,9 @@ fn apply_option(schema: &mut Value, type_name: Option<&str>, option: &str) {
     };
     match option.split_once('=') {
         None if option == "nullable" => schema["nullable"] = json!(true),
+        None if option == "open" => {
+            schema["x-kubernetes-preserve-unknown-fields"] = json!(true);
+        }
         None => {
             schema["x-kubernetes-validations"] =
                 json!([{"rule": "self == oldSelf", "message": "field is immutable"}]);

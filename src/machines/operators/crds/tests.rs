@@ -56,4 +56,19 @@ fn notation_is_expanded() {
         spec["properties"]["driver"]["properties"]["cores"]["minimum"],
         json!(1)
     );
+
+    let jobs = version("jobsets.jobset.x-k8s.io");
+    let spec = &jobs["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"];
+    assert_eq!(spec["network"]["default"], json!({}));
+    assert_eq!(spec["successPolicy"]["default"], json!({"operator": "All"}));
+    let template = &spec["replicatedJobs"]["items"]["properties"]["template"];
+    assert_eq!(
+        template["x-kubernetes-preserve-unknown-fields"],
+        json!(true)
+    );
+    let job = &template["properties"]["spec"]["properties"];
+    assert_eq!(
+        job["completionMode"],
+        json!({"type": "string", "default": "Indexed"})
+    );
 }

@@ -45,7 +45,10 @@ pub(in super::super) fn reconcile(job: &Observed<'_>) -> Plan {
             _ => false,
         });
         delete_pods(cleaned, &mut plan);
-        replica_statuses(job, &mut status);
+        // The counts stay when the launcher is deleted after its TTL.
+        if !job.jobs.is_empty() {
+            replica_statuses(job, &mut status);
+        }
         plan.status = Some(status);
         return plan;
     }
