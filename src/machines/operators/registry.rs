@@ -169,7 +169,6 @@ pub(super) const OPERATORS: &[Operator] = &[
         label: Some(app_wrapper::NAME_LABEL),
         component: "appwrapper",
         reconcile: app_wrapper::reconcile,
-        ..RAY
     },
     Operator {
         group: "sparkoperator.k8s.io",
@@ -179,7 +178,6 @@ pub(super) const OPERATORS: &[Operator] = &[
         label: Some(spark_application::NAME_LABEL),
         component: "spark-application-controller",
         reconcile: spark_application::reconcile,
-        ..RAY
     },
 ];
 

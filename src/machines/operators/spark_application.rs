@@ -212,7 +212,8 @@ fn end_executors(app: &Observed<'_>, status: &mut Value, plan: &mut Plan) {
         .filter(|pod| label(pod, ROLE) == Some("executor"))
     {
         status["executorState"][pod.name_any()] = json!("COMPLETED");
-        if !is_deleting(pod) && !(keeps && is_terminal(pod)) {
+        let stays = is_deleting(pod) || keeps && is_terminal(pod);
+        if !stays {
             plan.delete.push(ChildReference::of(pod.as_ref()));
         }
     }

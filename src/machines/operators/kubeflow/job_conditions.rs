@@ -27,10 +27,8 @@ impl JobConditions<'_> {
         match condition_type {
             "Running" => self.remove(status, "Restarting"),
             "Restarting" => self.remove(status, "Running"),
-            "Succeeded" | "Failed" | "Suspended" => {
-                if is_true(status, "Running") {
-                    self.write(status, "Running", "False", &reason, &message);
-                }
+            "Succeeded" | "Failed" | "Suspended" if is_true(status, "Running") => {
+                self.write(status, "Running", "False", &reason, &message);
             }
             _ => {}
         }
