@@ -1,12 +1,22 @@
-//! `--config`: Kueue's own configuration file.
+//! Kueue's own configuration: the file of `--config`, or the ConfigMap of a cluster.
 
 use std::path::Path;
 
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Client;
+use kueue_lab_admission::EngineConfig;
+use kueue_lab_api::config::{CONFIG_MAP_KEY, DEFAULT_NAMESPACE, LoadedConfiguration, load};
+use kueue_lab_controller::{ControllerConfig, Settings};
+use kueue_lab_runtime::Api;
+
 use super::CliError;
-use kueue_lab_api::config::{LoadedConfiguration, load};
+use super::kubeconfig_args::error_message;
 
 /// Maximum size of a configuration file, in bytes.
 const MAX_FILE: u64 = 1 << 20;
+
+/// The ConfigMap of Kueue's manifests.
+const CONFIG_MAP: &str = "kueue-manager-config";
 
 /// Reads a configuration; warnings are logged.
 ///
@@ -48,4 +58,35 @@ pub(super) fn read_config(path: &Path) -> Result<LoadedConfiguration, CliError> 
         tracing::warn!("{}", problem_text(warning));
     }
     Ok(loaded)
+}
+
+/// The part of Kueue's configuration that the engine uses.
+pub(super) fn engine_config(kueue: &LoadedConfiguration) -> EngineConfig {
+    Settings::new(ControllerConfig::from(kueue.clone())).engine()
+}
+
+/// The configuration of the engine of a cluster's Kueue; the default if the cluster has no ConfigMap
+/// of Kueue.
+///
+/// # Errors
+/// The ConfigMap cannot be read, or its content cannot be loaded.
+pub(super) async fn engine_config_of_cluster(client: &Client) -> Result<EngineConfig, String> {
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), DEFAULT_NAMESPACE);
+    let name = format!("ConfigMap {DEFAULT_NAMESPACE}/{CONFIG_MAP}");
+    let found = api.get_opt(CONFIG_MAP).await;
+    let found = found.map_err(|error| format!("cannot read {name}: {}", error_message(&error)))?;
+    let text = found.and_then(|found| found.data?.remove(CONFIG_MAP_KEY));
+    let Some(text) = text else {
+        return Ok(EngineConfig::default());
+    };
+    match load(&text) {
+        Ok(loaded) => Ok(engine_config(&loaded)),
+        Err(problems) => {
+            let problem = problems
+                .first()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            Err(format!("cannot load {name}: {problem}"))
+        }
+    }
 }

@@ -20,6 +20,12 @@ pub(super) fn definitions() -> Vec<PreinstalledKind> {
     CRDS.iter().map(plug).collect()
 }
 
+/// The spec of the built-in CustomResourceDefinition with a name.
+pub(super) fn built_in_spec(name: &str) -> Option<Value> {
+    let found = CRDS.iter().find(|crd| crd.name() == name)?;
+    Some(found.object(&Conversion::upstream())["spec"].take())
+}
+
 /// The CustomResourceDefinition with a name.
 fn object(name: &str) -> Value {
     let found = CRDS.iter().find(|crd| crd.name() == name);

@@ -11,6 +11,7 @@ mod file_source;
 mod job_webhooks;
 mod kubelet_logs;
 mod kueue_crds;
+mod kueue_manager;
 mod kueue_webhooks;
 mod lab;
 mod node_pools_reloader;

@@ -15,6 +15,8 @@ pub const CONFIG_MAP_KEY: &str = "controller_manager_config.yaml";
 pub struct LoadedConfiguration {
     /// The configuration in v1beta2, with defaults.
     pub configuration: Configuration,
+    /// The document, without the ConfigMap around it.
+    pub source: String,
     /// Its feature gates.
     pub gates: FeatureGates,
     /// Warnings about converted settings.
@@ -58,14 +60,14 @@ pub fn load(text: &str) -> Result<LoadedConfiguration, Vec<Problem>> {
             let message = format!("has no {CONFIG_MAP_KEY}");
             Err(vec![problem(root.locate("data"), "data", message)])
         }
-        _ => load_root(root.clone()),
+        _ => load_root(root.clone(), text),
     }
 }
 
 fn load_document(text: &str) -> Result<LoadedConfiguration, Vec<Problem>> {
     let mut roots = yaml::documents(text, Limits::default()).map_err(|e| vec![e.into()])?;
     match (roots.pop(), roots.is_empty()) {
-        (Some(root), true) => load_root(root),
+        (Some(root), true) => load_root(root, text),
         _ => {
             let at = Position::START;
             Err(vec![problem(
@@ -140,7 +142,7 @@ impl PositionOffset {
     }
 }
 
-fn load_root(mut root: Node) -> Result<LoadedConfiguration, Vec<Problem>> {
+fn load_root(mut root: Node, source: &str) -> Result<LoadedConfiguration, Vec<Problem>> {
     let old = is_v1beta1(&root)?;
     if let Kind::Map(entries) = &mut root.kind {
         entries.retain(|e| e.key != "apiVersion" && e.key != "kind");
@@ -176,6 +178,7 @@ fn load_root(mut root: Node) -> Result<LoadedConfiguration, Vec<Problem>> {
     if errors.is_empty() {
         Ok(LoadedConfiguration {
             configuration,
+            source: source.to_owned(),
             gates,
             warnings,
         })

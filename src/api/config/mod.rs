@@ -10,6 +10,7 @@ mod load;
 mod multi_kueue;
 mod object_retention_policies;
 mod resources;
+mod to_yaml;
 mod v1beta1;
 mod validate;
 mod wait_for_pods_ready;

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::api_server::ApiServer;
 use crate::apimachinery::object_meta;
+use crate::bootstrap::status_manager;
 use crate::endpoints::crd_lifecycle;
 use crate::registry::CrdSpec;
 use crate::storage::PendingObject;
@@ -24,7 +25,10 @@ impl ApiServer {
         let mut identity = serde_json::json!({
             "kind": "CustomResourceDefinition",
             "apiVersion": "apiextensions.k8s.io/v1",
-            "metadata": {"name": definition.name},
+            "metadata": {
+                "name": definition.name,
+                "managedFields": [status_manager("apiextensions.k8s.io/v1", core.clock.now())],
+            },
             "status": crd_lifecycle::established_status(&definition, core.clock.now()),
         });
         object_meta::fill_system_fields(&mut identity, &core.entropy, core.clock.now());

@@ -11,8 +11,6 @@ use crate::cli::output::print_stdout;
 use crate::cli::{CliError, config, runtime};
 use kueue_lab_admission::EngineConfig;
 use kueue_lab_clock::Clock;
-use kueue_lab_controller::{ControllerConfig, Settings};
-use kueue_lab_lab::KueueConfig;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,7 +43,7 @@ struct WorkloadArgs {
     /// Output format.
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     output: Output,
-    /// Kueue's configuration file, if the cluster's Kueue has one.
+    /// Kueue's configuration file [default: the cluster's ConfigMap kueue-manager-config].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
@@ -63,11 +61,22 @@ enum Output {
 pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
     let ExplainCommand::Workload(args) = args.what;
     runtime()?.block_on(async {
-        let settings = match &args.config {
-            None => EngineConfig::default(),
-            Some(path) => engine_config(&config::read_config(path)?),
+        let given = match &args.config {
+            None => None,
+            Some(path) => Some(config::engine_config(&config::read_config(path)?)),
         };
         let (client, _) = args.target.connect().await?;
+        let settings = match given {
+            Some(settings) => settings,
+            None => config::engine_config_of_cluster(&client)
+                .await
+                .unwrap_or_else(|why| {
+                    eprintln!(
+                        "note: {why}; this explanation assumes Kueue's default configuration"
+                    );
+                    EngineConfig::default()
+                }),
+        };
         let workload = find_workload(&client, &args.namespace, &args.name).await?;
         let (explanation, workload) = explain(&client, settings, &Clock::real(), &workload)
             .await
@@ -81,9 +90,4 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
         };
         print_stdout(printed.as_bytes())
     })
-}
-
-/// The part of Kueue's configuration that the engine uses.
-fn engine_config(kueue: &KueueConfig) -> EngineConfig {
-    Settings::new(ControllerConfig::from(kueue.clone())).engine()
 }
