@@ -36,7 +36,7 @@ pub use kueue_lab_cluster::{
 pub use kueue_lab_machines::nodes::{NodePools, RemovedNodes, remove_all as remove_nodes};
 pub use kueue_lab_presets::remove_preset_objects as clear_presets;
 pub use lab::Lab;
-pub use paths::{LabPaths, PresetsFolder, state_dir};
+pub use paths::{LabPaths, PresetsFolder, sky_config_file, state_dir};
 pub use preflight::{PreflightError, UpstreamKueue, find_upstream, preflight};
 pub use remote::IDENTITY_PREFIX;
 pub use shipped::{LAB_FILES, PRESETS};
