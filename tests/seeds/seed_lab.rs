@@ -19,6 +19,14 @@ pools:
   resources: {cpu: 16, memory: 64Gi, pods: 110}
 ";
 
+/// A preset needs an object.
+const PRESET: &str = "\
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: unused}
+value: 1
+";
+
 /// A lab in virtual time without queues.
 pub(crate) struct SeedLab {
     pub(crate) lab: Lab,
@@ -31,6 +39,7 @@ pub(crate) fn on_a_lab<F: Future<Output = ()>>(walk: impl FnOnce(SeedLab) -> F) 
     virtual_runtime().unwrap().block_on(async {
         let presets = tempfile::tempdir().unwrap();
         std::fs::create_dir(presets.path().join("empty")).unwrap();
+        std::fs::write(presets.path().join("empty/a.yaml"), PRESET).unwrap();
         let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
         let lab = Lab::start(LabConfig {
             remote: None,
