@@ -49,6 +49,7 @@ impl Machines {
             (config.nodes && has_others).then(|| FakeGpuController::start(&context, nodes.clone()));
         if config.node_lifecycle {
             nodes::node_lifecycle::start(&context, &nodes, &pods);
+            nodes::taint_eviction::start(&context, &nodes, &pods);
         }
         if config.scheduler {
             scheduler::start(&context, &pods, &nodes);
