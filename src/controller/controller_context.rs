@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use super::event_recorder::EventRecorder;
 use super::informers::{DraInformers, Informers};
+use super::scheduler::StatusWritePacing;
 use super::settings::{ControllerConfig, Settings};
 use kueue_lab_admission::Engine;
 use kueue_lab_admission::cycle::CycleCounts;
@@ -43,6 +44,8 @@ pub struct ControllerContextInner {
     /// The Event recorder.
     pub recorder: EventRecorder,
     engine: Mutex<Engine>,
+    /// Paces the scheduler's status writes.
+    pub(crate) status_write_pacing: StatusWritePacing,
     /// Notified when the engine may have work.
     wake: watch::Sender<()>,
     /// Called after each admission attempt.
@@ -68,6 +71,7 @@ impl ControllerContext {
             informers: Informers::start(ctx, settings.gates, devices),
             recorder: EventRecorder::start(ctx, &settings.instance),
             engine: Mutex::new(Engine::new(settings.engine())),
+            status_write_pacing: StatusWritePacing::default(),
             wake: watch::Sender::new(()),
             attempt_observers: RwLock::default(),
             settings,

@@ -26,6 +26,7 @@ mod scheduler;
 mod settings;
 mod tas;
 mod update;
+mod upstream_latency;
 pub mod visibility;
 mod workload_patching;
 
@@ -34,3 +35,4 @@ pub use informers::Informers;
 pub use instance::{Controller, WebhooksOnlyInstance};
 pub use jobs::webhooks::JobWebhooks;
 pub use settings::{ControllerConfig, Settings};
+pub use upstream_latency::UpstreamLatency;

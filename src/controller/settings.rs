@@ -1,5 +1,6 @@
 //! [`Settings`]: the parts of Kueue's Configuration that the controller uses.
 
+use crate::upstream_latency::UpstreamLatency;
 use kueue_lab_admission::EngineConfig;
 use kueue_lab_admission::config as engine;
 use kueue_lab_admission::dra::{DeviceClassMappings, DeviceSource, DeviceSourceConfig};
@@ -17,6 +18,8 @@ pub struct ControllerConfig {
     /// The instance name, as upstream's host name: `reportingInstance` of Events is
     /// `<controller>-<instance>`.
     pub instance: String,
+    /// The latencies of upstream to wait for.
+    pub upstream_latency: UpstreamLatency,
 }
 
 impl Default for ControllerConfig {
@@ -42,6 +45,7 @@ impl Default for ControllerConfig {
             configuration,
             gates: FeatureGates::default(),
             instance: "kueue-lab".to_owned(),
+            upstream_latency: UpstreamLatency::RECORDED,
         }
     }
 }
@@ -66,6 +70,8 @@ pub struct Settings {
     pub gates: FeatureGates,
     /// The instance name.
     pub instance: String,
+    /// The latencies of upstream to wait for.
+    pub upstream_latency: UpstreamLatency,
     /// `waitForPodsReady`; None if it is disabled.
     pub wait_for_pods_ready: Option<api::WaitForPodsReady>,
 }
@@ -77,6 +83,7 @@ impl Settings {
             configuration,
             gates,
             instance,
+            upstream_latency,
         } = config;
         let off = gates.enabled(Feature::DisableWaitForPodsReady);
         let wait_for_pods_ready = configuration.wait_for_pods_ready.clone().filter(|_| !off);
@@ -84,6 +91,7 @@ impl Settings {
             configuration,
             gates,
             instance,
+            upstream_latency,
             wait_for_pods_ready,
         }
     }

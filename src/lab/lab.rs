@@ -16,7 +16,7 @@ use kueue_lab_clock::Clock;
 use kueue_lab_cluster::Cluster;
 use kueue_lab_cluster::plugins::AggregatedApi;
 use kueue_lab_cluster::{EmbeddedCluster, EmbeddedConfig};
-use kueue_lab_controller::{Controller, ControllerConfig};
+use kueue_lab_controller::{Controller, ControllerConfig, UpstreamLatency};
 use kueue_lab_machines::{Machines, MachinesConfig};
 use kueue_lab_operator::Operator;
 use kueue_lab_presets::{Presets, PresetsConfig};
@@ -55,9 +55,10 @@ impl Lab {
         stop: &CancellationToken,
     ) -> Result<Self, LabError> {
         let kueue = config.kueue.take();
-        let kueue = kueue.map(ControllerConfig::from).unwrap_or_default();
+        let mut kueue = kueue.map(ControllerConfig::from).unwrap_or_default();
         let gates = kueue.gates;
         if config.remote.is_some() {
+            kueue.upstream_latency = UpstreamLatency::NONE;
             // An invalid preset must not leave a partial installation behind.
             validate_preset(&config.presets, &config.preset, &gates)?;
         }

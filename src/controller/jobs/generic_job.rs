@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::upstream_latency::UpstreamLatency;
 use async_trait::async_trait;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -228,7 +229,7 @@ pub(crate) trait GenericJob: Send + Sync {
     fn reclaimable_pods(&self, env: &IntegrationContext) -> Option<Vec<ReclaimablePod>>;
 
     /// The delay of the next reconciliation after reclaimable pods were written.
-    fn reclaimable_pods_write_delay(&self) -> Duration {
+    fn reclaimable_pods_write_delay(&self, _latency: &UpstreamLatency) -> Duration {
         Duration::ZERO
     }
 

@@ -6,7 +6,6 @@ use kube::Resource;
 use super::generic_job::{JobKind, JobObject};
 use super::integration_context::IntegrationContext;
 use super::integration_manager::{Gvk, controller_of};
-use super::recent_quota_losses;
 use super::reconciler::reconcile_generic_job;
 use super::single_object_job::SingleObjectJob;
 use crate::object_meta;
@@ -69,7 +68,7 @@ where
             let wl = change.object();
             if let Some(job) = controlling_job(wl, &K::GVK) {
                 match losses.record_change(change, clock.now()) {
-                    true => owners.add_after(job, recent_quota_losses::RECENT_WINDOW),
+                    true => owners.add_after(job, losses.recent_window()),
                     false => owners.add(job),
                 }
             }

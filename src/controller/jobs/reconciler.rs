@@ -301,7 +301,7 @@ async fn update_reclaimable_pods(
         ..Default::default()
     };
     apply_status(env, wl, c::RECLAIMABLE_PODS_MANAGER, &status).await?;
-    let rest = job.reclaimable_pods_write_delay();
+    let rest = job.reclaimable_pods_write_delay(&env.shared.settings.upstream_latency);
     if !rest.is_zero() {
         env.shared.ctx.clock.sleep(rest).await;
     }

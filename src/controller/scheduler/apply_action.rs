@@ -49,14 +49,40 @@ async fn patch_status(
     };
     let now = shared.now();
     let gates = shared.engine().config().gates.clone();
-    workload_patching::patch_admission_status(shared, before, StatusApplyMode::Loose, |wl| {
+    let resets_pods_ready = action.kind == ActionKind::Requeue
+        && shared.settings.upstream_latency.scheduler_resets_pods_ready;
+    let patch = |wl: &mut Workload| {
         let mut changed = change.apply(wl, now, &gates);
-        if action.kind == ActionKind::Requeue {
+        if resets_pods_ready {
             changed |= reset_pods_ready(wl, now);
         }
         changed
-    })
-    .await
+    };
+    let after =
+        workload_patching::patch_admission_status(shared, before, StatusApplyMode::Loose, patch)
+            .await?;
+    let version = |wl: &Arc<Workload>| wl.metadata.resource_version.clone();
+    if after
+        .as_ref()
+        .is_some_and(|wl| version(wl) != version(before))
+    {
+        pace(shared, before).await;
+    }
+    Ok(after)
+}
+
+/// Waits as long as upstream's write of a status takes in a loop of attempts.
+async fn pace(shared: &ControllerContext, wl: &Workload) {
+    let interval = shared.settings.upstream_latency.repeated_status_write;
+    let (uid, now) = (predicates::uid(wl), shared.now());
+    let Some(paced) = shared.status_write_pacing.record_write(uid, now, interval) else {
+        return;
+    };
+    if paced.new_loop {
+        let workload = predicates::key(wl);
+        tracing::warn!(%workload, "a loop of scheduling attempts: each leads to the next");
+    }
+    shared.ctx.clock.sleep(paced.delay).await;
 }
 
 /// Sets the reason WaitForStart in PodsReady of a Workload that lost its quota while recovering and

@@ -1,7 +1,6 @@
 //! The Workload controller: event handlers and reconcile.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::dra::{self, DraOutcome};
 use super::unadmitted_conditions::sync_unadmitted_conditions;
@@ -21,9 +20,6 @@ use kueue_lab_api::v1beta2::{ClusterQueue, LocalQueue, Workload};
 use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 10;
-
-/// Delay for drained Workloads when a queue is stopped or restarted.
-const DRAINED_WORKLOADS_DELAY: Duration = Duration::from_millis(10);
 
 pub(crate) fn start(shared: &ControllerContext) {
     let queue = WorkQueue::new(&shared.ctx);
@@ -91,6 +87,7 @@ fn enqueue_workloads_of_local_queue(
     let key = ObjectKey::of(lq);
     let index = format!("{}/{}", key.namespace, key.name);
     let workloads = shared.informers.workloads.by_index(BY_LOCAL_QUEUE, &index);
+    let delay = shared.settings.upstream_latency.drained_workloads;
     // Upstream reconciles them in random order, and the first write triggers scheduling. So drained
     // Workloads come after pending ones, unless they are the majority.
     let drained = workloads
@@ -102,7 +99,7 @@ fn enqueue_workloads_of_local_queue(
         match queue_active_state::is_disabled_requeued_by_stopped_queue(wl)
             && drained <= workloads.len() / 2
         {
-            true => queue.add_after(key, DRAINED_WORKLOADS_DELAY),
+            true => queue.add_after(key, delay),
             false => queue.add(key),
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::upstream_latency::UpstreamLatency;
 use async_trait::async_trait;
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::{ObjectReference, Pod, PodTemplateSpec};
@@ -11,7 +12,7 @@ use kube::api::DeleteParams;
 use kueue_lab_runtime::Api;
 
 use super::pod_state::{is_active, is_ready, is_suspended, is_terminating, pod_role_hash};
-use super::{pod_controller, pod_group, pod_state, start_stop, waiting_for_replacement_pods};
+use super::{pod_group, pod_state, start_stop, waiting_for_replacement_pods};
 use crate::event_recorder::object_reference;
 use crate::expectations::UidExpectations;
 use crate::job_annotations;
@@ -276,9 +277,10 @@ impl GenericJob for PodJob {
         Some(done)
     }
 
-    fn reclaimable_pods_write_delay(&self) -> Duration {
+    /// Pods of a group that terminate together are observed before they are counted.
+    fn reclaimable_pods_write_delay(&self, latency: &UpstreamLatency) -> Duration {
         match self.group {
-            Some(_) => pod_controller::WORKLOAD_WRITE_LATENCY,
+            Some(_) => latency.workload_write,
             None => Duration::ZERO,
         }
     }
