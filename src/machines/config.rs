@@ -23,7 +23,7 @@ pub struct MachinesConfig {
     pub namespaces: bool,
     /// Endpoints, quota status, disruption budgets, volume binding.
     pub status_controllers: bool,
-    /// Taint nodes that stopped reporting, and evict their pods.
+    /// Taint nodes that stopped reporting, and evict the pods of tainted nodes.
     pub node_lifecycle: bool,
     /// The kind of cluster.
     pub cluster_type: ClusterType,

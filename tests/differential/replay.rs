@@ -30,7 +30,7 @@ pub(crate) async fn replay(configuration: &str, scenario: &Value) -> Value {
         let quiescent = at_once || record["idle"] == true || lab.wait_until_quiet().await;
         let (state, events) = match at_once {
             // The state of such a step is not recorded.
-            true => (json!({}), json!([])),
+            true => (empty_state(), json!([])),
             false => observed_state::observe(&mut lab, fair_sharing).await,
         };
         record["quiescent"] = quiescent.into();
@@ -47,6 +47,10 @@ pub(crate) async fn replay(configuration: &str, scenario: &Value) -> Value {
     lab.stop().await;
     outcome["steps"] = steps.into();
     outcome
+}
+
+fn empty_state() -> Value {
+    json!({"workloads": {}, "clusterQueues": {}, "localQueues": {}, "jobs": {}, "pods": {}})
 }
 
 /// Runs a step.
