@@ -185,11 +185,13 @@ impl NodeReconciler<'_> {
         Ok(ReconcileResult::Done)
     }
 
-    /// The admitted Workloads with an assignment to the node.
+    /// The admitted Workloads with an assignment to the node that are neither finished nor evicted.
     fn workloads_on_node_from_tas_assignment(&self) -> BTreeSet<ObjectKey> {
         let all = self.shared.informers.workloads.list().into_iter();
         let on_node = all.filter(|wl| {
             predicates::is_admitted(wl)
+                && !predicates::is_finished(wl)
+                && !predicates::is_evicted(wl)
                 && pod_set_assignments(wl).any(|psa| is_assigned_to_node(psa, self.node))
         });
         on_node.map(|wl| ObjectKey::of(wl.as_ref())).collect()
