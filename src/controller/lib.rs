@@ -20,6 +20,7 @@ mod informers;
 mod instance;
 mod job_annotations;
 pub mod jobs;
+mod metric_events;
 mod object_meta;
 mod pod_util;
 mod scheduler;
@@ -29,8 +30,9 @@ mod update;
 pub mod visibility;
 mod workload_patching;
 
-pub use controller_context::{AdmissionAttempt, ControllerContext};
+pub use controller_context::ControllerContext;
 pub use informers::Informers;
 pub use instance::{Controller, WebhooksOnlyInstance};
 pub use jobs::webhooks::JobWebhooks;
+pub use metric_events::{AdmissionAttempt, MetricEvent};
 pub use settings::{ControllerConfig, Settings};

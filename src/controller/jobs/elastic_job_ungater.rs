@@ -12,6 +12,7 @@ use super::error::{JobError, ignore_not_found};
 use super::integration_context::IntegrationContext;
 use super::integration_manager::{Gvk, controller_of};
 use super::patching::{PatchTarget, patch_object};
+use crate::MetricEvent;
 use crate::informers::BY_OWNER_UID;
 use crate::object_meta;
 use crate::pod_util::{has_gate, is_terminated, ungate};
@@ -219,9 +220,15 @@ async fn ungate_pod(env: &IntegrationContext, slice: &Workload, pod: &Pod) -> Re
     let namespace = object_meta::namespace(&pod.metadata);
     let api = Api::<Pod>::namespaced(env.shared.ctx.client.clone(), namespace);
     let written = patch_object(&api, pod, &opened, PatchTarget::Object).await;
-    ignore_not_found(
-        written.map(|written| env.shared.informers.pods.observe_write(Arc::new(written))),
-    )
+    ignore_not_found(written.map(|written| {
+        env.shared.informers.pods.observe_write(Arc::new(written));
+        env.shared
+            .notify_metric_event(&MetricEvent::SchedulingGateRemoved {
+                gate: c::ELASTIC_JOB_SCHEDULING_GATE,
+                workload: slice,
+                is_group: false,
+            });
+    }))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use super::integration_manager::controller_of;
 use super::patching::{finish_workload, remove_finalizer, update_workload};
 use super::workload_slicing::{self, EnsuredSlice};
 use super::{construct_workload, pod_set_infos, workload_priority};
+use crate::MetricEvent;
 use crate::job_annotations;
 use crate::object_meta;
 use crate::workload_patching;
@@ -226,6 +227,12 @@ pub(super) async fn create_workload(
         .observe_write(written.clone());
     let message = format!("Created Workload: {}", predicates::key(&written));
     env.record_normal_event(job.reference(), event::CREATED_WORKLOAD, message);
+    env.shared
+        .notify_metric_event(&MetricEvent::WorkloadCreated {
+            job_kind: &job.gvk().kind,
+            job: job.meta(),
+            workload: &written,
+        });
     Ok(())
 }
 

@@ -19,6 +19,7 @@ use super::pod_sets::sanitize_pod_sets;
 use super::stateful_set_pod_reconciler::{self, owner_stateful_set};
 use super::workload_names::workload_name;
 use super::workload_priority;
+use crate::MetricEvent;
 use crate::constants::UPDATES_BATCH_PERIOD;
 use crate::event_recorder::object_reference;
 use crate::informers::BY_POD_GROUP;
@@ -339,6 +340,12 @@ async fn create_prebuilt_workload(
                 .observe_write(written.clone());
             let message = format!("Created Workload: {}", predicates::key(&written));
             env.record_normal_event(object_reference(set), event::CREATED_WORKLOAD, message);
+            env.shared
+                .notify_metric_event(&MetricEvent::WorkloadCreated {
+                    job_kind: "StatefulSet",
+                    job: &set.metadata,
+                    workload: &written,
+                });
         }
     }
     Ok(())

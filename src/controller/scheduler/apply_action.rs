@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 
-use crate::ControllerContext;
 use crate::event_recorder::{EventSpec, object_reference};
 use crate::workload_patching::{self, StatusApplyMode};
+use crate::{ControllerContext, MetricEvent};
 use kueue_lab_admission::cycle::{Action, ActionKind, ActionOutcome};
 use kueue_lab_admission::messages::{Event, PODS_NOT_READY};
-use kueue_lab_admission::status::{condition, set_condition};
+use kueue_lab_admission::status::{StatusChange, condition, set_condition};
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
@@ -36,7 +36,35 @@ pub(super) async fn apply_action(shared: &ControllerContext, action: &Action) ->
             record_event(shared, event, &before, after);
         }
     }
+    if outcome == ActionOutcome::Done {
+        notify_metric_event(shared, action, &before);
+    }
     outcome
+}
+
+/// Notifies the metrics of a preemption or a replaced slice.
+fn notify_metric_event(shared: &ControllerContext, action: &Action, before: &Workload) {
+    match (&action.kind, &action.change) {
+        (
+            ActionKind::Preempt,
+            Some(StatusChange::Evict {
+                preempted: Some(reason),
+                ..
+            }),
+        ) => {
+            let queue = action.preempting_cluster_queue.as_deref();
+            shared.notify_metric_event(&MetricEvent::Preempted {
+                preempting_cluster_queue: queue.unwrap_or_default(),
+                reason,
+            });
+        }
+        (ActionKind::FinishSlice, _) if !predicates::is_finished(before) => {
+            let admission = before.status.admission.as_ref();
+            let cluster_queue = admission.map_or("", |a| a.cluster_queue.as_str());
+            shared.notify_metric_event(&MetricEvent::WorkloadSliceReplaced { cluster_queue });
+        }
+        _ => {}
+    }
 }
 
 async fn patch_status(

@@ -24,6 +24,7 @@ use crate::jobs::pod_set_topology_request::{TopologyIndexLabels, pod_set_topolog
 use crate::jobs::{construct_workload, pod_set_infos, single_object_job};
 use crate::object_meta;
 use crate::pod_util::{is_terminated, phase};
+use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants::{self as c, event, stop};
 use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod, Workload};
@@ -368,6 +369,11 @@ impl GenericJob for PodJob {
         infos: &[PodSetInfo],
         message: &str,
     ) -> Result<(), JobError> {
+        let workload = env
+            .not_finished_workloads(self.gvk(), self.meta())
+            .into_iter()
+            .find(|wl| predicates::is_admitted(wl));
+        let workload = workload.as_deref();
         let Some(group) = &mut self.group else {
             let [info] = infos else {
                 return Err(PodSetInfoError::Length {
@@ -376,7 +382,7 @@ impl GenericJob for PodJob {
                 }
                 .into());
             };
-            return start_stop::start_pod(env, &mut self.pod, info, message).await;
+            return start_stop::start_pod(env, &mut self.pod, info, message, workload, false).await;
         };
         let starts = group
             .pods
@@ -386,7 +392,7 @@ impl GenericJob for PodJob {
                 let role = pod_role_hash(pod);
                 let info = infos.iter().find(|info| info.name == role);
                 let info = info.ok_or(PodSetInfoError::NotFound(role))?;
-                start_stop::start_pod(env, pod, info, message).await
+                start_stop::start_pod(env, pod, info, message, workload, true).await
             });
         join_all(starts).await.into_iter().collect()
     }

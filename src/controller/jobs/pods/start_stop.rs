@@ -8,6 +8,7 @@ use kueue_lab_runtime::Api;
 use serde_json::json;
 
 use super::pod_state::is_gated;
+use crate::MetricEvent;
 use crate::event_recorder::object_reference;
 use crate::jobs::error::{JobError, ignore_not_found};
 use crate::jobs::integration_context::IntegrationContext;
@@ -16,6 +17,7 @@ use crate::jobs::pod_set_info::{PodSetInfo, merge_into};
 use crate::object_meta;
 use crate::pod_util::ungate;
 use kueue_lab_api::constants::{self as c, event};
+use kueue_lab_api::v1beta2::Workload;
 
 /// Attempts to remove the finalizer on conflicts.
 const TRIES: usize = 5;
@@ -27,7 +29,7 @@ fn api(env: &IntegrationContext, pod: &Pod) -> Api<Pod> {
     )
 }
 
-/// Merges the pod set info into a gated pod and removes its gate.
+/// Merges the pod set info into a gated pod of a Workload and removes its gate.
 ///
 /// # Errors
 /// The info conflicts with the pod, or the request fails.
@@ -36,6 +38,8 @@ pub(super) async fn start_pod(
     pod: &mut Pod,
     info: &PodSetInfo,
     message: &str,
+    workload: Option<&Workload>,
+    is_group: bool,
 ) -> Result<(), JobError> {
     if !is_gated(pod) {
         return Ok(());
@@ -58,6 +62,14 @@ pub(super) async fn start_pod(
         .pods
         .observe_write(Arc::new(pod.clone()));
     env.record_normal_event(object_reference(pod), event::STARTED, message);
+    if let Some(workload) = workload {
+        env.shared
+            .notify_metric_event(&MetricEvent::SchedulingGateRemoved {
+                gate: c::ADMISSION_SCHEDULING_GATE,
+                workload,
+                is_group,
+            });
+    }
     Ok(())
 }
 
