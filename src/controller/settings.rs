@@ -93,6 +93,17 @@ impl Settings {
         self.gates.enabled(feature)
     }
 
+    /// The number of concurrent reconciliations of a kind, such as `Job.batch`: as
+    /// `groupKindConcurrency` says, else `default`.
+    pub(crate) fn group_kind_concurrency(&self, group_kind: &str, default: usize) -> usize {
+        let controller = self.configuration.controller.as_ref();
+        let configured = controller.and_then(|c| c.group_kind_concurrency.get(group_kind));
+        configured
+            .and_then(|n| usize::try_from(*n).ok())
+            .filter(|n| *n > 0)
+            .unwrap_or(default)
+    }
+
     /// Whether admission is blocked until the pods of all admitted Workloads are ready.
     pub(crate) fn blocks_admission_until_pods_ready(&self) -> bool {
         self.wait_for_pods_ready

@@ -78,10 +78,19 @@ pub(super) fn start(env: &IntegrationContext) {
         }
     });
     let env_ = env.clone();
-    queue.run(&env.shared.ctx, "elastic_job_ungater", 5, move |job| {
-        let env = env_.clone();
-        async move { reconcile(&env, &job).await }
-    });
+    let workers = env
+        .shared
+        .settings
+        .group_kind_concurrency("Workload.kueue.x-k8s.io", 5);
+    queue.run(
+        &env.shared.ctx,
+        "elastic_job_ungater",
+        workers,
+        move |job| {
+            let env = env_.clone();
+            async move { reconcile(&env, &job).await }
+        },
+    );
 }
 
 async fn reconcile(

@@ -41,12 +41,9 @@ pub(super) fn group_kind_concurrency(env: &IntegrationContext, gvk: &Gvk) -> usi
         true => gvk.kind.to_string(),
         false => format!("{}.{}", gvk.kind, gvk.group),
     };
-    let controller = env.shared.settings.configuration.controller.as_ref();
-    let configured = controller.and_then(|c| c.group_kind_concurrency.get(&name));
-    configured
-        .and_then(|n| usize::try_from(*n).ok())
-        .filter(|n| *n > 0)
-        .unwrap_or(DEFAULT_CONCURRENCY)
+    env.shared
+        .settings
+        .group_kind_concurrency(&name, DEFAULT_CONCURRENCY)
 }
 
 /// Starts the controller of a kind.

@@ -88,7 +88,11 @@ pub(crate) fn start(env: &IntegrationContext, sets: &Informer<StatefulSet>) {
         }
     });
     let (env_, sets_) = (env.clone(), sets.clone());
-    queue.run(&env.shared.ctx, FRAMEWORK, 5, move |key| {
+    let workers = env
+        .shared
+        .settings
+        .group_kind_concurrency("StatefulSet.apps", 5);
+    queue.run(&env.shared.ctx, FRAMEWORK, workers, move |key| {
         let (env, sets) = (env_.clone(), sets_.clone());
         async move {
             match sets.get(&key) {

@@ -68,7 +68,8 @@ pub(super) fn start(shared: &ControllerContext) {
         }
     });
     let s = shared.clone();
-    queue.run(&shared.ctx, "node-failures", 1, move |key| {
+    let workers = shared.settings.group_kind_concurrency("Node", 1);
+    queue.run(&shared.ctx, "node-failures", workers, move |key| {
         let shared = s.clone();
         async move {
             NodeReconciler {

@@ -61,7 +61,10 @@ pub(super) fn start(shared: &ControllerContext) {
         queue_handle.add_after(key, UPDATES_BATCH_PERIOD);
     });
     let s = shared.clone();
-    queue.run(&shared.ctx, "topology-ungater", WORKERS, move |key| {
+    let workers = shared
+        .settings
+        .group_kind_concurrency("Workload.kueue.x-k8s.io", WORKERS);
+    queue.run(&shared.ctx, "topology-ungater", workers, move |key| {
         let (shared, expectations) = (s.clone(), expectations.clone());
         async move { reconcile(&shared, &expectations, &key).await }
     });

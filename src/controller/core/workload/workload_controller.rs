@@ -7,8 +7,8 @@ use super::dra::{self, DraOutcome};
 use super::unadmitted_conditions::sync_unadmitted_conditions;
 use super::workload_queues::WorkloadQueues;
 use super::{
-    admission_checks, admission_gated_by, concurrent_admission, deactivation, queue_active_state,
-    requeue_backoff, retention, time_limits,
+    admission_checks, admission_gated_by, concurrent_admission, deactivation, preemption_gates,
+    queue_active_state, requeue_backoff, retention, time_limits,
 };
 use crate::ControllerContext;
 use crate::event_recorder::EventSpec;
@@ -35,7 +35,10 @@ pub(crate) fn start(shared: &ControllerContext) {
     add_queue_event_handlers(shared, &queue);
     dra::add_event_handlers(shared, &queue);
     let s = shared.clone();
-    queue.run(&shared.ctx, "workload", WORKERS, move |key| {
+    let workers = shared
+        .settings
+        .group_kind_concurrency("Workload.kueue.x-k8s.io", WORKERS);
+    queue.run(&shared.ctx, "workload", workers, move |key| {
         let shared = s.clone();
         async move { reconcile(&shared, &key).await }
     });
@@ -126,6 +129,7 @@ async fn reconcile_workload(
     let Some(wl) = retention::finish_orphaned(shared, wl).await? else {
         return Ok(ReconcileResult::Done);
     };
+    let wl = preemption_gates::sync_preemption_gates(shared, wl).await?;
     if concurrent_admission::label_concurrent_admission_parent(shared, &wl).await? {
         return Ok(ReconcileResult::Done);
     }
