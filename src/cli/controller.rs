@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use kube::Client;
 
+use super::config::ConfigUser;
 use super::kubeconfig_args::KubeconfigArgs;
 use super::{CliError, config, logging, runtime, signals};
 use kueue_lab_clock::Clock;
@@ -87,7 +88,9 @@ pub(super) fn run(args: Args) -> Result<(), CliError> {
 
 async fn serve(args: Args) -> Result<(), CliError> {
     let kueue = match &args.config {
-        Some(path) => config::read_config(path)?.into(),
+        Some(path) => config::read_config(path, ConfigUser::Controller)?
+            .loaded
+            .into(),
         None => ControllerConfig::default(),
     };
     let listen = ListenAddresses::of(&args, &kueue)?;

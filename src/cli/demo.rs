@@ -123,7 +123,7 @@ async fn run_in_tui(paths: &LabPaths, scenario: Scenario, args: &Args) -> Result
     let lab = Lab::start(config).await?;
     let outcome = args
         .tui_args
-        .show(&lab, &paths.lab, Some(scenario), None)
+        .show(&lab, &paths.lab, Some(scenario), None, Vec::new())
         .await;
     lab.stop().await;
     outcome

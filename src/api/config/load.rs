@@ -1,6 +1,7 @@
 //! Loads a configuration file.
 
 use super::integration_frameworks::Framework;
+use super::without_effect::{IgnoredSetting, ignored_settings};
 use super::{Configuration, GROUP, defaults, v1beta1, validate};
 use crate::feature_gates::FeatureGates;
 use crate::field::{FieldError, Path};
@@ -19,6 +20,8 @@ pub struct LoadedConfiguration {
     pub gates: FeatureGates,
     /// Warnings about converted settings.
     pub warnings: Vec<Problem>,
+    /// The settings without effect that the file sets.
+    pub ignored: Vec<IgnoredSetting>,
 }
 
 /// Loads a configuration of v1beta2 or v1beta1, bare or in the ConfigMap of Kueue's manifests, whose
@@ -51,6 +54,7 @@ pub fn load(text: &str) -> Result<LoadedConfiguration, Vec<Problem>> {
                 .map_err(|p| shift.apply(p))
                 .map(|loaded| LoadedConfiguration {
                     warnings: shift.apply(loaded.warnings),
+                    ignored: shift.apply_to_ignored(loaded.ignored),
                     ..loaded
                 })
         }
@@ -122,6 +126,21 @@ impl PositionOffset {
         }
     }
 
+    fn apply_to_ignored(&self, ignored: Vec<IgnoredSetting>) -> Vec<IgnoredSetting> {
+        let (places, problems) = ignored
+            .into_iter()
+            .map(|setting| (setting.no_effect_in, setting.problem))
+            .unzip::<_, _, Vec<_>, Vec<_>>();
+        let problems = self.apply(problems).into_iter();
+        let settings = places.into_iter().zip(problems);
+        settings
+            .map(|(no_effect_in, problem)| IgnoredSetting {
+                no_effect_in,
+                problem,
+            })
+            .collect()
+    }
+
     fn apply(&self, problems: Vec<Problem>) -> Vec<Problem> {
         let shifted = |at: Position| match self.indent {
             Some(indent) => Position {
@@ -175,6 +194,7 @@ fn load_root(mut root: Node) -> Result<LoadedConfiguration, Vec<Problem>> {
     let errors = validate(&configuration, &gates);
     if errors.is_empty() {
         Ok(LoadedConfiguration {
+            ignored: ignored_settings(&whole, &gates),
             configuration,
             gates,
             warnings,

@@ -6,6 +6,7 @@ use clap::ValueEnum;
 
 use super::explain_workload::{explain, find_workload};
 use super::text;
+use crate::cli::config::ConfigUser;
 use crate::cli::kubeconfig_args::KubeconfigArgs;
 use crate::cli::output::print_stdout;
 use crate::cli::{CliError, config, runtime};
@@ -65,7 +66,10 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
     runtime()?.block_on(async {
         let settings = match &args.config {
             None => EngineConfig::default(),
-            Some(path) => engine_config(&config::read_config(path)?),
+            Some(path) => {
+                let file = config::read_config(path, ConfigUser::Explanation)?;
+                engine_config(&file.loaded)
+            }
         };
         let (client, _) = args.target.connect().await?;
         let workload = find_workload(&client, &args.namespace, &args.name).await?;

@@ -52,13 +52,14 @@ impl TuiArgs {
     }
 
     /// Runs the UI of a lab until it is quit or a signal arrives. Starts `scenario` before, and shows
-    /// the `kubectl` command line for `kubeconfig`.
+    /// the `kubectl` command line for `kubeconfig` and the warnings of the start.
     pub(in crate::cli) async fn show(
         self,
         lab: &Lab,
         files: &FileSource,
         scenario: Option<Scenario>,
         kubeconfig: Option<&Path>,
+        warnings: Vec<String>,
     ) -> Result<(), CliError> {
         let demos = Arc::new(LabDemos::new(lab, files.clone()));
         if let Some(scenario) = scenario {
@@ -77,6 +78,7 @@ impl TuiArgs {
                 Cluster::Remote(remote) => remote.name().to_owned(),
             },
             stops_lab: true,
+            warnings,
             kubectl_command: kubeconfig
                 .map(|path| format!("kubectl --kubeconfig {}", path.display())),
             ..self.config(backend, clock)
