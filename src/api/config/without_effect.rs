@@ -79,17 +79,7 @@ pub const SETTINGS_WITHOUT_EFFECT: &[SettingWithoutEffect] = {
             Everywhere,
             "informers wait for their first list without a limit",
         ),
-        field("health.healthProbeBindAddress", Labs, NO_SERVER),
-        field(
-            "health.livenessEndpointName",
-            Everywhere,
-            "the endpoint is /healthz",
-        ),
-        field(
-            "health.readinessEndpointName",
-            Everywhere,
-            "the endpoint is /readyz",
-        ),
+        field("health", Labs, NO_SERVER),
         field(
             "internalCertManagement",
             Everywhere,
@@ -104,11 +94,6 @@ pub const SETTINGS_WITHOUT_EFFECT: &[SettingWithoutEffect] = {
             "leaderElection.resourceLock",
             Everywhere,
             "the lock is a Lease",
-        ),
-        field(
-            "leaderElection.resourceName",
-            Everywhere,
-            "the name of the Lease is fixed",
         ),
         field(
             "leaderElection.resourceNamespace",
