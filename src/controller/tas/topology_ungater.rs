@@ -148,11 +148,14 @@ enum UngaterError {
     Api(#[from] kube::Error),
 }
 
-/// The gated pods with a domain, and the node labels of the domain.
+/// A gated pod with a domain, and the node labels of the domain.
+type PodToUngate = (Arc<Pod>, BTreeMap<String, String>);
+
+/// The gated pods with a domain.
 fn pods_to_ungate(
     shared: &ControllerContext,
     wl: &Workload,
-) -> Result<Vec<(Arc<Pod>, BTreeMap<String, String>)>, UngaterError> {
+) -> Result<Vec<PodToUngate>, UngaterError> {
     let slice = predicates::annotation(wl, c::WORKLOAD_SLICE_NAME_ANNOTATION);
     let slice = slice.unwrap_or(predicates::name(wl));
     let index = format!("{}/{slice}", predicates::namespace(wl));
