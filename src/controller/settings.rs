@@ -111,12 +111,6 @@ impl Settings {
             .is_some_and(api::WaitForPodsReady::blocks_admission)
     }
 
-    /// Whether LocalQueue metrics are enabled.
-    pub fn local_queue_metrics(&self) -> bool {
-        let configured = self.configuration.metrics.local_queue_metrics.as_ref();
-        self.enabled(Feature::LocalQueueMetrics) && configured.is_none_or(|m| m.enable)
-    }
-
     /// The configuration of the engine.
     pub fn engine(&self) -> EngineConfig {
         let c = &self.configuration;
