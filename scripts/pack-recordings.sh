@@ -18,7 +18,7 @@ pack() {
     xz --threads=1 --check=crc32 --lzma2=preset=9e,dict=64MiB >"$out/$archive.tar.xz"
 }
 
-# Divided, because the default run of the differential test needs the first set only.
+# Divided: the second set is a later recording with other configurations.
 pack differential differential \
   README.md compare.py configs kueue-config.yaml outcomes replay.py scenarios
 pack differential2 differential outcomes2 replay2.py scenarios2

@@ -104,28 +104,18 @@ gates! {
         "TASRecomputeAssignmentWithinSchedulingCycle", true;
     /// Unconstrained pods use the domains with the least free capacity.
     tas_profile_mixed, "TASProfileMixed", true;
-    /// An unhealthy node is replaced within the topology assignment.
-    tas_failed_node_replacement, "TASFailedNodeReplacement", true;
     /// A workload whose unhealthy node cannot be replaced is evicted at once.
     tas_failed_node_replacement_fail_fast, "TASFailedNodeReplacementFailFast", true;
-    /// A node counts as unhealthy when a pod on it terminates.
-    tas_replace_node_on_pod_termination, "TASReplaceNodeOnPodTermination", true;
-    /// A node counts as unhealthy by its taints.
-    tas_replace_node_on_node_taints, "TASReplaceNodeOnNodeTaints", true;
     /// A workload of a single pod is not reassigned from its unhealthy node.
     skip_reassignment_for_pod_owned_workloads, "SkipReassignmentForPodOwnedWorkloads", true;
     /// Preferred topology requests use balanced placement.
     tas_balanced_placement, "TASBalancedPlacement", false;
     /// Topology assignments are encoded by common hostname prefixes.
     tas_assignments_encoding_by_hostname_prefix, "TASAssignmentsEncodingByHostnamePrefix", true;
-    /// Pod sets may constrain slices on several topology levels.
-    tas_multi_layer_topology, "TASMultiLayerTopology", true;
     /// Preferred node affinity scores domains.
     tas_respect_node_affinity_preferred, "TASRespectNodeAffinityPreferred", false;
     /// Flavors with common nodes account for each other's usage.
     tas_handle_overlapping_flavors, "TASHandleOverlappingFlavors", true;
-    /// Nodes are filtered by the scheduler library.
-    scheduler_library_integration, "SchedulerLibraryIntegration", false;
 }
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ mod tests {
         let text = metrics.to_prometheus_text();
         let what = "verb=\"LIST\",group=\"\",version=\"v1\",resource=\"pods\",code=\"200\"";
         for line in [
-            "# HELP apiserver_request_total Requests answered.\n".to_owned(),
+            "# HELP apiserver_request_total Requests answered\n".to_owned(),
             format!("apiserver_request_total{{{what}}} 2\n"),
             format!("apiserver_request_duration_seconds_bucket{{le=\"0.025\",{what}}} 1\n"),
             format!("apiserver_request_duration_seconds_bucket{{le=\"5\",{what}}} 2\n"),

@@ -61,6 +61,11 @@ pub trait AdmissionPlugin: Send + Sync {
     /// Whether this plugin handles the resource; called before the object is copied.
     fn handles(&self, group: &str, resource: &str, subresource: &str) -> bool;
 
+    /// Whether it takes the place of the webhooks of a Service: they are not called.
+    fn replaces_service(&self, _namespace: &str, _service: &str) -> bool {
+        false
+    }
+
     /// Mutates the object before validation.
     ///
     /// # Errors
@@ -197,6 +202,14 @@ pub(crate) struct Plugins {
 impl Plugins {
     pub(crate) fn admission(&self) -> Vec<Arc<dyn AdmissionPlugin>> {
         self.admission.read().clone()
+    }
+
+    /// Whether a plugin takes the place of the webhooks of a Service.
+    pub(crate) fn replace_service(&self, namespace: &str, service: &str) -> bool {
+        let plugins = self.admission.read();
+        plugins
+            .iter()
+            .any(|p| p.replaces_service(namespace, service))
     }
 
     pub(crate) fn converter(&self) -> Option<Arc<dyn CustomResourceConverter>> {

@@ -1,5 +1,7 @@
 //! State shared by all requests.
 
+use std::collections::BTreeSet;
+
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 use parking_lot::Mutex;
@@ -31,6 +33,8 @@ pub(crate) struct ServerState {
     pub(crate) conversion_webhooks: WebhookConverter,
     /// Held from the quota check of a write until its object is stored.
     pub(crate) quota_lock: Mutex<()>,
+    /// Names of the CustomResourceDefinitions that a create or apply request replaces.
+    pub(crate) replaceable_crds: Mutex<BTreeSet<String>>,
 }
 
 impl ServerState {

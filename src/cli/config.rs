@@ -1,18 +1,63 @@
-//! `--config`: Kueue's own configuration file.
+//! Kueue's own configuration: the file of `--config`, or the ConfigMap of a cluster.
 
 use std::path::Path;
 
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Client;
+use kueue_lab_admission::EngineConfig;
+use kueue_lab_api::config::{
+    CONFIG_MAP_KEY, DEFAULT_NAMESPACE, LoadedConfiguration, NoEffectIn, load,
+};
+use kueue_lab_controller::{ControllerConfig, Settings};
+use kueue_lab_runtime::Api;
+
 use super::CliError;
-use kueue_lab_api::config::{LoadedConfiguration, load};
+use super::kubeconfig_args::error_message;
 
 /// Maximum size of a configuration file, in bytes.
 const MAX_FILE: u64 = 1 << 20;
+
+/// What a configuration is read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ConfigUser {
+    /// A lab on the embedded cluster.
+    EmbeddedLab,
+    /// A lab on another cluster.
+    RemoteLab,
+    /// The controller alone.
+    Controller,
+    /// An explanation, which names no settings without effect.
+    Explanation,
+}
+
+impl ConfigUser {
+    /// Whether settings of a row have no effect.
+    fn ignores(self, no_effect_in: NoEffectIn) -> bool {
+        match self {
+            Self::EmbeddedLab => true,
+            Self::RemoteLab => no_effect_in != NoEffectIn::EmbeddedCluster,
+            Self::Controller => no_effect_in == NoEffectIn::Everywhere,
+            Self::Explanation => false,
+        }
+    }
+}
+
+/// A configuration file.
+pub(super) struct ConfigFile {
+    /// The configuration.
+    pub loaded: LoadedConfiguration,
+    /// The warnings, which are logged already: converted settings, and settings without effect.
+    pub warnings: Vec<String>,
+}
+
+/// The ConfigMap of Kueue's manifests.
+const CONFIG_MAP: &str = "kueue-manager-config";
 
 /// Reads a configuration; warnings are logged.
 ///
 /// # Errors
 /// Every problem with file, line and column, and the source line.
-pub(super) fn read_config(path: &Path) -> Result<LoadedConfiguration, CliError> {
+pub(super) fn read_config(path: &Path, user: ConfigUser) -> Result<ConfigFile, CliError> {
     let file = path.display();
     let unreadable = |e: &dyn std::fmt::Display| {
         CliError::Usage(format!("cannot read the configuration {file}: {e}"))
@@ -22,7 +67,7 @@ pub(super) fn read_config(path: &Path) -> Result<LoadedConfiguration, CliError> 
         return Err(unreadable(&format!("it is larger than {MAX_FILE} bytes")));
     }
     let text = std::fs::read_to_string(path).map_err(|e| unreadable(&e))?;
-    let problem_text = |p: &kueue_lab_api::load::Problem| {
+    let problem_text = |p: &kueue_lab_api::load::Problem| -> String {
         let field = match p.path.as_str() {
             "" => String::new(),
             path => format!("{path}: "),
@@ -44,8 +89,49 @@ pub(super) fn read_config(path: &Path) -> Result<LoadedConfiguration, CliError> 
             .collect();
         CliError::Usage(all.join("\n"))
     })?;
-    for warning in &loaded.warnings {
-        tracing::warn!("{}", problem_text(warning));
+    let ignored = loaded.ignored.iter();
+    let ignored = ignored
+        .filter(|setting| user.ignores(setting.no_effect_in))
+        .map(|setting| &setting.problem);
+    let warnings: Vec<String> = loaded
+        .warnings
+        .iter()
+        .chain(ignored)
+        .map(problem_text)
+        .collect();
+    for warning in &warnings {
+        tracing::warn!("{warning}");
     }
-    Ok(loaded)
+    Ok(ConfigFile { loaded, warnings })
+}
+
+/// The part of Kueue's configuration that the engine uses.
+pub(super) fn engine_config(kueue: &LoadedConfiguration) -> EngineConfig {
+    Settings::new(ControllerConfig::from(kueue.clone())).engine()
+}
+
+/// The configuration of the engine of a cluster's Kueue; the default if the cluster has no ConfigMap
+/// of Kueue.
+///
+/// # Errors
+/// The ConfigMap cannot be read, or its content cannot be loaded.
+pub(super) async fn engine_config_of_cluster(client: &Client) -> Result<EngineConfig, String> {
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), DEFAULT_NAMESPACE);
+    let name = format!("ConfigMap {DEFAULT_NAMESPACE}/{CONFIG_MAP}");
+    let found = api.get_opt(CONFIG_MAP).await;
+    let found = found.map_err(|error| format!("cannot read {name}: {}", error_message(&error)))?;
+    let text = found.and_then(|found| found.data?.remove(CONFIG_MAP_KEY));
+    let Some(text) = text else {
+        return Ok(EngineConfig::default());
+    };
+    match load(&text) {
+        Ok(loaded) => Ok(engine_config(&loaded)),
+        Err(problems) => {
+            let problem = problems
+                .first()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            Err(format!("cannot load {name}: {problem}"))
+        }
+    }
 }

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use kube::Client;
 
+use super::config::ConfigUser;
 use super::kubeconfig_args::KubeconfigArgs;
 use super::{CliError, config, logging, runtime, signals};
 use kueue_lab_clock::Clock;
-use kueue_lab_controller::ControllerConfig;
+use kueue_lab_controller::{ControllerConfig, UpstreamLatency};
 use kueue_lab_entropy::Entropy;
 use kueue_lab_install::{FailurePolicy, NAMESPACE, WebhookRoute};
 use kueue_lab_lab::{find_upstream, in_cluster};
@@ -86,10 +87,13 @@ pub(super) fn run(args: Args) -> Result<(), CliError> {
 }
 
 async fn serve(args: Args) -> Result<(), CliError> {
-    let kueue = match &args.config {
-        Some(path) => config::read_config(path)?.into(),
+    let mut kueue: ControllerConfig = match &args.config {
+        Some(path) => config::read_config(path, ConfigUser::Controller)?
+            .loaded
+            .into(),
         None => ControllerConfig::default(),
     };
+    kueue.upstream_latency = UpstreamLatency::NONE;
     let listen = ListenAddresses::of(&args, &kueue)?;
     let inside = !args.target.is_named() && in_cluster::is_in_cluster();
     let (client, name, server) = match inside {

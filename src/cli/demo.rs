@@ -111,6 +111,7 @@ fn lab_config(
         nodes: node_pools(None, paths)?.0,
         nodes_file: None,
         kueue: None,
+        operators: true,
     })
 }
 
@@ -123,7 +124,7 @@ async fn run_in_tui(paths: &LabPaths, scenario: Scenario, args: &Args) -> Result
     let lab = Lab::start(config).await?;
     let outcome = args
         .tui_args
-        .show(&lab, &paths.lab, Some(scenario), None)
+        .show(&lab, &paths.lab, Some(scenario), None, Vec::new())
         .await;
     lab.stop().await;
     outcome

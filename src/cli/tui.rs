@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::kubeconfig_args::{KubeconfigArgs, error_message};
-use super::tui_session::{TuiArgs, backend};
+use super::tui_session::{EngineSource, TuiArgs, backend};
 use super::{CliError, logging, runtime};
-use kueue_lab_admission::EngineConfig;
 use kueue_lab_clock::Clock;
 use kueue_lab_tui::{Colours, Exit, TuiConfig, screen_dump};
 
@@ -64,7 +63,7 @@ async fn show(args: Args) -> Result<(), CliError> {
     let version = client.apiserver_version().await;
     version.map_err(|e| CliError::Failed(format!("context {name}: {}", error_message(&e))))?;
     let clock = Clock::real();
-    let backend = backend(client, &clock, EngineConfig::default());
+    let backend = backend(client, &clock, EngineSource::Cluster);
     let config = TuiConfig {
         cluster: name,
         read_only: args.read_only,

@@ -51,9 +51,12 @@ impl EmbeddedCluster {
             builder = builder.converter(converter);
         }
         let server = builder.build();
-        for PreinstalledKind { definition, object } in config.kinds {
-            let name = definition.name.clone();
-            server.install_crd(definition, move || object(&name));
+        for kind in config.kinds {
+            let (name, object) = (kind.definition.name.clone(), kind.object);
+            match kind.replaceable {
+                true => server.install_replaceable_crd(kind.definition, move || object(&name)),
+                false => server.install_crd(kind.definition, move || object(&name)),
+            }
         }
         Self {
             server,

@@ -16,4 +16,6 @@ pub struct PreinstalledKind {
     pub definition: CrdSpec,
     /// Builds its CustomResourceDefinition by name, on first read.
     pub object: fn(&str) -> serde_json::Value,
+    /// Whether a definition that is created or applied later replaces it.
+    pub replaceable: bool,
 }

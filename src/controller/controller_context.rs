@@ -2,35 +2,22 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard, RwLock};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use super::event_recorder::EventRecorder;
 use super::informers::{DraInformers, Informers};
+use super::metric_events::{MetricEvent, MetricObservers};
+use super::scheduler::StatusWritePacing;
 use super::settings::{ControllerConfig, Settings};
 use kueue_lab_admission::Engine;
-use kueue_lab_admission::cycle::CycleCounts;
 use kueue_lab_api::config::Feature;
 use kueue_lab_runtime::Context;
 
 /// The state shared by all controllers. Clones share it.
 #[derive(Clone)]
 pub struct ControllerContext(Arc<ControllerContextInner>);
-
-/// An admission attempt: one scheduling cycle.
-pub struct AdmissionAttempt<'a> {
-    /// Whether a Workload was admitted.
-    pub admitted: bool,
-    /// Duration in lab time.
-    pub duration: Duration,
-    /// Preemption skips and recomputations by ClusterQueue.
-    pub counts: &'a CycleCounts,
-}
-
-/// An observer of admission attempts.
-type AdmissionAttemptObserver = Box<dyn Fn(&AdmissionAttempt<'_>) + Send + Sync>;
 
 /// The fields of [`ControllerContext`].
 pub struct ControllerContextInner {
@@ -43,10 +30,12 @@ pub struct ControllerContextInner {
     /// The Event recorder.
     pub recorder: EventRecorder,
     engine: Mutex<Engine>,
+    /// Paces the scheduler's status writes.
+    pub(crate) status_write_pacing: StatusWritePacing,
     /// Notified when the engine may have work.
     wake: watch::Sender<()>,
-    /// Called after each admission attempt.
-    attempt_observers: RwLock<Vec<AdmissionAttemptObserver>>,
+    /// The observers of metric events.
+    metric_observers: MetricObservers,
 }
 
 impl Deref for ControllerContext {
@@ -68,8 +57,9 @@ impl ControllerContext {
             informers: Informers::start(ctx, settings.gates, devices),
             recorder: EventRecorder::start(ctx, &settings.instance),
             engine: Mutex::new(Engine::new(settings.engine())),
+            status_write_pacing: StatusWritePacing::default(),
             wake: watch::Sender::new(()),
-            attempt_observers: RwLock::default(),
+            metric_observers: MetricObservers::default(),
             settings,
             ctx: ctx.clone(),
         }));
@@ -100,19 +90,14 @@ impl ControllerContext {
         self.0.wake.subscribe()
     }
 
-    /// Calls `observer` after each admission attempt.
-    pub fn on_admission_attempt(
-        &self,
-        observer: impl Fn(&AdmissionAttempt<'_>) + Send + Sync + 'static,
-    ) {
-        self.0.attempt_observers.write().push(Box::new(observer));
+    /// Calls `observer` on each metric event.
+    pub fn on_metric_event(&self, observer: impl Fn(&MetricEvent<'_>) + Send + Sync + 'static) {
+        self.0.metric_observers.add(observer);
     }
 
-    /// Calls the observers of admission attempts.
-    pub(super) fn notify_admission_attempt(&self, attempt: &AdmissionAttempt<'_>) {
-        for observer in self.0.attempt_observers.read().iter() {
-            observer(attempt);
-        }
+    /// Calls the observers of metric events.
+    pub(crate) fn notify_metric_event(&self, event: &MetricEvent<'_>) {
+        self.0.metric_observers.notify(event);
     }
 
     /// The current time of the clock.

@@ -6,7 +6,9 @@ use k8s_openapi::api::core::v1::{LimitRange, Namespace, Node, Pod};
 use k8s_openapi::api::node::v1::RuntimeClass;
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaimTemplate, ResourceSlice};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use super::constants::LEADER_WORKER_SET_NAME_LABEL;
 use super::job_annotations;
 use super::object_meta;
 use kueue_lab_api::config::FeatureGates;
@@ -51,8 +53,8 @@ pub struct Informers {
     pub runtime_classes: Informer<RuntimeClass>,
     /// Nodes.
     pub nodes: Informer<Node>,
-    /// Pods; indexes [`BY_OWNER_UID`], [`BY_POD_GROUP`], [`BY_WORKLOAD_SLICE`], [`BY_NODE`],
-    /// [`BY_SELECTED_NODE`].
+    /// Pods; indexes [`BY_POD_GROUP`], [`BY_WORKLOAD_SLICE`], [`BY_NODE`], [`BY_SELECTED_NODE`],
+    /// [`BY_LEADER_WORKER_SET`].
     pub pods: Informer<Pod>,
     /// Kinds of dynamic resource allocation; None if the integration is disabled or the cluster
     /// does not serve them.
@@ -124,16 +126,34 @@ pub(crate) fn owner_key(api_version: &str, kind: &str, namespace: &str, name: &s
 /// Index of Pods by `namespace/group`.
 pub(crate) const BY_POD_GROUP: &str = "podGroup";
 
+/// Index of Pods and StatefulSets by LeaderWorkerSet: [`leader_worker_set_key`].
+pub(crate) const BY_LEADER_WORKER_SET: &str = "leaderWorkerSet";
+
+/// The index key of a LeaderWorkerSet: `namespace/name`.
+pub(crate) fn leader_worker_set_key(namespace: &str, name: &str) -> String {
+    format!("{namespace}/{name}")
+}
+
+/// The index key of the LeaderWorkerSet of an object, by its label.
+pub(crate) fn leader_worker_sets(meta: &ObjectMeta) -> Vec<String> {
+    let name = object_meta::label(meta, LEADER_WORKER_SET_NAME_LABEL);
+    let key = name.map(|name| leader_worker_set_key(object_meta::namespace(meta), name));
+    key.into_iter().collect()
+}
+
 /// Index of Pods by `namespace/slice`, or `namespace/workload` without a slice annotation.
 pub(crate) const BY_WORKLOAD_SLICE: &str = "workload";
 
+/// The first slice of the chain of a pod, or its Workload.
+pub(crate) fn workload_slice_name(pod: &Pod) -> Option<&str> {
+    let mut keys = [c::WORKLOAD_SLICE_NAME_ANNOTATION, c::WORKLOAD_ANNOTATION].iter();
+    keys.find_map(|key| object_meta::annotation(&pod.metadata, key))
+}
+
 fn workload_of(pod: &Pod) -> Vec<String> {
-    let keys = [c::WORKLOAD_SLICE_NAME_ANNOTATION, c::WORKLOAD_ANNOTATION];
-    let name = keys
-        .iter()
-        .find_map(|key| object_meta::annotation(&pod.metadata, key));
     let namespace = object_meta::namespace(&pod.metadata);
-    name.map(|name| format!("{namespace}/{name}"))
+    workload_slice_name(pod)
+        .map(|name| format!("{namespace}/{name}"))
         .into_iter()
         .collect()
 }
@@ -222,11 +242,13 @@ impl Informers {
                 .start(ctx),
             nodes: all!(Node).start(ctx),
             pods: all!(Pod)
-                .index(BY_OWNER_UID, |pod: &Pod| owner_uids(&pod.metadata))
                 .index(BY_WORKLOAD_SLICE, workload_of)
                 .index(BY_NODE, node_of)
                 .index(BY_SELECTED_NODE, selected_node)
                 .index(BY_POD_GROUP, move |pod: &Pod| pod_groups(pod, &gates))
+                .index(BY_LEADER_WORKER_SET, |pod: &Pod| {
+                    leader_worker_sets(&pod.metadata)
+                })
                 .start(ctx),
             dra: devices.then(|| DraInformers::start(ctx)),
         }

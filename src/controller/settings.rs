@@ -1,5 +1,6 @@
 //! [`Settings`]: the parts of Kueue's Configuration that the controller uses.
 
+use crate::upstream_latency::UpstreamLatency;
 use kueue_lab_admission::EngineConfig;
 use kueue_lab_admission::config as engine;
 use kueue_lab_admission::dra::{DeviceClassMappings, DeviceSource, DeviceSourceConfig};
@@ -17,11 +18,12 @@ pub struct ControllerConfig {
     /// The instance name, as upstream's host name: `reportingInstance` of Events is
     /// `<controller>-<instance>`.
     pub instance: String,
+    /// The latencies of upstream to wait for.
+    pub upstream_latency: UpstreamLatency,
 }
 
 impl Default for ControllerConfig {
-    /// The lab's defaults: upstream's, with the integrations batch/job, pod, jobset, deployment and
-    /// statefulset.
+    /// The lab's defaults: upstream's, with the integrations that are implemented.
     fn default() -> Self {
         let frameworks = [
             "batch/job",
@@ -29,6 +31,9 @@ impl Default for ControllerConfig {
             "pod",
             "deployment",
             "statefulset",
+            "ray.io/rayjob",
+            "ray.io/raycluster",
+            "ray.io/rayservice",
         ];
         let mut configuration = Configuration {
             integrations: Some(api::Integrations {
@@ -42,6 +47,7 @@ impl Default for ControllerConfig {
             configuration,
             gates: FeatureGates::default(),
             instance: "kueue-lab".to_owned(),
+            upstream_latency: UpstreamLatency::RECORDED,
         }
     }
 }
@@ -66,6 +72,8 @@ pub struct Settings {
     pub gates: FeatureGates,
     /// The instance name.
     pub instance: String,
+    /// The latencies of upstream to wait for.
+    pub upstream_latency: UpstreamLatency,
     /// `waitForPodsReady`; None if it is disabled.
     pub wait_for_pods_ready: Option<api::WaitForPodsReady>,
 }
@@ -77,6 +85,7 @@ impl Settings {
             configuration,
             gates,
             instance,
+            upstream_latency,
         } = config;
         let off = gates.enabled(Feature::DisableWaitForPodsReady);
         let wait_for_pods_ready = configuration.wait_for_pods_ready.clone().filter(|_| !off);
@@ -84,6 +93,7 @@ impl Settings {
             configuration,
             gates,
             instance,
+            upstream_latency,
             wait_for_pods_ready,
         }
     }
@@ -93,17 +103,22 @@ impl Settings {
         self.gates.enabled(feature)
     }
 
+    /// The number of concurrent reconciliations of a kind, such as `Job.batch`: as
+    /// `groupKindConcurrency` says, else `default`.
+    pub(crate) fn group_kind_concurrency(&self, group_kind: &str, default: usize) -> usize {
+        let controller = self.configuration.controller.as_ref();
+        let configured = controller.and_then(|c| c.group_kind_concurrency.get(group_kind));
+        configured
+            .and_then(|n| usize::try_from(*n).ok())
+            .filter(|n| *n > 0)
+            .unwrap_or(default)
+    }
+
     /// Whether admission is blocked until the pods of all admitted Workloads are ready.
     pub(crate) fn blocks_admission_until_pods_ready(&self) -> bool {
         self.wait_for_pods_ready
             .as_ref()
             .is_some_and(api::WaitForPodsReady::blocks_admission)
-    }
-
-    /// Whether LocalQueue metrics are enabled.
-    pub fn local_queue_metrics(&self) -> bool {
-        let configured = self.configuration.metrics.local_queue_metrics.as_ref();
-        self.enabled(Feature::LocalQueueMetrics) && configured.is_none_or(|m| m.enable)
     }
 
     /// The configuration of the engine.

@@ -31,4 +31,7 @@ pub struct LabConfig {
     pub nodes_file: Option<PathBuf>,
     /// Kueue's configuration; by default the lab's own.
     pub kueue: Option<KueueConfig>,
+    /// Whether an embedded cluster serves the kinds of job operators, and stand-ins run them.
+    /// Ignored on an existing cluster.
+    pub operators: bool,
 }

@@ -22,6 +22,12 @@ pub enum LabError {
     /// The controller's objects cannot be installed.
     #[error(transparent)]
     Operator(#[from] Arc<OperatorError>),
+    /// The default configuration cannot be written.
+    #[error("cannot write Kueue's configuration: {0}")]
+    Configuration(String),
+    /// The objects of Kueue's installation cannot be created.
+    #[error("cannot create the objects of kueue-system: {0}")]
+    Installation(#[from] kube::Error),
     /// It was cancelled before it was ready.
     #[error(
         "interrupted before the lab was ready; run `up` again, or remove what was installed with `down` or `uninstall`"
@@ -38,7 +44,7 @@ impl LabError {
             Self::Cluster(error) => error.is_usage(),
             Self::Preflight(error) => error.is_usage(),
             Self::Operator(error) => error.is_usage(),
-            Self::Interrupted => false,
+            Self::Configuration(_) | Self::Installation(_) | Self::Interrupted => false,
         }
     }
 }

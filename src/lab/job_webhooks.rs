@@ -1,8 +1,11 @@
 //! The controller's job webhooks as an admission plugin of the embedded API server.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde_json::Value;
 
+use crate::kueue_manager::CurrentController;
 use kueue_lab_cluster::plugins::{
     AdmissionPlugin, AdmissionRequest, AdmissionWarnings, ApiError, Operation,
 };
@@ -10,12 +13,19 @@ use kueue_lab_controller::JobWebhooks;
 use kueue_lab_controller::jobs::webhooks::{self, Denial};
 
 /// Defaulting and validation of jobs.
-pub struct JobWebhooksPlugin(JobWebhooks);
+pub struct JobWebhooksPlugin(Box<dyn Fn() -> Arc<JobWebhooks> + Send + Sync>);
 
 impl JobWebhooksPlugin {
     /// The plugin for the webhooks of a controller.
     pub fn new(webhooks: &JobWebhooks) -> Self {
-        Self(webhooks.clone())
+        let webhooks = Arc::new(webhooks.clone());
+        Self(Box::new(move || webhooks.clone()))
+    }
+
+    /// The plugin for the webhooks of the current controller.
+    pub(super) fn of_current(controller: &CurrentController) -> Self {
+        let controller = controller.clone();
+        Self(Box::new(move || controller.webhooks()))
     }
 }
 
@@ -47,7 +57,7 @@ fn refused(request: &AdmissionRequest<'_>, mutating: bool, refusal: &Denial) -> 
 #[async_trait]
 impl AdmissionPlugin for JobWebhooksPlugin {
     fn handles(&self, group: &str, resource: &str, subresource: &str) -> bool {
-        self.0.handles(group, resource, subresource)
+        (self.0)().handles(group, resource, subresource)
     }
 
     async fn mutate(
@@ -55,7 +65,7 @@ impl AdmissionPlugin for JobWebhooksPlugin {
         request: &AdmissionRequest<'_>,
         object: &mut Value,
     ) -> Result<AdmissionWarnings, ApiError> {
-        let mutated = self.0.mutate(&translate(request), object).await;
+        let mutated = (self.0)().mutate(&translate(request), object).await;
         mutated.map_err(|refusal| refused(request, true, &refusal))?;
         Ok(AdmissionWarnings::default())
     }
@@ -65,7 +75,7 @@ impl AdmissionPlugin for JobWebhooksPlugin {
         request: &AdmissionRequest<'_>,
         object: &Value,
     ) -> Result<AdmissionWarnings, ApiError> {
-        let validated = self.0.validate(&translate(request), object).await;
+        let validated = (self.0)().validate(&translate(request), object).await;
         let warnings = validated.map_err(|refusal| refused(request, false, &refusal))?;
         Ok(AdmissionWarnings { warnings })
     }

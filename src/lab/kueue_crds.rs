@@ -16,14 +16,32 @@ pub(super) fn definitions() -> Vec<PreinstalledKind> {
     let plug = |crd| PreinstalledKind {
         definition: definition(crd),
         object,
+        replaceable: false,
     };
     CRDS.iter().map(plug).collect()
+}
+
+/// The spec of the built-in CustomResourceDefinition with a name.
+pub(super) fn built_in_spec(name: &str) -> Option<Value> {
+    let found = CRDS.iter().find(|crd| crd.name() == name)?;
+    Some(found.object(&conversion())["spec"].take())
 }
 
 /// The CustomResourceDefinition with a name.
 fn object(name: &str) -> Value {
     let found = CRDS.iter().find(|crd| crd.name() == name);
-    found.map_or(Value::Null, |crd| crd.object(&Conversion::upstream()))
+    found.map_or(Value::Null, |crd| crd.object(&conversion()))
+}
+
+/// The webhook of upstream's manifests, with the port that the API server adds.
+fn conversion() -> Conversion {
+    match Conversion::upstream() {
+        Conversion::Webhook(mut client) => {
+            client["service"]["port"] = 443.into();
+            Conversion::Webhook(client)
+        }
+        Conversion::None => Conversion::None,
+    }
 }
 
 fn definition(crd: &'static Crd) -> CrdSpec {

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use super::job_webhooks::operation;
-use kueue_lab_api::config::FeatureGates;
+use super::kueue_manager::CurrentGates;
 use kueue_lab_api::convert::convert;
 use kueue_lab_api::v1beta2::GROUP;
 use kueue_lab_api::{crds, validation};
@@ -31,11 +31,11 @@ impl CustomResourceConverter for KueueConversion {
 
 /// Defaulting and validation of Kueue's kinds.
 pub(super) struct KueueWebhooks {
-    gates: FeatureGates,
+    gates: CurrentGates,
 }
 
 impl KueueWebhooks {
-    pub(super) fn new(gates: FeatureGates) -> Self {
+    pub(super) fn new(gates: CurrentGates) -> Self {
         Self { gates }
     }
 }
@@ -66,7 +66,7 @@ impl AdmissionPlugin for KueueWebhooks {
         object: &mut Value,
     ) -> Result<AdmissionWarnings, ApiError> {
         if request.subresource.is_empty() {
-            kueue_kinds::mutate(object, operation(request.operation), &self.gates)
+            kueue_kinds::mutate(object, operation(request.operation), &self.gates.get())
                 .map_err(|error| refused(request.kind, &error))?;
         }
         Ok(AdmissionWarnings::default())
@@ -78,7 +78,7 @@ impl AdmissionPlugin for KueueWebhooks {
         object: &Value,
     ) -> Result<AdmissionWarnings, ApiError> {
         let operation = operation(request.operation);
-        kueue_kinds::validate(object, request.old_object, operation, &self.gates)
+        kueue_kinds::validate(object, request.old_object, operation, &self.gates.get())
             .map_err(|error| refused(request.kind, &error))?;
         Ok(AdmissionWarnings::default())
     }

@@ -9,15 +9,19 @@ use crate::cluster_roles::create_cluster_roles;
 use crate::config::LabConfig;
 use crate::error::LabError;
 use crate::job_webhooks::JobWebhooksPlugin;
+use crate::kueue_manager::{
+    self, ControllerInstances, CurrentController, CurrentGates, ManagerAdmission,
+    ManagerControlPlane,
+};
 use crate::validate_preset::validate_preset;
 use crate::visibility_server::VisibilityServer;
-use crate::{kubelet_logs, kueue_crds, kueue_webhooks, node_pools_reloader, remote};
-use kueue_lab_api::config::Feature;
+use crate::{kubelet_logs, kueue_crds, kueue_webhooks, node_pools_reloader, operator_crds, remote};
+use kueue_lab_api::config::LoadedConfiguration as KueueConfig;
 use kueue_lab_clock::Clock;
 use kueue_lab_cluster::Cluster;
 use kueue_lab_cluster::plugins::AggregatedApi;
 use kueue_lab_cluster::{EmbeddedCluster, EmbeddedConfig};
-use kueue_lab_controller::{Controller, ControllerConfig};
+use kueue_lab_controller::{Controller, ControllerConfig, UpstreamLatency};
 use kueue_lab_machines::{Machines, MachinesConfig};
 use kueue_lab_operator::Operator;
 use kueue_lab_presets::{Presets, PresetsConfig};
@@ -25,12 +29,41 @@ use kueue_lab_runtime::Context;
 use kueue_lab_skypilot::SkyEnv;
 use kueue_lab_skypilot::jobs::ManagedJobs;
 
+/// How the controller starts.
+struct KueueStart {
+    config: ControllerConfig,
+    /// The configuration as a file.
+    source: String,
+    gates: CurrentGates,
+}
+
+impl KueueStart {
+    fn new(loaded: Option<KueueConfig>) -> Result<Self, LabError> {
+        let given = loaded.as_ref().map(|loaded| loaded.source.clone());
+        let config = loaded.map(ControllerConfig::from).unwrap_or_default();
+        let source = match given {
+            Some(source) => source,
+            None => config
+                .configuration
+                .to_yaml()
+                .map_err(|error| LabError::Configuration(error.to_string()))?,
+        };
+        Ok(Self {
+            gates: CurrentGates::new(config.gates),
+            config,
+            source,
+        })
+    }
+}
+
 /// A running lab.
 pub struct Lab {
     cluster: Cluster,
     context: Context,
     machines: Arc<Machines>,
-    controller: Controller,
+    controller: CurrentController,
+    /// The instances of the controller on an embedded cluster.
+    instances: Option<ControllerInstances>,
     /// Runs the controller on an existing cluster.
     operator: Option<Operator>,
     presets: Arc<Presets>,
@@ -56,11 +89,16 @@ impl Lab {
         stop: &CancellationToken,
     ) -> Result<Self, LabError> {
         let kueue = config.kueue.take();
-        let kueue = kueue.map(ControllerConfig::from).unwrap_or_default();
-        let gates = kueue.gates;
+        let mut kueue = KueueStart::new(kueue)?;
+        let gates = kueue.config.gates;
         if config.remote.is_some() {
+            kueue.config.upstream_latency = UpstreamLatency::NONE;
             // An invalid preset must not leave a partial installation behind.
             validate_preset(&config.presets, &config.preset, &gates)?;
+        }
+        let mut kinds = kueue_crds::definitions();
+        if config.operators {
+            kinds.extend(operator_crds::definitions());
         }
         let mut led = None;
         let cluster = match &config.remote {
@@ -68,13 +106,21 @@ impl Lab {
                 clock: config.clock.clone(),
                 entropy: config.entropy.clone(),
                 port: config.port.unwrap_or_default(),
-                admission: vec![Arc::new(kueue_webhooks::KueueWebhooks::new(gates))],
+                admission: vec![
+                    Arc::new(kueue_webhooks::KueueWebhooks::new(kueue.gates.clone())),
+                    Arc::new(ManagerAdmission),
+                ],
                 converter: Some(Arc::new(kueue_webhooks::KueueConversion)),
-                kinds: kueue_crds::definitions(),
+                kinds,
             })),
             Some(remote) => {
-                let lead =
-                    remote::start_leading(remote, &config.clock, &config.entropy, &kueue, stop);
+                let lead = remote::start_leading(
+                    remote,
+                    &config.clock,
+                    &config.entropy,
+                    &kueue.config,
+                    stop,
+                );
                 led = Some(lead.await?);
                 Cluster::Remote(Box::new(remote.clone()))
             }
@@ -101,12 +147,12 @@ impl Lab {
     /// Starts all other parts for `controller`, or with a new one.
     async fn start_components(
         config: LabConfig,
-        kueue: ControllerConfig,
+        kueue: KueueStart,
         mut cluster: Cluster,
         operator: Option<&Operator>,
         controller: Option<Controller>,
     ) -> Result<Self, LabError> {
-        let gates = kueue.gates;
+        let gates = kueue.config.gates;
         let client = cluster.client();
         let context = Context::new(client.clone(), config.clock.clone(), config.entropy.clone());
         let machines = Machines::start(
@@ -114,7 +160,10 @@ impl Lab {
             config.clock.clone(),
             config.entropy.clone(),
             match cluster {
-                Cluster::Embedded(_) => MachinesConfig::embedded(),
+                Cluster::Embedded(_) => MachinesConfig {
+                    operators: config.operators,
+                    ..MachinesConfig::embedded()
+                },
                 Cluster::Remote(_) => MachinesConfig::real_cluster(),
             },
         )
@@ -130,17 +179,20 @@ impl Lab {
         if let Some(file) = config.nodes_file {
             node_pools_reloader::watch_file(&context, &machines, file);
         }
-        let controller = match controller {
-            Some(controller) => controller,
-            None => Controller::start(&context, kueue).await,
+        let (controller, instances) = match controller {
+            Some(controller) => (CurrentController::new(controller), None),
+            None => {
+                let (config, gates) = (kueue.config, kueue.gates);
+                let instances =
+                    ControllerInstances::start(&context, config, gates, &machines).await;
+                (instances.current().clone(), Some(instances))
+            }
         };
         if let Cluster::Embedded(embedded) = &cluster {
-            embedded.add_admission(Arc::new(JobWebhooksPlugin::new(controller.webhooks())));
+            embedded.add_admission(Arc::new(JobWebhooksPlugin::of_current(&controller)));
             create_cluster_roles(&context);
-            if gates.enabled(Feature::VisibilityOnDemand) {
-                let visibility = VisibilityServer::new(controller.shared());
-                embedded.add_aggregated_api(&(Arc::new(visibility) as Arc<dyn AggregatedApi>));
-            }
+            let visibility = VisibilityServer::new(&controller);
+            embedded.add_aggregated_api(&(Arc::new(visibility) as Arc<dyn AggregatedApi>));
         }
         let presets = PresetsConfig {
             folder: config.presets,
@@ -149,6 +201,12 @@ impl Lab {
             gates,
         };
         let started = async {
+            if let Some(instances) = &instances {
+                kueue_manager::install(&client, &kueue.source).await?;
+                let processes =
+                    ManagerControlPlane::new(&context, instances.clone(), &kueue.source);
+                machines.set_control_plane(Arc::new(processes));
+            }
             let presets = Presets::start(client.clone(), config.clock.clone(), presets).await?;
             if config.port.is_some() {
                 cluster.open().await?;
@@ -163,6 +221,9 @@ impl Lab {
             Ok(presets) => presets,
             Err(error) => {
                 context.tasks.shutdown().await;
+                if let Some(instances) = instances {
+                    instances.shutdown().await;
+                }
                 machines.shutdown().await;
                 cluster.close().await;
                 return Err(error);
@@ -179,6 +240,7 @@ impl Lab {
             context,
             machines,
             controller,
+            instances,
             operator: None,
             cluster,
         })
@@ -214,9 +276,15 @@ impl Lab {
         &self.machines
     }
 
-    /// The admission controller.
-    pub fn controller(&self) -> &Controller {
-        &self.controller
+    /// The current instance of the admission controller.
+    pub fn controller(&self) -> Controller {
+        self.controller.get()
+    }
+
+    /// Returns the current instance of the admission controller, at each call.
+    pub fn current_controller(&self) -> impl Fn() -> Controller + Send + Sync + use<> {
+        let controller = self.controller.clone();
+        move || controller.get()
     }
 
     /// Stops all parts, the listener first.
@@ -225,6 +293,9 @@ impl Lab {
         self.jobs.shutdown().await;
         self.presets.shutdown().await;
         self.context.tasks.shutdown().await;
+        if let Some(instances) = self.instances {
+            instances.shutdown().await;
+        }
         if let Some(operator) = self.operator {
             operator.stop().await;
         }

@@ -85,16 +85,24 @@ fn failed(folder: &Path, error: &io::Error) -> String {
 /// The folder for state that outlives a run: `$XDG_STATE_HOME/kueue-lab`, by default
 /// `~/.local/state/kueue-lab`, and without a home directory the temporary folder.
 pub fn state_dir() -> PathBuf {
-    let set = |name: &str| {
-        std::env::var_os(name)
-            .filter(|v| !v.is_empty())
-            .map(PathBuf::from)
-    };
     set("XDG_STATE_HOME")
         .filter(|p| p.is_absolute())
         .or_else(|| set("HOME").map(|home| home.join(".local/state")))
         .unwrap_or_else(std::env::temp_dir)
         .join("kueue-lab")
+}
+
+/// SkyPilot's configuration file: `$SKYPILOT_GLOBAL_CONFIG`, by default `~/.sky/config.yaml`; `None`
+/// without a home directory.
+pub fn sky_config_file() -> Option<PathBuf> {
+    set("SKYPILOT_GLOBAL_CONFIG").or_else(|| set("HOME").map(|home| home.join(".sky/config.yaml")))
+}
+
+/// The path in an environment variable.
+fn set(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name)
+        .filter(|v| !v.is_empty())
+        .map(PathBuf::from)
 }
 
 #[cfg(test)]

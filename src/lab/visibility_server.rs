@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
+use crate::kueue_manager::{CurrentController, VISIBILITY_SERVICE};
+use kueue_lab_api::config::Feature;
 use kueue_lab_cluster::plugins::{AggregatedApi, AggregatedRequest, AggregatedResource, ApiError};
-use kueue_lab_controller::{ControllerContext, visibility};
+use kueue_lab_controller::visibility;
 
 const SUBRESOURCE: (&str, &str) = ("pendingworkloads", "PendingWorkloadsSummary");
 const RESOURCES: &[AggregatedResource] = &[
@@ -23,15 +25,15 @@ const RESOURCES: &[AggregatedResource] = &[
     },
 ];
 
-/// The visibility server of a controller.
+/// The visibility server of the current controller.
 pub(super) struct VisibilityServer {
-    shared: ControllerContext,
+    controller: CurrentController,
 }
 
 impl VisibilityServer {
-    pub(super) fn new(shared: &ControllerContext) -> Self {
+    pub(super) fn new(controller: &CurrentController) -> Self {
         Self {
-            shared: shared.clone(),
+            controller: controller.clone(),
         }
     }
 }
@@ -52,7 +54,7 @@ impl AggregatedApi for VisibilityServer {
     }
 
     fn service(&self) -> (&'static str, &'static str) {
-        ("kueue-system", "kueue-visibility-server")
+        VISIBILITY_SERVICE
     }
 
     fn resources(&self) -> &'static [AggregatedResource] {
@@ -62,7 +64,12 @@ impl AggregatedApi for VisibilityServer {
     fn get_subresource(&self, request: &AggregatedRequest<'_>) -> Result<Value, ApiError> {
         let limit = request.integer("limit")?;
         let page = visibility::bounded_limit_offset(limit, request.integer("offset")?);
-        let engine = self.shared.engine();
+        let controller = self.controller.get();
+        let shared = controller.shared();
+        if !shared.settings.enabled(Feature::VisibilityOnDemand) {
+            return Err(unavailable());
+        }
+        let engine = shared.engine();
         let (singular, found) = match request.resource {
             "clusterqueues" => (
                 "clusterqueue",
@@ -83,4 +90,10 @@ impl AggregatedApi for VisibilityServer {
         drop(engine);
         serde_json::to_value(found).map_err(|e| ApiError::internal(e.to_string()))
     }
+}
+
+/// The response without the visibility server.
+fn unavailable() -> ApiError {
+    let message = "the visibility server is off: feature gate VisibilityOnDemand is false";
+    ApiError::new(503, "ServiceUnavailable", message)
 }

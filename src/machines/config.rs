@@ -23,7 +23,9 @@ pub struct MachinesConfig {
     pub namespaces: bool,
     /// Endpoints, quota status, disruption budgets, volume binding, aggregated ClusterRoles.
     pub status_controllers: bool,
-    /// Taint nodes that stopped reporting, and evict their pods.
+    /// Stand-ins for job operators: KubeRay, JobSet, Kubeflow, LeaderWorkerSet, AppWrapper, Spark.
+    pub operators: bool,
+    /// Taint nodes that stopped reporting, and evict the pods of tainted nodes.
     pub node_lifecycle: bool,
     /// The kind of cluster.
     pub cluster_type: ClusterType,
@@ -43,6 +45,7 @@ impl MachinesConfig {
             garbage_collection: true,
             namespaces: true,
             status_controllers: true,
+            operators: true,
             node_lifecycle: true,
             cluster_type: ClusterType::Embedded,
             kubelets: KubeletOptions {
@@ -63,6 +66,7 @@ impl MachinesConfig {
             garbage_collection: false,
             namespaces: false,
             status_controllers: false,
+            operators: false,
             node_lifecycle: false,
             cluster_type: ClusterType::Remote,
             kubelets: KubeletOptions::default(),

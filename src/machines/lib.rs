@@ -10,6 +10,7 @@ mod int_or_percent;
 pub mod kubelet;
 mod machines;
 pub mod nodes;
+pub mod operators;
 mod resources;
 mod scheduler;
 pub mod workload_controllers;

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Node;
 use crate::autoscaler::Autoscaler;
 use crate::config::MachinesConfig;
 use crate::controller_manager::ControllerManager;
-use crate::kubelet::{Kubelet, LogStore};
+use crate::kubelet::{CONTROL_PLANE_NODE, ControlPlane, Kubelet, LogStore};
 use crate::nodes::{
     ClusterType, FakeGpuController, KubeletAddress, NodePools, VirtualNodeController,
 };
@@ -49,6 +49,7 @@ impl Machines {
             (config.nodes && has_others).then(|| FakeGpuController::start(&context, nodes.clone()));
         if config.node_lifecycle {
             nodes::node_lifecycle::start(&context, &nodes, &pods);
+            nodes::taint_eviction::start(&context, &nodes, &pods);
         }
         if config.scheduler {
             scheduler::start(&context, &pods, &nodes);
@@ -103,6 +104,20 @@ impl Machines {
     /// The logs of the containers on the lab's nodes.
     pub fn logs(&self) -> LogStore {
         self.logs.clone()
+    }
+
+    /// Runs the pods of the control plane with processes of this process.
+    pub fn set_control_plane(&self, control_plane: Arc<dyn ControlPlane>) {
+        if let Some(kubelet) = &self.kubelet {
+            kubelet.set_control_plane(control_plane);
+        }
+    }
+
+    /// Probes the containers of the control plane again.
+    pub fn probe_control_plane(&self) {
+        if let Some(kubelet) = &self.kubelet {
+            kubelet.requeue_pods(CONTROL_PLANE_NODE);
+        }
     }
 
     /// Serves container logs to API servers in other processes, and publishes `host` and the port

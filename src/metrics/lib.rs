@@ -4,14 +4,22 @@
 //! gauges are collected from informers and the engine on each scrape. The controller does not
 //! depend on this crate.
 //!
-//! Not implemented: `metrics.customLabels`, and the metrics of MultiKueue, Workload slices and
-//! write latencies.
+//! Not implemented: the metrics of MultiKueue.
 
+mod cluster_queue_gauges;
+mod cohort_gauges;
+mod custom_labels;
+mod job_metrics;
+mod labels;
+mod local_queue_gauges;
+mod metric_sources;
 mod registry;
 mod scheduler_metrics;
+mod series;
 mod state_gauges;
 #[cfg(test)]
 mod tests;
+mod unadmitted_workloads;
 mod workload_metrics;
 
 pub use kueue_lab_prometheus::CONTENT_TYPE;

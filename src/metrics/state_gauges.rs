@@ -8,17 +8,19 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use super::registry::{Labels, ReplicaRole};
-use kueue_lab_admission::workload::{LocalQueueKey, predicates};
-use kueue_lab_api::constants as c;
-use kueue_lab_api::v1beta2::{ClusterQueue, LocalQueue};
+use super::labels::Labels;
+use super::metric_sources::MetricSources;
+use super::registry::ReplicaRole;
+use super::series::escape;
+use super::{cluster_queue_gauges, cohort_gauges, local_queue_gauges, unadmitted_workloads};
+use kueue_lab_api::config::Feature;
 use kueue_lab_controller::ControllerContext;
 use kueue_lab_quantity::Quantity;
 
 type Gauges = Family<Labels, Gauge<f64, AtomicU64>>;
 
 /// The gauges with their help texts.
-const GAUGES: [(&str, &str); 22] = [
+const GAUGES: [(&str, &str); 30] = [
     (
         "pending_workloads",
         "Pending workloads, by ClusterQueue and status: active or inadmissible",
@@ -107,6 +109,43 @@ const GAUGES: [(&str, &str); 22] = [
         "cohort_info",
         "1, labeled with the parent and root of a Cohort",
     ),
+    (
+        "cluster_queue_resource_pending",
+        "Reports the cluster_queue's total pending resource requests. Unlike resource_reservation, pending workloads have not yet been assigned to flavors.",
+    ),
+    (
+        "pending_scheduling_hashes",
+        "The number of unique pending scheduling equivalence hashes, per 'cluster_queue' and 'status'. Reported only when SchedulingEquivalenceHashing is enabled.\n\
+         'status' can have the following values:\n\
+         - \"active\" means that the workloads are in the admission queue.\n\
+         - \"inadmissible\" means there was a failed admission attempt for these workloads and they won't be retried until cluster conditions, which could make this workload admissible, change",
+    ),
+    (
+        "unadmitted_workloads",
+        "The number of unadmitted workloads, per 'cluster_queue', 'reason', and 'underlying_cause'. This metric is only emitted when UnadmittedWorkloadsObservability feature gate is enabled.",
+    ),
+    (
+        "local_queue_unadmitted_workloads",
+        "The number of unadmitted workloads, per 'name', 'namespace', 'cluster_queue', 'reason', and 'underlying_cause'. This metric is only emitted when UnadmittedWorkloadsObservability feature gate is enabled.",
+    ),
+    (
+        "local_queue_admission_fair_sharing_usage",
+        "Reports a value representing the LocalQueue's Admission Fair Sharing usage,\n\
+         calculated from the resource-weighted sum of consumed resources and pending\n\
+         admission penalties, divided by the LocalQueue's fair sharing weight",
+    ),
+    (
+        "cohort_subtree_quota",
+        "Reports the cohort's nominal quota aggregated within the cohort's subtree. The values are reported per resource and flavor",
+    ),
+    (
+        "cohort_subtree_resource_reservations",
+        "Reports the cohort's resource reservations aggregated within the cohort's subtree. The values are reported per resource and flavor",
+    ),
+    (
+        "cohort_subtree_admitted_active_workloads",
+        "The number of admitted Workloads that are active, per cohort's subtree",
+    ),
 ];
 
 /// All gauges.
@@ -114,12 +153,34 @@ pub(super) struct StateGauges {
     gauges: BTreeMap<&'static str, Gauges>,
 }
 
+/// What gauges are collected from and into.
+#[derive(Clone, Copy)]
+pub(super) struct Collector<'a> {
+    /// The gauges.
+    pub gauges: &'a StateGauges,
+    /// The controller.
+    pub shared: &'a ControllerContext,
+    /// The objects of custom labels.
+    pub sources: &'a MetricSources,
+    /// The role of the process.
+    pub role: ReplicaRole,
+}
+
+impl Collector<'_> {
+    /// Sets a gauge.
+    pub(super) fn set(&self, name: &str, labels: impl Into<Labels>, value: f64) {
+        if let Some(family) = self.gauges.gauges.get(name) {
+            family.get_or_create(&labels.into()).set(value);
+        }
+    }
+}
+
 impl StateGauges {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let mut gauges = BTreeMap::new();
         for (name, help) in GAUGES {
             let family = Gauges::default();
-            registry.register(name, help, family.clone());
+            registry.register(name, escape(help), family.clone());
             gauges.insert(name, family);
         }
         Self { gauges }
@@ -129,196 +190,26 @@ impl StateGauges {
         self.gauges.values().for_each(Gauges::clear);
     }
 
-    fn set(&self, name: &str, labels: Labels, value: f64) {
-        if let Some(family) = self.gauges.get(name) {
-            family.get_or_create(&labels).set(value);
-        }
-    }
-
     /// Collects all gauges.
     pub(super) fn collect(&self, shared: &ControllerContext, role: ReplicaRole) {
-        let mut finished: BTreeMap<String, usize> = BTreeMap::new();
-        let mut finished_locally: BTreeMap<(String, String), usize> = BTreeMap::new();
-        for wl in shared.informers.workloads.list() {
-            if !predicates::is_finished(&wl) {
-                continue;
-            }
-            let namespace = predicates::namespace(&wl).to_owned();
-            let local = (namespace, wl.spec.queue_name.clone());
-            *finished_locally.entry(local).or_default() += 1;
-            if let Some(admission) = &wl.status.admission {
-                *finished.entry(admission.cluster_queue.clone()).or_default() += 1;
-            }
-        }
-        self.set("build_info", build(), 1.0);
-        for queue in shared.informers.cluster_queues.list() {
-            let name = queue.metadata.name.clone().unwrap_or_default();
-            let done = finished.get(&name).copied().unwrap_or_default();
-            let labels = vec![("cluster_queue", name), role.label()];
-            self.set("finished_workloads", labels, count(done));
-            self.cluster_queue(shared, &queue, role);
-        }
-        if shared.settings.local_queue_metrics() {
-            for queue in shared.informers.local_queues.list() {
-                let text = |t: &Option<String>| t.clone().unwrap_or_default();
-                let (name, namespace) =
-                    (text(&queue.metadata.name), text(&queue.metadata.namespace));
-                let local = (namespace.clone(), name.clone());
-                let done = finished_locally.get(&local).copied();
-                let labels = vec![("name", name), ("namespace", namespace), role.label()];
-                let done = count(done.unwrap_or_default());
-                self.set("local_queue_finished_workloads", labels, done);
-                self.local_queue(shared, &queue, role);
-            }
-        }
-        self.cohorts(shared, role);
-    }
-
-    fn cluster_queue(&self, shared: &ControllerContext, queue: &ClusterQueue, role: ReplicaRole) {
-        let name = queue.metadata.name.clone().unwrap_or_default();
-        let of = |more: &[(&'static str, String)]| -> Labels {
-            let mut labels = vec![("cluster_queue", name.clone())];
-            labels.extend_from_slice(more);
-            labels.push(role.label());
-            labels
+        let sources = &MetricSources::new(shared);
+        let collector = Collector {
+            gauges: self,
+            shared,
+            sources,
+            role,
         };
-        let (pending, usage, active) = {
-            let mut engine = shared.engine();
-            let usage = engine.cluster_queue_usage(&name).unwrap_or_default();
-            let active = engine.active_condition(&name).active;
-            (
-                engine.pending_counts(&name).unwrap_or_default(),
-                usage,
-                active,
-            )
-        };
-        let status = |word: &str| of(&[("status", word.to_owned())]);
-        self.set("pending_workloads", status("active"), count(pending.active));
-        let inadmissible = count(pending.inadmissible);
-        self.set("pending_workloads", status("inadmissible"), inadmissible);
-        let reserving = count(usage.reserving_workloads);
-        self.set("reserving_active_workloads", of(&[]), reserving);
-        let admitted = count(usage.admitted_workloads);
-        self.set("admitted_active_workloads", of(&[]), admitted);
-        let is = match (queue.metadata.deletion_timestamp.is_some(), active) {
-            (true, _) => "terminating",
-            (false, true) => "active",
-            (false, false) => "pending",
-        };
-        for word in ["pending", "active", "terminating"] {
-            self.set("cluster_queue_status", status(word), flag(word == is));
+        collector.set("build_info", build(), 1.0);
+        cluster_queue_gauges::collect(collector);
+        if sources.exposes_local_queues() {
+            local_queue_gauges::collect(collector);
         }
-        let cohort = queue.spec.cohort_name.clone();
-        let in_cohort = |more: &[(&'static str, String)]| {
-            let mut labels = vec![("cohort", cohort.clone())];
-            labels.extend(of(more));
-            labels
-        };
-        if let Some(share) = usage.weighted_share {
-            let labels = vec![
-                ("cluster_queue", name.clone()),
-                ("cohort", cohort.clone()),
-                role.label(),
-            ];
-            self.set("cluster_queue_weighted_share", labels, weight(share));
-        }
-        let root = root_cohort(shared, &cohort);
-        let above = [("parent_cohort", cohort.clone()), ("root_cohort", root)];
-        self.set("cluster_queue_info", of(&above), 1.0);
-        if !shared
+        cohort_gauges::collect(collector);
+        if shared
             .settings
-            .configuration
-            .metrics
-            .enable_cluster_queue_resources
+            .enabled(Feature::UnadmittedWorkloadsObservability)
         {
-            return;
-        }
-        for (metric, flavors) in [
-            ("cluster_queue_resource_reservation", &usage.reserved),
-            ("cluster_queue_resource_usage", &usage.admitted),
-        ] {
-            for flavor in flavors {
-                for resource in &flavor.resources {
-                    let labels = in_cohort(&which(&flavor.name, &resource.name));
-                    self.set(metric, labels, number(&resource.total));
-                }
-            }
-        }
-        let limit = |of: &Option<Amount>| of.as_ref().map_or(f64::INFINITY, number);
-        for group in &queue.spec.resource_groups {
-            for flavor in &group.flavors {
-                for resource in &flavor.resources {
-                    let labels = in_cohort(&which(&flavor.name, &resource.name));
-                    let nominal = number(&resource.nominal_quota);
-                    self.set("cluster_queue_nominal_quota", labels.clone(), nominal);
-                    let borrowing = limit(&resource.borrowing_limit);
-                    self.set("cluster_queue_borrowing_limit", labels.clone(), borrowing);
-                    let lending = limit(&resource.lending_limit);
-                    self.set("cluster_queue_lending_limit", labels, lending);
-                }
-            }
-        }
-    }
-
-    fn local_queue(&self, shared: &ControllerContext, queue: &LocalQueue, role: ReplicaRole) {
-        let text = |t: &Option<String>| t.clone().unwrap_or_default();
-        let (name, namespace) = (text(&queue.metadata.name), text(&queue.metadata.namespace));
-        let key = LocalQueueKey::new(&namespace, &name);
-        let of = |more: &[(&'static str, String)]| -> Labels {
-            let mut labels = vec![("name", name.clone()), ("namespace", namespace.clone())];
-            labels.extend_from_slice(more);
-            labels.push(role.label());
-            labels
-        };
-        let (pending, usage) = {
-            let engine = shared.engine();
-            let usage = engine.local_queue_usage(&queue.spec.cluster_queue, &key);
-            (engine.local_queue_pending(&key), usage.unwrap_or_default())
-        };
-        let status = |word: &str| of(&[("status", word.to_owned())]);
-        let waiting = count(pending.unwrap_or_default());
-        self.set("local_queue_pending_workloads", status("active"), waiting);
-        let reserving = count(usage.reserving_workloads);
-        self.set("local_queue_reserving_active_workloads", of(&[]), reserving);
-        let admitted = count(usage.admitted_workloads);
-        self.set("local_queue_admitted_active_workloads", of(&[]), admitted);
-        let conditions = &queue.status.conditions;
-        let active = conditions
-            .iter()
-            .find(|condition| condition.type_ == c::ACTIVE);
-        let is = active.map_or("Unknown", |condition| condition.status.as_str());
-        for word in ["True", "False", "Unknown"] {
-            let labels = of(&[("active", word.to_owned())]);
-            self.set("local_queue_status", labels, flag(word == is));
-        }
-        for (metric, flavors) in [
-            ("local_queue_resource_reservation", &usage.reserved),
-            ("local_queue_resource_usage", &usage.admitted),
-        ] {
-            for flavor in flavors {
-                for resource in &flavor.resources {
-                    let labels = of(&which(&flavor.name, &resource.name));
-                    self.set(metric, labels, number(&resource.total));
-                }
-            }
-        }
-    }
-
-    fn cohorts(&self, shared: &ControllerContext, role: ReplicaRole) {
-        let fair = shared.settings.configuration.fair_sharing.is_some();
-        for cohort in shared.informers.cohorts.list() {
-            let name = cohort.metadata.name.clone().unwrap_or_default();
-            if fair && let Ok(share) = shared.engine().cohort_weighted_share(&name) {
-                let labels = vec![("cohort", name.clone()), role.label()];
-                self.set("cohort_weighted_share", labels, weight(share));
-            }
-            let labels = vec![
-                ("cohort", name.clone()),
-                ("parent_cohort", cohort.spec.parent_name.clone()),
-                ("root_cohort", root_cohort(shared, &name)),
-                role.label(),
-            ];
-            self.set("cohort_info", labels, 1.0);
+            unadmitted_workloads::collect(collector);
         }
     }
 }
@@ -326,7 +217,7 @@ impl StateGauges {
 /// The labels of `build_info`.
 fn build() -> Labels {
     let platform = format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH);
-    vec![
+    let labels = vec![
         (
             "git_version",
             concat!("v", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -336,53 +227,30 @@ fn build() -> Labels {
         ("go_version", String::new()),
         ("compiler", "rustc".to_owned()),
         ("platform", platform),
-    ]
+    ];
+    labels.into()
 }
 
-fn which(flavor: &str, resource: &str) -> [(&'static str, String); 2] {
+/// The labels of a resource of a flavor.
+pub(super) fn flavor_resource(flavor: &str, resource: &str) -> [(&'static str, String); 2] {
     [
         ("flavor", flavor.to_owned()),
         ("resource", resource.to_owned()),
     ]
 }
 
-/// The root of a Cohort's tree.
-fn root_cohort(shared: &ControllerContext, cohort: &str) -> String {
-    const DEEPEST: usize = 64;
-    let mut name = cohort.to_owned();
-    for _ in 0..DEEPEST {
-        let key = kueue_lab_runtime::ObjectKey {
-            namespace: String::new(),
-            name: name.clone(),
-        };
-        match shared.informers.cohorts.get(&key) {
-            Some(above) if !above.spec.parent_name.is_empty() => {
-                name = above.spec.parent_name.clone();
-            }
-            _ => break,
-        }
-    }
-    name
-}
-
-fn count(n: usize) -> f64 {
-    // Exact up to 2^53.
+/// A count as a gauge, exact up to 2^53.
+pub(super) fn count(n: usize) -> f64 {
     n as f64
 }
 
-fn flag(holds: bool) -> f64 {
+/// 1 or 0.
+pub(super) fn flag(holds: bool) -> f64 {
     f64::from(u8::from(holds))
 }
 
-/// A weighted share; NaN for weight zero while borrowing.
-fn weight(share: i64) -> f64 {
-    match share {
-        i64::MAX => f64::NAN,
-        share => share as f64,
-    }
-}
-
-fn number(amount: &Amount) -> f64 {
+/// A quantity as a gauge.
+pub(super) fn number(amount: &Amount) -> f64 {
     amount
         .0
         .parse::<Quantity>()

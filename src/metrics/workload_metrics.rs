@@ -1,10 +1,16 @@
 //! Metrics of Workload changes.
 
-use jiff::Timestamp;
-use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::{Metric, Registry};
+use std::sync::Arc;
 
-use super::registry::{Counters, Histograms, Labels, ReplicaRole, exponential_histogram};
+use jiff::Timestamp;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use super::labels::{CustomValues, Labels};
+use super::metric_sources::MetricSources;
+use super::registry::{ReplicaRole, exponential_histogram};
+use super::series::{Counters, Histograms, Series};
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
@@ -32,45 +38,50 @@ pub(super) struct WorkloadMetrics {
     evicted_once: Counters,
     preempted: Counters,
     eviction_latency: Histograms,
-}
-
-impl<T: Metric + Clone> ByQueue<T> {
-    /// Registers both with `name`, that of LocalQueues with upstream's prefix.
-    fn register(self, registry: &mut Registry, name: &str, what: &str) -> Self {
-        let (by_cluster_queue, by_local_queue) =
-            (self.cluster_queue.clone(), self.local_queue.clone());
-        registry.register(name, format!("{what}, by ClusterQueue"), by_cluster_queue);
-        let local = format!("local_queue_{name}");
-        registry.register(local, format!("{what}, by LocalQueue"), by_local_queue);
-        self
-    }
+    replaced_slices: Counters,
+    cohort_admitted: Counters,
 }
 
 fn counters(registry: &mut Registry, name: &str, what: &str) -> ByQueue<Counters> {
-    let pair = ByQueue {
-        cluster_queue: Counters::default(),
-        local_queue: Counters::default(),
-    };
-    pair.register(registry, name, what)
+    ByQueue {
+        cluster_queue: Series::register(
+            registry,
+            name,
+            format!("{what}, by ClusterQueue"),
+            Counter::default,
+        ),
+        local_queue: Series::register(
+            registry,
+            format!("local_queue_{name}"),
+            format!("{what}, by LocalQueue"),
+            Counter::default,
+        ),
+    }
 }
 
 /// The constructor of a histogram.
 type Make = fn() -> Histogram;
 
 fn histograms(registry: &mut Registry, name: &str, what: &str) -> ByQueue<Histograms> {
-    let make = Histograms::new_with_constructor;
     let (of_cluster_queue, of_local_queue): (Make, Make) = match name {
         "execution_time_seconds" => (exponential_histogram::<16>, exponential_histogram::<16>),
-        "quota_reserved_wait_time_seconds" | "admission_wait_time_seconds" => {
-            (exponential_histogram::<16>, exponential_histogram::<14>)
-        }
+        "admission_wait_time_seconds" => (exponential_histogram::<16>, exponential_histogram::<14>),
         _ => (exponential_histogram::<14>, exponential_histogram::<14>),
     };
-    let pair = ByQueue {
-        cluster_queue: make(of_cluster_queue),
-        local_queue: make(of_local_queue),
-    };
-    pair.register(registry, name, what)
+    ByQueue {
+        cluster_queue: Series::register(
+            registry,
+            name,
+            format!("{what}, by ClusterQueue"),
+            of_cluster_queue,
+        ),
+        local_queue: Series::register(
+            registry,
+            format!("local_queue_{name}"),
+            format!("{what}, by LocalQueue"),
+            of_local_queue,
+        ),
+    }
 }
 
 impl WorkloadMetrics {
@@ -112,30 +123,42 @@ impl WorkloadMetrics {
             "execution_time_seconds",
             "Total time finished workloads were admitted, across evictions",
         );
-        let ready_until_evicted = Histograms::new_with_constructor(exponential_histogram::<14>);
-        registry.register(
+        let ready_until_evicted = Series::register(
+            registry,
             "pods_ready_to_evicted_time_seconds",
             "From ready pods to an eviction, by ClusterQueue, reason and underlying cause",
-            ready_until_evicted.clone(),
+            exponential_histogram::<14>,
         );
         let evicted = counters(registry, "evicted_workloads", "Evictions");
-        let evicted_once = Counters::default();
-        registry.register(
+        let evicted_once = Series::register(
+            registry,
             "evicted_workloads_once",
             "Workloads evicted, once per reason and cause",
-            evicted_once.clone(),
+            Counter::default,
         );
-        let preempted = Counters::default();
-        registry.register(
+        let preempted = Series::register(
+            registry,
             "preempted_workloads",
             "Workloads preempted, by the ClusterQueue of the preemptor",
-            preempted.clone(),
+            Counter::default,
         );
-        let eviction_latency = Histograms::new_with_constructor(exponential_histogram::<14>);
-        registry.register(
+        let eviction_latency = Series::register(
+            registry,
             "workload_eviction_latency_seconds",
             "From an eviction to the release of the quota",
-            eviction_latency.clone(),
+            exponential_histogram::<14>,
+        );
+        let replaced_slices = Series::register(
+            registry,
+            "replaced_workload_slices",
+            "The number of replaced workload slices per 'cluster_queue'",
+            Counter::default,
+        );
+        let cohort_admitted = Series::register(
+            registry,
+            "cohort_subtree_admitted_workloads",
+            "The total number of admitted workloads per cohort's subtree",
+            Counter::default,
         );
         Self {
             reserved,
@@ -152,16 +175,20 @@ impl WorkloadMetrics {
             evicted_once,
             preempted,
             eviction_latency,
+            replaced_slices,
+            cohort_admitted,
         }
     }
 
-    /// Observes a change of a Workload.
+    /// Observes a change of a Workload. `cohorts` are the Cohorts of the ClusterQueue of its
+    /// admission.
     pub(super) fn observe_change(
         &self,
         change: &Change<Workload>,
         now: Timestamp,
         role: ReplicaRole,
-        by_local_queue: bool,
+        sources: &MetricSources,
+        cohorts: impl Fn(&str) -> Vec<Arc<str>>,
     ) {
         // An object of the first list did not change now.
         let Change::Updated { old, new } = change else {
@@ -172,26 +199,25 @@ impl WorkloadMetrics {
             new,
             now,
             role,
-            by_local_queue,
+            sources,
         };
         if event.became_true(c::QUOTA_RESERVED) {
             event.count(&self.reserved, &[]);
             event.observe(&self.reserved_wait, queued_wait_time(new, now));
         }
         if event.became_true(c::ADMITTED) {
-            event.count(&self.admitted, &[]);
-            event.observe(&self.admitted_wait, queued_wait_time(new, now));
-            let reserved = since(new, c::QUOTA_RESERVED).unwrap_or(now);
-            let checks = match new.status.admission_checks.is_empty() {
-                true => 0.0,
-                false => seconds(reserved, now),
-            };
-            event.observe(&self.admission_checks_wait, checks);
+            self.admission(&event, &cohorts(&event.cluster_queue()));
         }
-        if event.became_true(c::PODS_READY) && predicates::is_admitted(new) {
+        // A recovery is no start.
+        if event.became_true(c::PODS_READY)
+            && predicates::is_admitted(new)
+            && let Some(ready) = new.condition(c::PODS_READY)
+            && ready.reason == c::pods_ready::STARTED
+        {
             event.observe(&self.ready_wait, queued_wait_time(new, now));
             let admitted = since(new, c::ADMITTED).unwrap_or(now);
-            event.observe(&self.admitted_until_ready, seconds(admitted, now));
+            let took = seconds(admitted, ready.last_transition_time.0);
+            event.observe(&self.admitted_until_ready, took);
         }
         if event.became_true(c::FINISHED) {
             event.count(&self.finished, &[]);
@@ -200,6 +226,113 @@ impl WorkloadMetrics {
             }
         }
         self.evictions(&event);
+    }
+
+    fn admission(&self, event: &WorkloadChange<'_>, cohorts: &[Arc<str>]) {
+        let WorkloadChange { old, new, now, .. } = *event;
+        for cohort in cohorts {
+            let labels = vec![
+                ("cohort", cohort.to_string()),
+                event.priority_class(),
+                event.role.label(),
+            ];
+            let labels = Labels::from(labels).with(event.sources.cohort_labels(cohort));
+            self.cohort_admitted.series(labels).inc();
+        }
+        event.count_with_workload_labels(&self.admitted);
+        event.observe_with_workload_labels(&self.admitted_wait, queued_wait_time(new, now));
+        // The scheduler, which writes the admission, admits without a wait, and observes it only if
+        // there are admission checks.
+        let by_scheduler = old.status.admission != new.status.admission;
+        let reserved = since(new, c::QUOTA_RESERVED).unwrap_or(now);
+        let checks = match (by_scheduler, new.status.admission_checks.is_empty()) {
+            (true, true) => return,
+            (true, false) => 0.0,
+            (false, _) => seconds(reserved, now),
+        };
+        event.observe(&self.admission_checks_wait, checks);
+    }
+
+    /// Counts a preemption.
+    pub(super) fn observe_preemption(
+        &self,
+        queue: &str,
+        reason: &str,
+        role: ReplicaRole,
+        sources: &MetricSources,
+    ) {
+        let labels = vec![
+            ("preempting_cluster_queue", queue.to_owned()),
+            ("reason", reason.to_owned()),
+            role.label(),
+        ];
+        let labels = Labels::from(labels).with(sources.cluster_queue_labels(queue));
+        self.preempted.series(labels).inc();
+    }
+
+    /// Counts a replaced Workload slice.
+    pub(super) fn observe_replaced_slice(
+        &self,
+        queue: &str,
+        role: ReplicaRole,
+        sources: &MetricSources,
+    ) {
+        let labels = vec![("cluster_queue", queue.to_owned()), role.label()];
+        let labels = Labels::from(labels).with(sources.cluster_queue_labels(queue));
+        self.replaced_slices.series(labels).inc();
+    }
+
+    /// Deletes the series of a deleted ClusterQueue.
+    pub(super) fn clear_cluster_queue(&self, queue: &str) {
+        let of_queue = [("cluster_queue", queue)];
+        for counters in [
+            &self.reserved,
+            &self.admitted,
+            &self.finished,
+            &self.evicted,
+        ] {
+            counters.cluster_queue.delete(&of_queue);
+        }
+        for histograms in self.histograms() {
+            histograms.cluster_queue.delete(&of_queue);
+        }
+        self.ready_until_evicted.delete(&of_queue);
+        self.evicted_once.delete(&of_queue);
+        self.eviction_latency.delete(&of_queue);
+        self.preempted
+            .delete(&[("preempting_cluster_queue", queue)]);
+    }
+
+    /// Deletes the series of a LocalQueue that is deleted or has no series any more.
+    pub(super) fn clear_local_queue(&self, namespace: &str, name: &str) {
+        let of_queue = [("name", name), ("namespace", namespace)];
+        for counters in [
+            &self.reserved,
+            &self.admitted,
+            &self.finished,
+            &self.evicted,
+        ] {
+            counters.local_queue.delete(&of_queue);
+        }
+        for histograms in self.histograms() {
+            histograms.local_queue.delete(&of_queue);
+        }
+    }
+
+    /// Deletes the series of a deleted Cohort.
+    pub(super) fn clear_cohort(&self, cohort: &str) {
+        self.cohort_admitted.delete(&[("cohort", cohort)]);
+    }
+
+    fn histograms(&self) -> [&ByQueue<Histograms>; 6] {
+        [
+            &self.reserved_wait,
+            &self.admitted_wait,
+            &self.admission_checks_wait,
+            &self.ready_wait,
+            &self.admitted_until_ready,
+            &self.execution,
+        ]
     }
 
     fn evictions(&self, event: &WorkloadChange<'_>) {
@@ -225,43 +358,34 @@ impl WorkloadMetrics {
             if let (Some(ready), Some(evicted)) =
                 (true_since(old, c::PODS_READY), true_since(new, c::EVICTED))
             {
-                let mut labels = vec![("cluster_queue", event.cluster_queue())];
+                let queue = event.cluster_queue();
+                let custom = event.sources.cluster_queue_labels(&queue);
+                let mut labels = vec![("cluster_queue", queue)];
                 labels.extend_from_slice(&why);
                 labels.push(event.role.label());
                 let took = seconds(ready, evicted);
-                self.ready_until_evicted
-                    .get_or_create(&labels)
-                    .observe(took);
+                let labels = Labels::from(labels).with(custom);
+                self.ready_until_evicted.series(labels).observe(took);
             }
             if count == 0 {
                 let labels = event.of_cluster_queue(&why);
-                self.evicted_once.get_or_create(&labels).inc();
+                self.evicted_once.series(labels).inc();
             }
-        }
-        if event.became_true(c::PREEMPTED)
-            && let Some(condition) = new.condition(c::PREEMPTED)
-        {
-            let labels = vec![
-                (
-                    "preempting_cluster_queue",
-                    preempting_cluster_queue(&condition.message),
-                ),
-                ("reason", condition.reason.clone()),
-                event.role.label(),
-            ];
-            self.preempted.get_or_create(&labels).inc();
         }
         let released = predicates::has_quota_reservation(old)
             && !predicates::has_quota_reservation(new)
             && predicates::is_evicted(new);
         if released && let Some(condition) = new.condition(c::EVICTED) {
+            let queue = event.cluster_queue();
+            let custom = event.sources.cluster_queue_labels(&queue);
             let labels = vec![
-                ("cluster_queue", event.cluster_queue()),
+                ("cluster_queue", queue),
                 ("reason", condition.reason.clone()),
                 event.role.label(),
             ];
             let took = seconds(condition.last_transition_time.0, now);
-            self.eviction_latency.get_or_create(&labels).observe(took);
+            let labels = Labels::from(labels).with(custom);
+            self.eviction_latency.series(labels).observe(took);
         }
     }
 }
@@ -272,7 +396,7 @@ struct WorkloadChange<'a> {
     new: &'a Workload,
     now: Timestamp,
     role: ReplicaRole,
-    by_local_queue: bool,
+    sources: &'a MetricSources,
 }
 
 impl WorkloadChange<'_> {
@@ -300,38 +424,63 @@ impl WorkloadChange<'_> {
     }
 
     fn of_cluster_queue(&self, more: &[(&'static str, String)]) -> Labels {
-        let mut labels = vec![("cluster_queue", self.cluster_queue())];
+        let queue = self.cluster_queue();
+        let custom = self.sources.cluster_queue_labels(&queue);
+        let mut labels = vec![("cluster_queue", queue)];
         labels.extend_from_slice(more);
         labels.extend([self.priority_class(), self.role.label()]);
-        labels
+        Labels::from(labels).with(custom)
     }
 
     fn of_local_queue(&self, more: &[(&'static str, String)]) -> Labels {
-        let mut labels = vec![
-            ("name", self.new.spec.queue_name.clone()),
-            ("namespace", predicates::namespace(self.new).to_owned()),
-        ];
+        let (namespace, name) = (predicates::namespace(self.new), &self.new.spec.queue_name);
+        let mut labels = vec![("name", name.clone()), ("namespace", namespace.to_owned())];
         labels.extend_from_slice(more);
         labels.extend([self.priority_class(), self.role.label()]);
-        labels
+        Labels::from(labels).with(self.sources.local_queue_labels(namespace, name))
     }
 
     fn count(&self, pair: &ByQueue<Counters>, more: &[(&'static str, String)]) {
-        let labels = self.of_cluster_queue(more);
-        pair.cluster_queue.get_or_create(&labels).inc();
-        if self.by_local_queue {
-            let labels = self.of_local_queue(more);
-            pair.local_queue.get_or_create(&labels).inc();
+        pair.cluster_queue.series(self.of_cluster_queue(more)).inc();
+        if self.exposes_local_queue() {
+            pair.local_queue.series(self.of_local_queue(more)).inc();
         }
     }
 
     fn observe(&self, pair: &ByQueue<Histograms>, value: f64) {
-        let labels = self.of_cluster_queue(&[]);
-        pair.cluster_queue.get_or_create(&labels).observe(value);
-        if self.by_local_queue {
-            let labels = self.of_local_queue(&[]);
-            pair.local_queue.get_or_create(&labels).observe(value);
+        let series = pair.cluster_queue.series(self.of_cluster_queue(&[]));
+        series.observe(value);
+        if self.exposes_local_queue() {
+            let series = pair.local_queue.series(self.of_local_queue(&[]));
+            series.observe(value);
         }
+    }
+
+    /// Counts an admission; the series of the LocalQueue has the labels of the Workload as well.
+    fn count_with_workload_labels(&self, pair: &ByQueue<Counters>) {
+        pair.cluster_queue.series(self.of_cluster_queue(&[])).inc();
+        if self.exposes_local_queue() {
+            let labels = self.of_local_queue(&[]).with(self.workload_labels());
+            pair.local_queue.series(labels).inc();
+        }
+    }
+
+    /// Observes an admission; the series of the LocalQueue has the labels of the Workload as well.
+    fn observe_with_workload_labels(&self, pair: &ByQueue<Histograms>, value: f64) {
+        let series = pair.cluster_queue.series(self.of_cluster_queue(&[]));
+        series.observe(value);
+        if self.exposes_local_queue() {
+            let labels = self.of_local_queue(&[]).with(self.workload_labels());
+            pair.local_queue.series(labels).observe(value);
+        }
+    }
+
+    fn workload_labels(&self) -> CustomValues {
+        self.sources.workload_labels(self.new)
+    }
+
+    fn exposes_local_queue(&self) -> bool {
+        self.sources.exposes_local_queue_of(self.new)
     }
 }
 
@@ -364,13 +513,4 @@ fn queued_wait_time(wl: &Workload, now: Timestamp) -> f64 {
     let created = wl.metadata.creation_timestamp.as_ref().map(|t| t.0);
     let queued = since(wl, c::REQUEUED).or(created).unwrap_or(now);
     seconds(queued, now)
-}
-
-/// The ClusterQueue of the preemptor: the last element of the path in the message.
-fn preempting_cluster_queue(message: &str) -> String {
-    let path = message
-        .split_once("preemptor path: ")
-        .map_or("", |(_, rest)| rest);
-    let path = path.split(';').next().unwrap_or_default();
-    path.rsplit('/').next().unwrap_or_default().to_owned()
 }

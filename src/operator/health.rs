@@ -12,6 +12,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use tower::service_fn;
 
+use kueue_lab_api::config::ControllerHealth;
 use kueue_lab_http::{HttpServer, Limits};
 use kueue_lab_runtime::Tasks;
 
@@ -38,14 +39,40 @@ pub(crate) trait HealthChecker: Send + Sync + 'static {
     /// The reason of the failed check, as response body.
     fn ready(&self) -> Result<(), String>;
 
+    /// The paths of the liveness and readiness checks.
+    fn endpoints(&self) -> &HealthEndpoints;
+
     /// The content type and text of the metrics.
     fn metrics(&self) -> (&'static str, String);
+}
+
+/// The paths of the health checks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HealthEndpoints {
+    /// The liveness check.
+    pub liveness: String,
+    /// The readiness check.
+    pub readiness: String,
+}
+
+impl HealthEndpoints {
+    /// The paths of a configuration, by default `/healthz` and `/readyz`.
+    pub(crate) fn new(health: &ControllerHealth) -> Self {
+        let path = |configured: &str, default: &str| match configured {
+            "" => default.to_owned(),
+            path => format!("/{}", path.trim_start_matches('/')),
+        };
+        Self {
+            liveness: path(&health.liveness_endpoint_name, "/healthz"),
+            readiness: path(&health.readiness_endpoint_name, "/readyz"),
+        }
+    }
 }
 
 /// The endpoints served at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServedPaths {
-    /// `/healthz` and `/readyz`.
+    /// The health checks.
     Health,
     /// `/metrics`.
     Metrics,
@@ -82,12 +109,17 @@ fn respond(
         Ok(()) => (StatusCode::OK, "ok".to_owned()),
         Err(why) => (StatusCode::SERVICE_UNAVAILABLE, why),
     };
+    let endpoints = checker.endpoints();
     let plain = "text/plain; charset=utf-8";
     let readable = matches!(*request.method(), Method::GET | Method::HEAD);
     let ((status, text), kind) = match request.uri().path() {
         _ if !readable => ((StatusCode::METHOD_NOT_ALLOWED, String::new()), plain),
-        "/healthz" if paths != ServedPaths::Metrics => (probe(checker.live()), plain),
-        "/readyz" if paths != ServedPaths::Metrics => (probe(checker.ready()), plain),
+        path if paths != ServedPaths::Metrics && path == endpoints.liveness => {
+            (probe(checker.live()), plain)
+        }
+        path if paths != ServedPaths::Metrics && path == endpoints.readiness => {
+            (probe(checker.ready()), plain)
+        }
         "/metrics" if paths != ServedPaths::Health => {
             let (kind, text) = checker.metrics();
             ((StatusCode::OK, text), kind)
@@ -102,4 +134,22 @@ fn respond(
     let kind = HeaderValue::from_static(kind);
     response.headers_mut().insert(CONTENT_TYPE, kind);
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoint_names_are_configurable() {
+        let configured = ControllerHealth {
+            readiness_endpoint_name: "ready".to_owned(),
+            ..ControllerHealth::default()
+        };
+        let endpoints = HealthEndpoints::new(&configured);
+        assert_eq!(
+            (endpoints.liveness.as_str(), endpoints.readiness.as_str()),
+            ("/healthz", "/ready")
+        );
+    }
 }

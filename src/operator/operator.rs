@@ -79,6 +79,7 @@ pub struct Operator {
     failed: watch::Receiver<Option<Arc<OperatorError>>>,
     policy: Arc<AdmissionHandler>,
     metrics: Option<Metrics>,
+    endpoints: health::HealthEndpoints,
     webhooks: Option<SocketAddr>,
     done: tokio::sync::oneshot::Receiver<()>,
     stop: tokio_util::sync::CancellationToken,
@@ -147,6 +148,7 @@ impl Operator {
         let (finish, done) = tokio::sync::oneshot::channel();
         let stop = tokio_util::sync::CancellationToken::new();
         let connection = config.kueue.configuration.client_connection.clone();
+        let endpoints = health::HealthEndpoints::new(&config.kueue.configuration.health);
         let instance = Instance {
             rate_limited_client: rate_limiter::rate_limited(
                 config.client.clone(),
@@ -173,6 +175,7 @@ impl Operator {
         });
         Ok(Self {
             tasks,
+            endpoints,
             role: roles,
             failed,
             policy,
@@ -273,6 +276,7 @@ impl Operator {
             failed: self.failed.clone(),
             policy: self.webhooks.is_some().then(|| self.policy.clone()),
             metrics: self.metrics.clone(),
+            endpoints: self.endpoints.clone(),
         })
     }
 

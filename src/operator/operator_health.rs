@@ -17,6 +17,7 @@ pub(super) struct OperatorHealth {
     pub(super) failed: watch::Receiver<Option<Arc<OperatorError>>>,
     pub(super) policy: Option<Arc<AdmissionHandler>>,
     pub(super) metrics: Option<Metrics>,
+    pub(super) endpoints: health::HealthEndpoints,
 }
 
 impl health::HealthChecker for OperatorHealth {
@@ -35,6 +36,10 @@ impl health::HealthChecker for OperatorHealth {
             }
             _ => Ok(()),
         }
+    }
+
+    fn endpoints(&self) -> &health::HealthEndpoints {
+        &self.endpoints
     }
 
     fn metrics(&self) -> (&'static str, String) {

@@ -15,11 +15,16 @@ pub fn to_text(registry: &Registry) -> String {
 }
 
 /// Converts OpenMetrics. `HELP` and `TYPE` of a counter get its full name: a gauge may have the
-/// name without `_total`. Bounds of buckets are written as Go writes them.
+/// name without `_total`. The full stop that prometheus-client adds to help texts is removed. Bounds
+/// of buckets are written as Go writes them.
 fn to_classic_text_format(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
+        let line = match line.strip_suffix('.') {
+            Some(help) if line.starts_with("# HELP ") => help,
+            _ => line,
+        };
         let is_counter = |line: &str| line.starts_with("# TYPE ") && line.ends_with(" counter");
         let of_counter = is_counter(line) || lines.peek().is_some_and(|next| is_counter(next));
         let head = ["# HELP ", "# TYPE "]
@@ -61,8 +66,8 @@ mod tests {
     fn a_counter_and_a_gauge_may_share_a_name() {
         let open = "# HELP kueue_x A.\n# TYPE kueue_x counter\nkueue_x_total 1\n\
                     # HELP kueue_x B.\n# TYPE kueue_x gauge\nkueue_x inf\n# EOF\n";
-        let classic = "# HELP kueue_x_total A.\n# TYPE kueue_x_total counter\nkueue_x_total 1\n\
-                       # HELP kueue_x B.\n# TYPE kueue_x gauge\nkueue_x +Inf\n";
+        let classic = "# HELP kueue_x_total A\n# TYPE kueue_x_total counter\nkueue_x_total 1\n\
+                       # HELP kueue_x B\n# TYPE kueue_x gauge\nkueue_x +Inf\n";
         assert_eq!(to_classic_text_format(open), classic);
     }
 
@@ -81,7 +86,7 @@ mod tests {
         let requests = Counter::<u64>::default();
         registry.register("requests", "Requests answered", requests.clone());
         requests.inc();
-        let text = "# HELP requests_total Requests answered.\n\
+        let text = "# HELP requests_total Requests answered\n\
                     # TYPE requests_total counter\nrequests_total 1\n";
         assert_eq!(to_text(&registry), text);
     }

@@ -145,7 +145,7 @@ fn typed<K: Send + Sync + 'static>(
 
 impl<K> Informer<K>
 where
-    K: Resource<DynamicType = ()> + Clone + Codec + Send + Sync + 'static,
+    K: Resource + Clone + Codec + Send + Sync + 'static,
 {
     /// Configures an informer of the objects of `api`.
     pub fn builder(api: Api<K>) -> InformerBuilder<K> {

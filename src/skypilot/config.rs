@@ -42,6 +42,7 @@ struct KubernetesOverrides {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default)]
 struct KubernetesConfig {
+    namespace: Option<String>,
     pod_config: Option<Value>,
     custom_metadata: Option<Value>,
     provision_timeout: Option<i64>,
@@ -95,6 +96,14 @@ impl SkyConfig {
     /// The text is not YAML or a known setting is invalid.
     pub fn parse(text: &str) -> Result<Self, Problem> {
         from_node(&parse_one(text, Limits::default())?)
+    }
+
+    /// The namespace of clusters, if it is not that of the context.
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        self.kubernetes
+            .namespace
+            .as_deref()
+            .filter(|name| !name.is_empty())
     }
 
     /// The queue and the timeouts of a task with `num_nodes` nodes.

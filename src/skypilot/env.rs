@@ -1,6 +1,12 @@
 //! The environment of a launch: user, context and configuration.
 
+use std::io::ErrorKind;
+use std::path::Path;
+
 use super::SkyConfig;
+
+/// Maximum size of a configuration file in bytes.
+const MAX_FILE: u64 = 1 << 20;
 
 /// The user, the cluster and the configuration of a launch.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,5 +36,58 @@ impl SkyEnv {
             workspace: "default".into(),
             config: SkyConfig::default(),
         }
+    }
+    /// The environment with the configuration in a file; unchanged if there is no such file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or it is invalid.
+    pub(crate) fn with_config_file(&self, file: &Path) -> Result<Self, String> {
+        let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
+        match std::fs::metadata(file) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(self.clone()),
+            Err(error) => return Err(failed(&error)),
+            Ok(found) if found.len() > MAX_FILE => {
+                return Err(failed(&format!("larger than {MAX_FILE} bytes")));
+            }
+            Ok(_) => {}
+        }
+        let text = std::fs::read_to_string(file).map_err(|error| failed(&error))?;
+        if text.trim().is_empty() {
+            return Ok(self.clone());
+        }
+        let config = SkyConfig::parse(&text).map_err(|problem| failed(&problem))?;
+        let namespace = config.namespace().unwrap_or(&self.namespace).to_owned();
+        Ok(Self {
+            namespace,
+            config,
+            ..self.clone()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_sets_namespace_and_configuration() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.yaml");
+        let env = SkyEnv::new("lab");
+        assert_eq!(env.with_config_file(&file).unwrap(), env);
+        std::fs::write(
+            &file,
+            "kubernetes:\n  namespace: team\n  kueue: {local_queue_name: q}\n",
+        )
+        .unwrap();
+        let changed = env.with_config_file(&file).unwrap();
+        assert_eq!(changed.namespace, "team");
+        assert_ne!(changed.config, env.config);
+        std::fs::write(&file, "kubernetes: [").unwrap();
+        assert!(
+            env.with_config_file(&file)
+                .unwrap_err()
+                .contains("config.yaml")
+        );
     }
 }

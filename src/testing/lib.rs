@@ -3,6 +3,7 @@
 //!
 //! * [`recordings`]: recordings of upstream Kueue and Kubernetes that are part of this repository.
 //! * [`shared`], [`shared_or_env`]: data sets in `../shared`, which are not part of this repository.
+//! * [`read_text`]: text files that may be packed as `.gz`.
 //! * [`has_tool`]: programs such as `kubectl`.
 //!
 //! A test whose data or tool is missing prints `skipped: ...` and passes, except with `CI=true` in the
@@ -12,6 +13,8 @@ mod recordings;
 mod shared;
 #[cfg(test)]
 mod tests;
+mod text_file;
 
 pub use recordings::recordings;
 pub use shared::{has_tool, shared, shared_or_env};
+pub use text_file::read_text;

@@ -48,6 +48,8 @@ pub struct TuiConfig {
     pub stops_lab: bool,
     /// The `kubectl` command line for the cluster.
     pub kubectl_command: Option<String>,
+    /// Warnings of the start, shown as notifications.
+    pub warnings: Vec<String>,
     /// Whether to use colours.
     pub colours: Colours,
     /// Whether to draw in ASCII; `None` to decide by the locale.
@@ -69,6 +71,7 @@ impl TuiConfig {
             read_only: false,
             stops_lab: false,
             kubectl_command: None,
+            warnings: Vec::new(),
             colours: Colours::default(),
             ascii: None,
             mouse: false,

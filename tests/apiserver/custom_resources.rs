@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
+use kube::api::{Api, Patch, PatchParams};
 use kueue_lab_apiserver::registry::{CrdNames, CrdSpec, CrdSpecVersion};
 use serde_json::{Value, json};
 
@@ -245,4 +247,49 @@ fn an_installed_kind_is_created_on_first_read() {
         assert_eq!(definition["spec"]["group"], "x.dev");
         assert_eq!(made.load(Ordering::Relaxed), 1);
     });
+}
+
+/// Preinstalls things.x.dev as a definition that others replace.
+fn install_replaceable(server: &kueue_lab_apiserver::ApiServer) {
+    let whole = crd("things", "Thing", "th");
+    let schema = whole["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
+    let schema = move |_| {
+        let schema = schema.clone();
+        Arc::new(move || schema.clone()) as Arc<dyn Fn() -> Value + Send + Sync>
+    };
+    let definition = CrdSpec::from_object(&whole, schema);
+    server.install_replaceable_crd(definition, move || whole.clone());
+}
+
+#[test]
+fn a_created_or_applied_definition_replaces_a_preinstalled_one() {
+    for apply in [false, true] {
+        with_server(|server, client| async move {
+            install_replaceable(&server);
+            send(&client, "POST", THINGS, thing("a")).await.unwrap();
+            let path = format!("{CRDS}/things.x.dev");
+            let before = get(&client, &path).await.unwrap();
+            let mut own = crd("things", "Thing", "own");
+            let version = &mut own["spec"]["versions"][0];
+            version["additionalPrinterColumns"] =
+                json!([{"name": "A", "type": "integer", "jsonPath": ".spec.a"}]);
+            if apply {
+                let parameters = PatchParams::apply("kubectl");
+                let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+                let patch = Patch::Apply(&own);
+                api.patch("things.x.dev", &parameters, &patch)
+                    .await
+                    .unwrap();
+            } else {
+                send(&client, "POST", CRDS, own.clone()).await.unwrap();
+            }
+            let after = get(&client, &path).await.unwrap();
+            assert_ne!(before["metadata"]["uid"], after["metadata"]["uid"]);
+            assert_eq!(after["spec"]["names"]["shortNames"], json!(["own"]));
+            assert_eq!(condition(&after, "Established")["status"], "True");
+            get(&client, &format!("{THINGS}/a")).await.unwrap();
+            let again = send(&client, "POST", CRDS, own).await;
+            assert_eq!(error_status(again).reason, "AlreadyExists");
+        });
+    }
 }

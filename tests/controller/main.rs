@@ -9,4 +9,5 @@ mod deployments_statefulsets_jobsets;
 mod dynamic_resource_allocation;
 mod jobs;
 mod pods;
+mod ray_jobs;
 mod recorded_states;

@@ -15,8 +15,10 @@ pub(crate) enum DifferenceKind {
     Livelock,
     Admission,
     Flavor,
+    Topology,
     Preemption,
     Active,
+    Check,
     Reason,
     Message,
     Usage,
@@ -36,8 +38,10 @@ impl DifferenceKind {
             DifferenceKind::Livelock => "livelock",
             DifferenceKind::Admission => "admission",
             DifferenceKind::Flavor => "flavor",
+            DifferenceKind::Topology => "topology",
             DifferenceKind::Preemption => "victim",
             DifferenceKind::Active => "active",
+            DifferenceKind::Check => "check",
             DifferenceKind::Reason => "reason",
             DifferenceKind::Message => "message",
             DifferenceKind::Usage => "usage",
@@ -52,7 +56,7 @@ impl DifferenceKind {
 
     /// Whether later differences can be consequences of this one.
     pub(crate) fn is_decision(self) -> bool {
-        self <= DifferenceKind::Active
+        self <= DifferenceKind::Check
     }
 }
 
@@ -177,6 +181,7 @@ fn flatten(step: &Value) -> FlatState {
             }
         }
     }
+    further_objects(&mut flat, state);
     let mut victims = BTreeSet::new();
     for event in step["events"].as_array().into_iter().flatten() {
         let text = |field: &str| event[field].as_str().unwrap_or_default();
@@ -195,6 +200,45 @@ fn flatten(step: &Value) -> FlatState {
         (DifferenceKind::Preemption, json!(victims)),
     );
     flat
+}
+
+/// The objects that only the second set of recordings has.
+fn further_objects(flat: &mut FlatState, state: &Value) {
+    for (owner, nodes) in each(state, "podNodes") {
+        let path = format!("podNodes/{owner}");
+        flat.insert(path, (DifferenceKind::Pod, nodes.clone()));
+    }
+    for (field, kind) in [
+        ("statefulSets", DifferenceKind::Job),
+        ("deployments", DifferenceKind::Job),
+        ("jobSets", DifferenceKind::Job),
+        ("provReqs", DifferenceKind::Check),
+    ] {
+        for (name, object) in each(state, field) {
+            for (part, value) in object.as_object().into_iter().flatten() {
+                flat.insert(format!("{field}/{name}/{part}"), (kind, value.clone()));
+            }
+        }
+    }
+    for field in ["clusterQueues", "localQueues"] {
+        for (name, queue) in each(state, field) {
+            if queue["terminating"] == true {
+                let path = format!("{field}/{name}/terminating");
+                flat.insert(path, (DifferenceKind::Check, json!(true)));
+            }
+        }
+    }
+    for (name, flavor) in each(state, "flavors") {
+        for (part, kind) in [
+            ("terminating", DifferenceKind::Check),
+            ("inUse", DifferenceKind::Meta),
+        ] {
+            flat.insert(
+                format!("flavors/{name}/{part}"),
+                (kind, flavor[part].clone()),
+            );
+        }
+    }
 }
 
 fn active(flat: &mut FlatState, path: &str, q: &Value) {
@@ -255,6 +299,27 @@ fn workload(flat: &mut FlatState, key: &str, w: &Value) {
     put("assignments", DifferenceKind::Flavor, json!(flavors));
     let usage = assignments.map(|all| all.iter().map(|a| a["usage"].clone()).collect::<Vec<_>>());
     put("assignments/usage", DifferenceKind::Usage, json!(usage));
+    put("topology", DifferenceKind::Topology, w["topology"].clone());
+    if let Some(checks) = w["checks"].as_array() {
+        let states = checks
+            .iter()
+            .map(|c| json!([c["name"], c["state"], c["podSetUpdates"]]));
+        put("checks", DifferenceKind::Check, states.collect());
+        let more = checks
+            .iter()
+            .map(|c| json!([c["retryCount"], c["requeueAfterSeconds"]]));
+        put("checks/more", DifferenceKind::Meta, more.collect());
+        for check in checks {
+            let path = format!(
+                "checks/{}/message",
+                check["name"].as_str().unwrap_or_default()
+            );
+            put(&path, DifferenceKind::Message, check["message"].clone());
+        }
+    }
+    for field in ["unhealthyNodes", "maxExec", "requeueAt"] {
+        put(field, DifferenceKind::Meta, w[field].clone());
+    }
     put("active", DifferenceKind::Active, w["active"].clone());
     put("priority", DifferenceKind::Active, w["priority"].clone());
     for (type_, kind) in [
@@ -366,6 +431,7 @@ pub(crate) fn compare(kueue: &Value, ours: &Value) -> Comparison {
     let number = |field: &str| kueue[field].as_u64().map_or(usize::MAX, |n| n as usize);
     let last = number("stableUntil").min(number("livelock"));
     let unstable = kueue["unstable"].as_array().cloned().unwrap_or_default();
+    let events_lost = !kueue["eventsLost"].is_null() && kueue["eventsLost"] != false;
     let mut before = None;
     for (i, step) in kueue["steps"].as_array().unwrap().iter().enumerate() {
         if i >= last {
@@ -375,7 +441,7 @@ pub(crate) fn compare(kueue: &Value, ours: &Value) -> Comparison {
             found.push(Difference::livelock(i, op(step), "not reached"));
             break;
         };
-        let lost = lost_events(before.replace(step), step);
+        let lost = lost_events(before.replace(step), step) || events_lost;
         let mut counts = messages;
         let mut different = differences(i, step, &unstable, other, lost, &mut counts);
         if other["quiescent"] == false && step["quiescent"] == true {

@@ -1,9 +1,9 @@
 //! Replays random scenarios on a lab in virtual time and compares each step with a recording of upstream
 //! Kueue.
 //!
-//! Scenarios and outcomes are unpacked from `tests/recordings/differential.tar.xz`;
-//! `KUEUE_LAB_DIFFERENTIAL` names another folder. By default every sixteenth scenario runs.
-//! `KUEUE_LAB_CASE` selects scenarios by parts of their names (`s,f` for all). `KUEUE_LAB_OUTCOMES` names
+//! Scenarios and outcomes are unpacked from `tests/recordings/differential.tar.xz` and `differential2.tar.xz`;
+//! `KUEUE_LAB_DIFFERENTIAL` names another folder. By default every sixteenth scenario of each set runs.
+//! `KUEUE_LAB_CASE` selects scenarios by parts of their names (`s,f,t,w` for all). `KUEUE_LAB_OUTCOMES` names
 //! a folder to which outcomes are written in the format of the recordings; `KUEUE_LAB_TRACE` prints every
 //! version of every object.
 //!
@@ -17,27 +17,27 @@
 )]
 
 mod compare;
+mod further_steps;
+mod job_set;
 mod object_tracker;
+mod observed_objects;
 mod observed_state;
+mod recorded_set;
 mod recording_gaps;
 mod replay;
 mod scenario_lab;
 
+mod unsettled;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use kueue_lab_clock::virtual_runtime;
-use kueue_lab_testing::recordings;
 use parking_lot::Mutex;
-use serde_json::Value;
 
 use compare::{Comparison, MessageCounts, compare};
-
-fn directory() -> PathBuf {
-    std::env::var_os("KUEUE_LAB_DIFFERENTIAL")
-        .map_or_else(|| recordings("differential"), PathBuf::from)
-}
+use recorded_set::RecordedSet;
 
 /// Scenarios in which a decision differs.
 const KNOWN_GAPS: &str = include_str!("known-gaps.txt");
@@ -55,63 +55,54 @@ fn scenario_names(text: &str) -> BTreeSet<String> {
 /// One in this many scenarios runs by default.
 const SAMPLE: usize = 16;
 
-/// The names of the selected scenarios.
-fn selected_scenarios(directory: &Path) -> Vec<String> {
+/// The selected scenarios of a set.
+fn selected_scenarios(set: &RecordedSet) -> Vec<(&RecordedSet, String)> {
     let only = std::env::var("KUEUE_LAB_CASE").unwrap_or_default();
     let step = if only.is_empty() { SAMPLE } else { 1 };
     let only: Vec<&str> = only.split(',').collect();
-    let files = std::fs::read_dir(directory.join("scenarios")).unwrap();
-    let names = files.filter_map(|file| {
-        let path = file.unwrap().path();
-        let name = path.file_stem()?.to_str()?.to_owned();
-        path.extension()
-            .is_some_and(|e| e == "yaml")
-            .then_some(name)
-    });
-    let recorded = |name: &String| directory.join(format!("outcomes/{name}.json")).is_file();
-    let mut names: Vec<String> = names
-        .filter(|name| only.iter().any(|part| name.contains(part)) && recorded(name))
-        .collect();
-    names.sort();
-    names.into_iter().step_by(step).collect()
+    let names = set.names().into_iter();
+    names
+        .filter(|name| only.iter().any(|part| name.contains(part)))
+        .step_by(step)
+        .map(|name| (set, name))
+        .collect()
 }
 
 /// Replays a scenario and compares the outcome.
-fn run(directory: &Path, name: &str) -> Comparison {
-    let read = |path: String| std::fs::read_to_string(directory.join(path)).unwrap();
-    let scenario: Value = serde_yaml::from_str(&read(format!("scenarios/{name}.yaml"))).unwrap();
-    let kueue: Value = serde_json::from_str(&read(format!("outcomes/{name}.json"))).unwrap();
+fn run(set: &RecordedSet, name: &str) -> Comparison {
+    let scenario = set.scenario(name);
     let ours = virtual_runtime()
         .unwrap()
-        .block_on(replay::replay(directory, &scenario));
+        .block_on(replay::replay(&set.configuration(&scenario), &scenario));
     if let Some(out) = std::env::var_os("KUEUE_LAB_OUTCOMES") {
         let text = serde_json::to_string_pretty(&ours).unwrap();
         std::fs::write(Path::new(&out).join(format!("{name}.json")), text).unwrap();
     }
-    compare(&kueue, &ours)
+    compare(&set.outcome(name), &ours)
 }
 
 #[test]
 fn scenarios() {
-    let directory = directory();
-    let names = selected_scenarios(&directory);
+    let sets = RecordedSet::all();
+    let selected: Vec<_> = sets.iter().flat_map(selected_scenarios).collect();
     let (next, found) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     let workers = std::thread::available_parallelism().map_or(1, |n| n.get());
     std::thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
-                while let Some(name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let findings = run(&directory, name);
+                while let Some((set, name)) = selected.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let findings = run(set, name);
                     found.lock().insert(name.as_str(), findings);
                 }
             });
         }
     });
+    let names: Vec<&str> = selected.iter().map(|(_, name)| name.as_str()).collect();
     report(&names, &found.into_inner());
 }
 
 /// Prints the differences; panics on unlisted ones and on listed scenarios without any.
-fn report(names: &[String], found: &BTreeMap<&str, Comparison>) {
+fn report(names: &[&str], found: &BTreeMap<&str, Comparison>) {
     let (gaps, message_mismatches) = (
         scenario_names(KNOWN_GAPS),
         scenario_names(MESSAGE_MISMATCHES),
@@ -121,13 +112,13 @@ fn report(names: &[String], found: &BTreeMap<&str, Comparison>) {
     let mut messages = MessageCounts::default();
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for name in names {
-        let findings = &found[name.as_str()];
+        let findings = &found[name];
         messages.total += findings.messages.total;
         messages.equal += findings.messages.equal;
         let Some(first) = findings.differences.first() else {
             equal += 1;
             equal_decisions += 1;
-            if gaps.contains(name) || message_mismatches.contains(name) {
+            if gaps.contains(*name) || message_mismatches.contains(*name) {
                 equal_but_listed.push(name);
             }
             continue;
@@ -140,7 +131,7 @@ fn report(names: &[String], found: &BTreeMap<&str, Comparison>) {
         }
         let decision = first.kind.is_decision();
         equal_decisions += usize::from(!decision);
-        if !gaps.contains(name) && (decision || !message_mismatches.contains(name)) {
+        if !gaps.contains(*name) && (decision || !message_mismatches.contains(*name)) {
             unlisted.push(name);
         }
     }

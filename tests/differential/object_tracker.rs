@@ -5,16 +5,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Resource;
-use kueue_lab_api::v1beta2::{ClusterQueue, Cohort, LocalQueue, Workload};
+use kueue_lab_api::provisioning_request::ProvisioningRequest;
+use kueue_lab_api::v1beta2::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
 use kueue_lab_clock::Clock;
 use kueue_lab_codec::Codec;
 use kueue_lab_runtime::{Api, Change, Context, Informer};
 use parking_lot::Mutex;
 use regex::{Captures, Regex};
 use serde_json::Value;
+
+use super::job_set::JobSet;
 
 const GROUP: &str = "kueue.x-k8s.io/pod-group-name";
 const JOB_UID: &str = "kueue.x-k8s.io/job-uid";
@@ -31,6 +35,8 @@ struct TrackedObjects {
     owner_by_uid: BTreeMap<String, String>,
     workloads: BTreeMap<String, String>,
     pods: BTreeMap<String, String>,
+    /// The number of pods seen of each Deployment.
+    pods_of_deployments: BTreeMap<String, usize>,
 }
 
 fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
@@ -45,7 +51,7 @@ fn name_of(object: &Value) -> String {
 
 impl ObjectTracker {
     /// Starts to track objects.
-    pub(crate) async fn start(context: &Context, groups: BTreeSet<String>) -> Self {
+    pub(crate) async fn start(context: &Context, groups: BTreeSet<String>, job_sets: bool) -> Self {
         let tracker = Self(Arc::new(Mutex::new(TrackedObjects {
             objects: BTreeMap::new(),
             last_changed: context.clock.now(),
@@ -53,6 +59,7 @@ impl ObjectTracker {
             owner_by_uid: BTreeMap::new(),
             workloads: BTreeMap::new(),
             pods: BTreeMap::new(),
+            pods_of_deployments: BTreeMap::new(),
         })));
         tracker.watch::<Pod>("pods", context).await;
         tracker.watch::<Job>("jobs", context).await;
@@ -62,6 +69,15 @@ impl ObjectTracker {
             .await;
         tracker.watch::<LocalQueue>("localqueues", context).await;
         tracker.watch::<Cohort>("cohorts", context).await;
+        tracker.watch::<ResourceFlavor>("flavors", context).await;
+        tracker.watch::<StatefulSet>("statefulsets", context).await;
+        tracker.watch::<Deployment>("deployments", context).await;
+        tracker
+            .watch::<ProvisioningRequest>("provisioningrequests", context)
+            .await;
+        if job_sets {
+            tracker.watch::<JobSet>("jobsets", context).await;
+        }
         tracker
     }
 
@@ -76,6 +92,10 @@ impl ObjectTracker {
                 Change::Added(new) | Change::Updated { new, .. } => (new, false),
                 Change::Deleted(old) => (old, true),
             };
+            // The recordings are without Kueue's own installation.
+            if object.meta().namespace.as_deref() == Some("kueue-system") {
+                return;
+            }
             let object = object.to_value().unwrap();
             tracked.lock().record(kind, object, gone, clock.now());
         });
@@ -97,19 +117,27 @@ impl ObjectTracker {
         self.0.lock().objects.get(kind)?.get(name).cloned()
     }
 
-    /// The Workloads by owner; the newest of several.
+    /// The Workloads by owner. Of several Workloads of a Job, older ones have keys with the number of their
+    /// age; of several of another owner, only the newest is returned.
     pub(crate) fn workloads(&self) -> BTreeMap<String, Value> {
         let tracked = self.0.lock();
-        let mut out: BTreeMap<String, Value> = BTreeMap::new();
+        let mut by_owner: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
         for (name, wl) in tracked.objects.get("workloads").into_iter().flatten() {
-            let key = tracked.workloads[name].clone();
-            let created = |o: &Value| text(o, "/metadata/creationTimestamp").map(str::to_owned);
-            if out
-                .get(&key)
-                .is_none_or(|known| created(known) <= created(wl))
-            {
-                out.insert(key, wl.clone());
+            let owner = tracked.owner_of_workload(name);
+            by_owner
+                .entry(owner.unwrap_or_default())
+                .or_default()
+                .push(wl);
+        }
+        let mut out = BTreeMap::new();
+        for (owner, mut all) in by_owner {
+            all.sort_by_key(|wl| (creation_time(wl), version_unless_finished(wl), name_of(wl)));
+            let newest = all.pop().unwrap();
+            if owner.starts_with("Job/") {
+                let older = all.into_iter().enumerate();
+                out.extend(older.map(|(age, wl)| (format!("{owner}~{age}"), wl.clone())));
             }
+            out.insert(owner.to_owned(), newest.clone());
         }
         out
     }
@@ -121,7 +149,7 @@ impl ObjectTracker {
 
     /// The owner of a Workload.
     pub(crate) fn owner_of_workload(&self, name: &str) -> Option<String> {
-        self.0.lock().workloads.get(name).cloned()
+        self.0.lock().owner_of_workload(name).map(str::to_owned)
     }
 
     /// The pods of an owner that are not terminating, the oldest first.
@@ -134,11 +162,7 @@ impl ObjectTracker {
             })
             .map(|(_, pod)| pod.clone())
             .collect();
-        let order = |p: &Value| {
-            let created = text(p, "/metadata/creationTimestamp").map(str::to_owned);
-            (created, name_of(p))
-        };
-        pods.sort_by_key(order);
+        pods.sort_by_key(|pod| (creation_time(pod), name_of(pod)));
         pods
     }
 
@@ -147,24 +171,60 @@ impl ObjectTracker {
         let tracked = self.0.lock();
         let mut message = UID
             .replace_all(message, |c: &Captures<'_>| {
-                format!(
-                    "<uid:{}>",
-                    tracked.owner_by_uid.get(&c[0]).map_or("?", |k| k)
-                )
+                let owner = tracked.owner_by_uid.get(&c[0]);
+                let owner = owner.map(|owner| tracked.through_pod(owner));
+                format!("<uid:{}>", owner.unwrap_or("?"))
             })
             .into_owned();
-        for names in [&tracked.workloads, &tracked.pods] {
-            let mut names: Vec<_> = names.iter().collect();
+        let workloads = tracked.workloads.keys().filter_map(|name| {
+            let owner = tracked.owner_of_workload(name)?;
+            Some((name.as_str(), owner))
+        });
+        let pods = tracked.pods.iter();
+        let pods = pods.map(|(name, owner)| (name.as_str(), owner.as_str()));
+        for mut names in [workloads.collect::<Vec<_>>(), pods.collect()] {
             names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
             for (name, key) in names {
-                if message.contains(name.as_str()) && !key.ends_with(&format!("/{name}")) {
+                if message.contains(name) && !key.ends_with(&format!("/{name}")) {
                     message = replace_whole_name(&message, name, &format!("<{key}>"));
                 }
             }
         }
         let message = WAIT_TIME.replace_all(&message, "${1}Ns");
-        TIME.replace_all(&message, "<time>").into_owned()
+        let message = TIME.replace_all(&message, "<time>");
+        let message = WORKLOAD_NAME.replace_all(&message, |c: &Captures<'_>| {
+            let kind = match &c[1] {
+                "job" => "Job",
+                "pod" => "Pod",
+                "statefulset" => "StatefulSet",
+                _ => "JobSet",
+            };
+            format!("<{kind}/{}>-", &c[2])
+        });
+        without_numbers(&message)
     }
+}
+
+/// A text in which owners have no numbers: the names of a Deployment's pods are random.
+pub(crate) fn without_numbers(text: &str) -> String {
+    NUMBERED_OWNER.replace_all(text, "${1}>").into_owned()
+}
+
+fn creation_time(object: &Value) -> String {
+    text(object, "/metadata/creationTimestamp")
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// The resource version of a Workload, or 0 if it is finished.
+fn version_unless_finished(wl: &Value) -> u64 {
+    let conditions = wl["status"]["conditions"].as_array().into_iter().flatten();
+    let finished = |c: &Value| c["type"] == "Finished" && c["status"] == "True";
+    if conditions.into_iter().any(finished) {
+        return 0;
+    }
+    let version = text(wl, "/metadata/resourceVersion");
+    version.and_then(|v| v.parse().ok()).unwrap_or_default()
 }
 
 /// Replaces a name that is not a prefix of a longer one.
@@ -186,8 +246,37 @@ static UID: LazyLock<Regex> = LazyLock::new(|| {
 });
 static WAIT_TIME: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(wait time since [a-z ]+ was )[0-9.]+m?s").unwrap());
+/// A Workload name within the name of a ProvisioningRequest.
+static WORKLOAD_NAME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\b(job|pod|statefulset|jobset)-([tw]\d{4}\w?-[a-z]+\d+)-[0-9a-f]{5}-").unwrap()
+});
+static NUMBERED_OWNER: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(<(?:Deployment|Job)/[^>#~]*)[#~]\d+>").unwrap());
 static TIME: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z").unwrap());
+
+/// The part of an object whose changes are a sign of unrest: usage samples of admission fair sharing are
+/// not, nor are the numbers of nodes in the messages of pending pods.
+fn relevant(kind: &str, object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.remove("managedFields");
+        metadata.remove("resourceVersion");
+    }
+    if kind == "localqueues"
+        && let Some(status) = object["status"].as_object_mut()
+    {
+        status.remove("fairSharing");
+    }
+    if kind == "pods" {
+        let conditions = object["status"]["conditions"].as_array_mut();
+        for condition in conditions.into_iter().flatten() {
+            condition["message"] = Value::Null;
+            condition["lastProbeTime"] = Value::Null;
+        }
+    }
+    object
+}
 
 impl TrackedObjects {
     fn record(&mut self, kind: &'static str, object: Value, gone: bool, now: Timestamp) {
@@ -203,15 +292,35 @@ impl TrackedObjects {
             "workloads" => self.record_workload_owner(&name, &object),
             "pods" => self.record_pod_owner(&name, &object),
             "jobs" => self.record_uid(&object, &format!("Job/{name}")),
+            "statefulsets" => self.record_uid(&object, &format!("StatefulSet/{name}")),
+            "deployments" => self.record_uid(&object, &format!("Deployment/{name}")),
+            "jobsets" => self.record_uid(&object, &format!("JobSet/{name}")),
             _ => {}
         }
         let known = self.objects.entry(kind).or_default();
-        if gone {
-            known.remove(&name);
-        } else {
-            known.insert(name, object);
+        let quiet = match gone {
+            true => known.remove(&name).is_none(),
+            false => {
+                let shown = relevant(kind, &object);
+                let before = known.insert(name, object);
+                before.is_some_and(|before| relevant(kind, &before) == shown)
+            }
+        };
+        if !quiet {
+            self.last_changed = now;
         }
-        self.last_changed = now;
+    }
+
+    /// The owner of a Workload. A Workload can be seen before the pod that owns it.
+    fn owner_of_workload(&self, name: &str) -> Option<&str> {
+        Some(self.through_pod(self.workloads.get(name)?))
+    }
+
+    /// An owner, or the owner of the pod that it is.
+    fn through_pod<'a>(&'a self, owner: &'a str) -> &'a str {
+        let pod = owner.strip_prefix("Pod/");
+        pod.and_then(|pod| self.pods.get(pod))
+            .map_or(owner, String::as_str)
     }
 
     fn record_uid(&mut self, object: &Value, key: &str) {
@@ -222,16 +331,37 @@ impl TrackedObjects {
 
     fn record_pod_owner(&mut self, name: &str, pod: &Value) {
         let owners = pod["metadata"]["ownerReferences"].as_array();
-        let job = owners.into_iter().flatten().find(|o| o["kind"] == "Job");
-        let job = job.and_then(|o| o["name"].as_str());
+        let owner = |kind: &str| {
+            let mut owners = owners.into_iter().flatten();
+            let owner = owners.find(|o| o["kind"] == kind)?;
+            owner["name"].as_str()
+        };
         let group = pod["metadata"]["labels"][GROUP].as_str();
-        let key = match (job, group) {
-            (Some(job), _) => format!("Job/{job}"),
-            (None, Some(group)) => format!("PodGroup/{group}"),
-            (None, None) => format!("Pod/{name}"),
+        let key = if let Some(set) = owner("StatefulSet") {
+            format!("StatefulSet/{set}")
+        } else if let Some(set) = owner("ReplicaSet") {
+            match self.pods.get(name) {
+                Some(key) => key.clone(),
+                None => self.next_pod_of_deployment(set),
+            }
+        } else if let Some(job) = owner("Job") {
+            format!("Job/{job}")
+        } else if let Some(group) = group {
+            format!("PodGroup/{group}")
+        } else {
+            format!("Pod/{name}")
         };
         self.record_uid(pod, &key);
         self.pods.insert(name.to_owned(), key);
+    }
+
+    /// The key of a new pod of a ReplicaSet, whose name ends with a hash.
+    fn next_pod_of_deployment(&mut self, replica_set: &str) -> String {
+        let deployment = replica_set.rsplit_once('-').map_or(replica_set, |(d, _)| d);
+        let key = format!("Deployment/{deployment}");
+        let seen = self.pods_of_deployments.entry(key.clone()).or_default();
+        *seen += 1;
+        format!("{key}#{}", *seen - 1)
     }
 
     fn record_workload_owner(&mut self, name: &str, wl: &Value) {
@@ -244,7 +374,7 @@ impl TrackedObjects {
         let of = |owner: &Value| {
             let owner_name = owner["name"].as_str()?;
             match owner["kind"].as_str()? {
-                "Job" => Some(format!("Job/{owner_name}")),
+                kind @ ("Job" | "JobSet" | "StatefulSet") => Some(format!("{kind}/{owner_name}")),
                 "Pod" => Some(match self.pods.get(owner_name) {
                     Some(key) => key.clone(),
                     None => format!("Pod/{owner_name}"),

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::object_tracker::ObjectTracker;
+use super::observed_objects;
 use super::scenario_lab::ScenarioLab;
 
 const CONDITIONS: [&str; 8] = [
@@ -22,6 +23,11 @@ pub(crate) fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a Value>
     all.iter().find(|c| c["type"] == type_)
 }
 
+/// Whether a condition of an object is true.
+pub(crate) fn is_true(object: &Value, type_: &str) -> bool {
+    condition(object, type_).is_some_and(|c| c["status"] == "True")
+}
+
 /// The state, and the Events since the last call.
 pub(crate) async fn observe(lab: &mut ScenarioLab, fair_sharing: bool) -> (Value, Value) {
     let events = lab.events().await;
@@ -33,7 +39,13 @@ pub(crate) async fn observe(lab: &mut ScenarioLab, fair_sharing: bool) -> (Value
     };
     let workloads = tracker.workloads().into_iter();
     let workloads: Map<String, Value> = workloads
-        .map(|(key, wl)| (key, workload(&tracker, &wl)))
+        .map(|(key, wl)| {
+            let mut state = workload(&tracker, &wl);
+            if lab.second_set {
+                observed_objects::add_workload_fields(&tracker, &wl, &mut state);
+            }
+            (key, state)
+        })
         .collect();
     let mut state = json!({
         "workloads": workloads,
@@ -54,6 +66,9 @@ pub(crate) async fn observe(lab: &mut ScenarioLab, fair_sharing: bool) -> (Value
         }
     }
     state["pods"] = pods.into();
+    if lab.second_set {
+        observed_objects::add_objects(&tracker, &mut state);
+    }
     let events = events
         .iter()
         .filter_map(|(event, count)| self::event(&tracker, event, *count));
@@ -75,6 +90,10 @@ fn event(tracker: &ObjectTracker, event: &Value, count: i64) -> Option<Value> {
         _ => Some(format!("{kind}/{name}")),
     };
     let key = key.unwrap_or_else(|| format!("?/{}", tracker.normalize(name)));
+    let key = match key.split_once('#') {
+        Some((deployment, _)) if deployment.starts_with("Deployment/") => deployment.to_owned(),
+        _ => key,
+    };
     let note = event["message"].as_str().unwrap_or_default();
     let mut message = json!({
         "kind": kind, "key": key, "type": event["type"], "reason": event["reason"],
@@ -213,7 +232,7 @@ fn job(job: &Value) -> Value {
     let template = &spec["template"]["spec"];
     let done = ["Complete", "Failed"]
         .into_iter()
-        .find(|type_| condition(job, type_).is_some_and(|c| c["status"] == "True"));
+        .find(|type_| is_true(job, type_));
     json!({
         "suspend": spec["suspend"] == true,
         "parallelism": spec["parallelism"],

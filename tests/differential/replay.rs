@@ -1,21 +1,16 @@
 //! Replays a scenario step by step and records the outcome of each.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
-use super::observed_state;
+use super::further_steps;
+use super::observed_state::{self, is_true};
 use super::scenario_lab::ScenarioLab;
 
 const KUEUE: &str = "kueue.x-k8s.io/v1beta2";
 
-fn is_true(object: &Value, type_: &str) -> bool {
-    observed_state::condition(object, type_).is_some_and(|c| c["status"] == "True")
-}
-
-/// Replays a scenario; returns the outcome in the format of the recordings.
-pub(crate) async fn replay(folder: &Path, scenario: &Value) -> Value {
-    let mut lab = ScenarioLab::start(folder, scenario).await;
+/// Replays a scenario with a Configuration; returns the outcome in the format of the recordings.
+pub(crate) async fn replay(configuration: &str, scenario: &Value) -> Value {
+    let mut lab = ScenarioLab::start(configuration, scenario).await;
     let mut setup_errors = Vec::new();
     for object in scenario["setup"].as_array().unwrap() {
         if let Err(error) = lab.create(object).await {
@@ -31,8 +26,13 @@ pub(crate) async fn replay(folder: &Path, scenario: &Value) -> Value {
     let mut todo = scenario["steps"].as_array().unwrap().iter();
     let mut record = json!({"op": "setup"});
     loop {
-        let quiescent = record["idle"] == true || lab.wait_until_quiet().await;
-        let (state, events) = observed_state::observe(&mut lab, fair_sharing).await;
+        let at_once = record["noQuiet"] == true;
+        let quiescent = at_once || record["idle"] == true || lab.wait_until_quiet().await;
+        let (state, events) = match at_once {
+            // The state of such a step is not recorded.
+            true => (empty_state(), json!([])),
+            false => observed_state::observe(&mut lab, fair_sharing).await,
+        };
         record["quiescent"] = quiescent.into();
         record["state"] = state;
         record["events"] = events;
@@ -49,10 +49,17 @@ pub(crate) async fn replay(folder: &Path, scenario: &Value) -> Value {
     outcome
 }
 
+fn empty_state() -> Value {
+    json!({"workloads": {}, "clusterQueues": {}, "localQueues": {}, "jobs": {}, "pods": {}})
+}
+
 /// Runs a step.
 async fn run_step(lab: &ScenarioLab, step: &Value) -> Value {
     let op = step["op"].as_str().unwrap();
-    let mut record = json!({"op": op});
+    let mut record = json!({"op": op, "noQuiet": step["noQuiet"] == true});
+    if further_steps::run(lab, step, &mut record).await {
+        return record;
+    }
     match op {
         "create" => create(lab, step, &mut record).await,
         "patch" => {
@@ -79,7 +86,8 @@ async fn run_step(lab: &ScenarioLab, step: &Value) -> Value {
     record
 }
 
-fn normalized(lab: &ScenarioLab, message: &Value) -> Value {
+/// A message without values that differ between runs.
+pub(crate) fn normalized(lab: &ScenarioLab, message: &Value) -> Value {
     message
         .as_str()
         .map(|message| lab.objects.normalize(message))
@@ -94,14 +102,14 @@ async fn create(lab: &ScenarioLab, step: &Value, record: &mut Value) {
         if let Some(before) = keys.last() {
             // Creation times differ by a second or more, as in the recordings.
             for _ in 0..60 {
-                if lab.objects.workloads().contains_key(*before) {
+                if has_workload(lab, before) {
                     break;
                 }
                 lab.sleep(0.05).await;
             }
             lab.sleep(1.15).await;
         }
-        for object in creation["objects"].as_array().unwrap() {
+        for object in creation["objects"].as_array().into_iter().flatten() {
             if let Err(error) = lab.create(object).await {
                 let (kind, name) = (&object["kind"], &object["metadata"]["name"]);
                 let what = format!("{}/{}", kind.as_str().unwrap(), name.as_str().unwrap());
@@ -115,8 +123,7 @@ async fn create(lab: &ScenarioLab, step: &Value, record: &mut Value) {
     }
     record["keys"] = json!(keys);
     for _ in 0..160 {
-        let known = lab.objects.workloads();
-        if !errors.is_empty() || keys.iter().all(|key| known.contains_key(*key)) {
+        if !errors.is_empty() || keys.iter().all(|key| has_workload(lab, key)) {
             break;
         }
         lab.sleep(0.05).await;
@@ -126,8 +133,15 @@ async fn create(lab: &ScenarioLab, step: &Value, record: &mut Value) {
     }
 }
 
+/// Whether there is a Workload of an owner, or of one of its pods.
+fn has_workload(lab: &ScenarioLab, key: &str) -> bool {
+    let pods = format!("{key}#");
+    let workloads = lab.objects.workloads();
+    workloads.keys().any(|k| k == key || k.starts_with(&pods))
+}
+
 /// The first target in the state that the step requires.
-fn pick_target(lab: &ScenarioLab, step: &Value, when: &str) -> Option<String> {
+pub(crate) fn pick_target(lab: &ScenarioLab, step: &Value, when: &str) -> Option<String> {
     let targets = step["targets"].as_array().into_iter().flatten();
     let mut targets = targets.filter_map(Value::as_str);
     targets
@@ -138,6 +152,9 @@ fn pick_target(lab: &ScenarioLab, step: &Value, when: &str) -> Option<String> {
 fn matches(lab: &ScenarioLab, key: &str, when: &str) -> bool {
     let workloads = lab.objects.workloads();
     let wl = workloads.get(key);
+    if when == "deployed" || (when == "any" && owner_resource(key).is_some_and(|r| r.1 != "Job")) {
+        return owner_exists(lab, key);
+    }
     if when == "any" {
         return wl.is_some() || owner_exists(lab, key);
     }
@@ -149,19 +166,41 @@ fn matches(lab: &ScenarioLab, key: &str, when: &str) -> bool {
         "running" => is_true(wl, "Admitted") && !is_true(wl, "Evicted"),
         "pending" => active && !is_true(wl, "QuotaReserved"),
         "inactive" => !active,
+        "reserved" => is_true(wl, "QuotaReserved") && !is_true(wl, "Evicted"),
+        "checking" => {
+            is_true(wl, "QuotaReserved") && !is_true(wl, "Admitted") && !is_true(wl, "Evicted")
+        }
+        "evictedOnce" => {
+            let evictions = wl["status"]["schedulingStats"]["evictions"].as_array();
+            evictions.is_some_and(|evictions| !evictions.is_empty())
+        }
         other => panic!("unknown target state {other}"),
     }
 }
 
+/// API version, kind and name of the owner with a key; none for pods.
+pub(crate) fn owner_resource(key: &str) -> Option<(&'static str, &str, &str)> {
+    let (kind, name) = key.split_once('/')?;
+    let name = name.split(['#', '~']).next().unwrap_or(name);
+    let api_version = match kind {
+        "Job" => "batch/v1",
+        "StatefulSet" | "Deployment" => "apps/v1",
+        "JobSet" => "jobset.x-k8s.io/v1alpha2",
+        _ => return None,
+    };
+    Some((api_version, kind, name))
+}
+
 fn owner_exists(lab: &ScenarioLab, key: &str) -> bool {
-    let (kind, name) = key.split_once('/').unwrap();
-    let there = |kind: &str| {
+    let there = |kind: &str, name: &str| {
         let object = lab.objects.object(kind, name);
         object.is_some_and(|o| o["metadata"]["deletionTimestamp"].is_null())
     };
-    match kind {
-        "Job" => there("jobs"),
-        "Pod" => there("pods"),
+    if let Some((_, kind, name)) = owner_resource(key) {
+        return there(&format!("{}s", kind.to_lowercase()), name);
+    }
+    match key.split_once('/') {
+        Some(("Pod", name)) => there("pods", name),
         _ => !lab.objects.pods_of(key).is_empty(),
     }
 }
@@ -184,7 +223,12 @@ async fn run_on_target(lab: &ScenarioLab, step: &Value, target: &str, record: &m
                 complete_pod(lab, &pod).await;
             }
         }
-        "delete" if kind == "Job" => lab.delete("batch/v1", "Job", name).await,
+        "delete" if owner_resource(target).is_some() => {
+            let (api_version, kind, name) = owner_resource(target).unwrap();
+            let _ = lab
+                .delete_object((api_version, kind, name), namespace, true)
+                .await;
+        }
         "delete" => {
             for pod in lab.objects.pods_of(target) {
                 let name = pod["metadata"]["name"].as_str().unwrap();

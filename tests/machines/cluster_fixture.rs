@@ -4,12 +4,14 @@ use std::future::Future;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Event, Namespace, Node, Pod, ServiceAccount};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ListParams, ObjectMeta, PostParams};
 use kube::{Client, ResourceExt};
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_entropy::Entropy;
 use kueue_lab_machines::nodes::NodePools;
+use kueue_lab_machines::operators::crds;
 use kueue_lab_machines::{Machines, MachinesConfig};
 use serde_json::{Value, json};
 
@@ -31,6 +33,19 @@ pub(crate) fn with_cluster<F: Future<Output = ()>>(
     pools: &str,
     test: impl FnOnce(TestCluster) -> F,
 ) {
+    run(pools, &[], test);
+}
+
+/// Runs a test in virtual time with these node pools and the kinds of job operators.
+pub(crate) fn with_operators<F: Future<Output = ()>>(
+    pools: &str,
+    test: impl FnOnce(TestCluster) -> F,
+) {
+    let all: Vec<Value> = crds::definitions().collect();
+    run(pools, &all, test);
+}
+
+fn run<F: Future<Output = ()>>(pools: &str, kinds: &[Value], test: impl FnOnce(TestCluster) -> F) {
     let _ = tracing_subscriber::fmt()
         .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
         .with_test_writer()
@@ -42,6 +57,10 @@ pub(crate) fn with_cluster<F: Future<Output = ()>>(
         let server = ApiServer::builder(clock.clone(), entropy.clone()).build();
         let client = server.client();
         create_namespace(&client).await;
+        for kind in kinds {
+            let name = kind["metadata"]["name"].as_str().unwrap();
+            create_definition(&client, &crds::definition(name).unwrap()).await;
+        }
         let config = MachinesConfig::embedded();
         let machines = Machines::start(client.clone(), clock.clone(), entropy, config).await;
         machines.apply_pools(NodePools::parse(pools).unwrap()).await;
@@ -54,6 +73,21 @@ pub(crate) fn with_cluster<F: Future<Output = ()>>(
         })
         .await;
     });
+}
+
+/// Creates a CustomResourceDefinition.
+pub(crate) async fn create_definition(client: &Client, definition: &Value) {
+    let mut definition = definition.clone();
+    let group = definition["spec"]["group"].as_str().unwrap();
+    if group.ends_with("k8s.io") {
+        definition["metadata"]["annotations"] = json!({"api-approved.kubernetes.io": "unapproved"});
+    }
+    let definition: CustomResourceDefinition = serde_json::from_value(definition).unwrap();
+    let params = PostParams::default();
+    Api::all(client.clone())
+        .create(&params, &definition)
+        .await
+        .unwrap();
 }
 
 /// Creates the namespace `test` with its default ServiceAccount.

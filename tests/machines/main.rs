@@ -10,5 +10,6 @@ mod cluster_fixture;
 mod jobs;
 mod node_failures;
 mod nodes;
+mod operators;
 mod pods;
 mod scheduling;

@@ -65,6 +65,41 @@ fn a_failed_node_gets_taints_evicts_its_pods_and_recovers() {
 }
 
 #[test]
+fn a_no_execute_taint_of_a_ready_node_evicts_its_pods() {
+    with_cluster(POOLS, |lab| async move {
+        let tolerate = |seconds: Option<u32>| json!({"tolerations": [{"key": "bad", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}]});
+        lab.create(&pod("at-once", "sleep infinity", json!({})))
+            .await;
+        lab.create(&pod("later", "sleep infinity", tolerate(Some(60))))
+            .await;
+        lab.create(&pod("never", "sleep infinity", tolerate(None)))
+            .await;
+        for name in ["at-once", "later", "never"] {
+            lab.wait_for_phase(name, "Running").await;
+        }
+        let taints = json!({"spec": {"taints": [{"key": "bad", "effect": "NoExecute"}]}});
+        let nodes = lab.nodes.list(&Default::default()).await.unwrap();
+        for node in nodes.items {
+            lab.nodes
+                .patch(
+                    &node.name_any(),
+                    &PatchParams::default(),
+                    &Patch::Merge(&taints),
+                )
+                .await
+                .unwrap();
+        }
+        lab.wait_for_deletion("at-once").await;
+        lab.clock.sleep(Duration::from_secs(20)).await;
+        let later = lab.pods.get("later").await.unwrap();
+        assert!(later.metadata.deletion_timestamp.is_none());
+        lab.clock.sleep(Duration::from_secs(40)).await;
+        lab.wait_for_deletion("later").await;
+        assert_eq!(phase_of(&lab.pods.get("never").await.unwrap()), "Running");
+    });
+}
+
+#[test]
 fn pods_run_on_manually_created_nodes() {
     with_cluster("[]", |lab| async move {
         let node = json!({"metadata": {"name": "mine", "labels": {"tier": "own"}}});

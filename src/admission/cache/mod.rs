@@ -8,6 +8,7 @@ mod cached_workloads;
 mod cluster_queue;
 mod cluster_queue_active;
 mod cluster_queue_queries;
+mod cohort_subtree;
 mod dominant_resource_share;
 mod hierarchy;
 mod local_queue;
@@ -27,6 +28,7 @@ pub use cluster_queue::{
     ReservingWorkload, ResourceGroup, admission_checks,
 };
 pub use cluster_queue_active::{ActiveCondition, AdmissionCheckInfo};
+pub use cohort_subtree::CohortSubtree;
 pub use dominant_resource_share::{Drs, WeightedShare};
 pub use hierarchy::{
     CohortHasCycle, CohortHierarchy, HierarchyNode, HierarchyNodeId, HierarchyNodeKind,

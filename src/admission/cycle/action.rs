@@ -2,6 +2,8 @@
 //!
 //! Must not know how it was decided.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use crate::messages::Event;
@@ -44,6 +46,9 @@ pub struct Action {
     pub change: Option<StatusChange>,
     /// The Events to record.
     pub events: Vec<Event>,
+    /// For [`ActionKind::Preempt`]: the ClusterQueue of the preemptor.
+    #[serde(skip)]
+    pub preempting_cluster_queue: Option<Arc<str>>,
     /// The action that follows on success.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub then: Option<Box<Action>>,

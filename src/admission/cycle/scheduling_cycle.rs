@@ -152,6 +152,8 @@ impl<'a> SchedulingCycle<'a> {
             uid,
             change,
             events,
+            preempting_cluster_queue: (kind == ActionKind::Preempt)
+                .then(|| self.entries[entry].info.cluster_queue.clone()),
             then: None,
         };
         self.actions.push((entry, action));

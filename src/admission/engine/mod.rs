@@ -8,6 +8,7 @@ mod afs;
 mod dra;
 mod explain;
 mod flavor_events;
+mod metric_queries;
 mod node_events;
 mod object_store;
 mod pending_workloads;
@@ -23,6 +24,7 @@ mod workload_events;
 
 pub use afs::ConsumedUsage;
 pub use explain::Explanation;
+pub use metric_queries::PendingBreakdown;
 pub use pending_workloads::{PendingCounts, PendingPosition, PendingState};
 pub use quota_reserved_condition::QueueInadmissibleReason;
 pub use schedule::CycleResult;

@@ -313,6 +313,7 @@ impl Engine {
             workload: key,
             change,
             events: vec![event],
+            preempting_cluster_queue: None,
             then: None,
         })
     }

@@ -425,12 +425,20 @@ impl PendingClusterQueue {
         sorted_keys(self.workloads.iter_inadmissible())
     }
 
-    fn iter(&self) -> impl Iterator<Item = &Arc<Info>> {
-        let workloads = self
-            .workloads
-            .iter_active()
-            .chain(self.workloads.iter_inadmissible());
-        workloads.chain(&self.inflight)
+    /// The active and the inflight workloads, in no particular order.
+    pub(crate) fn iter_active_and_inflight(&self) -> impl Iterator<Item = &Arc<Info>> {
+        self.workloads.iter_active().chain(&self.inflight)
+    }
+
+    /// The inadmissible workloads, in no particular order.
+    pub(crate) fn iter_inadmissible(&self) -> impl Iterator<Item = &Arc<Info>> {
+        self.workloads.iter_inadmissible()
+    }
+
+    /// All workloads, in no particular order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Info>> {
+        self.iter_active_and_inflight()
+            .chain(self.iter_inadmissible())
     }
 
     /// All workloads in queue order.

@@ -1,6 +1,7 @@
 //! Loads a configuration file.
 
 use super::integration_frameworks::Framework;
+use super::without_effect::{IgnoredSetting, ignored_settings};
 use super::{Configuration, GROUP, defaults, v1beta1, validate};
 use crate::feature_gates::FeatureGates;
 use crate::field::{FieldError, Path};
@@ -15,10 +16,14 @@ pub const CONFIG_MAP_KEY: &str = "controller_manager_config.yaml";
 pub struct LoadedConfiguration {
     /// The configuration in v1beta2, with defaults.
     pub configuration: Configuration,
+    /// The document, without the ConfigMap around it.
+    pub source: String,
     /// Its feature gates.
     pub gates: FeatureGates,
     /// Warnings about converted settings.
     pub warnings: Vec<Problem>,
+    /// The settings without effect that the file sets.
+    pub ignored: Vec<IgnoredSetting>,
 }
 
 /// Loads a configuration of v1beta2 or v1beta1, bare or in the ConfigMap of Kueue's manifests, whose
@@ -51,6 +56,7 @@ pub fn load(text: &str) -> Result<LoadedConfiguration, Vec<Problem>> {
                 .map_err(|p| shift.apply(p))
                 .map(|loaded| LoadedConfiguration {
                     warnings: shift.apply(loaded.warnings),
+                    ignored: shift.apply_to_ignored(loaded.ignored),
                     ..loaded
                 })
         }
@@ -58,14 +64,14 @@ pub fn load(text: &str) -> Result<LoadedConfiguration, Vec<Problem>> {
             let message = format!("has no {CONFIG_MAP_KEY}");
             Err(vec![problem(root.locate("data"), "data", message)])
         }
-        _ => load_root(root.clone()),
+        _ => load_root(root.clone(), text),
     }
 }
 
 fn load_document(text: &str) -> Result<LoadedConfiguration, Vec<Problem>> {
     let mut roots = yaml::documents(text, Limits::default()).map_err(|e| vec![e.into()])?;
     match (roots.pop(), roots.is_empty()) {
-        (Some(root), true) => load_root(root),
+        (Some(root), true) => load_root(root, text),
         _ => {
             let at = Position::START;
             Err(vec![problem(
@@ -122,6 +128,21 @@ impl PositionOffset {
         }
     }
 
+    fn apply_to_ignored(&self, ignored: Vec<IgnoredSetting>) -> Vec<IgnoredSetting> {
+        let (places, problems) = ignored
+            .into_iter()
+            .map(|setting| (setting.no_effect_in, setting.problem))
+            .unzip::<_, _, Vec<_>, Vec<_>>();
+        let problems = self.apply(problems).into_iter();
+        let settings = places.into_iter().zip(problems);
+        settings
+            .map(|(no_effect_in, problem)| IgnoredSetting {
+                no_effect_in,
+                problem,
+            })
+            .collect()
+    }
+
     fn apply(&self, problems: Vec<Problem>) -> Vec<Problem> {
         let shifted = |at: Position| match self.indent {
             Some(indent) => Position {
@@ -140,7 +161,7 @@ impl PositionOffset {
     }
 }
 
-fn load_root(mut root: Node) -> Result<LoadedConfiguration, Vec<Problem>> {
+fn load_root(mut root: Node, source: &str) -> Result<LoadedConfiguration, Vec<Problem>> {
     let old = is_v1beta1(&root)?;
     if let Kind::Map(entries) = &mut root.kind {
         entries.retain(|e| e.key != "apiVersion" && e.key != "kind");
@@ -165,6 +186,9 @@ fn load_root(mut root: Node) -> Result<LoadedConfiguration, Vec<Problem>> {
         return Err(unknown.into_iter().map(unknown_field).collect());
     }
     let mut warnings = deduplicate_frameworks(&mut configuration, &whole);
+    if old {
+        warnings.extend(v1beta1::drop_removed_frameworks(&mut configuration, &whole));
+    }
     match of_old {
         Some(of_old) => warnings.extend(v1beta1::convert(&mut configuration, of_old)),
         None => defaults::apply(&mut configuration),
@@ -175,7 +199,9 @@ fn load_root(mut root: Node) -> Result<LoadedConfiguration, Vec<Problem>> {
     let errors = validate(&configuration, &gates);
     if errors.is_empty() {
         Ok(LoadedConfiguration {
+            ignored: ignored_settings(&whole, &gates),
             configuration,
+            source: source.to_owned(),
             gates,
             warnings,
         })

@@ -10,9 +10,11 @@ mod load;
 mod multi_kueue;
 mod object_retention_policies;
 mod resources;
+mod to_yaml;
 mod v1beta1;
 mod validate;
 mod wait_for_pods_ready;
+mod without_effect;
 
 pub use crate::feature_gates::{Feature, FeatureGateError, FeatureGates, FeatureStage};
 pub use configuration::*;
@@ -27,6 +29,9 @@ pub use object_retention_policies::*;
 pub use resources::*;
 pub use validate::validate;
 pub use wait_for_pods_ready::*;
+pub use without_effect::{
+    IgnoredSetting, NoEffectIn, SETTINGS_WITHOUT_EFFECT, Setting, SettingWithoutEffect,
+};
 
 use super::wire::nullable;
 

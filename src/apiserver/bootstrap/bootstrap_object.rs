@@ -1,5 +1,6 @@
 //! Creates the objects of a new cluster.
 
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::{rbac_bootstrap_policy, system_objects};
@@ -26,6 +27,20 @@ pub(crate) fn create_api_services(core: &ServerState, api: &dyn AggregatedApi) {
     for object in system_objects::aggregated_api_services(core, api) {
         create_object(core, object);
     }
+}
+
+/// The `managedFields` entry for a status that the API server writes. Other fields have no manager,
+/// so that the first apply of a manifest has no conflicts.
+pub(crate) fn status_manager(api_version: &str, now: Timestamp) -> Value {
+    json!({
+        "manager": "kube-apiserver",
+        "operation": "Update",
+        "apiVersion": api_version,
+        "time": object_meta::metav1_time(now),
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:status": {"f:conditions": {}}},
+        "subresource": "status",
+    })
 }
 
 /// An object to create and its resource.

@@ -4,4 +4,4 @@ mod bootstrap_object;
 mod rbac_bootstrap_policy;
 mod system_objects;
 
-pub(super) use bootstrap_object::{create_api_services, create_bootstrap_objects};
+pub(super) use bootstrap_object::{create_api_services, create_bootstrap_objects, status_manager};

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::bootstrap_object::BootstrapObject;
+use super::bootstrap_object::{BootstrapObject, status_manager};
 use crate::http::tls::KUBERNETES_SERVICE_IP;
 use crate::plugins::AggregatedApi;
 use crate::server_state::ServerState;
@@ -108,7 +108,12 @@ pub(super) fn aggregated_api_services(
         });
         let resource = ("apiregistration.k8s.io", "v1", "apiservices");
         let name = format!("{version}.{}", api.group());
-        BootstrapObject::new(resource, "APIService", &name, &[], fields)
+        let mut object = BootstrapObject::new(resource, "APIService", &name, &[], fields);
+        object.object["metadata"]["managedFields"] = json!([status_manager(
+            "apiregistration.k8s.io/v1",
+            core.clock.now()
+        )]);
+        object
     })
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::schema::{Schema, ValueType};
 
-/// Reserved CEL identifiers, which are escaped in field names.
+/// Reserved CEL identifiers. A field with such a name is selected by its name or its escaped name.
 const RESERVED: [&str; 21] = [
     "true",
     "false",
@@ -38,12 +38,19 @@ const RESERVED: [&str; 21] = [
 pub(crate) fn to_cel(schema: &Schema, value: &Value) -> Cel {
     match (value, &schema.value_type) {
         (Value::Object(map), ValueType::Struct(value_type)) => {
-            let fields = map.iter().filter_map(|(name, value)| {
+            let mut fields = HashMap::with_capacity(map.len());
+            for (name, value) in map {
                 // CEL expressions cannot access fields that the schema does not declare.
-                let field = value_type.field(name)?;
-                Some((key(&escape_field_name(name)), to_cel(&field.schema, value)))
-            });
-            mapping(fields.collect())
+                let Some(field) = value_type.field(name) else {
+                    continue;
+                };
+                let value = to_cel(&field.schema, value);
+                if RESERVED.contains(&name.as_str()) {
+                    fields.insert(key(name), value.clone());
+                }
+                fields.insert(key(&escape_field_name(name)), value);
+            }
+            mapping(fields)
         }
         (Value::Object(map), ValueType::Map(value_type)) => mapping(
             map.iter()
@@ -99,8 +106,14 @@ fn mapping(map: HashMap<Key, Cel>) -> Cel {
     Cel::Map(Map { map: Arc::new(map) })
 }
 
+/// Whether an expression selects the field `name` by `selected`: its escaped name, or a reserved word
+/// itself.
+pub(crate) fn is_selected_by(name: &str, selected: &str) -> bool {
+    (name == selected && RESERVED.contains(&name)) || escape_field_name(name) == selected
+}
+
 /// Escapes a field name for CEL, apiserver's `cel.Escape`.
-pub(crate) fn escape_field_name(name: &str) -> String {
+fn escape_field_name(name: &str) -> String {
     if RESERVED.contains(&name) {
         return format!("__{name}__");
     }

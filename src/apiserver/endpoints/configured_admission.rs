@@ -26,6 +26,13 @@ fn is_exempt(request: &AdmissionRequest<'_>) -> bool {
     request.group == GROUP
 }
 
+/// Whether an in-process plugin takes the place of a webhook.
+fn is_replaced(admitting: &AdmissionChain<'_>, hook: &Value) -> bool {
+    let service = hook.at("/clientConfig/service");
+    let plugins = &admitting.context.core.plugins;
+    !service.is_null() && plugins.replace_service(service.text("/namespace"), service.text("/name"))
+}
+
 /// Calls the mutating webhooks.
 pub(super) async fn mutate(
     admitting: &AdmissionChain<'_>,
@@ -44,6 +51,7 @@ pub(super) async fn mutate(
     let hooks: Vec<&Value> = configurations
         .iter()
         .flat_map(|c| c.list("/webhooks"))
+        .filter(|hook| !is_replaced(admitting, hook))
         .collect();
     let admission = ConfiguredAdmission::of(admitting, &request);
     // Webhooks with `reinvocationPolicy: IfNeeded` are called again after a later mutation.
@@ -95,6 +103,7 @@ pub(super) async fn validate(
     }
     let admission = ConfiguredAdmission::of(admitting, &request);
     let hooks = configurations.iter().flat_map(|c| c.list("/webhooks"));
+    let hooks = hooks.filter(|hook| !is_replaced(admitting, hook));
     let calls = hooks.map(|hook| admission.call_webhook(hook, object, false));
     for outcome in futures::future::join_all(calls).await {
         outcome?;

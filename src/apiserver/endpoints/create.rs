@@ -140,8 +140,11 @@ fn store_object(
 ) -> Result<WriteOutcome, ApiError> {
     let key = call.storage_key(name);
     let storage = call.storage()?;
+    let replaced = storage
+        .get(&key)
+        .filter(|_| crd_lifecycle::is_replaceable(call.core, &call.served, &key));
     if options.dry_run {
-        if let Some(present) = storage.get(&key) {
+        if let Some(present) = storage.get(&key).filter(|_| replaced.is_none()) {
             return Err(already_exists(call, name, &present));
         }
         object_meta::meta_mut(&mut object).remove("resourceVersion");
@@ -152,7 +155,12 @@ fn store_object(
         .to_storage_version(&call.served, &mut object)?;
     let pending = PendingObject::new(object).map_err(|e| ApiError::internal(e.to_string()))?;
     let pending = pending.with_schema_generation(call.served.schema_generation);
-    match call.core.store.create(storage, &key, pending) {
+    let store = &call.core.store;
+    let stored = match replaced {
+        Some(present) => store.replace(storage, &key, present.revision(), pending),
+        None => store.create(storage, &key, pending),
+    };
+    match stored {
         Ok(object) => {
             crd_lifecycle::after_commit(call.core, &call.served, &key);
             Ok(WriteOutcome::Stored(object))

@@ -38,7 +38,8 @@ pub(super) async fn guaranteed_update(
     let storage = call.storage()?;
     let key = call.storage_key(name);
     for _ in 0..MAX_ATTEMPTS {
-        let Some(present) = storage.get(&key) else {
+        let replaced = may_create && crd_lifecycle::is_replaceable(call.core, &call.served, &key);
+        let Some(present) = storage.get(&key).filter(|_| !replaced) else {
             if !may_create {
                 return Err(call.not_found(name));
             }

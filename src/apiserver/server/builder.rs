@@ -76,6 +76,7 @@ impl ApiServerBuilder {
             webhook_clients: ClientManager::default(),
             conversion_webhooks: WebhookConverter::default(),
             quota_lock: Mutex::default(),
+            replaceable_crds: Mutex::default(),
             clock: self.clock,
             entropy: self.entropy,
             store,

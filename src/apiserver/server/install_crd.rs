@@ -4,11 +4,24 @@ use serde_json::Value;
 
 use super::api_server::ApiServer;
 use crate::apimachinery::object_meta;
+use crate::bootstrap::status_manager;
 use crate::endpoints::crd_lifecycle;
 use crate::registry::CrdSpec;
 use crate::storage::PendingObject;
 
 impl ApiServer {
+    /// As [`install_crd`](Self::install_crd); a request that creates or applies a
+    /// CustomResourceDefinition of the same name replaces this one, as if it did not exist.
+    pub fn install_replaceable_crd(
+        &self,
+        definition: CrdSpec,
+        object: impl Fn() -> Value + Send + Sync + 'static,
+    ) {
+        let name = definition.name.clone();
+        self.core.replaceable_crds.lock().insert(name);
+        self.install_crd(definition, object);
+    }
+
     /// Serves a custom resource from the start. `object` builds its CustomResourceDefinition
     /// (apiVersion, kind and spec; the server sets metadata and status) on the first read beyond
     /// its metadata. The schemas of `definition` are loaded on first use.
@@ -24,7 +37,10 @@ impl ApiServer {
         let mut identity = serde_json::json!({
             "kind": "CustomResourceDefinition",
             "apiVersion": "apiextensions.k8s.io/v1",
-            "metadata": {"name": definition.name},
+            "metadata": {
+                "name": definition.name,
+                "managedFields": [status_manager("apiextensions.k8s.io/v1", core.clock.now())],
+            },
             "status": crd_lifecycle::established_status(&definition, core.clock.now()),
         });
         object_meta::fill_system_fields(&mut identity, &core.entropy, core.clock.now());

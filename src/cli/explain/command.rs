@@ -6,13 +6,12 @@ use clap::ValueEnum;
 
 use super::explain_workload::{explain, find_workload};
 use super::text;
+use crate::cli::config::ConfigUser;
 use crate::cli::kubeconfig_args::KubeconfigArgs;
 use crate::cli::output::print_stdout;
 use crate::cli::{CliError, config, runtime};
 use kueue_lab_admission::EngineConfig;
 use kueue_lab_clock::Clock;
-use kueue_lab_controller::{ControllerConfig, Settings};
-use kueue_lab_lab::KueueConfig;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,7 +44,7 @@ struct WorkloadArgs {
     /// Output format.
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     output: Output,
-    /// Kueue's configuration file, if the cluster's Kueue has one.
+    /// Kueue's configuration file [default: the cluster's ConfigMap kueue-manager-config].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
@@ -63,11 +62,25 @@ enum Output {
 pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
     let ExplainCommand::Workload(args) = args.what;
     runtime()?.block_on(async {
-        let settings = match &args.config {
-            None => EngineConfig::default(),
-            Some(path) => engine_config(&config::read_config(path)?),
+        let given = match &args.config {
+            None => None,
+            Some(path) => {
+                let file = config::read_config(path, ConfigUser::Explanation)?;
+                Some(config::engine_config(&file.loaded))
+            }
         };
         let (client, _) = args.target.connect().await?;
+        let settings = match given {
+            Some(settings) => settings,
+            None => config::engine_config_of_cluster(&client)
+                .await
+                .unwrap_or_else(|why| {
+                    eprintln!(
+                        "note: {why}; this explanation assumes Kueue's default configuration"
+                    );
+                    EngineConfig::default()
+                }),
+        };
         let workload = find_workload(&client, &args.namespace, &args.name).await?;
         let (explanation, workload) = explain(&client, settings, &Clock::real(), &workload)
             .await
@@ -81,9 +94,4 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
         };
         print_stdout(printed.as_bytes())
     })
-}
-
-/// The part of Kueue's configuration that the engine uses.
-fn engine_config(kueue: &KueueConfig) -> EngineConfig {
-    Settings::new(ControllerConfig::from(kueue.clone())).engine()
 }

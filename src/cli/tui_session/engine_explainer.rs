@@ -1,28 +1,54 @@
 //! Explanations of admission decisions for the UI.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use kube::Client;
 
+use crate::cli::config;
 use kueue_lab_admission::EngineConfig;
 use kueue_lab_admission::workload::WorkloadKey;
 use kueue_lab_clock::Clock;
+use kueue_lab_controller::Controller;
 use kueue_lab_tui::backend::Explainer;
 use kueue_lab_tui::model::ObjectKey;
+
+/// Where the configuration of the engine comes from.
+#[derive(Clone)]
+pub(in crate::cli) enum EngineSource {
+    /// The current controller of this process.
+    Controller(Arc<dyn Fn() -> Controller + Send + Sync>),
+    /// The ConfigMap of Kueue on the cluster.
+    Cluster,
+}
 
 /// Explains a Workload by a run of the admission engine on the objects of the cluster.
 pub(in crate::cli) struct EngineExplainer {
     client: Client,
     clock: Clock,
-    config: EngineConfig,
+    source: EngineSource,
 }
 
 impl EngineExplainer {
     /// An explainer for the Workloads of a cluster.
-    pub(in crate::cli) fn new(client: Client, clock: Clock, config: EngineConfig) -> Self {
+    pub(in crate::cli) fn new(client: Client, clock: Clock, source: EngineSource) -> Self {
         Self {
             client,
             clock,
-            config,
+            source,
+        }
+    }
+
+    async fn config(&self) -> EngineConfig {
+        match &self.source {
+            EngineSource::Controller(current) => current().shared().settings.engine(),
+            EngineSource::Cluster => {
+                let read = config::engine_config_of_cluster(&self.client).await;
+                read.unwrap_or_else(|why| {
+                    tracing::warn!("{why}; explanations assume Kueue's default configuration");
+                    EngineConfig::default()
+                })
+            }
         }
     }
 }
@@ -31,7 +57,7 @@ impl EngineExplainer {
 impl Explainer for EngineExplainer {
     async fn explain(&self, workload: &ObjectKey) -> Result<String, String> {
         let key = WorkloadKey::new(&workload.namespace, &workload.name);
-        crate::cli::explain::explain_text(&self.client, self.config.clone(), &self.clock, &key)
-            .await
+        let config = self.config().await;
+        crate::cli::explain::explain_text(&self.client, config, &self.clock, &key).await
     }
 }

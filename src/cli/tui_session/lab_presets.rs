@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 
 use super::preset_list::preset_list;
 use super::preset_samples::submit_preset_sample;
-use kueue_lab_lab::Lab;
+use kueue_lab_lab::{Lab, sky_config_file};
 use kueue_lab_presets::Presets;
 use kueue_lab_skypilot::jobs::ManagedJobs;
 use kueue_lab_tui::backend::{OperationError, PresetBackend, PresetList};
@@ -38,7 +38,10 @@ impl LabPresets {
         };
         Self {
             client: lab.client(),
-            jobs: lab.jobs().clone(),
+            jobs: match sky_config_file() {
+                Some(file) => lab.jobs().clone().with_config_file(file),
+                None => lab.jobs().clone(),
+            },
             presets,
             list,
             list_task: tokio::spawn(follow),

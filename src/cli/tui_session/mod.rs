@@ -8,4 +8,5 @@ mod preset_samples;
 mod scenario_progress;
 mod session;
 
+pub(super) use engine_explainer::EngineSource;
 pub(super) use session::{TuiArgs, backend, has_terminal};

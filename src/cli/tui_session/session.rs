@@ -6,11 +6,10 @@ use std::sync::Arc;
 
 use kube::Client;
 
-use super::engine_explainer::EngineExplainer;
+use super::engine_explainer::{EngineExplainer, EngineSource};
 use super::lab_demos::LabDemos;
 use super::lab_presets::LabPresets;
 use crate::cli::CliError;
-use kueue_lab_admission::EngineConfig;
 use kueue_lab_clock::Clock;
 use kueue_lab_lab::{Cluster, FileSource, Lab, RemoteCluster};
 use kueue_lab_scenario::Scenario;
@@ -42,7 +41,7 @@ impl TuiArgs {
     /// Runs a read-only UI of a cluster with its own Kueue until it is quit or a signal arrives.
     pub(in crate::cli) async fn observe(self, remote: &RemoteCluster) -> Result<(), CliError> {
         let clock = Clock::real();
-        let backend = backend(remote.client(), &clock, EngineConfig::default());
+        let backend = backend(remote.client(), &clock, EngineSource::Cluster);
         let config = TuiConfig {
             cluster: remote.name().to_owned(),
             read_only: true,
@@ -52,20 +51,21 @@ impl TuiArgs {
     }
 
     /// Runs the UI of a lab until it is quit or a signal arrives. Starts `scenario` before, and shows
-    /// the `kubectl` command line for `kubeconfig`.
+    /// the `kubectl` command line for `kubeconfig` and the warnings of the start.
     pub(in crate::cli) async fn show(
         self,
         lab: &Lab,
         files: &FileSource,
         scenario: Option<Scenario>,
         kubeconfig: Option<&Path>,
+        warnings: Vec<String>,
     ) -> Result<(), CliError> {
         let demos = Arc::new(LabDemos::new(lab, files.clone()));
         if let Some(scenario) = scenario {
             demos.start_scenario(scenario).map_err(CliError::Failed)?;
         }
         let clock = lab.clock().clone();
-        let engine = lab.controller().shared().settings.engine();
+        let engine = EngineSource::Controller(Arc::new(lab.current_controller()));
         let backend = Backend {
             presets: Some(Arc::new(LabPresets::new(lab))),
             demos: Some(demos.clone()),
@@ -77,6 +77,7 @@ impl TuiArgs {
                 Cluster::Remote(remote) => remote.name().to_owned(),
             },
             stops_lab: true,
+            warnings,
             kubectl_command: kubeconfig
                 .map(|path| format!("kubectl --kubeconfig {}", path.display())),
             ..self.config(backend, clock)
@@ -101,8 +102,8 @@ pub(in crate::cli) fn has_terminal() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
-/// A cluster without a lab, with explanations by an engine of this configuration.
-pub(in crate::cli) fn backend(client: Client, clock: &Clock, engine: EngineConfig) -> Backend {
+/// A cluster without a lab, with explanations by an engine whose configuration is from `engine`.
+pub(in crate::cli) fn backend(client: Client, clock: &Clock, engine: EngineSource) -> Backend {
     let explainer = EngineExplainer::new(client.clone(), clock.clone(), engine);
     Backend {
         explainer: Some(Arc::new(explainer)),

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::lab_kubeconfig::LabKubeconfig;
 use crate::cli::cluster_args::{ClusterArgs, ClusterChoice};
+use crate::cli::config::ConfigUser;
 use crate::cli::node_pools::node_pools;
 use crate::cli::output::print_stdout;
 use crate::cli::tui_session::{self, TuiArgs};
@@ -57,6 +58,10 @@ pub(in crate::cli) struct Args {
     /// Kueue's configuration file (config.kueue.x-k8s.io), as its controller manager reads it.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Do not serve the kinds of job operators (RayJob, JobSet, PyTorchJob, …) on the embedded cluster
+    /// and do not run their stand-ins, for an operator of your own.
+    #[arg(long)]
+    no_operators: bool,
     /// The file to write the kubeconfig to [default: ~/.local/state/kueue-lab/kubeconfig].
     #[arg(long, value_name = "FILE")]
     kubeconfig_out: Option<PathBuf>,
@@ -104,9 +109,17 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
     let here = std::env::current_dir().map_err(CliError::failed)?;
     let paths = LabPaths::find(args.presets_dir, &here).map_err(CliError::Usage)?;
     log_preset_source(&paths);
-    let kueue = match &args.config {
-        Some(path) => Some(config::read_config(path)?),
+    let user = match args.cluster {
+        ClusterChoice::Embedded => ConfigUser::EmbeddedLab,
+        _ => ConfigUser::RemoteLab,
+    };
+    let config_file = match &args.config {
+        Some(path) => Some(config::read_config(path, user)?),
         None => None,
+    };
+    let (kueue, warnings) = match config_file {
+        Some(file) => (Some(file.loaded), file.warnings),
+        None => (None, Vec::new()),
     };
     let (nodes, nodes_file) = node_pools(args.nodes.as_deref(), &paths)?;
     // Registered before anything starts, so that no signal is lost.
@@ -129,6 +142,7 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         nodes,
         nodes_file,
         kueue,
+        operators: !args.no_operators,
     };
     let cancellation = CancellationToken::new();
     let mut starting = pin!(Lab::start_cancellable(config, &cancellation));
@@ -153,7 +167,7 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
             // The UI handles signals from here on.
             stop.abort();
             args.tui_args
-                .show(&lab, &paths.lab, None, Some(kubeconfig.path()))
+                .show(&lab, &paths.lab, None, Some(kubeconfig.path()), warnings)
                 .await
         }
         false => {

@@ -48,7 +48,10 @@ pub(crate) fn start(shared: &ControllerContext) {
             }
         });
     let s = shared.clone();
-    queue.run(&shared.ctx, "concurrent-admission", WORKERS, move |key| {
+    let workers = shared
+        .settings
+        .group_kind_concurrency("Workload.kueue.x-k8s.io", WORKERS);
+    queue.run(&shared.ctx, "concurrent-admission", workers, move |key| {
         let shared = s.clone();
         async move { reconcile(&shared, &key).await }
     });

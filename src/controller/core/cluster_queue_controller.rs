@@ -41,7 +41,10 @@ pub(super) fn start(shared: &ControllerContext) {
         }
     });
     let s = shared.clone();
-    queue.run(&shared.ctx, "cluster-queue", WORKERS, move |key| {
+    let workers = shared
+        .settings
+        .group_kind_concurrency("ClusterQueue.kueue.x-k8s.io", WORKERS);
+    queue.run(&shared.ctx, "cluster-queue", workers, move |key| {
         let shared = s.clone();
         async move { reconcile(&shared, &key).await }
     });

@@ -42,7 +42,10 @@ pub(super) fn start(shared: &ControllerContext) {
             }
         });
     let s = shared.clone();
-    queue.run(&shared.ctx, "cohort", 1, move |key| {
+    let workers = shared
+        .settings
+        .group_kind_concurrency("Cohort.kueue.x-k8s.io", 1);
+    queue.run(&shared.ctx, "cohort", workers, move |key| {
         let shared = s.clone();
         async move { reconcile(&shared, &key).await }
     });

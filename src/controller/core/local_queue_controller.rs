@@ -60,7 +60,10 @@ pub(super) fn start(shared: &ControllerContext) {
             }
         });
     let s = shared.clone();
-    queue.run(&shared.ctx, "local-queue", WORKERS, move |key| {
+    let workers = shared
+        .settings
+        .group_kind_concurrency("LocalQueue.kueue.x-k8s.io", WORKERS);
+    queue.run(&shared.ctx, "local-queue", workers, move |key| {
         let shared = s.clone();
         async move { reconcile(&shared, &key).await }
     });

@@ -16,13 +16,13 @@ type IsInUse = fn(&Engine, &str) -> bool;
 pub(super) fn start(shared: &ControllerContext) {
     let flavors = start_finalizer_controller(
         shared,
-        "resource-flavor",
+        ("resource-flavor", "ResourceFlavor.kueue.x-k8s.io"),
         &shared.informers.resource_flavors,
         |engine, name| !engine.cache().cluster_queues_using_flavor(name).is_empty(),
     );
     let checks = start_finalizer_controller(
         shared,
-        "admission-check",
+        ("admission-check", "AdmissionCheck.kueue.x-k8s.io"),
         &shared.informers.admission_checks,
         |engine, name| {
             !engine
@@ -33,7 +33,7 @@ pub(super) fn start(shared: &ControllerContext) {
     );
     let topologies = start_finalizer_controller(
         shared,
-        "topology",
+        ("topology", "Topology.kueue.x-k8s.io"),
         &shared.informers.topologies,
         |engine, name| {
             let flavors = engine.cache().flavors().values();
@@ -85,7 +85,7 @@ fn checks_of(cq: &ClusterQueue) -> impl Iterator<Item = &str> {
 /// Starts the controller of one kind; returns its work queue.
 fn start_finalizer_controller<K>(
     shared: &ControllerContext,
-    name: &'static str,
+    (name, group_kind): (&'static str, &str),
     informer: &Informer<K>,
     in_use: IsInUse,
 ) -> WorkQueue<ObjectKey>
@@ -101,7 +101,8 @@ where
         queue_handle.add(ObjectKey::of(object.as_ref()));
     });
     let (s, known) = (shared.clone(), informer.clone());
-    queue.run(&shared.ctx, name, 1, move |key| {
+    let workers = shared.settings.group_kind_concurrency(group_kind, 1);
+    queue.run(&shared.ctx, name, workers, move |key| {
         let (shared, known) = (s.clone(), known.clone());
         async move { reconcile(&shared, &known, &key, in_use).await }
     });

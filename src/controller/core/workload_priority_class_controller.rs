@@ -20,10 +20,18 @@ pub(super) fn start(shared: &ControllerContext) {
             _ => {}
         });
     let s = shared.clone();
-    queue.run(&shared.ctx, "workload-priority-class", 1, move |key| {
-        let shared = s.clone();
-        async move { reconcile(&shared, &key).await }
-    });
+    let workers = shared
+        .settings
+        .group_kind_concurrency("WorkloadPriorityClass.kueue.x-k8s.io", 1);
+    queue.run(
+        &shared.ctx,
+        "workload-priority-class",
+        workers,
+        move |key| {
+            let shared = s.clone();
+            async move { reconcile(&shared, &key).await }
+        },
+    );
 }
 
 fn is_of_class(wl: &Workload, class: &str) -> bool {

@@ -106,7 +106,7 @@ pub(super) fn construct_workload(
     let meta = job.meta();
     let elastic = job_annotations::is_elastic(meta, &env.gates);
     let extra = match elastic {
-        true => meta.generation.unwrap_or(0).to_string(),
+        true => job.workload_name_extra_part(),
         false => String::new(),
     };
     let short = env.enabled(Feature::ShortWorkloadNames);

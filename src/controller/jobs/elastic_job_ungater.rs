@@ -12,13 +12,14 @@ use super::error::{JobError, ignore_not_found};
 use super::integration_context::IntegrationContext;
 use super::integration_manager::{Gvk, controller_of};
 use super::patching::{PatchTarget, patch_object};
-use crate::informers::BY_OWNER_UID;
+use crate::MetricEvent;
+use crate::informers::{BY_WORKLOAD_SLICE, workload_slice_name};
 use crate::object_meta;
 use crate::pod_util::{has_gate, is_terminated, ungate};
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
-use kueue_lab_runtime::{Api, Change, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Change, ObjectKey, ReconcileResult, WorkQueue};
 
 /// Pod annotations that belong to one admission.
 const PROVISIONING_ANNOTATIONS: [&str; 2] = [
@@ -26,13 +27,12 @@ const PROVISIONING_ANNOTATIONS: [&str; 2] = [
     "autoscaling.x-k8s.io/provisioning-class-name",
 ];
 
-/// A Job with elastic pods.
+/// An elastic job: the owner of a chain of slices.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct ElasticJob {
     gvk: Gvk,
     namespace: String,
     name: String,
-    uid: String,
 }
 
 fn job(meta: &ObjectMeta) -> Option<ElasticJob> {
@@ -41,8 +41,21 @@ fn job(meta: &ObjectMeta) -> Option<ElasticJob> {
         gvk: Gvk::of(owner),
         namespace: object_meta::namespace(meta).to_owned(),
         name: owner.name.clone(),
-        uid: owner.uid.clone(),
     })
+}
+
+/// The job of a gated pod: the owner of the slice that the pod names, or of the pod itself if that
+/// slice does not exist. Pods of a RayJob are owned by its RayCluster.
+fn job_of_pod(
+    pod: &Pod,
+    slice: impl Fn(&ObjectKey) -> Option<Arc<Workload>>,
+) -> Option<ElasticJob> {
+    let key = ObjectKey {
+        namespace: object_meta::namespace(&pod.metadata).to_owned(),
+        name: workload_slice_name(pod)?.to_owned(),
+    };
+    let owner = slice(&key).and_then(|slice| job(&slice.metadata));
+    owner.or_else(|| job(&pod.metadata))
 }
 
 fn is_gated(pod: &Pod) -> bool {
@@ -67,20 +80,29 @@ pub(super) fn start(env: &IntegrationContext) {
                 slices.add(job);
             }
         });
-    let pods = queue.clone();
+    let (pods, workloads) = (queue.clone(), env.shared.informers.workloads.clone());
     env.shared.informers.pods.add_event_handler(move |change| {
         let pod = change.object();
         if is_gated(pod)
-            && let Some(job) = job(&pod.metadata)
+            && let Some(job) = job_of_pod(pod, |key| workloads.get(key))
         {
             pods.add(job);
         }
     });
     let env_ = env.clone();
-    queue.run(&env.shared.ctx, "elastic_job_ungater", 5, move |job| {
-        let env = env_.clone();
-        async move { reconcile(&env, &job).await }
-    });
+    let workers = env
+        .shared
+        .settings
+        .group_kind_concurrency("Workload.kueue.x-k8s.io", 5);
+    queue.run(
+        &env.shared.ctx,
+        "elastic_job_ungater",
+        workers,
+        move |job| {
+            let env = env_.clone();
+            async move { reconcile(&env, &job).await }
+        },
+    );
 }
 
 async fn reconcile(
@@ -103,7 +125,8 @@ async fn reconcile(
     else {
         return Ok(ReconcileResult::Done);
     };
-    let all = env.shared.informers.pods.by_index(BY_OWNER_UID, &job.uid);
+    let key = format!("{}/{}", job.namespace, slice_name(slice));
+    let all = env.shared.informers.pods.by_index(BY_WORKLOAD_SLICE, &key);
     let opened = pods_to_ungate(slice, &all)
         .into_iter()
         .map(|pod| ungate_pod(env, slice, pod));
@@ -159,10 +182,14 @@ fn is_pod_admission_compatible(slice: &Workload, pod: &Pod) -> bool {
         })
 }
 
-/// The pods to ungate: ordered by name, up to the admitted count of each pod set.
-fn pods_to_ungate<'p>(slice: &Workload, pods: &'p [Arc<Pod>]) -> Vec<&'p Pod> {
+/// The name of the first slice of a chain.
+fn slice_name(slice: &Workload) -> &str {
     let chain = predicates::annotation(slice, c::WORKLOAD_SLICE_NAME_ANNOTATION);
-    let chain = chain.unwrap_or(predicates::name(slice));
+    chain.unwrap_or(predicates::name(slice))
+}
+
+/// The pods of a chain to ungate: ordered by name, up to the admitted count of each pod set.
+fn pods_to_ungate<'p>(slice: &Workload, pods: &'p [Arc<Pod>]) -> Vec<&'p Pod> {
     let mut capacity: BTreeMap<&str, i32> = slice
         .spec
         .pod_sets
@@ -174,13 +201,10 @@ fn pods_to_ungate<'p>(slice: &Workload, pods: &'p [Arc<Pod>]) -> Vec<&'p Pod> {
             .unwrap_or_default()
             .to_owned()
     };
-    let of_chain = |pod: &Pod| {
-        object_meta::annotation(&pod.metadata, c::WORKLOAD_SLICE_NAME_ANNOTATION) == Some(chain)
-    };
     let live = pods
         .iter()
         .map(AsRef::as_ref)
-        .filter(|pod| of_chain(pod) && !is_terminated(pod));
+        .filter(|pod| !is_terminated(pod));
     let (gated, running): (Vec<&Pod>, Vec<&Pod>) = live.partition(|pod| is_gated(pod));
     for pod in running {
         if let Some(left) = capacity.get_mut(set(pod).as_str()) {
@@ -219,15 +243,37 @@ async fn ungate_pod(env: &IntegrationContext, slice: &Workload, pod: &Pod) -> Re
     let namespace = object_meta::namespace(&pod.metadata);
     let api = Api::<Pod>::namespaced(env.shared.ctx.client.clone(), namespace);
     let written = patch_object(&api, pod, &opened, PatchTarget::Object).await;
-    ignore_not_found(
-        written.map(|written| env.shared.informers.pods.observe_write(Arc::new(written))),
-    )
+    ignore_not_found(written.map(|written| {
+        env.shared.informers.pods.observe_write(Arc::new(written));
+        env.shared
+            .notify_metric_event(&MetricEvent::SchedulingGateRemoved {
+                gate: c::ELASTIC_JOB_SCHEDULING_GATE,
+                workload: slice,
+                is_group: false,
+            });
+    }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn the_job_of_a_pod_is_the_owner_of_its_slice() {
+        let owner = |kind: &str| json!([{"apiVersion": "ray.io/v1", "kind": kind, "name": "x", "uid": "u", "controller": true}]);
+        let pod: Pod = serde_json::from_value(json!({"metadata": {"name": "p", "namespace": "n",
+            "annotations": {c::WORKLOAD_ANNOTATION: "first"}, "ownerReferences": owner("RayCluster")}}))
+        .unwrap();
+        let slice: Workload = serde_json::from_value(json!({"metadata": {"name": "first",
+            "namespace": "n", "ownerReferences": owner("RayJob")}, "spec": {"podSets": []}}))
+        .unwrap();
+        let slice = Arc::new(slice);
+        let kind = |found: Option<ElasticJob>| found.unwrap().gvk.kind;
+        let known = job_of_pod(&pod, |key| (key.name == "first").then(|| slice.clone()));
+        assert_eq!(kind(known), "RayJob");
+        assert_eq!(kind(job_of_pod(&pod, |_| None)), "RayCluster");
+    }
 
     #[test]
     fn ungates_at_most_the_admitted_count() {

@@ -11,6 +11,7 @@ use super::integration_manager::controller_of;
 use super::patching::{finish_workload, remove_finalizer, update_workload};
 use super::workload_slicing::{self, EnsuredSlice};
 use super::{construct_workload, pod_set_infos, workload_priority};
+use crate::MetricEvent;
 use crate::job_annotations;
 use crate::object_meta;
 use crate::workload_patching;
@@ -32,11 +33,13 @@ pub(super) async fn ensure_one_workload(
         let name = name.to_owned();
         return ensure_prebuilt_workload_in_sync(env, job, &name).await;
     }
-    if job_annotations::is_elastic(job.meta(), &env.gates)
-        && let EnsuredSlice::Compatible(slice) =
+    if job_annotations::is_elastic(job.meta(), &env.gates) {
+        job.update_custom_annotations(env).await?;
+        if let EnsuredSlice::Compatible(slice) =
             workload_slicing::ensure_workload_slices(env, job).await?
-    {
-        return workload_slicing::sync_workload_slice_priority(env, job, slice).await;
+        {
+            return workload_slicing::sync_workload_slice_priority(env, job, slice).await;
+        }
     }
     let mut found = job.find_matching_workloads(env).await?;
     let mut to_update = None;
@@ -114,7 +117,13 @@ async fn delete_not_matching_workloads(
 }
 
 /// Deletes a Workload. False if it is already terminating.
-async fn delete_workload(env: &IntegrationContext, wl: &Workload) -> Result<bool, JobError> {
+///
+/// # Errors
+/// A request fails.
+pub(super) async fn delete_workload(
+    env: &IntegrationContext,
+    wl: &Workload,
+) -> Result<bool, JobError> {
     let deleted = async {
         remove_finalizer(env, wl).await?;
         if wl.metadata.deletion_timestamp.is_some() {
@@ -226,6 +235,12 @@ pub(super) async fn create_workload(
         .observe_write(written.clone());
     let message = format!("Created Workload: {}", predicates::key(&written));
     env.record_normal_event(job.reference(), event::CREATED_WORKLOAD, message);
+    env.shared
+        .notify_metric_event(&MetricEvent::WorkloadCreated {
+            job_kind: &job.gvk().kind,
+            job: job.meta(),
+            workload: &written,
+        });
     Ok(())
 }
 

@@ -14,10 +14,19 @@ pub(crate) enum JobError {
     Unretryable(String),
     /// The Workload conflicts with the pod template; not retried.
     #[error(transparent)]
-    PodSetInfo(#[from] PodSetInfoError),
+    PodSetInfo(PodSetInfoError),
     /// Another failure; retried with backoff.
     #[error("{0}")]
     Retryable(String),
+}
+
+impl From<PodSetInfoError> for JobError {
+    fn from(error: PodSetInfoError) -> Self {
+        match error {
+            PodSetInfoError::Retryable(message) => Self::Retryable(message),
+            error => Self::PodSetInfo(error),
+        }
+    }
 }
 
 impl JobError {

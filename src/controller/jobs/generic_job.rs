@@ -1,23 +1,25 @@
 //! [`GenericJob`]: the interface of the generic reconciler to jobs, and [`JobKind`]: the part to
 //! implement for a kind whose job is a single object, in one file.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::upstream_latency::UpstreamLatency;
 use async_trait::async_trait;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::Resource;
 use kueue_lab_codec::Codec;
-use kueue_lab_runtime::Api;
+use kueue_lab_runtime::{Api, ObjectKey, WorkQueue};
 
 use super::error::JobError;
 use super::integration_context::IntegrationContext;
 use super::integration_manager::Gvk;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError};
-use crate::jobs::webhooks::Denial;
+use crate::jobs::webhooks::{Denial, base_webhook};
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::field::FieldErrors;
 use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod, Workload};
@@ -78,7 +80,11 @@ impl<T> JobObject for T where
 {
 }
 
-/// A kind whose job is a single object. Pure functions of the object, except [`Self::stop`].
+/// Counts of pod sets by their names.
+pub(crate) type PodSetCounts = BTreeMap<String, i32>;
+
+/// A kind whose job is a single object. Pure functions of the object, except those with an
+/// [`IntegrationContext`].
 #[async_trait]
 pub(crate) trait JobKind: Send + Sync + Sized + 'static {
     /// The object type.
@@ -87,6 +93,14 @@ pub(crate) trait JobKind: Send + Sync + Sized + 'static {
     const FRAMEWORK: &'static str;
     /// Group, version and kind.
     const GVK: Gvk;
+    /// Whether the webhook sorts the errors by field.
+    const SORTS_FIELD_ERRORS: bool = false;
+    /// Whether pod set infos are written before the job is unsuspended, in a write of their own.
+    const WRITES_INFOS_WHILE_SUSPENDED: bool = false;
+
+    /// Loads the objects that a job refers to, for [`Self::pod_sets`] and others. An object that
+    /// cannot be loaded is an error of the functions that need it.
+    async fn load_references(_env: &IntegrationContext, _job: &mut Self::Object) {}
 
     /// Whether the job is suspended.
     fn is_suspended(job: &Self::Object) -> bool;
@@ -132,6 +146,49 @@ pub(crate) trait JobKind: Send + Sync + Sized + 'static {
         None
     }
 
+    /// Whether the reconciler ignores the job.
+    fn skip(_env: &IntegrationContext, _job: &Self::Object) -> bool {
+        false
+    }
+
+    /// Whether the Workload is put on hold.
+    fn is_on_hold(_job: &Self::Object) -> bool {
+        false
+    }
+
+    /// The part of the Workload name of an elastic job that distinguishes its slices (upstream
+    /// `ElasticWorkloadNameProvider`).
+    fn workload_name_extra_part(job: &Self::Object) -> String {
+        job.meta().generation.unwrap_or(0).to_string()
+    }
+
+    /// Counts of pod sets of an elastic job that another object determines, such as the RayCluster
+    /// of a RayJob; these replace those of [`Self::pod_sets`].
+    ///
+    /// # Errors
+    /// The object cannot be read, or does not fit the job.
+    async fn pod_set_counts(
+        _env: &IntegrationContext,
+        _job: &Self::Object,
+    ) -> Result<PodSetCounts, JobError> {
+        Ok(PodSetCounts::new())
+    }
+
+    /// Annotations that the reconciler keeps up to date on an elastic job (upstream
+    /// `JobWithCustomAnnotations`).
+    ///
+    /// # Errors
+    /// An object that the annotations describe cannot be read.
+    async fn custom_annotations(
+        _env: &IntegrationContext,
+        _job: &Self::Object,
+    ) -> Result<BTreeMap<String, String>, JobError> {
+        Ok(BTreeMap::new())
+    }
+
+    /// Watches objects of other kinds that enqueue their jobs.
+    fn watch(_env: &IntegrationContext, _queue: &WorkQueue<ObjectKey>) {}
+
     /// Custom stop of a job. None for kinds that are stopped by [`Self::suspend`] and
     /// [`Self::restore_pod_sets_info`] in one write; otherwise whether the job was stopped by this
     /// call.
@@ -144,6 +201,10 @@ pub(crate) trait JobKind: Send + Sync + Sized + 'static {
         None
     }
 
+    /// Brings the fields that upstream's webhook writes with any other change into the form in which Go
+    /// encodes them, for types that are not decoded in that form.
+    fn encode_as_go(_job: &mut Self::Object) {}
+
     /// Defaults of the mutating webhook after those of all kinds, on creation.
     ///
     /// # Errors
@@ -154,6 +215,31 @@ pub(crate) trait JobKind: Send + Sync + Sized + 'static {
         _job: &mut Self::Object,
     ) -> Result<(), Denial> {
         Ok(())
+    }
+
+    /// The validating webhook of a new job: of all kinds, then [`Self::validate_on_create`].
+    ///
+    /// # Errors
+    /// The job is denied before its fields are validated.
+    async fn validate_create(
+        env: &IntegrationContext,
+        namespace: &str,
+        job: &Self::Object,
+    ) -> Result<FieldErrors, Denial> {
+        base_webhook::validate_create::<Self>(env, namespace, job).await
+    }
+
+    /// The validating webhook of an updated job: of all kinds, then [`Self::validate_on_update`].
+    ///
+    /// # Errors
+    /// The job is denied before its fields are validated.
+    async fn validate_update(
+        env: &IntegrationContext,
+        namespace: &str,
+        new: &Self::Object,
+        old: &Self::Object,
+    ) -> Result<FieldErrors, Denial> {
+        base_webhook::validate_update::<Self>(env, namespace, new, old).await
     }
 
     /// Validation of a new job after that of all kinds (upstream `JobWithCustomValidation`).
@@ -207,6 +293,24 @@ pub(crate) trait GenericJob: Send + Sync {
         false
     }
 
+    /// Whether the Workload is put on hold.
+    fn is_on_hold(&self) -> bool {
+        false
+    }
+
+    /// The part of the Workload name of an elastic job that distinguishes its slices.
+    fn workload_name_extra_part(&self) -> String {
+        self.meta().generation.unwrap_or(0).to_string()
+    }
+
+    /// Updates the annotations that the reconciler keeps up to date on an elastic job.
+    async fn update_custom_annotations(
+        &mut self,
+        _env: &IntegrationContext,
+    ) -> Result<(), JobError> {
+        Ok(())
+    }
+
     /// Whether the job always has its own Workload, independent of its owner.
     fn is_top_level(&self) -> bool {
         false
@@ -228,7 +332,7 @@ pub(crate) trait GenericJob: Send + Sync {
     fn reclaimable_pods(&self, env: &IntegrationContext) -> Option<Vec<ReclaimablePod>>;
 
     /// The delay of the next reconciliation after reclaimable pods were written.
-    fn reclaimable_pods_write_delay(&self) -> Duration {
+    fn reclaimable_pods_write_delay(&self, _latency: &UpstreamLatency) -> Duration {
         Duration::ZERO
     }
 

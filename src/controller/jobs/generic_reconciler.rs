@@ -6,7 +6,6 @@ use kube::Resource;
 use super::generic_job::{JobKind, JobObject};
 use super::integration_context::IntegrationContext;
 use super::integration_manager::{Gvk, controller_of};
-use super::recent_quota_losses;
 use super::reconciler::reconcile_generic_job;
 use super::single_object_job::SingleObjectJob;
 use crate::object_meta;
@@ -41,12 +40,9 @@ pub(super) fn group_kind_concurrency(env: &IntegrationContext, gvk: &Gvk) -> usi
         true => gvk.kind.to_string(),
         false => format!("{}.{}", gvk.kind, gvk.group),
     };
-    let controller = env.shared.settings.configuration.controller.as_ref();
-    let configured = controller.and_then(|c| c.group_kind_concurrency.get(&name));
-    configured
-        .and_then(|n| usize::try_from(*n).ok())
-        .filter(|n| *n > 0)
-        .unwrap_or(DEFAULT_CONCURRENCY)
+    env.shared
+        .settings
+        .group_kind_concurrency(&name, DEFAULT_CONCURRENCY)
 }
 
 /// Starts the controller of a kind.
@@ -57,6 +53,7 @@ where
     let queue: WorkQueue<ObjectKey> = WorkQueue::new(&env.shared.ctx);
     let jobs = queue.clone();
     informer.add_event_handler(move |change| jobs.add(object_key(change.object().meta())));
+    K::watch(env, &queue);
     let (owners, children) = (queue.clone(), informer.clone());
     let (losses, clock) = (
         env.recent_quota_losses.clone(),
@@ -69,7 +66,7 @@ where
             let wl = change.object();
             if let Some(job) = controlling_job(wl, &K::GVK) {
                 match losses.record_change(change, clock.now()) {
-                    true => owners.add_after(job, recent_quota_losses::RECENT_WINDOW),
+                    true => owners.add_after(job, losses.recent_window()),
                     false => owners.add(job),
                 }
             }
@@ -89,6 +86,8 @@ where
             // deleted and its Workload finished.
             informer.wait_for_cache_sync().await;
             let mut job = SingleObjectJob::<K>::load(&informer, &key);
+            job.load_references(&env).await;
+            job.load_pod_set_counts(&env).await?;
             reconcile_generic_job(&env, &mut job).await
         }
     });

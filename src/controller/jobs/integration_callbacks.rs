@@ -7,14 +7,29 @@ use kueue_lab_runtime::{Api, Informer};
 use serde_json::Value;
 
 use super::ancestor_job::AncestorFinder;
+use super::app_wrapper::AppWrapperKind;
 use super::generic_job::JobKind;
 use super::generic_reconciler;
 use super::integration_context::IntegrationContext;
 use super::integration_manager::Gvk;
+use super::jax_job::JaxJobKind;
 use super::job_set::JobSetKind;
+use super::mpi_job::MpiJobKind;
+use super::paddle_job::PaddleJobKind;
+use super::pytorch_job::PyTorchJobKind;
+use super::ray_cluster::RayClusterKind;
+use super::ray_job::RayJobKind;
+use super::ray_service::RayServiceKind;
+use super::spark_application::SparkApplicationKind;
+use super::tf_job::TfJobKind;
+use super::train_job::TrainJobKind;
+use super::xgboost_job::XgBoostJobKind;
 use crate::ControllerContext;
-use crate::jobs::webhooks::mutate_typed::{decode, mutate_typed};
+use crate::jobs::webhooks::mutate_typed::{decode, mutate_custom_kind};
 use crate::jobs::webhooks::{Denial, KINDS, base_webhook};
+
+/// The result of a validating webhook.
+type Validation<'a> = BoxFuture<'a, Result<FieldErrors, Denial>>;
 
 /// The functions of one integration.
 pub(crate) struct IntegrationCallbacks {
@@ -31,16 +46,26 @@ pub(crate) struct IntegrationCallbacks {
         &'a mut Value,
     ) -> BoxFuture<'a, Result<(), Denial>>,
     /// The validating webhook of new objects and, with the old object, of updates.
-    pub validate: for<'a> fn(
-        &'a IntegrationContext,
-        &'a str,
-        &'a Value,
-        Option<&'a Value>,
-    ) -> BoxFuture<'a, Result<FieldErrors, Denial>>,
+    pub validate:
+        for<'a> fn(&'a IntegrationContext, &'a str, &'a Value, Option<&'a Value>) -> Validation<'a>,
 }
 
 /// All integrations of this form.
-pub(crate) const INTEGRATION_CALLBACKS: &[IntegrationCallbacks] = &[callbacks::<JobSetKind>()];
+pub(crate) const INTEGRATION_CALLBACKS: &[IntegrationCallbacks] = &[
+    callbacks::<AppWrapperKind>(),
+    callbacks::<JobSetKind>(),
+    callbacks::<JaxJobKind>(),
+    callbacks::<MpiJobKind>(),
+    callbacks::<PaddleJobKind>(),
+    callbacks::<PyTorchJobKind>(),
+    callbacks::<SparkApplicationKind>(),
+    callbacks::<TfJobKind>(),
+    callbacks::<TrainJobKind>(),
+    callbacks::<XgBoostJobKind>(),
+    callbacks::<RayClusterKind>(),
+    callbacks::<RayJobKind>(),
+    callbacks::<RayServiceKind>(),
+];
 
 /// The integration of a group and kind.
 pub(crate) fn integration_callbacks(
@@ -84,7 +109,7 @@ fn default<'a, K: JobKind>(
     namespace: &'a str,
     object: &'a mut Value,
 ) -> BoxFuture<'a, Result<(), Denial>> {
-    Box::pin(mutate_typed(object, async move |job| {
+    Box::pin(mutate_custom_kind(object, async move |job| {
         base_webhook::default::<K>(env, namespace, job).await
     }))
 }
@@ -94,14 +119,12 @@ fn validate<'a, K: JobKind>(
     namespace: &'a str,
     object: &'a Value,
     old: Option<&'a Value>,
-) -> BoxFuture<'a, Result<FieldErrors, Denial>> {
+) -> Validation<'a> {
     Box::pin(async move {
         let new = decode(object)?;
         match old {
-            None => base_webhook::validate_create::<K>(env, namespace, &new).await,
-            Some(old) => {
-                base_webhook::validate_update::<K>(env, namespace, &new, &decode(old)?).await
-            }
+            None => K::validate_create(env, namespace, &new).await,
+            Some(old) => K::validate_update(env, namespace, &new, &decode(old)?).await,
         }
     })
 }

@@ -53,7 +53,9 @@ impl IntegrationContext {
         Self {
             integrations: Arc::new(IntegrationManager::new(configuration)),
             gates: shared.settings.gates,
-            recent_quota_losses: RecentQuotaLosses::default(),
+            recent_quota_losses: RecentQuotaLosses::new(
+                shared.settings.upstream_latency.workload_write,
+            ),
             engine_gates: Arc::new(shared.settings.engine().gates),
             // An invalid selector matches nothing; validation of the configuration rejects it.
             managed_jobs_namespace_selector: selector

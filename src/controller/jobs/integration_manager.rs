@@ -98,6 +98,11 @@ impl IntegrationManager {
         }
     }
 
+    /// The names of the enabled frameworks.
+    pub(crate) fn enabled_names(&self) -> Vec<&'static str> {
+        self.enabled.iter().map(|f| f.name).collect()
+    }
+
     /// Whether a framework is enabled.
     pub(crate) fn is_enabled(&self, name: &str) -> bool {
         self.enabled.iter().any(|f| f.name == name)
@@ -123,6 +128,16 @@ impl IntegrationManager {
             .iter()
             .any(|f| framework_matches_owner(f, owner))
             || self.external.iter().any(|gvk| gvk.matches_owner(owner))
+    }
+
+    /// Whether upstream finds the Workloads of an owner of this kind: not for external frameworks and
+    /// for serving kinds, whose Workloads belong to their pods.
+    pub(crate) fn has_workload_owner_index(&self, gvk: &Gvk) -> bool {
+        !self.external.contains(gvk)
+            && !FRAMEWORKS.iter().any(|f| {
+                POD_DEPENDENT_FRAMEWORKS.contains(&f.name)
+                    && Gvk::new(f.group, f.version, f.kind) == *gvk
+            })
     }
 
     /// Whether the controller reference of an object is of an enabled kind.
@@ -190,6 +205,11 @@ mod tests {
         let set = owner("apps/v1", "ReplicaSet");
         assert!(frameworks.is_known_owner(&set) && !frameworks.is_owner_managed_by_kueue(&set));
         assert!(!frameworks.is_known_owner(&owner("batch/v1", "CronJob")));
+        let indexed = |api_version: &str, kind: &str| {
+            frameworks.has_workload_owner_index(&Gvk::of(&owner(api_version, kind)))
+        };
+        assert!(indexed("batch/v1", "Job") && indexed("jobset.x-k8s.io/v1alpha2", "JobSet"));
+        assert!(!indexed("example.com/v1", "Foo") && !indexed("apps/v1", "StatefulSet"));
     }
 
     #[test]

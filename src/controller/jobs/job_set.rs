@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::generic_job::{JobKind, JobResult};
+use super::go_pod_template;
 use super::integration_context::IntegrationContext;
 use super::integration_manager::Gvk;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore_pod_spec};
@@ -196,7 +197,8 @@ impl JobKind for JobSetKind {
     fn pod_sets(set: &JobSet, gates: &FeatureGates) -> Result<Vec<PodSet>, String> {
         let jobs = set.spec.replicated_jobs.iter();
         jobs.map(|job| {
-            let template = job.template.spec.clone().unwrap_or_default().template;
+            let mut template = job.template.spec.clone().unwrap_or_default().template;
+            go_pod_template::encode_as_go(&mut template);
             let indexes = TopologyIndexLabels {
                 pod_index_label: Some(COMPLETION_INDEX),
                 sub_group_index_label: Some(JOB_INDEX),
@@ -253,12 +255,20 @@ impl JobKind for JobSetKind {
         Some(set.spec.replicated_jobs.iter().filter_map(done).collect())
     }
 
+    fn encode_as_go(set: &mut JobSet) {
+        for job in &mut set.spec.replicated_jobs {
+            job.template.metadata.get_or_insert_default();
+            let spec = job.template.spec.get_or_insert_default();
+            go_pod_template::encode_as_go(&mut spec.template);
+        }
+    }
+
     async fn validate_on_create(
         env: &IntegrationContext,
         _namespace: &str,
         set: &JobSet,
     ) -> Result<FieldErrors, Denial> {
-        Ok(validate_topology_request(env, set))
+        validate_topology_request(env, set)
     }
 
     async fn validate_on_update(
@@ -271,13 +281,17 @@ impl JobKind for JobSetKind {
     }
 }
 
-fn validate_topology_request(env: &IntegrationContext, set: &JobSet) -> FieldErrors {
+fn validate_topology_request(
+    env: &IntegrationContext,
+    set: &JobSet,
+) -> Result<FieldErrors, Denial> {
     let mut errors = FieldErrors::new();
     if !env.enabled(Feature::TopologyAwareScheduling) {
-        return errors;
+        return Ok(errors);
     }
-    let pod_sets = JobSetKind::pod_sets(set, &env.gates).unwrap_or_default();
+    let pod_sets = JobSetKind::pod_sets(set, &env.gates).map_err(Denial::Other)?;
     let jobs = Path::new("spec").child("replicatedJobs");
+    let mut annotations = Vec::with_capacity(pod_sets.len());
     for (i, pod_set) in pod_sets.iter().enumerate() {
         let template = jobs
             .index(i)
@@ -294,8 +308,13 @@ fn validate_topology_request(env: &IntegrationContext, set: &JobSet) -> FieldErr
             &meta,
             pod_set.count,
         ));
+        annotations.push(path.child("annotations"));
     }
-    errors
+    errors.extend(tas_validation::validate_pod_set_grouping_topology(
+        &pod_sets,
+        &annotations,
+    ));
+    Ok(errors)
 }
 
 #[cfg(test)]

@@ -12,13 +12,22 @@ use kueue_lab_api::v1beta2::{PodSet, PodSetAssignment, PodSetUpdate, ResourceFla
 
 type Map = BTreeMap<String, String>;
 
-/// Why pod set infos cannot be applied to a job; retrying does not help.
+/// Why pod set infos cannot be applied to a job; retrying does not help, except for
+/// [`Self::Retryable`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PodSetInfoError {
     /// The number of pod sets differs.
     #[error("invalid podset infos: expecting {want} podset, got {got}")]
     Length {
         /// Pod sets of the job.
+        want: usize,
+        /// Pod sets of the Workload.
+        got: usize,
+    },
+    /// The number of pod sets of the components of an AppWrapper differs.
+    #[error("invalid podset infos: expecting {want} podsets, got {got}")]
+    PodSets {
+        /// Pod sets of the components.
         want: usize,
         /// Pod sets of the Workload.
         got: usize,
@@ -48,6 +57,9 @@ pub(crate) enum PodSetInfoError {
         /// The conflict.
         source: Box<PodSetInfoError>,
     },
+    /// The infos cannot be applied to the job in its present state; retried.
+    #[error("{0}")]
+    Retryable(String),
 }
 
 /// Additions to one pod set, or its original values.

@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Container, EnvVar, PodSpec};
 
+use super::go_pod_template::encode_as_go;
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::v1beta2::PodSet;
 use kueue_lab_api::validation::semantically_equal;
 
 /// Removes duplicate environment variables: the last value wins, in the position of the first. The
-/// schema of Workloads does not allow duplicates.
+/// schema of Workloads does not allow duplicates. Pod templates get the form in which Go encodes them.
 pub(crate) fn sanitize_pod_sets(pod_sets: &mut [PodSet]) {
     for pod_set in pod_sets {
-        if let Some(spec) = &mut Arc::make_mut(&mut pod_set.template).spec {
+        let template = Arc::make_mut(&mut pod_set.template);
+        encode_as_go(template);
+        if let Some(spec) = &mut template.spec {
             let init = spec.init_containers.iter_mut().flatten();
             spec.containers
                 .iter_mut()
@@ -114,6 +117,18 @@ mod tests {
             spec.containers[0].env,
             Some(vec![env("a", "3"), env("b", "2")])
         );
+    }
+
+    #[test]
+    fn absent_structs_are_empty() {
+        let mut sets = [set("1")];
+        let template = Arc::make_mut(&mut sets[0].template);
+        template.spec.as_mut().unwrap().init_containers = Some(vec![Container::default()]);
+        sanitize_pod_sets(&mut sets);
+        let template = serde_json::to_value(sets[0].template.as_ref()).unwrap();
+        assert_eq!(template["metadata"], serde_json::json!({}));
+        let init = &template["spec"]["initContainers"][0];
+        assert_eq!(init["resources"], serde_json::json!({}));
     }
 
     #[test]

@@ -15,15 +15,29 @@ use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_runtime::Change;
 
-/// How long a loss is recent: about the latency of upstream's Workload writes, during which the
-/// scheduler runs a cycle every 10 ms.
-pub(super) const RECENT_WINDOW: Duration = Duration::from_millis(25);
-
-/// The end of the recent period by Workload UID. Clones share the map.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RecentQuotaLosses(Arc<Mutex<BTreeMap<String, Timestamp>>>);
+/// The Workloads that recently lost their quota. Clones share them.
+#[derive(Clone, Debug)]
+pub(crate) struct RecentQuotaLosses {
+    /// How long a loss is recent.
+    window: Duration,
+    /// The end of the recent period by Workload UID.
+    losses: Arc<Mutex<BTreeMap<String, Timestamp>>>,
+}
 
 impl RecentQuotaLosses {
+    /// None yet. A loss is recent for the latency of a write of a Workload.
+    pub(crate) fn new(window: Duration) -> Self {
+        Self {
+            window,
+            losses: Arc::default(),
+        }
+    }
+
+    /// How long a loss is recent.
+    pub(crate) fn recent_window(&self) -> Duration {
+        self.window
+    }
+
     /// Records a change; true if the Workload lost its quota.
     pub(crate) fn record_change(&self, change: &Change<Workload>, now: Timestamp) -> bool {
         let reserved = predicates::has_quota_reservation;
@@ -33,8 +47,8 @@ impl RecentQuotaLosses {
         if !reserved(old) || reserved(new) {
             return false;
         }
-        let recent = SignedDuration::try_from(RECENT_WINDOW).unwrap_or(SignedDuration::ZERO);
-        let mut losses = self.0.lock();
+        let recent = SignedDuration::try_from(self.window).unwrap_or(SignedDuration::ZERO);
+        let mut losses = self.losses.lock();
         losses.retain(|_, until| *until > now);
         let until = now.saturating_add(recent).unwrap_or(Timestamp::MAX);
         losses.insert(predicates::uid(new).to_owned(), until);
@@ -48,7 +62,7 @@ impl RecentQuotaLosses {
         if predicates::has_quota_reservation(wl) {
             return None;
         }
-        let until = self.0.lock().get(predicates::uid(wl)).copied()?;
+        let until = self.losses.lock().get(predicates::uid(wl)).copied()?;
         let remaining = until.duration_since(now);
         (remaining > SignedDuration::ZERO).then(|| remaining.unsigned_abs())
     }
@@ -74,7 +88,8 @@ mod tests {
 
     #[test]
     fn loss_is_recent_for_the_window() {
-        let losses = RecentQuotaLosses::default();
+        const RECENT_WINDOW: Duration = Duration::from_millis(25);
+        let losses = RecentQuotaLosses::new(RECENT_WINDOW);
         let (old, new) = (workload(true), workload(false));
         let now = Timestamp::UNIX_EPOCH;
         let kept = Change::Updated {

@@ -52,6 +52,7 @@ async fn reconcile_steps(
         return Ok(ReconcileResult::Done);
     }
     if job.is_deleted() {
+        ignore_not_found(release_quota_without_pods(env, job).await)?;
         ignore_not_found(finalize_workloads(env, job).await)?;
         if job.meta().deletion_timestamp.is_some() {
             ignore_not_found(job.finalize(env).await)?;
@@ -140,6 +141,10 @@ fn should_suspend_child_job(
     if job.is_suspended() || job.finished(env).is_some() {
         return false;
     }
+    // Upstream has no index of the Workloads of such owners, and fails before it would suspend.
+    if !env.integrations.has_workload_owner_index(&ancestor.gvk) {
+        return false;
+    }
     let unfinished = env.not_finished_workloads(&ancestor.gvk, &ancestor.meta);
     let Some(newest) = unfinished.last() else {
         return true;
@@ -156,6 +161,9 @@ async fn handle_job_with_no_workload(
     env: &IntegrationContext,
     job: &mut dyn GenericJob,
 ) -> Result<ReconcileResult, JobError> {
+    if job.is_on_hold() {
+        return Ok(ReconcileResult::Done);
+    }
     if job.finished(env).is_some() {
         job.finalize(env).await?;
         return Ok(ReconcileResult::Done);
@@ -220,6 +228,9 @@ async fn sync_job_with_workload(
         remove_finalizer(env, &wl).await?;
         return Ok(ReconcileResult::Done);
     }
+    if job.is_on_hold() {
+        return put_on_hold(env, &wl).await;
+    }
     if let Some(end) = job.finished(env) {
         let reason = if end.success {
             finished::SUCCEEDED
@@ -251,6 +262,18 @@ async fn sync_job_with_workload(
             &StopReason::NotAdmitted,
             "Not admitted by cluster queue",
         )
+        .await?;
+    }
+    Ok(ReconcileResult::Done)
+}
+
+/// Releases the quota of a Workload whose job is on hold.
+async fn put_on_hold(env: &IntegrationContext, wl: &Workload) -> Result<ReconcileResult, JobError> {
+    if predicates::has_quota_reservation(wl) {
+        let (now, gates) = (env.shared.now(), env.engine_gates.clone());
+        workload_patching::patch_admission_status(&env.shared, wl, StatusApplyMode::Strict, |wl| {
+            unset_quota_reservation(wl, quota_reserved::ON_HOLD, "Job is on hold", now, &gates)
+        })
         .await?;
     }
     Ok(ReconcileResult::Done)
@@ -301,7 +324,7 @@ async fn update_reclaimable_pods(
         ..Default::default()
     };
     apply_status(env, wl, c::RECLAIMABLE_PODS_MANAGER, &status).await?;
-    let rest = job.reclaimable_pods_write_delay();
+    let rest = job.reclaimable_pods_write_delay(&env.shared.settings.upstream_latency);
     if !rest.is_zero() {
         env.shared.ctx.clock.sleep(rest).await;
     }
@@ -333,6 +356,48 @@ async fn update_pods_ready_condition(
     Ok(true)
 }
 
+/// Releases the quota of an evicted pod group whose pods are gone. Upstream releases it while the
+/// last pod is terminated and not yet deleted, and keeps it for good if it misses that moment.
+async fn release_quota_without_pods(
+    env: &IntegrationContext,
+    job: &dyn GenericJob,
+) -> Result<(), JobError> {
+    for wl in job.list_child_workloads(env) {
+        let is_group = predicates::annotation(&wl, c::IS_GROUP_WORKLOAD_ANNOTATION).is_some();
+        let over = predicates::is_finished(&wl) || wl.metadata.deletion_timestamp.is_some();
+        if !is_group || over || !predicates::has_quota_reservation(&wl) {
+            continue;
+        }
+        if let Some(eviction) = predicates::true_condition(&wl, c::EVICTED) {
+            release_quota(env, &wl, &eviction.reason, &eviction.message).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Releases the quota of an evicted Workload.
+async fn release_quota(
+    env: &IntegrationContext,
+    wl: &Workload,
+    reason: &str,
+    message: &str,
+) -> Result<(), JobError> {
+    let now = env.shared.now();
+    let requeued = requeues_immediately(env, wl, reason);
+    let why = match env.enabled(Feature::UnadmittedWorkloadsObservability) {
+        true => quota_reserved::PENDING_EVALUATION,
+        false => quota_reserved::PENDING,
+    };
+    let gates = env.engine_gates.clone();
+    workload_patching::patch_admission_status(&env.shared, wl, StatusApplyMode::Strict, |wl| {
+        let condition = condition(wl, c::REQUEUED, requeued, reason, message, now);
+        let changed = set_condition(&mut wl.status.conditions, condition);
+        unset_quota_reservation(wl, why, message, now, &gates) || changed
+    })
+    .await?;
+    Ok(())
+}
+
 async fn handle_evicted_workload(
     env: &IntegrationContext,
     job: &mut dyn GenericJob,
@@ -344,19 +409,7 @@ async fn handle_evicted_workload(
     let stop = StopReason::WorkloadEvicted(reason.clone());
     job.stop(env, &infos, &stop, message).await?;
     if predicates::has_quota_reservation(wl) && !job.is_active(env) {
-        let now = env.shared.now();
-        let requeued = requeues_immediately(env, wl, &reason);
-        let why = match env.enabled(Feature::UnadmittedWorkloadsObservability) {
-            true => quota_reserved::PENDING_EVALUATION,
-            false => quota_reserved::PENDING,
-        };
-        let gates = env.engine_gates.clone();
-        workload_patching::patch_admission_status(&env.shared, wl, StatusApplyMode::Strict, |wl| {
-            let condition = condition(wl, c::REQUEUED, requeued, &reason, message, now);
-            let changed = set_condition(&mut wl.status.conditions, condition);
-            unset_quota_reservation(wl, why, message, now, &gates) || changed
-        })
-        .await?;
+        release_quota(env, wl, &reason, message).await?;
     }
     handle_workload_after_deactivated_policy(env, job, wl).await
 }

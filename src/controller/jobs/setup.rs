@@ -14,8 +14,12 @@ use super::generic_job::JobKind;
 use super::integration_callbacks::INTEGRATION_CALLBACKS;
 use super::integration_context::IntegrationContext;
 use super::integration_manager::IntegrationManager;
-use super::{elastic_job_ungater, generic_reconciler, pods, single_object_job, stateful_set};
+use super::{
+    elastic_job_ungater, generic_reconciler, leader_worker_set, pods, single_object_job,
+    stateful_set,
+};
 use crate::ControllerContext;
+use crate::informers::{BY_LEADER_WORKER_SET, leader_worker_sets};
 use kueue_lab_api::config::Feature;
 use kueue_lab_runtime::{Api, Change, Informer};
 
@@ -32,9 +36,17 @@ pub(crate) fn start(shared: &ControllerContext) -> AncestorFinder {
         .start(ctx);
     let mut owners = AncestorFinder::new(ctx.client.clone())
         .with_lookup(BatchJobKind::GVK, single_object_job::metadata_lookup(&jobs));
-    let sets = frameworks
-        .is_enabled(stateful_set::FRAMEWORK)
-        .then(|| Informer::builder(Api::<StatefulSet>::all(ctx.client.clone())).start(ctx));
+    let reads_sets = [stateful_set::FRAMEWORK, leader_worker_set::FRAMEWORK];
+    let sets = reads_sets
+        .into_iter()
+        .any(|name| frameworks.is_enabled(name))
+        .then(|| {
+            Informer::builder(Api::<StatefulSet>::all(ctx.client.clone()))
+                .index(BY_LEADER_WORKER_SET, |set: &StatefulSet| {
+                    leader_worker_sets(&set.metadata)
+                })
+                .start(ctx)
+        });
     if let Some(sets) = &sets {
         owners = owners.with_lookup(stateful_set::GVK, single_object_job::metadata_lookup(sets));
     }
@@ -54,9 +66,23 @@ pub(crate) fn start(shared: &ControllerContext) -> AncestorFinder {
         elastic_job_ungater::start(&IntegrationContext::new(shared, &owners, "elastic-job"));
     }
     if let Some(sets) = &sets {
-        stateful_set::start(
-            &IntegrationContext::new(shared, &owners, stateful_set::FRAMEWORK),
-            sets,
+        if frameworks.is_enabled(stateful_set::FRAMEWORK) {
+            stateful_set::start(
+                &IntegrationContext::new(shared, &owners, stateful_set::FRAMEWORK),
+                sets,
+            );
+        }
+        if frameworks.is_enabled(leader_worker_set::FRAMEWORK) {
+            let env = IntegrationContext::new(shared, &owners, leader_worker_set::FRAMEWORK);
+            let sets = sets.clone();
+            start_when_crd_exists(shared, leader_worker_set::CRD_NAME, move || {
+                leader_worker_set::start(&env, &sets);
+            });
+        }
+    }
+    for name in not_implemented(&frameworks) {
+        tracing::warn!(
+            "integration {name} is enabled but not implemented: its jobs are not managed"
         );
     }
     for callbacks in INTEGRATION_CALLBACKS {
@@ -68,6 +94,23 @@ pub(crate) fn start(shared: &ControllerContext) -> AncestorFinder {
         }
     }
     owners
+}
+
+/// The enabled frameworks that are not implemented.
+fn not_implemented(frameworks: &IntegrationManager) -> Vec<&'static str> {
+    let built_in = [
+        BatchJobKind::FRAMEWORK,
+        "pod",
+        "deployment",
+        stateful_set::FRAMEWORK,
+        leader_worker_set::FRAMEWORK,
+    ];
+    let mut names = frameworks.enabled_names();
+    names.retain(|name| {
+        let mut callbacks = INTEGRATION_CALLBACKS.iter();
+        !built_in.contains(name) && callbacks.all(|callbacks| callbacks.framework != *name)
+    });
+    names
 }
 
 /// Calls `start` once a CRD exists.

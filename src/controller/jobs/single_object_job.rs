@@ -10,7 +10,7 @@ use kube::api::{DeleteParams, PropagationPolicy};
 
 use super::error::{JobError, ignore_not_found};
 use super::generic_job::{
-    GenericJob, JobKind, JobObject, JobResult, MatchingWorkloads, StopReason,
+    GenericJob, JobKind, JobObject, JobResult, MatchingWorkloads, PodSetCounts, StopReason,
 };
 use super::integration_context::IntegrationContext;
 use super::integration_manager::Gvk;
@@ -18,6 +18,7 @@ use super::patching::{PatchTarget, patch_object, update_workload};
 use super::pod_set_info::PodSetInfo;
 use super::{construct_workload, pod_set_infos};
 use crate::event_recorder::object_reference;
+use crate::job_annotations;
 use crate::object_meta;
 use kueue_lab_api::constants::event;
 use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod, Workload};
@@ -29,6 +30,7 @@ pub(crate) struct SingleObjectJob<K: JobKind> {
     object: K::Object,
     deleted: bool,
     informer: Informer<K::Object>,
+    pod_set_counts: PodSetCounts,
 }
 
 impl<K: JobKind> SingleObjectJob<K>
@@ -52,7 +54,22 @@ where
             object,
             deleted,
             informer: informer.clone(),
+            pod_set_counts: PodSetCounts::new(),
         }
+    }
+
+    /// Loads the counts of pod sets that another object determines.
+    ///
+    /// # Errors
+    /// The object cannot be read, or does not fit the job.
+    pub(crate) async fn load_pod_set_counts(
+        &mut self,
+        env: &IntegrationContext,
+    ) -> Result<(), JobError> {
+        if !self.deleted && job_annotations::is_elastic(self.meta(), &env.gates) {
+            self.pod_set_counts = K::pod_set_counts(env, &self.object).await?;
+        }
+        Ok(())
     }
 }
 
@@ -73,7 +90,24 @@ impl<K: JobKind> SingleObjectJob<K> {
         self.object =
             patch_object(&self.api(env), &self.object, changed, PatchTarget::Object).await?;
         self.informer.observe_write(Arc::new(self.object.clone()));
+        self.load_references(env).await;
         Ok(())
+    }
+
+    /// Loads the objects that the job refers to.
+    pub(super) async fn load_references(&mut self, env: &IntegrationContext) {
+        if !self.deleted {
+            K::load_references(env, &mut self.object).await;
+        }
+    }
+}
+
+/// Replaces the counts of pod sets.
+pub(crate) fn apply_pod_set_counts(pod_sets: &mut [PodSet], counts: &PodSetCounts) {
+    for pod_set in pod_sets {
+        if let Some(count) = counts.get(&pod_set.name) {
+            pod_set.count = *count;
+        }
     }
 }
 
@@ -136,6 +170,35 @@ impl<K: JobKind> GenericJob for SingleObjectJob<K> {
         self.deleted
     }
 
+    fn skip(&self, env: &IntegrationContext) -> bool {
+        K::skip(env, &self.object)
+    }
+
+    fn is_on_hold(&self) -> bool {
+        K::is_on_hold(&self.object)
+    }
+
+    fn workload_name_extra_part(&self) -> String {
+        K::workload_name_extra_part(&self.object)
+    }
+
+    async fn update_custom_annotations(
+        &mut self,
+        env: &IntegrationContext,
+    ) -> Result<(), JobError> {
+        let wanted = K::custom_annotations(env, &self.object).await?;
+        let mut job = self.object.clone();
+        let known = job.meta_mut().annotations.get_or_insert_default();
+        if wanted
+            .iter()
+            .all(|(key, value)| known.get(key) == Some(value))
+        {
+            return Ok(());
+        }
+        known.extend(wanted);
+        self.patch_job(env, &job).await
+    }
+
     fn is_suspended(&self) -> bool {
         K::is_suspended(&self.object)
     }
@@ -157,7 +220,9 @@ impl<K: JobKind> GenericJob for SingleObjectJob<K> {
     }
 
     fn pod_sets(&self, env: &IntegrationContext) -> Result<Vec<PodSet>, JobError> {
-        K::pod_sets(&self.object, &env.gates).map_err(JobError::Retryable)
+        let mut pod_sets = K::pod_sets(&self.object, &env.gates).map_err(JobError::Retryable)?;
+        apply_pod_set_counts(&mut pod_sets, &self.pod_set_counts);
+        Ok(pod_sets)
     }
 
     fn priority_class(&self) -> Option<String> {
@@ -201,6 +266,12 @@ impl<K: JobKind> GenericJob for SingleObjectJob<K> {
         infos: &[PodSetInfo],
         message: &str,
     ) -> Result<(), JobError> {
+        if K::WRITES_INFOS_WHILE_SUSPENDED {
+            let mut suspended = self.object.clone();
+            K::run_with_pod_sets_info(&mut suspended, infos, &env.gates)?;
+            K::suspend(&mut suspended);
+            self.patch_job(env, &suspended).await?;
+        }
         let mut job = self.object.clone();
         K::run_with_pod_sets_info(&mut job, infos, &env.gates)?;
         self.patch_job(env, &job).await?;
@@ -220,6 +291,7 @@ impl<K: JobKind> GenericJob for SingleObjectJob<K> {
         if let Some(stopped) = K::stop(env, &api, &mut job, infos).await {
             self.object = job;
             self.informer.observe_write(Arc::new(self.object.clone()));
+            self.load_references(env).await;
             if stopped? {
                 env.record_normal_event(self.reference(), event::STOPPED, message);
             }

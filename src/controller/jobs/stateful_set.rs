@@ -19,6 +19,7 @@ use super::pod_sets::sanitize_pod_sets;
 use super::stateful_set_pod_reconciler::{self, owner_stateful_set};
 use super::workload_names::workload_name;
 use super::workload_priority;
+use crate::MetricEvent;
 use crate::constants::UPDATES_BATCH_PERIOD;
 use crate::event_recorder::object_reference;
 use crate::informers::BY_POD_GROUP;
@@ -43,7 +44,7 @@ pub(crate) const GVK: Gvk = Gvk::new("apps", "v1", "StatefulSet");
 pub(super) const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
 
 /// The revision label of a pod.
-const REVISION: &str = "controller-revision-hash";
+pub(super) const REVISION: &str = "controller-revision-hash";
 
 /// Whether the pod template is marked as suspended by another framework.
 pub(crate) fn is_managed_by_other_framework(set: &StatefulSet) -> bool {
@@ -87,7 +88,11 @@ pub(crate) fn start(env: &IntegrationContext, sets: &Informer<StatefulSet>) {
         }
     });
     let (env_, sets_) = (env.clone(), sets.clone());
-    queue.run(&env.shared.ctx, FRAMEWORK, 5, move |key| {
+    let workers = env
+        .shared
+        .settings
+        .group_kind_concurrency("StatefulSet.apps", 5);
+    queue.run(&env.shared.ctx, FRAMEWORK, workers, move |key| {
         let (env, sets) = (env_.clone(), sets_.clone());
         async move {
             match sets.get(&key) {
@@ -339,6 +344,12 @@ async fn create_prebuilt_workload(
                 .observe_write(written.clone());
             let message = format!("Created Workload: {}", predicates::key(&written));
             env.record_normal_event(object_reference(set), event::CREATED_WORKLOAD, message);
+            env.shared
+                .notify_metric_event(&MetricEvent::WorkloadCreated {
+                    job_kind: "StatefulSet",
+                    job: &set.metadata,
+                    workload: &written,
+                });
         }
     }
     Ok(())

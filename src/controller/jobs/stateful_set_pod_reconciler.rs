@@ -25,7 +25,8 @@ pub(super) fn start(env: &IntegrationContext, sets: &Informer<StatefulSet>) {
         }
     });
     let (env_, sets_) = (env.clone(), sets.clone());
-    pods.run(&env.shared.ctx, "statefulset_pod", 5, move |key| {
+    let workers = env.shared.settings.group_kind_concurrency("Pod", 5);
+    pods.run(&env.shared.ctx, "statefulset_pod", workers, move |key| {
         let (env, sets) = (env_.clone(), sets_.clone());
         async move {
             // Before the first list completes, a StatefulSet missing from the cache would be

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::error::JobError;
 use super::generic_job::GenericJob;
@@ -16,6 +17,11 @@ use kueue_lab_admission::workload::{WorkloadKey, predicates};
 use kueue_lab_admission::workload_slicing::replacement_for_key;
 use kueue_lab_api::constants::finished;
 use kueue_lab_api::v1beta2::{PodSet, Workload};
+
+/// How long the scheduler has to finish a slice after it reserved quota for the replacement. It does
+/// so with its next request; without a network in between, the watch would report the reservation
+/// before.
+const FINISH_REPLACED_SLICE_TIME: Duration = Duration::from_millis(100);
 
 type PodSetsCounts<'a> = BTreeMap<&'a str, i32>;
 
@@ -115,17 +121,17 @@ async fn normalize_active_slices(
         if is_kept(selected) || is_kept(holder) {
             continue;
         }
-        let (reason, message) = match replacements.contains_key(&predicates::key(wl)) {
-            true => (
-                finished::WORKLOAD_SLICE_REPLACED,
-                "Replaced to accommodate a new workload slice",
-            ),
-            false => (
-                finished::OUT_OF_SYNC,
-                "The workload slice is out of sync with its parent job",
-            ),
-        };
-        finish_workload(env, wl, reason, message).await?;
+        if !replacements.contains_key(&predicates::key(wl)) {
+            let message = "The workload slice is out of sync with its parent job";
+            finish_workload(env, wl, finished::OUT_OF_SYNC, message).await?;
+            continue;
+        }
+        env.shared.ctx.clock.sleep(FINISH_REPLACED_SLICE_TIME).await;
+        let newest = env.workload(predicates::namespace(wl), predicates::name(wl));
+        if let Some(newest) = newest.filter(|newest| !predicates::is_finished(newest)) {
+            let message = "Replaced to accommodate a new workload slice";
+            finish_workload(env, &newest, finished::WORKLOAD_SLICE_REPLACED, message).await?;
+        }
     }
     Ok(selected.cloned())
 }

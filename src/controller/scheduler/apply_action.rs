@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 
-use crate::ControllerContext;
 use crate::event_recorder::{EventSpec, object_reference};
 use crate::workload_patching::{self, StatusApplyMode};
+use crate::{ControllerContext, MetricEvent};
 use kueue_lab_admission::cycle::{Action, ActionKind, ActionOutcome};
 use kueue_lab_admission::messages::{Event, PODS_NOT_READY};
-use kueue_lab_admission::status::{condition, set_condition};
+use kueue_lab_admission::status::{StatusChange, condition, set_condition};
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::Workload;
@@ -36,7 +36,35 @@ pub(super) async fn apply_action(shared: &ControllerContext, action: &Action) ->
             record_event(shared, event, &before, after);
         }
     }
+    if outcome == ActionOutcome::Done {
+        notify_metric_event(shared, action, &before);
+    }
     outcome
+}
+
+/// Notifies the metrics of a preemption or a replaced slice.
+fn notify_metric_event(shared: &ControllerContext, action: &Action, before: &Workload) {
+    match (&action.kind, &action.change) {
+        (
+            ActionKind::Preempt,
+            Some(StatusChange::Evict {
+                preempted: Some(reason),
+                ..
+            }),
+        ) => {
+            let queue = action.preempting_cluster_queue.as_deref();
+            shared.notify_metric_event(&MetricEvent::Preempted {
+                preempting_cluster_queue: queue.unwrap_or_default(),
+                reason,
+            });
+        }
+        (ActionKind::FinishSlice, _) if !predicates::is_finished(before) => {
+            let admission = before.status.admission.as_ref();
+            let cluster_queue = admission.map_or("", |a| a.cluster_queue.as_str());
+            shared.notify_metric_event(&MetricEvent::WorkloadSliceReplaced { cluster_queue });
+        }
+        _ => {}
+    }
 }
 
 async fn patch_status(
@@ -49,14 +77,40 @@ async fn patch_status(
     };
     let now = shared.now();
     let gates = shared.engine().config().gates.clone();
-    workload_patching::patch_admission_status(shared, before, StatusApplyMode::Loose, |wl| {
+    let resets_pods_ready = action.kind == ActionKind::Requeue
+        && shared.settings.upstream_latency.scheduler_resets_pods_ready;
+    let patch = |wl: &mut Workload| {
         let mut changed = change.apply(wl, now, &gates);
-        if action.kind == ActionKind::Requeue {
+        if resets_pods_ready {
             changed |= reset_pods_ready(wl, now);
         }
         changed
-    })
-    .await
+    };
+    let after =
+        workload_patching::patch_admission_status(shared, before, StatusApplyMode::Loose, patch)
+            .await?;
+    let version = |wl: &Arc<Workload>| wl.metadata.resource_version.clone();
+    if after
+        .as_ref()
+        .is_some_and(|wl| version(wl) != version(before))
+    {
+        pace(shared, before).await;
+    }
+    Ok(after)
+}
+
+/// Waits as long as upstream's write of a status takes in a loop of attempts.
+async fn pace(shared: &ControllerContext, wl: &Workload) {
+    let interval = shared.settings.upstream_latency.repeated_status_write;
+    let (uid, now) = (predicates::uid(wl), shared.now());
+    let Some(paced) = shared.status_write_pacing.record_write(uid, now, interval) else {
+        return;
+    };
+    if paced.new_loop {
+        let workload = predicates::key(wl);
+        tracing::warn!(%workload, "a loop of scheduling attempts: each leads to the next");
+    }
+    shared.ctx.clock.sleep(paced.delay).await;
 }
 
 /// Sets the reason WaitForStart in PodsReady of a Workload that lost its quota while recovering and

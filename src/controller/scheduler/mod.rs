@@ -8,5 +8,7 @@ mod cycle_backoff;
 mod engine_timers;
 mod scheduling_loop;
 mod start;
+mod status_write_pacing;
 
 pub(crate) use start::start;
+pub(crate) use status_write_pacing::StatusWritePacing;

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::apply_action;
 use super::cycle_backoff::CycleBackoff;
-use crate::{AdmissionAttempt, ControllerContext};
+use crate::{AdmissionAttempt, ControllerContext, MetricEvent};
 use kueue_lab_admission::cycle::{Action, ActionKind, ActionOutcome, DecidedCycle};
 
 pub(super) async fn wait_for_engine_change(
@@ -88,11 +88,12 @@ async fn run_cycle(shared: &ControllerContext) -> bool {
     }
     let admitted = decided.actions.iter().any(|a| a.kind == ActionKind::Admit);
     let now = shared.now();
-    shared.notify_admission_attempt(&AdmissionAttempt {
+    let attempt = AdmissionAttempt {
         admitted,
         duration: now.duration_since(started).unsigned_abs(),
         counts: &decided.counts,
-    });
+    };
+    shared.notify_metric_event(&MetricEvent::AdmissionAttempt(attempt));
     let cycle = shared.update_engine(|engine| engine.finish_cycle(decided, &outcomes, now));
     for action in &cycle.actions {
         apply_action::apply_action(shared, action).await;

@@ -68,7 +68,8 @@ pub(super) fn start(shared: &ControllerContext) {
         }
     });
     let s = shared.clone();
-    queue.run(&shared.ctx, "node-failures", 1, move |key| {
+    let workers = shared.settings.group_kind_concurrency("Node", 1);
+    queue.run(&shared.ctx, "node-failures", workers, move |key| {
         let shared = s.clone();
         async move {
             NodeReconciler {
@@ -185,11 +186,13 @@ impl NodeReconciler<'_> {
         Ok(ReconcileResult::Done)
     }
 
-    /// The admitted Workloads with an assignment to the node.
+    /// The admitted Workloads with an assignment to the node that are neither finished nor evicted.
     fn workloads_on_node_from_tas_assignment(&self) -> BTreeSet<ObjectKey> {
         let all = self.shared.informers.workloads.list().into_iter();
         let on_node = all.filter(|wl| {
             predicates::is_admitted(wl)
+                && !predicates::is_finished(wl)
+                && !predicates::is_evicted(wl)
                 && pod_set_assignments(wl).any(|psa| is_assigned_to_node(psa, self.node))
         });
         on_node.map(|wl| ObjectKey::of(wl.as_ref())).collect()

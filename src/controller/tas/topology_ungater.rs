@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures::future::join_all;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::Patch;
 use serde_json::json;
 
 use super::assign_pods_to_domains::{RankRange, assign_gated_pods_to_domains};
 use super::pods::{HOSTNAME, annotation, has_topology_gate, is_tas_pod};
-use crate::ControllerContext;
 use crate::constants::UPDATES_BATCH_PERIOD;
 use crate::expectations::UidExpectations;
 use crate::informers::BY_WORKLOAD_SLICE;
@@ -18,8 +18,11 @@ use crate::object_meta;
 use crate::object_meta::uid;
 use crate::pod_util::is_terminated;
 use crate::update::patch_params;
+use crate::{ControllerContext, MetricEvent, job_annotations};
+use kueue_lab_admission::concurrent_admission::is_variant;
 use kueue_lab_admission::topology_assignment::decode;
 use kueue_lab_admission::workload::predicates;
+use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{PodSetAssignment, PodSetTopologyRequest, Workload};
 use kueue_lab_runtime::api_errors::is_not_found;
@@ -30,9 +33,10 @@ const WORKERS: usize = 5;
 pub(super) fn start(shared: &ControllerContext) {
     let queue = WorkQueue::new(&shared.ctx);
     let queue_handle = queue.clone();
+    let concurrent_admission = shared.settings.enabled(Feature::ConcurrentAdmission);
     shared.informers.workloads.add_event_handler(move |change| {
         let wl = change.object();
-        if should_reconcile_workload(wl) {
+        if should_reconcile_workload(wl, concurrent_admission) {
             queue_handle.add(ObjectKey::of(wl.as_ref()));
         }
     });
@@ -57,14 +61,21 @@ pub(super) fn start(shared: &ControllerContext) {
         queue_handle.add_after(key, UPDATES_BATCH_PERIOD);
     });
     let s = shared.clone();
-    queue.run(&shared.ctx, "topology-ungater", WORKERS, move |key| {
+    let workers = shared
+        .settings
+        .group_kind_concurrency("Workload.kueue.x-k8s.io", WORKERS);
+    queue.run(&shared.ctx, "topology-ungater", workers, move |key| {
         let (shared, expectations) = (s.clone(), expectations.clone());
         async move { reconcile(&shared, &expectations, &key).await }
     });
 }
 
-/// Whether a Workload is admitted with a topology assignment.
-fn should_reconcile_workload(wl: &Workload) -> bool {
+/// Whether a Workload is admitted with a topology assignment. The pods of variants belong to their
+/// parent.
+fn should_reconcile_workload(wl: &Workload, concurrent_admission: bool) -> bool {
+    if concurrent_admission && is_variant(wl) {
+        return false;
+    }
     let mut assignments = wl
         .status
         .admission
@@ -77,37 +88,74 @@ async fn reconcile(
     shared: &ControllerContext,
     expectations: &UidExpectations,
     key: &ObjectKey,
-) -> kube::Result<ReconcileResult> {
+) -> Result<ReconcileResult, UngaterError> {
     let Some(wl) = shared.informers.workloads.get(key) else {
         return Ok(ReconcileResult::Done);
     };
     if !expectations.satisfied(key) {
         return Ok(ReconcileResult::Requeue);
     }
-    if !should_reconcile_workload(&wl) {
+    if !should_reconcile_workload(&wl, false) {
         return Ok(ReconcileResult::Done);
     }
-    let to_ungate = pods_to_ungate(shared, &wl);
+    let to_ungate = pods_to_ungate(shared, &wl)?;
     if !to_ungate.is_empty() {
         expectations.expect_uids(key, to_ungate.iter().map(|(pod, _)| uid(&pod.metadata)));
     }
-    let mut first_error = None;
-    for (pod, labels) in &to_ungate {
-        if let Err(error) = ungate_pod(shared, pod, labels).await {
-            expectations.observed_uid(key, uid(&pod.metadata));
-            if !is_not_found(&error) {
-                first_error = first_error.or(Some(error));
+    let ungated = to_ungate.iter().map(async |(pod, labels)| {
+        let written = ungate_pod(shared, pod, labels).await;
+        match written {
+            Ok(()) => {
+                let is_group =
+                    job_annotations::pod_group_name(&pod.metadata, &shared.settings.gates);
+                shared.notify_metric_event(&MetricEvent::SchedulingGateRemoved {
+                    gate: c::TOPOLOGY_SCHEDULING_GATE,
+                    workload: &wl,
+                    is_group: is_group.is_some(),
+                });
+                Ok(())
+            }
+            Err(error) => {
+                expectations.observed_uid(key, uid(&pod.metadata));
+                match is_not_found(&error) {
+                    true => Ok(()),
+                    false => Err(error),
+                }
             }
         }
-    }
-    first_error.map_or(Ok(ReconcileResult::Done), Err)
+    });
+    let ungated: kube::Result<Vec<()>> = join_all(ungated).await.into_iter().collect();
+    ungated?;
+    Ok(ReconcileResult::Done)
 }
 
-/// The gated pods with a domain, and the node labels of the domain.
+/// Why pods of a Workload are not ungated.
+#[derive(Debug, thiserror::Error)]
+enum UngaterError {
+    /// A pod index offset is not an integer.
+    #[error(
+        "failed to parse annotation {}: {value:?} of pod {pod}",
+        c::POD_INDEX_OFFSET_ANNOTATION
+    )]
+    PodIndexOffset {
+        /// The pod, as `namespace/name`.
+        pod: String,
+        /// The value of the annotation.
+        value: String,
+    },
+    /// A request failed.
+    #[error(transparent)]
+    Api(#[from] kube::Error),
+}
+
+/// A gated pod with a domain, and the node labels of the domain.
+type PodToUngate = (Arc<Pod>, BTreeMap<String, String>);
+
+/// The gated pods with a domain.
 fn pods_to_ungate(
     shared: &ControllerContext,
     wl: &Workload,
-) -> Vec<(Arc<Pod>, BTreeMap<String, String>)> {
+) -> Result<Vec<PodToUngate>, UngaterError> {
     let slice = predicates::annotation(wl, c::WORKLOAD_SLICE_NAME_ANNOTATION);
     let slice = slice.unwrap_or(predicates::name(wl));
     let index = format!("{}/{slice}", predicates::namespace(wl));
@@ -130,14 +178,7 @@ fn pods_to_ungate(
         };
         let pods: Vec<Arc<Pod>> = pods.iter().filter(of_set).cloned().collect();
         let mut ranks = ranks.get(psa.name.as_str()).copied().unwrap_or_default();
-        let offset = pods
-            .first()
-            .and_then(|pod| annotation(pod, c::POD_INDEX_OFFSET_ANNOTATION));
-        if let Some(offset) = offset {
-            let Ok(offset) = offset.parse::<i64>() else {
-                tracing::debug!(workload = %index, offset, "invalid pod index offset");
-                continue;
-            };
+        if let Some(offset) = pod_index_offset(&pods)? {
             ranks.offset += offset;
             ranks.end += offset;
         }
@@ -160,7 +201,27 @@ fn pods_to_ungate(
             to_ungate.push((pod, labels.collect()));
         }
     }
-    to_ungate
+    Ok(to_ungate)
+}
+
+/// The pod index offset of a pod set, which is that of its first pod.
+///
+/// # Errors
+/// The annotation is not an integer.
+fn pod_index_offset(pods: &[Arc<Pod>]) -> Result<Option<i64>, UngaterError> {
+    let Some((pod, value)) = pods
+        .first()
+        .and_then(|pod| Some((pod, annotation(pod, c::POD_INDEX_OFFSET_ANNOTATION)?)))
+    else {
+        return Ok(None);
+    };
+    match value.parse::<i32>() {
+        Ok(offset) => Ok(Some(offset.into())),
+        Err(_) => Err(UngaterError::PodIndexOffset {
+            pod: ObjectKey::of(pod.as_ref()).to_string(),
+            value: value.to_owned(),
+        }),
+    }
 }
 
 fn pod_set_topology_request<'a>(
@@ -229,4 +290,29 @@ async fn ungate_pod(
         .await?;
     shared.informers.pods.observe_write(Arc::new(written));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(offset: Option<&str>) -> Arc<Pod> {
+        let annotations = offset.map(|o| json!({c::POD_INDEX_OFFSET_ANNOTATION: o}));
+        let pod = json!({"metadata": {"name": "p", "namespace": "n", "annotations": annotations}});
+        Arc::new(serde_json::from_value(pod).unwrap())
+    }
+
+    #[test]
+    fn an_invalid_pod_index_offset_is_an_error() {
+        assert_eq!(pod_index_offset(&[]).unwrap(), None);
+        assert_eq!(pod_index_offset(&[pod(None)]).unwrap(), None);
+        assert_eq!(
+            pod_index_offset(&[pod(Some("2")), pod(Some("x"))]).unwrap(),
+            Some(2)
+        );
+        let error = pod_index_offset(&[pod(Some("1.5"))])
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("\"1.5\" of pod n/p"), "{error}");
+    }
 }

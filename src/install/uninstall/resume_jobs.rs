@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use futures::{StreamExt, TryStreamExt};
-use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Client;
 use kube::api::{ApiResource, DynamicObject};
@@ -22,6 +21,53 @@ const SCHEDULING_GATES: [&str; 3] = [
     c::TOPOLOGY_SCHEDULING_GATE,
     c::ELASTIC_JOB_SCHEDULING_GATE,
 ];
+
+/// A kind of suspended jobs.
+struct SuspendedKind {
+    kind: ApiResource,
+    /// The object with the field `suspend`.
+    parent: &'static [&'static str],
+}
+
+/// The kinds of jobs that Kueue suspends.
+fn suspended_kinds() -> Vec<SuspendedKind> {
+    const SPEC: &[&str] = &["spec"];
+    const RUN_POLICY: &[&str] = &["spec", "runPolicy"];
+    let kind = |group: &str, version: &str, kind: &str, parent| SuspendedKind {
+        kind: ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind)),
+        parent,
+    };
+    vec![
+        kind("batch", "v1", "Job", SPEC),
+        kind("jobset.x-k8s.io", "v1alpha2", "JobSet", SPEC),
+        kind("trainer.kubeflow.org", "v1alpha1", "TrainJob", SPEC),
+        kind("kubeflow.org", "v2beta1", "MPIJob", RUN_POLICY),
+        kind("kubeflow.org", "v1", "JAXJob", RUN_POLICY),
+        kind("kubeflow.org", "v1", "PaddleJob", RUN_POLICY),
+        kind("kubeflow.org", "v1", "PyTorchJob", RUN_POLICY),
+        kind("kubeflow.org", "v1", "TFJob", RUN_POLICY),
+        kind("kubeflow.org", "v1", "XGBoostJob", RUN_POLICY),
+        kind("ray.io", "v1", "RayCluster", SPEC),
+        kind("ray.io", "v1", "RayJob", SPEC),
+        kind("ray.io", "v1", "RayService", &["spec", "rayClusterConfig"]),
+        kind("sparkoperator.k8s.io", "v1beta2", "SparkApplication", SPEC),
+        kind("workload.codeflare.dev", "v1beta2", "AppWrapper", SPEC),
+    ]
+}
+
+impl SuspendedKind {
+    fn is_suspended(&self, job: &DynamicObject) -> bool {
+        let parent = self.parent.iter().fold(&job.data, |at, name| &at[*name]);
+        parent["suspend"] == true
+    }
+
+    /// The patch that resumes a job.
+    fn resume_patch(&self) -> Value {
+        let suspend = json!({"suspend": false});
+        let parents = self.parent.iter().rev();
+        parents.fold(suspend, |patch, name| json!({*name: patch}))
+    }
+}
 
 /// The Workloads by their owners.
 struct WorkloadsByOwner {
@@ -67,12 +113,7 @@ pub(super) async fn resume_jobs_and_pods(
     report: &mut UninstallReport,
 ) -> Result<(), InstallError> {
     let workloads = WorkloadsByOwner::read(client).await?;
-    let job_sets = ApiResource::from_gvk(&GroupVersionKind::gvk(
-        "jobset.x-k8s.io",
-        "v1alpha2",
-        "JobSet",
-    ));
-    for kind in [dynamic_objects::api_resource::<Job>(), job_sets] {
+    for kind in suspended_kinds() {
         unsuspend_jobs(client, &kind, &workloads, report).await?;
     }
     ungate_pods(client, &workloads, report).await
@@ -91,14 +132,13 @@ fn shown(object: &DynamicObject) -> String {
 /// Resumes the jobs of a kind that Kueue suspended.
 async fn unsuspend_jobs(
     client: &Client,
-    kind: &ApiResource,
+    suspended: &SuspendedKind,
     workloads: &WorkloadsByOwner,
     report: &mut UninstallReport,
 ) -> Result<(), InstallError> {
+    let (kind, change) = (&suspended.kind, suspended.resume_patch());
     let mut held = dynamic_objects::list(client, kind, None, "").await?;
-    held.retain(|job| {
-        job.data["spec"]["suspend"] == true && job.metadata.deletion_timestamp.is_none()
-    });
+    held.retain(|job| suspended.is_suspended(job) && job.metadata.deletion_timestamp.is_none());
     held.retain(|job| {
         let labels = job.metadata.labels.as_ref();
         let queued = labels.is_some_and(|l| l.contains_key(c::QUEUE_LABEL));
@@ -110,7 +150,7 @@ async fn unsuspend_jobs(
     for job in &stopped {
         let workload = workloads.stopped(job).unwrap_or_default();
         report.kept.push(format!(
-            "{} {} is suspended: its Workload {workload} was deactivated; `kubectl patch {} {} -n {} --type=merge -p '{{\"spec\":{{\"suspend\":false}}}}'` lets it run",
+            "{} {} is suspended: its Workload {workload} was deactivated; `kubectl patch {} {} -n {} --type=merge -p '{change}'` lets it run",
             kind.kind,
             shown(job),
             kind.plural,
@@ -118,7 +158,6 @@ async fn unsuspend_jobs(
             job.metadata.namespace.as_deref().unwrap_or_default(),
         ));
     }
-    let change = json!({"spec": {"suspend": false}});
     let all = futures::stream::iter(held).map(|job| {
         let change = &change;
         async move {
@@ -203,6 +242,23 @@ mod tests {
             "spec": {"schedulingGates": gates},
         }))
         .unwrap()
+    }
+
+    #[test]
+    fn the_patch_resumes_a_job() {
+        for kind in suspended_kinds() {
+            let mut job = pod(&[], &[]);
+            job.data = match kind.parent {
+                ["spec"] => json!({"spec": {"suspend": true}}),
+                ["spec", "rayClusterConfig"] => {
+                    json!({"spec": {"rayClusterConfig": {"suspend": true}}})
+                }
+                _ => json!({"spec": {"runPolicy": {"suspend": true, "backoffLimit": 1}}}),
+            };
+            assert!(kind.is_suspended(&job), "{}", kind.kind.kind);
+            json_patch::merge(&mut job.data, &kind.resume_patch());
+            assert!(!kind.is_suspended(&job), "{}", kind.kind.kind);
+        }
     }
 
     #[test]

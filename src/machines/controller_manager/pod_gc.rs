@@ -10,6 +10,7 @@ use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use serde_json::json;
 
+use crate::kubelet::CONTROL_PLANE_NODE;
 use crate::workload_controllers::{SharedInformers, pods};
 use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
 use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
@@ -40,6 +41,8 @@ pub(super) fn start(context: &Context, shared: &SharedInformers) {
                 count.add_after((), TERMINATED_CHECK_DELAY);
             }
             match pods::node_of(pod) {
+                // It has no Node object.
+                Some(CONTROL_PLANE_NODE) => {}
                 Some(node) if known.get(&ObjectKey::cluster(node)).is_none() => {
                     on_pod.add_after(ObjectKey::of(pod.as_ref()), QUARANTINE_TIME);
                 }

@@ -9,6 +9,7 @@ use super::{
     persistent_volumes, pod_gc, resource_quota, service_accounts,
 };
 use crate::MachinesConfig;
+use crate::operators;
 
 use crate::workload_controllers::{self, SharedInformers};
 use kueue_lab_runtime::{Api, Context, Informer};
@@ -69,5 +70,8 @@ pub fn start(
     }
     let shared = SharedInformers::new(context, pods.clone(), nodes.clone());
     workload_controllers::start(context, config, &shared);
+    if config.operators {
+        operators::start(context, &shared);
+    }
     start_cluster_controllers(context, config, &shared)
 }

@@ -2,6 +2,7 @@
 //! commands would, exit, restart, write logs and are deleted. No process is started. Must not
 //! depend on the scheduler or on workload controllers.
 
+mod control_plane;
 mod log_options;
 mod logs;
 mod pod_ip_allocator;
@@ -14,6 +15,7 @@ mod shell;
 mod simulated_container;
 mod simulated_pod;
 
+pub use control_plane::{CONTROL_PLANE_NODE, ContainerProcess, ControlPlane};
 pub use logs::{LogError, LogQuery, LogStore};
 pub use pod_workers::{Kubelet, KubeletOptions, NodeScope};
-pub use program::{Program, ProgramEvent};
+pub use program::{Program, ProgramEvent, Step};

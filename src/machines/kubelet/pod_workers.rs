@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -13,6 +13,7 @@ use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use parking_lot::Mutex;
 
+use super::control_plane::{CONTROL_PLANE_NODE, ControlPlane, control_plane_node};
 use super::logs::LogStore;
 use super::pod_ip_allocator::PodIpAllocator;
 use super::pod_log_source::PodLogSource;
@@ -87,6 +88,8 @@ struct Shared {
     has_failed: NodeFailureCheck,
     queue: WorkQueue<ObjectKey>,
     simulated_pods: Mutex<HashMap<ObjectKey, SimulatedPod>>,
+    /// The control plane of this process, with its node.
+    control_plane: OnceLock<(Arc<dyn ControlPlane>, Arc<Node>)>,
     /// Whether pods are paused.
     paused: AtomicBool,
     pod_ips: Mutex<PodIpAllocator>,
@@ -112,6 +115,7 @@ impl Kubelet {
                 has_failed,
                 queue: WorkQueue::new(context),
                 simulated_pods: Mutex::default(),
+                control_plane: OnceLock::new(),
                 paused: AtomicBool::new(false),
                 pod_ips: Mutex::default(),
                 logs: LogStore::new(context.clock.clone()),
@@ -145,6 +149,15 @@ impl Kubelet {
                 async move { worker.shared.reconcile(key).await }
             });
         kubelet
+    }
+
+    /// Runs the pods on [`CONTROL_PLANE_NODE`] with the processes of `control_plane`. Has an effect
+    /// once.
+    pub fn set_control_plane(&self, control_plane: Arc<dyn ControlPlane>) {
+        let node = Arc::new(control_plane_node());
+        if self.shared.control_plane.set((control_plane, node)).is_ok() {
+            self.requeue_pods(CONTROL_PLANE_NODE);
+        }
     }
 
     /// The logs of the containers.
@@ -212,7 +225,7 @@ impl Shared {
             self.forget_pod(&key);
             return Ok(ReconcileResult::Done);
         };
-        let Some(node) = node_of(&pod).and_then(|n| self.nodes.get(&ObjectKey::cluster(n))) else {
+        let Some(node) = node_of(&pod).and_then(|n| self.node(n)) else {
             return Ok(ReconcileResult::Done);
         };
         let ours = self.options.nodes.contains(&node) && !self.paused.load(Ordering::SeqCst);
@@ -222,6 +235,10 @@ impl Shared {
         if is_terminal(&pod) {
             self.finish_pod(&key);
             return self.delete_terminated(&pod).await;
+        }
+        let control_plane = self.control_plane(&node.name_any());
+        if let Some(control_plane) = control_plane {
+            control_plane.mount_volumes(&pod).await;
         }
         let now = self.context.clock.now();
         let (patch, next, ended) = {
@@ -266,6 +283,23 @@ impl Shared {
         })
     }
 
+    /// The control plane, if the node is its node.
+    fn control_plane(&self, node: &str) -> Option<&Arc<dyn ControlPlane>> {
+        let control_plane = self
+            .control_plane
+            .get()
+            .filter(|_| node == CONTROL_PLANE_NODE);
+        control_plane.map(|(control_plane, _)| control_plane)
+    }
+
+    /// The node with this name.
+    fn node(&self, name: &str) -> Option<Arc<Node>> {
+        match self.control_plane.get() {
+            Some((_, node)) if name == CONTROL_PLANE_NODE => Some(node.clone()),
+            _ => self.nodes.get(&ObjectKey::cluster(name)),
+        }
+    }
+
     /// The simulated state of a pod; created for a new pod or a new UID.
     fn simulated_pod<'a>(
         &self,
@@ -291,6 +325,11 @@ impl Shared {
                 let jitter = self.options.jitter.mul_f64(self.context.entropy.unit());
                 SimulatedPod::new(pod, now, self.options.startup + jitter)
             };
+            if let Some(control_plane) = self.control_plane(&node.name_any()) {
+                for container in &mut run.containers {
+                    container.process = control_plane.process(pod, &container.name);
+                }
+            }
             let host = pod.spec.as_ref().and_then(|s| s.host_network) == Some(true);
             if host {
                 run.ip = host_ip(node).to_string();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Container, Pod};
 
+use super::control_plane::ContainerProcess;
 use super::program::Program;
 use crate::resources::is_sidecar;
 
@@ -59,6 +60,8 @@ pub(super) struct SimulatedContainer {
     pub(super) image: String,
     pub(super) role: ContainerRole,
     pub(super) program: Arc<Program>,
+    /// The process of a control plane container.
+    pub(super) process: Option<Arc<dyn ContainerProcess>>,
     pub(super) phase: ContainerPhase,
     pub(super) restarts: i32,
     pub(super) last_termination: Option<Termination>,
@@ -82,6 +85,7 @@ impl SimulatedContainer {
             image: container.image.clone().unwrap_or_default(),
             role,
             program: Arc::new(Program::of(container, pod, role == ContainerRole::Main)),
+            process: None,
             phase: ContainerPhase::Waiting,
             restarts: 0,
             last_termination: None,
@@ -111,6 +115,9 @@ impl SimulatedContainer {
     pub(super) fn start(&mut self, now: Timestamp) {
         if matches!(self.phase, ContainerPhase::BackOff(_)) {
             self.restarts = self.restarts.saturating_add(1);
+        }
+        if let Some(process) = &self.process {
+            self.program = Arc::new(process.start());
         }
         self.set_running(now);
     }
@@ -187,7 +194,9 @@ impl SimulatedContainer {
 
     pub(super) fn is_ready(&self, now: Timestamp) -> bool {
         match &self.phase {
-            ContainerPhase::Running { ready, .. } => *ready <= now,
+            ContainerPhase::Running { ready, .. } => {
+                *ready <= now && self.process.as_ref().is_none_or(|p| p.is_ready())
+            }
             ContainerPhase::Terminated(ended) => {
                 self.role == ContainerRole::Init && ended.exit_code == 0
             }

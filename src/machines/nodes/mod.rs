@@ -6,7 +6,7 @@ mod node_lease;
 pub(crate) mod node_lifecycle;
 mod node_pools;
 mod removal;
-mod taint_eviction;
+pub(crate) mod taint_eviction;
 mod validation;
 mod virtual_node;
 mod virtual_node_controller;

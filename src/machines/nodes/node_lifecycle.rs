@@ -25,11 +25,11 @@ const NODE_MONITOR_GRACE_PERIOD: i64 = 50;
 /// How many nodes are reconciled concurrently.
 const WORKERS: usize = 4;
 
-pub(super) struct NodeLifecycleController {
-    pub(super) client: Client,
-    pub(super) clock: Clock,
+struct NodeLifecycleController {
+    client: Client,
+    clock: Clock,
     nodes: Informer<Node>,
-    pub(super) pods: Informer<Pod>,
+    pods: Informer<Pod>,
     leases: Informer<Lease>,
     recorder: EventRecorder,
 }
@@ -84,13 +84,7 @@ impl NodeLifecycleController {
             self.write_taints(&node, taints).await?;
             return Ok(ReconcileResult::Requeue);
         }
-        let next = if status == "True" {
-            None
-        } else {
-            self.evict_pods(&node, now).await?
-        };
-        let wake = silent_at.filter(|at| *at > now);
-        Ok(match next.into_iter().chain(wake).min() {
+        Ok(match silent_at.filter(|at| *at > now) {
             Some(at) => {
                 let remaining = Duration::try_from(at.duration_since(now)).unwrap_or_default();
                 ReconcileResult::RequeueAfter(remaining.max(Duration::from_millis(1)))
@@ -211,7 +205,7 @@ impl NodeLifecycleController {
         Ok(())
     }
 
-    pub(super) async fn patch_pod(&self, pod: &Pod, patch: Value) {
+    async fn patch_pod(&self, pod: &Pod, patch: Value) {
         let key = ObjectKey::of(pod);
         let api: Api<Pod> = Api::namespaced(self.client.clone(), &key.namespace);
         let params = PatchParams::default();
@@ -224,7 +218,7 @@ impl NodeLifecycleController {
         }
     }
 
-    pub(super) fn record_event<K: kube::Resource<DynamicType = ()>>(
+    fn record_event<K: kube::Resource<DynamicType = ()>>(
         &self,
         object: &K,
         reason: &'static str,

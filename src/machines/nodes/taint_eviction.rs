@@ -1,69 +1,177 @@
-//! Taint-based eviction: deletes pods that do not tolerate a NoExecute taint of their node.
+//! The taint eviction controller: deletes pods that do not tolerate a NoExecute taint of their node, at once
+//! or when their `tolerationSeconds` have passed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Node, Pod, Taint};
-use kube::ResourceExt;
-use kube::api::{DeleteParams, Preconditions};
-use kueue_lab_runtime::Api;
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
+use kube::{Client, ResourceExt};
+use parking_lot::Mutex;
 use serde_json::json;
 
-use super::node_lifecycle::NodeLifecycleController;
-use kueue_lab_runtime::ObjectKey;
+use crate::event_recorder::{EventRecorder, NewEvent};
+use crate::scheduler::tolerates;
+use kueue_lab_clock::Clock;
+use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
-/// Until when a pod tolerates a taint; `None` for an unlimited toleration.
-fn toleration_expiry(pod: &Pod, taint: &Taint, now: Timestamp) -> Option<Timestamp> {
-    let tolerations = pod.spec.as_ref().and_then(|s| s.tolerations.as_ref());
-    let since = taint.time_added.as_ref().map_or(now, |t| t.0);
-    let limits: Vec<Option<i64>> = tolerations
-        .into_iter()
-        .flatten()
-        .filter(|t| crate::scheduler::tolerates(t, taint))
-        .map(|t| t.toleration_seconds)
-        .collect();
-    if limits.is_empty() {
-        return Some(now);
-    }
-    let shortest = limits.into_iter().flatten().min()?;
-    let time = SignedDuration::from_secs(shortest.max(0));
-    Some(since.checked_add(time).unwrap_or(Timestamp::MAX))
+/// How many pods are reconciled concurrently.
+const WORKERS: usize = 8;
+
+/// Starts the controller; `pods` must have an index `node`.
+pub(crate) fn start(context: &Context, nodes: &Informer<Node>, pods: &Informer<Pod>) {
+    let controller = Arc::new(TaintEvictionController {
+        client: context.client.clone(),
+        clock: context.clock.clone(),
+        nodes: nodes.clone(),
+        pods: pods.clone(),
+        recorder: EventRecorder::new(context, "taint-eviction-controller"),
+        scheduled_evictions: Mutex::new(HashMap::new()),
+    });
+    let queue: WorkQueue<ObjectKey> = WorkQueue::new(context);
+    let (wake, all_pods) = (queue.clone(), pods.clone());
+    nodes.add_event_handler(move |change| {
+        let changed = match change {
+            Change::Added(node) => no_execute_taints(node).next().is_some(),
+            Change::Updated { old, new } => !no_execute_taints(old).eq(no_execute_taints(new)),
+            Change::Deleted(_) => true,
+        };
+        if changed {
+            let on_node = all_pods.by_index("node", &change.object().name_any());
+            on_node
+                .iter()
+                .for_each(|pod| wake.add(ObjectKey::of(pod.as_ref())));
+        }
+    });
+    let wake = queue.clone();
+    pods.add_event_handler(move |change| {
+        let relevant = match change {
+            Change::Updated { old, new } => {
+                node_name(old) != node_name(new) || tolerations(old).ne(tolerations(new))
+            }
+            Change::Added(_) | Change::Deleted(_) => true,
+        };
+        if relevant && node_name(change.object()).is_some() {
+            wake.add(ObjectKey::of(change.object().as_ref()));
+        }
+    });
+    queue.run(context, "taint-eviction", WORKERS, move |key| {
+        let controller = controller.clone();
+        async move { controller.reconcile(&key).await }
+    });
 }
 
-impl NodeLifecycleController {
-    /// Deletes the pods whose toleration of a NoExecute taint has ended; returns when the next one
-    /// ends.
-    pub(super) async fn evict_pods(
-        &self,
-        node: &Node,
-        now: Timestamp,
-    ) -> kube::Result<Option<Timestamp>> {
-        let taints = node.spec.as_ref().and_then(|s| s.taints.as_ref());
-        let executing: Vec<&Taint> = taints
-            .into_iter()
-            .flatten()
-            .filter(|t| t.effect == "NoExecute")
-            .collect();
-        let mut next: Option<Timestamp> = None;
-        for pod in self.pods.by_index("node", &node.name_any()) {
-            if pod.metadata.deletion_timestamp.is_some() {
-                continue;
+struct TaintEvictionController {
+    client: Client,
+    clock: Clock,
+    nodes: Informer<Node>,
+    pods: Informer<Pod>,
+    recorder: EventRecorder,
+    /// When the tolerations of pods end.
+    scheduled_evictions: Mutex<HashMap<ObjectKey, Timestamp>>,
+}
+
+fn no_execute_taints(node: &Node) -> impl Iterator<Item = &Taint> {
+    let taints = node.spec.as_ref().and_then(|s| s.taints.as_ref());
+    let taints = taints.into_iter().flatten();
+    taints.filter(|taint| taint.effect == "NoExecute")
+}
+
+fn node_name(pod: &Pod) -> Option<&str> {
+    let node = pod.spec.as_ref()?.node_name.as_deref();
+    node.filter(|node| !node.is_empty())
+}
+
+fn tolerations(pod: &Pod) -> impl Iterator<Item = &k8s_openapi::api::core::v1::Toleration> {
+    let tolerations = pod.spec.as_ref().and_then(|s| s.tolerations.as_ref());
+    tolerations.into_iter().flatten()
+}
+
+/// How long a pod tolerates some taints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TolerationTime {
+    /// Some taint is not tolerated.
+    None,
+    /// The shortest `tolerationSeconds` of the tolerations that apply.
+    Limited(SignedDuration),
+    /// No toleration that applies is limited.
+    Unlimited,
+}
+
+fn toleration_time(pod: &Pod, taints: &[&Taint]) -> TolerationTime {
+    let mut shortest: Option<i64> = None;
+    for taint in taints {
+        let mut tolerated = false;
+        for toleration in tolerations(pod).filter(|t| tolerates(t, taint)) {
+            tolerated = true;
+            let seconds = toleration.toleration_seconds.map(|s| s.max(0));
+            shortest = [shortest, seconds].into_iter().flatten().min();
+        }
+        if !tolerated {
+            return TolerationTime::None;
+        }
+    }
+    shortest.map_or(TolerationTime::Unlimited, |seconds| {
+        TolerationTime::Limited(SignedDuration::from_secs(seconds))
+    })
+}
+
+impl TaintEvictionController {
+    async fn reconcile(&self, key: &ObjectKey) -> kube::Result<ReconcileResult> {
+        let pod = self.pods.get(key);
+        let pod = pod.filter(|pod| pod.metadata.deletion_timestamp.is_none());
+        let node = pod.as_deref().and_then(node_name);
+        let node = node.and_then(|node| self.nodes.get(&ObjectKey::cluster(node)));
+        let (Some(pod), Some(node)) = (pod, node) else {
+            self.cancel_scheduled_eviction(key, None);
+            return Ok(ReconcileResult::Done);
+        };
+        let taints: Vec<&Taint> = no_execute_taints(&node).collect();
+        match toleration_time(&pod, &taints) {
+            TolerationTime::Unlimited => self.cancel_scheduled_eviction(key, Some(&pod)),
+            TolerationTime::None => {
+                self.cancel_scheduled_eviction(key, None);
+                self.add_condition_and_delete_pod(&pod).await?;
             }
-            let Some(at) = executing
-                .iter()
-                .filter_map(|t| toleration_expiry(&pod, t, now))
-                .min()
-            else {
-                continue;
-            };
-            if at <= now {
-                self.delete(&pod).await?;
-            } else {
-                next = Some(next.map_or(at, |n| n.min(at)));
+            TolerationTime::Limited(time) => {
+                let now = self.clock.now();
+                let end = now.checked_add(time).unwrap_or(Timestamp::MAX);
+                // An eviction that is scheduled keeps its time.
+                let end = *self
+                    .scheduled_evictions
+                    .lock()
+                    .entry(key.clone())
+                    .or_insert(end);
+                if end > now {
+                    let remaining = Duration::try_from(end.duration_since(now)).unwrap_or_default();
+                    return Ok(ReconcileResult::RequeueAfter(
+                        remaining.max(Duration::from_millis(1)),
+                    ));
+                }
+                self.cancel_scheduled_eviction(key, None);
+                self.add_condition_and_delete_pod(&pod).await?;
             }
         }
-        Ok(next)
+        Ok(ReconcileResult::Done)
     }
 
-    async fn delete(&self, pod: &Pod) -> kube::Result<()> {
+    /// Cancels the eviction of a pod, with an Event if `pod` is given.
+    fn cancel_scheduled_eviction(&self, key: &ObjectKey, pod: Option<&Pod>) {
+        let was_scheduled = self.scheduled_evictions.lock().remove(key).is_some();
+        if let Some(pod) = pod.filter(|_| was_scheduled) {
+            let message = format!("Cancelling deletion of Pod {key}");
+            let event = NewEvent::normal("TaintManagerEviction", message);
+            self.recorder.event(pod, event);
+        }
+    }
+
+    async fn add_condition_and_delete_pod(&self, pod: &Pod) -> kube::Result<()> {
+        let key = ObjectKey::of(pod);
+        let message = format!("Marking for deletion Pod {key}");
+        let event = NewEvent::normal("TaintManagerEviction", message);
+        self.recorder.event(pod, event);
         let patch = json!({"metadata": {"uid": pod.uid()}, "status": {"conditions": [{
             "type": "DisruptionTarget",
             "status": "True",
@@ -71,14 +179,13 @@ impl NodeLifecycleController {
             "message": "Taint manager: deleting due to NoExecute taint",
             "lastTransitionTime": self.clock.time(),
         }]}});
-        self.patch_pod(pod, patch).await;
-        let key = ObjectKey::of(pod);
-        self.record_event(
-            pod,
-            "TaintManagerEviction",
-            format!("Marking for deletion Pod {key}"),
-        );
         let api: Api<Pod> = Api::namespaced(self.client.clone(), &key.namespace);
+        let (params, patch) = (PatchParams::default(), Patch::Strategic(&patch));
+        match api.patch_status(&key.name, &params, &patch).await {
+            Ok(pod) => self.pods.observe_write(Arc::new(pod)),
+            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => return Ok(()),
+            Err(error) => return Err(error),
+        }
         let params = DeleteParams {
             preconditions: Some(Preconditions {
                 uid: pod.uid(),
@@ -90,5 +197,48 @@ impl NodeLifecycleController {
             Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
             other => other.map(drop),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(tolerations: serde_json::Value) -> Pod {
+        let pod = json!({"metadata": {"name": "p"},
+            "spec": {"nodeName": "n", "containers": [], "tolerations": tolerations}});
+        serde_json::from_value(pod).unwrap_or_default()
+    }
+
+    fn taint(key: &str) -> Taint {
+        Taint {
+            key: key.to_owned(),
+            effect: "NoExecute".to_owned(),
+            ..Taint::default()
+        }
+    }
+
+    #[test]
+    fn every_taint_must_be_tolerated_and_the_shortest_time_counts() {
+        let (a, b) = (taint("a"), taint("b"));
+        let both = [&a, &b];
+        let exists = |key: &str| json!({"key": key, "operator": "Exists"});
+        let limited = |key: &str, seconds: i64| json!({"key": key, "operator": "Exists", "tolerationSeconds": seconds});
+        let seconds = |s: i64| TolerationTime::Limited(SignedDuration::from_secs(s));
+        let time = |tolerations, taints: &[&Taint]| toleration_time(&pod(tolerations), taints);
+        assert_eq!(time(json!([]), &[]), TolerationTime::Unlimited);
+        assert_eq!(time(json!([exists("a")]), &both), TolerationTime::None);
+        assert_eq!(
+            time(json!([exists("a"), exists("b")]), &both),
+            TolerationTime::Unlimited
+        );
+        assert_eq!(
+            time(json!([limited("a", 9), exists("b")]), &both),
+            seconds(9)
+        );
+        assert_eq!(
+            time(json!([limited("a", 9), limited("b", -1)]), &both),
+            seconds(0)
+        );
     }
 }

@@ -12,7 +12,7 @@ use super::managed_jobs::JobsControllerState;
 use super::provision::launch;
 use super::state::{ManagedJobScheduleState, ManagedJobStatus};
 use crate::naming::{cluster_name_on_cloud, managed_cluster_name};
-use crate::{ClusterPlan, JobRecovery, RecoveryStrategy, SimulatedRun, Task};
+use crate::{ClusterPlan, JobRecovery, RecoveryStrategy, SimulatedRun, SkyEnv, Task};
 
 /// In-place launches at the start of a FAILOVER recovery.
 const IN_PLACE_LAUNCHES: u32 = 3;
@@ -30,6 +30,8 @@ pub(super) struct JobController {
     cluster: String,
     /// The name of the cluster in Kubernetes.
     cluster_name_on_cloud: String,
+    /// User and configuration at the submission.
+    env: SkyEnv,
     cancel: CancellationToken,
     restarts: u32,
 }
@@ -56,11 +58,13 @@ impl JobController {
         id: u64,
         name: String,
         task: Task,
+        env: SkyEnv,
         cancel: CancellationToken,
     ) -> Self {
         let cluster = managed_cluster_name(&name, id);
         Self {
-            cluster_name_on_cloud: cluster_name_on_cloud(&cluster, &inner.env.user_hash),
+            cluster_name_on_cloud: cluster_name_on_cloud(&cluster, &env.user_hash),
+            env,
             inner,
             id,
             task,
@@ -237,7 +241,7 @@ impl JobController {
                     };
                     self.set_status(status, "Job is restarting");
                 }
-                match launch(&inner, self.id, &self.cluster, &self.task).await {
+                match launch(&inner, self.id, &self.cluster, &self.task, &self.env).await {
                     Ok(cluster) => {
                         if let Some(job) = self.submit(&cluster).await {
                             return Some(job);
@@ -298,7 +302,7 @@ impl JobController {
     fn remote(&self) -> ClusterClient<'_> {
         ClusterClient {
             client: &self.inner.client,
-            namespace: &self.inner.env.namespace,
+            namespace: &self.env.namespace,
             cluster: &self.cluster_name_on_cloud,
         }
     }

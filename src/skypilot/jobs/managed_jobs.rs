@@ -1,5 +1,6 @@
 //! The handle of the managed jobs: launch, cancel, list and watch.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,6 +57,9 @@ pub enum SubmitError {
     /// The name is invalid or the task does not fit.
     #[error(transparent)]
     Launch(#[from] LaunchError),
+    /// The configuration file is invalid.
+    #[error("cannot use SkyPilot's configuration: {0}")]
+    Config(String),
     /// The nodes cannot be listed.
     #[error("cannot list the cluster's nodes: {0}")]
     Cluster(#[from] Box<kube::Error>),
@@ -68,6 +72,8 @@ pub enum SubmitError {
 #[derive(Clone)]
 pub struct ManagedJobs {
     inner: Arc<JobsControllerState>,
+    /// The configuration file of the user of this handle.
+    config_file: Option<PathBuf>,
 }
 
 /// The shared state of the jobs controller.
@@ -112,6 +118,7 @@ impl ManagedJobs {
         };
         Self {
             inner: Arc::new(inner),
+            config_file: None,
         }
     }
 
@@ -129,7 +136,8 @@ impl ManagedJobs {
         let nodes = cluster_client::nodes(&inner.client)
             .await
             .map_err(Box::new)?;
-        let planned = plan(&task, &name, &inner.env, &nodes)?;
+        let env = self.env()?;
+        let planned = plan(&task, &name, &env, &nodes)?;
         let requested = planned.request.requested(task.num_nodes);
         let now = inner.clock.now();
         let cancel = inner.stop.child_token();
@@ -139,9 +147,28 @@ impl ManagedJobs {
             id.ok_or(SubmitError::TooManyJobs)?
         };
         inner.notify_watchers();
-        let driver = job_controller::JobController::new(inner.clone(), id, name, task, cancel);
+        let driver = job_controller::JobController::new(inner.clone(), id, name, task, env, cancel);
         inner.tasks.spawn(driver.run());
         Ok(id)
+    }
+
+    /// The same jobs for a user with a configuration file (`~/.sky/config.yaml`), which is read at
+    /// each launch.
+    #[must_use]
+    pub fn with_config_file(self, file: PathBuf) -> Self {
+        Self {
+            config_file: Some(file),
+            ..self
+        }
+    }
+
+    /// The environment of a new job.
+    fn env(&self) -> Result<SkyEnv, SubmitError> {
+        let env = &self.inner.env;
+        match &self.config_file {
+            Some(file) => env.with_config_file(file).map_err(SubmitError::Config),
+            None => Ok(env.clone()),
+        }
     }
 
     /// `sky jobs cancel ID`. Returns whether the job was in progress.

@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use super::cluster_client::{ClusterClient, PodExt, ProvisionError};
 use super::managed_jobs::{JobsControllerState, Timing};
 use super::state::ManagedJobScheduleState;
-use crate::{ClusterPlan, LaunchError, Task, plan};
+use crate::{ClusterPlan, LaunchError, SkyEnv, Task, plan};
 use kueue_lab_clock::Clock;
 
 /// The number of consecutive polls a Pod may be missing.
@@ -40,9 +40,10 @@ pub(super) async fn launch(
     id: u64,
     display_name: &str,
     task: &Task,
+    env: &SkyEnv,
 ) -> Result<ClusterPlan, ProvisionFailure> {
     let nodes = inner.nodes().await?;
-    let cluster = plan(task, display_name, &inner.env, &nodes)?;
+    let cluster = plan(task, display_name, env, &nodes)?;
     inner.update(id, |record, _| {
         record.set_schedule_state(ManagedJobScheduleState::Launching);
         record.set_cluster(&cluster.name);
@@ -50,7 +51,7 @@ pub(super) async fn launch(
     });
     let remote = ClusterClient {
         client: &inner.client,
-        namespace: &inner.env.namespace,
+        namespace: &env.namespace,
         cluster: &cluster.name,
     };
     remote.create(&cluster).await?;

@@ -15,7 +15,7 @@ use crate::config::TuiConfig;
 use crate::glyphs::{ASCII, UNICODE, utf8_locale};
 use crate::msg::{Cmd, Msg};
 use crate::screen::Screen;
-use crate::state::{Env, State};
+use crate::state::{Env, Severity, State};
 use crate::theme::Theme;
 use crate::update::{refresh, update};
 use crate::{view, watch};
@@ -58,6 +58,9 @@ impl<'a> App<'a> {
             kubectl_command: config.kubectl_command.clone(),
         });
         state.data.now = config.clock.now();
+        for warning in &config.warnings {
+            state.notify(Severity::Warning, warning);
+        }
         state.ui.namespace.clone_from(&config.namespace);
         let (outbox, inbox) = mpsc::channel(MESSAGE_BUFFER);
         let mut followers = JoinSet::new();

@@ -79,6 +79,7 @@ pub(super) fn replay<F: Future<Output = ()>>(
             nodes: nodes(),
             nodes_file: None,
             kueue: None,
+            operators: false,
         };
         let lab = Lab::start(config).await.unwrap();
         let run = RecordedRun {

@@ -3,3 +3,4 @@
 mod fixture;
 mod load;
 mod validation;
+mod without_effect;

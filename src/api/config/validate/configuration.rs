@@ -13,7 +13,7 @@ use crate::field::FieldErrors;
 pub fn validate(c: &Configuration, gates: &FeatureGates) -> FieldErrors {
     [
         wait_for_pods_ready::validate(c, gates),
-        integrations::validate(c),
+        integrations::validate(c, gates),
         multi_kueue::validate(c),
         fair_sharing::fair_sharing(c),
         fair_sharing::admission_fair_sharing(c),

@@ -5,9 +5,13 @@ use std::collections::BTreeSet;
 use super::super::Configuration;
 use super::super::integration_frameworks::{FRAMEWORKS, Framework, gvk_from_text};
 use super::managed_jobs_namespace_selector::prohibited_namespaces;
+use crate::feature_gates::{Feature, FeatureGates};
 use crate::field::{FieldError, FieldErrors, Path};
 
-pub(super) fn validate(c: &Configuration) -> FieldErrors {
+/// The framework behind [`Feature::SparkApplicationIntegration`].
+const SPARK_APPLICATION: &str = "sparkoperator.k8s.io/sparkapplication";
+
+pub(super) fn validate(c: &Configuration, gates: &FeatureGates) -> FieldErrors {
     let path = Path::new("integrations");
     let Some(integrations) = &c.integrations else {
         return vec![FieldError::required(&path, "cannot be empty")];
@@ -29,6 +33,17 @@ pub(super) fn validate(c: &Configuration) -> FieldErrors {
             }
             Some(framework) if !managed.insert(framework.gvk()) => {
                 errors.push(FieldError::duplicate(&path, name));
+            }
+            // Upstream's manager does not start.
+            Some(framework)
+                if framework.name == SPARK_APPLICATION
+                    && !gates.enabled(Feature::SparkApplicationIntegration) =>
+            {
+                let gate = Feature::SparkApplicationIntegration;
+                let detail = format!(
+                    "{name} integration is alpha feature. please enable {gate} featuregate"
+                );
+                errors.push(FieldError::invalid(&path, name, detail));
             }
             Some(_) => {}
         }

@@ -112,6 +112,7 @@ fn names_are_escaped_and_types_kept() {
     },
     "x-kubernetes-validations": [
         {"rule": "self.a__dash__b == 'x' && self.__namespace__ == 'n' && self.one_two == 'o'"},
+        {"rule": "has(self.namespace) && self.namespace == 'n'"},
         {"rule": "self.f == 2.0"},
         {"rule": "self.when > timestamp('2020-01-01T00:00:00Z')"},
         {"rule": "type(self.q) == int ? self.q == 5 : self.q == 'five'"},

@@ -7,7 +7,7 @@ use kube_cel::cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
 use serde_json::Value;
 
 use super::schema_accessors::{is_set, schema_field, schema_map, text};
-use crate::cel::value::escape_field_name;
+use crate::cel::value::is_selected_by;
 use functions::{FUNCTIONS, NAMES};
 
 /// The type of an expression.
@@ -75,7 +75,7 @@ impl<'s> Type<'s> {
             Self::Object(_, true) if name == "metadata" => Some(Self::ObjectMeta),
             Self::Object(schema, _) => {
                 let mut fields = schema_map(schema, "properties");
-                let (_, field) = fields.find(|(own, _)| escape_field_name(own) == name)?;
+                let (_, field) = fields.find(|(own, _)| is_selected_by(own, name))?;
                 Self::of(field, is_set(field, "x-kubernetes-embedded-resource"))
             }
             _ => None,

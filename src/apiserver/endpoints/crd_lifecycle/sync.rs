@@ -26,9 +26,15 @@ pub(crate) fn crd_storage(core: &ServerState) -> Option<Arc<ResourceStorage>> {
     core.registry.find(GROUP, "v1", PLURAL)?.storage.clone()
 }
 
+/// Whether the object is a preinstalled definition that a new one of the same name replaces.
+pub(crate) fn is_replaceable(core: &ServerState, served: &ServedResource, key: &str) -> bool {
+    is_definition(served) && core.replaceable_crds.lock().contains(key)
+}
+
 /// Reconciles the definition affected by a committed write.
 pub(crate) fn after_commit(core: &ServerState, served: &ServedResource, key: &str) {
     if is_definition(served) {
+        core.replaceable_crds.lock().remove(key);
         sync_crd(core, key);
     } else if let Some(custom) = served.custom.as_ref().filter(|c| c.terminating)
         && served.storage.as_ref().is_some_and(|s| s.is_empty())

@@ -9,6 +9,7 @@ mod concurrent_admission;
 mod deactivation;
 mod dra;
 mod evict;
+mod preemption_gates;
 mod queue_active_state;
 mod requeue_backoff;
 mod retention;

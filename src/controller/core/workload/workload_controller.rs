@@ -1,14 +1,13 @@
 //! The Workload controller: event handlers and reconcile.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::dra::{self, DraOutcome};
 use super::unadmitted_conditions::sync_unadmitted_conditions;
 use super::workload_queues::WorkloadQueues;
 use super::{
-    admission_checks, admission_gated_by, concurrent_admission, deactivation, queue_active_state,
-    requeue_backoff, retention, time_limits,
+    admission_checks, admission_gated_by, concurrent_admission, deactivation, preemption_gates,
+    queue_active_state, requeue_backoff, retention, time_limits,
 };
 use crate::ControllerContext;
 use crate::event_recorder::EventSpec;
@@ -22,9 +21,6 @@ use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 10;
 
-/// Delay for drained Workloads when a queue is stopped or restarted.
-const DRAINED_WORKLOADS_DELAY: Duration = Duration::from_millis(10);
-
 pub(crate) fn start(shared: &ControllerContext) {
     let queue = WorkQueue::new(&shared.ctx);
     let queue_handle = queue.clone();
@@ -35,7 +31,10 @@ pub(crate) fn start(shared: &ControllerContext) {
     add_queue_event_handlers(shared, &queue);
     dra::add_event_handlers(shared, &queue);
     let s = shared.clone();
-    queue.run(&shared.ctx, "workload", WORKERS, move |key| {
+    let workers = shared
+        .settings
+        .group_kind_concurrency("Workload.kueue.x-k8s.io", WORKERS);
+    queue.run(&shared.ctx, "workload", workers, move |key| {
         let shared = s.clone();
         async move { reconcile(&shared, &key).await }
     });
@@ -91,6 +90,7 @@ fn enqueue_workloads_of_local_queue(
     let key = ObjectKey::of(lq);
     let index = format!("{}/{}", key.namespace, key.name);
     let workloads = shared.informers.workloads.by_index(BY_LOCAL_QUEUE, &index);
+    let delay = shared.settings.upstream_latency.drained_workloads;
     // Upstream reconciles them in random order, and the first write triggers scheduling. So drained
     // Workloads come after pending ones, unless they are the majority.
     let drained = workloads
@@ -102,7 +102,7 @@ fn enqueue_workloads_of_local_queue(
         match queue_active_state::is_disabled_requeued_by_stopped_queue(wl)
             && drained <= workloads.len() / 2
         {
-            true => queue.add_after(key, DRAINED_WORKLOADS_DELAY),
+            true => queue.add_after(key, delay),
             false => queue.add(key),
         }
     }
@@ -126,6 +126,7 @@ async fn reconcile_workload(
     let Some(wl) = retention::finish_orphaned(shared, wl).await? else {
         return Ok(ReconcileResult::Done);
     };
+    let wl = preemption_gates::sync_preemption_gates(shared, wl).await?;
     if concurrent_admission::label_concurrent_admission_parent(shared, &wl).await? {
         return Ok(ReconcileResult::Done);
     }

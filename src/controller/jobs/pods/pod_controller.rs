@@ -1,7 +1,5 @@
 //! The controller of pods and pod groups: event handlers and work queue.
 
-use std::time::Duration;
-
 use crate::job_annotations;
 use crate::jobs::generic_reconciler::{controlling_job, group_kind_concurrency, object_key};
 use crate::jobs::integration_context::IntegrationContext;
@@ -15,11 +13,6 @@ use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
 use super::pod_job::{GVK, PodJob};
 use crate::expectations::UidExpectations;
 use k8s_openapi::api::core::v1::Pod;
-
-/// The approximate latency of upstream's Workload writes. Events of a Workload enqueue its group
-/// after this delay, and so do writes of reclaimable pods, so that pods that terminate together are
-/// observed before they are counted or checked for readiness.
-pub(super) const WORKLOAD_WRITE_LATENCY: Duration = Duration::from_millis(25);
 
 /// The key of a plain pod or of a group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,6 +64,7 @@ pub(crate) fn start(env: &IntegrationContext) {
         pods.add(key);
     });
     let workloads = queue.clone();
+    let latency = env.shared.settings.upstream_latency.workload_write;
     let validates_owner = env.enabled(Feature::PodIntegrationValidateGroupOwner);
     env.shared
         .informers
@@ -85,12 +79,14 @@ pub(crate) fn start(env: &IntegrationContext) {
             {
                 workloads.add(PodOrGroupKey::Group(object_key(&wl.metadata)));
             }
-            match key {
-                Some(key @ PodOrGroupKey::Group(_)) => {
-                    workloads.add_after(key, WORKLOAD_WRITE_LATENCY)
+            match (key, change) {
+                (Some(key @ PodOrGroupKey::Group(_)), Change::Updated { .. }) => {
+                    // Pods that terminate together are observed before they are checked for
+                    // readiness.
+                    workloads.add_after(key, latency)
                 }
-                Some(key) => workloads.add(key),
-                None => {}
+                (Some(key), _) => workloads.add(key),
+                (None, _) => {}
             }
         });
     let env_ = env.clone();

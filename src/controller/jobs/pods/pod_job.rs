@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::upstream_latency::UpstreamLatency;
 use async_trait::async_trait;
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::{ObjectReference, Pod, PodTemplateSpec};
@@ -11,7 +12,7 @@ use kube::api::DeleteParams;
 use kueue_lab_runtime::Api;
 
 use super::pod_state::{is_active, is_ready, is_suspended, is_terminating, pod_role_hash};
-use super::{pod_controller, pod_group, pod_state, start_stop, waiting_for_replacement_pods};
+use super::{pod_group, pod_state, start_stop, waiting_for_replacement_pods};
 use crate::event_recorder::object_reference;
 use crate::expectations::UidExpectations;
 use crate::job_annotations;
@@ -24,6 +25,7 @@ use crate::jobs::pod_set_topology_request::{TopologyIndexLabels, pod_set_topolog
 use crate::jobs::{construct_workload, pod_set_infos, single_object_job};
 use crate::object_meta;
 use crate::pod_util::{is_terminated, phase};
+use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants::{self as c, event, stop};
 use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod, Workload};
@@ -276,9 +278,10 @@ impl GenericJob for PodJob {
         Some(done)
     }
 
-    fn reclaimable_pods_write_delay(&self) -> Duration {
+    /// Pods of a group that terminate together are observed before they are counted.
+    fn reclaimable_pods_write_delay(&self, latency: &UpstreamLatency) -> Duration {
         match self.group {
-            Some(_) => pod_controller::WORKLOAD_WRITE_LATENCY,
+            Some(_) => latency.workload_write,
             None => Duration::ZERO,
         }
     }
@@ -368,6 +371,11 @@ impl GenericJob for PodJob {
         infos: &[PodSetInfo],
         message: &str,
     ) -> Result<(), JobError> {
+        let workload = env
+            .not_finished_workloads(self.gvk(), self.meta())
+            .into_iter()
+            .find(|wl| predicates::is_admitted(wl));
+        let workload = workload.as_deref();
         let Some(group) = &mut self.group else {
             let [info] = infos else {
                 return Err(PodSetInfoError::Length {
@@ -376,7 +384,7 @@ impl GenericJob for PodJob {
                 }
                 .into());
             };
-            return start_stop::start_pod(env, &mut self.pod, info, message).await;
+            return start_stop::start_pod(env, &mut self.pod, info, message, workload, false).await;
         };
         let starts = group
             .pods
@@ -386,7 +394,7 @@ impl GenericJob for PodJob {
                 let role = pod_role_hash(pod);
                 let info = infos.iter().find(|info| info.name == role);
                 let info = info.ok_or(PodSetInfoError::NotFound(role))?;
-                start_stop::start_pod(env, pod, info, message).await
+                start_stop::start_pod(env, pod, info, message, workload, true).await
             });
         join_all(starts).await.into_iter().collect()
     }

@@ -8,6 +8,7 @@ use kueue_lab_runtime::Api;
 use serde_json::json;
 
 use super::pod_state::is_gated;
+use crate::MetricEvent;
 use crate::event_recorder::object_reference;
 use crate::jobs::error::{JobError, ignore_not_found};
 use crate::jobs::integration_context::IntegrationContext;
@@ -16,6 +17,7 @@ use crate::jobs::pod_set_info::{PodSetInfo, merge_into};
 use crate::object_meta;
 use crate::pod_util::ungate;
 use kueue_lab_api::constants::{self as c, event};
+use kueue_lab_api::v1beta2::Workload;
 
 /// Attempts to remove the finalizer on conflicts.
 const TRIES: usize = 5;
@@ -27,7 +29,7 @@ fn api(env: &IntegrationContext, pod: &Pod) -> Api<Pod> {
     )
 }
 
-/// Merges the pod set info into a gated pod and removes its gate.
+/// Merges the pod set info into a gated pod of a Workload and removes its gate.
 ///
 /// # Errors
 /// The info conflicts with the pod, or the request fails.
@@ -36,6 +38,8 @@ pub(super) async fn start_pod(
     pod: &mut Pod,
     info: &PodSetInfo,
     message: &str,
+    workload: Option<&Workload>,
+    is_group: bool,
 ) -> Result<(), JobError> {
     if !is_gated(pod) {
         return Ok(());
@@ -58,6 +62,14 @@ pub(super) async fn start_pod(
         .pods
         .observe_write(Arc::new(pod.clone()));
     env.record_normal_event(object_reference(pod), event::STARTED, message);
+    if let Some(workload) = workload {
+        env.shared
+            .notify_metric_event(&MetricEvent::SchedulingGateRemoved {
+                gate: c::ADMISSION_SCHEDULING_GATE,
+                workload,
+                is_group,
+            });
+    }
     Ok(())
 }
 
@@ -93,8 +105,23 @@ pub(super) async fn stop_pod(
         Err(error) if error.is_not_found() => return Ok(()),
         Err(error) => return Err(error),
     }
-    let deleted = api.delete(name, &DeleteParams::default()).await;
-    ignore_not_found(deleted.map(drop).map_err(JobError::from))
+    let deleted = match api.delete(name, &DeleteParams::default()).await {
+        Ok(deleted) => deleted,
+        Err(error) => return ignore_not_found(Err(error.into())),
+    };
+    // Without its deletion timestamp the pod would be stopped again by the next reconcile.
+    if let Some(pod) = deleted.left().filter(outlives_deletion) {
+        env.shared.informers.pods.observe_write(Arc::new(pod));
+    }
+    Ok(())
+}
+
+/// Whether a pod exists after the response to its deletion.
+fn outlives_deletion(pod: &Pod) -> bool {
+    let meta = &pod.metadata;
+    let has_finalizers = meta.finalizers.as_ref().is_some_and(|f| !f.is_empty());
+    let is_graceful = meta.deletion_grace_period_seconds.unwrap_or(0) > 0;
+    meta.deletion_timestamp.is_some() && (has_finalizers || is_graceful)
 }
 
 /// Removes Kueue's finalizer from a pod. True if it was present.
@@ -118,12 +145,8 @@ pub(super) async fn remove_pod_finalizer(
             Ok(written) => {
                 // Removing the last finalizer of a terminating pod deletes it.
                 let terminating = written.metadata.deletion_timestamp.is_some();
-                let has_finalizers = written
-                    .metadata
-                    .finalizers
-                    .as_ref()
-                    .is_some_and(|f| !f.is_empty());
-                if !terminating || has_finalizers {
+                let finalizers = written.metadata.finalizers.as_ref();
+                if !terminating || finalizers.is_some_and(|f| !f.is_empty()) {
                     env.shared.informers.pods.observe_write(Arc::new(written));
                 }
                 return Ok(true);
@@ -141,4 +164,28 @@ pub(super) async fn remove_pod_finalizer(
         }
     }
     Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deleted_pods_outlive_the_response_with_a_finalizer_or_gracefully() {
+        let outlives = |meta: serde_json::Value| {
+            let pod = serde_json::from_value(json!({"metadata": meta})).unwrap();
+            outlives_deletion(&pod)
+        };
+        let now = "2026-01-01T00:00:00Z";
+        assert!(outlives(
+            json!({"deletionTimestamp": now, "finalizers": ["f"]})
+        ));
+        assert!(outlives(
+            json!({"deletionTimestamp": now, "deletionGracePeriodSeconds": 30})
+        ));
+        assert!(!outlives(
+            json!({"deletionTimestamp": now, "deletionGracePeriodSeconds": 0})
+        ));
+        assert!(!outlives(json!({})));
+    }
 }

@@ -6,8 +6,10 @@ use super::defaults;
 use super::validation::{self, JobVersion};
 use crate::jobs::generic_job::JobKind;
 use crate::jobs::integration_context::IntegrationContext;
+use crate::jobs::single_object_job::apply_pod_set_counts;
 use kube::Resource;
 use kueue_lab_api::field::FieldErrors;
+use kueue_lab_api::v1beta2::PodSet;
 
 /// Defaults a new job.
 ///
@@ -18,6 +20,7 @@ pub(crate) async fn default<K: JobKind>(
     namespace: &str,
     job: &mut K::Object,
 ) -> Result<(), Denial> {
+    let given = job.clone();
     defaults::apply_default_local_queue(env, namespace, job.meta_mut()).await?;
     defaults::apply_default_workload_priority_class(env, job.meta_mut());
     if defaults::workload_should_be_suspended(env, namespace, job.meta()).await?
@@ -25,7 +28,11 @@ pub(crate) async fn default<K: JobKind>(
     {
         K::suspend(job);
     }
-    K::default(env, namespace, job).await
+    K::default(env, namespace, job).await?;
+    if *job != given {
+        K::encode_as_go(job);
+    }
+    Ok(())
 }
 
 /// Validates a new job.
@@ -39,7 +46,7 @@ pub(crate) async fn validate_create<K: JobKind>(
 ) -> Result<FieldErrors, Denial> {
     let mut errors = validation::validate_job_on_create(env, job.meta(), &K::GVK);
     errors.extend(K::validate_on_create(env, namespace, job).await?);
-    Ok(errors)
+    Ok(sorted::<K>(errors))
 }
 
 /// Validates an updated job.
@@ -52,15 +59,46 @@ pub(crate) async fn validate_update<K: JobKind>(
     new: &K::Object,
     old: &K::Object,
 ) -> Result<FieldErrors, Denial> {
-    let mut errors = validation::validate_job_on_update(
+    let mut errors = validate_job_on_update::<K>(env, namespace, new, old);
+    errors.extend(K::validate_on_update(env, namespace, new, old).await?);
+    Ok(sorted::<K>(errors))
+}
+
+/// The validation of all kinds of an updated job.
+pub(crate) fn validate_job_on_update<K: JobKind>(
+    env: &IntegrationContext,
+    namespace: &str,
+    new: &K::Object,
+    old: &K::Object,
+) -> FieldErrors {
+    validation::validate_job_on_update(
         env,
         namespace,
         version::<K>(new),
         version::<K>(old),
         &K::GVK,
-    );
-    errors.extend(K::validate_on_update(env, namespace, new, old).await?);
-    Ok(errors)
+    )
+}
+
+fn sorted<K: JobKind>(mut errors: FieldErrors) -> FieldErrors {
+    if K::SORTS_FIELD_ERRORS {
+        errors.sort_by(|a, b| a.path.cmp(&b.path));
+    }
+    errors
+}
+
+/// The pod sets of a job, with the counts that another object determines.
+///
+/// # Errors
+/// A field of the job cannot be parsed, or the other object cannot be read.
+pub(crate) async fn job_pod_sets<K: JobKind>(
+    env: &IntegrationContext,
+    job: &K::Object,
+) -> Result<Vec<PodSet>, String> {
+    let mut pod_sets = K::pod_sets(job, &env.gates)?;
+    let counts = K::pod_set_counts(env, job).await;
+    apply_pod_set_counts(&mut pod_sets, &counts.map_err(|error| error.to_string())?);
+    Ok(pod_sets)
 }
 
 fn version<K: JobKind>(job: &K::Object) -> JobVersion<'_> {

@@ -133,7 +133,7 @@ pub(super) async fn find_ancestor_job(
 ///
 /// # Errors
 /// An owner or the namespace cannot be read.
-pub(super) async fn workload_should_be_suspended(
+pub(crate) async fn workload_should_be_suspended(
     env: &IntegrationContext,
     namespace: &str,
     meta: &ObjectMeta,

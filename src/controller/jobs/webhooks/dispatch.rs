@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::kinds::KINDS;
 use super::mutate_typed::{decode, decode_old, mutate_typed};
 use super::request::{Denial, Operation, Warnings, WebhookRequest};
-use super::{deployment, job, pod, stateful_set};
+use super::{deployment, job, leader_worker_set, pod, stateful_set};
 use crate::ControllerContext;
 use crate::jobs::ancestor_job::AncestorFinder;
 use crate::jobs::integration_callbacks::integration_callbacks;
@@ -72,6 +72,12 @@ impl JobWebhooks {
             "StatefulSet" => {
                 mutate_typed(object, async |s| stateful_set::default(env, ns, s).await).await
             }
+            "LeaderWorkerSet" => {
+                mutate_typed(object, async |lws| {
+                    leader_worker_set::default(env, ns, lws).await
+                })
+                .await
+            }
             kind if new => match integration_callbacks(request.group, kind) {
                 Some(callbacks) => (callbacks.default)(env, ns, object).await,
                 None => Ok(()),
@@ -113,6 +119,10 @@ impl JobWebhooks {
             "StatefulSet" => {
                 let (new, old) = (decode(object)?, decode_old(old)?);
                 without(stateful_set::validate(env, ns, &new, old.as_ref()).await?)
+            }
+            "LeaderWorkerSet" => {
+                let (new, old) = (decode(object)?, decode_old(old)?);
+                without(leader_worker_set::validate(env, ns, &new, old.as_ref()).await?)
             }
             kind => match integration_callbacks(request.group, kind) {
                 Some(callbacks) => without((callbacks.validate)(env, ns, object, old).await?),

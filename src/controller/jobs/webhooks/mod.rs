@@ -10,6 +10,7 @@ mod deployment;
 mod dispatch;
 pub(crate) mod job;
 mod kinds;
+mod leader_worker_set;
 pub(crate) mod mutate_typed;
 mod pod;
 mod request;

@@ -40,3 +40,70 @@ pub(crate) async fn mutate_typed<K: Codec>(
     }
     Ok(())
 }
+
+/// Defaults a typed object of a custom kind. If that changes it, `object` also gets all fields as the
+/// type encodes them, as upstream replaces the object by its encoded Go struct; unknown fields and
+/// the status stay.
+///
+/// # Errors
+/// The object cannot be decoded, or is denied.
+pub(crate) async fn mutate_custom_kind<K: Codec>(
+    object: &mut Value,
+    default: impl AsyncFnOnce(&mut K) -> Result<(), Denial>,
+) -> Result<(), Denial> {
+    let mut typed: K = decode(object)?;
+    let value = |typed: &K| typed.to_value().unwrap_or_default();
+    let before = value(&typed);
+    default(&mut typed).await?;
+    let mut after = value(&typed);
+    if before == after {
+        return Ok(());
+    }
+    json_patch::merge(object, &create_merge_patch(&before, &after));
+    if let Value::Object(fields) = &mut after {
+        fields.remove("status");
+    }
+    overlay(object, after);
+    Ok(())
+}
+
+/// Sets all fields of `encoded`; other fields stay.
+fn overlay(object: &mut Value, encoded: Value) {
+    match (object, encoded) {
+        (Value::Object(fields), Value::Object(encoded)) => {
+            for (name, value) in encoded {
+                match fields.get_mut(&name) {
+                    Some(field) => overlay(field, value),
+                    None => {
+                        fields.insert(name, value);
+                    }
+                }
+            }
+        }
+        (Value::Array(items), Value::Array(encoded)) if items.len() == encoded.len() => {
+            for (item, value) in items.iter_mut().zip(encoded) {
+                overlay(item, value);
+            }
+        }
+        (object, encoded) => *object = encoded,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn overlay_keeps_unknown_fields() {
+        let mut object = json!({"a": {"x": 1, "cpu": 4}, "l": [{"u": true}]});
+        overlay(
+            &mut object,
+            json!({"a": {"cpu": "4", "m": {}}, "l": [{"n": {}}]}),
+        );
+        assert_eq!(
+            object,
+            json!({"a": {"x": 1, "cpu": "4", "m": {}}, "l": [{"u": true, "n": {}}]})
+        );
+    }
+}

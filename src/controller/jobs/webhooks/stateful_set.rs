@@ -100,7 +100,11 @@ fn validate_replicas_update(
 }
 
 /// The fields that the role hash covers are immutable; errors name the field that upstream names.
-fn validate_immutable_pod_group_pod_spec(new: &Value, old: &Value, path: &Path) -> FieldErrors {
+pub(super) fn validate_immutable_pod_group_pod_spec(
+    new: &Value,
+    old: &Value,
+    path: &Path,
+) -> FieldErrors {
     match (new, old) {
         (new, old) if new == old => Vec::new(),
         (Value::Object(new), Value::Object(old)) if is_shape_path(path) => {

@@ -7,7 +7,7 @@ use crate::jobs::integration_context::IntegrationContext;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::field::{FieldError, FieldErrors, Path};
-use kueue_lab_api::v1beta2::PodsetSliceRequiredTopologyConstraint;
+use kueue_lab_api::v1beta2::{PodSet, PodsetSliceRequiredTopologyConstraint};
 use kueue_lab_api::validation::label_name;
 
 const REQUIRED: &str = c::POD_SET_REQUIRED_TOPOLOGY_ANNOTATION;
@@ -227,4 +227,111 @@ pub(crate) fn validate_slice_size_upper_bound(
         ));
     }
     errors
+}
+
+/// A group has two pod sets, one of them with one pod, and both request the same topology.
+/// `annotations` has the path of the annotations of each pod set.
+pub(crate) fn validate_pod_set_grouping_topology(
+    pod_sets: &[PodSet],
+    annotations: &[Path],
+) -> FieldErrors {
+    let mut groups: Vec<(&str, Vec<(&PodSet, &Path)>)> = Vec::new();
+    for (pod_set, path) in pod_sets.iter().zip(annotations) {
+        let request = pod_set.topology_request.as_ref();
+        let Some(name) = request.and_then(|r| r.pod_set_group_name.as_deref()) else {
+            continue;
+        };
+        match groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, members)) => members.push((pod_set, path)),
+            None => groups.push((name, vec![(pod_set, path)])),
+        }
+    }
+    let mut errors = FieldErrors::new();
+    for (name, members) in groups {
+        match members.as_slice() {
+            [one, other] => errors.extend(validate_pod_set_group(name, *one, *other)),
+            _ => {
+                let detail = format!(
+                    "can only define groups of exactly 2 pod sets, got: {} pod set(s)",
+                    members.len()
+                );
+                errors.extend(members.iter().map(|(_, path)| {
+                    FieldError::invalid(&path.key(POD_SET_GROUP_NAME), name, detail.clone())
+                }));
+            }
+        }
+    }
+    errors
+}
+
+fn validate_pod_set_group(
+    name: &str,
+    (one, path1): (&PodSet, &Path),
+    (other, path2): (&PodSet, &Path),
+) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    if one.count != 1 && other.count != 1 {
+        let detail = format!(
+            "can only define groups where at least one pod set has only 1 replica, got: {} replica(s) and {} replica(s) in the group",
+            one.count, other.count
+        );
+        for path in [path1, path2] {
+            let path = path.key(POD_SET_GROUP_NAME);
+            errors.push(FieldError::invalid(&path, name, detail.clone()));
+        }
+    }
+    let topology = |pod_set: &PodSet| {
+        let request = pod_set.topology_request.as_ref()?;
+        let levels = (request.required.clone(), request.preferred.clone());
+        (levels.0.is_some() || levels.1.is_some()).then_some(levels)
+    };
+    if topology(one).is_none() || topology(one) != topology(other) {
+        for (path, consistent) in [(path1, path2), (path2, path1)] {
+            let detail = format!(
+                "must specify '{REQUIRED}' or '{PREFERRED}' topology consistent with '{}' in group '{name}'",
+                consistent.as_str()
+            );
+            errors.push(FieldError::invalid_without_value(path, detail));
+        }
+    }
+    errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kueue_lab_api::v1beta2::PodSetTopologyRequest;
+
+    #[test]
+    fn a_group_is_two_pod_sets_with_one_topology() {
+        let set = |count, required: &str| PodSet {
+            count,
+            topology_request: Some(PodSetTopologyRequest {
+                required: Some(required.to_owned()),
+                pod_set_group_name: Some("g".to_owned()),
+                ..Default::default()
+            }),
+            ..Default::default()
+        };
+        let paths = ["a", "b", "c"].map(Path::new);
+        let errors = |sets: &[PodSet]| {
+            let errors = validate_pod_set_grouping_topology(sets, &paths);
+            errors.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert!(errors(&[set(1, "rack"), set(4, "rack")]).is_empty());
+        assert_eq!(
+            errors(&[set(1, "rack")]),
+            [format!(
+                "a[{POD_SET_GROUP_NAME}]: Invalid value: \"g\": can only define groups of exactly 2 pod sets, got: 1 pod set(s)"
+            )]
+        );
+        assert_eq!(errors(&[set(2, "rack"), set(3, "rack")]).len(), 2);
+        assert_eq!(
+            errors(&[set(1, "rack"), set(3, "block")])[0],
+            format!(
+                "a: Invalid value: must specify '{REQUIRED}' or '{PREFERRED}' topology consistent with 'b' in group 'g'"
+            )
+        );
+        assert_eq!(errors(&[set(1, "r"), set(1, "r"), set(1, "r")]).len(), 3);
+    }
 }

@@ -16,6 +16,9 @@ use kueue_lab_api::validation::{admission_gated_by, admission_gated_by_update};
 /// Detail of an immutable field.
 pub(super) const IMMUTABLE: &str = "field is immutable";
 
+/// The maximum number of pod sets of a Workload.
+pub(crate) const MAX_POD_SETS: usize = 18;
+
 /// Kinds that support elastic jobs.
 const ELASTIC_JOB_KINDS: [(&str, &str); 4] = [
     ("batch", "Job"),
@@ -162,7 +165,7 @@ fn validate_elastic_job_annotation(
 }
 
 /// Validation of a new job of any kind.
-pub(super) fn validate_job_on_create(
+pub(crate) fn validate_job_on_create(
     env: &IntegrationContext,
     meta: &ObjectMeta,
     gvk: &Gvk,
@@ -254,6 +257,18 @@ pub(super) fn validate_job_on_update(
         errors.extend(admission_gated_by_update(new.meta, old.meta));
     }
     errors
+}
+
+/// Whether an update of a Ray or Spark job is validated: the job is managed, or was until now.
+pub(crate) fn should_validate_ray_or_spark_job_on_update(
+    env: &IntegrationContext,
+    new: &ObjectMeta,
+    old: &ObjectMeta,
+) -> bool {
+    let named = |meta| !job_annotations::queue_name(meta).is_empty();
+    env.manage_jobs_without_queue_name()
+        || named(new)
+        || (env.enabled(Feature::ValidateRayAndSparkJobUpdates) && named(old))
 }
 
 fn validate_update_for_queue_name(

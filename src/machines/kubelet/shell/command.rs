@@ -24,6 +24,8 @@ pub(crate) fn steps(words: &[&str], environment: &Environment) -> Option<Vec<Ste
             let at = words.iter().position(|w| *w == "-c")?;
             Some(python(words.get(at + 1)?))
         }
+        // The entrypoint of Spark's images; an executor runs until its driver ends.
+        "entrypoint.sh" if words.get(1) == Some(&"executor") => Some(vec![Step::Hang]),
         _ if interpreter::BUILTINS.contains(&name) => Some(interpreter::single(words, environment)),
         _ => None,
     }

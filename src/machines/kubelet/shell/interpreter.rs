@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use super::arithmetic::arithmetic;
 use super::lexer::{Dialect, Token, WordPart, tokenize};
 use super::{Environment, duration, expansion};
-use crate::kubelet::program::Step;
+use crate::kubelet::program::{DEFAULT_DURATION, Step};
 
 /// Commands that are also interpreted outside of a script.
-pub(super) const BUILTINS: [&str; 11] = [
+pub(super) const BUILTINS: [&str; 13] = [
     "sleep", "echo", "true", "false", "printf", "date", "hostname", "env", "printenv", "seq",
-    "timeout",
+    "timeout", "ray", "sshd",
 ];
 /// Iterations after which a loop counts as endless.
 const ROUNDS: usize = 100;
@@ -525,6 +525,31 @@ impl Shell {
                             Step::Exit(code) => self.status = code,
                             step => self.step(step),
                         }
+                    }
+                }
+            }
+            "ray" => self.ray(&arguments),
+            "sshd" if arguments.iter().any(|a| a.starts_with("-D")) => self.step(Step::Hang),
+            _ => {}
+        }
+    }
+
+    /// `ray start --block` runs forever; `ray job submit -- ENTRYPOINT` runs as long as the
+    /// entrypoint.
+    fn ray(&mut self, arguments: &[&str]) {
+        match arguments {
+            ["start", rest @ ..] if rest.contains(&"--block") => self.step(Step::Hang),
+            ["job", "submit", rest @ ..] => {
+                let after = rest.iter().skip_while(|a| **a != "--").skip(1);
+                let entrypoint: Vec<&str> = after.copied().collect();
+                let known = match entrypoint.first() {
+                    None | Some(&"ray") => None,
+                    Some(_) => super::command::steps(&entrypoint, &self.variables),
+                };
+                for step in known.unwrap_or_else(|| vec![Step::Wait(DEFAULT_DURATION)]) {
+                    match step {
+                        Step::Exit(code) => self.status = code,
+                        step => self.step(step),
                     }
                 }
             }

@@ -153,3 +153,24 @@ fn braces_and_arithmetic_commands_are_those_of_bash() {
     let hundred = trace_bash("for i in {1..100}; do echo $i; done");
     assert_eq!(hundred.split(" | ").count(), 100);
 }
+
+#[test]
+fn ray_and_spark_commands() {
+    let end = |words: &[&str]| {
+        let environment = Environment::new();
+        let steps = super::steps(words, &environment).unwrap();
+        crate::kubelet::Program::new(steps)
+            .end()
+            .map(|(at, code)| (at.as_secs(), code))
+    };
+    let submit = |entrypoint: &str| {
+        let script = format!("ray job submit --address http://a:8265 -- {entrypoint}");
+        end(&["/bin/bash", "-c", "--", &script])
+    };
+    assert_eq!(submit("python train.py; sleep 60"), Some((90, 0)));
+    assert_eq!(submit("sleep 5"), Some((5, 0)));
+    assert_eq!(submit("sh -c 'sleep 5; exit 3'"), Some((5, 3)));
+    assert_eq!(end(&["ray", "start", "--head", "--block"]), None);
+    assert_eq!(end(&["/usr/sbin/sshd", "-De"]), None);
+    assert_eq!(end(&["/opt/entrypoint.sh", "executor"]), None);
+}

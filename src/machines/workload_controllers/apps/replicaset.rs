@@ -16,7 +16,7 @@ use crate::workload_controllers::pod_control::PodControl;
 use crate::workload_controllers::{SharedInformers, pod_template, pods};
 use kueue_lab_clock::whole_seconds;
 use kueue_lab_runtime::api_errors::error_message;
-use kueue_lab_runtime::{Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// Maximum number of pods created or deleted per sync.
 const BURST_REPLICAS: usize = 500;
@@ -109,6 +109,11 @@ impl ReplicaSetController {
         let spec = set.spec.as_ref()?;
         let wanted = usize::try_from(spec.replicas.unwrap_or(1)).unwrap_or(0);
         if active.len() < wanted {
+            match self.is_live(set).await {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => return Some(("FailedCreate", error)),
+            }
             let count = (wanted - active.len()).min(BURST_REPLICAS);
             let pod = pod_template::pod_from_template(spec.template.as_ref()?, set);
             let created = self.control.create(set, vec![pod; count]).await;
@@ -129,6 +134,15 @@ impl ReplicaSetController {
         active.truncate(surplus);
         let deleted = self.control.delete(set, &active, None).await;
         deleted.error.map(|error| ("FailedDelete", error))
+    }
+
+    /// Whether a set still exists. Garbage collection of its pods may be observed before its own
+    /// deletion; then no pods are to be created.
+    async fn is_live(&self, set: &ReplicaSet) -> Result<bool, kube::Error> {
+        let namespace = set.namespace().unwrap_or_default();
+        let api: Api<ReplicaSet> = Api::namespaced(self.context.client.clone(), &namespace);
+        let live = api.get_opt(&set.name_any()).await?;
+        Ok(live.is_some_and(|live| live.uid() == set.uid()))
     }
 
     /// The number of active pods per node of this set and its siblings, for the deletion order.

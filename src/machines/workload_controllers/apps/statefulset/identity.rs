@@ -36,7 +36,6 @@ pub(super) fn pod(
     let name = format!("{}-{ordinal}", set.name_any());
     let mut pod = pod_template::pod_from_template(from, set);
     let meta = &mut pod.metadata;
-    meta.generate_name = None;
     meta.name = Some(name.clone());
     let labels = meta.labels.get_or_insert_default();
     labels.insert(POD_NAME.to_string(), name.clone());
@@ -96,5 +95,15 @@ mod tests {
         assert_eq!(ordinal("web", "web-db-1"), None);
         assert_eq!(ordinal("web", "web-+1"), None);
         assert_eq!(ordinal("web", "other-1"), None);
+    }
+
+    #[test]
+    fn pods_have_a_name_and_the_generated_name_of_the_template() {
+        let mut set = StatefulSet::default();
+        set.metadata.name = Some("web".into());
+        let spec = StatefulSetSpec::default();
+        let pod = pod(&set, &spec, &PodTemplateSpec::default(), "r", 1);
+        assert_eq!(pod.metadata.name.as_deref(), Some("web-1"));
+        assert_eq!(pod.metadata.generate_name.as_deref(), Some("web-"));
     }
 }

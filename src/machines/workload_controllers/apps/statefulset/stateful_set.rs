@@ -1,6 +1,7 @@
 //! Reconciles StatefulSets: carries out a [`StatefulSetPlan`] and writes status.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, PodTemplateSpec};
@@ -21,6 +22,9 @@ use kueue_lab_runtime::api_errors::error_message;
 use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 5;
+/// Time until the first pod of a new StatefulSet, after its revision is stored. A real control plane
+/// writes and admits the pod over the network; others that watch StatefulSets react before.
+const FIRST_POD_LATENCY: Duration = Duration::from_millis(50);
 
 /// Starts the controller in the tasks of `context`.
 pub(crate) fn start(context: &Context, shared: &SharedInformers) {
@@ -84,6 +88,13 @@ impl Reconciler for StatefulSetController {
             .sync_revision(set, &spec.template, &spec.selector, collisions)
             .await?;
         let update_name = update.name_any();
+        if set
+            .status
+            .as_ref()
+            .is_none_or(|s| s.update_revision.is_none())
+        {
+            self.context.clock.sleep(FIRST_POD_LATENCY).await;
+        }
         let known = set.status.as_ref().and_then(|s| s.current_revision.clone());
         let before = known.and_then(|name| history.find(set, &name));
         let current = before.as_deref().unwrap_or(&update);

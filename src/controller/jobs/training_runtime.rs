@@ -1,0 +1,152 @@
+//! TrainingRuntimes and ClusterTrainingRuntimes (`trainer.kubeflow.org/v1alpha1`), with the fields that
+//! determine the pod sets of a TrainJob.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The API group.
+pub(super) const GROUP: &str = "trainer.kubeflow.org";
+/// Group and version.
+pub(super) const API_VERSION: &str = "trainer.kubeflow.org/v1alpha1";
+/// Version.
+pub(super) const VERSION: &str = "v1alpha1";
+
+/// A TrainingRuntime.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct TrainingRuntime {
+    /// Standard metadata.
+    pub metadata: ObjectMeta,
+    /// The runtime.
+    #[serde(default)]
+    pub spec: TrainingRuntimeSpec,
+}
+
+/// A ClusterTrainingRuntime.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct ClusterTrainingRuntime {
+    /// Standard metadata.
+    pub metadata: ObjectMeta,
+    /// The runtime.
+    #[serde(default)]
+    pub spec: TrainingRuntimeSpec,
+}
+
+kueue_lab_codec::impl_codec!(TrainingRuntime, ClusterTrainingRuntime);
+
+impl k8s_openapi::Resource for TrainingRuntime {
+    const API_VERSION: &'static str = API_VERSION;
+    const GROUP: &'static str = GROUP;
+    const KIND: &'static str = "TrainingRuntime";
+    const VERSION: &'static str = VERSION;
+    const URL_PATH_SEGMENT: &'static str = "trainingruntimes";
+    type Scope = NamespaceResourceScope;
+}
+
+impl k8s_openapi::Metadata for TrainingRuntime {
+    type Ty = ObjectMeta;
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+impl k8s_openapi::Resource for ClusterTrainingRuntime {
+    const API_VERSION: &'static str = API_VERSION;
+    const GROUP: &'static str = GROUP;
+    const KIND: &'static str = "ClusterTrainingRuntime";
+    const VERSION: &'static str = VERSION;
+    const URL_PATH_SEGMENT: &'static str = "clustertrainingruntimes";
+    type Scope = ClusterResourceScope;
+}
+
+impl k8s_openapi::Metadata for ClusterTrainingRuntime {
+    type Ty = ObjectMeta;
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+/// The fields of a runtime that determine pod sets.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct TrainingRuntimeSpec {
+    /// The policy of the machine learning framework.
+    pub ml_policy: Option<MlPolicy>,
+    /// The policy of gang scheduling.
+    pub pod_group_policy: Option<PodGroupPolicy>,
+    /// The template of JobSets.
+    pub template: JobSetTemplateSpec,
+}
+
+/// The policy of the machine learning framework.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct MlPolicy {
+    /// Training nodes; defaults to 1.
+    pub num_nodes: Option<i32>,
+    /// PyTorch.
+    pub torch: Option<TorchMlPolicySource>,
+    /// MPI.
+    pub mpi: Option<MpiMlPolicySource>,
+}
+
+/// The policy of PyTorch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct TorchMlPolicySource {
+    /// More containers with the environment variables of torchrun.
+    pub env_injection: Option<EnvInjection>,
+}
+
+/// Containers with the environment variables of torchrun.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct EnvInjection {
+    /// The containers by replicated job.
+    pub targets: Vec<EnvInjectionTarget>,
+}
+
+/// Containers of one replicated job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct EnvInjectionTarget {
+    /// The replicated job.
+    pub job_name: String,
+    /// The containers.
+    pub container_names: Vec<String>,
+}
+
+/// The policy of MPI.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct MpiMlPolicySource {
+    /// Whether the launcher is one of the nodes.
+    pub run_launcher_as_node: Option<bool>,
+}
+
+/// The policy of gang scheduling.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct PodGroupPolicy {
+    /// The coscheduling plugin of the scheduler.
+    pub coscheduling: Option<Map<String, Value>>,
+}
+
+/// The template of JobSets.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct JobSetTemplateSpec {
+    /// The spec of a JobSet.
+    pub spec: Value,
+}

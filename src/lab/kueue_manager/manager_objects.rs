@@ -1,0 +1,114 @@
+//! The objects of an installation of Kueue: namespace, service account, Services, configuration and
+//! Deployment.
+
+use kube::Client;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use super::{
+    CONFIG_MAP, CONTAINER, DEPLOYMENT, NAMESPACE, POD_LABEL, VISIBILITY_SERVICE, WEBHOOK_SERVICE,
+};
+use kueue_lab_api::config::CONFIG_MAP_KEY;
+use kueue_lab_runtime::Api;
+
+/// The field manager of `kubectl apply --server-side`: a release's manifest is applied over these
+/// objects as over an earlier release.
+const FIELD_MANAGER: &str = "kubectl";
+
+/// Applies the objects, with this configuration.
+///
+/// # Errors
+/// The API server rejects one of them.
+pub(crate) async fn install(client: &Client, configuration: &str) -> Result<(), kube::Error> {
+    for object in objects(configuration) {
+        let text = |path: &str| {
+            object
+                .pointer(path)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        let (api_version, kind) = (text("/apiVersion"), text("/kind"));
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+        let api: Api<DynamicObject> = match text("/metadata/namespace") {
+            "" => Api::all_with(client.clone(), &resource),
+            namespace => Api::namespaced_with(client.clone(), namespace, &resource),
+        };
+        let params = PatchParams::apply(FIELD_MANAGER).force();
+        api.patch(text("/metadata/name"), &params, &Patch::Apply(&object))
+            .await?;
+    }
+    Ok(())
+}
+
+fn objects(configuration: &str) -> Vec<Value> {
+    let (pod_label, pod_value) = POD_LABEL;
+    let labels = json!({
+        "app.kubernetes.io/component": "controller",
+        "app.kubernetes.io/name": "kueue",
+        pod_label: pod_value,
+    });
+    let selector = json!({pod_label: pod_value});
+    let object = |api_version: &str, kind: &str, name: &str, fields: Value| {
+        let mut object = json!({
+            "apiVersion": api_version,
+            "kind": kind,
+            "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
+        });
+        if let (Some(all), Value::Object(fields)) = (object.as_object_mut(), fields) {
+            all.extend(fields);
+        }
+        object
+    };
+    let service = |name: &str, port: Value| {
+        let spec = json!({"ports": [port], "selector": selector});
+        object("v1", "Service", name, json!({"spec": spec}))
+    };
+    let webhook_port = json!({"port": 443, "protocol": "TCP", "targetPort": 9443});
+    let visibility_port =
+        json!({"name": "https", "port": 443, "protocol": "TCP", "targetPort": 8082});
+    let mut data = json!({});
+    data[CONFIG_MAP_KEY] = configuration.into();
+    let container = json!({
+        "name": CONTAINER,
+        "image": concat!("kueue-lab:v", env!("CARGO_PKG_VERSION")),
+        "imagePullPolicy": "IfNotPresent",
+        "args": [format!("--config=/{CONFIG_MAP_KEY}")],
+        "ports": [
+            {"containerPort": 8082, "name": "visibility", "protocol": "TCP"},
+            {"containerPort": 9443, "name": "webhook-server", "protocol": "TCP"},
+        ],
+        "volumeMounts": [{
+            "name": "manager-config",
+            "mountPath": format!("/{CONFIG_MAP_KEY}"),
+            "subPath": CONFIG_MAP_KEY,
+        }],
+    });
+    let deployment = json!({"spec": {
+        "replicas": 1,
+        "selector": {"matchLabels": selector},
+        "template": {
+            "metadata": {
+                "labels": labels,
+                "annotations": {"kubectl.kubernetes.io/default-container": CONTAINER},
+            },
+            "spec": {
+                "serviceAccountName": DEPLOYMENT,
+                "containers": [container],
+                "volumes": [{"name": "manager-config", "configMap": {"name": CONFIG_MAP}}],
+            },
+        },
+    }});
+    vec![
+        json!({
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": NAMESPACE, "labels": labels},
+        }),
+        object("v1", "ServiceAccount", DEPLOYMENT, json!({})),
+        service(WEBHOOK_SERVICE, webhook_port),
+        service(VISIBILITY_SERVICE.1, visibility_port),
+        object("v1", "ConfigMap", CONFIG_MAP, json!({"data": data})),
+        object("apps/v1", "Deployment", DEPLOYMENT, deployment),
+    ]
+}

@@ -1,0 +1,33 @@
+//! Kueue's controller manager on the embedded cluster: the objects of its installation, and the
+//! controller of this process behind the Pod of its Deployment.
+//!
+//! A container that starts in that Pod starts a new instance of the controller with the
+//! configuration in the ConfigMap, as a restart of upstream's manager does.
+
+mod controller_instances;
+mod current_controller;
+mod manager_admission;
+mod manager_config;
+mod manager_control_plane;
+mod manager_objects;
+
+pub(crate) use controller_instances::ControllerInstances;
+pub(crate) use current_controller::{CurrentController, CurrentGates};
+pub(crate) use manager_admission::ManagerAdmission;
+pub(crate) use manager_control_plane::ManagerControlPlane;
+pub(crate) use manager_objects::install;
+
+/// The namespace of Kueue.
+const NAMESPACE: &str = kueue_lab_api::config::DEFAULT_NAMESPACE;
+/// The Deployment of the controller manager.
+const DEPLOYMENT: &str = "kueue-controller-manager";
+/// The container of the controller in its Pods.
+const CONTAINER: &str = "manager";
+/// The ConfigMap of the configuration.
+const CONFIG_MAP: &str = "kueue-manager-config";
+/// The Service of the webhooks.
+const WEBHOOK_SERVICE: &str = "kueue-webhook-service";
+/// The Service of the visibility server.
+pub(crate) const VISIBILITY_SERVICE: (&str, &str) = (NAMESPACE, "kueue-visibility-server");
+/// The label of the controller's Pods.
+const POD_LABEL: (&str, &str) = ("control-plane", "controller-manager");

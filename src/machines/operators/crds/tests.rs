@@ -1,0 +1,74 @@
+use serde_json::{Value, json};
+
+use super::{definition, definitions};
+
+fn version(name: &str) -> Value {
+    definition(name).unwrap()["spec"]["versions"][0].clone()
+}
+
+#[test]
+fn every_definition_has_a_schema() {
+    let names = definitions().map(|d| d["metadata"]["name"].as_str().unwrap().to_owned());
+    let mut count = 0;
+    for name in names {
+        let schema = &version(&name)["schema"]["openAPIV3Schema"];
+        assert_eq!(schema["properties"]["spec"]["type"], "object", "{name}");
+        assert_eq!(schema["properties"]["metadata"]["type"], "object", "{name}");
+        count += 1;
+    }
+    assert_eq!(count, 16);
+}
+
+#[test]
+fn notation_is_expanded() {
+    let schema = version("rayjobs.ray.io")["schema"]["openAPIV3Schema"].clone();
+    let spec = &schema["properties"]["spec"]["properties"];
+    assert_eq!(
+        spec["submissionMode"],
+        json!({"type": "string", "default": "K8sJobMode"})
+    );
+    assert_eq!(
+        spec["backoffLimit"],
+        json!({"type": "integer", "format": "int32", "default": 0})
+    );
+    assert_eq!(
+        spec["clusterSelector"],
+        json!({"type": "object", "additionalProperties": {"type": "string"}})
+    );
+    let cluster = &spec["rayClusterSpec"];
+    assert_eq!(cluster["required"], json!(["headGroupSpec"]));
+    let group = &cluster["properties"]["workerGroupSpecs"]["items"];
+    assert_eq!(
+        group["required"],
+        json!(["groupName", "maxReplicas", "minReplicas", "template"])
+    );
+    assert_eq!(
+        group["properties"]["maxReplicas"]["default"],
+        json!(2_147_483_647)
+    );
+    let spark = version("sparkapplications.sparkoperator.k8s.io");
+    let spec = &spark["schema"]["openAPIV3Schema"]["properties"]["spec"];
+    assert_eq!(
+        spec["properties"]["pythonVersion"]["enum"],
+        json!(["2", "3"])
+    );
+    assert_eq!(
+        spec["properties"]["driver"]["properties"]["cores"]["minimum"],
+        json!(1)
+    );
+
+    let jobs = version("jobsets.jobset.x-k8s.io");
+    let spec = &jobs["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"];
+    assert_eq!(spec["network"]["default"], json!({}));
+    assert_eq!(spec["successPolicy"]["default"], json!({"operator": "All"}));
+    let template = &spec["replicatedJobs"]["items"]["properties"]["template"];
+    assert_eq!(
+        template["x-kubernetes-preserve-unknown-fields"],
+        json!(true)
+    );
+    let job = &template["properties"]["spec"]["properties"];
+    assert_eq!(
+        job["completionMode"],
+        json!({"type": "string", "default": "Indexed"})
+    );
+}

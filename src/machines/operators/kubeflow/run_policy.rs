@@ -1,0 +1,64 @@
+//! `runPolicy`: clean-up of finished jobs, deadline and TTL.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::Value;
+
+use super::super::observed::{Observed, parse_timestamp};
+use super::super::plan::{ChildReference, Plan};
+use crate::workload_controllers::pods::{is_deleting, is_terminal};
+
+/// Whether another controller manages the job; `own` is the value of the operator itself.
+pub(super) fn is_managed_externally(policy: &Value, own: &str) -> bool {
+    policy["managedBy"]
+        .as_str()
+        .is_some_and(|manager| manager != own)
+}
+
+/// Deletes pods of a finished job by `cleanPodPolicy`, and the job after its TTL.
+pub(super) fn clean_up(job: &Observed<'_>, policy: &Value, status: &Value, plan: &mut Plan) {
+    let all = policy["cleanPodPolicy"] == "All";
+    if all || policy["cleanPodPolicy"] == "Running" {
+        let pods = job
+            .pods
+            .iter()
+            .filter(|pod| !is_deleting(pod) && (all || !is_terminal(pod)));
+        plan.delete
+            .extend(pods.map(|pod| ChildReference::of(pod.as_ref())));
+    }
+    let Some(seconds) = policy["ttlSecondsAfterFinished"].as_i64() else {
+        return;
+    };
+    let ended = parse_timestamp(&status["completionTime"]).unwrap_or(job.now);
+    let left = SignedDuration::from_secs(seconds).saturating_sub(job.now.duration_since(ended));
+    match left > SignedDuration::ZERO {
+        true => plan.requeue(left.unsigned_abs()),
+        false => plan.delete_self = true,
+    }
+}
+
+/// The time until `activeDeadlineSeconds` have passed.
+pub(super) fn remaining_time(
+    job: &Observed<'_>,
+    policy: &Value,
+    status: &Value,
+) -> Option<Duration> {
+    let limit = SignedDuration::from_secs(policy["activeDeadlineSeconds"].as_i64()?);
+    let started = parse_timestamp(&status["startTime"])?;
+    let left = limit.saturating_sub(job.now.duration_since(started));
+    Some(if left.is_negative() {
+        Duration::ZERO
+    } else {
+        left.unsigned_abs()
+    })
+}
+
+/// Plans the deletion of pods that are not being deleted.
+pub(super) fn delete_pods<'a>(pods: impl IntoIterator<Item = &'a Arc<Pod>>, plan: &mut Plan) {
+    let alive = pods.into_iter().filter(|pod| !is_deleting(pod));
+    plan.delete
+        .extend(alive.map(|pod| ChildReference::of(pod.as_ref())));
+}

@@ -1,0 +1,254 @@
+//! RayService: a RayCluster and its services; ready when the cluster is.
+
+use kube::ResourceExt;
+use kube::core::DynamicObject;
+use serde_json::{Value, json};
+
+use super::super::child_objects::has_containers;
+use super::super::conditions::{Condition, is_true, set_condition};
+use super::super::observed::Observed;
+use super::super::plan::{ChildReference, Plan};
+use super::{
+    ORIGINATED_FROM_CR_NAME, ORIGINATED_FROM_CRD, inherited, is_managed_externally, ray_cluster,
+};
+
+/// Reconciles a RayService.
+pub(in super::super) fn reconcile(service: &Observed<'_>) -> Plan {
+    let spec = service.spec();
+    if is_managed_externally(spec) {
+        return Plan::default();
+    }
+    if !has_containers(&spec["rayClusterConfig"]["headGroupSpec"]["template"]) {
+        return Plan::not_simulated("rayClusterConfig.headGroupSpec needs a container");
+    }
+    let mut status = service.status();
+    status["observedGeneration"] = json!(service.object.metadata.generation);
+    if spec["suspend"] == true {
+        return suspend(service, status);
+    }
+    let mut set = Conditions {
+        status: &mut status,
+        now: service.timestamp(),
+    };
+    if is_true(set.status, "Suspended") {
+        let message = "Spec.Suspend is false; RayService has resumed.";
+        set.set("Suspended", false, "RayServiceResumed", message);
+    }
+    if !set.has("Ready") {
+        set.set("Ready", false, "Initializing", "RayService is initializing");
+        set.set(
+            "UpgradeInProgress",
+            false,
+            "Initializing",
+            "RayService is initializing",
+        );
+    }
+    let mut plan = Plan::default();
+    let named = |field: &str| {
+        let name = status[field]["rayClusterName"].as_str().unwrap_or_default();
+        (!name.is_empty()).then(|| name.to_owned())
+    };
+    let name = match named("activeServiceStatus").or_else(|| named("pendingServiceStatus")) {
+        Some(name) => name,
+        None => {
+            let name = format!("{}-{}", service.name(), service.entropy.suffix(5));
+            status["pendingServiceStatus"] = json!({"rayClusterName": name});
+            return Plan::status(status);
+        }
+    };
+    match service.child("RayCluster", &name) {
+        None => plan.create.push(ray_cluster(service, &name)),
+        Some(cluster) => follow(service, cluster, &mut status, &mut plan),
+    }
+    plan.status = Some(status);
+    plan
+}
+
+/// Conditions of one status.
+struct Conditions<'a> {
+    status: &'a mut Value,
+    now: String,
+}
+
+impl Conditions<'_> {
+    fn set(&mut self, condition_type: &str, status: bool, reason: &str, message: &str) {
+        let condition = Condition {
+            condition_type,
+            status,
+            reason,
+            message,
+        };
+        set_condition(self.status, &condition, &self.now);
+    }
+
+    fn has(&self, condition_type: &str) -> bool {
+        super::super::conditions::find(self.status, condition_type).is_some()
+    }
+}
+
+/// Updates cluster and status.
+fn follow(service: &Observed<'_>, cluster: &DynamicObject, status: &mut Value, plan: &mut Plan) {
+    let (wanted, actual) = (&service.spec()["rayClusterConfig"], &cluster.data["spec"]);
+    if wanted["suspend"] == true
+        || actual["suspend"] == true
+        || replicas(wanted) != replicas(actual)
+    {
+        // A suspended cluster takes the node selectors of its next admission.
+        if wanted != actual {
+            plan.patch
+                .push((ChildReference::dynamic(cluster), json!({"spec": wanted})));
+        }
+    } else if templates(wanted) != templates(actual) {
+        plan.warn_not_simulated("an upgrade to a new RayCluster does not happen");
+    }
+    let cluster_status = &cluster.data["status"];
+    let ready = ray_cluster::is_cluster_ready(cluster_status) && actual["suspend"] != true;
+    let name = cluster.name_any();
+    let entry = json!({"rayClusterName": name, "rayClusterStatus": cluster_status});
+    let is_active = status["activeServiceStatus"]["rayClusterName"] == json!(name);
+    if is_active || ready {
+        if !is_active {
+            plan.create.extend(services(service, cluster));
+        }
+        status["activeServiceStatus"] = entry;
+        if let Some(fields) = status.as_object_mut() {
+            fields.remove("pendingServiceStatus");
+        }
+    } else {
+        status["pendingServiceStatus"] = entry;
+    }
+    let endpoints = match ready {
+        true => cluster_status["readyWorkerReplicas"]
+            .as_i64()
+            .unwrap_or(0)
+            .saturating_add(1),
+        false => 0,
+    };
+    status["numServeEndpoints"] = json!(endpoints);
+    let now = service.timestamp();
+    let was_ready = is_true(status, "Ready");
+    let mut set = Conditions { status, now };
+    if ready {
+        let message = "Number of serve endpoints is greater than 0";
+        set.set("Ready", true, "NonZeroServeEndpoints", message);
+        let message = "Active Ray cluster exists and no pending Ray cluster";
+        set.set("UpgradeInProgress", false, "NoPendingCluster", message);
+    } else if was_ready {
+        set.set(
+            "Ready",
+            false,
+            "ZeroServeEndpoints",
+            "Number of serve endpoints dropped to 0",
+        );
+    }
+    status["serviceStatus"] = json!(if ready { "Running" } else { "" });
+}
+
+/// The replicas of the worker groups.
+fn replicas(cluster: &Value) -> Vec<&Value> {
+    let groups = super::super::child_objects::items(&cluster["workerGroupSpecs"]);
+    groups.iter().map(|group| &group["replicas"]).collect()
+}
+
+/// The pod templates.
+fn templates(cluster: &Value) -> Vec<&Value> {
+    let groups = super::super::child_objects::items(&cluster["workerGroupSpecs"]);
+    let head = std::iter::once(&cluster["headGroupSpec"]["template"]);
+    head.chain(groups.iter().map(|group| &group["template"]))
+        .collect()
+}
+
+fn ray_cluster(service: &Observed<'_>, name: &str) -> Value {
+    let own = service.name();
+    let labels = [
+        (ORIGINATED_FROM_CR_NAME, own.as_str()),
+        (ORIGINATED_FROM_CRD, "RayService"),
+    ];
+    let annotations = [("ray.io/enable-serve-service", "true")];
+    json!({
+        "apiVersion": "ray.io/v1",
+        "kind": "RayCluster",
+        "metadata": {
+            "name": name,
+            "labels": inherited(service.object.labels().iter(), &labels),
+            "annotations": inherited(service.object.annotations().iter(), &annotations),
+        },
+        "spec": service.spec()["rayClusterConfig"].clone(),
+    })
+}
+
+/// The head service and the serve service.
+fn services(service: &Observed<'_>, cluster: &DynamicObject) -> [Value; 2] {
+    let (own, cluster) = (service.name(), cluster.name_any());
+    let labels = json!({ORIGINATED_FROM_CR_NAME: own, ORIGINATED_FROM_CRD: "RayService"});
+    let new = |suffix: &str, selector: Value, ports: &[(&str, u16)]| {
+        let port =
+            |(name, port): &(&str, u16)| json!({"name": name, "port": port, "protocol": "TCP"});
+        let ports: Vec<Value> = ports.iter().map(port).collect();
+        json!({
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": format!("{own}-{suffix}-svc"), "labels": labels},
+            "spec": {"selector": selector, "ports": ports},
+        })
+    };
+    let head = json!({"ray.io/cluster": cluster, "ray.io/node-type": "head"});
+    [
+        new("head", head, &super::ray_pods::PORTS),
+        new(
+            "serve",
+            json!({"ray.io/cluster": cluster}),
+            &[("serve", 8000)],
+        ),
+    ]
+}
+
+/// Deletes all clusters, then reports Suspended.
+fn suspend(service: &Observed<'_>, mut status: Value) -> Plan {
+    let mut plan = Plan::default();
+    let clusters = service.children_of_kind("RayCluster");
+    plan.delete = clusters.map(|c| ChildReference::dynamic(c)).collect();
+    let gone = plan.delete.is_empty();
+    if let Some(fields) = status.as_object_mut() {
+        fields.remove("activeServiceStatus");
+        fields.remove("pendingServiceStatus");
+    }
+    status["numServeEndpoints"] = json!(0);
+    status["serviceStatus"] = json!("");
+    let mut set = Conditions {
+        status: &mut status,
+        now: service.timestamp(),
+    };
+    if gone {
+        set.set(
+            "Suspending",
+            false,
+            "SuspendComplete",
+            "RayService is suspended.",
+        );
+        set.set(
+            "Suspended",
+            true,
+            "SuspendComplete",
+            "RayService is suspended.",
+        );
+        set.set(
+            "Ready",
+            false,
+            "SuspendComplete",
+            "RayService is suspended.",
+        );
+    } else {
+        let message =
+            "Spec.Suspend is true; will delete all Kubernetes resources owned by this RayService.";
+        set.set("Suspending", true, "SuspendRequested", message);
+        set.set(
+            "Ready",
+            false,
+            "SuspendInProgress",
+            "RayService is suspending.",
+        );
+    }
+    plan.status = Some(status);
+    plan
+}

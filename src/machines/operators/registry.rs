@@ -1,0 +1,207 @@
+//! The operators: kinds, labels of their pods, and the functions that reconcile them.
+
+use kube::core::ApiResource;
+
+use super::observed::Observed;
+use super::plan::Plan;
+use super::{app_wrapper, job_set, kubeflow, leader_worker_set, ray, spark_application, train_job};
+
+/// The operator of one kind.
+pub(super) struct Operator {
+    /// API group.
+    pub group: &'static str,
+    /// API version.
+    pub version: &'static str,
+    /// Kind.
+    pub kind: &'static str,
+    /// Plural name.
+    pub plural: &'static str,
+    /// The label with the name of the object on its pods and on other child objects; without one,
+    /// the objects it controls belong to it.
+    pub label: Option<&'static str>,
+    /// The component that its Events come from.
+    pub component: &'static str,
+    /// Reconciles an object.
+    pub reconcile: fn(&Observed<'_>) -> Plan,
+}
+
+impl Operator {
+    /// The resource of the kind.
+    pub(super) fn resource(&self) -> ApiResource {
+        resource(self.group, self.version, self.kind, self.plural)
+    }
+
+    /// `apiVersion` of the kind.
+    pub(super) fn api_version(&self) -> String {
+        format!("{}/{}", self.group, self.version)
+    }
+}
+
+/// A resource of a group.
+pub(super) fn resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource {
+    let api_version = match group {
+        "" => version.to_owned(),
+        group => format!("{group}/{version}"),
+    };
+    ApiResource {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        api_version,
+        kind: kind.to_owned(),
+        plural: plural.to_owned(),
+    }
+}
+
+const RAY: Operator = Operator {
+    group: "ray.io",
+    version: "v1",
+    kind: "",
+    plural: "",
+    label: None,
+    component: "kuberay-operator",
+    reconcile: |_| Plan::default(),
+};
+
+const KUBEFLOW: Operator = Operator {
+    group: "kubeflow.org",
+    component: "training-operator",
+    ..RAY
+};
+
+/// All operators.
+pub(super) const OPERATORS: &[Operator] = &[
+    Operator {
+        kind: "RayCluster",
+        plural: "rayclusters",
+        component: "raycluster-controller",
+        reconcile: ray::ray_cluster::reconcile,
+        ..RAY
+    },
+    Operator {
+        kind: "RayJob",
+        plural: "rayjobs",
+        component: "rayjob-controller",
+        reconcile: ray::ray_job::reconcile,
+        ..RAY
+    },
+    Operator {
+        kind: "RayService",
+        plural: "rayservices",
+        component: "rayservice-controller",
+        reconcile: ray::ray_service::reconcile,
+        ..RAY
+    },
+    Operator {
+        group: "jobset.x-k8s.io",
+        version: "v1alpha2",
+        kind: "JobSet",
+        plural: "jobsets",
+        component: "jobset",
+        reconcile: job_set::reconcile,
+        ..RAY
+    },
+    Operator {
+        kind: "PyTorchJob",
+        plural: "pytorchjobs",
+        component: "pytorchjob-controller",
+        reconcile: kubeflow::py_torch_job,
+        ..KUBEFLOW
+    },
+    Operator {
+        kind: "TFJob",
+        plural: "tfjobs",
+        component: "tfjob-controller",
+        reconcile: kubeflow::tf_job,
+        ..KUBEFLOW
+    },
+    Operator {
+        kind: "XGBoostJob",
+        plural: "xgboostjobs",
+        component: "xgboostjob-controller",
+        reconcile: kubeflow::xg_boost_job,
+        ..KUBEFLOW
+    },
+    Operator {
+        kind: "PaddleJob",
+        plural: "paddlejobs",
+        component: "paddlejob-controller",
+        reconcile: kubeflow::paddle_job,
+        ..KUBEFLOW
+    },
+    Operator {
+        kind: "JAXJob",
+        plural: "jaxjobs",
+        component: "jaxjob-controller",
+        reconcile: kubeflow::jax_job,
+        ..KUBEFLOW
+    },
+    Operator {
+        version: "v2beta1",
+        kind: "MPIJob",
+        plural: "mpijobs",
+        component: "mpi-job-controller",
+        reconcile: kubeflow::mpi_job,
+        ..KUBEFLOW
+    },
+    Operator {
+        group: "trainer.kubeflow.org",
+        version: "v1alpha1",
+        kind: "TrainJob",
+        plural: "trainjobs",
+        component: "trainer-trainjob-controller",
+        reconcile: train_job::reconcile,
+        ..RAY
+    },
+    Operator {
+        group: "leaderworkerset.x-k8s.io",
+        kind: "LeaderWorkerSet",
+        plural: "leaderworkersets",
+        label: Some(leader_worker_set::NAME_LABEL),
+        component: "leaderworkerset",
+        reconcile: leader_worker_set::reconcile,
+        ..RAY
+    },
+    Operator {
+        group: "workload.codeflare.dev",
+        version: "v1beta2",
+        kind: "AppWrapper",
+        plural: "appwrappers",
+        label: Some(app_wrapper::NAME_LABEL),
+        component: "appwrapper",
+        reconcile: app_wrapper::reconcile,
+    },
+    Operator {
+        group: "sparkoperator.k8s.io",
+        version: "v1beta2",
+        kind: "SparkApplication",
+        plural: "sparkapplications",
+        label: Some(spark_application::NAME_LABEL),
+        component: "spark-application-controller",
+        reconcile: spark_application::reconcile,
+    },
+];
+
+/// Group, version, kind, plural and required label of the other kinds that are watched.
+pub(super) const WATCHED: &[(&str, &str, &str, &str, Option<&str>)] = &[
+    (
+        "apps",
+        "v1",
+        "StatefulSet",
+        "statefulsets",
+        Some(leader_worker_set::NAME_LABEL),
+    ),
+    (
+        "trainer.kubeflow.org",
+        "v1alpha1",
+        "ClusterTrainingRuntime",
+        "clustertrainingruntimes",
+        None,
+    ),
+    (
+        "trainer.kubeflow.org",
+        "v1alpha1",
+        "TrainingRuntime",
+        "trainingruntimes",
+        None,
+    ),
+];

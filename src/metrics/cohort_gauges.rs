@@ -1,0 +1,63 @@
+//! Gauges of Cohorts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::labels::{CustomValues, Labels};
+use super::state_gauges::{Collector, count, flavor_resource};
+use kueue_lab_admission::cache::CohortSubtree;
+use kueue_lab_admission::resources::{Amount, FlavorResource};
+use kueue_lab_api::config::Feature;
+
+/// Collects the gauges of all Cohorts that are not in a cycle.
+pub(super) fn collect(collector: Collector<'_>) {
+    let subtrees = collector.shared.engine().cohort_subtrees();
+    for subtree in &subtrees {
+        collect_subtree(collector, subtree);
+    }
+}
+
+fn collect_subtree(collector: Collector<'_>, subtree: &CohortSubtree) {
+    let custom = collector.sources.cohort_labels(&subtree.name);
+    let labels = |more: &[(&'static str, String)]| {
+        let mut labels = vec![("cohort", subtree.name.to_string())];
+        labels.extend_from_slice(more);
+        labels.push(collector.role.label());
+        Labels::from(labels)
+    };
+    let set_positive = |metric: &str, amounts: &BTreeMap<FlavorResource, Amount>| {
+        for (fr, amount) in amounts.iter().filter(|(_, amount)| amount.is_positive()) {
+            let value = amount.as_f64(fr.resource.is_cpu());
+            let labels = labels(&flavor_resource(&fr.flavor, fr.resource.as_str()));
+            collector.set(metric, labels.with(custom.clone()), value);
+        }
+    };
+    set_positive("cohort_subtree_quota", &subtree.quota);
+    set_positive(
+        "cohort_subtree_resource_reservations",
+        &subtree.reservations,
+    );
+    // The custom labels of this metric come from ClusterQueues.
+    let queues = subtree.cluster_queues.iter();
+    let custom_of_queues: BTreeSet<CustomValues> = queues
+        .map(|queue| collector.sources.cluster_queue_labels(queue))
+        .collect();
+    for custom in custom_of_queues {
+        let metric = "cohort_subtree_admitted_active_workloads";
+        let admitted = count(subtree.admitted_workloads);
+        collector.set(metric, labels(&[]).with(custom), admitted);
+    }
+    let shared = collector.shared;
+    let share = shared.engine().cohort_precise_weighted_share(&subtree.name);
+    if let Some(share) = share {
+        let labels = labels(&[]).with(custom.clone());
+        collector.set("cohort_weighted_share", labels, share);
+    }
+    if shared.settings.enabled(Feature::MetricsForCohorts) {
+        let parent = subtree.parent.as_ref().map(|parent| parent.to_string());
+        let above = [
+            ("parent_cohort", parent.unwrap_or_default()),
+            ("root_cohort", subtree.root.to_string()),
+        ];
+        collector.set("cohort_info", labels(&above).with(custom), 1.0);
+    }
+}

@@ -1,0 +1,54 @@
+//! JobSet, whose CustomResourceDefinition the lab does not contain.
+
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A definition without a schema.
+pub(crate) const DEFINITION: &str = "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: jobsets.jobset.x-k8s.io}
+spec:
+  group: jobset.x-k8s.io
+  scope: Namespaced
+  names: {plural: jobsets, singular: jobset, kind: JobSet, listKind: JobSetList}
+  versions:
+  - name: v1alpha2
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+";
+
+/// A JobSet.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct JobSet {
+    metadata: ObjectMeta,
+    #[serde(flatten)]
+    other: Map<String, Value>,
+}
+
+kueue_lab_codec::impl_codec!(JobSet);
+
+impl k8s_openapi::Resource for JobSet {
+    const API_VERSION: &'static str = "jobset.x-k8s.io/v1alpha2";
+    const GROUP: &'static str = "jobset.x-k8s.io";
+    const KIND: &'static str = "JobSet";
+    const VERSION: &'static str = "v1alpha2";
+    const URL_PATH_SEGMENT: &'static str = "jobsets";
+    type Scope = NamespaceResourceScope;
+}
+
+impl k8s_openapi::Metadata for JobSet {
+    type Ty = ObjectMeta;
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}

@@ -1,0 +1,620 @@
+//! Stand-ins for the operators of job kinds: every kind runs to its end and stops on suspend.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::core::ApiResource;
+use kube::{Client, ResourceExt};
+use serde_json::{Value, json};
+
+use super::cluster_fixture::*;
+
+/// Four nodes of 16 CPUs.
+const NODES: &str = "- name: cpu\n  count: 4\n  resources: {cpu: 16, memory: 64Gi}\n";
+
+/// The API of a kind: group, version, kind and plural.
+fn api(
+    client: &Client,
+    (group, version, kind, plural): (&str, &str, &str, &str),
+) -> Api<DynamicObject> {
+    let resource = ApiResource {
+        group: group.into(),
+        version: version.into(),
+        api_version: match group {
+            "" => version.into(),
+            group => format!("{group}/{version}"),
+        },
+        kind: kind.into(),
+        plural: plural.into(),
+    };
+    Api::namespaced_with(client.clone(), "test", &resource)
+}
+
+/// A container that runs a script, with requests of 100m.
+fn container(script: &str) -> Value {
+    json!({
+        "name": "main",
+        "image": "example.com/train",
+        "command": ["sh", "-c", script],
+        "resources": {"requests": {"cpu": "100m"}},
+    })
+}
+
+fn template(script: &str) -> Value {
+    json!({"spec": {"restartPolicy": "Never", "containers": [container(script)]}})
+}
+
+/// An object of a kind under test.
+struct Subject<'a> {
+    lab: &'a TestCluster,
+    api: Api<DynamicObject>,
+    name: String,
+}
+
+impl<'a> Subject<'a> {
+    async fn create(lab: &'a TestCluster, kind: (&str, &str, &str, &str), spec: Value) -> Self {
+        let object = json!({
+            "apiVersion": format!("{}/{}", kind.0, kind.1),
+            "kind": kind.2,
+            "metadata": {"name": "a"},
+            "spec": spec,
+        });
+        let api = api(&lab.client, kind);
+        let object: DynamicObject = serde_json::from_value(object).unwrap();
+        api.create(&PostParams::default(), &object).await.unwrap();
+        Self {
+            lab,
+            api,
+            name: "a".into(),
+        }
+    }
+
+    /// Waits until the status satisfies a condition.
+    async fn wait(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        for _ in 0..1_500 {
+            let object = self.api.get(&self.name).await.unwrap();
+            if wanted(&object.data["status"]) {
+                return object.data["status"].clone();
+            }
+            self.lab.clock.sleep(Duration::from_millis(200)).await;
+        }
+        let object = self.api.get(&self.name).await.unwrap();
+        panic!("not {what}: {:#} {:#?}", object.data, self.pods().await);
+    }
+
+    async fn patch(&self, spec: Value) {
+        let patch = json!({"spec": spec});
+        let params = PatchParams::default();
+        self.api
+            .patch(&self.name, &params, &Patch::Merge(patch))
+            .await
+            .unwrap();
+    }
+
+    /// The names of all pods, sorted, and their phases.
+    async fn pods(&self) -> Vec<String> {
+        let pods = self.lab.pods.list(&ListParams::default()).await.unwrap();
+        let text = |pod: &Pod| format!("{} {}", pod.name_any(), phase_of(pod));
+        pods.items.iter().map(text).collect()
+    }
+
+    async fn wait_for_pods(&self, count: usize, phase: &str) {
+        for _ in 0..1_500 {
+            let pods = self.pods().await;
+            if pods.len() == count && pods.iter().all(|pod| pod.ends_with(phase)) {
+                return;
+            }
+            self.lab.clock.sleep(Duration::from_millis(200)).await;
+        }
+        panic!("not {count} pods {phase}: {:#?}", self.pods().await);
+    }
+}
+
+/// Whether the condition of that type is True.
+fn is_true(status: &Value, condition: &str) -> bool {
+    let conditions = status["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|c| c["type"] == condition && c["status"] == "True")
+}
+
+const RAY_CLUSTER: (&str, &str, &str, &str) = ("ray.io", "v1", "RayCluster", "rayclusters");
+const RAY_JOB: (&str, &str, &str, &str) = ("ray.io", "v1", "RayJob", "rayjobs");
+const RAY_SERVICE: (&str, &str, &str, &str) = ("ray.io", "v1", "RayService", "rayservices");
+
+fn ray_cluster_spec(workers: i32) -> Value {
+    let ray = json!({"spec": {"containers": [{
+        "name": "ray", "image": "rayproject/ray:2.46.0",
+        "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}},
+    }]}});
+    json!({
+        "headGroupSpec": {"rayStartParams": {}, "template": ray},
+        "workerGroupSpecs": [{
+            "groupName": "w", "replicas": workers, "minReplicas": 0, "maxReplicas": 9,
+            "rayStartParams": {}, "template": ray,
+        }],
+    })
+}
+
+#[test]
+fn ray_cluster_becomes_ready_scales_and_is_suspended() {
+    with_operators(NODES, |lab| async move {
+        let cluster = Subject::create(&lab, RAY_CLUSTER, ray_cluster_spec(2)).await;
+        let status = cluster.wait("ready", |s| s["state"] == "ready").await;
+        assert_eq!(status["desiredWorkerReplicas"], 2);
+        assert_eq!(status["availableWorkerReplicas"], 2);
+        assert_eq!(status["desiredCPU"], "1500m");
+        assert_eq!(status["desiredMemory"], "3Gi");
+        assert!(is_true(&status, "RayClusterProvisioned"));
+        cluster.patch(ray_cluster_spec(1)).await;
+        cluster.wait_for_pods(2, "Running").await;
+        cluster.patch(json!({"suspend": true})).await;
+        let status = cluster
+            .wait("suspended", |s| s["state"] == "suspended")
+            .await;
+        assert!(is_true(&status, "RayClusterSuspended"));
+        cluster.wait_for_pods(0, "").await;
+        cluster.patch(json!({"suspend": false})).await;
+        cluster.wait("ready", |s| s["state"] == "ready").await;
+    });
+}
+
+fn ray_job_spec(entrypoint: &str) -> Value {
+    json!({
+        "entrypoint": entrypoint,
+        "shutdownAfterJobFinishes": true,
+        "rayClusterSpec": ray_cluster_spec(1),
+    })
+}
+
+#[test]
+fn ray_job_completes_and_deletes_its_cluster() {
+    with_operators(NODES, |lab| async move {
+        let job = Subject::create(&lab, RAY_JOB, ray_job_spec("python train.py; sleep 60")).await;
+        let status = job.wait("running", |s| s["jobStatus"] == "RUNNING").await;
+        assert_eq!(status["jobDeploymentStatus"], "Running");
+        assert_eq!(status["rayClusterStatus"]["state"], "ready");
+        job.wait_for_pods(3, "Running").await;
+        let status = job
+            .wait("complete", |s| s["jobDeploymentStatus"] == "Complete")
+            .await;
+        assert_eq!(status["jobStatus"], "SUCCEEDED");
+        assert_eq!(status["succeeded"], 1);
+        job.wait_for_pods(1, "Succeeded").await;
+    });
+}
+
+#[test]
+fn failed_entrypoint_fails_the_ray_job() {
+    with_operators(NODES, |lab| async move {
+        let mut spec = ray_job_spec("sleep 5; exit 3");
+        spec["submitterConfig"] = json!({"backoffLimit": 0});
+        let job = Subject::create(&lab, RAY_JOB, spec).await;
+        let status = job
+            .wait("failed", |s| s["jobDeploymentStatus"] == "Failed")
+            .await;
+        assert_eq!(status["jobStatus"], "FAILED");
+        assert_eq!(status["reason"], "AppFailed");
+    });
+}
+
+#[test]
+fn suspended_ray_job_starts_again() {
+    with_operators(NODES, |lab| async move {
+        let mut spec = ray_job_spec("sleep 600");
+        spec["suspend"] = json!(true);
+        let job = Subject::create(&lab, RAY_JOB, spec).await;
+        job.wait("suspended", |s| s["jobDeploymentStatus"] == "Suspended")
+            .await;
+        job.patch(json!({"suspend": false})).await;
+        job.wait("running", |s| s["jobStatus"] == "RUNNING").await;
+        job.patch(json!({"suspend": true})).await;
+        let status = job
+            .wait("suspended", |s| s["jobDeploymentStatus"] == "Suspended")
+            .await;
+        assert_eq!(status["rayClusterStatus"], Value::Null);
+        job.wait_for_pods(0, "").await;
+    });
+}
+
+#[test]
+fn ray_job_without_submitter_completes() {
+    for mode in ["HTTPMode", "SidecarMode"] {
+        with_operators(NODES, |lab| async move {
+            let mut spec = ray_job_spec("sleep 20");
+            spec["submissionMode"] = json!(mode);
+            let job = Subject::create(&lab, RAY_JOB, spec).await;
+            let status = job
+                .wait("complete", |s| s["jobDeploymentStatus"] == "Complete")
+                .await;
+            assert_eq!(status["jobStatus"], "SUCCEEDED", "{mode}");
+            job.wait_for_pods(0, "").await;
+        });
+    }
+}
+
+#[test]
+fn ray_service_is_ready_and_follows_its_cluster() {
+    with_operators(NODES, |lab| async move {
+        let spec = json!({"rayClusterConfig": ray_cluster_spec(1)});
+        let service = Subject::create(&lab, RAY_SERVICE, spec).await;
+        let status = service.wait("ready", |s| is_true(s, "Ready")).await;
+        assert_eq!(status["serviceStatus"], "Running");
+        assert_eq!(status["numServeEndpoints"], 2);
+        service
+            .patch(json!({"rayClusterConfig": {"suspend": true}}))
+            .await;
+        service.wait("not ready", |s| !is_true(s, "Ready")).await;
+        service.wait_for_pods(0, "").await;
+        service
+            .patch(json!({"rayClusterConfig": {"suspend": false}}))
+            .await;
+        service.wait("ready", |s| is_true(s, "Ready")).await;
+    });
+}
+
+const JOB_SET: (&str, &str, &str, &str) = ("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets");
+
+fn job_set_spec(script: &str) -> Value {
+    let job = json!({"spec": {
+        "parallelism": 2, "completions": 2, "backoffLimit": 0, "template": template(script),
+    }});
+    json!({"replicatedJobs": [
+        {"name": "leader", "replicas": 1, "template": {"spec": {"backoffLimit": 0, "template": template(script)}}},
+        {"name": "workers", "replicas": 2, "template": job},
+    ]})
+}
+
+#[test]
+fn job_set_completes() {
+    with_operators(NODES, |lab| async move {
+        let mut spec = job_set_spec("sleep 30");
+        spec["suspend"] = json!(true);
+        let set = Subject::create(&lab, JOB_SET, spec).await;
+        set.wait("suspended", |s| is_true(s, "Suspended")).await;
+        set.wait("suspended jobs", |s| {
+            s["replicatedJobsStatus"][1]["suspended"] == 2
+        })
+        .await;
+        set.patch(json!({"suspend": false})).await;
+        set.wait_for_pods(5, "Running").await;
+        set.wait("ready", |s| s["replicatedJobsStatus"][1]["ready"] == 2)
+            .await;
+        let status = set.wait("completed", |s| is_true(s, "Completed")).await;
+        assert_eq!(status["terminalState"], "Completed");
+        assert_eq!(status["replicatedJobsStatus"][1]["succeeded"], 2);
+    });
+}
+
+#[test]
+fn job_set_is_suspended_restarted_and_fails() {
+    with_operators(NODES, |lab| async move {
+        let set = Subject::create(&lab, JOB_SET, job_set_spec("sleep 600")).await;
+        set.wait_for_pods(5, "Running").await;
+        set.patch(json!({"suspend": true})).await;
+        set.wait("suspended", |s| is_true(s, "Suspended")).await;
+        set.wait_for_pods(0, "").await;
+    });
+    with_operators(NODES, |lab| async move {
+        let mut spec = job_set_spec("sleep 5; exit 1");
+        spec["failurePolicy"] = json!({"maxRestarts": 1});
+        let set = Subject::create(&lab, JOB_SET, spec).await;
+        let status = set.wait("failed", |s| is_true(s, "Failed")).await;
+        assert_eq!(status["restarts"], 1);
+        assert_eq!(status["terminalState"], "Failed");
+    });
+}
+
+/// Replicas of a Kubeflow job.
+fn replicas(count: i32, script: &str) -> Value {
+    let mut template = template(script);
+    template["spec"]
+        .as_object_mut()
+        .unwrap()
+        .remove("restartPolicy");
+    json!({"replicas": count, "restartPolicy": "Never", "template": template})
+}
+
+#[test]
+fn training_jobs_succeed() {
+    for (kind, plural, specs, leader) in [
+        (
+            "PyTorchJob",
+            "pytorchjobs",
+            "pytorchReplicaSpecs",
+            Some("Master"),
+        ),
+        ("TFJob", "tfjobs", "tfReplicaSpecs", Some("Chief")),
+        (
+            "XGBoostJob",
+            "xgboostjobs",
+            "xgbReplicaSpecs",
+            Some("Master"),
+        ),
+        (
+            "PaddleJob",
+            "paddlejobs",
+            "paddleReplicaSpecs",
+            Some("Master"),
+        ),
+        ("JAXJob", "jaxjobs", "jaxReplicaSpecs", None),
+    ] {
+        with_operators(NODES, |lab| async move {
+            let mut all = json!({"Worker": replicas(2, "sleep 30")});
+            let pods = 2 + usize::from(leader.is_some());
+            if let Some(leader) = leader {
+                all[leader] = replicas(1, "sleep 30");
+            }
+            let spec = json!({"runPolicy": {"suspend": true}, specs: all});
+            let job = Subject::create(&lab, ("kubeflow.org", "v1", kind, plural), spec).await;
+            job.wait("suspended", |s| is_true(s, "Suspended")).await;
+            job.patch(json!({"runPolicy": {"suspend": false}})).await;
+            let status = job
+                .wait("running", |s| {
+                    is_true(s, "Running") && s["replicaStatuses"]["Worker"]["active"] == 2
+                })
+                .await;
+            assert!(!is_true(&status, "Suspended"), "{kind}");
+            job.wait_for_pods(pods, "Running").await;
+            let status = job.wait("succeeded", |s| is_true(s, "Succeeded")).await;
+            assert!(status["completionTime"].is_string(), "{kind}");
+        });
+    }
+}
+
+const PY_TORCH_JOB: (&str, &str, &str, &str) = ("kubeflow.org", "v1", "PyTorchJob", "pytorchjobs");
+
+#[test]
+fn training_job_is_suspended_or_fails() {
+    with_operators(NODES, |lab| async move {
+        let spec = json!({"pytorchReplicaSpecs": {"Worker": replicas(2, "sleep 600")}});
+        let job = Subject::create(&lab, PY_TORCH_JOB, spec).await;
+        job.wait("running", |s| is_true(s, "Running")).await;
+        job.patch(json!({"runPolicy": {"suspend": true}})).await;
+        let status = job.wait("suspended", |s| is_true(s, "Suspended")).await;
+        assert!(!is_true(&status, "Running"));
+        job.wait_for_pods(0, "").await;
+    });
+    with_operators(NODES, |lab| async move {
+        let spec = json!({"pytorchReplicaSpecs": {
+            "Master": replicas(1, "sleep 600"), "Worker": replicas(1, "exit 2")}});
+        let job = Subject::create(&lab, PY_TORCH_JOB, spec).await;
+        let status = job.wait("failed", |s| is_true(s, "Failed")).await;
+        assert!(!is_true(&status, "Running"));
+    });
+}
+
+const MPI_JOB: (&str, &str, &str, &str) = ("kubeflow.org", "v2beta1", "MPIJob", "mpijobs");
+
+#[test]
+fn mpi_job_succeeds_and_is_suspended() {
+    let spec = |script: &str| {
+        let mut worker = replicas(2, "");
+        worker["template"]["spec"]["containers"][0]
+            .as_object_mut()
+            .unwrap()
+            .remove("command");
+        json!({
+            "runPolicy": {"suspend": true, "cleanPodPolicy": "Running"},
+            "mpiReplicaSpecs": {"Launcher": replicas(1, script), "Worker": worker},
+        })
+    };
+    with_operators(NODES, |lab| async move {
+        let job = Subject::create(&lab, MPI_JOB, spec("sleep 60")).await;
+        job.wait("suspended", |s| is_true(s, "Suspended")).await;
+        job.patch(json!({"runPolicy": {"suspend": false}})).await;
+        job.wait("running", |s| is_true(s, "Running")).await;
+        job.wait("succeeded", |s| is_true(s, "Succeeded")).await;
+        job.wait_for_pods(1, "Succeeded").await;
+    });
+    with_operators(NODES, |lab| async move {
+        let job = Subject::create(&lab, MPI_JOB, spec("sleep 600")).await;
+        job.patch(json!({"runPolicy": {"suspend": false}})).await;
+        job.wait("running", |s| is_true(s, "Running")).await;
+        job.patch(json!({"runPolicy": {"suspend": true}})).await;
+        job.wait("suspended", |s| is_true(s, "Suspended")).await;
+        job.wait_for_pods(0, "").await;
+    });
+}
+
+const TRAIN_JOB: (&str, &str, &str, &str) =
+    ("trainer.kubeflow.org", "v1alpha1", "TrainJob", "trainjobs");
+
+#[test]
+fn train_job_runs_the_job_set_of_its_runtime() {
+    with_operators(NODES, |lab| async move {
+        let mut node = template("sleep 30");
+        node["spec"]["containers"][0]["name"] = json!("node");
+        let runtime = json!({
+            "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainingRuntime",
+            "metadata": {"name": "torch"},
+            "spec": {"mlPolicy": {"numNodes": 1, "torch": {}}, "template": {"spec": {"replicatedJobs": [{
+                "name": "node",
+                "template": {
+                    "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}},
+                    "spec": {"template": node},
+                },
+            }]}}},
+        });
+        let runtimes = api(
+            &lab.client,
+            (
+                "trainer.kubeflow.org",
+                "v1alpha1",
+                "TrainingRuntime",
+                "trainingruntimes",
+            ),
+        );
+        let runtime: DynamicObject = serde_json::from_value(runtime).unwrap();
+        runtimes
+            .create(&PostParams::default(), &runtime)
+            .await
+            .unwrap();
+        let spec = json!({
+            "suspend": true,
+            "runtimeRef": {"kind": "TrainingRuntime", "name": "torch"},
+            "trainer": {"numNodes": 3},
+        });
+        let job = Subject::create(&lab, TRAIN_JOB, spec).await;
+        job.wait("suspended", |s| is_true(s, "Suspended")).await;
+        job.patch(json!({"suspend": false})).await;
+        job.wait_for_pods(3, "Running").await;
+        job.wait("ready", |s| s["jobsStatus"][0]["ready"] == 1)
+            .await;
+        job.patch(json!({"suspend": true})).await;
+        job.wait("stopped", |s| s["jobsStatus"][0]["active"] == 0)
+            .await;
+        job.wait_for_pods(0, "").await;
+        job.patch(json!({"suspend": false})).await;
+        let status = job.wait("complete", |s| is_true(s, "Complete")).await;
+        assert_eq!(status["jobsStatus"][0]["succeeded"], 1);
+    });
+}
+
+const LEADER_WORKER_SET: (&str, &str, &str, &str) = (
+    "leaderworkerset.x-k8s.io",
+    "v1",
+    "LeaderWorkerSet",
+    "leaderworkersets",
+);
+
+#[test]
+fn leader_worker_set_becomes_available_and_scales() {
+    with_operators(NODES, |lab| async move {
+        let template = json!({"spec": {"containers": [container("sleep infinity")]}});
+        let spec = json!({
+            "replicas": 2,
+            "leaderWorkerTemplate": {"size": 3, "workerTemplate": template},
+        });
+        let set = Subject::create(&lab, LEADER_WORKER_SET, spec).await;
+        let status = set.wait("available", |s| is_true(s, "Available")).await;
+        assert_eq!(status["readyReplicas"], 2);
+        set.wait_for_pods(6, "Running").await;
+        let pod = lab.pods.get("a-1-2").await.unwrap();
+        let labels = pod.labels();
+        assert_eq!(labels["leaderworkerset.sigs.k8s.io/group-index"], "1");
+        assert_eq!(labels["leaderworkerset.sigs.k8s.io/worker-index"], "2");
+        set.patch(json!({"replicas": 1})).await;
+        set.wait_for_pods(3, "Running").await;
+        set.wait("scaled", |s| s["readyReplicas"] == 1).await;
+        set.patch(json!({"replicas": 0})).await;
+        set.wait_for_pods(0, "").await;
+    });
+}
+
+const APP_WRAPPER: (&str, &str, &str, &str) = (
+    "workload.codeflare.dev",
+    "v1beta2",
+    "AppWrapper",
+    "appwrappers",
+);
+
+fn app_wrapper_spec(script: &str) -> Value {
+    let job = json!({
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "wrapped"},
+        "spec": {"parallelism": 2, "completions": 2, "backoffLimit": 0, "template": template(script)},
+    });
+    json!({"suspend": true, "components": [{"template": job}]})
+}
+
+#[test]
+fn app_wrapper_succeeds_is_suspended_or_fails() {
+    with_operators(NODES, |lab| async move {
+        let wrapper = Subject::create(&lab, APP_WRAPPER, app_wrapper_spec("sleep 60")).await;
+        wrapper
+            .wait("suspended", |s| s["phase"] == "Suspended")
+            .await;
+        wrapper.patch(json!({"suspend": false})).await;
+        wrapper.wait("ready", |s| is_true(s, "PodsReady")).await;
+        wrapper.wait_for_pods(2, "Running").await;
+        wrapper.patch(json!({"suspend": true})).await;
+        let status = wrapper
+            .wait("suspended", |s| s["phase"] == "Suspended")
+            .await;
+        assert!(!is_true(&status, "QuotaReserved"));
+        wrapper.wait_for_pods(0, "").await;
+        wrapper.patch(json!({"suspend": false})).await;
+        let status = wrapper
+            .wait("succeeded", |s| s["phase"] == "Succeeded")
+            .await;
+        assert!(!is_true(&status, "QuotaReserved"));
+        assert!(is_true(&status, "ResourcesDeployed"));
+    });
+    with_operators(NODES, |lab| async move {
+        let wrapper = Subject::create(&lab, APP_WRAPPER, app_wrapper_spec("exit 1")).await;
+        wrapper.patch(json!({"suspend": false})).await;
+        wrapper.wait("failed", |s| s["phase"] == "Failed").await;
+        wrapper
+            .wait("cleaned", |s| !is_true(s, "ResourcesDeployed"))
+            .await;
+        wrapper.wait_for_pods(0, "").await;
+    });
+}
+
+const SPARK_APPLICATION: (&str, &str, &str, &str) = (
+    "sparkoperator.k8s.io",
+    "v1beta2",
+    "SparkApplication",
+    "sparkapplications",
+);
+
+#[test]
+fn spark_application_completes_and_is_suspended() {
+    let spec = || {
+        json!({
+            "type": "Scala", "mode": "cluster", "sparkVersion": "3.5.3", "image": "spark:3.5.3",
+            "mainClass": "org.apache.spark.examples.SparkPi",
+            "mainApplicationFile": "local:///opt/spark/examples/jars/spark-examples.jar",
+            "driver": {"cores": 1, "memory": "512m"},
+            "executor": {"cores": 1, "memory": "512m", "instances": 2},
+        })
+    };
+    with_operators(NODES, |lab| async move {
+        let app = Subject::create(&lab, SPARK_APPLICATION, spec()).await;
+        app.wait("running", |s| s["applicationState"]["state"] == "RUNNING")
+            .await;
+        app.wait_for_pods(3, "Running").await;
+        let status = app
+            .wait("completed", |s| {
+                s["applicationState"]["state"] == "COMPLETED"
+            })
+            .await;
+        assert!(status["terminationTime"].is_string());
+        app.wait_for_pods(1, "Succeeded").await;
+    });
+    with_operators(NODES, |lab| async move {
+        let mut spec = spec();
+        spec["driver"]["annotations"] = json!({"kueue-lab.dev/run-for": "1h"});
+        spec["suspend"] = json!(true);
+        let app = Subject::create(&lab, SPARK_APPLICATION, spec).await;
+        app.wait("suspended", |s| {
+            s["applicationState"]["state"] == "SUSPENDED"
+        })
+        .await;
+        app.patch(json!({"suspend": false})).await;
+        app.wait_for_pods(3, "Running").await;
+        app.patch(json!({"suspend": true})).await;
+        app.wait("suspended", |s| {
+            s["applicationState"]["state"] == "SUSPENDED"
+        })
+        .await;
+        app.wait_for_pods(0, "").await;
+    });
+}
+
+#[test]
+fn unplayable_spec_gets_a_warning() {
+    with_operators(NODES, |lab| async move {
+        let spec = json!({"headGroupSpec": {"rayStartParams": {}, "template": {"spec": {"containers": []}}}});
+        Subject::create(&lab, RAY_CLUSTER, spec).await;
+        lab.clock.sleep(Duration::from_secs(1)).await;
+        let events = lab.events("a").await;
+        assert_eq!(
+            events,
+            [
+                "Warning NotSimulated: headGroupSpec and every worker group need a container \
+              (operator stand-in of kueue-lab)"
+            ]
+        );
+    });
+}

@@ -1,0 +1,108 @@
+//! [`SeedLab`]: a lab in virtual time without queues.
+
+use std::future::Future;
+use std::time::Duration;
+
+use kueue_lab_clock::{Clock, virtual_runtime};
+use kueue_lab_entropy::Entropy;
+use kueue_lab_lab::{Lab, LabConfig, NodePools};
+
+use super::kubectl::Kubectl;
+
+/// How long to wait for a state, in lab time.
+const TIMEOUT: Duration = Duration::from_secs(300);
+
+const NODES: &str = "\
+pools:
+- name: cpu
+  count: 2
+  resources: {cpu: 16, memory: 64Gi, pods: 110}
+";
+
+/// A preset needs an object.
+const PRESET: &str = "\
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: unused}
+value: 1
+";
+
+/// A lab in virtual time without queues.
+pub(crate) struct SeedLab {
+    pub(crate) lab: Lab,
+    pub(crate) kubectl: Kubectl,
+    clock: Clock,
+}
+
+/// Runs `walk` on a new lab.
+pub(crate) fn on_a_lab<F: Future<Output = ()>>(walk: impl FnOnce(SeedLab) -> F) {
+    virtual_runtime().unwrap().block_on(async {
+        let presets = tempfile::tempdir().unwrap();
+        std::fs::create_dir(presets.path().join("empty")).unwrap();
+        std::fs::write(presets.path().join("empty/a.yaml"), PRESET).unwrap();
+        let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
+        let lab = Lab::start(LabConfig {
+            remote: None,
+            clock: clock.clone(),
+            entropy: Entropy::seeded(7),
+            presets: presets.path().to_owned(),
+            preset: "empty".into(),
+            watch: false,
+            port: None,
+            nodes: NodePools::parse(NODES).unwrap(),
+            nodes_file: None,
+            operators: false,
+            kueue: None,
+        });
+        let lab = lab.await.unwrap();
+        walk(SeedLab {
+            kubectl: Kubectl::new(lab.client()),
+            lab,
+            clock,
+        })
+        .await;
+    });
+}
+
+impl SeedLab {
+    /// Waits until `reached` returns a value.
+    pub(crate) async fn until<T, F: Future<Output = Option<T>>>(
+        &self,
+        what: &str,
+        mut reached: impl FnMut() -> F,
+    ) -> T {
+        let deadline = self.clock.now() + TIMEOUT;
+        while self.clock.now() < deadline {
+            if let Some(value) = reached().await {
+                return value;
+            }
+            self.clock.sleep(Duration::from_millis(500)).await;
+        }
+        panic!("timed out waiting until {what}");
+    }
+
+    /// Lets lab time pass.
+    pub(crate) async fn sleep(&self, seconds: u64) {
+        self.clock.sleep(Duration::from_secs(seconds)).await;
+    }
+
+    /// `kubectl -n kueue-system rollout status deployment kueue-controller-manager`
+    pub(crate) async fn rollout_status(&self) {
+        self.until("the rollout is complete", || {
+            self.kubectl.rollout_is_complete()
+        })
+        .await;
+    }
+
+    /// Whether a condition of an object has this status.
+    pub(crate) async fn until_condition(&self, path: &str, condition: &str, status: &str) {
+        let what = format!("{path} has {condition}={status}");
+        self.until(&what, || async {
+            let object = self.kubectl.get(path).await?;
+            let conditions = object["status"]["conditions"].as_array()?;
+            let found = conditions.iter().find(|c| c["type"] == condition)?;
+            (found["status"] == status).then_some(())
+        })
+        .await;
+    }
+}
