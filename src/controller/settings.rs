@@ -8,6 +8,9 @@ use kueue_lab_admission::feature_gates::Gates;
 use kueue_lab_admission::resources::{Decimal, ResourceFormatter, ResourceName};
 use kueue_lab_api::config::{self as api, Configuration, Feature, FeatureGates};
 
+/// The framework behind [`Feature::SparkApplicationIntegration`](api::Feature).
+const SPARK_APPLICATION: &str = "sparkoperator.k8s.io/sparkapplication";
+
 /// The configuration of a controller.
 #[derive(Clone, Debug)]
 pub struct ControllerConfig {
@@ -23,21 +26,16 @@ pub struct ControllerConfig {
 }
 
 impl Default for ControllerConfig {
-    /// The lab's defaults: upstream's, with the integrations that are implemented.
+    /// The lab's defaults: upstream's, with all integrations but that of SparkApplications, which needs
+    /// its feature gate.
     fn default() -> Self {
-        let frameworks = [
-            "batch/job",
-            "jobset.x-k8s.io/jobset",
-            "pod",
-            "deployment",
-            "statefulset",
-            "ray.io/rayjob",
-            "ray.io/raycluster",
-            "ray.io/rayservice",
-        ];
+        let frameworks = api::FRAMEWORKS
+            .iter()
+            .map(|framework| framework.name.to_owned())
+            .filter(|name| name != SPARK_APPLICATION);
         let mut configuration = Configuration {
             integrations: Some(api::Integrations {
-                frameworks: frameworks.map(str::to_owned).to_vec(),
+                frameworks: frameworks.collect(),
                 ..Default::default()
             }),
             ..Default::default()
