@@ -1,33 +1,13 @@
 //! KubeRay's RayCluster, RayJob and RayService controllers.
 
+mod kuberay_metadata;
 pub(super) mod ray_cluster;
 pub(super) mod ray_job;
 mod ray_pods;
 pub(super) mod ray_service;
 mod submitter;
 
-/// Label of the objects that a RayJob or RayService creates: its name.
-const ORIGINATED_FROM_CR_NAME: &str = "ray.io/originated-from-cr-name";
-/// Label of the objects that a RayJob or RayService creates: its kind.
-const ORIGINATED_FROM_CRD: &str = "ray.io/originated-from-crd";
-/// Annotation: a finished head pod is not recreated.
-const DISABLE_HEAD_RESTART: &str = "ray.io/disable-provisioned-head-restart";
-/// The only value of `managedBy` that KubeRay itself acts on.
-const KUBERAY_OPERATOR: &str = "ray.io/kuberay-operator";
-
-/// Whether KubeRay leaves the object to another controller.
-fn is_managed_externally(spec: &serde_json::Value) -> bool {
-    spec["managedBy"]
-        .as_str()
-        .is_some_and(|manager| manager != KUBERAY_OPERATOR)
-}
-
-/// The labels or annotations of a child object: those of its owner and the given ones.
-fn inherited<'a>(
-    own: impl Iterator<Item = (&'a String, &'a String)>,
-    more: &[(&str, &str)],
-) -> serde_json::Value {
-    let own = own.map(|(k, v)| (k.clone(), v.clone().into()));
-    let more = more.iter().map(|(k, v)| ((*k).to_owned(), (*v).into()));
-    serde_json::Value::Object(own.chain(more).collect())
-}
+use kuberay_metadata::{
+    DISABLE_HEAD_RESTART, ORIGINATED_FROM_CR_NAME, ORIGINATED_FROM_CRD, inherited,
+    is_managed_externally,
+};
