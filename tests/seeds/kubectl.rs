@@ -185,7 +185,9 @@ impl Kubectl {
         let namespace = text("/metadata/namespace").unwrap_or("default");
         let namespace = (capabilities.scope == Scope::Namespaced).then_some(namespace);
         let collection = DynamicObject::url_path(&resource, namespace);
-        format!("{collection}/{}", text("/metadata/name").unwrap())
+        // Objects with generateName have no name yet.
+        let name = text("/metadata/name").unwrap_or_default();
+        format!("{collection}/{name}")
     }
 
     /// `kubectl logs`

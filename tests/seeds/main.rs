@@ -6,4 +6,6 @@
 mod config_map_changes;
 mod kubectl;
 mod seed_000;
+mod seed_002;
+mod seed_003;
 mod seed_lab;

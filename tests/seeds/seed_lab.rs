@@ -36,6 +36,14 @@ pub(crate) struct SeedLab {
 
 /// Runs `walk` on a new lab.
 pub(crate) fn on_a_lab<F: Future<Output = ()>>(walk: impl FnOnce(SeedLab) -> F) {
+    on_a_lab_with_nodes(NODES, walk);
+}
+
+/// Runs `walk` on a new lab with these node pools and the operators of jobs.
+pub(crate) fn on_a_lab_with_nodes<F: Future<Output = ()>>(
+    nodes: &str,
+    walk: impl FnOnce(SeedLab) -> F,
+) {
     virtual_runtime().unwrap().block_on(async {
         let presets = tempfile::tempdir().unwrap();
         std::fs::create_dir(presets.path().join("empty")).unwrap();
@@ -49,9 +57,9 @@ pub(crate) fn on_a_lab<F: Future<Output = ()>>(walk: impl FnOnce(SeedLab) -> F) 
             preset: "empty".into(),
             watch: false,
             port: None,
-            nodes: NodePools::parse(NODES).unwrap(),
+            nodes: NodePools::parse(nodes).unwrap(),
             nodes_file: None,
-            operators: false,
+            operators: true,
             kueue: None,
         });
         let lab = lab.await.unwrap();
