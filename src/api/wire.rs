@@ -123,29 +123,10 @@ macro_rules! kind {
             $( $(#[doc = $fdoc])* $(#[cfg_attr(test, schemars($($fschema)*))])* pub $field: $ty, )*
         }
 
-        impl k8s_openapi::Resource for $name {
-            const API_VERSION: &'static str = concat!($group, "/", $version);
-            const GROUP: &'static str = $group;
-            const KIND: &'static str = stringify!($name);
-            const VERSION: &'static str = $version;
-            const URL_PATH_SEGMENT: &'static str = $plural;
-            type Scope = kind!(@scope $scope);
-        }
+        kueue_lab_codec::impl_resource!($scope $name $group $version $plural);
 
         impl k8s_openapi::ListableResource for $name {
             const LIST_KIND: &'static str = concat!(stringify!($name), "List");
-        }
-
-        impl k8s_openapi::Metadata for $name {
-            type Ty = k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-
-            fn metadata(&self) -> &Self::Ty {
-                &self.metadata
-            }
-
-            fn metadata_mut(&mut self) -> &mut Self::Ty {
-                &mut self.metadata
-            }
         }
 
         impl $name {
@@ -201,8 +182,6 @@ macro_rules! kind {
             }
         }
     };
-    (@scope cluster) => { k8s_openapi::ClusterResourceScope };
-    (@scope namespaced) => { k8s_openapi::NamespaceResourceScope };
 }
 
 /// Rejects a document of another kind or version.

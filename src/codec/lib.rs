@@ -6,7 +6,8 @@
 
 mod builtin_kinds;
 mod codec;
+mod custom_resource;
 
 pub use codec::Codec;
 #[doc(hidden)]
-pub use serde_json;
+pub use {k8s_openapi, serde_json};

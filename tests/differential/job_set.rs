@@ -1,6 +1,5 @@
 //! JobSet, whose CustomResourceDefinition the lab does not contain.
 
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -31,24 +30,4 @@ pub(crate) struct JobSet {
 }
 
 kueue_lab_codec::impl_codec!(JobSet);
-
-impl k8s_openapi::Resource for JobSet {
-    const API_VERSION: &'static str = "jobset.x-k8s.io/v1alpha2";
-    const GROUP: &'static str = "jobset.x-k8s.io";
-    const KIND: &'static str = "JobSet";
-    const VERSION: &'static str = "v1alpha2";
-    const URL_PATH_SEGMENT: &'static str = "jobsets";
-    type Scope = NamespaceResourceScope;
-}
-
-impl k8s_openapi::Metadata for JobSet {
-    type Ty = ObjectMeta;
-
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+kueue_lab_codec::impl_resource!(namespaced JobSet "jobset.x-k8s.io" "v1alpha2" "jobsets");

@@ -1,7 +1,6 @@
 //! The AppWrapper integration (`workload.codeflare.dev/v1beta2`).
 
 use async_trait::async_trait;
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{PodSchedulingGate, Toleration};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde::{Deserialize, Serialize};
@@ -13,7 +12,6 @@ use super::app_wrapper_pod_sets::{
     SUB_GROUP_COUNT, SUB_GROUP_INDEX_LABEL, TAS_POD_INDEX_LABEL, infer_pod_sets, pod_template_spec,
 };
 use super::generic_job::{JobKind, JobResult};
-use super::integration_manager::Gvk;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError};
 use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
 use kueue_lab_api::config::FeatureGates;
@@ -33,27 +31,7 @@ pub(crate) struct AppWrapper {
 }
 
 kueue_lab_codec::impl_codec!(AppWrapper);
-
-impl k8s_openapi::Resource for AppWrapper {
-    const API_VERSION: &'static str = "workload.codeflare.dev/v1beta2";
-    const GROUP: &'static str = "workload.codeflare.dev";
-    const KIND: &'static str = "AppWrapper";
-    const VERSION: &'static str = "v1beta2";
-    const URL_PATH_SEGMENT: &'static str = "appwrappers";
-    type Scope = NamespaceResourceScope;
-}
-
-impl k8s_openapi::Metadata for AppWrapper {
-    type Ty = ObjectMeta;
-
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+kueue_lab_codec::impl_resource!(namespaced AppWrapper "workload.codeflare.dev" "v1beta2" "appwrappers");
 
 /// The spec of an AppWrapper.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -198,7 +176,6 @@ pub(crate) struct AppWrapperKind;
 impl JobKind for AppWrapperKind {
     type Object = AppWrapper;
     const FRAMEWORK: &'static str = "workload.codeflare.dev/appwrapper";
-    const GVK: Gvk = Gvk::new("workload.codeflare.dev", "v1beta2", "AppWrapper");
 
     fn is_suspended(wrapper: &AppWrapper) -> bool {
         wrapper.spec.suspend

@@ -7,7 +7,6 @@ use kueue_lab_runtime::Api;
 use super::error::JobError;
 use super::generic_job::{JobKind, JobResult};
 use super::integration_context::IntegrationContext;
-use super::integration_manager::Gvk;
 use super::patching::{PatchTarget, patch_object};
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore_pod_spec};
 use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
@@ -76,7 +75,6 @@ fn set_parallelism(job: &mut Job, count: i32) {
 impl JobKind for BatchJobKind {
     type Object = Job;
     const FRAMEWORK: &'static str = "batch/job";
-    const GVK: Gvk = Gvk::new("batch", "v1", "Job");
 
     fn is_suspended(job: &Job) -> bool {
         spec_suspend(job) && annotation(&job.metadata, c::STOPPING_ANNOTATION) != Some("true")

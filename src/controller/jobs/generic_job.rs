@@ -58,6 +58,7 @@ pub(crate) struct MatchingWorkloads {
 /// Bounds of a job object.
 pub(crate) trait JobObject:
     Resource<DynamicType = (), Scope = NamespaceResourceScope>
+    + k8s_openapi::Resource
     + Clone
     + Debug
     + PartialEq
@@ -70,6 +71,7 @@ pub(crate) trait JobObject:
 
 impl<T> JobObject for T where
     T: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + k8s_openapi::Resource
         + Clone
         + Debug
         + PartialEq
@@ -92,7 +94,11 @@ pub(crate) trait JobKind: Send + Sync + Sized + 'static {
     /// The framework name in the configuration.
     const FRAMEWORK: &'static str;
     /// Group, version and kind.
-    const GVK: Gvk;
+    const GVK: Gvk = Gvk::new(
+        <Self::Object as k8s_openapi::Resource>::GROUP,
+        <Self::Object as k8s_openapi::Resource>::VERSION,
+        <Self::Object as k8s_openapi::Resource>::KIND,
+    );
     /// Whether the webhook sorts the errors by field.
     const SORTS_FIELD_ERRORS: bool = false;
     /// Whether pod set infos are written before the job is unsuspended, in a write of their own.

@@ -1,7 +1,6 @@
 //! The JobSet integration (`jobset.x-k8s.io/v1alpha2`).
 
 use async_trait::async_trait;
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::JobTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde::{Deserialize, Serialize};
@@ -10,7 +9,6 @@ use serde_json::{Map, Value};
 use super::generic_job::{JobKind, JobResult};
 use super::go_pod_template;
 use super::integration_context::IntegrationContext;
-use super::integration_manager::Gvk;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore_pod_spec};
 use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
 use crate::jobs::webhooks::{Denial, base_webhook, tas_validation};
@@ -35,27 +33,7 @@ pub(crate) struct JobSet {
 }
 
 kueue_lab_codec::impl_codec!(JobSet);
-
-impl k8s_openapi::Resource for JobSet {
-    const API_VERSION: &'static str = "jobset.x-k8s.io/v1alpha2";
-    const GROUP: &'static str = "jobset.x-k8s.io";
-    const KIND: &'static str = "JobSet";
-    const VERSION: &'static str = "v1alpha2";
-    const URL_PATH_SEGMENT: &'static str = "jobsets";
-    type Scope = NamespaceResourceScope;
-}
-
-impl k8s_openapi::Metadata for JobSet {
-    type Ty = ObjectMeta;
-
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+kueue_lab_codec::impl_resource!(namespaced JobSet "jobset.x-k8s.io" "v1alpha2" "jobsets");
 
 /// The spec of a JobSet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -138,7 +116,6 @@ pub(crate) struct JobSetKind;
 impl JobKind for JobSetKind {
     type Object = JobSet;
     const FRAMEWORK: &'static str = "jobset.x-k8s.io/jobset";
-    const GVK: Gvk = Gvk::new("jobset.x-k8s.io", "v1alpha2", "JobSet");
 
     fn is_suspended(set: &JobSet) -> bool {
         set.spec.suspend == Some(true)

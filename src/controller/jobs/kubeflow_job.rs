@@ -16,7 +16,6 @@ use serde_json::{Map, Value};
 use super::generic_job::{JobKind, JobResult};
 use super::go_pod_template;
 use super::integration_context::IntegrationContext;
-use super::integration_manager::Gvk;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore_pod_spec};
 use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
 use crate::jobs::webhooks::{Denial, base_webhook, tas_validation};
@@ -304,7 +303,6 @@ pub(crate) struct KubeflowJobKind<C>(PhantomData<C>);
 impl<C: KubeflowJobControl> JobKind for KubeflowJobKind<C> {
     type Object = KubeflowJob<C>;
     const FRAMEWORK: &'static str = C::FRAMEWORK;
-    const GVK: Gvk = Gvk::new(GROUP, C::VERSION, C::KIND);
     const SORTS_FIELD_ERRORS: bool = C::HAS_OWN_WEBHOOK;
 
     fn is_suspended(job: &KubeflowJob<C>) -> bool {

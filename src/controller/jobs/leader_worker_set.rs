@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::future::join_all;
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -79,27 +78,7 @@ pub(crate) struct LeaderWorkerSet {
 }
 
 kueue_lab_codec::impl_codec!(LeaderWorkerSet);
-
-impl k8s_openapi::Resource for LeaderWorkerSet {
-    const API_VERSION: &'static str = "leaderworkerset.x-k8s.io/v1";
-    const GROUP: &'static str = "leaderworkerset.x-k8s.io";
-    const KIND: &'static str = "LeaderWorkerSet";
-    const VERSION: &'static str = "v1";
-    const URL_PATH_SEGMENT: &'static str = "leaderworkersets";
-    type Scope = NamespaceResourceScope;
-}
-
-impl k8s_openapi::Metadata for LeaderWorkerSet {
-    type Ty = ObjectMeta;
-
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+kueue_lab_codec::impl_resource!(namespaced LeaderWorkerSet "leaderworkerset.x-k8s.io" "v1" "leaderworkersets");
 
 /// The spec of a LeaderWorkerSet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

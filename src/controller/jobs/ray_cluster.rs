@@ -1,7 +1,6 @@
 //! The RayCluster integration (`ray.io/v1`).
 
 use async_trait::async_trait;
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
@@ -9,7 +8,6 @@ use serde_json::{Map, Value};
 
 use super::generic_job::{JobKind, JobResult};
 use super::integration_context::IntegrationContext;
-use super::integration_manager::Gvk;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, gate};
 use super::ray_cluster_spec::RayClusterSpec;
 use super::ray_cluster_validation::{
@@ -41,27 +39,7 @@ pub(crate) struct RayCluster {
 }
 
 kueue_lab_codec::impl_codec!(RayCluster);
-
-impl k8s_openapi::Resource for RayCluster {
-    const API_VERSION: &'static str = "ray.io/v1";
-    const GROUP: &'static str = "ray.io";
-    const KIND: &'static str = "RayCluster";
-    const VERSION: &'static str = "v1";
-    const URL_PATH_SEGMENT: &'static str = "rayclusters";
-    type Scope = NamespaceResourceScope;
-}
-
-impl k8s_openapi::Metadata for RayCluster {
-    type Ty = ObjectMeta;
-
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+kueue_lab_codec::impl_resource!(namespaced RayCluster "ray.io" "v1" "rayclusters");
 
 /// The status of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -94,7 +72,6 @@ pub(crate) struct RayClusterKind;
 impl JobKind for RayClusterKind {
     type Object = RayCluster;
     const FRAMEWORK: &'static str = "ray.io/raycluster";
-    const GVK: Gvk = Gvk::new("ray.io", "v1", "RayCluster");
 
     fn is_suspended(cluster: &RayCluster) -> bool {
         cluster.spec.is_suspended()

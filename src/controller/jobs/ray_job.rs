@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -16,7 +15,6 @@ use super::error::JobError;
 use super::generic_job::{JobKind, JobResult, PodSetCounts};
 use super::go_pod_template;
 use super::integration_context::IntegrationContext;
-use super::integration_manager::Gvk;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError};
 use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
 use super::ray_cluster::{RayClusterStatus, is_managed};
@@ -48,27 +46,7 @@ pub(crate) struct RayJob {
 }
 
 kueue_lab_codec::impl_codec!(RayJob);
-
-impl k8s_openapi::Resource for RayJob {
-    const API_VERSION: &'static str = "ray.io/v1";
-    const GROUP: &'static str = "ray.io";
-    const KIND: &'static str = "RayJob";
-    const VERSION: &'static str = "v1";
-    const URL_PATH_SEGMENT: &'static str = "rayjobs";
-    type Scope = NamespaceResourceScope;
-}
-
-impl k8s_openapi::Metadata for RayJob {
-    type Ty = ObjectMeta;
-
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+kueue_lab_codec::impl_resource!(namespaced RayJob "ray.io" "v1" "rayjobs");
 
 /// The spec of a RayJob.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -199,7 +177,6 @@ pub(crate) struct RayJobKind;
 impl JobKind for RayJobKind {
     type Object = RayJob;
     const FRAMEWORK: &'static str = "ray.io/rayjob";
-    const GVK: Gvk = Gvk::new("ray.io", "v1", "RayJob");
 
     fn is_suspended(job: &RayJob) -> bool {
         job.spec.suspend == Some(true)

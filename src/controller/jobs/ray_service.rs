@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kueue_lab_runtime::{ObjectKey, WorkQueue};
 use serde::{Deserialize, Serialize};
@@ -13,7 +12,6 @@ use super::child_ray_cluster;
 use super::error::JobError;
 use super::generic_job::{JobKind, JobResult, PodSetCounts};
 use super::integration_context::IntegrationContext;
-use super::integration_manager::Gvk;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError};
 use super::ray_cluster::is_managed;
 use super::ray_cluster_spec::RayClusterSpec;
@@ -38,27 +36,7 @@ pub(crate) struct RayService {
 }
 
 kueue_lab_codec::impl_codec!(RayService);
-
-impl k8s_openapi::Resource for RayService {
-    const API_VERSION: &'static str = "ray.io/v1";
-    const GROUP: &'static str = "ray.io";
-    const KIND: &'static str = "RayService";
-    const VERSION: &'static str = "v1";
-    const URL_PATH_SEGMENT: &'static str = "rayservices";
-    type Scope = NamespaceResourceScope;
-}
-
-impl k8s_openapi::Metadata for RayService {
-    type Ty = ObjectMeta;
-
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+kueue_lab_codec::impl_resource!(namespaced RayService "ray.io" "v1" "rayservices");
 
 /// The spec of a RayService.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -119,7 +97,6 @@ pub(crate) struct RayServiceKind;
 impl JobKind for RayServiceKind {
     type Object = RayService;
     const FRAMEWORK: &'static str = "ray.io/rayservice";
-    const GVK: Gvk = Gvk::new("ray.io", "v1", "RayService");
 
     fn is_suspended(service: &RayService) -> bool {
         service.spec.ray_cluster_spec.is_suspended()

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{
     Affinity, Container, PodTemplateSpec, Toleration, Volume, VolumeMount,
 };
@@ -15,7 +14,6 @@ use serde_json::{Map, Value, json};
 use super::generic_job::{JobKind, JobResult};
 use super::go_pod_template;
 use super::integration_context::IntegrationContext;
-use super::integration_manager::Gvk;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError};
 use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
 use super::spark_pod_template::{SparkRole, empty_pod_template, spark_pod_template};
@@ -42,27 +40,7 @@ pub(crate) struct SparkApplication {
 }
 
 kueue_lab_codec::impl_codec!(SparkApplication);
-
-impl k8s_openapi::Resource for SparkApplication {
-    const API_VERSION: &'static str = "sparkoperator.k8s.io/v1beta2";
-    const GROUP: &'static str = "sparkoperator.k8s.io";
-    const KIND: &'static str = "SparkApplication";
-    const VERSION: &'static str = "v1beta2";
-    const URL_PATH_SEGMENT: &'static str = "sparkapplications";
-    type Scope = NamespaceResourceScope;
-}
-
-impl k8s_openapi::Metadata for SparkApplication {
-    type Ty = ObjectMeta;
-
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+kueue_lab_codec::impl_resource!(namespaced SparkApplication "sparkoperator.k8s.io" "v1beta2" "sparkapplications");
 
 /// The spec of a SparkApplication.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -259,7 +237,6 @@ pub(crate) struct SparkApplicationKind;
 impl JobKind for SparkApplicationKind {
     type Object = SparkApplication;
     const FRAMEWORK: &'static str = "sparkoperator.k8s.io/sparkapplication";
-    const GVK: Gvk = Gvk::new("sparkoperator.k8s.io", "v1beta2", "SparkApplication");
 
     fn is_suspended(app: &SparkApplication) -> bool {
         app.spec.suspend == Some(true)

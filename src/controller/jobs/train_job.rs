@@ -1,7 +1,6 @@
 //! The TrainJob integration (`trainer.kubeflow.org/v1alpha1`).
 
 use async_trait::async_trait;
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -10,7 +9,6 @@ use super::child_job_set::child_job_set;
 use super::error::JobError;
 use super::generic_job::{JobKind, JobResult};
 use super::integration_context::IntegrationContext;
-use super::integration_manager::Gvk;
 use super::job_set::{JobSet, JobSetKind, JobSetSpec, JobSetStatus, ReplicatedJobStatus};
 use super::patching::{PatchTarget, patch_object};
 use super::pod_set_info::{PodSetInfo, PodSetInfoError};
@@ -19,7 +17,7 @@ use super::train_job_spec::{
     TrainingRuntimeSpecPatch,
 };
 use super::training_runtime::{
-    API_VERSION, ClusterTrainingRuntime, GROUP, TrainingRuntime, TrainingRuntimeSpec, VERSION,
+    ClusterTrainingRuntime, GROUP, TrainingRuntime, TrainingRuntimeSpec,
 };
 use crate::jobs::webhooks::{Denial, base_webhook, tas_validation};
 use crate::object_meta;
@@ -48,27 +46,7 @@ pub(crate) struct TrainJob {
 }
 
 kueue_lab_codec::impl_codec!(TrainJob);
-
-impl k8s_openapi::Resource for TrainJob {
-    const API_VERSION: &'static str = API_VERSION;
-    const GROUP: &'static str = GROUP;
-    const KIND: &'static str = "TrainJob";
-    const VERSION: &'static str = VERSION;
-    const URL_PATH_SEGMENT: &'static str = "trainjobs";
-    type Scope = NamespaceResourceScope;
-}
-
-impl k8s_openapi::Metadata for TrainJob {
-    type Ty = ObjectMeta;
-
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+kueue_lab_codec::impl_resource!(namespaced TrainJob "trainer.kubeflow.org" "v1alpha1" "trainjobs");
 
 /// The status of a TrainJob.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -115,7 +93,6 @@ pub(crate) struct TrainJobKind;
 impl JobKind for TrainJobKind {
     type Object = TrainJob;
     const FRAMEWORK: &'static str = "trainer.kubeflow.org/trainjob";
-    const GVK: Gvk = Gvk::new(GROUP, VERSION, "TrainJob");
     // Trainer refuses patches of a job that is not suspended.
     const WRITES_INFOS_WHILE_SUSPENDED: bool = true;
 

@@ -2,16 +2,11 @@
 //! determine the pod sets of a TrainJob.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The API group.
 pub(super) const GROUP: &str = "trainer.kubeflow.org";
-/// Group and version.
-pub(super) const API_VERSION: &str = "trainer.kubeflow.org/v1alpha1";
-/// Version.
-pub(super) const VERSION: &str = "v1alpha1";
 
 /// A TrainingRuntime.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -34,48 +29,8 @@ pub(super) struct ClusterTrainingRuntime {
 }
 
 kueue_lab_codec::impl_codec!(TrainingRuntime, ClusterTrainingRuntime);
-
-impl k8s_openapi::Resource for TrainingRuntime {
-    const API_VERSION: &'static str = API_VERSION;
-    const GROUP: &'static str = GROUP;
-    const KIND: &'static str = "TrainingRuntime";
-    const VERSION: &'static str = VERSION;
-    const URL_PATH_SEGMENT: &'static str = "trainingruntimes";
-    type Scope = NamespaceResourceScope;
-}
-
-impl k8s_openapi::Metadata for TrainingRuntime {
-    type Ty = ObjectMeta;
-
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
-
-impl k8s_openapi::Resource for ClusterTrainingRuntime {
-    const API_VERSION: &'static str = API_VERSION;
-    const GROUP: &'static str = GROUP;
-    const KIND: &'static str = "ClusterTrainingRuntime";
-    const VERSION: &'static str = VERSION;
-    const URL_PATH_SEGMENT: &'static str = "clustertrainingruntimes";
-    type Scope = ClusterResourceScope;
-}
-
-impl k8s_openapi::Metadata for ClusterTrainingRuntime {
-    type Ty = ObjectMeta;
-
-    fn metadata(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+kueue_lab_codec::impl_resource!(namespaced TrainingRuntime "trainer.kubeflow.org" "v1alpha1" "trainingruntimes");
+kueue_lab_codec::impl_resource!(cluster ClusterTrainingRuntime "trainer.kubeflow.org" "v1alpha1" "clustertrainingruntimes");
 
 /// The fields of a runtime that determine pod sets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
