@@ -49,7 +49,7 @@ fn translate<'a>(request: &AdmissionRequest<'a>) -> webhooks::WebhookRequest<'a>
 }
 
 fn refused(request: &AdmissionRequest<'_>, mutating: bool, refusal: &Denial) -> ApiError {
-    let webhook = JobWebhooks::webhook_name(request.group, request.kind, mutating);
+    let webhook = webhooks::webhook_name(request.kind, mutating);
     let message = format!("admission webhook {webhook:?} denied the request: {refusal}");
     ApiError::new(403, "Forbidden", message)
 }

@@ -1,7 +1,8 @@
 //! The webhooks to register: one definition for each of upstream's.
 
+use kueue_lab_api::config::{FRAMEWORKS, Framework};
 use kueue_lab_api::v1beta2;
-use kueue_lab_controller::jobs::webhooks::{JobWebhookKind, KINDS};
+use kueue_lab_controller::jobs::webhooks::{is_serving, webhook_name};
 
 /// Mutating or validating.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,23 +65,23 @@ fn kueue_kind_webhook(
     }
 }
 
-fn job_webhook(kind: &JobWebhookKind, phase: AdmissionPhase) -> WebhookDefinition {
-    let (prefix, operations) = match phase {
+fn job_webhook(framework: &Framework, phase: AdmissionPhase) -> WebhookDefinition {
+    let operations = match phase {
         // Serving kinds copy the queue name to their pod template on updates, too.
-        AdmissionPhase::Mutate if kind.is_serving => ('m', CREATE_AND_UPDATE),
-        AdmissionPhase::Mutate => ('m', CREATE),
-        AdmissionPhase::Validate => ('v', CREATE_AND_UPDATE),
+        AdmissionPhase::Mutate if is_serving(framework) => CREATE_AND_UPDATE,
+        AdmissionPhase::Mutate => CREATE,
+        AdmissionPhase::Validate => CREATE_AND_UPDATE,
     };
     WebhookDefinition {
-        name: format!("{prefix}{}.kb.io", kind.name),
+        name: webhook_name(framework.kind, phase == AdmissionPhase::Mutate),
         phase,
-        subject: match kind.resource {
+        subject: match framework.resource {
             "pods" => WebhookSubject::Pods,
             _ => WebhookSubject::Jobs,
         },
-        group: kind.group,
-        version: kind.version,
-        resources: vec![kind.resource],
+        group: framework.group,
+        version: framework.version,
+        resources: vec![framework.resource],
         operations,
     }
 }
@@ -116,9 +117,12 @@ pub fn webhook_definitions(managed: impl Fn(&str) -> bool) -> Vec<WebhookDefinit
             &["workloads", "workloads/status"],
         ),
     ];
-    for kind in KINDS.iter().filter(|kind| managed(kind.framework)) {
-        hooks.push(job_webhook(kind, AdmissionPhase::Mutate));
-        hooks.push(job_webhook(kind, AdmissionPhase::Validate));
+    for framework in FRAMEWORKS
+        .iter()
+        .filter(|framework| managed(framework.name))
+    {
+        hooks.push(job_webhook(framework, AdmissionPhase::Mutate));
+        hooks.push(job_webhook(framework, AdmissionPhase::Validate));
     }
     hooks.sort_by(|a, b| (a.phase, &a.name).cmp(&(b.phase, &b.name)));
     hooks

@@ -11,6 +11,8 @@ pub struct Framework {
     pub version: &'static str,
     /// Kind of the job.
     pub kind: &'static str,
+    /// Plural resource name of the job.
+    pub resource: &'static str,
     /// Whether it has a MultiKueue adapter.
     pub multi_kueue: bool,
 }
@@ -20,12 +22,14 @@ const fn framework(
     group: &'static str,
     version: &'static str,
     kind: &'static str,
+    resource: &'static str,
 ) -> Framework {
     Framework {
         name,
         group,
         version,
         kind,
+        resource,
         multi_kueue: true,
     }
 }
@@ -39,58 +43,107 @@ const fn without_multi_kueue(framework: Framework) -> Framework {
 
 /// All integrations, by name.
 pub const FRAMEWORKS: &[Framework] = &[
-    framework("batch/job", "batch", "v1", "Job"),
-    without_multi_kueue(framework("deployment", "apps", "v1", "Deployment")),
+    framework("batch/job", "batch", "v1", "Job", "jobs"),
+    without_multi_kueue(framework(
+        "deployment",
+        "apps",
+        "v1",
+        "Deployment",
+        "deployments",
+    )),
     framework(
         "jobset.x-k8s.io/jobset",
         "jobset.x-k8s.io",
         "v1alpha2",
         "JobSet",
+        "jobsets",
     ),
-    framework("kubeflow.org/jaxjob", "kubeflow.org", "v1", "JAXJob"),
-    framework("kubeflow.org/mpijob", "kubeflow.org", "v2beta1", "MPIJob"),
-    framework("kubeflow.org/paddlejob", "kubeflow.org", "v1", "PaddleJob"),
+    framework(
+        "kubeflow.org/jaxjob",
+        "kubeflow.org",
+        "v1",
+        "JAXJob",
+        "jaxjobs",
+    ),
+    framework(
+        "kubeflow.org/mpijob",
+        "kubeflow.org",
+        "v2beta1",
+        "MPIJob",
+        "mpijobs",
+    ),
+    framework(
+        "kubeflow.org/paddlejob",
+        "kubeflow.org",
+        "v1",
+        "PaddleJob",
+        "paddlejobs",
+    ),
     framework(
         "kubeflow.org/pytorchjob",
         "kubeflow.org",
         "v1",
         "PyTorchJob",
+        "pytorchjobs",
     ),
-    framework("kubeflow.org/tfjob", "kubeflow.org", "v1", "TFJob"),
+    framework(
+        "kubeflow.org/tfjob",
+        "kubeflow.org",
+        "v1",
+        "TFJob",
+        "tfjobs",
+    ),
     framework(
         "kubeflow.org/xgboostjob",
         "kubeflow.org",
         "v1",
         "XGBoostJob",
+        "xgboostjobs",
     ),
     framework(
         "leaderworkerset.x-k8s.io/leaderworkerset",
         "leaderworkerset.x-k8s.io",
         "v1",
         "LeaderWorkerSet",
+        "leaderworkersets",
     ),
-    framework("pod", "", "v1", "Pod"),
-    framework("ray.io/raycluster", "ray.io", "v1", "RayCluster"),
-    framework("ray.io/rayjob", "ray.io", "v1", "RayJob"),
-    framework("ray.io/rayservice", "ray.io", "v1", "RayService"),
+    framework("pod", "", "v1", "Pod", "pods"),
+    framework(
+        "ray.io/raycluster",
+        "ray.io",
+        "v1",
+        "RayCluster",
+        "rayclusters",
+    ),
+    framework("ray.io/rayjob", "ray.io", "v1", "RayJob", "rayjobs"),
+    framework(
+        "ray.io/rayservice",
+        "ray.io",
+        "v1",
+        "RayService",
+        "rayservices",
+    ),
     without_multi_kueue(framework(
         "sparkoperator.k8s.io/sparkapplication",
         "sparkoperator.k8s.io",
         "v1beta2",
         "SparkApplication",
+        "sparkapplications",
     )),
-    framework("statefulset", "apps", "v1", "StatefulSet"),
+    framework("statefulset", "apps", "v1", "StatefulSet", "statefulsets"),
     framework(
         "trainer.kubeflow.org/trainjob",
         "trainer.kubeflow.org",
         "v1alpha1",
         "TrainJob",
+        "trainjobs",
     ),
     framework(
         "workload.codeflare.dev/appwrapper",
         "workload.codeflare.dev",
         "v1beta2",
         "AppWrapper",
+        "appwrappers",
     ),
 ];
 

@@ -26,7 +26,8 @@ use super::train_job::TrainJobKind;
 use super::xgboost_job::XgBoostJobKind;
 use crate::ControllerContext;
 use crate::jobs::webhooks::mutate_typed::{decode, mutate_custom_kind};
-use crate::jobs::webhooks::{Denial, KINDS, base_webhook};
+use crate::jobs::webhooks::{Denial, base_webhook};
+use kueue_lab_api::config::Framework;
 
 /// The result of a validating webhook.
 type Validation<'a> = BoxFuture<'a, Result<FieldErrors, Denial>>;
@@ -132,9 +133,7 @@ fn validate<'a, K: JobKind>(
 impl IntegrationCallbacks {
     /// The name of the CustomResourceDefinition of the job.
     pub(crate) fn crd_name(&self) -> String {
-        let mut kinds = KINDS.iter();
-        let kind = kinds.find(|kind| kind.framework == self.framework);
-        let resource = kind.map_or("", |kind| kind.resource);
+        let resource = Framework::named(self.framework).map_or("", |found| found.resource);
         format!("{resource}.{}", self.gvk.group)
     }
 }

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::kinds::KINDS;
 use super::mutate_typed::{decode, decode_old, mutate_typed};
 use super::request::{Denial, Operation, Warnings, WebhookRequest};
 use super::{deployment, job, leader_worker_set, pod, stateful_set};
@@ -10,6 +9,7 @@ use crate::ControllerContext;
 use crate::jobs::ancestor_job::AncestorFinder;
 use crate::jobs::integration_callbacks::integration_callbacks;
 use crate::jobs::integration_context::IntegrationContext;
+use kueue_lab_api::config::FRAMEWORKS;
 use kueue_lab_api::field::FieldErrors;
 
 /// The mutating and validating webhooks of jobs.
@@ -29,22 +29,15 @@ impl JobWebhooks {
     /// Whether a webhook is registered for a resource.
     pub fn handles(&self, group: &str, resource: &str, subresource: &str) -> bool {
         subresource.is_empty()
-            && KINDS.iter().any(|kind| {
-                (kind.group, kind.resource) == (group, resource)
-                    && self.env.integrations.is_enabled(kind.framework)
+            && FRAMEWORKS.iter().any(|framework| {
+                (framework.group, framework.resource) == (group, resource)
+                    && self.env.integrations.is_enabled(framework.name)
             })
     }
 
     /// Whether an integration is enabled, by its framework name.
     pub fn is_integration_enabled(&self, framework: &str) -> bool {
         self.env.integrations.is_enabled(framework)
-    }
-
-    /// The webhook name of a kind, such as `vjob.kb.io`.
-    pub fn webhook_name(group: &str, kind: &str, mutating: bool) -> String {
-        let found = KINDS.iter().find(|k| (k.group, k.kind) == (group, kind));
-        let prefix = if mutating { 'm' } else { 'v' };
-        format!("{prefix}{}.kb.io", found.map_or(kind, |k| k.name))
     }
 
     /// Defaults a job.

@@ -19,5 +19,5 @@ pub(crate) mod tas_validation;
 pub(crate) mod validation;
 
 pub use dispatch::JobWebhooks;
-pub use kinds::{JobWebhookKind, KINDS};
+pub use kinds::{is_serving, webhook_name};
 pub use request::{Denial, Operation, Warnings, WebhookRequest};
