@@ -276,15 +276,7 @@ fn validate_topology_request(
             .child("spec")
             .child("template");
         let path = template.child("metadata");
-        let meta = pod_set.template.metadata.clone().unwrap_or_default();
-        errors.extend(tas_validation::validate_tas_pod_set_request(
-            env, &path, &meta,
-        ));
-        errors.extend(tas_validation::validate_slice_size_upper_bound(
-            &path,
-            &meta,
-            pod_set.count,
-        ));
+        errors.extend(tas_validation::validate_pod_set(env, &path, pod_set));
         annotations.push(path.child("annotations"));
     }
     errors.extend(tas_validation::validate_pod_set_grouping_topology(

@@ -44,15 +44,7 @@ impl KubeflowJobControl for MpiJob {
         let mut errors = FieldErrors::new();
         for ((name, _), pod_set) in job.ordered_replica_specs().zip(&pod_sets) {
             let path = template_metadata_path::<Self>(name);
-            let meta = pod_set.template.metadata.clone().unwrap_or_default();
-            errors.extend(tas_validation::validate_tas_pod_set_request(
-                env, &path, &meta,
-            ));
-            errors.extend(tas_validation::validate_slice_size_upper_bound(
-                &path,
-                &meta,
-                pod_set.count,
-            ));
+            errors.extend(tas_validation::validate_pod_set(env, &path, pod_set));
         }
         let annotations: Vec<Path> = pod_sets
             .iter()

@@ -1,12 +1,12 @@
 //! Starts the controllers of the enabled integrations.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::PartialObjectMeta;
-use kube::runtime::watcher;
+use parking_lot::Mutex;
 
 use super::ancestor_job::AncestorFinder;
 use super::batch_job::BatchJobKind;
@@ -20,6 +20,7 @@ use super::{
 };
 use crate::ControllerContext;
 use crate::informers::{BY_LEADER_WORKER_SET, leader_worker_sets};
+use crate::object_meta;
 use kueue_lab_api::config::Feature;
 use kueue_lab_runtime::{Api, Change, Informer};
 
@@ -65,6 +66,7 @@ pub(crate) fn start(shared: &ControllerContext) -> AncestorFinder {
     {
         elastic_job_ungater::start(&IntegrationContext::new(shared, &owners, "elastic-job"));
     }
+    let mut custom_kinds = CustomKinds::new();
     if let Some(sets) = &sets {
         if frameworks.is_enabled(stateful_set::FRAMEWORK) {
             stateful_set::start(
@@ -75,9 +77,8 @@ pub(crate) fn start(shared: &ControllerContext) -> AncestorFinder {
         if frameworks.is_enabled(leader_worker_set::FRAMEWORK) {
             let env = IntegrationContext::new(shared, &owners, leader_worker_set::FRAMEWORK);
             let sets = sets.clone();
-            start_when_crd_exists(shared, leader_worker_set::CRD_NAME, move || {
-                leader_worker_set::start(&env, &sets);
-            });
+            let start = move || leader_worker_set::start(&env, &sets);
+            custom_kinds.insert(leader_worker_set::CRD_NAME.to_owned(), Box::new(start));
         }
     }
     for name in not_implemented(&frameworks) {
@@ -88,11 +89,11 @@ pub(crate) fn start(shared: &ControllerContext) -> AncestorFinder {
     for callbacks in INTEGRATION_CALLBACKS {
         if frameworks.is_enabled(callbacks.framework) {
             let (shared_, owners) = (shared.clone(), owners.clone());
-            start_when_crd_exists(shared, &callbacks.crd_name(), move || {
-                (callbacks.start)(&shared_, &owners);
-            });
+            let start = move || (callbacks.start)(&shared_, &owners);
+            custom_kinds.insert(callbacks.crd_name(), Box::new(start));
         }
     }
+    start_when_crds_exist(shared, custom_kinds);
     owners
 }
 
@@ -113,19 +114,26 @@ fn not_implemented(frameworks: &IntegrationManager) -> Vec<&'static str> {
     names
 }
 
-/// Calls `start` once a CRD exists.
-fn start_when_crd_exists(
-    shared: &ControllerContext,
-    name: &str,
-    start: impl Fn() + Send + Sync + 'static,
-) {
+/// What starts the controller of a kind, by the name of its CRD.
+type CustomKinds = BTreeMap<String, Box<dyn FnOnce() + Send + Sync>>;
+
+/// Starts the controller of each kind once its CRD exists.
+fn start_when_crds_exist(shared: &ControllerContext, kinds: CustomKinds) {
+    if kinds.is_empty() {
+        return;
+    }
     // Only metadata: CRDs are large.
     let api: Api<PartialObjectMeta<CustomResourceDefinition>> = Api::all(shared.ctx.client.clone());
-    let only = watcher::Config::default().fields(&format!("metadata.name={name}"));
-    let definitions = Informer::builder(api).config(only).start(&shared.ctx);
-    let started = AtomicBool::new(false);
+    let definitions = Informer::builder(api).start(&shared.ctx);
+    let waiting = Mutex::new(kinds);
     definitions.add_event_handler(move |change| {
-        if !matches!(change, Change::Deleted(_)) && !started.swap(true, Ordering::Relaxed) {
+        if matches!(change, Change::Deleted(_)) {
+            return;
+        }
+        let start = waiting
+            .lock()
+            .remove(object_meta::name(&change.object().metadata));
+        if let Some(start) = start {
             start();
         }
     });

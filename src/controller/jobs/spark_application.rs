@@ -401,15 +401,7 @@ fn validate_topology_request(
     for pod_set in pod_sets {
         // The pod sets have the names of the fields.
         let path = Path::new("spec").child(&pod_set.name);
-        let meta = pod_set.template.metadata.clone().unwrap_or_default();
-        errors.extend(tas_validation::validate_tas_pod_set_request(
-            env, &path, &meta,
-        ));
-        errors.extend(tas_validation::validate_slice_size_upper_bound(
-            &path,
-            &meta,
-            pod_set.count,
-        ));
+        errors.extend(tas_validation::validate_pod_set(env, &path, &pod_set));
     }
     Ok(errors)
 }

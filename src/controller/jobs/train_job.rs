@@ -311,15 +311,7 @@ fn validate_topology_request(env: &IntegrationContext, pod_sets: &[PodSet]) -> F
     let mut errors = FieldErrors::new();
     for pod_set in pod_sets {
         let path = Path::new("job").key(&pod_set.name);
-        let meta = pod_set.template.metadata.clone().unwrap_or_default();
-        errors.extend(tas_validation::validate_tas_pod_set_request(
-            env, &path, &meta,
-        ));
-        errors.extend(tas_validation::validate_slice_size_upper_bound(
-            &path,
-            &meta,
-            pod_set.count,
-        ));
+        errors.extend(tas_validation::validate_pod_set(env, &path, pod_set));
     }
     for error in &mut errors {
         error.detail.push_str(

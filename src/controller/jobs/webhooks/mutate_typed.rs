@@ -30,15 +30,25 @@ pub(crate) async fn mutate_typed<K: Codec>(
     object: &mut Value,
     default: impl AsyncFnOnce(&mut K) -> Result<(), Denial>,
 ) -> Result<(), Denial> {
+    merge_defaults(object, default).await.map(drop)
+}
+
+/// Merges the changes of a typed object into `object`. Returns the encoded typed object if it was
+/// changed.
+async fn merge_defaults<K: Codec>(
+    object: &mut Value,
+    default: impl AsyncFnOnce(&mut K) -> Result<(), Denial>,
+) -> Result<Option<Value>, Denial> {
     let mut typed: K = decode(object)?;
     let value = |typed: &K| typed.to_value().unwrap_or_default();
     let before = value(&typed);
     default(&mut typed).await?;
-    let changes = create_merge_patch(&before, &value(&typed));
-    if changes.as_object().is_some_and(|map| !map.is_empty()) {
-        json_patch::merge(object, &changes);
+    let after = value(&typed);
+    if before == after {
+        return Ok(None);
     }
-    Ok(())
+    json_patch::merge(object, &create_merge_patch(&before, &after));
+    Ok(Some(after))
 }
 
 /// Defaults a typed object of a custom kind. If that changes it, `object` also gets all fields as the
@@ -51,15 +61,9 @@ pub(crate) async fn mutate_custom_kind<K: Codec>(
     object: &mut Value,
     default: impl AsyncFnOnce(&mut K) -> Result<(), Denial>,
 ) -> Result<(), Denial> {
-    let mut typed: K = decode(object)?;
-    let value = |typed: &K| typed.to_value().unwrap_or_default();
-    let before = value(&typed);
-    default(&mut typed).await?;
-    let mut after = value(&typed);
-    if before == after {
+    let Some(mut after) = merge_defaults(object, default).await? else {
         return Ok(());
-    }
-    json_patch::merge(object, &create_merge_patch(&before, &after));
+    };
     if let Value::Object(fields) = &mut after {
         fields.remove("status");
     }

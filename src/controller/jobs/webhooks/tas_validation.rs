@@ -188,6 +188,23 @@ fn validate_constraint_entries(path: &Path, text: &str) -> FieldErrors {
     errors
 }
 
+/// Validates the topology request of a pod set; `replica` is the path of the metadata of its template.
+pub(crate) fn validate_pod_set(
+    env: &IntegrationContext,
+    replica: &Path,
+    pod_set: &PodSet,
+) -> FieldErrors {
+    let none = ObjectMeta::default();
+    let meta = pod_set.template.metadata.as_ref().unwrap_or(&none);
+    let mut errors = validate_tas_pod_set_request(env, replica, meta);
+    errors.extend(validate_slice_size_upper_bound(
+        replica,
+        meta,
+        pod_set.count,
+    ));
+    errors
+}
+
 /// A slice must not be larger than the pod set.
 pub(crate) fn validate_slice_size_upper_bound(
     replica: &Path,
