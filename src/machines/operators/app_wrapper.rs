@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::child_objects::{self, count, fields, items};
-use super::conditions::{Condition, find, is_true, set_condition};
+use super::conditions::{find, is_true};
 use super::job_status;
 use super::observed::{Observed, parse_timestamp};
 use super::plan::{ChildReference, Plan};
@@ -14,8 +14,6 @@ use crate::workload_controllers::pods::phase;
 
 /// Label: the AppWrapper of an object or pod.
 pub(super) const NAME_LABEL: &str = "workload.codeflare.dev/appwrapper";
-/// `managedBy` of the AppWrapper controller itself.
-const CONTROLLER: &str = "workload.codeflare.dev/appwrapper-controller";
 /// The time in which failed pods may be replaced.
 const FAILURE_GRACE_PERIOD: Duration = Duration::from_secs(60);
 /// How often the end of the wrapped objects is checked.
@@ -24,25 +22,12 @@ const POLL: Duration = Duration::from_secs(1);
 /// Reconciles an AppWrapper.
 pub(super) fn reconcile(wrapper: &Observed<'_>) -> Plan {
     let spec = wrapper.spec();
-    if spec["managedBy"]
-        .as_str()
-        .is_some_and(|manager| manager != CONTROLLER)
-    {
-        return Plan::default();
-    }
     let mut status = wrapper.status();
     let mut plan = Plan::default();
     let suspended = spec["suspend"] == true;
-    let now = wrapper.timestamp();
     let set = |status: &mut Value, types: &[(&str, bool)], reason: &str, message: &str| {
         for (condition_type, is) in types {
-            let condition = Condition {
-                condition_type,
-                status: *is,
-                reason,
-                message,
-            };
-            set_condition(status, &condition, &now);
+            wrapper.set_condition(status, condition_type, *is, reason, message);
         }
     };
     let phase = status["phase"].as_str().unwrap_or_default().to_owned();
@@ -299,18 +284,8 @@ fn run(wrapper: &Observed<'_>, status: &mut Value, plan: &mut Plan) {
     };
     let (pending, running) = (number("Pending"), number("Running"));
     let (succeeded, failed) = (number("Succeeded"), number("Failed"));
-    let now = wrapper.timestamp();
-    let set = |status: &mut Value, condition_type: &str, is: bool, reason: &str, message: &str| {
-        let condition = Condition {
-            condition_type,
-            status: is,
-            reason,
-            message,
-        };
-        set_condition(status, &condition, &now);
-    };
     if has_failed(wrapper) {
-        set(
+        wrapper.set_condition(
             status,
             "Unhealthy",
             true,
@@ -324,11 +299,11 @@ fn run(wrapper: &Observed<'_>, status: &mut Value, plan: &mut Plan) {
         status["phase"] = json!("Failed");
     } else if succeeded >= expected && pending + running + failed == 0 && expected > 0 {
         let message = format!("{succeeded} pods succeeded and no running, pending, or failed pods");
-        set(status, "QuotaReserved", false, "Succeeded", &message);
-        set(status, "ResourcesDeployed", true, "Succeeded", &message);
+        wrapper.set_condition(status, "QuotaReserved", false, "Succeeded", &message);
+        wrapper.set_condition(status, "ResourcesDeployed", true, "Succeeded", &message);
         status["phase"] = json!("Succeeded");
     } else if failed > 0 {
-        set(status, "Unhealthy", true, "FoundFailedPods", "");
+        wrapper.set_condition(status, "Unhealthy", true, "FoundFailedPods", "");
         let since =
             find(status, "Unhealthy").and_then(|c| parse_timestamp(&c["lastTransitionTime"]));
         let elapsed = wrapper
@@ -347,7 +322,7 @@ fn run(wrapper: &Observed<'_>, status: &mut Value, plan: &mut Plan) {
             }
         }
     } else {
-        set(status, "Unhealthy", false, "FoundNoFailedPods", "");
+        wrapper.set_condition(status, "Unhealthy", false, "FoundNoFailedPods", "");
         let ready = running + succeeded >= expected;
         let (reason, message) = match ready {
             true => (
@@ -361,7 +336,7 @@ fn run(wrapper: &Observed<'_>, status: &mut Value, plan: &mut Plan) {
                 ),
             ),
         };
-        set(status, "PodsReady", ready, reason, &message);
+        wrapper.set_condition(status, "PodsReady", ready, reason, &message);
     }
 }
 

@@ -2,38 +2,40 @@
 
 use serde_json::{Value, json};
 
-/// A condition to set.
-pub(super) struct Condition<'a> {
-    /// Its type.
-    pub condition_type: &'a str,
-    /// Whether its status is True, otherwise False.
-    pub status: bool,
-    /// Its reason.
-    pub reason: &'a str,
-    /// Its message.
-    pub message: &'a str,
+use super::observed::Observed;
+
+impl Observed<'_> {
+    /// Sets a condition of the status to True or False as `meta.SetStatusCondition`:
+    /// `lastTransitionTime` changes with the status of the condition only.
+    pub(super) fn set_condition(
+        &self,
+        status: &mut Value,
+        condition_type: &str,
+        is: bool,
+        reason: &str,
+        message: &str,
+    ) {
+        set_condition(
+            status,
+            json!({
+                "type": condition_type,
+                "status": if is { "True" } else { "False" },
+                "reason": reason,
+                "message": message,
+                "lastTransitionTime": self.timestamp(),
+            }),
+        );
+    }
 }
 
-/// Sets a condition as `meta.SetStatusCondition`: `lastTransitionTime` changes with the status only.
-pub(super) fn set_condition(status: &mut Value, condition: &Condition<'_>, now: &str) {
-    let text = if condition.status { "True" } else { "False" };
+fn set_condition(status: &mut Value, mut new: Value) {
     let mut all = match status["conditions"].take() {
         Value::Array(all) => all,
         _ => Vec::new(),
     };
-    let mut new = json!({
-        "type": condition.condition_type,
-        "status": text,
-        "reason": condition.reason,
-        "message": condition.message,
-        "lastTransitionTime": now,
-    });
-    match all
-        .iter_mut()
-        .find(|c| c["type"] == condition.condition_type)
-    {
+    match all.iter_mut().find(|c| c["type"] == new["type"]) {
         Some(old) => {
-            if old["status"] == text {
+            if old["status"] == new["status"] {
                 new["lastTransitionTime"] = old["lastTransitionTime"].clone();
             }
             *old = new;

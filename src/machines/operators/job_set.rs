@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::child_objects::{count, fields, items, set_annotations, set_labels};
-use super::conditions::{Condition, find, is_true, set_condition};
+use super::conditions::{find, is_true};
 use super::observed::{Observed, parse_timestamp};
 use super::plan::{ChildReference, MAX_CREATED, Plan};
 use super::{job_status, suspended_job};
@@ -18,18 +18,10 @@ use crate::event_recorder::NewEvent;
 
 const RESTART_ATTEMPT: &str = "jobset.sigs.k8s.io/restart-attempt";
 const REPLICATED_JOB_NAME: &str = "jobset.sigs.k8s.io/replicatedjob-name";
-/// `managedBy` of JobSet's own controller.
-const CONTROLLER: &str = "jobset.sigs.k8s.io/jobset-controller";
 
 /// Reconciles a JobSet.
 pub(super) fn reconcile(set: &Observed<'_>) -> Plan {
     let spec = set.spec();
-    if spec["managedBy"]
-        .as_str()
-        .is_some_and(|manager| manager != CONTROLLER)
-    {
-        return Plan::default();
-    }
     let mut templates = items(&spec["replicatedJobs"]).iter();
     if !templates.all(|r| r["template"]["spec"]["template"].is_object()) {
         return Plan::not_simulated("every replicated job needs a pod template");
@@ -163,13 +155,7 @@ fn is_successful(spec: &Value, jobs: &[Arc<Job>]) -> bool {
 
 fn finish(set: &Observed<'_>, status: &mut Value, success: bool, reason: &str, message: &str) {
     let condition_type = if success { "Completed" } else { "Failed" };
-    let condition = Condition {
-        condition_type,
-        status: true,
-        reason,
-        message,
-    };
-    set_condition(status, &condition, &set.timestamp());
+    set.set_condition(status, condition_type, true, reason, message);
     status["terminalState"] = json!(condition_type);
 }
 
@@ -293,26 +279,20 @@ fn startup_conditions(set: &Observed<'_>, status: &mut Value) {
     let all_ready = replicated.iter().zip(statuses).all(|(r, s)| {
         count(&s["ready"], 0).saturating_add(count(&s["succeeded"], 0)) >= count(&r["replicas"], 1)
     });
-    let now = set.timestamp();
-    let mut set = |condition_type, is, reason, message| {
-        let condition = Condition {
-            condition_type,
-            status: is,
-            reason,
-            message,
-        };
-        set_condition(status, &condition, &now);
-    };
-    let (reason, message) = (
+    set.set_condition(
+        status,
+        "StartupPolicyInProgress",
+        !all_ready,
         "InOrderStartupPolicyInProgress",
         "in order startup policy is in progress",
     );
-    set("StartupPolicyInProgress", !all_ready, reason, message);
-    let (reason, message) = (
+    set.set_condition(
+        status,
+        "StartupPolicyCompleted",
+        all_ready,
         "InOrderStartupPolicyCompleted",
         "in order startup policy has completed",
     );
-    set("StartupPolicyCompleted", all_ready, reason, message);
 }
 
 fn suspend_condition(set: &Observed<'_>, suspended: bool, status: &mut Value, plan: &mut Plan) {
@@ -324,13 +304,7 @@ fn suspend_condition(set: &Observed<'_>, suspended: bool, status: &mut Value, pl
         true => ("SuspendedJobs", "jobset is suspended"),
         false => ("ResumeJobs", "jobset is resumed"),
     };
-    let condition = Condition {
-        condition_type: "Suspended",
-        status: suspended,
-        reason,
-        message,
-    };
-    set_condition(status, &condition, &set.timestamp());
+    set.set_condition(status, "Suspended", suspended, reason, message);
     plan.events.push(NewEvent::normal(reason, message));
 }
 

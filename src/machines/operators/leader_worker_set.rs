@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::child_objects::{self, count, has_containers, label};
-use super::conditions::{Condition, is_true, set_condition};
+use super::conditions::is_true;
 use super::observed::Observed;
 use super::plan::{ChildReference, Plan, controller_reference};
 use crate::event_recorder::NewEvent;
@@ -309,7 +309,6 @@ fn status(
     status["hpaPodSelector"] = json!(format!("{NAME_LABEL}={},{WORKER_INDEX}=0", set.name()));
     let available = ready >= replicas && updated >= replicas.min(leaders.len());
     let was = is_true(&status, "Available");
-    let now = set.timestamp();
     for (condition_type, is, reason, message) in [
         (
             "Available",
@@ -324,13 +323,7 @@ fn status(
             "Replicas are progressing",
         ),
     ] {
-        let condition = Condition {
-            condition_type,
-            status: is,
-            reason,
-            message,
-        };
-        set_condition(&mut status, &condition, &now);
+        set.set_condition(&mut status, condition_type, is, reason, message);
     }
     if available != was {
         let (reason, message) = match available {

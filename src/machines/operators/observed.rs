@@ -1,8 +1,9 @@
 //! What a reconcile sees: the object, its pods and its other child objects.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
@@ -85,6 +86,15 @@ impl Observed<'_> {
         let of_kind =
             move |o: &&Arc<DynamicObject>| o.types.as_ref().is_some_and(|t| t.kind == kind);
         self.children.iter().filter(of_kind)
+    }
+
+    /// The time until `activeDeadlineSeconds` of `limits` have passed since `startTime` of the
+    /// status; zero if they have.
+    pub(super) fn remaining_time(&self, limits: &Value, status: &Value) -> Option<Duration> {
+        let limit = SignedDuration::from_secs(limits["activeDeadlineSeconds"].as_i64()?);
+        let started = parse_timestamp(&status["startTime"])?;
+        let left = limit.saturating_sub(self.now.duration_since(started));
+        Some(Duration::try_from(left).unwrap_or(Duration::ZERO))
     }
 
     /// The current time as in a status.

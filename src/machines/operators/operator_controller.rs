@@ -162,7 +162,7 @@ impl OperatorController {
         if object.metadata.deletion_timestamp.is_some() {
             return Ok(ReconcileResult::Done);
         }
-        let plan = (operator.reconcile)(&self.observe(operator, &object));
+        let plan = operator.plan(&self.observe(operator, &object));
         let requeue_after = plan.requeue_after;
         match self.carry_out(operator, kind, &object, plan).await {
             Ok(()) => {

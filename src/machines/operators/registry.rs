@@ -1,10 +1,35 @@
 //! The operators: kinds, labels of their pods, and the functions that reconcile them.
 
 use kube::core::ApiResource;
+use serde_json::Value;
 
 use super::observed::Observed;
 use super::plan::Plan;
 use super::{app_wrapper, job_set, kubeflow, leader_worker_set, ray, spark_application, train_job};
+
+/// The value of `managedBy` with which an operator reconciles an object; objects of other managers,
+/// as that of MultiKueue, are left to them.
+#[derive(Clone, Copy)]
+pub(super) struct ManagedBy {
+    /// JSON pointer of the field in the spec.
+    pub field: &'static str,
+    /// The operator.
+    pub controller: &'static str,
+}
+
+const fn managed_by(controller: &'static str) -> Option<ManagedBy> {
+    Some(ManagedBy {
+        field: "/managedBy",
+        controller,
+    })
+}
+
+const fn managed_by_in_run_policy(controller: &'static str) -> Option<ManagedBy> {
+    Some(ManagedBy {
+        field: "/runPolicy/managedBy",
+        controller,
+    })
+}
 
 /// The operator of one kind.
 pub(super) struct Operator {
@@ -19,6 +44,8 @@ pub(super) struct Operator {
     /// The label with the name of the object on its pods and on other child objects; without one,
     /// the objects it controls belong to it.
     pub label: Option<&'static str>,
+    /// The controller that the operator itself is in `managedBy`, if the kind has that field.
+    pub managed_by: Option<ManagedBy>,
     /// The component that its Events come from.
     pub component: &'static str,
     /// Reconciles an object.
@@ -29,6 +56,22 @@ impl Operator {
     /// The resource of the kind.
     pub(super) fn resource(&self) -> ApiResource {
         resource(self.group, self.version, self.kind, self.plural)
+    }
+
+    /// What the operator does with an object; nothing if another controller manages it.
+    pub(super) fn plan(&self, observed: &Observed<'_>) -> Plan {
+        match self.is_managed_externally(observed.spec()) {
+            true => Plan::default(),
+            false => (self.reconcile)(observed),
+        }
+    }
+
+    fn is_managed_externally(&self, spec: &Value) -> bool {
+        let Some(own) = self.managed_by else {
+            return false;
+        };
+        let manager = spec.pointer(own.field).and_then(Value::as_str);
+        manager.is_some_and(|manager| manager != own.controller)
     }
 
     /// `apiVersion` of the kind.
@@ -58,12 +101,14 @@ const RAY: Operator = Operator {
     kind: "",
     plural: "",
     label: None,
+    managed_by: managed_by("ray.io/kuberay-operator"),
     component: "kuberay-operator",
     reconcile: |_| Plan::default(),
 };
 
 const KUBEFLOW: Operator = Operator {
     group: "kubeflow.org",
+    managed_by: managed_by_in_run_policy("kubeflow.org/training-operator"),
     component: "training-operator",
     ..RAY
 };
@@ -96,6 +141,7 @@ pub(super) const OPERATORS: &[Operator] = &[
         version: "v1alpha2",
         kind: "JobSet",
         plural: "jobsets",
+        managed_by: managed_by("jobset.sigs.k8s.io/jobset-controller"),
         component: "jobset",
         reconcile: job_set::reconcile,
         ..RAY
@@ -139,6 +185,7 @@ pub(super) const OPERATORS: &[Operator] = &[
         version: "v2beta1",
         kind: "MPIJob",
         plural: "mpijobs",
+        managed_by: managed_by_in_run_policy("kubeflow.org/mpi-operator"),
         component: "mpi-job-controller",
         reconcile: kubeflow::mpi_job,
         ..KUBEFLOW
@@ -148,6 +195,7 @@ pub(super) const OPERATORS: &[Operator] = &[
         version: "v1alpha1",
         kind: "TrainJob",
         plural: "trainjobs",
+        managed_by: managed_by("trainer.kubeflow.org/trainjob-controller"),
         component: "trainer-trainjob-controller",
         reconcile: train_job::reconcile,
         ..RAY
@@ -157,6 +205,7 @@ pub(super) const OPERATORS: &[Operator] = &[
         kind: "LeaderWorkerSet",
         plural: "leaderworkersets",
         label: Some(leader_worker_set::NAME_LABEL),
+        managed_by: None,
         component: "leaderworkerset",
         reconcile: leader_worker_set::reconcile,
         ..RAY
@@ -167,6 +216,7 @@ pub(super) const OPERATORS: &[Operator] = &[
         kind: "AppWrapper",
         plural: "appwrappers",
         label: Some(app_wrapper::NAME_LABEL),
+        managed_by: managed_by("workload.codeflare.dev/appwrapper-controller"),
         component: "appwrapper",
         reconcile: app_wrapper::reconcile,
     },
@@ -176,6 +226,7 @@ pub(super) const OPERATORS: &[Operator] = &[
         kind: "SparkApplication",
         plural: "sparkapplications",
         label: Some(spark_application::NAME_LABEL),
+        managed_by: None,
         component: "spark-application-controller",
         reconcile: spark_application::reconcile,
     },

@@ -5,13 +5,11 @@ use serde_json::{Value, json};
 use jiff::SignedDuration;
 
 use super::child_objects::{self, count, fields, items, items_mut};
-use super::conditions::{Condition, find, is_true, set_condition};
+use super::conditions::{find, is_true};
 use super::observed::{Observed, parse_timestamp};
 use super::plan::{ChildReference, Plan};
 use kueue_lab_runtime::ObjectKey;
 
-/// `managedBy` of the trainer itself.
-const CONTROLLER: &str = "trainer.kubeflow.org/trainjob-controller";
 /// Label of a replicated job: its step of the TrainJob.
 const ANCESTOR: &str = "trainer.kubeflow.org/trainjob-ancestor-step";
 /// The container of the trainer.
@@ -20,12 +18,6 @@ const NODE: &str = "node";
 /// Reconciles a TrainJob.
 pub(super) fn reconcile(job: &Observed<'_>) -> Plan {
     let spec = job.spec();
-    if spec["managedBy"]
-        .as_str()
-        .is_some_and(|manager| manager != CONTROLLER)
-    {
-        return Plan::default();
-    }
     let mut status = job.status();
     if is_true(&status, "Complete") || is_true(&status, "Failed") {
         return Plan::default();
@@ -90,26 +82,15 @@ fn suspend_condition(job: &Observed<'_>, suspended: bool, status: &mut Value) {
         false if is_true(status, "Suspended") => ("Resumed", "TrainJob is resumed"),
         false => return,
     };
-    let condition = Condition {
-        condition_type: "Suspended",
-        status: suspended,
-        reason,
-        message,
-    };
-    set_condition(status, &condition, &job.timestamp());
+    job.set_condition(status, "Suspended", suspended, reason, message);
 }
 
 /// Copies the outcome and the counts of the JobSet.
 fn follow(job: &Observed<'_>, set: &Value, status: &mut Value) {
     for (theirs, ours) in [("Completed", "Complete"), ("Failed", "Failed")] {
         if let Some(condition) = find(set, theirs).filter(|c| c["status"] == "True") {
-            let condition = Condition {
-                condition_type: ours,
-                status: true,
-                reason: condition["reason"].as_str().unwrap_or_default(),
-                message: condition["message"].as_str().unwrap_or_default(),
-            };
-            set_condition(status, &condition, &job.timestamp());
+            let text = |field: &str| condition[field].as_str().unwrap_or_default();
+            job.set_condition(status, ours, true, text("reason"), text("message"));
         }
     }
     if set["replicatedJobsStatus"].is_array() {
@@ -138,13 +119,8 @@ fn deadline(job: &Observed<'_>, started: bool, status: &mut Value, plan: &mut Pl
         plan.requeue(left.unsigned_abs());
         return;
     }
-    let condition = Condition {
-        condition_type: "Failed",
-        status: true,
-        reason: "DeadlineExceeded",
-        message: "TrainJob exceeded its active deadline",
-    };
-    set_condition(status, &condition, &job.timestamp());
+    let message = "TrainJob exceeded its active deadline";
+    job.set_condition(status, "Failed", true, "DeadlineExceeded", message);
     if let Some(set) = job.child("JobSet", &job.name()) {
         plan.delete.push(ChildReference::dynamic(set));
     }

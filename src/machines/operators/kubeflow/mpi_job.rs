@@ -8,13 +8,11 @@ use super::super::observed::Observed;
 use super::super::plan::{ChildReference, MAX_CREATED, Plan};
 use super::super::{job_status, suspended_job};
 use super::job_conditions::{JobConditions, is_finished};
-use super::run_policy::{delete_pods, is_managed_externally};
+use super::run_policy::delete_pods;
 use super::{JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, REPLICA_TYPE};
 use crate::event_recorder::NewEvent;
 use crate::workload_controllers::pods::{is_deleting, is_ready, is_terminal, phase};
 
-/// `managedBy` of the MPI operator itself.
-const CONTROLLER: &str = "kubeflow.org/mpi-operator";
 /// The value of the label `operator-name`.
 const OPERATOR: &str = "mpi-operator";
 
@@ -22,9 +20,6 @@ const OPERATOR: &str = "mpi-operator";
 pub(in super::super) fn reconcile(job: &Observed<'_>) -> Plan {
     let spec = job.spec();
     let policy = &spec["runPolicy"];
-    if is_managed_externally(policy, CONTROLLER) {
-        return Plan::default();
-    }
     let (launcher, worker) = (
         &spec["mpiReplicaSpecs"]["Launcher"],
         &spec["mpiReplicaSpecs"]["Worker"],

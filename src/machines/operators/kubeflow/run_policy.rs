@@ -1,7 +1,6 @@
 //! `runPolicy`: clean-up of finished jobs, deadline and TTL.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::Pod;
@@ -10,13 +9,6 @@ use serde_json::Value;
 use super::super::observed::{Observed, parse_timestamp};
 use super::super::plan::{ChildReference, Plan};
 use crate::workload_controllers::pods::{is_deleting, is_terminal};
-
-/// Whether another controller manages the job; `own` is the value of the operator itself.
-pub(super) fn is_managed_externally(policy: &Value, own: &str) -> bool {
-    policy["managedBy"]
-        .as_str()
-        .is_some_and(|manager| manager != own)
-}
 
 /// Deletes pods of a finished job by `cleanPodPolicy`, and the job after its TTL.
 pub(super) fn clean_up(job: &Observed<'_>, policy: &Value, status: &Value, plan: &mut Plan) {
@@ -38,22 +30,6 @@ pub(super) fn clean_up(job: &Observed<'_>, policy: &Value, status: &Value, plan:
         true => plan.requeue(left.unsigned_abs()),
         false => plan.delete_self = true,
     }
-}
-
-/// The time until `activeDeadlineSeconds` have passed.
-pub(super) fn remaining_time(
-    job: &Observed<'_>,
-    policy: &Value,
-    status: &Value,
-) -> Option<Duration> {
-    let limit = SignedDuration::from_secs(policy["activeDeadlineSeconds"].as_i64()?);
-    let started = parse_timestamp(&status["startTime"])?;
-    let left = limit.saturating_sub(job.now.duration_since(started));
-    Some(if left.is_negative() {
-        Duration::ZERO
-    } else {
-        left.unsigned_abs()
-    })
 }
 
 /// Plans the deletion of pods that are not being deleted.

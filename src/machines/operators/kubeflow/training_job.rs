@@ -9,13 +9,11 @@ use super::super::child_objects::{self, count, has_containers, label};
 use super::super::observed::Observed;
 use super::super::plan::{ChildReference, MAX_CREATED, Plan};
 use super::job_conditions::{JobConditions, is_finished};
-use super::run_policy::{clean_up, delete_pods, is_managed_externally, remaining_time};
+use super::run_policy::{clean_up, delete_pods};
 use super::{JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, REPLICA_TYPE};
 use crate::event_recorder::NewEvent;
 use crate::workload_controllers::pods::{is_deleting, phase};
 
-/// `managedBy` of the training operator itself.
-const CONTROLLER: &str = "kubeflow.org/training-operator";
 /// Exit codes from which on `restartPolicy: ExitCode` restarts a pod.
 const RETRYABLE_EXIT_CODE: i32 = 128;
 
@@ -72,9 +70,6 @@ pub(super) fn py_torch_environment(replica: &Replica<'_>) -> Vec<(&'static str, 
 pub(super) fn reconcile(kind: &TrainingJob, job: &Observed<'_>) -> Plan {
     let spec = job.spec();
     let policy = &spec["runPolicy"];
-    if is_managed_externally(policy, CONTROLLER) {
-        return Plan::default();
-    }
     let specs = child_objects::fields(&spec[kind.specs]);
     for (replica_type, replicas) in specs {
         if !kind.replica_types.contains(&replica_type.as_str()) {
@@ -294,7 +289,7 @@ fn progress(
             .next()
             .map(|_| (*replica_type, number(replica_type, "failed")))
     });
-    let left = remaining_time(job, policy, status);
+    let left = job.remaining_time(policy, status);
     let ended = if succeeded {
         Some(("Succeeded", "is successfully completed.".to_owned()))
     } else if left.is_some_and(|left| left.is_zero()) {

@@ -8,16 +8,6 @@ pub(super) const ORIGINATED_FROM_CR_NAME: &str = "ray.io/originated-from-cr-name
 pub(super) const ORIGINATED_FROM_CRD: &str = "ray.io/originated-from-crd";
 /// Annotation: a finished head pod is not recreated.
 pub(super) const DISABLE_HEAD_RESTART: &str = "ray.io/disable-provisioned-head-restart";
-/// The only value of `managedBy` that KubeRay itself acts on.
-const KUBERAY_OPERATOR: &str = "ray.io/kuberay-operator";
-
-/// Whether KubeRay leaves the object to another controller.
-pub(super) fn is_managed_externally(spec: &Value) -> bool {
-    spec["managedBy"]
-        .as_str()
-        .is_some_and(|manager| manager != KUBERAY_OPERATOR)
-}
-
 /// The labels or annotations of a child object: those of its owner and the given ones.
 pub(super) fn inherited<'a>(
     own: impl Iterator<Item = (&'a String, &'a String)>,

@@ -9,5 +9,4 @@ mod submitter;
 
 use kuberay_metadata::{
     DISABLE_HEAD_RESTART, ORIGINATED_FROM_CR_NAME, ORIGINATED_FROM_CRD, inherited,
-    is_managed_externally,
 };

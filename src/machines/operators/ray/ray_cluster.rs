@@ -6,20 +6,17 @@ use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
 use super::super::child_objects::{self, count, has_containers, items, label};
-use super::super::conditions::{Condition, find, is_true, set_condition};
+use super::super::conditions::{find, is_true};
 use super::super::observed::Observed;
 use super::super::plan::{ChildReference, MAX_CREATED, Plan};
+use super::DISABLE_HEAD_RESTART;
 use super::ray_pods::{self, GROUP, HEAD_GROUP, PORTS};
-use super::{DISABLE_HEAD_RESTART, is_managed_externally};
 use crate::workload_controllers::pods::{compare_active_pods, is_deleting, is_ready, is_terminal};
 use kueue_lab_quantity::Quantity;
 
 /// Reconciles a RayCluster.
 pub(in super::super) fn reconcile(cluster: &Observed<'_>) -> Plan {
     let spec = cluster.spec();
-    if is_managed_externally(spec) {
-        return Plan::default();
-    }
     let groups = items(&spec["workerGroupSpecs"]);
     let mut templates = groups.iter().map(|g| &g["template"]);
     if !has_containers(&spec["headGroupSpec"]["template"]) || !templates.all(has_containers) {
@@ -166,15 +163,8 @@ fn status(cluster: &Observed<'_>) -> Value {
 }
 
 fn set_conditions(cluster: &Observed<'_>, head: Option<&Pod>, all_ready: bool, status: &mut Value) {
-    let now = cluster.timestamp();
     let mut set = |condition_type: &str, is: bool, reason: &str, message: &str| {
-        let condition = Condition {
-            condition_type,
-            status: is,
-            reason,
-            message,
-        };
-        set_condition(status, &condition, &now);
+        cluster.set_condition(status, condition_type, is, reason, message);
     };
     match head {
         None => set(

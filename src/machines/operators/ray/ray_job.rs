@@ -13,8 +13,8 @@ use super::super::job_status;
 use super::super::observed::{Observed, parse_timestamp};
 use super::super::plan::{ChildReference, Plan};
 use super::{
-    DISABLE_HEAD_RESTART, ORIGINATED_FROM_CR_NAME, ORIGINATED_FROM_CRD, inherited,
-    is_managed_externally, ray_cluster, submitter,
+    DISABLE_HEAD_RESTART, ORIGINATED_FROM_CR_NAME, ORIGINATED_FROM_CRD, inherited, ray_cluster,
+    submitter,
 };
 use crate::event_recorder::NewEvent;
 use kueue_lab_runtime::ObjectKey;
@@ -25,9 +25,6 @@ const SUFFIX: usize = 5;
 /// Reconciles a RayJob.
 pub(in super::super) fn reconcile(job: &Observed<'_>) -> Plan {
     let spec = job.spec();
-    if is_managed_externally(spec) {
-        return Plan::default();
-    }
     let mut status = job.status();
     let deployment = status["jobDeploymentStatus"]
         .as_str()
@@ -46,9 +43,9 @@ pub(in super::super) fn reconcile(job: &Observed<'_>) -> Plan {
     }
     match deployment.as_str() {
         "" => start(job, status),
-        "Initializing" => initializing(job, status),
+        "Initializing" => with_cluster(job, status, initializing),
         "Waiting" => waiting(job, status),
-        "Running" => running(job, status),
+        "Running" => with_cluster(job, status, running),
         "Suspending" | "Retrying" => stopping(job, status),
         "Suspended" if spec["suspend"] != true => {
             status["jobStatus"] = json!("");
@@ -181,7 +178,10 @@ fn interrupted(job: &Observed<'_>, status: &mut Value) -> bool {
         status["jobDeploymentStatus"] = json!("Suspending");
         return true;
     }
-    if remaining_time(job, status).is_some_and(|left| left.is_zero()) {
+    if job
+        .remaining_time(job.spec(), status)
+        .is_some_and(|left| left.is_zero())
+    {
         status["jobDeploymentStatus"] = json!("Failed");
         status["reason"] = json!("DeadlineExceeded");
         status["message"] = json!("The RayJob has passed the activeDeadlineSeconds.");
@@ -189,18 +189,6 @@ fn interrupted(job: &Observed<'_>, status: &mut Value) -> bool {
         return true;
     }
     false
-}
-
-/// The time until `activeDeadlineSeconds` have passed.
-fn remaining_time(job: &Observed<'_>, status: &Value) -> Option<Duration> {
-    let limit = SignedDuration::from_secs(job.spec()["activeDeadlineSeconds"].as_i64()?);
-    let started = parse_timestamp(&status["startTime"])?;
-    let left = limit.saturating_sub(job.now.duration_since(started));
-    Some(if left.is_negative() {
-        Duration::ZERO
-    } else {
-        left.unsigned_abs()
-    })
 }
 
 /// Sets the end time and the counters of a finished attempt; a failed one is retried within
@@ -217,21 +205,32 @@ fn end(job: &Observed<'_>, status: &mut Value) {
     }
 }
 
-fn initializing(job: &Observed<'_>, mut status: Value) -> Plan {
+/// Moves on with the RayCluster by `next`, unless the RayJob is interrupted.
+fn with_cluster(
+    job: &Observed<'_>,
+    mut status: Value,
+    next: fn(&Observed<'_>, &DynamicObject, &mut Value, &mut Plan),
+) -> Plan {
     if interrupted(job, &mut status) {
         return Plan::status(status);
     }
     let mut plan = Plan::default();
-    if let Some(left) = remaining_time(job, &status) {
+    if let Some(left) = job.remaining_time(job.spec(), &status) {
         plan.requeue(left);
     }
     let Some(cluster) = cluster(job, &status, &mut plan) else {
         return plan;
     };
-    let cluster_status = &cluster.data["status"];
-    if cluster_status.is_object() {
-        status["rayClusterStatus"] = cluster_status.clone();
+    if cluster.data["status"].is_object() {
+        status["rayClusterStatus"] = cluster.data["status"].clone();
     }
+    next(job, &cluster, &mut status, &mut plan);
+    plan.status = Some(status);
+    plan
+}
+
+fn initializing(job: &Observed<'_>, cluster: &DynamicObject, status: &mut Value, _: &mut Plan) {
+    let cluster_status = &cluster.data["status"];
     if ray_cluster::is_cluster_ready(cluster_status) {
         let service = cluster_status["head"]["serviceName"]
             .as_str()
@@ -244,8 +243,6 @@ fn initializing(job: &Observed<'_>, mut status: Value) -> Plan {
         status["jobDeploymentStatus"] = json!(if interactive { "Waiting" } else { "Running" });
         status["jobStatus"] = json!(if interactive { "" } else { "PENDING" });
     }
-    plan.status = Some(status);
-    plan
 }
 
 fn waiting(job: &Observed<'_>, mut status: Value) -> Plan {
@@ -266,24 +263,11 @@ enum Progress {
     Failed(String),
 }
 
-fn running(job: &Observed<'_>, mut status: Value) -> Plan {
-    if interrupted(job, &mut status) {
-        return Plan::status(status);
-    }
-    let mut plan = Plan::default();
-    if let Some(left) = remaining_time(job, &status) {
-        plan.requeue(left);
-    }
-    let Some(cluster) = cluster(job, &status, &mut plan) else {
-        return plan;
-    };
-    if cluster.data["status"].is_object() {
-        status["rayClusterStatus"] = cluster.data["status"].clone();
-    }
+fn running(job: &Observed<'_>, cluster: &DynamicObject, status: &mut Value, plan: &mut Plan) {
     let progress = match job.spec()["submissionMode"].as_str() {
-        Some("SidecarMode") => sidecar_progress(job, &cluster, &mut plan),
-        Some("HTTPMode" | "InteractiveMode") => entrypoint_progress(job, &status, &mut plan),
-        _ => submitter_progress(job, &cluster, &mut plan),
+        Some("SidecarMode") => sidecar_progress(job, cluster, plan),
+        Some("HTTPMode" | "InteractiveMode") => entrypoint_progress(job, status, plan),
+        _ => submitter_progress(job, cluster, plan),
     };
     let now = json!(job.timestamp());
     if !matches!(progress, Progress::Pending) && status["rayJobInfo"]["startTime"].is_null() {
@@ -300,7 +284,7 @@ fn running(job: &Observed<'_>, mut status: Value) -> Plan {
             status["jobDeploymentStatus"] = json!("Complete");
             status["message"] = json!("Job finished successfully.");
             status["rayJobInfo"]["endTime"] = now;
-            end(job, &mut status);
+            end(job, status);
         }
         Progress::Failed(message) => {
             status["jobStatus"] = json!("FAILED");
@@ -308,11 +292,9 @@ fn running(job: &Observed<'_>, mut status: Value) -> Plan {
             status["reason"] = json!("AppFailed");
             status["message"] = json!(message);
             status["rayJobInfo"]["endTime"] = now;
-            end(job, &mut status);
+            end(job, status);
         }
     }
-    plan.status = Some(status);
-    plan
 }
 
 fn exit_message(code: i32) -> String {

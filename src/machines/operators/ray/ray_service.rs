@@ -5,19 +5,14 @@ use kube::core::DynamicObject;
 use serde_json::{Value, json};
 
 use super::super::child_objects::has_containers;
-use super::super::conditions::{Condition, is_true, set_condition};
+use super::super::conditions::{find, is_true};
 use super::super::observed::Observed;
 use super::super::plan::{ChildReference, Plan};
-use super::{
-    ORIGINATED_FROM_CR_NAME, ORIGINATED_FROM_CRD, inherited, is_managed_externally, ray_cluster,
-};
+use super::{ORIGINATED_FROM_CR_NAME, ORIGINATED_FROM_CRD, inherited, ray_cluster};
 
 /// Reconciles a RayService.
 pub(in super::super) fn reconcile(service: &Observed<'_>) -> Plan {
     let spec = service.spec();
-    if is_managed_externally(spec) {
-        return Plan::default();
-    }
     if !has_containers(&spec["rayClusterConfig"]["headGroupSpec"]["template"]) {
         return Plan::not_simulated("rayClusterConfig.headGroupSpec needs a container");
     }
@@ -26,17 +21,26 @@ pub(in super::super) fn reconcile(service: &Observed<'_>) -> Plan {
     if spec["suspend"] == true {
         return suspend(service, status);
     }
-    let mut set = Conditions {
-        status: &mut status,
-        now: service.timestamp(),
-    };
-    if is_true(set.status, "Suspended") {
+    if is_true(&status, "Suspended") {
         let message = "Spec.Suspend is false; RayService has resumed.";
-        set.set("Suspended", false, "RayServiceResumed", message);
+        service.set_condition(
+            &mut status,
+            "Suspended",
+            false,
+            "RayServiceResumed",
+            message,
+        );
     }
-    if !set.has("Ready") {
-        set.set("Ready", false, "Initializing", "RayService is initializing");
-        set.set(
+    if find(&status, "Ready").is_none() {
+        service.set_condition(
+            &mut status,
+            "Ready",
+            false,
+            "Initializing",
+            "RayService is initializing",
+        );
+        service.set_condition(
+            &mut status,
             "UpgradeInProgress",
             false,
             "Initializing",
@@ -62,28 +66,6 @@ pub(in super::super) fn reconcile(service: &Observed<'_>) -> Plan {
     }
     plan.status = Some(status);
     plan
-}
-
-/// Conditions of one status.
-struct Conditions<'a> {
-    status: &'a mut Value,
-    now: String,
-}
-
-impl Conditions<'_> {
-    fn set(&mut self, condition_type: &str, status: bool, reason: &str, message: &str) {
-        let condition = Condition {
-            condition_type,
-            status,
-            reason,
-            message,
-        };
-        set_condition(self.status, &condition, &self.now);
-    }
-
-    fn has(&self, condition_type: &str) -> bool {
-        super::super::conditions::find(self.status, condition_type).is_some()
-    }
 }
 
 /// Updates cluster and status.
@@ -125,16 +107,21 @@ fn follow(service: &Observed<'_>, cluster: &DynamicObject, status: &mut Value, p
         false => 0,
     };
     status["numServeEndpoints"] = json!(endpoints);
-    let now = service.timestamp();
     let was_ready = is_true(status, "Ready");
-    let mut set = Conditions { status, now };
     if ready {
         let message = "Number of serve endpoints is greater than 0";
-        set.set("Ready", true, "NonZeroServeEndpoints", message);
+        service.set_condition(status, "Ready", true, "NonZeroServeEndpoints", message);
         let message = "Active Ray cluster exists and no pending Ray cluster";
-        set.set("UpgradeInProgress", false, "NoPendingCluster", message);
+        service.set_condition(
+            status,
+            "UpgradeInProgress",
+            false,
+            "NoPendingCluster",
+            message,
+        );
     } else if was_ready {
-        set.set(
+        service.set_condition(
+            status,
             "Ready",
             false,
             "ZeroServeEndpoints",
@@ -215,24 +202,23 @@ fn suspend(service: &Observed<'_>, mut status: Value) -> Plan {
     }
     status["numServeEndpoints"] = json!(0);
     status["serviceStatus"] = json!("");
-    let mut set = Conditions {
-        status: &mut status,
-        now: service.timestamp(),
-    };
     if gone {
-        set.set(
+        service.set_condition(
+            &mut status,
             "Suspending",
             false,
             "SuspendComplete",
             "RayService is suspended.",
         );
-        set.set(
+        service.set_condition(
+            &mut status,
             "Suspended",
             true,
             "SuspendComplete",
             "RayService is suspended.",
         );
-        set.set(
+        service.set_condition(
+            &mut status,
             "Ready",
             false,
             "SuspendComplete",
@@ -241,8 +227,9 @@ fn suspend(service: &Observed<'_>, mut status: Value) -> Plan {
     } else {
         let message =
             "Spec.Suspend is true; will delete all Kubernetes resources owned by this RayService.";
-        set.set("Suspending", true, "SuspendRequested", message);
-        set.set(
+        service.set_condition(&mut status, "Suspending", true, "SuspendRequested", message);
+        service.set_condition(
+            &mut status,
             "Ready",
             false,
             "SuspendInProgress",
