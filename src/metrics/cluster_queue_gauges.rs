@@ -48,10 +48,8 @@ struct ClusterQueueGauges<'a> {
 
 impl ClusterQueueGauges<'_> {
     fn labels(&self, more: &[(&'static str, String)]) -> Labels {
-        let mut labels = vec![("cluster_queue", self.name.clone())];
-        labels.extend_from_slice(more);
-        labels.push(self.collector.role.label());
-        Labels::from(labels).with(self.custom.clone())
+        let object = [("cluster_queue", self.name.clone())];
+        self.collector.labels(&object, more, &self.custom)
     }
 
     fn set(&self, metric: &str, more: &[(&'static str, String)], value: f64) {

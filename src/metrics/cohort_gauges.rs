@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::labels::{CustomValues, Labels};
+use super::labels::CustomValues;
 use super::state_gauges::{Collector, count, flavor_resource};
 use kueue_lab_admission::cache::CohortSubtree;
 use kueue_lab_admission::resources::{Amount, FlavorResource};
@@ -18,17 +18,15 @@ pub(super) fn collect(collector: Collector<'_>) {
 
 fn collect_subtree(collector: Collector<'_>, subtree: &CohortSubtree) {
     let custom = collector.sources.cohort_labels(&subtree.name);
-    let labels = |more: &[(&'static str, String)]| {
-        let mut labels = vec![("cohort", subtree.name.to_string())];
-        labels.extend_from_slice(more);
-        labels.push(collector.role.label());
-        Labels::from(labels)
+    let object = [("cohort", subtree.name.to_string())];
+    let set = |metric: &str, more: &[(&'static str, String)], custom: &CustomValues, value: f64| {
+        collector.set(metric, collector.labels(&object, more, custom), value);
     };
     let set_positive = |metric: &str, amounts: &BTreeMap<FlavorResource, Amount>| {
         for (fr, amount) in amounts.iter().filter(|(_, amount)| amount.is_positive()) {
             let value = amount.as_f64(fr.resource.is_cpu());
-            let labels = labels(&flavor_resource(&fr.flavor, fr.resource.as_str()));
-            collector.set(metric, labels.with(custom.clone()), value);
+            let labels = flavor_resource(&fr.flavor, fr.resource.as_str());
+            set(metric, &labels, &custom, value);
         }
     };
     set_positive("cohort_subtree_quota", &subtree.quota);
@@ -44,13 +42,12 @@ fn collect_subtree(collector: Collector<'_>, subtree: &CohortSubtree) {
     for custom in custom_of_queues {
         let metric = "cohort_subtree_admitted_active_workloads";
         let admitted = count(subtree.admitted_workloads);
-        collector.set(metric, labels(&[]).with(custom), admitted);
+        set(metric, &[], &custom, admitted);
     }
     let shared = collector.shared;
     let share = shared.engine().cohort_precise_weighted_share(&subtree.name);
     if let Some(share) = share {
-        let labels = labels(&[]).with(custom.clone());
-        collector.set("cohort_weighted_share", labels, share);
+        set("cohort_weighted_share", &[], &custom, share);
     }
     if shared.settings.enabled(Feature::MetricsForCohorts) {
         let parent = subtree.parent.as_ref().map(|parent| parent.to_string());
@@ -58,6 +55,6 @@ fn collect_subtree(collector: Collector<'_>, subtree: &CohortSubtree) {
             ("parent_cohort", parent.unwrap_or_default()),
             ("root_cohort", subtree.root.to_string()),
         ];
-        collector.set("cohort_info", labels(&above).with(custom), 1.0);
+        set("cohort_info", &above, &custom, 1.0);
     }
 }

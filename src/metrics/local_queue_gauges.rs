@@ -52,13 +52,11 @@ struct LocalQueueGauges<'a> {
 
 impl LocalQueueGauges<'_> {
     fn labels(&self, more: &[(&'static str, String)]) -> Labels {
-        let mut labels = vec![
+        let object = [
             ("name", self.name.clone()),
             ("namespace", self.namespace.clone()),
         ];
-        labels.extend_from_slice(more);
-        labels.push(self.collector.role.label());
-        Labels::from(labels).with(self.custom.clone())
+        self.collector.labels(&object, more, &self.custom)
     }
 
     fn set(&self, metric: &str, more: &[(&'static str, String)], value: f64) {

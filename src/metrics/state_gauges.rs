@@ -8,7 +8,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use super::labels::Labels;
+use super::labels::{CustomValues, Labels};
 use super::metric_sources::MetricSources;
 use super::registry::ReplicaRole;
 use super::series::escape;
@@ -167,6 +167,19 @@ pub(super) struct Collector<'a> {
 }
 
 impl Collector<'_> {
+    /// The labels of a series of an object: those of the object, of the series, the role of the
+    /// replica and the custom labels.
+    pub(super) fn labels(
+        &self,
+        object: &[(&'static str, String)],
+        series: &[(&'static str, String)],
+        custom: &CustomValues,
+    ) -> Labels {
+        let mut labels = [object, series].concat();
+        labels.push(self.role.label());
+        Labels::from(labels).with(custom.clone())
+    }
+
     /// Sets a gauge.
     pub(super) fn set(&self, name: &str, labels: impl Into<Labels>, value: f64) {
         if let Some(family) = self.gauges.gauges.get(name) {
