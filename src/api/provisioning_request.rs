@@ -46,6 +46,23 @@ kind! {
     }
 }
 
+impl ProvisioningRequest {
+    /// The condition of a type, if any.
+    pub fn condition(&self, type_: &str) -> Option<&Condition> {
+        self.status.conditions.iter().find(|c| c.type_ == type_)
+    }
+
+    /// The condition of a type if its status is True.
+    pub fn true_condition(&self, type_: &str) -> Option<&Condition> {
+        self.condition(type_).filter(|c| c.status == "True")
+    }
+
+    /// Whether the condition of a type is set and true.
+    pub fn is_condition_true(&self, type_: &str) -> bool {
+        self.true_condition(type_).is_some()
+    }
+}
+
 #[cfg(test)]
 fn immutable() -> serde_json::Value {
     cel(&[("self == oldSelf", "Value is immutable")])

@@ -140,12 +140,7 @@ pub(super) fn is_admissible(shared: &ControllerContext, wl: &Workload) -> bool {
     predicates::is_admissible(wl, &shared.engine().config().gates)
 }
 
-/// Whether a condition of a type is True.
-pub(super) fn condition_is_true(wl: &Workload, type_: &str) -> bool {
-    predicates::true_condition(wl, type_).is_some()
-}
-
 /// Whether a Workload is evicted and still holds quota.
 pub(super) fn is_evicted_with_quota(wl: &Workload) -> bool {
-    condition_is_true(wl, c::EVICTED) && predicates::has_quota_reservation(wl)
+    wl.is_condition_true(c::EVICTED) && predicates::has_quota_reservation(wl)
 }

@@ -5,9 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::controller::{
-    condition_is_true, is_admissible, quoted, record_event, replace_if_written,
-};
+use super::controller::{is_admissible, quoted, record_event, replace_if_written};
 use super::variant_family::VariantFamily;
 use crate::ControllerContext;
 use crate::workload_patching::{self, StatusApplyMode};
@@ -35,7 +33,7 @@ fn first_candidate_variant(shared: &ControllerContext, family: &VariantFamily) -
         if !is_admissible(shared, wl) || gate_opened_at(wl).is_some() {
             continue;
         }
-        if condition_is_true(wl, c::BLOCKED_ON_PREEMPTION_GATES) {
+        if wl.is_condition_true(c::BLOCKED_ON_PREEMPTION_GATES) {
             return Some(i);
         }
         // Not evaluated yet.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::controller::{condition_is_true, is_evicted_with_quota, replace_if_written};
+use super::controller::{is_evicted_with_quota, replace_if_written};
 use super::variant_family::VariantFamily;
 use crate::ControllerContext;
 use crate::workload_patching::{self, StatusApplyMode};
@@ -103,7 +103,7 @@ pub(super) async fn sync_admission_status(
     let admitted = family
         .variants
         .iter()
-        .position(|wl| condition_is_true(wl, c::ADMITTED));
+        .position(|wl| wl.is_condition_true(c::ADMITTED));
     let is_admitted = predicates::is_admitted(&family.parent);
     let Some(i) = admitted else {
         if is_admitted {

@@ -46,11 +46,7 @@ impl BookedCapacity<'_> {
 
 /// The number of pods of a request that has booked capacity which do not exist yet.
 pub(super) fn outstanding_pods(request: &ProvisioningRequest, pods: &[Arc<Pod>]) -> usize {
-    let holds = |kind: &str| {
-        let mut all = request.status.conditions.iter();
-        all.any(|c| c.type_ == kind && c.status == "True")
-    };
-    if !holds(PROVISIONED) || holds(BOOKING_EXPIRED) {
+    if !request.is_condition_true(PROVISIONED) || request.is_condition_true(BOOKING_EXPIRED) {
         return 0;
     }
     let key = ObjectKey::of(request);

@@ -41,21 +41,14 @@ pub(super) enum RequestState {
 
 /// Whether a request was accepted and is neither provisioned nor failed.
 pub(super) fn is_waiting(request: &ProvisioningRequest) -> bool {
-    let holds = |kind: &str| {
-        let mut all = request.status.conditions.iter();
-        all.any(|c| c.type_ == kind && c.status == "True")
-    };
-    holds(ACCEPTED) && !holds(PROVISIONED) && !holds(FAILED)
+    request.is_condition_true(ACCEPTED)
+        && !request.is_condition_true(PROVISIONED)
+        && !request.is_condition_true(FAILED)
 }
 
 /// The next step of a request at `now`.
 pub(super) fn request_state(request: &ProvisioningRequest, now: Timestamp) -> RequestState {
-    let condition = |kind: &str| {
-        let all = &request.status.conditions;
-        all.iter().find(|c| c.type_ == kind)
-    };
-    let holds = |kind: &str| condition(kind).is_some_and(|c| c.status == "True");
-    if holds(FAILED) || holds(BOOKING_EXPIRED) {
+    if request.is_condition_true(FAILED) || request.is_condition_true(BOOKING_EXPIRED) {
         return RequestState::Finished;
     }
     let remaining = |since: Timestamp, time: Duration| {
@@ -63,7 +56,7 @@ pub(super) fn request_state(request: &ProvisioningRequest, now: Timestamp) -> Re
         time.checked_sub(passed)
             .filter(|remaining| !remaining.is_zero())
     };
-    if let Some(provisioned) = condition(PROVISIONED).filter(|c| c.status == "True") {
+    if let Some(provisioned) = request.true_condition(PROVISIONED) {
         return match remaining(provisioned.last_transition_time.0, RESERVATION_TIME) {
             Some(time) => RequestState::Wait(time),
             None => RequestState::SetConditions(ConditionUpdate {
@@ -77,7 +70,7 @@ pub(super) fn request_state(request: &ProvisioningRequest, now: Timestamp) -> Re
             }),
         };
     }
-    match condition(ACCEPTED).filter(|c| c.status == "True") {
+    match request.true_condition(ACCEPTED) {
         None => RequestState::SetConditions(accepted(request)),
         Some(accepted) => match remaining(accepted.last_transition_time.0, PROCESSING_DELAY) {
             Some(time) => RequestState::Wait(time),

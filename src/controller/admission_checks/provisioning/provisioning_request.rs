@@ -209,16 +209,6 @@ pub(super) fn request_parameters(
     parameters
 }
 
-/// The message of a condition of a request, if its status is True.
-pub(super) fn true_condition_message<'a>(
-    pr: &'a ProvisioningRequest,
-    type_: &str,
-) -> Option<&'a str> {
-    let mut conditions = pr.status.conditions.iter();
-    let cond = conditions.find(|cond| cond.type_ == type_)?;
-    (cond.status == "True").then_some(cond.message.as_str())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use serde_json::json;
 
 use super::controller::{ActiveRequests, CheckConfigs, ProvisioningController, ProvisioningError};
-use super::provisioning_request::{self, true_condition_message};
+use super::provisioning_request;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::messages::EventType;
 use kueue_lab_admission::workload::predicates;
@@ -47,33 +47,37 @@ fn update_check_message(check: &mut AdmissionCheckState, message: &str) -> bool 
 impl CheckSync<'_> {
     /// Syncs a check with its request; true if anything changed.
     fn sync_check_state(&self, check: &mut AdmissionCheckState, pr: &ProvisioningRequest) -> bool {
-        if let Some(message) = true_condition_message(pr, p::FAILED) {
-            return self.retry_or_reject(check, pr, message, "Retrying after failure");
+        if let Some(condition) = pr.true_condition(p::FAILED) {
+            return self.retry_or_reject(check, pr, &condition.message, "Retrying after failure");
         }
-        if let Some(message) = true_condition_message(pr, p::CAPACITY_REVOKED) {
+        if let Some(condition) = pr.true_condition(p::CAPACITY_REVOKED) {
             if !self.wl.spec.is_active() || predicates::is_finished(self.wl) {
                 return false;
             }
             return update_check_state(check, CheckState::Rejected)
-                | update_check_message(check, message);
+                | update_check_message(check, &condition.message);
         }
-        if let Some(message) = true_condition_message(pr, p::BOOKING_EXPIRED) {
+        if let Some(condition) = pr.true_condition(p::BOOKING_EXPIRED) {
             if predicates::is_admitted(self.wl) {
                 return false;
             }
-            return self.retry_or_reject(check, pr, message, "Retrying after booking expired");
+            return self.retry_or_reject(
+                check,
+                pr,
+                &condition.message,
+                "Retrying after booking expired",
+            );
         }
-        if let Some(message) = true_condition_message(pr, p::PROVISIONED) {
+        if let Some(condition) = pr.true_condition(p::PROVISIONED) {
             let changed = update_check_state(check, CheckState::Ready);
             if changed {
                 check.pod_set_updates = self.pod_set_updates(pr);
-                update_check_message(check, message);
+                update_check_message(check, &condition.message);
             }
             return changed;
         }
-        if true_condition_message(pr, p::ACCEPTED).is_some() {
-            let mut conditions = pr.status.conditions.iter();
-            let Some(progress) = conditions.find(|cond| cond.type_ == p::PROVISIONED) else {
+        if pr.is_condition_true(p::ACCEPTED) {
+            let Some(progress) = pr.condition(p::PROVISIONED) else {
                 return false;
             };
             return update_check_message(check, &progress.message)

@@ -294,9 +294,8 @@ fn next_attempt(
     check: Option<&AdmissionCheckState>,
     pr: &ProvisioningRequest,
 ) -> Option<i32> {
-    let expired = provisioning_request::true_condition_message(pr, p::BOOKING_EXPIRED).is_some()
-        && !predicates::is_admitted(wl);
-    let failed = provisioning_request::true_condition_message(pr, p::FAILED).is_some() || expired;
+    let expired = pr.is_condition_true(p::BOOKING_EXPIRED) && !predicates::is_admitted(wl);
+    let failed = pr.is_condition_true(p::FAILED) || expired;
     let pending = check.is_some_and(|check| check.state == CheckState::Pending);
     let last = provisioning_request::request_attempt(pr, predicates::name(wl), name).unwrap_or(1);
     (failed && pending).then(|| last.saturating_add(1))
