@@ -6,6 +6,7 @@ use super::deletion_plan::{FOREGROUND, ORPHAN};
 use super::request_context::RequestContext;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::object_meta;
+use crate::protobuf;
 use kueue_lab_field::FieldError;
 
 /// Options of a delete.
@@ -29,6 +30,9 @@ impl DeleteOptions {
         let value: Value = match call.content_type() {
             "application/yaml" => {
                 serde_yaml::from_slice(body).map_err(|e| ApiError::bad_request(e.to_string()))?
+            }
+            protobuf::MEDIA_TYPE => {
+                protobuf::decode(body).map_err(|e| ApiError::bad_request(e.to_string()))?
             }
             _ => serde_json::from_slice(body).map_err(|e| ApiError::bad_request(e.to_string()))?,
         };

@@ -23,9 +23,7 @@ pub(super) fn answer(
     incoming: &AuthenticatedRequest,
     segments: &[&str],
 ) -> Result<ApiResponse, ApiError> {
-    let header = incoming.parts.headers.get(http::header::ACCEPT);
-    let header = header.and_then(|v| v.to_str().ok()).unwrap_or_default();
-    let accept = MediaTypeOptions::negotiate(header, EndpointRestrictions::Discovery)?;
+    let accept = MediaTypeOptions::negotiate(incoming.accept(), EndpointRestrictions::Discovery)?;
     let table = core.registry.table();
     let value = match segments {
         ["api"] if accept.form == ResponseForm::Discovery => {

@@ -54,7 +54,7 @@ pub(crate) async fn handle(
             )
         }
     };
-    let reply = reply.unwrap_or_else(|e| ApiResponse::error(&e));
+    let reply = reply.unwrap_or_else(|e| ApiResponse::negotiated_error(&e, incoming.accept()));
     labels.code = reply.status();
     core.metrics.observe_request(labels, began.elapsed());
     reply.into_response()
@@ -104,11 +104,11 @@ async fn serve_resource(
     if !rbac_authorizer::authorize(&core.objects(), &incoming.user, &asked) {
         return Err(asked.forbidden_error(&incoming.user));
     }
-    let Some(call) = RequestContext::new(core, incoming, path, query)? else {
+    let Some(call) = RequestContext::new(core, incoming, path, query, verb)? else {
         return Ok(ApiResponse::page_not_found());
     };
     let outcome = dispatch_verb(&call, verb).await;
-    let reply = outcome.unwrap_or_else(|e| ApiResponse::error(&e));
+    let reply = outcome.unwrap_or_else(|e| ApiResponse::negotiated_error(&e, incoming.accept()));
     Ok(reply.with_warnings(call.warnings()))
 }
 

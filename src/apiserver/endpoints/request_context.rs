@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{CONTENT_TYPE, USER_AGENT};
 use parking_lot::Mutex;
 
 use super::AuthenticatedRequest;
@@ -34,6 +34,7 @@ impl<'s> RequestContext<'s> {
         incoming: &'s AuthenticatedRequest,
         path: ResourcePath,
         query: Query,
+        verb: &str,
     ) -> Result<Option<Self>, ApiError> {
         let Some(served) = core
             .registry
@@ -49,11 +50,12 @@ impl<'s> RequestContext<'s> {
         if in_namespace && !served.kind.namespaced {
             return Ok(None);
         }
-        let mut accept = MediaTypeOptions::negotiate(
-            header(incoming, &ACCEPT),
-            EndpointRestrictions::Resources,
-        )?;
-        accept.pretty |= wants_pretty(&query, header(incoming, &http::header::USER_AGENT));
+        let views = match verb {
+            "watch" => EndpointRestrictions::Watch,
+            _ => EndpointRestrictions::Resources,
+        };
+        let mut accept = MediaTypeOptions::negotiate(incoming.accept(), views)?;
+        accept.pretty |= wants_pretty(&query, incoming.header(&USER_AGENT));
         let include = IncludeObjectPolicy::parse(query.text("includeObject"))?;
         let view = ResponseTransformer {
             core: core.clone(),
@@ -158,24 +160,15 @@ impl<'s> RequestContext<'s> {
 
     /// The media type of the body, without parameters.
     pub(super) fn content_type(&self) -> &str {
-        let header = header(self.request, &CONTENT_TYPE);
+        let header = self.request.header(&CONTENT_TYPE);
         header.split(';').next().unwrap_or_default().trim()
     }
 
     /// The field manager of a write: `fieldManager`, or the user agent up to the first slash.
     pub(super) fn field_manager(&self) -> String {
-        let agent = header(self.request, &http::header::USER_AGENT);
+        let agent = self.request.header(&USER_AGENT);
         fieldmanager::manager_name(self.query.text("fieldManager"), agent)
     }
-}
-
-fn header<'a>(incoming: &'a AuthenticatedRequest, name: &http::header::HeaderName) -> &'a str {
-    incoming
-        .parts
-        .headers
-        .get(name)
-        .and_then(|v| v.to_str().ok())
-        .unwrap_or_default()
 }
 
 /// Whether JSON is indented: by `pretty`, else for curl, wget and browsers.

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::response_body::Body;
 use crate::apimachinery::api_error::ApiError;
-use crate::request::content_negotiation::{Encoding, MediaTypeOptions};
+use crate::protobuf::{self, ProtobufError};
+use crate::request::content_negotiation::{Encoding, EndpointRestrictions, MediaTypeOptions};
 
 /// Status, headers and body of a response.
 pub(super) struct ApiResponse {
@@ -55,6 +56,10 @@ impl ApiResponse {
                     .unwrap_or_default()
                     .into_bytes(),
             ),
+            Encoding::Protobuf => match protobuf::encode(value) {
+                Ok(bytes) => (protobuf::MEDIA_TYPE, bytes),
+                Err(error) => return Self::error(&not_encodable(value, &error)),
+            },
         };
         Self::new(status, content_type, Bytes::from(text).into())
     }
@@ -87,9 +92,16 @@ impl ApiResponse {
         Self::text(404, "404 page not found\n")
     }
 
-    /// An error as a Status object.
+    /// An error as a Status object in JSON.
     pub(super) fn error(error: &ApiError) -> Self {
         Self::value(error.code, MediaTypeOptions::default(), &error.to_status())
+    }
+
+    /// An error as a Status object in the media type of an `Accept` header, or in JSON if that is
+    /// not supported.
+    pub(super) fn negotiated_error(error: &ApiError, accept: &str) -> Self {
+        let accept = MediaTypeOptions::negotiate(accept, EndpointRestrictions::Default);
+        Self::value(error.code, accept.unwrap_or_default(), &error.to_status())
     }
 
     /// The HTTP status.
@@ -130,4 +142,20 @@ impl ApiResponse {
             .or_insert(HeaderValue::from_static("no-cache, private"));
         response
     }
+}
+
+/// The error of an object that has no protobuf message; other errors are internal.
+pub(super) fn not_encodable(value: &Value, error: &ProtobufError) -> ApiError {
+    let ProtobufError::UnknownKind { kind, .. } = error else {
+        return ApiError::internal(error.to_string());
+    };
+    let go_type = match kind.as_str() {
+        "Table" => "*v1.Table",
+        _ if value["items"].is_array() => "*unstructured.UnstructuredList",
+        _ => "*unstructured.Unstructured",
+    };
+    let message = format!(
+        "object {go_type} does not implement the protobuf marshalling interface and cannot be encoded to a protobuf message"
+    );
+    ApiError::new(406, "NotAcceptable", message)
 }

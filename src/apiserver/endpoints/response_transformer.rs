@@ -5,9 +5,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::response::ApiResponse;
+use super::response::{ApiResponse, not_encodable};
 use crate::apimachinery::api_error::ApiError;
+use crate::protobuf;
 use crate::registry::ServedResource;
+use crate::request::content_negotiation::Encoding;
 use crate::request::{MediaTypeOptions, ResponseForm};
 use crate::server_state::ServerState;
 use crate::storage::Object;
@@ -110,6 +112,16 @@ impl ResponseTransformer {
         encoded(&self.core, &self.served, object)
     }
 
+    /// The object's protobuf in the request's API version; encoded once per version.
+    pub(super) fn protobuf(&self, object: &Arc<Object>) -> Result<Bytes, ApiError> {
+        let key = format!("{};protobuf", self.served.encoding_key);
+        object.encoding_in_version(&key, || {
+            let value = self.decoded(object)?;
+            let bytes = protobuf::encode(&value).map_err(|error| not_encodable(&value, &error))?;
+            Ok(Bytes::from(bytes))
+        })
+    }
+
     /// The response for one stored object.
     pub(super) fn object_response(
         &self,
@@ -118,6 +130,10 @@ impl ResponseTransformer {
     ) -> Result<ApiResponse, ApiError> {
         match self.accept.form {
             ResponseForm::Object | ResponseForm::Discovery => {
+                if self.accept.encoding == Encoding::Protobuf {
+                    let body = self.protobuf(object)?.into();
+                    return Ok(ApiResponse::new(status, protobuf::MEDIA_TYPE, body));
+                }
                 let json = self.encoded(object)?;
                 Ok(ApiResponse::encoded(status, self.accept, json))
             }

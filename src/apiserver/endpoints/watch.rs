@@ -6,17 +6,20 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
+use futures::stream::BoxStream;
 use serde_json::{Value, json};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 use super::request_context::RequestContext;
 use super::resource_version::{parse_resource_version, too_large_resource_version};
-use super::response::ApiResponse;
+use super::response::{ApiResponse, not_encodable};
 use super::response_body::Body;
 use super::response_transformer::{ResponseTransformer, partial_object_metadata};
 use super::selection_predicate::SelectionPredicate;
 use crate::apimachinery::api_error::ApiError;
+use crate::protobuf;
 use crate::request::ResponseForm;
+use crate::request::content_negotiation::Encoding;
 use crate::storage::{Object, WatchEvent, WatchEventType, Watcher};
 use kueue_lab_field::FieldError;
 
@@ -43,6 +46,7 @@ struct WatchOptions {
 
 /// Handles GET of a collection with `watch`.
 pub(super) fn watch(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
+    let encoding = call.transformer.accept.encoding;
     let options = watch_options(call)?;
     let selection = SelectionPredicate::from_request(call)?;
     let (store, storage) = (&call.core.store, call.storage()?);
@@ -64,7 +68,8 @@ pub(super) fn watch(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> 
         Ok(watcher) => watcher,
         Err(expired) => {
             let error = ApiError::expired(expired.to_string());
-            return Ok(reply(futures::stream::iter([error_event(&error)]).boxed()));
+            let event = error_event(encoding, &error)?;
+            return Ok(reply(encoding, futures::stream::iter([event]).boxed()));
         }
     };
     let now = Instant::now();
@@ -84,12 +89,17 @@ pub(super) fn watch(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> 
         ended: false,
     };
     Ok(reply(
+        encoding,
         futures::stream::unfold(following, |mut f| async { Some((f.next().await?, f)) }).boxed(),
     ))
 }
 
-fn reply(stream: futures::stream::BoxStream<'static, Bytes>) -> ApiResponse {
-    ApiResponse::new(200, "application/json", Body::stream(stream))
+fn reply(encoding: Encoding, stream: BoxStream<'static, Bytes>) -> ApiResponse {
+    let media_type = match encoding {
+        Encoding::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
+        Encoding::Json | Encoding::Yaml => "application/json",
+    };
+    ApiResponse::new(200, media_type, Body::stream(stream))
 }
 
 fn watch_options(call: &RequestContext<'_>) -> Result<WatchOptions, ApiError> {
@@ -171,8 +181,10 @@ impl WatchStream {
                 return Some(out.freeze());
             }
         }
-        if let Some(revision) = self.initial_events_end.take() {
-            self.send_bookmark(&mut out, revision, true);
+        if let Some(revision) = self.initial_events_end.take()
+            && let Err(error) = self.send_bookmark(&mut out, revision, true)
+        {
+            return Some(self.fail(out, &error));
         }
         while out.is_empty() {
             let last = self
@@ -195,9 +207,15 @@ impl WatchStream {
                 () = tokio::time::sleep_until(self.end) => return None,
                 () = tokio::time::sleep_until(last) => {
                     self.last_bookmark = None;
-                    self.send_progress_bookmark(&mut out);
+                    if let Err(error) = self.send_progress_bookmark(&mut out) {
+                        return Some(self.fail(out, &error));
+                    }
                 }
-                _ = self.ticks.tick(), if self.bookmarks => self.send_progress_bookmark(&mut out),
+                _ = self.ticks.tick(), if self.bookmarks => {
+                    if let Err(error) = self.send_progress_bookmark(&mut out) {
+                        return Some(self.fail(out, &error));
+                    }
+                }
             }
         }
         Some(out.freeze())
@@ -205,7 +223,9 @@ impl WatchStream {
 
     fn fail(&mut self, mut out: BytesMut, error: &ApiError) -> Bytes {
         self.ended = true;
-        out.extend_from_slice(&error_event(error));
+        if let Ok(event) = error_event(self.transformer.accept.encoding, error) {
+            out.extend_from_slice(&event);
+        }
         out.freeze()
     }
 
@@ -246,8 +266,7 @@ impl WatchStream {
         };
         let mut value = (*self.transformer.decoded(before)?).clone();
         value["metadata"]["resourceVersion"] = event.revision().to_string().into();
-        self.send_value(out, WatchEventType::Deleted, &value);
-        Ok(())
+        self.send_value(out, WatchEventType::Deleted, &value)
     }
 
     fn send_object(
@@ -258,21 +277,34 @@ impl WatchStream {
     ) -> Result<(), ApiError> {
         match self.transformer.accept.form {
             ResponseForm::Object | ResponseForm::Discovery => {
-                write_event(out, kind.as_str(), &self.transformer.encoded(object)?);
+                match self.transformer.accept.encoding {
+                    Encoding::Protobuf => {
+                        let object = self.transformer.protobuf(object)?;
+                        out.extend_from_slice(&protobuf::frame(kind.as_str(), &object));
+                    }
+                    Encoding::Json | Encoding::Yaml => {
+                        write_json_event(out, kind.as_str(), &self.transformer.encoded(object)?);
+                    }
+                }
+                Ok(())
             }
             ResponseForm::Table => {
                 let value = self.transformer.decoded(object)?;
-                self.send_value(out, kind, &value);
+                self.send_value(out, kind, &value)
             }
             ResponseForm::PartialObjectMetadata => {
                 let head = self.transformer.partial_metadata(object)?;
-                self.send_value(out, kind, &head);
+                self.send_value(out, kind, &head)
             }
         }
-        Ok(())
     }
 
-    fn send_value(&mut self, out: &mut BytesMut, kind: WatchEventType, object: &Value) {
+    fn send_value(
+        &mut self,
+        out: &mut BytesMut,
+        kind: WatchEventType,
+        object: &Value,
+    ) -> Result<(), ApiError> {
         let seen = match self.transformer.accept.form {
             ResponseForm::Object | ResponseForm::Discovery => json!(object),
             ResponseForm::PartialObjectMetadata => partial_object_metadata(object),
@@ -283,20 +315,22 @@ impl WatchStream {
                     .table([row], &object["metadata"], with_columns)
             }
         };
-        write_event(
-            out,
-            kind.as_str(),
-            &serde_json::to_vec(&seen).unwrap_or_default(),
-        );
+        write_event(out, self.transformer.accept.encoding, kind.as_str(), &seen)
     }
 
-    fn send_progress_bookmark(&mut self, out: &mut BytesMut) {
-        if let Some(revision) = self.watcher.bookmark_revision() {
-            self.send_bookmark(out, revision, false);
+    fn send_progress_bookmark(&mut self, out: &mut BytesMut) -> Result<(), ApiError> {
+        match self.watcher.bookmark_revision() {
+            Some(revision) => self.send_bookmark(out, revision, false),
+            None => Ok(()),
         }
     }
 
-    fn send_bookmark(&self, out: &mut BytesMut, revision: u64, initial_end: bool) {
+    fn send_bookmark(
+        &self,
+        out: &mut BytesMut,
+        revision: u64,
+        initial_end: bool,
+    ) -> Result<(), ApiError> {
         let mut metadata = json!({"resourceVersion": revision.to_string()});
         if initial_end {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
@@ -314,16 +348,31 @@ impl WatchStream {
                 object = self.transformer.table([row], &object["metadata"], false);
             }
         }
-        write_event(
-            out,
-            "BOOKMARK",
-            &serde_json::to_vec(&object).unwrap_or_default(),
-        );
+        write_event(out, self.transformer.accept.encoding, "BOOKMARK", &object)
     }
 }
 
 /// Writes one watch event.
-fn write_event(out: &mut BytesMut, kind: &str, object: &[u8]) {
+fn write_event(
+    out: &mut BytesMut,
+    encoding: Encoding,
+    kind: &str,
+    object: &Value,
+) -> Result<(), ApiError> {
+    match encoding {
+        Encoding::Json | Encoding::Yaml => {
+            write_json_event(out, kind, &serde_json::to_vec(object).unwrap_or_default());
+        }
+        Encoding::Protobuf => {
+            let bytes = protobuf::encode(object).map_err(|error| not_encodable(object, &error))?;
+            out.extend_from_slice(&protobuf::frame(kind, &bytes));
+        }
+    }
+    Ok(())
+}
+
+/// Writes one watch event of an encoded object as a line of JSON.
+fn write_json_event(out: &mut BytesMut, kind: &str, object: &[u8]) {
     out.reserve(object.len() + 48);
     out.extend_from_slice(b"{\"type\":\"");
     out.extend_from_slice(kind.as_bytes());
@@ -332,12 +381,8 @@ fn write_event(out: &mut BytesMut, kind: &str, object: &[u8]) {
     out.extend_from_slice(b"}\n");
 }
 
-fn error_event(error: &ApiError) -> Bytes {
+fn error_event(encoding: Encoding, error: &ApiError) -> Result<Bytes, ApiError> {
     let mut out = BytesMut::new();
-    write_event(
-        &mut out,
-        "ERROR",
-        &serde_json::to_vec(&error.to_status()).unwrap_or_default(),
-    );
-    out.freeze()
+    write_event(&mut out, encoding, "ERROR", &error.to_status())?;
+    Ok(out.freeze())
 }

@@ -1,18 +1,20 @@
-//! Decoding of the protobuf form of built-in objects, which Go clients send for built-in kinds.
+//! The protobuf form of built-in objects, `application/vnd.kubernetes.protobuf`.
 //!
-//! Encoding is not supported: every client that sends protobuf also accepts JSON. The table in
-//! `fields.txt` lists the field numbers, JSON names and types of each message; defaulting and
-//! omitted zero values are handled in `schema`. Must not depend on kinds or storage.
+//! `descriptors.binpb.gz` holds the message descriptors of the Kubernetes API with the JSON name of
+//! each field; scripts/protobuf-descriptors.py generates it. Defaulting and omitted zero values are
+//! handled in `schema`. Must not depend on kinds or storage.
 
+mod descriptors;
 mod envelope;
 mod error;
-mod message;
-mod table;
-mod wire;
+mod from_json;
+mod to_json;
+mod watch_event;
+mod well_known;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use envelope::{MEDIA_TYPE, decode};
-
+pub(crate) use envelope::{MEDIA_TYPE, decode, encode};
 pub(crate) use error::ProtobufError;
+pub(crate) use watch_event::frame;

@@ -1,6 +1,14 @@
-use serde_json::json;
+use proptest::prelude::*;
+use prost::Message;
+use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MessageDescriptor};
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng};
+use serde_json::{Map, Value, json};
 
+use super::descriptors::messages;
 use super::envelope::MAGIC;
+use super::watch_event::WatchEvent;
+use super::well_known::{WellKnown, well_known};
 use super::*;
 
 /// Encodes one length-delimited field.
@@ -54,16 +62,177 @@ fn numbers_quantities_times_and_inlined_messages() {
 }
 
 #[test]
+fn an_object_is_encoded_as_in_go() {
+    let config_map = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"x": "1"},
+    });
+    let data = [part(1, b"x"), part(2, b"1")].concat();
+    let raw = [part(1, &part(1, b"a")), part(2, &data)].concat();
+    let envelope = [body("v1", "ConfigMap", &raw), part(3, b""), part(4, b"")].concat();
+    assert_eq!(encode(&config_map).unwrap(), envelope);
+    let frame = frame("ADDED", &envelope);
+    let (length, event) = frame.split_at(4);
+    assert_eq!(length, (event.len() as u32).to_be_bytes());
+    let event = WatchEvent::decode(event).unwrap();
+    assert_eq!(event.event_type.as_deref(), Some("ADDED"));
+    assert_eq!(event.object.unwrap().raw, Some(envelope));
+}
+
+#[test]
+fn schemas_of_definitions_keep_their_forms() {
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": {
+            "type": "object",
+            "properties": {
+                "a": {"type": "object", "additionalProperties": true},
+                "b": {"type": "object", "additionalProperties": {"type": "string"}},
+                "c": {"type": "array", "items": {"type": "integer"}, "default": [1]},
+                "d": {"x-kubernetes-int-or-string": true, "enum": ["x", 1]},
+            },
+        }}}]},
+    });
+    assert_eq!(decode(&encode(&definition).unwrap()).unwrap(), definition);
+}
+
+#[test]
+fn kinds_without_messages_are_rejected() {
+    let workload = json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload"});
+    assert!(matches!(
+        encode(&workload),
+        Err(ProtobufError::UnknownKind { .. })
+    ));
+    let wrong = json!({"apiVersion": "v1", "kind": "Pod", "spec": {"hostNetwork": "yes"}});
+    assert!(matches!(encode(&wrong), Err(ProtobufError::ValueType(_))));
+}
+
+#[test]
 fn invalid_protobuf_is_rejected() {
     assert_eq!(decode(b"{}"), Err(ProtobufError::NoPrefix));
-    assert_eq!(decode(b"k8s\0\x0a\x7f"), Err(ProtobufError::Truncated));
+    assert!(matches!(
+        decode(b"k8s\0\x0a\x7f"),
+        Err(ProtobufError::Malformed(_))
+    ));
     assert!(matches!(
         decode(&body("x.io/v1", "Nope", &[])),
         Err(ProtobufError::UnknownKind { .. })
     ));
 }
 
-proptest::proptest! {
+/// A random JSON value of a message.
+fn random_object(message: &MessageDescriptor, depth: u32, random: &mut StdRng) -> Value {
+    if let Some(kind) = well_known(message) {
+        return random_special(kind, message, depth, random);
+    }
+    if let Some(items) = message.fields().find(|field| field.json_name() == "*") {
+        return random_field(&items, depth, random);
+    }
+    let mut object = Map::new();
+    random_fields(message, depth, random, &mut object);
+    Value::Object(object)
+}
+
+fn random_fields(
+    message: &MessageDescriptor,
+    depth: u32,
+    random: &mut StdRng,
+    object: &mut Map<String, Value>,
+) {
+    for field in message.fields() {
+        let inner = field.kind();
+        match (field.json_name(), inner.as_message()) {
+            ("-", _) => {}
+            (name, Some(inline)) if name.starts_with('>') => {
+                random_fields(inline, depth, random, object);
+            }
+            (_, Some(_)) if depth == 0 => {}
+            (name, _) if random.random_bool(0.5) => {
+                let value = random_field(&field, depth.saturating_sub(1), random);
+                object.insert(name.to_owned(), value);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn random_field(field: &FieldDescriptor, depth: u32, random: &mut StdRng) -> Value {
+    let kind = field.kind();
+    // An empty list or map is absent on the wire.
+    let count = random.random_range(1..3);
+    if field.is_map() {
+        let entry = kind.as_message().unwrap().map_entry_value_field();
+        let entries = (0..count).map(|i| {
+            let value = random_single(&entry.kind(), depth, random);
+            (format!("key-{i}"), value)
+        });
+        return Value::Object(entries.collect());
+    }
+    if field.is_list() {
+        return (0..count)
+            .map(|_| random_single(&kind, depth, random))
+            .collect();
+    }
+    random_single(&kind, depth, random)
+}
+
+fn random_single(kind: &Kind, depth: u32, random: &mut StdRng) -> Value {
+    match kind {
+        Kind::Bool => random.random::<bool>().into(),
+        Kind::Int32 => random.random::<i32>().into(),
+        Kind::Int64 => random.random::<i64>().into(),
+        Kind::Uint64 => random.random::<u64>().into(),
+        Kind::Double => f64::from(random.random::<i16>()).into(),
+        Kind::String => format!("é{}", random.random::<u16>()).into(),
+        Kind::Bytes => "AP8=".into(),
+        Kind::Message(message) => random_object(message, depth, random),
+        kind => panic!("the Kubernetes API has no fields of type {kind:?}"),
+    }
+}
+
+fn random_special(
+    kind: WellKnown,
+    message: &MessageDescriptor,
+    depth: u32,
+    random: &mut StdRng,
+) -> Value {
+    let schema = |random: &mut StdRng| {
+        let schema = message.get_field_by_name("schema").unwrap().kind();
+        random_object(
+            schema.as_message().unwrap(),
+            depth.saturating_sub(1),
+            random,
+        )
+    };
+    match kind {
+        WellKnown::Time => json!("2026-02-03T04:05:06Z"),
+        WellKnown::MicroTime => json!("2026-02-03T04:05:06.000007Z"),
+        WellKnown::Duration => json!("1m30s"),
+        WellKnown::Quantity => json!("1500m"),
+        WellKnown::IntOrString if random.random() => json!(random.random::<i32>()),
+        WellKnown::IntOrString => json!("25%"),
+        WellKnown::Json => json!({"f:a": {}, "b": [1, "x"]}),
+        WellKnown::SchemaOrBool if random.random() => json!(random.random::<bool>()),
+        WellKnown::SchemaOrStringArray if random.random() => json!(["a", "b"]),
+        WellKnown::SchemaOrArray if random.random() => json!([schema(random)]),
+        _ => schema(random),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    /// Every message of the API keeps its JSON form on the wire.
+    #[test]
+    fn messages_round_trip(seed: u64) {
+        let mut random = StdRng::seed_from_u64(seed);
+        for message in messages() {
+            let object = random_object(&message, 3, &mut random);
+            let bytes = from_json::message(&message, &object).unwrap().encode_to_vec();
+            let decoded = DynamicMessage::decode(message.clone(), bytes.as_slice()).unwrap();
+            prop_assert_eq!(to_json::object(&decoded).unwrap(), object, "{}", message.full_name());
+        }
+    }
+
     #[test]
     fn decoding_does_not_panic_on_any_bytes(raw in proptest::collection::vec(0u8.., 0..200)) {
         let _ = decode(&body("v1", "Pod", &raw[..raw.len().min(100)]));

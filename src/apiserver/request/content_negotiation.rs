@@ -24,12 +24,14 @@ pub(crate) enum Encoding {
     Json,
     /// YAML.
     Yaml,
+    /// Protobuf, for kinds with a message.
+    Protobuf,
 }
 
 /// The outcome of content negotiation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MediaTypeOptions {
-    /// JSON or YAML.
+    /// JSON, YAML or protobuf.
     pub encoding: Encoding,
     /// The representation of the object.
     pub form: ResponseForm,
@@ -40,8 +42,12 @@ pub(crate) struct MediaTypeOptions {
 /// The representations an endpoint supports besides the plain object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EndpointRestrictions {
+    /// Nothing else, for errors.
+    Default,
     /// Tables and partial metadata, for resources.
     Resources,
+    /// As for resources, without YAML, which cannot be streamed.
+    Watch,
     /// Aggregated discovery, for `/api` and `/apis`.
     Discovery,
 }
@@ -49,6 +55,10 @@ pub(crate) enum EndpointRestrictions {
 /// The media types listed in a 406 error.
 pub(crate) const MEDIA_TYPES: &str =
     "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+
+/// The media types listed in a 406 error of a watch.
+const WATCH_MEDIA_TYPES: &str =
+    "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
 
 #[derive(Debug)]
 struct MediaRange<'a> {
@@ -109,15 +119,19 @@ impl MediaTypeOptions {
         media_ranges(header)
             .iter()
             .find_map(|c| accept_media_range(c, views))
-            .ok_or_else(not_acceptable)
+            .ok_or_else(|| not_acceptable(views))
     }
 }
 
-fn not_acceptable() -> ApiError {
+fn not_acceptable(views: EndpointRestrictions) -> ApiError {
+    let accepted = match views {
+        EndpointRestrictions::Watch => WATCH_MEDIA_TYPES,
+        _ => MEDIA_TYPES,
+    };
     ApiError::new(
         406,
         "NotAcceptable",
-        format!("only the following media types are accepted: {MEDIA_TYPES}"),
+        format!("only the following media types are accepted: {accepted}"),
     )
 }
 
@@ -127,9 +141,14 @@ fn accept_media_range(
 ) -> Option<MediaTypeOptions> {
     let encoding = match (clause.kind, clause.subtype) {
         ("application", "json" | "*") | ("*", "*") => Encoding::Json,
-        ("application", "yaml") => Encoding::Yaml,
+        ("application", "yaml") if views != EndpointRestrictions::Watch => Encoding::Yaml,
+        ("application", "vnd.kubernetes.protobuf") => Encoding::Protobuf,
         _ => return None,
     };
+    let transforms = matches!(
+        views,
+        EndpointRestrictions::Resources | EndpointRestrictions::Watch
+    );
     let (mut kind, mut group, mut version) = ("", "", "");
     let mut accept = MediaTypeOptions {
         encoding,
@@ -148,14 +167,15 @@ fn accept_media_range(
     }
     accept.form = match (views, kind, group, version) {
         (_, "", "", "") => ResponseForm::Object,
-        (EndpointRestrictions::Resources, "Table", "meta.k8s.io", "v1") => ResponseForm::Table,
-        (
-            EndpointRestrictions::Resources,
-            "PartialObjectMetadata" | "PartialObjectMetadataList",
-            "meta.k8s.io",
-            "v1",
-        ) => ResponseForm::PartialObjectMetadata,
-        (EndpointRestrictions::Discovery, "APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => {
+        (_, "Table", "meta.k8s.io", "v1") if transforms => ResponseForm::Table,
+        (_, "PartialObjectMetadata" | "PartialObjectMetadataList", "meta.k8s.io", "v1")
+            if transforms =>
+        {
+            ResponseForm::PartialObjectMetadata
+        }
+        (EndpointRestrictions::Discovery, "APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2")
+            if encoding == Encoding::Json =>
+        {
             ResponseForm::Discovery
         }
         _ => return None,
@@ -178,16 +198,16 @@ mod tests {
     }
 
     #[test]
-    fn protobuf_is_skipped_and_alone_not_acceptable() {
+    fn protobuf_is_negotiated_and_yaml_is_not_streamed() {
+        let negotiate = MediaTypeOptions::negotiate;
         let both = "application/vnd.kubernetes.protobuf,application/json";
-        assert!(MediaTypeOptions::negotiate(both, EndpointRestrictions::Resources).is_ok());
-        let only = "application/vnd.kubernetes.protobuf";
-        assert_eq!(
-            MediaTypeOptions::negotiate(only, EndpointRestrictions::Resources)
-                .unwrap_err()
-                .code,
-            406
-        );
+        let a = negotiate(both, EndpointRestrictions::Resources).unwrap();
+        assert_eq!(a.encoding, Encoding::Protobuf);
+        let table = "application/json;as=Table;v=v1;g=meta.k8s.io, application/yaml";
+        let a = negotiate(table, EndpointRestrictions::Default).unwrap();
+        assert_eq!((a.form, a.encoding), (ResponseForm::Object, Encoding::Yaml));
+        let a = negotiate("application/yaml", EndpointRestrictions::Watch);
+        assert_eq!(a.unwrap_err().code, 406);
     }
 
     #[test]
