@@ -28,6 +28,7 @@ use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_core::metadata::PartialObjectMeta;
 use kube_core::{DynamicObject, ObjectMeta, TypeMeta};
+use serde::Deserialize;
 use serde_json::Result;
 
 use crate::{Codec, impl_codec};
@@ -91,8 +92,24 @@ fn of_kind<K>(object: PartialObjectMeta<DynamicObject>) -> PartialObjectMeta<K> 
     }
 }
 
+/// The fields of [`PartialObjectMeta`], which buffers all others.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    api_version: Option<String>,
+    kind: Option<String>,
+    #[serde(default)]
+    metadata: ObjectMeta,
+}
+
 fn decode_metadata(text: &str) -> Result<PartialObjectMeta<DynamicObject>> {
-    serde_json::from_str(text)
+    let object: Metadata = serde_json::from_str(text)?;
+    let types = object.api_version.zip(object.kind);
+    Ok(PartialObjectMeta {
+        types: types.map(|(api_version, kind)| TypeMeta { api_version, kind }),
+        metadata: object.metadata,
+        _phantom: PhantomData,
+    })
 }
 
 fn encode_metadata(types: Option<TypeMeta>, metadata: ObjectMeta) -> Result<String> {

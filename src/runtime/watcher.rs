@@ -42,22 +42,31 @@ pub enum WatchError {
 ///
 /// # Errors
 /// See [`WatchError`].
-pub fn watcher<K: Codec + 'static>(
+pub fn watcher<K: Resource + Codec + 'static>(
     api: Api<K>,
     config: Config,
 ) -> impl Stream<Item = Result<Event<K>, WatchError>> + Send + 'static {
-    let events = watch_raw(api.into_raw(), config);
+    let events = watch_raw(api, config);
     events.map(|event| decode_event(event?, K::decode))
 }
 
 /// [`watcher`] without decoding.
-pub(super) fn watch_raw(
-    api: RawApi,
-    config: Config,
-) -> BoxStream<'static, watcher::Result<Event<RawObject>>> {
-    let api = api::Api::all_with(api.client, &api.request.url_path);
-    watch(api, config).backoff(WatchBackoff::default()).boxed()
+pub(super) fn watch_raw<K: Resource>(api: Api<K>, config: Config) -> RawEvents {
+    let RawApi { client, request } = api.into_raw();
+    match K::metadata_api() {
+        true => {
+            let api = api::Api::<RawMetadata>::all_with(client, &request.url_path);
+            let events = watch(api, config).backoff(WatchBackoff::default());
+            events.map(|event| Ok(without_marker(event?))).boxed()
+        }
+        false => {
+            let api = api::Api::<RawObject>::all_with(client, &request.url_path);
+            watch(api, config).backoff(WatchBackoff::default()).boxed()
+        }
+    }
 }
+
+type RawEvents = BoxStream<'static, watcher::Result<Event<RawObject>>>;
 
 /// Decodes the object of an event.
 pub(super) fn decode_event<T>(
@@ -81,10 +90,28 @@ pub(super) fn decode_event<T>(
 }
 
 /// The JSON text of an object, with the metadata that the watcher reads.
+pub(super) type RawObject = Raw<false>;
+
+/// A [`RawObject`] that is requested as PartialObjectMetadata: the API server does not send the other
+/// fields, which are most of a CustomResourceDefinition.
+type RawMetadata = Raw<true>;
+
+/// The JSON text of an object, requested as PartialObjectMetadata or whole.
 #[derive(Clone, Debug)]
-pub(super) struct RawObject {
+pub(super) struct Raw<const METADATA_ONLY: bool> {
     metadata: ObjectMeta,
     text: Box<RawValue>,
+}
+
+fn without_marker(event: Event<RawMetadata>) -> Event<RawObject> {
+    let object = |Raw { metadata, text }: RawMetadata| Raw { metadata, text };
+    match event {
+        Event::Apply(raw) => Event::Apply(object(raw)),
+        Event::Delete(raw) => Event::Delete(object(raw)),
+        Event::Init => Event::Init,
+        Event::InitApply(raw) => Event::InitApply(object(raw)),
+        Event::InitDone => Event::InitDone,
+    }
 }
 
 #[derive(Deserialize)]
@@ -100,7 +127,7 @@ struct PartialMeta {
     resource_version: Option<String>,
 }
 
-impl<'de> Deserialize<'de> for RawObject {
+impl<'de, const METADATA_ONLY: bool> Deserialize<'de> for Raw<METADATA_ONLY> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(deserializer)?;
         let PartialObject { metadata } =
@@ -116,7 +143,7 @@ impl<'de> Deserialize<'de> for RawObject {
 }
 
 /// The dynamic type is the URL path of the resource.
-impl Resource for RawObject {
+impl<const METADATA_ONLY: bool> Resource for Raw<METADATA_ONLY> {
     type DynamicType = String;
     type Scope = DynamicResourceScope;
 
@@ -138,6 +165,10 @@ impl Resource for RawObject {
 
     fn url_path(path: &String, _: Option<&str>) -> String {
         path.clone()
+    }
+
+    fn metadata_api() -> bool {
+        METADATA_ONLY
     }
 
     fn meta(&self) -> &ObjectMeta {

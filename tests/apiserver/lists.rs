@@ -222,7 +222,7 @@ fn tables_partial_metadata_and_yaml() {
 
         let yaml = list_as(&client, path, "application/yaml").await.unwrap();
         assert!(yaml.contains("\nkind: ConfigMapList\n"), "{yaml}");
-        let none = list_as(&client, path, "application/vnd.kubernetes.protobuf").await;
+        let none = list_as(&client, path, "text/html").await;
         assert_eq!(error_status(none).code, 406);
     });
 }

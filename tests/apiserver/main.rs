@@ -13,6 +13,7 @@ mod custom_resources;
 mod deletion;
 mod lists;
 mod objects;
+mod protobuf;
 mod secure_serving;
 mod server_fixture;
 mod subresources;

@@ -58,7 +58,7 @@ impl ApiResponse {
             ),
             Encoding::Protobuf => match protobuf::encode(value) {
                 Ok(bytes) => (protobuf::MEDIA_TYPE, bytes),
-                Err(error) => return Self::error(&not_encodable(value, &error)),
+                Err(error) => return Self::protobuf_error(&not_encodable(value, &error)),
             },
         };
         Self::new(status, content_type, Bytes::from(text).into())
@@ -90,6 +90,13 @@ impl ApiResponse {
     /// The plain-text 404 of a path that is not served.
     pub(super) fn page_not_found() -> Self {
         Self::text(404, "404 page not found\n")
+    }
+
+    fn protobuf_error(error: &ApiError) -> Self {
+        match protobuf::encode(&error.to_status()) {
+            Ok(bytes) => Self::new(error.code, protobuf::MEDIA_TYPE, Bytes::from(bytes).into()),
+            Err(_) => Self::error(error),
+        }
     }
 
     /// An error as a Status object in JSON.

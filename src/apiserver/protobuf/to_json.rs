@@ -51,7 +51,7 @@ fn value(proto: &Proto) -> Result<Value, ProtobufError> {
         Proto::Bytes(bytes) => STANDARD.encode(bytes).into(),
         Proto::Message(message) => object(message)?,
         Proto::List(list) => {
-            let items = list.iter().map(|item| value(item));
+            let items = list.iter().map(value);
             Value::Array(items.collect::<Result<_, _>>()?)
         }
         Proto::Map(map) => {
