@@ -168,7 +168,7 @@ fn a_list_can_request_a_resource_version() {
         let wrong = error_status(get(&client, &format!("{path}&resourceVersionMatch=Exact")).await);
         assert_eq!(wrong.code, 422);
         let garbage = error_status(get(&client, &format!("{path}many")).await);
-        assert_eq!(garbage.code, 422);
+        assert_eq!(garbage.code, 400);
     });
 }
 

@@ -8,12 +8,14 @@
 mod admission_plugins;
 mod admission_policies_and_webhooks;
 mod aggregated_apis;
+mod authorization;
 mod custom_resources;
 
 mod deletion;
 mod lists;
 mod objects;
 mod protobuf;
+mod request_paths;
 mod secure_serving;
 mod server_fixture;
 mod subresources;

@@ -3,15 +3,18 @@
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 
+use super::service_account_token::ISSUER;
 use super::token_authenticator::TokenAuthenticator;
 use super::user::User;
 use crate::apimachinery::api_error::ApiError;
+use crate::registry::object_reader::ObjectReader;
 
 /// Authenticates a request by its bearer token. Without an Authorization header the user is
 /// anonymous.
 pub(crate) fn authenticate(
     head: &Parts,
     identity: &TokenAuthenticator,
+    reader: &dyn ObjectReader,
     now: i64,
 ) -> Result<User, ApiError> {
     let Some(header) = head.headers.get(AUTHORIZATION) else {
@@ -21,13 +24,17 @@ pub(crate) fn authenticate(
         let (scheme, token) = h.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
     });
+    let audiences = [ISSUER.to_owned()];
     token
-        .and_then(|token| identity.authenticate_token(token, now))
+        .and_then(|token| {
+            let authenticated = identity.authenticate_token(token, &audiences, reader, now);
+            Some(authenticated.ok()?.user)
+        })
         .ok_or_else(unauthorized)
 }
 
 /// The 401 Unauthorized error.
-pub(crate) fn unauthorized() -> ApiError {
+fn unauthorized() -> ApiError {
     ApiError::new(401, "Unauthorized", "Unauthorized")
 }
 

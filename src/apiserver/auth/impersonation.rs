@@ -5,11 +5,21 @@ use std::collections::BTreeMap;
 use http::request::Parts;
 use percent_encoding::percent_decode_str;
 
+use super::rbac_authorizer::{AuthorizationAttributes, authorize};
 use super::user::User;
 use crate::apimachinery::api_error::ApiError;
+use crate::registry::object_reader::ObjectReader;
 
-/// Replaces the user by the impersonated one, which only the administrator may do.
-pub(crate) fn impersonate(head: &mut Parts, user: User) -> Result<User, ApiError> {
+/// Replaces the user by the impersonated one, if the user may `impersonate` it, its groups, UID and
+/// extra attributes.
+///
+/// # Errors
+/// 403 for the first that is not allowed; 400 for groups, UID or extra attributes without a user.
+pub(crate) fn impersonate(
+    head: &Parts,
+    reader: &dyn ObjectReader,
+    user: User,
+) -> Result<User, ApiError> {
     let headers = &head.headers;
     let text = |name: &str| {
         headers
@@ -38,16 +48,25 @@ pub(crate) fn impersonate(head: &mut Parts, user: User) -> Result<User, ApiError
             "requested [groups/extra/uid] without impersonating a user",
         ));
     };
-    if !user.is_system_masters() {
-        return Err(ApiError::forbidden(
-            "",
-            "users",
-            &name,
-            &format!(
-                "User {:?} cannot impersonate resource \"users\" in API group \"\" at the cluster scope",
-                user.name
-            ),
-        ));
+    let mut asked = vec![user_attributes(&name)];
+    asked.extend(
+        groups
+            .iter()
+            .map(|group| attributes("", "groups", "", group)),
+    );
+    asked.extend(
+        uid.iter()
+            .map(|uid| attributes(AUTHENTICATION, "uids", "", uid)),
+    );
+    for (key, values) in &extra {
+        let values = values.iter();
+        asked.extend(values.map(|value| attributes(AUTHENTICATION, "userextras", key, value)));
+    }
+    for asked in asked {
+        let decision = authorize(reader, &user, &asked);
+        if !decision.is_allowed {
+            return Err(asked.forbidden_error(&user, &decision.reason));
+        }
     }
     let mut acting = User {
         name,
@@ -57,4 +76,34 @@ pub(crate) fn impersonate(head: &mut Parts, user: User) -> Result<User, ApiError
     };
     acting.add_implied_groups();
     Ok(acting)
+}
+
+/// The API group of UIDs and extra attributes.
+const AUTHENTICATION: &str = "authentication.k8s.io";
+
+fn attributes(
+    group: &str,
+    resource: &str,
+    subresource: &str,
+    name: &str,
+) -> AuthorizationAttributes {
+    AuthorizationAttributes {
+        verb: "impersonate".into(),
+        group: group.into(),
+        resource: resource.into(),
+        subresource: subresource.into(),
+        name: name.into(),
+        ..AuthorizationAttributes::default()
+    }
+}
+
+fn user_attributes(name: &str) -> AuthorizationAttributes {
+    let account = name.strip_prefix("system:serviceaccount:");
+    match account.and_then(|account| account.split_once(':')) {
+        Some((namespace, account)) => AuthorizationAttributes {
+            namespace: namespace.into(),
+            ..attributes("", "serviceaccounts", "", account)
+        },
+        None => attributes("", "users", "", name),
+    }
 }

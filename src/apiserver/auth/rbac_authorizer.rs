@@ -1,12 +1,13 @@
 //! RBAC authorizer over the stored roles and bindings.
 
+use std::ops::ControlFlow;
+
 use serde_json::Value;
 
+use super::rule_resolver::visit_rules_for;
 use super::user::User;
 use crate::apimachinery::api_error::ApiError;
 use crate::registry::object_reader::ObjectReader;
-
-const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// The attributes of a request to authorize.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,11 +37,15 @@ impl AuthorizationAttributes {
         }
     }
 
-    /// The 403 error of this request by `user`.
-    pub(crate) fn forbidden_error(&self, user: &User) -> ApiError {
+    /// The 403 error of this request by `user`, with the reason of the decision.
+    pub(crate) fn forbidden_error(&self, user: &User, reason: &str) -> ApiError {
+        let reason = match reason {
+            "" => String::new(),
+            reason => format!(": {reason}"),
+        };
         if self.resource.is_empty() {
             let why = format!(
-                "User {:?} cannot {} path {:?}",
+                "User {:?} cannot {} path {:?}{reason}",
                 user.name, self.verb, self.path
             );
             return ApiError::forbidden("", "", "", &why);
@@ -51,7 +56,7 @@ impl AuthorizationAttributes {
             format!("in the namespace {:?}", self.namespace)
         };
         let why = format!(
-            "User {:?} cannot {} resource {:?} in API group {:?} {scope}",
+            "User {:?} cannot {} resource {:?} in API group {:?} {scope}{reason}",
             user.name,
             self.verb,
             self.resource_and_subresource(),
@@ -61,75 +66,44 @@ impl AuthorizationAttributes {
     }
 }
 
-/// Whether `user` is allowed to make the request.
+/// The decision on a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Decision {
+    /// Whether the request is allowed.
+    pub(crate) is_allowed: bool,
+    /// The binding that allows it, or the errors of bindings that could not be resolved; may be
+    /// empty.
+    pub(crate) reason: String,
+}
+
+/// Decides whether `user` may make the request.
 pub(crate) fn authorize(
     reader: &dyn ObjectReader,
     user: &User,
     asked: &AuthorizationAttributes,
-) -> bool {
-    user.is_system_masters()
-        || rules_for(reader, user, &asked.namespace)
-            .iter()
-            .any(|rule| rule_allows(rule, asked))
-}
-
-/// The rules that apply to `user` in a namespace (empty: cluster-wide only).
-pub(crate) fn rules_for(reader: &dyn ObjectReader, user: &User, namespace: &str) -> Vec<Value> {
-    let mut found = Vec::new();
-    for binding in reader.list(GROUP, "clusterrolebindings", "") {
-        visit_binding(reader, user, &binding, "", &mut found);
+) -> Decision {
+    if user.is_system_masters() {
+        return Decision {
+            is_allowed: true,
+            reason: String::new(),
+        };
     }
-    if !namespace.is_empty() {
-        for binding in reader.list(GROUP, "rolebindings", namespace) {
-            visit_binding(reader, user, &binding, namespace, &mut found);
+    let mut allowed_by = None;
+    let errors = visit_rules_for(reader, user, &asked.namespace, |granted| {
+        if !rule_allows(granted.rule, asked) {
+            return ControlFlow::Continue(());
         }
-    }
-    found
-}
-
-fn visit_binding(
-    reader: &dyn ObjectReader,
-    user: &User,
-    binding: &Value,
-    namespace: &str,
-    found: &mut Vec<Value>,
-) {
-    let subjects = binding["subjects"].as_array();
-    if !subjects
-        .into_iter()
-        .flatten()
-        .any(|s| applies_to_user(s, user))
-    {
-        return;
-    }
-    let role = &binding["roleRef"];
-    let name = role["name"].as_str().unwrap_or_default();
-    let role = match role["kind"].as_str() {
-        Some("ClusterRole") => reader.get(GROUP, "clusterroles", "", name),
-        Some("Role") => reader.get(GROUP, "roles", namespace, name),
-        _ => return,
-    };
-    if let Some(role) = role
-        && let Some(rules) = role["rules"].as_array()
-    {
-        found.extend(rules.iter().cloned());
-    }
-}
-
-fn applies_to_user(subject: &Value, user: &User) -> bool {
-    let text = |field: &str| subject[field].as_str().unwrap_or_default();
-    match text("kind") {
-        "User" => text("name") == user.name,
-        "Group" => user.groups.iter().any(|g| g == text("name")),
-        "ServiceAccount" => {
-            user.name
-                == format!(
-                    "system:serviceaccount:{}:{}",
-                    text("namespace"),
-                    text("name")
-                )
-        }
-        _ => false,
+        allowed_by = Some(granted.source());
+        ControlFlow::Break(())
+    });
+    Decision {
+        is_allowed: allowed_by.is_some(),
+        reason: match (allowed_by, errors.as_slice()) {
+            (Some(source), _) => format!("RBAC: allowed by {source}"),
+            (None, []) => String::new(),
+            (None, [error]) => format!("RBAC: {error}"),
+            (None, errors) => format!("RBAC: [{}]", errors.join(", ")),
+        },
     }
 }
 
@@ -207,7 +181,7 @@ mod tests {
         let mut a = asked("list", "widgets", "");
         (a.name, a.group, a.namespace) = (String::new(), "x.dev".into(), "n".into());
         assert_eq!(
-            a.forbidden_error(&user).message,
+            a.forbidden_error(&user, "").message,
             "widgets.x.dev is forbidden: User \"bob\" cannot list resource \"widgets\" in API group \"x.dev\" in the namespace \"n\""
         );
         let path = AuthorizationAttributes {
@@ -216,7 +190,7 @@ mod tests {
             ..AuthorizationAttributes::default()
         };
         assert_eq!(
-            path.forbidden_error(&user).message,
+            path.forbidden_error(&user, "").message,
             "forbidden: User \"bob\" cannot get path \"/metrics\""
         );
     }

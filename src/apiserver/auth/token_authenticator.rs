@@ -6,8 +6,10 @@ use rand::TryRngCore;
 use rand::rngs::OsRng;
 use subtle::ConstantTimeEq;
 
+use super::service_account::user_of_claims;
 use super::service_account_token::ServiceAccountTokenKey;
 use super::user::User;
+use crate::registry::object_reader::ObjectReader;
 
 /// The credentials of one server run.
 pub(crate) struct TokenAuthenticator {
@@ -38,28 +40,71 @@ impl TokenAuthenticator {
         &self.admin_token
     }
 
-    /// The user of a bearer token at `now` (Unix seconds).
-    pub(crate) fn authenticate_token(&self, token: &str, now: i64) -> Option<User> {
+    /// The user of a bearer token at `now` (Unix seconds), for one of `audiences`.
+    ///
+    /// # Errors
+    /// [`InvalidToken`].
+    pub(crate) fn authenticate_token(
+        &self,
+        token: &str,
+        audiences: &[String],
+        reader: &dyn ObjectReader,
+        now: i64,
+    ) -> Result<AuthenticatedToken, InvalidToken> {
         if self.is_admin_token(token) {
-            return Some(User::admin());
+            return Ok(AuthenticatedToken {
+                user: User::admin(),
+                audiences: audiences.to_vec(),
+            });
         }
-        let claims = self.service_account_key.verify(token, now)?;
-        let name = claims["sub"].as_str()?.to_string();
-        let account = &claims["kubernetes.io"]["serviceaccount"];
-        let uid = account["uid"].as_str().unwrap_or_default().to_string();
-        let mut user = User {
-            name,
-            uid,
-            ..User::default()
-        };
-        user.add_implied_groups();
-        Some(user)
+        let claims = self.service_account_key.verify(token, now);
+        let claims = claims.ok_or(InvalidToken::Unknown)?;
+        let own = claims["aud"].as_array().into_iter().flatten();
+        let own: Vec<String> = own.filter_map(|a| a.as_str().map(str::to_owned)).collect();
+        let common: Vec<String> = (audiences.iter().filter(|a| own.contains(a)).cloned()).collect();
+        if common.is_empty() {
+            return Err(InvalidToken::Audience {
+                own,
+                target: audiences.to_vec(),
+            });
+        }
+        let user = user_of_claims(reader, &claims, now).ok_or(InvalidToken::Unknown)?;
+        Ok(AuthenticatedToken {
+            user,
+            audiences: common,
+        })
     }
 
     /// Whether `token` is the administrator's, compared in constant time.
     pub(crate) fn is_admin_token(&self, token: &str) -> bool {
         self.admin_token.as_bytes().ct_eq(token.as_bytes()).into()
     }
+}
+
+/// The outcome of authenticating a token.
+pub(crate) struct AuthenticatedToken {
+    /// The user.
+    pub(crate) user: User,
+    /// The requested audiences that the token is for.
+    pub(crate) audiences: Vec<String>,
+}
+
+/// Why a token is not valid.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum InvalidToken {
+    /// It is not signed by this server, is expired, or its objects were deleted.
+    #[error("invalid bearer token")]
+    Unknown,
+    /// It is for other audiences.
+    #[error(
+        "[invalid bearer token, token audiences {own:?} is invalid for the target audiences {target:?}]"
+    )]
+    Audience {
+        /// The audiences of the token.
+        own: Vec<String>,
+        /// The audiences of the request.
+        target: Vec<String>,
+    },
 }
 
 /// 256 random bits, encoded as text.

@@ -9,6 +9,8 @@ use super::request_context::RequestContext;
 use crate::admission::plugins::{self as admission_plugins, PluginContext, resource_quota};
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::object_meta;
+use crate::auth::escalation_check::RbacWrite;
+use crate::auth::rule_resolver;
 use crate::fieldmanager::restore_invalid_managed_fields;
 use crate::plugins::{AdmissionRequest, Operation};
 
@@ -77,7 +79,23 @@ impl AdmissionChain<'_> {
             ));
         }
         object_meta::dedup_owner_references(object);
-        Ok(())
+        self.confirm_no_escalation(object)
+    }
+
+    fn confirm_no_escalation(&self, object: &Value) -> Result<(), ApiError> {
+        let kind = &self.context.served.kind;
+        if *kind.group != *rule_resolver::GROUP {
+            return Ok(());
+        }
+        let write = RbacWrite {
+            user: &self.context.request.user,
+            reader: &self.context.core.objects(),
+            resource: &kind.plural,
+            namespace: self.context.namespace(),
+            old: self.old,
+            new: object,
+        };
+        write.confirm_no_escalation()
     }
 
     /// Runs validating admission. For writes counted by a ResourceQuota it returns the quota lock,

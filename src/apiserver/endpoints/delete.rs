@@ -172,9 +172,10 @@ fn check_preconditions(
 ) -> Result<(), ApiError> {
     let conflict = |why: String| {
         let kind = &call.served.kind;
+        // As in Kubernetes, the error names the kind here, not the resource.
         ApiError::conflict(
             &kind.group,
-            &kind.plural,
+            &kind.kind,
             object_meta::meta_str(old, "name"),
             &why,
         )

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::AuthenticatedRequest;
+use super::dispatch::not_served;
 use super::response::ApiResponse;
 use super::response_body::Body;
 use crate::apimachinery::api_error::ApiError;
@@ -40,7 +41,7 @@ pub(super) fn answer(
         ["apis"] => api_group_list(&table),
         ["api", version] => match api_resource_list(&table, "", version) {
             Some(list) => list,
-            None => return Ok(ApiResponse::page_not_found()),
+            None => return not_served(core, ""),
         },
         ["apis", group] => match table.group(group).filter(|g| !g.name.is_empty()) {
             Some(group) => {
@@ -53,7 +54,7 @@ pub(super) fn answer(
         },
         ["apis", group, version] => match api_resource_list(&table, group, version) {
             Some(list) => list,
-            None => return Ok(ApiResponse::page_not_found()),
+            None => return not_served(core, group),
         },
         _ => return Ok(ApiResponse::page_not_found()),
     };

@@ -76,12 +76,31 @@ fn serve_non_resource(
         path: incoming.parts.uri.path().into(),
         ..AuthorizationAttributes::default()
     };
-    if !non_resource_paths::is_public(segments)
-        && !rbac_authorizer::authorize(&core.objects(), &incoming.user, &asked)
-    {
-        return Err(asked.forbidden_error(&incoming.user));
+    if !non_resource_paths::is_public(segments) {
+        authorize(core, incoming, &asked)?;
     }
     non_resource_paths::answer(core, incoming, segments)
+}
+
+fn authorize(
+    core: &ServerState,
+    incoming: &AuthenticatedRequest,
+    asked: &AuthorizationAttributes,
+) -> Result<(), ApiError> {
+    let decision = rbac_authorizer::authorize(&core.objects(), &incoming.user, asked);
+    match decision.is_allowed {
+        true => Ok(()),
+        false => Err(asked.forbidden_error(&incoming.user, &decision.reason)),
+    }
+}
+
+/// The 404 of a path without resource: a Status in groups with a router, plain text in groups of
+/// CustomResourceDefinitions.
+pub(super) fn not_served(core: &ServerState, group: &str) -> Result<ApiResponse, ApiError> {
+    match core.registry.table().is_builtin_group(group) {
+        true => Err(ApiError::no_such_resource()),
+        false => Ok(ApiResponse::page_not_found()),
+    }
 }
 
 /// Handles a resource request.
@@ -101,11 +120,10 @@ async fn serve_resource(
         name: path.name.clone(),
         path: String::new(),
     };
-    if !rbac_authorizer::authorize(&core.objects(), &incoming.user, &asked) {
-        return Err(asked.forbidden_error(&incoming.user));
-    }
+    authorize(core, incoming, &asked)?;
+    let group = path.group.clone();
     let Some(call) = RequestContext::new(core, incoming, path, query, verb)? else {
-        return Ok(ApiResponse::page_not_found());
+        return not_served(core, &group);
     };
     let outcome = dispatch_verb(&call, verb).await;
     let reply = outcome.unwrap_or_else(|e| ApiResponse::negotiated_error(&e, incoming.accept()));
@@ -115,6 +133,9 @@ async fn serve_resource(
 async fn dispatch_verb(call: &RequestContext<'_>, verb: &str) -> Result<ApiResponse, ApiError> {
     if let Some(api) = &call.served.aggregated {
         return aggregated::answer(call, api.as_ref(), verb);
+    }
+    if call.is_namespace_missing(verb) {
+        return Ok(ApiResponse::page_not_found());
     }
     call.check_verb(verb)?;
     if !call.path.subresource.is_empty() {

@@ -1,11 +1,14 @@
 //! The get handler.
 
 use super::request_context::RequestContext;
+use super::resource_version::{check_not_too_large, parse_resource_version};
 use super::response::ApiResponse;
 use crate::apimachinery::api_error::ApiError;
 
 /// Handles GET of a named object.
 pub(super) fn get(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
+    let asked = parse_resource_version(call.query.text("resourceVersion"))?;
+    check_not_too_large(asked, call.core.store.revision())?;
     let name = &call.path.name;
     let object = call
         .storage()?

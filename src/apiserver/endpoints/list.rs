@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::continue_token::{decode_continue, encode_continue, expired_continue_error};
 use super::request_context::RequestContext;
-use super::resource_version::{parse_resource_version, too_large_resource_version};
+use super::resource_version::{parse_list_resource_version, too_large_resource_version};
 use super::response::ApiResponse;
 use super::response_body::Body;
 use super::response_transformer::{is_stored_form, partial_object_metadata};
@@ -184,7 +184,7 @@ fn snapshot(
             Err(_) => Err(expired_continue_error(&token.start)),
         };
     }
-    let asked = parse_resource_version(version)?;
+    let asked = parse_list_resource_version(version)?;
     let exact = matching == "Exact" || (matching.is_empty() && limit > 0 && asked > 0);
     let taken = if exact {
         store.snapshot_at(storage, asked)

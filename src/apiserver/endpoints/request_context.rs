@@ -97,13 +97,27 @@ impl<'s> RequestContext<'s> {
         }
     }
 
+    /// Whether the path of a namespaced custom resource has no namespace, as only lists and watches
+    /// may.
+    pub(super) fn is_namespace_missing(&self, verb: &str) -> bool {
+        self.served.custom.is_some()
+            && self.served.kind.namespaced
+            && self.path.namespace.is_empty()
+            && !matches!(verb, "list" | "watch")
+    }
+
     /// Rejects verbs the resource does not support and paths of the wrong scope.
     pub(super) fn check_verb(&self, verb: &str) -> Result<(), ApiError> {
         let kind = &self.served.kind;
         let sub = &self.path.subresource;
         let placed = !kind.namespaced || !self.path.namespace.is_empty();
+        // Built-in resources have no route for it; custom ones ignore the name of the path.
+        let creates_named =
+            verb == "create" && !self.path.name.is_empty() && self.served.custom.is_none();
         let allowed = if sub.is_empty() {
-            self.served.allows_verb(verb) && (placed || matches!(verb, "list" | "watch"))
+            !creates_named
+                && self.served.allows_verb(verb)
+                && (placed || matches!(verb, "list" | "watch"))
         } else {
             let found = kind
                 .subresource(sub)

@@ -5,16 +5,40 @@ use serde_json::json;
 use crate::apimachinery::api_error::ApiError;
 use kueue_lab_field::FieldError;
 
-/// Parses a resourceVersion; empty is 0.
+/// Parses the resourceVersion of a get or watch; empty is 0.
+///
+/// # Errors
+/// 500, as the storage of Kubernetes returns it.
 pub(super) fn parse_resource_version(text: &str) -> Result<u64, ApiError> {
+    parse(text).map_err(|error| ApiError::new(500, "", error.to_string()))
+}
+
+/// Parses the resourceVersion of a list; empty is 0.
+///
+/// # Errors
+/// 400.
+pub(super) fn parse_list_resource_version(text: &str) -> Result<u64, ApiError> {
+    parse(text).map_err(|error| ApiError::bad_request(format!("invalid resource version: {error}")))
+}
+
+fn parse(text: &str) -> Result<u64, FieldError> {
     if text.is_empty() {
         return Ok(0);
     }
     text.parse().map_err(|_| {
         let why = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
-        let error = FieldError::invalid("resourceVersion", text, why);
-        ApiError::invalid("meta.k8s.io", "ListOptions", "", &[error])
+        FieldError::invalid("resourceVersion", text, why)
     })
+}
+
+/// 504 if a resourceVersion is larger than the `current` one. Clients retry.
+pub(super) fn check_not_too_large(asked: u64, current: u64) -> Result<(), ApiError> {
+    if asked <= current {
+        return Ok(());
+    }
+    Err(too_large_resource_version(&format!(
+        "Too large resource version: {asked}, current: {current}"
+    )))
 }
 
 /// 504: the resourceVersion is larger than the current one. Clients retry.

@@ -9,8 +9,11 @@ use super::response::ApiResponse;
 use super::write_options::WriteOptions;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::object_meta;
-use crate::auth::rbac_authorizer::{AuthorizationAttributes, authorize, rules_for};
+use crate::auth::rbac_authorizer::{AuthorizationAttributes, authorize};
+use crate::auth::rule_resolver::rules_for;
+use crate::auth::service_account_token::ISSUER;
 use crate::auth::user::User;
+use kueue_lab_field::FieldError;
 
 /// Handles POST of a review.
 pub(super) fn create_review(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
@@ -18,6 +21,10 @@ pub(super) fn create_review(call: &RequestContext<'_>) -> Result<ApiResponse, Ap
     let mut review = request_body::decode_object(call, options.field_validation)?;
     request_body::check_api_version(call, &review)?;
     object_meta::meta_mut(&mut review).insert("creationTimestamp".into(), Value::Null);
+    let errors = validate_review(&call.served.kind.kind, &review);
+    if !errors.is_empty() {
+        return Err(ApiError::invalid("authorization.k8s.io", "", "", &errors));
+    }
     let user = &call.request.user;
     let status = match &*call.served.kind.kind {
         "SelfSubjectReview" => {
@@ -64,6 +71,45 @@ fn user_from_spec(spec: &Value) -> User {
     }
 }
 
+/// Validates an access review.
+fn validate_review(kind: &str, review: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if !kind.ends_with("SubjectAccessReview") {
+        return errors;
+    }
+    let spec = &review["spec"];
+    let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
+    if resource.is_object() && path.is_object() {
+        let why = "cannot be specified in combination with resourceAttributes";
+        let field = "spec.nonResourceAttributes";
+        errors.push(FieldError::invalid(field, path.clone(), why));
+    }
+    if !resource.is_object() && !path.is_object() {
+        let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+        let field = "spec.resourceAttributes";
+        errors.push(FieldError::invalid(field, Value::Null, why));
+    }
+    let has_groups = spec["groups"].as_array().is_some_and(|g| !g.is_empty());
+    if kind != "SelfSubjectAccessReview" && text(spec, "user").is_empty() && !has_groups {
+        let why = "at least one of user or group must be specified";
+        errors.push(FieldError::invalid("spec.user", "", why));
+    }
+    if kind == "LocalSubjectAccessReview" {
+        let namespace = text(resource, "namespace");
+        if resource.is_object() && namespace != object_meta::meta_str(review, "namespace") {
+            let field = "spec.resourceAttributes.namespace";
+            let why = "must match metadata.namespace";
+            errors.push(FieldError::invalid(field, namespace, why));
+        }
+        if path.is_object() {
+            let field = "spec.nonResourceAttributes";
+            let why = "disallowed on this kind of request";
+            errors.push(FieldError::invalid(field, path.clone(), why));
+        }
+    }
+    errors
+}
+
 fn access_review_status(call: &RequestContext<'_>, user: &User, spec: &Value) -> Value {
     let resource = &spec["resourceAttributes"];
     let path = &spec["nonResourceAttributes"];
@@ -84,12 +130,16 @@ fn access_review_status(call: &RequestContext<'_>, user: &User, spec: &Value) ->
             ..AuthorizationAttributes::default()
         }
     };
-    json!({"allowed": authorize(&call.core.objects(), user, &asked)})
+    let decision = authorize(&call.core.objects(), user, &asked);
+    match decision.reason.as_str() {
+        "" => json!({"allowed": decision.is_allowed}),
+        reason => json!({"allowed": decision.is_allowed, "reason": reason}),
+    }
 }
 
 fn rules_review_status(call: &RequestContext<'_>, user: &User, spec: &Value) -> Value {
     let namespace = text(spec, "namespace");
-    let mut found = rules_for(&call.core.objects(), user, &namespace);
+    let (mut found, errors) = rules_for(&call.core.objects(), user, &namespace);
     if user.is_system_masters() {
         found.push(json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}));
         found.push(json!({"verbs": ["*"], "nonResourceURLs": ["*"]}));
@@ -97,19 +147,35 @@ fn rules_review_status(call: &RequestContext<'_>, user: &User, spec: &Value) -> 
     let (paths, resources): (Vec<_>, Vec<_>) = found
         .into_iter()
         .partition(|r| r.get("nonResourceURLs").is_some());
-    json!({"resourceRules": resources, "nonResourceRules": paths, "incomplete": false})
+    let mut status =
+        json!({"resourceRules": resources, "nonResourceRules": paths, "incomplete": false});
+    if let [first, rest @ ..] = errors.as_slice() {
+        status["incomplete"] = true.into();
+        status["evaluationError"] = match rest {
+            [] => first.as_str().into(),
+            _ => format!("[{}]", errors.join(", ")).into(),
+        };
+    }
+    status
 }
 
 fn token_review_status(call: &RequestContext<'_>, spec: &Value) -> Value {
     let identity = &call.core.authenticator;
     let token = text(spec, "token");
     let now = call.core.clock.now().as_second();
-    match identity.authenticate_token(&token, now) {
-        Some(user) => json!({
+    let asked = spec["audiences"].as_array().into_iter().flatten();
+    let mut asked: Vec<String> = asked
+        .filter_map(|a| a.as_str().map(str::to_owned))
+        .collect();
+    if asked.is_empty() {
+        asked.push(ISSUER.to_owned());
+    }
+    match identity.authenticate_token(&token, &asked, &call.core.objects(), now) {
+        Ok(token) => json!({
             "authenticated": true,
-            "user": user_info(&user),
-            "audiences": [crate::auth::service_account_token::ISSUER],
+            "user": user_info(&token.user),
+            "audiences": token.audiences,
         }),
-        None => json!({"authenticated": false, "user": {}, "error": "invalid bearer token"}),
+        Err(error) => json!({"authenticated": false, "user": {}, "error": error.to_string()}),
     }
 }

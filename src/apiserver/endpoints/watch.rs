@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 use super::request_context::RequestContext;
-use super::resource_version::{parse_resource_version, too_large_resource_version};
+use super::resource_version::{check_not_too_large, parse_resource_version};
 use super::response::{ApiResponse, not_encodable};
 use super::response_body::Body;
 use super::response_transformer::{ResponseTransformer, partial_object_metadata};
@@ -50,11 +50,7 @@ pub(super) fn watch(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> 
     let options = watch_options(call)?;
     let selection = SelectionPredicate::from_request(call)?;
     let (store, storage) = (&call.core.store, call.storage()?);
-    if let Some(asked) = options.from.filter(|&asked| asked > store.revision()) {
-        let current = store.revision();
-        let text = format!("Too large resource version: {asked}, current: {current}");
-        return Err(too_large_resource_version(&text));
-    }
+    check_not_too_large(options.from.unwrap_or_default(), store.revision())?;
     let mut start = VecDeque::new();
     let mut from = options.from.unwrap_or_default();
     if options.from.is_none() {

@@ -3,6 +3,7 @@
 //! Authenticates requests and passes them to [`crate::endpoints`].
 //! Does not depend on storage or kinds.
 
+mod audit_id;
 mod host_check;
 pub(crate) mod kubeconfig;
 pub(crate) mod secure_serving;

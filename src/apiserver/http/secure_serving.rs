@@ -14,11 +14,12 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tower::service_fn;
 
+use super::audit_id::{AUDIT_ID, audit_id};
 use super::host_check::AllowedHosts;
 use super::kubeconfig::{kubeconfig, write_private_file};
 use super::tls::{CertificateAuthority, KUBERNETES_SERVICE_IP, SERVER_NAMES, TlsError};
 use super::{host_check as request_filters, tower_service};
-use crate::auth::service_account::is_deleted_service_account;
+use crate::auth::{bearer_token, impersonation};
 use crate::endpoints;
 use crate::endpoints::response_body::Body;
 use crate::server_state::ServerState;
@@ -200,19 +201,25 @@ async fn serve_connection_request(
     shared: Arc<ConnectionContext>,
     request: http::Request<Incoming>,
 ) -> Response<Body> {
-    let (mut head, body) = request.into_parts();
+    let id = audit_id(request.headers(), &shared.core.entropy);
+    let mut response = authenticate_and_handle(shared, request).await;
+    if let Some(id) = id {
+        response.headers_mut().insert(AUDIT_ID, id);
+    }
+    response
+}
+
+async fn authenticate_and_handle(
+    shared: Arc<ConnectionContext>,
+    request: http::Request<Incoming>,
+) -> Response<Body> {
+    let (head, body) = request.into_parts();
     let now = shared.core.clock.now().as_second();
+    let objects = shared.core.objects();
+    let identity = &shared.core.authenticator;
     let user = request_filters::check_host_and_origin(&head, &shared.hosts)
-        .and_then(|()| {
-            crate::auth::bearer_token::authenticate(&head, &shared.core.authenticator, now)
-        })
-        .and_then(
-            |user| match is_deleted_service_account(&shared.core.objects(), &user) {
-                true => Err(crate::auth::bearer_token::unauthorized()),
-                false => Ok(user),
-            },
-        )
-        .and_then(|user| crate::auth::impersonation::impersonate(&mut head, user));
+        .and_then(|()| bearer_token::authenticate(&head, identity, &objects, now))
+        .and_then(|user| impersonation::impersonate(&head, &objects, user));
     let user = match user {
         Ok(user) => user,
         Err(error) => return endpoints::error_response(&error),

@@ -9,6 +9,7 @@ use super::super::write_options::WriteOptions;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::object_meta;
 use crate::auth::service_account_token::ISSUER;
+use crate::registry::object_reader::ObjectReader;
 use kueue_lab_field::FieldError;
 use kueue_lab_json::ValueExt;
 
@@ -53,8 +54,7 @@ pub(super) fn create_token_request(call: &RequestContext<'_>) -> Result<ApiRespo
         .pointer("/spec/boundObjectRef")
         .filter(|o| o.is_object())
     {
-        let kind = object.text("/kind").to_lowercase();
-        bound[kind] = json!({"name": object.text("/name"), "uid": object.text("/uid")});
+        bind(call, object, &mut bound)?;
     }
     let claims = json!({
         "iss": ISSUER,
@@ -79,6 +79,44 @@ pub(super) fn create_token_request(call: &RequestContext<'_>) -> Result<ApiRespo
     request["status"] =
         json!({"token": token, "expirationTimestamp": object_meta::metav1_time(expires)});
     Ok(ApiResponse::value(201, call.transformer.accept, &request))
+}
+
+/// Adds the object that the token is bound to, and the node of a pod.
+fn bind(call: &RequestContext<'_>, asked: &Value, claims: &mut Value) -> Result<(), ApiError> {
+    let (kind, name) = (asked.text("/kind"), asked.text("/name"));
+    let (claim, resource, namespace) = match kind {
+        "Pod" => ("pod", "pods", call.path.namespace.as_str()),
+        "Secret" => ("secret", "secrets", call.path.namespace.as_str()),
+        "Node" => ("node", "nodes", ""),
+        _ => {
+            let gvk = format!("{}, Kind={kind}", asked.text("/apiVersion"));
+            return Err(ApiError::bad_request(format!(
+                "cannot bind token to object of type {gvk}"
+            )));
+        }
+    };
+    let objects = call.core.objects();
+    let object = objects.get("", resource, namespace, name);
+    let object = object.ok_or_else(|| ApiError::not_found("", resource, name))?;
+    let (uid, record) = (asked.text("/uid"), object_meta::meta_str(&object, "uid"));
+    if !uid.is_empty() && uid != record {
+        let why = format!(
+            "the UID in the bound object reference ({uid}) does not match the UID in record. The object might have been deleted and then recreated"
+        );
+        return Err(ApiError::conflict("", resource, name, &why));
+    }
+    claims[claim] = json!({"name": name, "uid": record});
+    let node = object.text("/spec/nodeName");
+    if kind == "Pod"
+        && !node.is_empty()
+        && let Some(node) = objects.get("", "nodes", "", node)
+    {
+        claims["node"] = json!({
+            "name": object_meta::meta_str(&node, "name"),
+            "uid": object_meta::meta_str(&node, "uid"),
+        });
+    }
+    Ok(())
 }
 
 fn validate_expiration(seconds: i64, name: &str) -> Result<(), ApiError> {

@@ -1,0 +1,239 @@
+//! RBAC decisions and their reasons, escalation, impersonation, and tokens of service accounts.
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use kueue_lab_apiserver::{ApiServer, ServeOptions, ServingHandle};
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
+use serde_json::{Value, json};
+
+use super::server_fixture::*;
+
+const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
+const TOKEN: &str = "/api/v1/namespaces/test/serviceaccounts/default/token";
+
+/// A server on the network with the namespace `test`.
+struct Served {
+    admin: Client,
+    handle: ServingHandle,
+    _server: ApiServer,
+}
+
+async fn serve() -> Served {
+    let server = ApiServer::builder(Clock::real(), Entropy::seeded(1)).build();
+    let handle = server.serve(ServeOptions::default()).await.unwrap();
+    let admin = server.client();
+    namespace(&admin, "test").await;
+    Served {
+        admin,
+        handle,
+        _server: server,
+    }
+}
+
+impl Served {
+    async fn config(&self) -> Config {
+        let kubeconfig = Kubeconfig::from_yaml(self.handle.kubeconfig()).unwrap();
+        let options = KubeConfigOptions::default();
+        Config::from_custom_kubeconfig(kubeconfig, &options)
+            .await
+            .unwrap()
+    }
+
+    /// A client with a token of the service account `test/default`.
+    async fn account(&self, request: Value) -> Client {
+        let token = send(&self.admin, "POST", TOKEN, request).await.unwrap();
+        let mut config = self.config().await;
+        let token = token["status"]["token"].as_str().unwrap();
+        config.auth_info.token = Some(token.to_owned().into());
+        Client::try_from(config).unwrap()
+    }
+
+    /// Creates a ClusterRole and binds it to the service account `test/default`.
+    async fn grant(&self, name: &str, rules: Value) {
+        let role = json!({"metadata": {"name": name}, "rules": rules});
+        let path = format!("{RBAC}/clusterroles");
+        send(&self.admin, "POST", &path, role).await.unwrap();
+        let binding = json!({
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": "test"}],
+        });
+        let path = format!("{RBAC}/clusterrolebindings");
+        send(&self.admin, "POST", &path, binding).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_grants_more_than_they_hold() {
+    let served = serve().await;
+    let rules = json!([{
+        "apiGroups": ["rbac.authorization.k8s.io"],
+        "resources": ["clusterroles", "clusterrolebindings"],
+        "verbs": ["create"],
+    }, {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]);
+    served.grant("author", rules).await;
+    let account = served.account(json!({})).await;
+    let roles = format!("{RBAC}/clusterroles");
+    let role = |name: &str, verbs: Value| {
+        json!({
+            "metadata": {"name": name},
+            "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": verbs}],
+        })
+    };
+    let held = role("held", json!(["get"]));
+    send(&account, "POST", &roles, held).await.unwrap();
+    let more = role("more", json!(["get", "delete"]));
+    let status = error_status(send(&account, "POST", &roles, more).await);
+    assert_eq!(
+        (status.code, status.message.as_str()),
+        (
+            403,
+            "clusterroles.rbac.authorization.k8s.io \"more\" is forbidden: user \"system:serviceaccount:test:default\" (groups=[\"system:serviceaccounts\" \"system:serviceaccounts:test\" \"system:authenticated\"]) is attempting to grant RBAC permissions not currently held:\n{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"delete\"]}"
+        )
+    );
+    let binding = |role: &str| {
+        json!({
+            "metadata": {"name": "b"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+            "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": "test"}],
+        })
+    };
+    let bindings = format!("{RBAC}/clusterrolebindings");
+    let refused = send(&account, "POST", &bindings, binding("cluster-admin")).await;
+    assert_eq!(error_status(refused).code, 403);
+    // `bind` allows a binding, `escalate` a role.
+    let rules = json!([{
+        "apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles"],
+        "resourceNames": ["cluster-admin"], "verbs": ["bind"],
+    }]);
+    served.grant("binder", rules).await;
+    send(&account, "POST", &bindings, binding("cluster-admin"))
+        .await
+        .unwrap();
+}
+
+#[test]
+fn access_reviews_name_the_binding() {
+    with_server(|_, client| async move {
+        let binding = json!({
+            "metadata": {"name": "viewers"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+            "subjects": [{"kind": "User", "name": "bob"}],
+        });
+        let path = format!("{RBAC}/namespaces/test/rolebindings");
+        send(&client, "POST", &path, binding).await.unwrap();
+        let review = |namespace: &str| {
+            json!({"spec": {"user": "bob", "resourceAttributes": {
+                "verb": "list", "resource": "pods", "namespace": namespace,
+            }}})
+        };
+        let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+        let answer = send(&client, "POST", path, review("test")).await.unwrap();
+        assert_eq!(
+            answer["status"],
+            json!({
+                "allowed": true,
+                "reason": "RBAC: allowed by RoleBinding \"viewers/test\" of ClusterRole \"view\" to User \"bob\"",
+            })
+        );
+        let answer = send(&client, "POST", path, review("other")).await.unwrap();
+        assert_eq!(answer["status"], json!({"allowed": false}));
+        let empty = send(&client, "POST", path, json!({"spec": {}})).await;
+        let status = error_status(empty);
+        assert_eq!(status.code, 422);
+        let message =
+            "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+        assert!(status.message.contains(message), "{status:?}");
+    });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn impersonation_is_authorized_by_its_verb() {
+    let served = serve().await;
+    let rules = json!([
+        {"apiGroups": [""], "resources": ["users"], "resourceNames": ["bob"], "verbs": ["impersonate"]},
+    ]);
+    served.grant("impersonator", rules).await;
+    let token = send(&served.admin, "POST", TOKEN, json!({})).await.unwrap();
+    let mut config = served.config().await;
+    config.auth_info.token = token["status"]["token"]
+        .as_str()
+        .map(|t| t.to_owned().into());
+    config.auth_info.impersonate = Some("bob".into());
+    let bob = Client::try_from(config.clone()).unwrap();
+    let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    // Without a role of its own `bob` may review itself only.
+    served
+        .grant_group(
+            "system:authenticated",
+            json!([{"apiGroups": ["authentication.k8s.io"], "resources": ["selfsubjectreviews"], "verbs": ["create"]}]),
+        )
+        .await;
+    let review = send(&bob, "POST", path, json!({})).await.unwrap();
+    assert_eq!(review["status"]["userInfo"]["username"], "bob");
+    config.auth_info.impersonate_groups = Some(vec!["admins".into()]);
+    let admins = Client::try_from(config).unwrap();
+    let status = error_status(send(&admins, "POST", path, json!({})).await);
+    let message = "cannot impersonate resource \"groups\" in API group \"\" at the cluster scope";
+    assert!(status.message.contains(message), "{status:?}");
+}
+
+impl Served {
+    /// Creates a ClusterRole and binds it to a group.
+    async fn grant_group(&self, group: &str, rules: Value) {
+        let role = json!({"metadata": {"name": "of-group"}, "rules": rules});
+        let path = format!("{RBAC}/clusterroles");
+        send(&self.admin, "POST", &path, role).await.unwrap();
+        let binding = json!({
+            "metadata": {"name": "of-group"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "of-group"},
+            "subjects": [{"kind": "Group", "name": group, "apiGroup": "rbac.authorization.k8s.io"}],
+        });
+        let path = format!("{RBAC}/clusterrolebindings");
+        send(&self.admin, "POST", &path, binding).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_ends_with_its_pod_and_is_for_its_audience() {
+    let served = serve().await;
+    let review = "/apis/authentication.k8s.io/v1/tokenreviews";
+    let whoami = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    let bound = |name: &str| json!({"spec": {"boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": name}}});
+    let missing = send(&served.admin, "POST", TOKEN, bound("gone")).await;
+    let status = error_status(missing);
+    assert_eq!(
+        (status.code, status.message.as_str()),
+        (404, "pods \"gone\" not found")
+    );
+    let pods = "/api/v1/namespaces/test/pods";
+    send(&served.admin, "POST", pods, pod("p")).await.unwrap();
+    let account = served.account(bound("p")).await;
+    let user = send(&account, "POST", whoami, json!({})).await.unwrap();
+    let extra = &user["status"]["userInfo"]["extra"];
+    assert_eq!(extra["authentication.kubernetes.io/pod-name"], json!(["p"]));
+    let id = &extra["authentication.kubernetes.io/credential-id"][0];
+    assert!(id.as_str().unwrap().starts_with("JTI="));
+    let delete = json!({"gracePeriodSeconds": 0});
+    let path = format!("{pods}/p");
+    send(&served.admin, "DELETE", &path, delete).await.unwrap();
+    let refused = send(&account, "POST", whoami, json!({})).await;
+    assert_eq!(error_status(refused).code, 401);
+
+    let other = json!({"spec": {"audiences": ["vault"]}});
+    let token = send(&served.admin, "POST", TOKEN, other.clone())
+        .await
+        .unwrap();
+    let account = served.account(other).await;
+    let refused = send(&account, "POST", whoami, json!({})).await;
+    assert_eq!(error_status(refused).code, 401);
+    let token = token["status"]["token"].clone();
+    let asked = json!({"spec": {"token": token, "audiences": ["vault", "other"]}});
+    let answer = send(&served.admin, "POST", review, asked).await.unwrap();
+    assert_eq!(answer["status"]["authenticated"], true);
+    assert_eq!(answer["status"]["audiences"], json!(["vault"]));
+    let asked = json!({"spec": {"token": token}});
+    let answer = send(&served.admin, "POST", review, asked).await.unwrap();
+    assert_eq!(answer["status"].get("authenticated"), Some(&json!(false)));
+}

@@ -1,0 +1,82 @@
+//! Paths without resource, methods without route, resourceVersions of reads, and request headers.
+
+use http::Request;
+use kube::Client;
+use serde_json::{Value, json};
+
+use super::server_fixture::*;
+
+/// The code and the media type of a response.
+async fn code_and_type(client: &Client, method: &str, path: &str) -> (u16, String) {
+    let request = Request::builder().method(method).uri(path);
+    let body = kube::client::Body::empty();
+    let response = client.send(request.body(body).unwrap()).await.unwrap();
+    let media_type = response.headers()["content-type"].to_str().unwrap();
+    (response.status().as_u16(), media_type.into())
+}
+
+#[test]
+fn unknown_resources_of_builtin_groups_are_not_found_as_a_status() {
+    with_server(|_, client| async move {
+        let json = |code: u16| (code, "application/json".to_owned());
+        for path in [
+            "/apis/apps/v1/gadgets",
+            "/apis/apps/v9/deployments",
+            "/apis/apps/v9",
+            "/api/v2",
+            "/api/v1/gadgets",
+        ] {
+            assert_eq!(
+                code_and_type(&client, "GET", path).await,
+                json(404),
+                "{path}"
+            );
+        }
+        let text = (404, "text/plain; charset=utf-8".to_owned());
+        for path in ["/apis/example.com/v1/gadgets", "/apis/example.com", "/nope"] {
+            assert_eq!(code_and_type(&client, "GET", path).await, text, "{path}");
+        }
+        for (method, path) in [
+            ("POST", "/api/v1/namespaces/test/configmaps/a"),
+            ("PUT", "/api/v1/namespaces/test/configmaps"),
+            ("POST", "/api/v1/configmaps"),
+        ] {
+            assert_eq!(
+                code_and_type(&client, method, path).await,
+                json(405),
+                "{path}"
+            );
+        }
+    });
+}
+
+#[test]
+fn resource_versions_of_reads_are_checked() {
+    with_server(|_, client| async move {
+        let path = "/api/v1/namespaces/test/configmaps";
+        let map = json!({"metadata": {"name": "a"}});
+        send(&client, "POST", path, map).await.unwrap();
+        let read = async |query: &str| -> (u16, String) {
+            let outcome = get(&client, &format!("{path}{query}")).await;
+            let status = error_status::<Value>(outcome);
+            (status.code, status.message)
+        };
+        let invalid = "resourceVersion: Invalid value: \"x\": strconv.ParseUint: parsing \"x\": invalid syntax";
+        assert_eq!(
+            read("?resourceVersion=x").await,
+            (400, format!("invalid resource version: {invalid}"))
+        );
+        assert_eq!(
+            read("?watch=1&resourceVersion=x").await,
+            (500, invalid.into())
+        );
+        let (code, message) = read("/a?resourceVersion=999999").await;
+        assert_eq!(code, 504);
+        assert!(message.starts_with("Too large resource version: 999999, current: "));
+        assert!(
+            get(&client, &format!("{path}/a?resourceVersion=0"))
+                .await
+                .is_ok()
+        );
+    });
+}
