@@ -1,11 +1,13 @@
 //! Reads, applies and deletes objects of any kind; errors name the verb and the object.
 
+use std::fmt::Debug;
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt};
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::{Client, Resource};
 use kueue_lab_runtime::Api;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{FIELD_MANAGER, InstallError, MANAGED_BY};
@@ -108,6 +110,36 @@ pub(super) async fn list(
     }
 }
 
+/// Patches an object. False if it does not exist.
+pub(super) async fn patch<P: Serialize + Debug>(
+    client: &Client,
+    kind: &ApiResource,
+    object: &DynamicObject,
+    patch: &Patch<P>,
+) -> Result<bool, kube::Error> {
+    let name = object.metadata.name.as_deref().unwrap_or_default();
+    let api = api(client, kind, object.metadata.namespace.as_deref());
+    let params = PatchParams {
+        field_manager: Some(FIELD_MANAGER.to_owned()),
+        ..PatchParams::default()
+    };
+    match api.patch(name, &params, patch).await {
+        Ok(_) => Ok(true),
+        Err(error) if is_not_found(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The error of a failed patch.
+pub(super) fn patch_error(
+    kind: &ApiResource,
+    object: &DynamicObject,
+    error: kube::Error,
+) -> InstallError {
+    let name = object.metadata.name.as_deref().unwrap_or_default();
+    InstallError::of("patch", describe(kind, name), error)
+}
+
 /// Merge-patches an object. False if it does not exist.
 pub(super) async fn merge_patch(
     client: &Client,
@@ -115,17 +147,8 @@ pub(super) async fn merge_patch(
     object: &DynamicObject,
     change: &Value,
 ) -> Result<bool, InstallError> {
-    let name = object.metadata.name.as_deref().unwrap_or_default();
-    let api = api(client, kind, object.metadata.namespace.as_deref());
-    let params = PatchParams {
-        field_manager: Some(FIELD_MANAGER.to_owned()),
-        ..PatchParams::default()
-    };
-    match api.patch(name, &params, &Patch::Merge(change)).await {
-        Ok(_) => Ok(true),
-        Err(error) if is_not_found(&error) => Ok(false),
-        Err(error) => Err(InstallError::of("patch", describe(kind, name), error)),
-    }
+    let patched = patch(client, kind, object, &Patch::Merge(change)).await;
+    patched.map_err(|error| patch_error(kind, object, error))
 }
 
 /// Deletes an object. False if it does not exist.

@@ -131,6 +131,36 @@ async fn deactivated_workloads_stay_suspended_after_uninstall() {
 }
 
 #[tokio::test]
+async fn pod_templates_are_ungated_on_uninstall() {
+    let cluster = TestCluster::start().await;
+    let visitor = InstalledController::install(&cluster).await;
+    let installer = visitor.kill().await;
+    // As the webhook of elastic jobs leaves them.
+    let gate = json!({"name": "kueue.x-k8s.io/elastic-job"});
+    for (name, suspend) in [("pending", true), ("running", false)] {
+        let mut elastic = job(name, 1);
+        elastic["spec"]["suspend"] = suspend.into();
+        elastic["spec"]["template"]["spec"]["schedulingGates"] = json!([gate]);
+        cluster.create(elastic).await.unwrap();
+    }
+    let gates = async |name: &str| {
+        let job = cluster.jobs().get(name).await.unwrap();
+        job.spec.unwrap().template.spec.unwrap().scheduling_gates
+    };
+    let report = installer.uninstall().await.unwrap();
+    assert_eq!(report.templates, ["Job team/pending"]);
+    assert_eq!(report.jobs, ["Job team/pending"]);
+    assert!(gates("pending").await.is_none_or(|gates| gates.is_empty()));
+    assert!(!suspended(&cluster, "pending").await);
+    // The template of a running Job is immutable.
+    let [left] = report.kept.as_slice() else {
+        panic!("{:?}", report.kept);
+    };
+    assert!(left.starts_with("Job team/running has scheduling gates of Kueue in its pod template"));
+    assert_eq!(gates("running").await.unwrap().len(), 1);
+}
+
+#[tokio::test]
 async fn webhooks_validate_over_the_network() {
     let cluster = TestCluster::start().await;
     let visitor = InstalledController::install(&cluster).await;

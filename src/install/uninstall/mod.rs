@@ -1,4 +1,5 @@
-//! Uninstall: deletes all installed objects and lets suspended jobs and gated pods run.
+//! Uninstall: deletes all installed objects, lets suspended jobs and gated pods run, and removes Kueue's
+//! gates from pod templates.
 //!
 //! The order matters: webhooks first, since no server may answer them any more; then the
 //! controller, which would suspend jobs again; then jobs and pods, while their Workloads still show
@@ -7,6 +8,7 @@
 
 mod delete_resources;
 mod leader_check;
+mod pod_templates;
 mod report;
 mod resume_jobs;
 mod uninstaller;

@@ -7,6 +7,8 @@ pub struct UninstallReport {
     pub webhooks: usize,
     /// Resumed jobs, as `kind namespace/name`.
     pub jobs: Vec<String>,
+    /// Jobs with ungated pod templates, as `kind namespace/name`.
+    pub templates: Vec<String>,
     /// Ungated pods, as `namespace/name`.
     pub pods: Vec<String>,
     /// The number of objects whose finalizer was removed.
@@ -36,6 +38,11 @@ impl UninstallReport {
         count(self.webhooks, "webhook configurations removed");
         count(self.finalizers, "finalizers removed");
         lines.extend(self.jobs.iter().map(|job| format!("can run: {job}")));
+        lines.extend(
+            self.templates
+                .iter()
+                .map(|job| format!("new pods can be scheduled: {job}")),
+        );
         lines.extend(
             self.pods
                 .iter()

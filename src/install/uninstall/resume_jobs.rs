@@ -10,6 +10,7 @@ use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 
 use super::UninstallReport;
+use super::pod_templates::ungate_pod_templates;
 use crate::InstallError;
 use crate::dynamic_objects::{self, MAX_CONCURRENT_WRITES};
 use kueue_lab_api::constants as c;
@@ -21,6 +22,11 @@ const SCHEDULING_GATES: [&str; 3] = [
     c::TOPOLOGY_SCHEDULING_GATE,
     c::ELASTIC_JOB_SCHEDULING_GATE,
 ];
+
+/// Whether only Kueue removes this scheduling gate.
+pub(super) fn is_scheduling_gate(gate: &Value) -> bool {
+    SCHEDULING_GATES.iter().any(|ours| gate["name"] == **ours)
+}
 
 /// A kind of suspended jobs.
 struct SuspendedKind {
@@ -119,7 +125,7 @@ pub(super) async fn resume_jobs_and_pods(
     ungate_pods(client, &workloads, report).await
 }
 
-fn shown(object: &DynamicObject) -> String {
+pub(super) fn shown(object: &DynamicObject) -> String {
     let meta = &object.metadata;
     let (namespace, name) = (meta.namespace.as_deref(), meta.name.as_deref());
     format!(
@@ -138,6 +144,8 @@ async fn unsuspend_jobs(
 ) -> Result<(), InstallError> {
     let (kind, change) = (&suspended.kind, suspended.resume_patch());
     let mut held = dynamic_objects::list(client, kind, None, "").await?;
+    // Before the resumption: the template of a running Job is immutable.
+    ungate_pod_templates(client, kind, &held, report).await?;
     held.retain(|job| suspended.is_suspended(job) && job.metadata.deletion_timestamp.is_none());
     held.retain(|job| {
         let labels = job.metadata.labels.as_ref();
@@ -176,9 +184,7 @@ fn ungate_patch(pod: &DynamicObject, stopped: bool) -> Option<(Value, bool)> {
     let mut change = json!({});
     let gates = pod.data["spec"]["schedulingGates"].as_array();
     let all: Vec<_> = gates.into_iter().flatten().collect();
-    let others = all
-        .iter()
-        .filter(|g| !SCHEDULING_GATES.iter().any(|ours| g["name"] == *ours));
+    let others = all.iter().filter(|g| !is_scheduling_gate(g));
     let others: Vec<_> = others.collect();
     let gated = others.len() < all.len() && !stopped;
     if gated {
