@@ -14,8 +14,9 @@ use super::manager_config::{feature_gates, load_manager_config};
 use super::{CONFIG_MAP, CONTAINER, DEPLOYMENT, NAMESPACE, POD_LABEL};
 use kueue_lab_api::config::CONFIG_MAP_KEY;
 use kueue_lab_controller::ControllerConfig;
-use kueue_lab_machines::kubelet::{ContainerProcess, ControlPlane, Program, Step};
+use kueue_lab_machines::kubelet::{ContainerProcess, ControlPlane};
 use kueue_lab_runtime::{Api, Context};
+use kueue_lab_shell::{Program, Step};
 
 /// The processes of the controller manager's Pods.
 pub(crate) struct ManagerControlPlane {

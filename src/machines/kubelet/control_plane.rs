@@ -8,8 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::{Node, NodeAddress, NodeStatus, Pod};
 use kube::api::ObjectMeta;
-
-use super::program::Program;
+use kueue_lab_shell::Program;
 
 /// The node name of control plane pods.
 pub const CONTROL_PLANE_NODE: &str = "kueue-lab-control-plane";

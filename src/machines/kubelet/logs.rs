@@ -12,9 +12,9 @@ use kube::api::LogParams;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::program::{Program, ProgramEvent};
 use super::simulated_container::after;
 use kueue_lab_clock::Clock;
+use kueue_lab_shell::{Program, ProgramEvent};
 
 /// Maximum number of lines at the start of an answer; older ones count as rotated.
 const LINES: usize = 10_000;
@@ -248,8 +248,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::kubelet::program::Step;
     use kueue_lab_clock::virtual_runtime;
+    use kueue_lab_shell::Step;
 
     fn ticking() -> Arc<Program> {
         Arc::new(Program::new(vec![

@@ -2,20 +2,20 @@
 //! commands would, exit, restart, write logs and are deleted. No process is started. Must not
 //! depend on the scheduler or on workload controllers.
 
+mod container_program;
 mod control_plane;
+mod environment;
 mod log_options;
 mod logs;
 mod pod_ip_allocator;
 mod pod_log_source;
 mod pod_status;
 mod pod_workers;
-mod program;
 mod server;
-mod shell;
 mod simulated_container;
 mod simulated_pod;
 
+pub(crate) use container_program::container_program;
 pub use control_plane::{CONTROL_PLANE_NODE, ContainerProcess, ControlPlane};
 pub use logs::{LogError, LogQuery, LogStore};
 pub use pod_workers::{Kubelet, KubeletOptions, NodeScope};
-pub use program::{Program, ProgramEvent, Step};

@@ -6,9 +6,10 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Container, Pod};
 
+use super::container_program::container_program;
 use super::control_plane::ContainerProcess;
-use super::program::Program;
 use crate::resources::is_sidecar;
+use kueue_lab_shell::Program;
 
 /// Initial CrashLoopBackOff delay; it doubles with every restart.
 const INITIAL_BACKOFF: Duration = Duration::from_secs(10);
@@ -84,7 +85,11 @@ impl SimulatedContainer {
             name: container.name.clone(),
             image: container.image.clone().unwrap_or_default(),
             role,
-            program: Arc::new(Program::of(container, pod, role == ContainerRole::Main)),
+            program: Arc::new(container_program(
+                container,
+                pod,
+                role == ContainerRole::Main,
+            )),
             process: None,
             phase: ContainerPhase::Waiting,
             restarts: 0,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::child_objects::{self, items};
 use super::super::observed::Observed;
 use super::{ORIGINATED_FROM_CR_NAME, ORIGINATED_FROM_CRD};
-use crate::kubelet::Program;
+use crate::kubelet::container_program;
 
 /// The name of the submitter's container.
 pub(super) const CONTAINER: &str = "ray-job-submitter";
@@ -119,5 +119,5 @@ pub(super) fn entrypoint_end(job: &Observed<'_>) -> Option<(Duration, i32)> {
         ..Default::default()
     };
     pod.spec = Some(spec);
-    Program::of(&container, &pod, true).end()
+    container_program(&container, &pod, true).end()
 }

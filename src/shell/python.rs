@@ -1,7 +1,7 @@
 //! The `python -c` one-liners that are understood: `time.sleep` and `print`.
 
 use super::duration;
-use crate::kubelet::program::Step;
+use super::program::Step;
 
 /// The steps of a Python one-liner: prints, sleeps and exits.
 pub(super) fn python(text: &str) -> Vec<Step> {

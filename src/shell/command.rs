@@ -1,13 +1,12 @@
 //! The simulated steps of a container command.
 
-use super::environment::Environment;
-use super::interpreter;
+use super::interpreter::{self, Environment};
 use super::lexer::Dialect;
+use super::program::Step;
 use super::python::python;
-use crate::kubelet::program::Step;
 
 /// The steps of a command; `None` if they cannot be derived.
-pub(crate) fn steps(words: &[&str], environment: &Environment) -> Option<Vec<Step>> {
+pub fn steps(words: &[&str], environment: &Environment) -> Option<Vec<Step>> {
     let program = words.first()?;
     let name = program.rsplit('/').next().unwrap_or_default();
     match name {

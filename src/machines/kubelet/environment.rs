@@ -1,15 +1,11 @@
 //! The environment of a container, with the downward API's fields resolved.
 
-use std::collections::BTreeMap;
-
 use k8s_openapi::api::core::v1::{Container, Pod};
 use kube::ResourceExt;
-
-/// Environment variables of a container.
-pub(crate) type Environment = BTreeMap<String, String>;
+use kueue_lab_shell::Environment;
 
 /// The environment of a container, as far as its pod defines it.
-pub(crate) fn environment(container: &Container, pod: &Pod) -> Environment {
+pub(super) fn environment(container: &Container, pod: &Pod) -> Environment {
     let mut known = Environment::from([("HOSTNAME".to_string(), pod.name_any())]);
     for variable in container.env.iter().flatten() {
         let value = match &variable.value_from {

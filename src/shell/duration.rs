@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// A duration as commands and annotations write it: `30`, `1.5`, `10s`, `500ms`, `2m`, `1h30m`.
-pub(crate) fn duration(text: &str) -> Option<Duration> {
+pub fn duration(text: &str) -> Option<Duration> {
     let mut rest = text.trim();
     if let Ok(seconds) = rest.parse::<f64>() {
         return seconds_to_duration(seconds);

@@ -1,12 +1,15 @@
 //! Interprets a shell script and records its visible effects: output, waits and exit. Unknown
 //! commands succeed at once without output.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::arithmetic::arithmetic;
 use super::lexer::{Dialect, Token, WordPart, tokenize};
-use super::{Environment, duration, expansion};
-use crate::kubelet::program::{DEFAULT_DURATION, Step};
+use super::program::{DEFAULT_DURATION, Step};
+use super::{duration, expansion};
+
+/// Environment variables.
+pub type Environment = BTreeMap<String, String>;
 
 /// Commands that are also interpreted outside of a script.
 pub(super) const BUILTINS: [&str; 13] = [

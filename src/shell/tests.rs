@@ -1,7 +1,6 @@
 use std::time::Duration;
 
 use super::*;
-use crate::kubelet::program::Step;
 
 fn run(script: &str) -> Vec<Step> {
     let environment = Environment::from([("INDEX".into(), "3".into())]);
@@ -159,7 +158,7 @@ fn ray_and_spark_commands() {
     let end = |words: &[&str]| {
         let environment = Environment::new();
         let steps = super::steps(words, &environment).unwrap();
-        crate::kubelet::Program::new(steps)
+        Program::new(steps)
             .end()
             .map(|(at, code)| (at.as_secs(), code))
     };

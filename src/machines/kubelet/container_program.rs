@@ -1,0 +1,158 @@
+//! The simulated program of a container, derived from its command without running it.
+
+use k8s_openapi::api::core::v1::{Container, Pod};
+use kube::ResourceExt;
+use kueue_lab_shell::{self as shell, DEFAULT_DURATION, Program, Step};
+
+use super::environment::environment;
+
+/// Annotation: the duration of each main container of the pod, such as `30s` or `5m`.
+const RUN_FOR: &str = "kueue-lab.dev/run-for";
+/// Annotation: the exit code of each main container of the pod.
+const EXIT_CODE: &str = "kueue-lab.dev/exit-code";
+/// The annotation of other fake kubelets: seconds or a duration.
+const DURATION_ANNOTATION: &str = "example.com/duration";
+/// KWOK's annotation for the duration of a pod.
+const KWOK_DELAY_ANNOTATION: &str = "pod-complete.stage.kwok.x-k8s.io/delay";
+
+/// The program of a container. If its duration is not known, it runs forever if `endless`,
+/// otherwise for [`DEFAULT_DURATION`].
+pub(crate) fn container_program(container: &Container, pod: &Pod, main: bool) -> Program {
+    let restarts = pod
+        .spec
+        .as_ref()
+        .and_then(|s| s.restart_policy.as_deref())
+        .unwrap_or("Always");
+    let mut program = of_command(container, pod, restarts == "Always" && main);
+    if !main {
+        return program;
+    }
+    let annotation = |name: &str| pod.annotations().get(name).map(|v| v.trim());
+    let time = [RUN_FOR, DURATION_ANNOTATION, KWOK_DELAY_ANNOTATION]
+        .iter()
+        .find_map(|name| shell::duration(annotation(name)?));
+    let code = annotation(EXIT_CODE).and_then(|code| code.parse::<i32>().ok());
+    if time.is_some() || code.is_some() {
+        program = program.overridden(time, code);
+    }
+    program
+}
+
+fn of_command(container: &Container, pod: &Pod, endless: bool) -> Program {
+    let words: Vec<&str> = container
+        .command
+        .iter()
+        .flatten()
+        .chain(container.args.iter().flatten())
+        .map(String::as_str)
+        .collect();
+    let environment = environment(container, pod);
+    if container.command.as_ref().is_none_or(Vec::is_empty)
+        && let Some(steps) = of_image(container, &words)
+    {
+        return Program::new(steps);
+    }
+    if let Some(steps) = shell::steps(&words, &environment) {
+        return Program::new(steps);
+    }
+    Program::new(vec![if endless {
+        Step::Hang
+    } else {
+        Step::Wait(DEFAULT_DURATION)
+    }])
+}
+
+/// The program of a well-known image with these arguments and no command.
+fn of_image(container: &Container, args: &[&str]) -> Option<Vec<Step>> {
+    let image = container.image.as_deref().unwrap_or_default();
+    let name = image.split('@').next().unwrap_or_default();
+    let name = name.rsplit('/').next().unwrap_or_default();
+    let name = name.split(':').next().unwrap_or_default();
+    match (name, args) {
+        ("sleep", [time, ..]) => shell::duration(time).map(|t| vec![Step::Wait(t)]),
+        ("agnhost", ["entrypoint-tester", ..]) => Some(vec![]),
+        ("agnhost", ["pause", ..] | []) => Some(vec![Step::Hang]),
+        ("agnhost", ["netexec" | "serve-hostname" | "test-webserver", ..]) => {
+            Some(vec![Step::Hang])
+        }
+        ("pause" | "nginx" | "httpd" | "redis" | "postgres" | "mysql", []) => {
+            Some(vec![Step::Hang])
+        }
+        ("hello-world", []) => Some(vec![Step::Print("Hello from Docker!".into())]),
+        // Their shell exits at the end of stdin, which is empty without a terminal.
+        ("busybox" | "alpine" | "ubuntu" | "debian" | "bash", []) => Some(vec![]),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use kueue_lab_shell::ProgramEvent;
+    use serde_json::json;
+
+    fn program(pod: serde_json::Value) -> Program {
+        let pod: Pod = serde_json::from_value(pod).unwrap();
+        let container = pod.spec.as_ref().unwrap().containers[0].clone();
+        container_program(&container, &pod, true)
+    }
+
+    fn end(policy: &str, container: serde_json::Value) -> Option<(u64, i32)> {
+        let pod = json!({"spec": {"restartPolicy": policy, "containers": [container]}});
+        program(pod).end().map(|(at, code)| (at.as_secs(), code))
+    }
+
+    #[test]
+    fn duration_is_derived_from_the_command() {
+        for (container, expected) in [
+            (json!({"command": ["sleep", "300"]}), Some((300, 0))),
+            (
+                json!({"command": ["/bin/sleep"], "args": ["5m"]}),
+                Some((300, 0)),
+            ),
+            (json!({"args": ["sleep", "infinity"]}), None),
+            (
+                json!({"command": ["sh", "-c", "echo hi; sleep 30; exit 3"]}),
+                Some((30, 3)),
+            ),
+            (
+                json!({"command": ["/bin/bash", "-c", "--"], "args": ["trap : TERM INT; sleep infinity & wait"]}),
+                None,
+            ),
+            (
+                json!({"image": "gcr.io/k8s-staging-perf-tests/sleep:v0.1.0", "args": ["10s"]}),
+                Some((10, 0)),
+            ),
+            (json!({"image": "example.com/train"}), Some((30, 0))),
+            (json!({"command": ["false"]}), Some((0, 1))),
+        ] {
+            assert_eq!(end("Never", container.clone()), expected, "{container}");
+        }
+        assert_eq!(end("Always", json!({"image": "example.com/serve"})), None);
+    }
+
+    #[test]
+    fn annotations_override_the_command() {
+        let pod = |annotations: serde_json::Value| {
+            json!({"metadata": {"annotations": annotations}, "spec": {"restartPolicy": "Never",
+                "containers": [{"command": ["sh", "-c", "echo a; sleep 5; echo b; sleep 100000"]}]}})
+        };
+        let end = |annotations| program(pod(annotations)).end().unwrap();
+        assert_eq!(end(json!({RUN_FOR: "7s"})), (Duration::from_secs(7), 0));
+        assert_eq!(
+            end(json!({"example.com/duration": "1000000"})),
+            (Duration::from_secs(1_000_000), 0)
+        );
+        let failing = program(pod(json!({RUN_FOR: "3s", EXIT_CODE: "4"})));
+        let events: Vec<ProgramEvent<'_>> = failing.events().collect();
+        assert_eq!(
+            events,
+            [
+                ProgramEvent::Line(Duration::ZERO, "a"),
+                ProgramEvent::Exit(Duration::from_secs(3), 4)
+            ]
+        );
+    }
+}
