@@ -375,6 +375,15 @@ fn stopping(job: &Observed<'_>, mut status: Value) -> Plan {
         return plan;
     }
     let suspending = status["jobDeploymentStatus"] == "Suspending";
+    if suspending && status["jobId"].is_string() && status["rayClusterStatus"].is_null() {
+        // Without a cluster yet: its id and PENDING stay, as in KubeRay 1.0. Later versions clear both.
+        if let Some(fields) = status.as_object_mut() {
+            fields.remove("rayClusterName");
+        }
+        status["jobStatus"] = json!("PENDING");
+        status["jobDeploymentStatus"] = json!("Suspended");
+        return Plan::status(status);
+    }
     if let Some(fields) = status.as_object_mut() {
         for field in [
             "rayClusterStatus",
