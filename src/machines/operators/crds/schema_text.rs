@@ -7,7 +7,7 @@
 //!   `int-or-string`, `any` (an object with any fields), `embedded` (any Kubernetes object), or
 //!   `@NAME`, the fields of a block; none for an object with the fields below.
 //! * `OPTION`: `=VALUE` default, `enum=A,B`, `min=N`, `max=N`, `nullable`, `immutable`, or `open` for an
-//!   object with fields other than those below.
+//!   object, or the objects of a list, with fields other than those below.
 //! * `+@NAME`: the fields of a block are part of this object.
 
 use serde_json::{Map, Value, json};
@@ -95,6 +95,11 @@ fn field<'a>(text: &'a str, children: &[Line<'_>], depth: usize) -> (&'a str, bo
         None => object(children, depth + 1),
     };
     let of_value = &options[usize::from(type_name.is_some())..];
+    let (open, of_value): (Vec<&str>, Vec<&str>) =
+        of_value.iter().partition(|option| **option == "open");
+    if !open.is_empty() {
+        schema["x-kubernetes-preserve-unknown-fields"] = json!(true);
+    }
     let shape_of = shape.trim_start_matches('!');
     match shape_of.strip_prefix('[').and_then(|s| s.strip_suffix(']')) {
         Some("") => schema = json!({"type": "array", "items": schema}),
@@ -145,9 +150,6 @@ fn apply_option(schema: &mut Value, type_name: Option<&str>, option: &str) {
     };
     match option.split_once('=') {
         None if option == "nullable" => schema["nullable"] = json!(true),
-        None if option == "open" => {
-            schema["x-kubernetes-preserve-unknown-fields"] = json!(true);
-        }
         None => {
             schema["x-kubernetes-validations"] =
                 json!([{"rule": "self == oldSelf", "message": "field is immutable"}]);

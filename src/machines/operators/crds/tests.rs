@@ -72,3 +72,21 @@ fn notation_is_expanded() {
         json!({"type": "string", "default": "Indexed"})
     );
 }
+
+#[test]
+fn pod_templates_are_open_and_have_defaults() {
+    let schema = version("rayclusters.ray.io")["schema"]["openAPIV3Schema"].clone();
+    let spec = &schema["properties"]["spec"]["properties"];
+    let template = &spec["headGroupSpec"]["properties"]["template"];
+    let open = "x-kubernetes-preserve-unknown-fields";
+    assert_eq!(template[open], true);
+    let containers = &template["properties"]["spec"]["properties"]["containers"];
+    assert_eq!(containers["type"], "array");
+    assert!(containers.get(open).is_none());
+    assert_eq!(containers["items"][open], true);
+    let port = &containers["items"]["properties"]["ports"]["items"];
+    let protocol = json!({"type": "string", "default": "TCP"});
+    assert_eq!(port["properties"]["protocol"], protocol);
+    let grpc = &containers["items"]["properties"]["startupProbe"]["properties"]["grpc"];
+    assert_eq!(grpc["properties"]["service"]["default"], "");
+}
