@@ -21,6 +21,16 @@ pub struct TaskConfigOverrides {
     kubernetes: KubernetesOverrides,
 }
 
+impl TaskConfigOverrides {
+    /// Whether the block itself sets a label of the Pods.
+    pub(crate) fn sets_label(&self, key: &str) -> bool {
+        let own = &self.kubernetes;
+        let pod = own.pod_config.as_ref().map(|config| &config["metadata"]);
+        let metadata = [pod, own.custom_metadata.as_ref()].into_iter().flatten();
+        metadata.into_iter().any(|m| m["labels"].get(key).is_some())
+    }
+}
+
 /// The `kubernetes` section of a task: the settings that a task may override.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default, deny_unknown_fields)]

@@ -56,12 +56,17 @@ impl SkyEnv {
             return Ok(self.clone());
         }
         let config = SkyConfig::parse(&text).map_err(|problem| failed(&problem))?;
+        Ok(self.with_config(config))
+    }
+
+    /// The environment with a configuration.
+    pub(crate) fn with_config(&self, config: SkyConfig) -> Self {
         let namespace = config.namespace().unwrap_or(&self.namespace).to_owned();
-        Ok(Self {
+        Self {
             namespace,
             config,
             ..self.clone()
-        })
+        }
     }
 }
 

@@ -1,12 +1,11 @@
-//! The simulated run of a task's commands: their duration and exit code.
-//!
-//! `sleep 90`, `sleep 5m` or `sleep infinity` anywhere in `run` and `setup` counts; `exit 3` or a
-//! plain `false` as a command ends the job with that code. A loop is not unrolled.
+//! The simulated run of a task's commands: their duration and exit code, as bash would run them on the
+//! head node.
 
 use std::time::Duration;
 
-/// The duration of commands without `sleep`, in seconds.
-const DEFAULT_SECONDS: u64 = 30;
+use kueue_lab_shell::{DEFAULT_DURATION, Environment, Program, Step, steps};
+
+use crate::Task;
 
 /// The simulated run of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,89 +17,71 @@ pub(crate) struct SimulatedRun {
 }
 
 impl SimulatedRun {
-    /// Derives the run from the scripts of a task.
-    pub(crate) fn from_scripts(setup: Option<&str>, run: Option<&str>) -> Self {
-        let mut seconds = 0.0;
-        let mut slept = false;
-        for script in [setup, run].into_iter().flatten() {
-            for command in commands(script) {
-                let mut words = command.split_whitespace();
-                match (words.next(), words.next()) {
-                    (Some("sleep"), Some("infinity" | "inf")) => {
-                        return Self {
-                            duration: None,
-                            exit_code: 0,
-                        };
-                    }
-                    (Some("sleep"), Some(time)) => {
-                        for time in std::iter::once(time).chain(words).map_while(duration) {
-                            seconds += time;
-                            slept = true;
-                        }
-                    }
-                    (Some("exit"), code) => {
-                        let code = code.and_then(|c| c.parse().ok()).unwrap_or(0);
-                        return Self::finite(seconds, slept, code);
-                    }
-                    (Some("false"), None) => return Self::finite(seconds, slept, 1),
-                    _ => {}
-                }
+    /// Derives the run from `setup` and `run` of a task. Commands that neither wait nor fail take
+    /// [`DEFAULT_DURATION`].
+    pub(crate) fn of(task: &Task) -> Self {
+        let mut duration = Duration::ZERO;
+        for script in [&task.setup, &task.run].into_iter().flatten() {
+            let Some((takes, code)) = program(script, task).end() else {
+                return Self {
+                    duration: None,
+                    exit_code: 0,
+                };
+            };
+            duration = duration.saturating_add(takes);
+            if code != 0 {
+                return Self {
+                    duration: Some(duration),
+                    // As the status of a process.
+                    exit_code: u8::try_from(code & 0xff).unwrap_or(1),
+                };
             }
         }
-        Self::finite(seconds, slept, 0)
-    }
-
-    fn finite(seconds: f64, slept: bool, exit_code: u8) -> Self {
-        let duration = match slept {
-            true => Duration::try_from_secs_f64(seconds).ok(),
-            false if exit_code != 0 => Some(Duration::ZERO),
-            false => Some(Duration::from_secs(DEFAULT_SECONDS)),
-        };
+        if duration.is_zero() {
+            duration = DEFAULT_DURATION;
+        }
         Self {
-            duration,
-            exit_code,
+            duration: Some(duration),
+            exit_code: 0,
         }
     }
 }
 
-/// The commands of a script: split at line ends, `;`, `&&`, `||`, `|` and `&`, without comments.
-fn commands(script: &str) -> impl Iterator<Item = &str> {
-    script
-        .lines()
-        .map(|line| match line.find(" #") {
-            Some(i) => &line[..i],
-            None => line,
-        })
-        .filter(|line| !line.trim_start().starts_with('#'))
-        .flat_map(|line| line.split([';', '&', '|']))
-        .map(str::trim)
-        .filter(|command| !command.is_empty())
-}
-
-/// `90`, `0.5`, `5m`: a time as coreutils' `sleep` takes it, in seconds.
-fn duration(text: &str) -> Option<f64> {
-    let (number, unit) = match text.char_indices().last()? {
-        (i, 's') => (&text[..i], 1.0),
-        (i, 'm') => (&text[..i], 60.0),
-        (i, 'h') => (&text[..i], 3600.0),
-        (i, 'd') => (&text[..i], 86_400.0),
-        _ => (text, 1.0),
-    };
-    let seconds: f64 = number.parse().ok()?;
-    (seconds.is_finite() && (0.0..1e9).contains(&seconds)).then_some(seconds * unit)
+/// The program of a script on the head node.
+fn program(script: &str, task: &Task) -> Program {
+    let mut environment: Environment = task.envs.clone();
+    for (name, value) in [
+        ("SKYPILOT_NODE_RANK", "0".to_owned()),
+        ("SKYPILOT_NUM_NODES", task.num_nodes.to_string()),
+    ] {
+        environment.insert(name.to_owned(), value);
+    }
+    let unknown = || vec![Step::Wait(DEFAULT_DURATION)];
+    Program::new(steps(&["bash", "-c", script], &environment).unwrap_or_else(unknown))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn run(script: &str) -> (Option<u64>, u8) {
-        let run = SimulatedRun::from_scripts(None, Some(script));
+    fn run_of(setup: Option<&str>, run: Option<&str>) -> (Option<u64>, u8) {
+        let task = Task {
+            setup: setup.map(str::to_owned),
+            run: run.map(str::to_owned),
+            envs: Environment::from([("SECONDS_EACH".to_owned(), "2".to_owned())]),
+            ..Task::parse("resources: {cpus: 1}\n").unwrap()
+        };
+        let run = SimulatedRun::of(&task);
         (run.duration.map(|t| t.as_secs()), run.exit_code)
+    }
+
+    fn run(script: &str) -> (Option<u64>, u8) {
+        run_of(None, Some(script))
     }
 
     #[test]
     fn sleeps_add_up_and_exit_ends_the_run() {
+        let default = Some(DEFAULT_DURATION.as_secs());
         assert_eq!(run("echo hello; sleep 600"), (Some(600), 0));
         assert_eq!(
             run("sleep 1m\nsleep 5 && echo done # sleep 9"),
@@ -109,15 +90,23 @@ mod tests {
         assert_eq!(run("sleep 10\nexit 3\nsleep 10"), (Some(10), 3));
         assert_eq!(run("false"), (Some(0), 1));
         assert_eq!(run("sleep infinity"), (None, 0));
-        assert_eq!(run("nvidia-smi"), (Some(DEFAULT_SECONDS), 0));
-        assert_eq!(run("# sleep 600\nsleep $LONG"), (Some(DEFAULT_SECONDS), 0));
+        assert_eq!(run("nvidia-smi"), (default, 0));
+        assert_eq!(run("# sleep 600\necho"), (default, 0));
+        assert_eq!(run_of(Some("sleep 4"), Some("sleep 3")), (Some(7), 0));
+        assert_eq!(run_of(Some("exit 2"), Some("sleep 3")), (Some(0), 2));
+        assert_eq!(run_of(None, None), (default, 0));
+    }
+
+    #[test]
+    fn loops_run_as_in_bash() {
+        let hundred =
+            "echo hello\nfor i in {1..100}; do\n  echo \"hello world: $i\"\n  sleep 1\ndone\n";
+        assert_eq!(run(hundred), (Some(100), 0));
         assert_eq!(
-            SimulatedRun::from_scripts(Some("sleep 4"), Some("sleep 3"))
-                .duration
-                .unwrap()
-                .as_secs(),
-            7
+            run("for ((i=0; i<5; i++)); do sleep $SECONDS_EACH; done"),
+            (Some(10), 0)
         );
-        assert_eq!(SimulatedRun::from_scripts(None, None).exit_code, 0);
+        assert_eq!(run("while true; do sleep 1; done"), (None, 0));
+        assert_eq!(run("[ $SKYPILOT_NODE_RANK = 0 ] && sleep 8"), (Some(8), 0));
     }
 }

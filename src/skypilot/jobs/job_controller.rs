@@ -296,7 +296,7 @@ impl JobController {
     }
 
     fn commands(&self) -> SimulatedRun {
-        SimulatedRun::from_scripts(self.task.setup.as_deref(), self.task.run.as_deref())
+        SimulatedRun::of(&self.task)
     }
 
     fn remote(&self) -> ClusterClient<'_> {

@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use super::state::{JobEvent, JobRecord, JobTable, ManagedJob};
 use super::{cluster_client, job_controller};
-use crate::{LaunchError, NodeInfo, SkyEnv, Task, plan};
+use crate::{LaunchError, NodeInfo, SkyConfig, SkyEnv, Task, plan};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 
@@ -72,8 +72,19 @@ pub enum SubmitError {
 #[derive(Clone)]
 pub struct ManagedJobs {
     inner: Arc<JobsControllerState>,
-    /// The configuration file of the user of this handle.
-    config_file: Option<PathBuf>,
+    config: UserConfig,
+}
+
+/// The configuration of the user of a handle.
+#[derive(Clone, Debug, Default)]
+enum UserConfig {
+    /// None.
+    #[default]
+    Default,
+    /// A file that is read at each launch.
+    File(PathBuf),
+    /// Read already.
+    Read(Box<SkyConfig>),
 }
 
 /// The shared state of the jobs controller.
@@ -118,7 +129,7 @@ impl ManagedJobs {
         };
         Self {
             inner: Arc::new(inner),
-            config_file: None,
+            config: UserConfig::default(),
         }
     }
 
@@ -157,7 +168,16 @@ impl ManagedJobs {
     #[must_use]
     pub fn with_config_file(self, file: PathBuf) -> Self {
         Self {
-            config_file: Some(file),
+            config: UserConfig::File(file),
+            ..self
+        }
+    }
+
+    /// The same jobs for a user with this configuration.
+    #[must_use]
+    pub fn with_config(self, config: SkyConfig) -> Self {
+        Self {
+            config: UserConfig::Read(Box::new(config)),
             ..self
         }
     }
@@ -165,9 +185,10 @@ impl ManagedJobs {
     /// The environment of a new job.
     fn env(&self) -> Result<SkyEnv, SubmitError> {
         let env = &self.inner.env;
-        match &self.config_file {
-            Some(file) => env.with_config_file(file).map_err(SubmitError::Config),
-            None => Ok(env.clone()),
+        match &self.config {
+            UserConfig::Default => Ok(env.clone()),
+            UserConfig::File(file) => env.with_config_file(file).map_err(SubmitError::Config),
+            UserConfig::Read(config) => Ok(env.with_config((**config).clone())),
         }
     }
 

@@ -4,11 +4,17 @@
 mod backoff;
 mod cluster_client;
 mod job_controller;
+mod managed_job_controller;
+mod managed_job_resource;
 mod managed_jobs;
 mod provision;
 mod queue_table;
 mod state;
 
+pub use managed_job_controller::serve;
+pub use managed_job_resource::{
+    ManagedJobObjectStatus, ManagedJobSpec, managed_job_definition, managed_job_definition_name,
+};
 pub use managed_jobs::{ManagedJobs, SubmitError, Timing};
 pub use queue_table::queue_table;
 pub use state::{JobEvent, ManagedJob, ManagedJobScheduleState, ManagedJobStatus};

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::managed_jobs::MAX_JOBS;
@@ -11,7 +12,8 @@ use super::managed_jobs::MAX_JOBS;
 const MAX_EVENTS: usize = 1000;
 
 /// The status of a job (SkyPilot's `ManagedJobStatus`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ManagedJobStatus {
     /// Waiting for a launch, the first or one after a failure.
     Pending,
@@ -47,7 +49,7 @@ impl ManagedJobStatus {
     }
 
     /// Whether the status is final.
-    pub(crate) const fn is_final(self) -> bool {
+    pub const fn is_final(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
     }
 }
@@ -59,7 +61,8 @@ impl std::fmt::Display for ManagedJobStatus {
 }
 
 /// The state in the scheduler of the jobs controller (`ManagedJobScheduleState`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ManagedJobScheduleState {
     /// Waiting for a launch slot.
     Waiting,
@@ -87,7 +90,8 @@ impl ManagedJobScheduleState {
 }
 
 /// A snapshot of a managed job.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ManagedJob {
     /// Id, from 1.
     pub id: u64,

@@ -70,8 +70,18 @@ impl PodBuilder<'_> {
         if let Some(metadata) = self.env.config.custom_metadata(&self.task.config) {
             merge_k8s_configs(&mut pod["metadata"], &metadata);
         }
+        self.restore_task_labels(&mut pod);
         self.set_provisioner_fields(&mut pod, rank);
         pod
+    }
+
+    /// Labels of the task override those of the user's configuration, as SkyPilot's guide to Kueue says.
+    fn restore_task_labels(&self, pod: &mut Value) {
+        for (key, value) in &self.task_resources.labels {
+            if !self.task.config.sets_label(key) {
+                pod["metadata"]["labels"][key] = json!(value);
+            }
+        }
     }
 
     /// Sets the fields that the provisioner sets after the merge: names, roles, GPU tolerations.

@@ -185,6 +185,20 @@ fn configuration_is_merged_over_the_pod() {
 }
 
 #[test]
+fn labels_of_the_task_override_those_of_the_user() {
+    let mut env = env();
+    env.config = SkyConfig::parse(
+        "kubernetes:\n  pod_config:\n    metadata: {labels: {a: user, b: user, c: user}}\n",
+    )
+    .unwrap();
+    let task = "resources: {labels: {a: task, b: task}}\nconfig:\n  kubernetes:\n    pod_config: {metadata: {labels: {b: override}}}\n";
+    let cluster = plan(&Task::parse(task).unwrap(), "t", &env, &nodes()).unwrap();
+    let labels = &cluster.pods[0]["metadata"]["labels"];
+    let values = ["a", "b", "c"].map(|key| labels[key].as_str().unwrap());
+    assert_eq!(values, ["task", "override", "user"]);
+}
+
+#[test]
 fn a_launch_includes_services_and_roles() {
     let cluster = launch("num_nodes: 2").unwrap();
     let names: Vec<_> = cluster

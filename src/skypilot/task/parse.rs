@@ -31,6 +31,8 @@ pub struct Task {
     pub run: Option<String>,
     /// Commands run before the job.
     pub setup: Option<String>,
+    /// Environment variables of the commands.
+    pub envs: BTreeMap<String, String>,
     /// Settings that override `~/.sky/config.yaml` for this task.
     pub config: TaskConfigOverrides,
 }
@@ -73,7 +75,13 @@ impl Task {
             Some(resources) => resources.value.alternatives(resources.at)?,
             None => vec![TaskResources::default()],
         };
+        let text = |value: Option<Value>| match value {
+            Some(Value::String(text)) => text,
+            _ => String::new(),
+        };
+        let envs = raw.envs.into_iter();
         Ok(Self {
+            envs: envs.map(|(name, value)| (name, text(value))).collect(),
             name: raw.name,
             num_nodes,
             resources: alternatives,

@@ -1,0 +1,132 @@
+//! The kind `ManagedJob`, by which other processes launch, list and cancel the managed jobs of a lab.
+
+use kube::core::{ApiResource, DynamicObject};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::ManagedJob;
+
+const GROUP: &str = "skypilot.kueue-lab.dev";
+const VERSION: &str = "v1alpha1";
+const KIND: &str = "ManagedJob";
+const PLURAL: &str = "managedjobs";
+
+/// The spec of a `ManagedJob`: the arguments of `sky jobs launch`, and whether it is cancelled.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ManagedJobSpec {
+    /// The name of the job; by default that of the task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The file of the task. Jobs that the lab launched itself have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// The user's configuration, `~/.sky/config.yaml`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config: Option<String>,
+    /// Whether the job is to be cancelled.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cancelled: bool,
+}
+
+/// The status of a `ManagedJob`.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct ManagedJobObjectStatus {
+    /// The job, once it is submitted.
+    pub job: Option<ManagedJob>,
+    /// Why the job was rejected.
+    pub error: Option<String>,
+}
+
+impl ManagedJobSpec {
+    /// The resource of the kind.
+    pub fn api_resource() -> ApiResource {
+        ApiResource {
+            group: GROUP.into(),
+            version: VERSION.into(),
+            api_version: format!("{GROUP}/{VERSION}"),
+            kind: KIND.into(),
+            plural: PLURAL.into(),
+        }
+    }
+
+    /// A new object with this spec.
+    pub fn object(&self) -> DynamicObject {
+        let mut object = DynamicObject::new("", &Self::api_resource()).data(json!({"spec": self}));
+        object.metadata.name = None;
+        object.metadata.generate_name = Some("job-".into());
+        object
+    }
+
+    /// The spec of an object.
+    pub fn of(object: &DynamicObject) -> Self {
+        Self::deserialize(&object.data["spec"]).unwrap_or_default()
+    }
+}
+
+impl ManagedJobObjectStatus {
+    /// The status of an object.
+    pub fn of(object: &DynamicObject) -> Self {
+        Self::deserialize(&object.data["status"]).unwrap_or_default()
+    }
+}
+
+/// The CustomResourceDefinition of the kind.
+pub fn managed_job_definition(name: &str) -> Value {
+    let column = |name: &str, type_: &str, path: &str| json!({"name": name, "type": type_, "jsonPath": path});
+    let columns = [
+        column("ID", "integer", ".status.job.id"),
+        column("Job", "string", ".status.job.name"),
+        column("Requested", "string", ".status.job.requested"),
+        column("Recoveries", "integer", ".status.job.recoveries"),
+        column("Status", "string", ".status.job.status"),
+        column("Error", "string", ".status.error"),
+        column("Age", "date", ".metadata.creationTimestamp"),
+    ];
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": name},
+        "spec": {
+            "group": GROUP,
+            "scope": "Cluster",
+            "names": {
+                "kind": KIND, "listKind": "ManagedJobList",
+                "plural": PLURAL, "singular": "managedjob",
+            },
+            "versions": [{
+                "name": VERSION, "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": schema()},
+                "subresources": {"status": {}},
+                "additionalPrinterColumns": columns,
+            }],
+        },
+    })
+}
+
+/// The name of the CustomResourceDefinition.
+pub fn managed_job_definition_name() -> String {
+    format!("{PLURAL}.{GROUP}")
+}
+
+fn schema() -> Value {
+    let text = json!({"type": "string"});
+    let spec = json!({
+        "type": "object",
+        "properties": {
+            "name": text, "task": text, "config": text, "cancelled": {"type": "boolean"},
+        },
+    });
+    let job =
+        json!({"type": "object", "nullable": true, "x-kubernetes-preserve-unknown-fields": true});
+    let status = json!({
+        "type": "object",
+        "properties": {"job": job, "error": {"type": "string", "nullable": true}},
+    });
+    json!({
+        "type": "object",
+        "description": "A managed job of the simulation of SkyPilot.",
+        "properties": {"spec": spec, "status": status},
+    })
+}
