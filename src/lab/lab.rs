@@ -15,7 +15,10 @@ use crate::kueue_manager::{
 };
 use crate::validate_preset::validate_preset;
 use crate::visibility_server::VisibilityServer;
-use crate::{kubelet_logs, kueue_crds, kueue_webhooks, node_pools_reloader, operator_crds, remote};
+use crate::{
+    kubelet_logs, kueue_crds, kueue_webhooks, managed_job_kind, node_pools_reloader, operator_crds,
+    remote,
+};
 use kueue_lab_api::config::LoadedConfiguration as KueueConfig;
 use kueue_lab_clock::Clock;
 use kueue_lab_cluster::Cluster;
@@ -97,6 +100,7 @@ impl Lab {
             validate_preset(&config.presets, &config.preset, &gates)?;
         }
         let mut kinds = kueue_crds::definitions();
+        kinds.push(managed_job_kind::definition());
         if config.operators {
             kinds.extend(operator_crds::definitions());
         }
@@ -234,8 +238,12 @@ impl Lab {
             remote::pause_when_not_leading(operator, &context, &machines, &presets);
         }
         let sky = SkyEnv::new(cluster.name());
+        let jobs = ManagedJobs::new(client, config.clock, config.entropy, sky);
+        if matches!(cluster, Cluster::Embedded(_)) {
+            kueue_lab_skypilot::jobs::serve(&context, &jobs);
+        }
         Ok(Self {
-            jobs: ManagedJobs::new(client, config.clock, config.entropy, sky),
+            jobs,
             presets,
             context,
             machines,

@@ -15,6 +15,7 @@ mod kueue_crds;
 mod kueue_manager;
 mod kueue_webhooks;
 mod lab;
+mod managed_job_kind;
 mod node_pools_reloader;
 mod operator_crds;
 mod paths;
