@@ -1,6 +1,6 @@
 //! Runs a scenario on a lab.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,6 +72,7 @@ pub async fn run_scenario(
             outcome: None,
         },
         reported_events: HashSet::new(),
+        last_events: HashMap::new(),
         job_events: environment.jobs.events().len(),
         environment,
         started,
@@ -96,6 +97,9 @@ pub async fn run_scenario(
         .now()
         .duration_since(started)
         .unsigned_abs();
+    if result.is_err() {
+        run.cancel_jobs();
+    }
     let result = match result {
         Ok(()) => Ok(format!(
             "{} passed in {} of lab time",
@@ -145,6 +149,8 @@ struct ScenarioRun<'a> {
     progress: Progress,
     /// UIDs of the Events reported so far.
     reported_events: HashSet<String>,
+    /// The last Event reported for each object, by the object's UID.
+    last_events: HashMap<String, String>,
     /// The number of job events reported so far.
     job_events: usize,
 }
@@ -177,6 +183,13 @@ impl ScenarioRun<'_> {
             done_at = self.environment.clock.now();
         }
         Ok(())
+    }
+
+    /// Cancels the managed jobs that the scenario launched.
+    fn cancel_jobs(&self) {
+        for id in self.observed.job_ids.values() {
+            self.environment.jobs.cancel(*id);
+        }
     }
 
     async fn run_step(
@@ -425,7 +438,12 @@ impl ScenarioRun<'_> {
             text("reason"),
             text("note")
         );
-        self.report(TimelineEntryKind::Event, &line);
+        // An Event for another version of the object repeats the last one.
+        let object = about["uid"].as_str().unwrap_or_default().to_owned();
+        let last = self.last_events.insert(object, line.clone());
+        if last.as_ref() != Some(&line) {
+            self.report(TimelineEntryKind::Event, &line);
+        }
     }
 
     fn report(&self, kind: TimelineEntryKind, text: &str) {
