@@ -11,6 +11,11 @@ use crate::theme::Role;
 /// Columns of a label.
 const LABEL_WIDTH: usize = 13;
 
+/// The columns of a label with the blank after it.
+fn label_columns(label: &str) -> usize {
+    LABEL_WIDTH.max(width(label) + 1)
+}
+
 /// A builder of a page.
 pub(crate) struct PageBuilder<'a> {
     state: &'a State,
@@ -88,10 +93,11 @@ impl<'a> PageBuilder<'a> {
 
     /// Adds a label with a value, which is wrapped.
     pub(crate) fn field(&mut self, label: &str, value: &str, role: Role) {
-        let room = self.width.saturating_sub(LABEL_WIDTH).max(8);
+        let columns = label_columns(label);
+        let room = self.width.saturating_sub(columns).max(8);
         for (n, line) in wrap(value, room).into_iter().enumerate() {
             let label = if n == 0 { label } else { "" };
-            let label = self.span(pad(label, LABEL_WIDTH, false), Role::Dim);
+            let label = self.span(pad(label, columns, false), Role::Dim);
             let value = self.span(line, role);
             self.line(vec![label, value]);
         }
@@ -99,7 +105,8 @@ impl<'a> PageBuilder<'a> {
 
     /// Adds a label with spans on one line.
     pub(crate) fn field_of(&mut self, label: &str, spans: Vec<Span<'static>>) {
-        let mut line = vec![self.span(pad(label, LABEL_WIDTH, false), Role::Dim)];
+        let label = pad(label, label_columns(label), false);
+        let mut line = vec![self.span(label, Role::Dim)];
         line.extend(spans);
         self.line(line);
     }
