@@ -7,6 +7,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 /// A working directory with state, presets and other files.
 struct WorkDir {
@@ -339,4 +340,60 @@ fn a_kubeconfig_is_written_to_the_requested_path() {
     let lab = RunningLab::start(dir.command(&["up", "--headless", "--kubeconfig-out", &flag]));
     assert_eq!(lab.kubeconfig, Path::new(&flag));
     assert!(wanted.is_file());
+}
+
+#[test]
+fn managed_jobs_are_launched_listed_and_cancelled() {
+    let dir = WorkDir::new();
+    let lab = RunningLab::start(dir.command(&["up", "--headless"]));
+    let queue =
+        "kubernetes: {pod_config: {metadata: {labels: {kueue.x-k8s.io/queue-name: user-queue}}}}\n";
+    dir.write(".sky/config.yaml", queue);
+    dir.write("task.yaml", "resources: {cpus: 6}\nrun: sleep infinity\n");
+    let sky = |args: &[&str]| {
+        let args: Vec<&str> = ["sky"].iter().chain(args).copied().collect();
+        let output = dir.run(&args);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {error}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let until = |text: &str| {
+        for _ in 0..300 {
+            let table = sky(&["jobs", "queue", "-v"]);
+            if table.contains(text) {
+                return table;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        panic!("no {text:?} in {}", sky(&["jobs", "queue", "-v"]));
+    };
+    assert_eq!(sky(&["job", "status"]), "No in-progress managed jobs.\n");
+    let launched = sky(&["job", "launch", "-n", "first", "task.yaml"]);
+    assert_eq!(launched, "Managed job ID: 1 (first)\n");
+    until("RUNNING");
+    sky(&["jobs", "launch", "-n", "second", "task.yaml"]);
+    let table = until("Launching (waiting for queue admission)");
+    assert!(table.starts_with("In progress tasks: 1 RUNNING, 1 STARTING\nID  TASK  NAME"));
+    let cancelled = sky(&["jobs", "cancel", "-n", "first"]);
+    assert_eq!(cancelled, "Cancelling managed job 1 (first)\n");
+    until("CANCELLED");
+    until("In progress tasks: 1 RUNNING");
+    sky(&["jobs", "cancel", "-a"]);
+    until("No in-progress managed jobs.");
+
+    let missing = dir.run_rejected(&["sky", "jobs", "cancel", "9"]);
+    assert!(
+        missing.starts_with("there is no managed job 9"),
+        "{missing}"
+    );
+    dir.write("bad.yaml", "resources: {cpus: x}\n");
+    let bad = dir.run_rejected(&["sky", "jobs", "launch", "bad.yaml"]);
+    assert!(bad.starts_with("bad.yaml:1:19: cpus"), "{bad}");
+    dir.write(".sky/config.yaml", "kubernetes: 1\n");
+    let bad = dir.run_rejected(&["sky", "jobs", "launch", "task.yaml"]);
+    assert!(bad.contains("/.sky/config.yaml:1:13: "), "{bad}");
+    lab.signal("-TERM");
+    lab.wait();
+    let gone = dir.run_rejected(&["sky", "jobs", "queue"]);
+    assert!(gone.starts_with("no cluster found"), "{gone}");
 }

@@ -6,7 +6,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use super::{
-    CliError, completions, controller, crds, demo, down, explain, kubeconfig, tui, uninstall, up,
+    CliError, completions, controller, crds, demo, down, explain, kubeconfig, sky, tui, uninstall,
+    up,
 };
 
 const EXAMPLES: &str = "\
@@ -38,6 +39,7 @@ enum Command {
     Tui(tui::Args),
     Explain(explain::Args),
     Crds(crds::Args),
+    Sky(sky::Args),
     Kubeconfig(kubeconfig::Args),
     Controller(controller::Args),
     Uninstall(uninstall::Args),
@@ -58,6 +60,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Tui(args) => tui::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Crds(args) => crds::run(args),
+        Command::Sky(args) => sky::run(args),
         Command::Kubeconfig(args) => kubeconfig::run(args),
         Command::Controller(args) => controller::run(args),
         Command::Uninstall(args) => uninstall::run(args),

@@ -20,6 +20,7 @@ mod logging;
 mod node_pools;
 mod output;
 mod signals;
+mod sky;
 mod speed;
 mod tui;
 mod tui_session;

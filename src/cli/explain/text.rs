@@ -18,6 +18,7 @@ pub(super) fn render(explanation: &Explanation, workload: &Workload) -> String {
     let mut out = String::new();
     head(&mut out, explanation, workload);
     conditions(&mut out, workload);
+    admission_checks(&mut out, workload);
     if let Some(blocker) = &explanation.blocker {
         line(&mut out, 0, &format!("Not nominated: {}", blocker.message));
     }
@@ -100,6 +101,20 @@ fn conditions(out: &mut String, workload: &Workload) {
                 condition.type_, condition.status, condition.reason, condition.message
             ),
         );
+    }
+}
+
+fn admission_checks(out: &mut String, workload: &Workload) {
+    let checks = &workload.status.admission_checks;
+    if !checks.is_empty() {
+        line(out, 0, "Admission checks");
+    }
+    for check in checks {
+        let message = match check.message.as_str() {
+            "" => String::new(),
+            message => format!(": {message}"),
+        };
+        line(out, 1, &format!("{} {}{message}", check.name, check.state));
     }
 }
 

@@ -29,7 +29,9 @@ pub(super) async fn submit_preset_sample(
         let name = task.name.clone();
         let id = jobs.launch(task, None).await.map_err(|e| in_file(&e))?;
         let name = name.unwrap_or_else(|| sample.name.clone());
-        return Ok(format!("launched managed job {id} ({name})"));
+        return Ok(format!(
+            "launched managed job {id} ({name}); `kueue-lab sky jobs queue` lists it"
+        ));
     }
     let loaded = load::objects(&sample.text, &FeatureGates::default());
     let objects = loaded.map_err(|problems| {

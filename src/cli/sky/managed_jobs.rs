@@ -1,0 +1,87 @@
+//! [`ManagedJobObjects`]: the managed jobs of a running lab.
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kueue_lab_runtime::Api;
+use kueue_lab_runtime::api_errors::is_not_found;
+use kueue_lab_skypilot::jobs::{ManagedJob, ManagedJobObjectStatus, ManagedJobSpec};
+use serde_json::json;
+
+use crate::cli::CliError;
+use crate::cli::kubeconfig_args::{KubeconfigArgs, error_message};
+
+/// The managed jobs of a running lab.
+pub(super) struct ManagedJobObjects {
+    api: Api<DynamicObject>,
+    context: String,
+}
+
+impl ManagedJobObjects {
+    pub(super) async fn connect(target: &KubeconfigArgs) -> Result<Self, CliError> {
+        let (client, context) = target.connect().await?;
+        Ok(Self {
+            api: Api::all_with(client, &ManagedJobSpec::api_resource()),
+            context,
+        })
+    }
+
+    fn failed(&self, error: &kube::Error) -> CliError {
+        match is_not_found(error) {
+            true => CliError::Usage(format!(
+                "the cluster of the context {:?} is not the embedded cluster of a running lab; start one with `kueue-lab up`, or use SkyPilot itself",
+                self.context
+            )),
+            false => CliError::Failed(error_message(error)),
+        }
+    }
+
+    /// Creates an object.
+    pub(super) async fn create(&self, spec: &ManagedJobSpec) -> Result<DynamicObject, CliError> {
+        let object = spec.object();
+        let created = self.api.create(&PostParams::default(), &object).await;
+        created.map_err(|error| self.failed(&error))
+    }
+
+    /// The status of an object.
+    pub(super) async fn status(&self, name: &str) -> Result<ManagedJobObjectStatus, CliError> {
+        let object = self.api.get(name).await;
+        let object = object.map_err(|error| self.failed(&error))?;
+        Ok(ManagedJobObjectStatus::of(&object))
+    }
+
+    /// All jobs, newest first, with the names of their objects.
+    pub(super) async fn list(&self) -> Result<Vec<(String, ManagedJob)>, CliError> {
+        let list = self.api.list(&ListParams::default()).await;
+        let list = list.map_err(|error| self.failed(&error))?;
+        let job = |object: &DynamicObject| {
+            let job = ManagedJobObjectStatus::of(object).job?;
+            Some((object.name_any(), job))
+        };
+        let mut jobs: Vec<_> = list.items.iter().filter_map(job).collect();
+        jobs.sort_by_key(|(_, job)| std::cmp::Reverse(job.id));
+        Ok(jobs)
+    }
+
+    /// Requests the cancellation of a job.
+    pub(super) async fn cancel(&self, name: &str) -> Result<(), CliError> {
+        let patch = Patch::Merge(json!({"spec": {"cancelled": true}}));
+        let params = PatchParams::default();
+        let patched = self.api.patch(name, &params, &patch).await;
+        patched.map_err(|error| self.failed(&error))?;
+        Ok(())
+    }
+
+    /// The lab time: the creation time of an object that is not stored.
+    pub(super) async fn now(&self) -> Result<Timestamp, CliError> {
+        let params = PostParams {
+            dry_run: true,
+            ..PostParams::default()
+        };
+        let object = ManagedJobSpec::default().object();
+        let object = self.api.create(&params, &object).await;
+        let object = object.map_err(|error| self.failed(&error))?;
+        let created = object.metadata.creation_timestamp;
+        Ok(created.map_or_else(|| kueue_lab_clock::Clock::real().now(), |time| time.0))
+    }
+}

@@ -1,0 +1,9 @@
+//! `kueue-lab sky`: SkyPilot's command line for the managed jobs of a running lab.
+
+mod cancel;
+mod command;
+mod launch;
+mod managed_jobs;
+mod queue;
+
+pub(super) use command::{Args, run};
