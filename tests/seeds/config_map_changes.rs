@@ -139,14 +139,6 @@ fn an_invalid_configuration_is_not_rolled_out() {
             .await
             .unwrap();
         seed.rollout_status().await;
-        assert_eq!(
-            seed.lab
-                .controller()
-                .shared()
-                .settings
-                .configuration
-                .frameworks(),
-            ["batch/job"]
-        );
+        assert_eq!(seed.frameworks(), ["batch/job"]);
     });
 }

@@ -10,6 +10,8 @@ use kube::{Api, Resource};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::table::Table;
+
 /// The Deployment and the ConfigMap of Kueue.
 pub(crate) const DEPLOYMENT: &str =
     "/apis/apps/v1/namespaces/kueue-system/deployments/kueue-controller-manager";
@@ -81,6 +83,16 @@ impl Kubectl {
         found["items"].as_array().unwrap().clone()
     }
 
+    /// `kubectl get`, or with `wide` `kubectl get -o wide`, as printed.
+    pub(crate) async fn table(&self, path: &str, wide: bool) -> Table {
+        let request = Request::builder().uri(path);
+        let request = request.header("accept", "application/json;as=Table;v=v1;g=meta.k8s.io");
+        let request = request.body(Body::empty()).unwrap();
+        let response = self.client.send(request).await.unwrap();
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        Table::new(&serde_json::from_slice(&bytes).unwrap(), wide)
+    }
+
     /// `kubectl apply --server-side -f -`: every document of `manifests`.
     pub(crate) async fn apply_server_side(&self, manifests: &str) -> Result<Vec<Written>, String> {
         let mut written = Vec::new();
@@ -128,6 +140,13 @@ impl Kubectl {
         let (collection, _) = path.rsplit_once('/').unwrap();
         let body = object.to_string().into_bytes();
         self.send(Method::POST, collection, "application/json", body)
+            .await
+    }
+
+    /// Creates an object of a kind that is not stored.
+    pub(crate) async fn post(&self, path: &str, object: &Value) -> Result<Written, String> {
+        let body = object.to_string().into_bytes();
+        self.send(Method::POST, path, "application/json", body)
             .await
     }
 
@@ -188,6 +207,13 @@ impl Kubectl {
         // Objects with generateName have no name yet.
         let name = text("/metadata/name").unwrap_or_default();
         format!("{collection}/{name}")
+    }
+
+    /// `kubectl delete`
+    pub(crate) async fn delete(&self, path: &str) {
+        self.send(Method::DELETE, path, "application/json", Vec::new())
+            .await
+            .unwrap();
     }
 
     /// `kubectl logs`

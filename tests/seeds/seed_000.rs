@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::kubectl::{CONFIG_MAP, Kubectl};
 use super::seed_lab::{SeedLab, on_a_lab};
 
-const RELEASE: &str = include_str!("manifests/release.yaml");
+pub(crate) const RELEASE: &str = include_str!("manifests/release.yaml");
 
 const FLAVOR: &str = "
 apiVersion: kueue.x-k8s.io/v1beta1
@@ -176,15 +176,7 @@ fn the_document_works_after_the_manifests_of_a_release() {
         }
         seed.rollout_status().await;
         assert_eq!(frameworks(&kubectl.kueue_config().await), ["batch/job"]);
-        assert_eq!(
-            seed.lab
-                .controller()
-                .shared()
-                .settings
-                .configuration
-                .frameworks(),
-            ["batch/job"]
-        );
+        assert_eq!(seed.frameworks(), ["batch/job"]);
         let crd =
             "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/workloads.kueue.x-k8s.io";
         let crd = kubectl.get(crd).await.unwrap();

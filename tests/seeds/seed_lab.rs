@@ -1,6 +1,7 @@
 //! [`SeedLab`]: a lab in virtual time without queues.
 
 use std::future::Future;
+use std::path::Path;
 use std::time::Duration;
 
 use kueue_lab_clock::{Clock, virtual_runtime};
@@ -27,7 +28,7 @@ metadata: {name: unused}
 value: 1
 ";
 
-/// A lab in virtual time without queues.
+/// A lab in virtual time, without queues unless a preset has them.
 pub(crate) struct SeedLab {
     pub(crate) lab: Lab,
     pub(crate) kubectl: Kubectl,
@@ -44,17 +45,36 @@ pub(crate) fn on_a_lab_with_nodes<F: Future<Output = ()>>(
     nodes: &str,
     walk: impl FnOnce(SeedLab) -> F,
 ) {
+    let presets = tempfile::tempdir().unwrap();
+    std::fs::create_dir(presets.path().join("empty")).unwrap();
+    std::fs::write(presets.path().join("empty/a.yaml"), PRESET).unwrap();
+    run(nodes, presets.path(), "empty", walk);
+}
+
+/// Runs `walk` on a new lab with these node pools and a shipped preset.
+pub(crate) fn on_a_lab_with_preset<F: Future<Output = ()>>(
+    nodes: &str,
+    preset: &str,
+    walk: impl FnOnce(SeedLab) -> F,
+) {
+    let presets = Path::new(env!("CARGO_MANIFEST_DIR")).join("presets");
+    run(nodes, &presets, preset, walk);
+}
+
+fn run<F: Future<Output = ()>>(
+    nodes: &str,
+    presets: &Path,
+    preset: &str,
+    walk: impl FnOnce(SeedLab) -> F,
+) {
     virtual_runtime().unwrap().block_on(async {
-        let presets = tempfile::tempdir().unwrap();
-        std::fs::create_dir(presets.path().join("empty")).unwrap();
-        std::fs::write(presets.path().join("empty/a.yaml"), PRESET).unwrap();
         let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
         let lab = Lab::start(LabConfig {
             remote: None,
             clock: clock.clone(),
             entropy: Entropy::seeded(7),
-            presets: presets.path().to_owned(),
-            preset: "empty".into(),
+            presets: presets.to_owned(),
+            preset: preset.into(),
             watch: false,
             port: None,
             nodes: NodePools::parse(nodes).unwrap(),
@@ -87,6 +107,18 @@ impl SeedLab {
             self.clock.sleep(Duration::from_millis(500)).await;
         }
         panic!("timed out waiting until {what}");
+    }
+
+    /// The frameworks of the configuration that the controller runs with.
+    pub(crate) fn frameworks(&self) -> Vec<String> {
+        let controller = self.lab.controller();
+        let configuration = &controller.shared().settings.configuration;
+        configuration.frameworks().to_vec()
+    }
+
+    /// The lab time.
+    pub(crate) fn now(&self) -> jiff::Timestamp {
+        self.clock.now()
     }
 
     /// Lets lab time pass.
