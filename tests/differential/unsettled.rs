@@ -1,4 +1,4 @@
-//! What still looks unfinished in a quiet state, as `replay2.py` of the recordings tells.
+//! The checks of `replay2.py`, the recorder, for a state in which work is still under way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
