@@ -182,6 +182,10 @@ fn usage_errors_are_one_line_and_exit_code_2() {
         (&["completions", "tcl"], "tcl"),
         (&["explain", "workload", "w"], "kueue-lab up"),
         (&["tui", "--context", "nope"], "terminal"),
+        (
+            &["up", "--controller", "none", "--cluster", "context:x"],
+            "--observe",
+        ),
         (&["no-such-command"], "no-such-command"),
     ] {
         let printed = dir.run_rejected(args);

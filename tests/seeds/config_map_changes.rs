@@ -142,6 +142,7 @@ fn an_invalid_configuration_is_not_rolled_out() {
         assert_eq!(
             seed.lab
                 .controller()
+                .unwrap()
                 .shared()
                 .settings
                 .configuration

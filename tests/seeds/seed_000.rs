@@ -179,6 +179,7 @@ fn the_document_works_after_the_manifests_of_a_release() {
         assert_eq!(
             seed.lab
                 .controller()
+                .unwrap()
                 .shared()
                 .settings
                 .configuration

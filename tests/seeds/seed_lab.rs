@@ -60,6 +60,7 @@ pub(crate) fn on_a_lab_with_nodes<F: Future<Output = ()>>(
             nodes: NodePools::parse(nodes).unwrap(),
             nodes_file: None,
             operators: true,
+            controller: true,
             kueue: None,
         });
         let lab = lab.await.unwrap();
