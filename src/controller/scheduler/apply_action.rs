@@ -52,7 +52,7 @@ fn notify_metric_event(shared: &ControllerContext, action: &Action, before: &Wor
                 ..
             }),
         ) => {
-            let queue = action.preempting_cluster_queue.as_deref();
+            let queue = action.preemptor.as_ref().map(|p| &*p.cluster_queue);
             shared.notify_metric_event(&MetricEvent::Preempted {
                 preempting_cluster_queue: queue.unwrap_or_default(),
                 reason,
@@ -94,6 +94,7 @@ async fn patch_status(
         .as_ref()
         .is_some_and(|wl| version(wl) != version(before))
     {
+        shared.loop_warnings.record_action(action, shared.now());
         pace(shared, before).await;
     }
     Ok(after)
@@ -103,14 +104,9 @@ async fn patch_status(
 async fn pace(shared: &ControllerContext, wl: &Workload) {
     let interval = shared.settings.upstream_latency.repeated_status_write;
     let (uid, now) = (predicates::uid(wl), shared.now());
-    let Some(paced) = shared.status_write_pacing.record_write(uid, now, interval) else {
-        return;
-    };
-    if paced.new_loop {
-        let workload = predicates::key(wl);
-        tracing::warn!(%workload, "a loop of scheduling attempts: each leads to the next");
+    if let Some(delay) = shared.status_write_pacing.record_write(uid, now, interval) {
+        shared.ctx.clock.sleep(delay).await;
     }
-    shared.ctx.clock.sleep(paced.delay).await;
 }
 
 /// Sets the reason WaitForStart in PodsReady of a Workload that lost its quota while recovering and

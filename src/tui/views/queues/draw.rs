@@ -191,6 +191,11 @@ fn status_spans(
         spans.push(canvas.span(format!(" {share:>8}"), Role::Text));
     }
     spans.push(canvas.span(format!("  {status}"), role));
+    if let QuotaNode::ClusterQueue(name) = node
+        && state.derived.loops_in(&state.data, name).next().is_some()
+    {
+        spans.push(canvas.span(", loop", Role::Error));
+    }
     spans
 }
 
