@@ -5,11 +5,10 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::driver::{press, render_text};
-use super::fixture::{busy, empty, scenario, state_of};
+use super::fixture::{busy, busy_with, empty, scenario, state_of};
 use crate::actions::FetchObject;
 use crate::backend::OperationError;
 use crate::glyphs::ASCII;
-use crate::model::import::import_objects;
 use crate::model::watch_status::{WatchFailure, WatchStatus};
 use crate::model::{Kind, WatchUpdate};
 use crate::msg::{Cmd, Msg};
@@ -137,11 +136,7 @@ fn preemption_loop() -> State {
             }));
         }
     }
-    let mut state = busy();
-    for change in import_objects(objects).unwrap() {
-        update(&mut state, Msg::WatchUpdate(change));
-    }
-    state
+    busy_with(objects)
 }
 
 #[test]
