@@ -36,7 +36,8 @@ impl Preemptions {
         new && times.len() == REPETITIONS
     }
 
-    /// The loops among the repeated preemptions: workloads from each of which every other is reached.
+    /// The loops among the repeated preemptions: workloads from each of which every other is reached, and
+    /// preemptors of others.
     pub(super) fn loops(&self, now: Timestamp) -> Vec<SchedulingLoop> {
         let mut targets: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for ((preemptor, target), times) in &self.0 {
@@ -48,32 +49,52 @@ impl Preemptions {
             .keys()
             .map(|from| (*from, reached_from(&targets, from)))
             .collect();
+        let mutual = |a: &str, b: &str| {
+            let reaches = |a: &str, b: &str| reached.get(a).is_some_and(|to| to.contains(b));
+            reaches(a, b) && reaches(b, a)
+        };
         let mut seen: BTreeSet<&str> = BTreeSet::new();
-        let mut found = Vec::new();
-        for (from, to) in &reached {
-            if !to.contains(from) || seen.contains(from) {
-                continue;
+        let (mut found, mut one_way) = (Vec::new(), Vec::new());
+        for (preemptor, targets) in &targets {
+            let others = targets.iter().filter(|target| {
+                let back = (target.to_string(), preemptor.to_string());
+                !mutual(preemptor, target) && !self.0.contains_key(&back)
+            });
+            let others: Vec<&str> = others.copied().collect();
+            if !others.is_empty() {
+                let uids = [&[*preemptor], others.as_slice()].concat();
+                one_way.extend(self.loop_of(LoopKind::Preemptions, &uids, now));
             }
-            let back = |other: &&&str| reached.get(**other).is_some_and(|to| to.contains(from));
-            let members: BTreeSet<&str> = to.iter().filter(back).copied().collect();
-            seen.extend(&members);
-            found.extend(self.loop_of(&members, now));
+            let members = reached.get(preemptor).into_iter().flatten();
+            let members: Vec<&str> = members
+                .filter(|other| mutual(preemptor, other))
+                .copied()
+                .collect();
+            if !members.is_empty() && !seen.contains(preemptor) {
+                seen.extend(&members);
+                found.extend(self.loop_of(LoopKind::MutualPreemptions, &members, now));
+            }
         }
+        found.extend(one_way);
         found
     }
 
     /// The loop of these workloads.
-    fn loop_of(&self, members: &BTreeSet<&str>, now: Timestamp) -> Option<SchedulingLoop> {
+    fn loop_of(&self, kind: LoopKind, uids: &[&str], now: Timestamp) -> Option<SchedulingLoop> {
+        let preemptors = match kind {
+            LoopKind::Preemptions => &uids[..1],
+            _ => uids,
+        };
         let within = self.0.iter().filter(|((preemptor, target), _)| {
-            members.contains(preemptor.as_str()) && members.contains(target.as_str())
+            preemptors.contains(&preemptor.as_str()) && uids.contains(&target.as_str())
         });
         let times: Vec<Timestamp> = within
             .flat_map(|(_, times)| times.iter().copied())
             .filter(|at| in_window(*at, now))
             .collect();
         Some(SchedulingLoop {
-            kind: LoopKind::Preemptions,
-            uids: members.iter().map(|uid| (*uid).to_owned()).collect(),
+            kind,
+            uids: uids.iter().map(|uid| (*uid).to_owned()).collect(),
             names: Vec::new(),
             count: times.len(),
             since: *times.iter().min()?,

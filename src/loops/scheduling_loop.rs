@@ -8,6 +8,8 @@ use jiff::Timestamp;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoopKind {
     /// Workloads preempt each other.
+    MutualPreemptions,
+    /// The first Workload preempts the others, which are admitted again before it.
     Preemptions,
     /// The message of the condition QuotaReserved alternates between this many texts.
     AlternatingMessages(usize),
@@ -18,7 +20,7 @@ pub enum LoopKind {
 pub struct SchedulingLoop {
     /// What repeats.
     pub kind: LoopKind,
-    /// The UIDs of the Workloads, in order.
+    /// The UIDs of the Workloads.
     pub uids: Vec<String>,
     /// Their names, in the order of the UIDs.
     pub names: Vec<String>,
@@ -44,7 +46,7 @@ impl SchedulingLoop {
     /// What can end the loop.
     pub fn remedy(&self) -> &'static str {
         match self.kind {
-            LoopKind::Preemptions => {
+            LoopKind::MutualPreemptions | LoopKind::Preemptions => {
                 "It ends if one of them finishes or is deactivated, or if quota, priorities or preemption policies change."
             }
             LoopKind::AlternatingMessages(_) => {
@@ -58,10 +60,15 @@ impl fmt::Display for SchedulingLoop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (count, seconds) = (self.count, self.seconds());
         match (self.kind, self.names.as_slice()) {
-            (LoopKind::Preemptions, [others @ .., last]) => write!(
+            (LoopKind::MutualPreemptions, names) => write!(
                 f,
-                "Workloads {} and {last} preempt each other repeatedly ({count} preemptions in {seconds}s)",
-                others.join(", ")
+                "Workloads {} preempt each other repeatedly ({count} preemptions in {seconds}s)",
+                names.join(" and ")
+            ),
+            (LoopKind::Preemptions, [preemptor, targets @ ..]) => write!(
+                f,
+                "Workload {preemptor} preempts {} repeatedly ({count} preemptions in {seconds}s)",
+                targets.join(" and ")
             ),
             (LoopKind::AlternatingMessages(texts), names) => write!(
                 f,

@@ -33,6 +33,8 @@ pub enum ActionKind {
 /// The workload that a target is preempted for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preemptor {
+    /// The Workload.
+    pub workload: WorkloadKey,
     /// The UID of the Workload.
     pub uid: String,
     /// Its ClusterQueue.

@@ -147,6 +147,7 @@ impl<'a> SchedulingCycle<'a> {
     ) {
         let info = &self.entries[entry].info;
         let preemptor = (kind == ActionKind::Preempt).then(|| Preemptor {
+            workload: info.key.clone(),
             uid: info.uid().to_owned(),
             cluster_queue: info.cluster_queue.clone(),
         });

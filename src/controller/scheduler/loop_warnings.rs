@@ -32,14 +32,16 @@ impl LoopWarnings {
 impl State {
     /// Records the status update of an action; returns new loops.
     fn record_action(&mut self, action: &Action, now: Timestamp) -> Vec<SchedulingLoop> {
-        let (uid, name) = (action.uid.as_str(), action.workload.to_string());
+        let uid = action.uid.as_str();
+        self.detector.record_name(uid, &action.workload.to_string());
         let may_loop = match (&action.kind, &action.preemptor, &action.change) {
             (ActionKind::Preempt, Some(preemptor), _) => {
-                self.detector
-                    .record_preemption(now, &preemptor.uid, (uid, &name))
+                let name = preemptor.workload.to_string();
+                self.detector.record_name(&preemptor.uid, &name);
+                self.detector.record_preemption(now, &preemptor.uid, uid)
             }
             (ActionKind::Requeue, _, Some(StatusChange::Unreserve { message, .. })) => {
-                self.detector.record_message(now, (uid, &name), message)
+                self.detector.record_message(now, uid, message)
             }
             _ => false,
         };
@@ -73,6 +75,7 @@ mod tests {
             change: None,
             events: Vec::new(),
             preemptor: Some(Preemptor {
+                workload: WorkloadKey::new("ns", preemptor),
                 uid: preemptor.to_owned(),
                 cluster_queue: Arc::from("cq"),
             }),

@@ -24,13 +24,13 @@ pub(super) fn record_event(detector: &mut LoopDetector, row: &EventRow) {
     if row.kind != "Workload" {
         return;
     }
-    let workload = (row.uid.as_str(), &*row.object.to_string());
+    detector.record_name(&row.uid, &row.object.to_string());
     if row.reason == event::PREEMPTED {
         if let Some(preemptor) = PreemptionMessage::parse(&row.message).preemptor {
-            detector.record_preemption(row.at, &preemptor, workload);
+            detector.record_preemption(row.at, &preemptor, &row.uid);
         }
     } else if UNADMITTED.contains(&row.reason.as_str()) {
-        detector.record_message(row.at, workload, &row.message);
+        detector.record_message(row.at, &row.uid, &row.message);
     }
 }
 
@@ -43,10 +43,11 @@ pub(super) fn record_events(detector: &mut LoopDetector, rows: &[EventRow]) {
     }
 }
 
-/// The loops of scheduling attempts in the Events of a cluster.
+/// The loops of scheduling attempts in the Events of a cluster. Its time may be ahead of the clock.
 pub fn loops_in_events(events: &[Event], now: Timestamp) -> Vec<SchedulingLoop> {
     let rows: Vec<EventRow> = events.iter().map(EventRow::of).collect();
     let mut detector = LoopDetector::default();
     record_events(&mut detector, &rows);
-    detector.loops(now)
+    let latest = rows.iter().map(|row| row.at).max();
+    detector.loops(latest.map_or(now, |latest| latest.max(now)))
 }
