@@ -111,12 +111,14 @@ async fn pace(shared: &ControllerContext, wl: &Workload) {
 
 /// Sets the reason WaitForStart in PodsReady of a Workload that lost its quota while recovering and
 /// was skipped. Upstream's job controller does so concurrently with the scheduler's write of the
-/// skip reason.
+/// skip reason, except for a group of a LeaderWorkerSet, which has no pods by then.
 fn reset_pods_ready(wl: &mut Workload, now: jiff::Timestamp) -> bool {
     let recovering = wl
         .condition(c::PODS_READY)
         .is_some_and(|cond| cond.reason == c::pods_ready::WAIT_FOR_RECOVERY);
-    if !recovering || predicates::has_quota_reservation(wl) {
+    let annotations = wl.metadata.annotations.as_ref();
+    let group = annotations.is_some_and(|a| a.contains_key(c::COMPONENT_WORKLOAD_INDEX_ANNOTATION));
+    if !recovering || group || predicates::has_quota_reservation(wl) {
         return false;
     }
     let reason = c::pods_ready::WAIT_FOR_START;
