@@ -14,6 +14,7 @@ mod server;
 mod shell;
 mod simulated_container;
 mod simulated_pod;
+mod wrapped_command;
 
 pub use control_plane::{CONTROL_PLANE_NODE, ContainerProcess, ControlPlane};
 pub use logs::{LogError, LogQuery, LogStore};

@@ -16,7 +16,7 @@ fn every_definition_has_a_schema() {
         assert_eq!(schema["properties"]["metadata"]["type"], "object", "{name}");
         count += 1;
     }
-    assert_eq!(count, 16);
+    assert_eq!(count, 24);
 }
 
 #[test]
