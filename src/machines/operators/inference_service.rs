@@ -188,11 +188,6 @@ fn plan_component(
             component.component
         ));
     }
-    for field in ["canaryTrafficPercent", "logger", "batcher"] {
-        if !own[field].is_null() {
-            plan.warn_not_simulated(format!("{}.{field} has no effect", component.component));
-        }
-    }
     let Some(deployment) = deployment else {
         plan.create.push(deployment_object(service, component, min));
         plan.create.push(service_object(service, component));

@@ -11,6 +11,7 @@ mod app_wrapper;
 mod argo;
 mod child_objects;
 mod conditions;
+mod ignored_fields;
 mod inference_service;
 mod job_set;
 mod job_status;

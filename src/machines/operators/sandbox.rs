@@ -6,7 +6,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
-use super::child_objects::{self, count, has_containers, items};
+use super::child_objects::{self, count, has_containers};
 use super::observed::{Observed, parse_timestamp};
 use super::plan::{ChildReference, Plan};
 use crate::workload_controllers::apps::template_hash::fnv32a;
@@ -52,9 +52,6 @@ pub(super) fn reconcile(sandbox: &Observed<'_>) -> Plan {
             sandbox.namespace()
         );
         status["serviceFQDN"] = json!(name);
-    }
-    if !items(&spec["volumeClaimTemplates"]).is_empty() {
-        plan.warn_not_simulated("volumeClaimTemplates: no claims are created");
     }
     status["replicas"] = json!(usize::from(pod.is_some()));
     status["selector"] = json!(format!("{NAME_HASH}={hash}"));

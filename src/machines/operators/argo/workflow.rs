@@ -26,18 +26,6 @@ pub(in super::super) fn reconcile(workflow: &Observed<'_>) -> Plan {
         return Plan::not_simulated("workflowTemplateRef: the Workflow is not run");
     }
     let mut plan = Plan::default();
-    for field in [
-        "onExit",
-        "hooks",
-        "podGC",
-        "synchronization",
-        "retryStrategy",
-        "volumeClaimTemplates",
-    ] {
-        if !spec[field].is_null() {
-            plan.warn_not_simulated(format!("{field} has no effect"));
-        }
-    }
     if status["startedAt"].is_null() {
         status["startedAt"] = json!(workflow.timestamp());
         plan.events

@@ -80,10 +80,6 @@ pub(in super::super) fn reconcile(run: &Observed<'_>) -> Plan {
     if let Some((task, what)) = all.iter().find_map(|t| Some((t.name, t.unsupported()?))) {
         return Plan::not_simulated(format!("task {task}: {what}: the PipelineRun is not run"));
     }
-    let timeouts = &spec["timeouts"];
-    if !timeouts["tasks"].is_null() || !timeouts["finally"].is_null() {
-        plan.warn_not_simulated("timeouts.tasks and timeouts.finally have no effect");
-    }
     progress(run, &pipeline, &all, &mut status, &mut plan);
     plan.status = Some(status);
     plan

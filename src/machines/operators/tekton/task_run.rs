@@ -172,7 +172,7 @@ fn follow(run: &Observed<'_>, task: &Value, status: &mut Value, plan: &mut Plan)
         0 => format!("{}-pod", run.name()),
         retry => format!("{}-pod-retry{retry}", run.name()),
     };
-    warn(run, task, plan);
+    warn(task, plan);
     let pod = run.pods.iter().find(|pod| pod.name_any() == name);
     let Some(pod) = pod else {
         let timeout = run.spec()["timeout"].as_str().unwrap_or(DEFAULT_TIMEOUT);
@@ -206,13 +206,10 @@ fn follow(run: &Observed<'_>, task: &Value, status: &mut Value, plan: &mut Plan)
 const RUNNING: &str = "Not all Steps in the Task have finished executing";
 
 /// Parts of the spec without effect.
-fn warn(run: &Observed<'_>, task: &Value, plan: &mut Plan) {
+fn warn(task: &Value, plan: &mut Plan) {
     let steps = task["steps"].to_string();
     if steps.contains("$(tasks.") {
         plan.warn_not_simulated("results of tasks have no values");
-    }
-    if run.spec()["debug"].is_object() {
-        plan.warn_not_simulated("debug has no effect");
     }
 }
 
