@@ -7,7 +7,7 @@
 //!   `int-or-string`, `any` (an object with any fields), `embedded` (any Kubernetes object), or
 //!   `@NAME`, the fields of a block; none for an object with the fields below.
 //! * `OPTION`: `=VALUE` default, `enum=A,B`, `min=N`, `max=N`, `nullable`, `immutable`, or `open` for an
-//!   object with fields other than those below.
+//!   object (or the objects of a list) with fields other than those below.
 //! * `+@NAME`: the fields of a block are part of this object.
 
 use serde_json::{Map, Value, json};
@@ -95,6 +95,10 @@ fn field<'a>(text: &'a str, children: &[Line<'_>], depth: usize) -> (&'a str, bo
         None => object(children, depth + 1),
     };
     let of_value = &options[usize::from(type_name.is_some())..];
+    // `open` is an option of the object, also in a list or map.
+    if of_value.contains(&"open") {
+        apply_option(&mut schema, type_name, "open");
+    }
     let shape_of = shape.trim_start_matches('!');
     match shape_of.strip_prefix('[').and_then(|s| s.strip_suffix(']')) {
         Some("") => schema = json!({"type": "array", "items": schema}),
@@ -109,7 +113,7 @@ fn field<'a>(text: &'a str, children: &[Line<'_>], depth: usize) -> (&'a str, bo
         }
         None => {}
     }
-    for option in of_value {
+    for option in of_value.iter().filter(|option| **option != "open") {
         apply_option(&mut schema, type_name, option);
     }
     (name, shape.starts_with('!'), schema)
