@@ -106,7 +106,7 @@ fn ignored_fields(kind: &str) -> Vec<IgnoredField> {
     fields.to_vec()
 }
 
-const SPARK_PODS: [IgnoredField; 10] = [
+const SPARK_PODS: [IgnoredField; 11] = [
     ("driver.configMaps", None),
     ("driver.envSecretKeyRefs", None),
     ("driver.envVars", None),
@@ -114,6 +114,7 @@ const SPARK_PODS: [IgnoredField; 10] = [
     ("driver.secrets", None),
     ("driver.serviceAccount", None),
     ("executor.configMaps", None),
+    ("executor.deleteOnTermination", Some("true")),
     ("executor.envSecretKeyRefs", None),
     ("executor.envVars", None),
     ("executor.secrets", None),
