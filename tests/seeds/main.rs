@@ -5,6 +5,7 @@
 
 mod config_map_changes;
 mod kubectl;
+mod operator_jobs;
 mod seed_000;
 mod seed_002;
 mod seed_003;
