@@ -53,15 +53,27 @@ pub(crate) struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
+    /// Creates the object `a`.
     pub(crate) async fn create(
         lab: &'a TestCluster,
         kind: (&str, &str, &str, &str),
         spec: Value,
     ) -> Self {
+        Self::create_with(lab, kind, json!({}), spec).await
+    }
+
+    /// Creates the object `a` with these fields of its metadata.
+    pub(crate) async fn create_with(
+        lab: &'a TestCluster,
+        kind: (&str, &str, &str, &str),
+        mut metadata: Value,
+        spec: Value,
+    ) -> Self {
+        metadata["name"] = json!("a");
         let object = json!({
             "apiVersion": format!("{}/{}", kind.0, kind.1),
             "kind": kind.2,
-            "metadata": {"name": "a"},
+            "metadata": metadata,
             "spec": spec,
         });
         let api = api(&lab.client, kind);

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
-use kube::core::ApiResource;
-use kube::{Client, ResourceExt};
+use kube::ResourceExt;
+use kube::api::{Api, DynamicObject, ListParams, PostParams};
 use serde_json::{Value, json};
 
 use super::cluster_fixture::*;
