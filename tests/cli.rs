@@ -78,12 +78,12 @@ struct RunningLab {
 }
 
 impl RunningLab {
-    fn start(mut command: Command) -> Self {
-        let mut child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+    fn start(command: Command) -> Self {
+        Self::start_with_log(command, Stdio::null())
+    }
+
+    fn start_with_log(mut command: Command, log: Stdio) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap())
             .read_line(&mut line)
@@ -183,6 +183,10 @@ fn usage_errors_are_one_line_and_exit_code_2() {
         (&["completions", "tcl"], "tcl"),
         (&["explain", "workload", "w"], "kueue-lab up"),
         (&["tui", "--context", "nope"], "terminal"),
+        (
+            &["up", "--controller", "none", "--cluster", "context:x"],
+            "--observe",
+        ),
         (&["no-such-command"], "no-such-command"),
     ] {
         let printed = dir.run_rejected(args);
@@ -330,6 +334,123 @@ fn explaining_an_absent_workload_is_an_error() {
     assert_eq!(output.status.code(), Some(1), "{printed}");
     assert!(printed.contains("no Workload \"absent\""), "{printed}");
     drop(lab);
+}
+
+/// Queues in which one Workload preempts another that is admitted again before it: by fair sharing the
+/// preemption is allowed, and by fair sharing the target comes first.
+const LOOP_PRESET: &str = "\
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: f}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: reclaiming}
+spec:
+  namespaceSelector: {}
+  cohortName: loop
+  preemption: {reclaimWithinCohort: Any}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors: [{name: f, resources: [{name: cpu, nominalQuota: 2}]}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: borrowing}
+spec:
+  namespaceSelector: {}
+  cohortName: loop
+  fairSharing: {weight: 500m}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors: [{name: f, resources: [{name: cpu, nominalQuota: 5}]}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: reclaiming, namespace: default}
+spec: {clusterQueue: reclaiming}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: borrowing, namespace: default}
+spec: {clusterQueue: borrowing}
+";
+
+/// A Job that does not end, with two pods or one.
+fn job(name: &str, cpu: &str) -> k8s_openapi::api::batch::v1::Job {
+    let job = serde_json::json!({
+        "metadata": {
+            "name": name,
+            "labels": {"kueue.x-k8s.io/queue-name": name},
+            "annotations": {"kueue.x-k8s.io/job-min-parallelism": "1"},
+        },
+        "spec": {"parallelism": 2, "completions": 2, "suspend": true, "template": {"spec": {
+            "restartPolicy": "Never",
+            "containers": [{"name": "c", "image": "busybox", "command": ["sleep", "infinity"],
+                "resources": {"requests": {"cpu": cpu}}}],
+        }}},
+    });
+    serde_json::from_value(job).unwrap()
+}
+
+#[test]
+fn a_preemption_loop_is_named_in_the_log_once_and_by_explain() {
+    use k8s_openapi::api::batch::v1::Job;
+    use kube::api::{Api, PostParams};
+
+    let dir = WorkDir::new();
+    dir.write("presets/p/q.yaml", LOOP_PRESET);
+    let config = "apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+fairSharing: {preemptionStrategies: [LessThanOrEqualToFinalShare, LessThanInitialShare]}
+";
+    dir.write("config.yaml", config);
+    let log = std::fs::File::create(dir.path("log")).unwrap();
+    let up = [
+        "up",
+        "--headless",
+        "--config=config.yaml",
+        "--presets-dir=presets",
+        "--preset=p",
+    ];
+    let lab = RunningLab::start_with_log(dir.command(&up), Stdio::from(log));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let jobs: Api<Job> = runtime.block_on(async {
+        let file = kube::config::Kubeconfig::read_from(&lab.kubeconfig).unwrap();
+        let options = kube::config::KubeConfigOptions::default();
+        let config = kube::Config::from_custom_kubeconfig(file, &options);
+        Api::default_namespaced(kube::Client::try_from(config.await.unwrap()).unwrap())
+    });
+    let create = |name, cpu| {
+        let create = async { jobs.create(&PostParams::default(), &job(name, cpu)).await };
+        runtime.block_on(create).unwrap();
+    };
+    let explain = |name: &str| {
+        let output = dir.run(&["explain", "workload", name]);
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let explained = |name: &str, text: &str| {
+        let start = std::time::Instant::now();
+        loop {
+            let printed = explain(name);
+            if printed.contains(text) {
+                return printed;
+            }
+            assert!(start.elapsed().as_secs() < 120, "{name}: {printed}");
+        }
+    };
+    create("borrowing", "3");
+    explained("borrowing", "state     admitted");
+    create("reclaiming", "2");
+    let printed = explained("reclaiming", "  loop      Workload default/job-reclaiming-");
+    assert!(
+        printed.contains(" preempts default/job-borrowing-"),
+        "{printed}"
+    );
+    explained("borrowing", "  loop      Workload default/job-reclaiming-");
+    let log = std::fs::read_to_string(dir.path("log")).unwrap();
+    let named = log.matches("loop of scheduling attempts: Workload default/job-reclaiming-");
+    assert_eq!(named.count(), 1, "{log}");
 }
 
 #[test]

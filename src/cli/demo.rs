@@ -112,6 +112,7 @@ fn lab_config(
         nodes_file: None,
         kueue: None,
         operators: true,
+        controller: true,
     })
 }
 

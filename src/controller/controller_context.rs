@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::event_recorder::EventRecorder;
 use super::informers::{DraInformers, Informers};
 use super::metric_events::{MetricEvent, MetricObservers};
-use super::scheduler::StatusWritePacing;
+use super::scheduler::{LoopWarnings, StatusWritePacing};
 use super::settings::{ControllerConfig, Settings};
 use kueue_lab_admission::Engine;
 use kueue_lab_api::config::Feature;
@@ -32,6 +32,8 @@ pub struct ControllerContextInner {
     engine: Mutex<Engine>,
     /// Paces the scheduler's status writes.
     pub(crate) status_write_pacing: StatusWritePacing,
+    /// Logs loops of scheduling attempts.
+    pub(crate) loop_warnings: LoopWarnings,
     /// Notified when the engine may have work.
     wake: watch::Sender<()>,
     /// The observers of metric events.
@@ -58,6 +60,7 @@ impl ControllerContext {
             recorder: EventRecorder::start(ctx, &settings.instance),
             engine: Mutex::new(Engine::new(settings.engine())),
             status_write_pacing: StatusWritePacing::default(),
+            loop_warnings: LoopWarnings::default(),
             wake: watch::Sender::new(()),
             metric_observers: MetricObservers::default(),
             settings,

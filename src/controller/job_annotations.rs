@@ -1,5 +1,7 @@
 //! Labels and annotations of jobs, as upstream's `jobframework` reads them.
 
+use std::str::FromStr;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::object_meta::{annotation, label};
@@ -52,6 +54,21 @@ pub(crate) fn pod_group_name<'a>(meta: &'a ObjectMeta, gates: &FeatureGates) -> 
         .then(|| annotation(meta, c::POD_GROUP_NAME_ANNOTATION))
         .flatten();
     by_annotation.or_else(|| label(meta, c::POD_GROUP_NAME_LABEL))
+}
+
+/// Parses an integer as the function of Go's `strconv` with this name, with its messages.
+///
+/// # Errors
+/// The text is not an integer, or out of range.
+pub(crate) fn parse_int<N: FromStr>(function: &str, text: &str) -> Result<N, String> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let numeric = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    let problem = match numeric {
+        true => "value out of range",
+        false => "invalid syntax",
+    };
+    let parsed = if numeric { text.parse().ok() } else { None };
+    parsed.ok_or_else(|| format!("strconv.{function}: parsing {text:?}: {problem}"))
 }
 
 /// Parses a boolean as Go's `strconv.ParseBool`.

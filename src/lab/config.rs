@@ -34,4 +34,7 @@ pub struct LabConfig {
     /// Whether an embedded cluster serves the kinds of job operators, and stand-ins run them.
     /// Ignored on an existing cluster.
     pub operators: bool,
+    /// Whether the admission controller runs, with its webhooks, visibility API and Deployment.
+    /// Without it, an embedded cluster is for another Kueue. Ignored on an existing cluster.
+    pub controller: bool,
 }

@@ -64,7 +64,8 @@ pub struct Lab {
     cluster: Cluster,
     context: Context,
     machines: Arc<Machines>,
-    controller: CurrentController,
+    /// The current controller, if one runs.
+    controller: Option<CurrentController>,
     /// The instances of the controller on an embedded cluster.
     instances: Option<ControllerInstances>,
     /// Runs the controller on an existing cluster.
@@ -110,10 +111,13 @@ impl Lab {
                 clock: config.clock.clone(),
                 entropy: config.entropy.clone(),
                 port: config.port.unwrap_or_default(),
-                admission: vec![
-                    Arc::new(kueue_webhooks::KueueWebhooks::new(kueue.gates.clone())),
-                    Arc::new(ManagerAdmission),
-                ],
+                admission: match config.controller {
+                    true => vec![
+                        Arc::new(kueue_webhooks::KueueWebhooks::new(kueue.gates.clone())),
+                        Arc::new(ManagerAdmission),
+                    ],
+                    false => Vec::new(),
+                },
                 converter: Some(Arc::new(kueue_webhooks::KueueConversion)),
                 kinds,
             })),
@@ -184,18 +188,19 @@ impl Lab {
             node_pools_reloader::watch_file(&context, &machines, file);
         }
         let (controller, instances) = match controller {
-            Some(controller) => (CurrentController::new(controller), None),
+            Some(controller) => (Some(CurrentController::new(controller)), None),
+            None if !config.controller => (None, None),
             None => {
                 let (config, gates) = (kueue.config, kueue.gates);
                 let instances =
                     ControllerInstances::start(&context, config, gates, &machines).await;
-                (instances.current().clone(), Some(instances))
+                (Some(instances.current().clone()), Some(instances))
             }
         };
-        if let Cluster::Embedded(embedded) = &cluster {
-            embedded.add_admission(Arc::new(JobWebhooksPlugin::of_current(&controller)));
+        if let (Cluster::Embedded(embedded), Some(controller)) = (&cluster, &controller) {
+            embedded.add_admission(Arc::new(JobWebhooksPlugin::of_current(controller)));
             create_cluster_roles(&context);
-            let visibility = VisibilityServer::new(&controller);
+            let visibility = VisibilityServer::new(controller);
             embedded.add_aggregated_api(&(Arc::new(visibility) as Arc<dyn AggregatedApi>));
         }
         let presets = PresetsConfig {
@@ -284,15 +289,15 @@ impl Lab {
         &self.machines
     }
 
-    /// The current instance of the admission controller.
-    pub fn controller(&self) -> Controller {
-        self.controller.get()
+    /// The current instance of the admission controller, if one runs.
+    pub fn controller(&self) -> Option<Controller> {
+        self.controller.as_ref().map(CurrentController::get)
     }
 
-    /// Returns the current instance of the admission controller, at each call.
-    pub fn current_controller(&self) -> impl Fn() -> Controller + Send + Sync + use<> {
-        let controller = self.controller.clone();
-        move || controller.get()
+    /// Returns the current instance of the admission controller, at each call; `None` if none runs.
+    pub fn current_controller(&self) -> Option<impl Fn() -> Controller + Send + Sync + use<>> {
+        let controller = self.controller.clone()?;
+        Some(move || controller.get())
     }
 
     /// Stops all parts, the listener first.

@@ -23,7 +23,7 @@ pub struct MachinesConfig {
     pub namespaces: bool,
     /// Endpoints, quota status, disruption budgets, volume binding, aggregated ClusterRoles.
     pub status_controllers: bool,
-    /// Stand-ins for job operators: KubeRay, JobSet, Kubeflow, LeaderWorkerSet, AppWrapper, Spark.
+    /// Stand-ins for job operators, such as KubeRay and JobSet.
     pub operators: bool,
     /// Taint nodes that stopped reporting, and evict the pods of tainted nodes.
     pub node_lifecycle: bool,

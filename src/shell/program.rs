@@ -43,6 +43,11 @@ impl Program {
         Self { steps }
     }
 
+    /// The steps.
+    pub fn into_steps(self) -> Vec<Step> {
+        self.steps
+    }
+
     /// The same output with another duration or exit code.
     #[must_use]
     pub fn overridden(self, time: Option<Duration>, code: Option<i32>) -> Self {

@@ -189,3 +189,31 @@ fn a_workload_is_deactivated_after_its_maximum_execution_time() {
         );
     });
 }
+
+#[test]
+fn a_check_of_multikueue_is_inactive_with_the_reason() {
+    with_cluster(|w| async move {
+        w.apply(
+            "{apiVersion: kueue.x-k8s.io/v1beta2, kind: AdmissionCheck, metadata: {name: mk}, spec: {controllerName: kueue.x-k8s.io/multikueue}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: AdmissionCheck, metadata: {name: own}, spec: {controllerName: example.com/own}}",
+        )
+        .await;
+        w.sleep(1).await;
+        let condition = &w.get("AdmissionCheck", "mk").await["status"]["conditions"][0];
+        assert_eq!(
+            (
+                &condition["type"],
+                &condition["status"],
+                &condition["reason"]
+            ),
+            (&json!("Active"), &json!("False"), &json!("NotImplemented"))
+        );
+        assert_eq!(
+            condition["message"],
+            "MultiKueue is not implemented; ClusterQueues with this check stay inactive"
+        );
+        let other = w.get("AdmissionCheck", "own").await;
+        assert!(other["status"]["conditions"].is_null(), "{other}");
+    });
+}

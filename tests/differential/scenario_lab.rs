@@ -96,6 +96,7 @@ impl ScenarioLab {
             nodes: nodes(),
             nodes_file: None,
             operators: false,
+            controller: true,
             kueue: Some(config::load(configuration).unwrap()),
         })
         .await

@@ -10,6 +10,8 @@ mod cluster_fixture;
 mod jobs;
 mod node_failures;
 mod nodes;
+mod operator_subject;
 mod operators;
+mod operators_of_pods;
 mod pods;
 mod scheduling;

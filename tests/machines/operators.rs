@@ -2,121 +2,12 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
-use kube::core::ApiResource;
-use kube::{Client, ResourceExt};
+use kube::ResourceExt;
+use kube::api::{Api, DynamicObject, ListParams, PostParams};
 use serde_json::{Value, json};
 
 use super::cluster_fixture::*;
-
-/// Four nodes of 16 CPUs.
-const NODES: &str = "- name: cpu\n  count: 4\n  resources: {cpu: 16, memory: 64Gi}\n";
-
-/// The API of a kind: group, version, kind and plural.
-fn api(
-    client: &Client,
-    (group, version, kind, plural): (&str, &str, &str, &str),
-) -> Api<DynamicObject> {
-    let resource = ApiResource {
-        group: group.into(),
-        version: version.into(),
-        api_version: match group {
-            "" => version.into(),
-            group => format!("{group}/{version}"),
-        },
-        kind: kind.into(),
-        plural: plural.into(),
-    };
-    Api::namespaced_with(client.clone(), "test", &resource)
-}
-
-/// A container that runs a script, with requests of 100m.
-fn container(script: &str) -> Value {
-    json!({
-        "name": "main",
-        "image": "example.com/train",
-        "command": ["sh", "-c", script],
-        "resources": {"requests": {"cpu": "100m"}},
-    })
-}
-
-fn template(script: &str) -> Value {
-    json!({"spec": {"restartPolicy": "Never", "containers": [container(script)]}})
-}
-
-/// An object of a kind under test.
-struct Subject<'a> {
-    lab: &'a TestCluster,
-    api: Api<DynamicObject>,
-    name: String,
-}
-
-impl<'a> Subject<'a> {
-    async fn create(lab: &'a TestCluster, kind: (&str, &str, &str, &str), spec: Value) -> Self {
-        let object = json!({
-            "apiVersion": format!("{}/{}", kind.0, kind.1),
-            "kind": kind.2,
-            "metadata": {"name": "a"},
-            "spec": spec,
-        });
-        let api = api(&lab.client, kind);
-        let object: DynamicObject = serde_json::from_value(object).unwrap();
-        api.create(&PostParams::default(), &object).await.unwrap();
-        Self {
-            lab,
-            api,
-            name: "a".into(),
-        }
-    }
-
-    /// Waits until the status satisfies a condition.
-    async fn wait(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        for _ in 0..1_500 {
-            let object = self.api.get(&self.name).await.unwrap();
-            if wanted(&object.data["status"]) {
-                return object.data["status"].clone();
-            }
-            self.lab.clock.sleep(Duration::from_millis(200)).await;
-        }
-        let object = self.api.get(&self.name).await.unwrap();
-        panic!("not {what}: {:#} {:#?}", object.data, self.pods().await);
-    }
-
-    async fn patch(&self, spec: Value) {
-        let patch = json!({"spec": spec});
-        let params = PatchParams::default();
-        self.api
-            .patch(&self.name, &params, &Patch::Merge(patch))
-            .await
-            .unwrap();
-    }
-
-    /// The names of all pods, sorted, and their phases.
-    async fn pods(&self) -> Vec<String> {
-        let pods = self.lab.pods.list(&ListParams::default()).await.unwrap();
-        let text = |pod: &Pod| format!("{} {}", pod.name_any(), phase_of(pod));
-        pods.items.iter().map(text).collect()
-    }
-
-    async fn wait_for_pods(&self, count: usize, phase: &str) {
-        for _ in 0..1_500 {
-            let pods = self.pods().await;
-            if pods.len() == count && pods.iter().all(|pod| pod.ends_with(phase)) {
-                return;
-            }
-            self.lab.clock.sleep(Duration::from_millis(200)).await;
-        }
-        panic!("not {count} pods {phase}: {:#?}", self.pods().await);
-    }
-}
-
-/// Whether the condition of that type is True.
-fn is_true(status: &Value, condition: &str) -> bool {
-    let conditions = status["conditions"].as_array();
-    let mut conditions = conditions.into_iter().flatten();
-    conditions.any(|c| c["type"] == condition && c["status"] == "True")
-}
+use super::operator_subject::*;
 
 const RAY_CLUSTER: (&str, &str, &str, &str) = ("ray.io", "v1", "RayCluster", "rayclusters");
 const RAY_JOB: (&str, &str, &str, &str) = ("ray.io", "v1", "RayJob", "rayjobs");
@@ -617,4 +508,63 @@ fn unplayable_spec_gets_a_warning() {
             ]
         );
     });
+}
+
+/// An ignored field is named once, not with every reconcile.
+#[test]
+fn ignored_fields_get_a_warning() {
+    let worker = |script: &str| json!({"Worker": {"replicas": 1, "template": template(script)}});
+    let cases = [
+        (
+            PY_TORCH_JOB,
+            json!({
+                "pytorchReplicaSpecs": worker("sleep 30"),
+                "runPolicy": {"schedulingPolicy": {"minAvailable": 1}},
+            }),
+            "runPolicy.schedulingPolicy.minAvailable has no effect",
+        ),
+        (
+            JOB_SET,
+            json!({
+                "replicatedJobs": [{
+                    "name": "w",
+                    "template": {"spec": {"template": template("sleep 30")}},
+                }],
+                "failurePolicy": {"maxRestarts": 1, "restartStrategy": "BlockingRecreate"},
+            }),
+            "failurePolicy.restartStrategy has no effect",
+        ),
+        (
+            LEADER_WORKER_SET,
+            json!({"leaderWorkerTemplate": {
+                "size": 2,
+                "workerTemplate": template("sleep infinity"),
+                "subGroupPolicy": {"subGroupSize": 1},
+            }}),
+            "leaderWorkerTemplate.subGroupPolicy has no effect",
+        ),
+    ];
+    for (kind, spec, expected) in cases {
+        with_operators(NODES, |lab| async move {
+            Subject::create(&lab, kind, spec).await;
+            lab.clock.sleep(Duration::from_secs(60)).await;
+            let events: Api<k8s_openapi::api::core::v1::Event> =
+                Api::namespaced(lab.client.clone(), "test");
+            let events = events.list(&ListParams::default()).await.unwrap().items;
+            let mut about = events
+                .iter()
+                .filter(|e| e.reason.as_deref() == Some("NotSimulated"));
+            let event = about
+                .next()
+                .unwrap_or_else(|| panic!("{}: no Event", kind.2));
+            let message = event.message.as_deref().unwrap();
+            assert_eq!(
+                message,
+                format!("{expected} (operator stand-in of kueue-lab)")
+            );
+            assert_eq!(event.involved_object.kind.as_deref(), Some(kind.2));
+            assert_eq!(event.count.unwrap_or(1), 1);
+            assert!(about.next().is_none(), "{events:#?}");
+        });
+    }
 }

@@ -6,6 +6,7 @@
 
 mod config_map_changes;
 mod kubectl;
+mod operator_jobs;
 mod preset_samples;
 mod seed_000;
 mod seed_001;

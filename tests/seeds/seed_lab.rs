@@ -80,6 +80,7 @@ fn run<F: Future<Output = ()>>(
             nodes: NodePools::parse(nodes).unwrap(),
             nodes_file: None,
             operators: true,
+            controller: true,
             kueue: None,
         });
         let lab = lab.await.unwrap();
@@ -111,7 +112,7 @@ impl SeedLab {
 
     /// The frameworks of the configuration that the controller runs with.
     pub(crate) fn frameworks(&self) -> Vec<String> {
-        let controller = self.lab.controller();
+        let controller = self.lab.controller().unwrap();
         let configuration = &controller.shared().settings.configuration;
         configuration.frameworks().to_vec()
     }

@@ -92,6 +92,7 @@ impl CaseLab {
             nodes: NodePools::parse(NODES).unwrap(),
             nodes_file: None,
             operators: false,
+            controller: true,
             kueue: Some(config::load(&configuration).unwrap()),
         })
         .await

@@ -30,6 +30,17 @@ pub enum ActionKind {
     Requeue,
 }
 
+/// The workload that a target is preempted for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preemptor {
+    /// The Workload.
+    pub workload: WorkloadKey,
+    /// The UID of the Workload.
+    pub uid: String,
+    /// Its ClusterQueue.
+    pub cluster_queue: Arc<str>,
+}
+
 /// An API write that a cycle decided.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -46,9 +57,9 @@ pub struct Action {
     pub change: Option<StatusChange>,
     /// The Events to record.
     pub events: Vec<Event>,
-    /// For [`ActionKind::Preempt`]: the ClusterQueue of the preemptor.
+    /// For [`ActionKind::Preempt`]: the preemptor.
     #[serde(skip)]
-    pub preempting_cluster_queue: Option<Arc<str>>,
+    pub preemptor: Option<Preemptor>,
     /// The action that follows on success.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub then: Option<Box<Action>>,

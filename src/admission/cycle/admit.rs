@@ -94,7 +94,7 @@ impl SchedulingCycle<'_> {
                 reason: reason.to_owned(),
                 message,
             }),
-            preempting_cluster_queue: None,
+            preemptor: None,
             then: None,
         })
     }

@@ -21,7 +21,7 @@ mod scheduling_cycle;
 mod variant_migration;
 mod wait_for_pods_ready;
 
-pub use action::{Action, ActionKind, ActionOutcome};
+pub use action::{Action, ActionKind, ActionOutcome, Preemptor};
 pub use decided_cycle::DecidedCycle;
 pub use decision::{CandidateDecision, Decision, FlavorChoice, PodSetDecision, VictimDecision};
 pub use entry::{Entry, EntryStatus};

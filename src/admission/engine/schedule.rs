@@ -313,7 +313,7 @@ impl Engine {
             workload: key,
             change,
             events: vec![event],
-            preempting_cluster_queue: None,
+            preemptor: None,
             then: None,
         })
     }

@@ -43,6 +43,7 @@ mod tests {
     use http::Request;
 
     use super::*;
+    use crate::admission::plugins::fake::Objects;
 
     #[test]
     fn the_admin_token_authenticates_the_administrator() {
@@ -53,7 +54,7 @@ mod tests {
                 .body(())
                 .unwrap()
                 .into_parts();
-            authenticate(&head, &identity, 0)
+            authenticate(&head, &identity, &Objects::default(), 0)
         };
         assert!(
             with(format!("Bearer {}", identity.admin_token()))

@@ -43,7 +43,8 @@ pub(crate) fn user_of_claims(reader: &dyn ObjectReader, claims: &Value, now: i64
         }
         let namespace = if kind == "node" { "" } else { namespace };
         // The node of a pod's token is information only.
-        if !(kind == "node" && bound_to_pod) && !exists(reader, resource, namespace, bound, now) {
+        let is_bound = kind != "node" || !bound_to_pod;
+        if is_bound && !exists(reader, resource, namespace, bound, now) {
             return None;
         }
         if kind != "secret" {

@@ -8,7 +8,6 @@ pub(crate) mod builtin_types;
 pub mod decode;
 mod field;
 pub(crate) mod go_format;
-mod json_error;
 pub(crate) mod prune;
 pub(crate) mod scalar;
 pub mod strict_json;

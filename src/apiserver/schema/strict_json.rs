@@ -33,7 +33,7 @@ pub fn parse(body: &[u8]) -> Result<ParsedBody, String> {
         .and_then(|v| reader.end().map(|()| v));
     match value {
         Ok(value) => Ok(ParsedBody { value, duplicates }),
-        Err(e) => Err(super::json_error::text(body).unwrap_or_else(|| e.to_string())),
+        Err(e) => Err(kueue_lab_json::go_syntax_error(body).unwrap_or_else(|| e.to_string())),
     }
 }
 

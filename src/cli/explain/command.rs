@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
-use super::explain_workload::{explain, find_workload};
+use super::explain_workload::{explain, find_workload, loop_of};
 use super::text;
 use crate::cli::config::ConfigUser;
 use crate::cli::kubeconfig_args::KubeconfigArgs;
@@ -82,11 +82,15 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
                 }),
         };
         let workload = find_workload(&client, &args.namespace, &args.name).await?;
-        let (explanation, workload) = explain(&client, settings, &Clock::real(), &workload)
+        let clock = Clock::real();
+        let (explanation, workload) = explain(&client, settings, &clock, &workload)
             .await
             .map_err(CliError::Failed)?;
         let printed = match args.output {
-            Output::Text => text::render(&explanation, &workload),
+            Output::Text => {
+                let found = loop_of(&client, &workload, &clock).await;
+                text::render(&explanation, &workload, found.as_ref())
+            }
             Output::Json => {
                 let json = serde_json::to_string_pretty(&explanation);
                 json.map_err(CliError::failed)? + "\n"

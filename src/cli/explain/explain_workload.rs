@@ -1,5 +1,6 @@
 //! Explains a Workload: loads the cluster's objects into an engine and nominates the Workload.
 
+use k8s_openapi::api::core::v1::Event;
 use kube::api::ListParams;
 use kube::{Client, ResourceExt};
 use kueue_lab_runtime::Api;
@@ -12,6 +13,8 @@ use kueue_lab_admission::engine::Explanation;
 use kueue_lab_admission::workload::WorkloadKey;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_clock::Clock;
+use kueue_lab_loops::SchedulingLoop;
+use kueue_lab_tui::model::loops::loops_in_events;
 
 /// The key of the Workload with this name, or of the newest Workload owned by a job with this name.
 pub(super) async fn find_workload(
@@ -69,5 +72,34 @@ pub(in crate::cli) async fn explain_text(
     key: &WorkloadKey,
 ) -> Result<String, String> {
     let (explanation, workload) = explain(client, config, clock, key).await?;
-    Ok(text::render(&explanation, &workload))
+    let found = loop_of(client, &workload, clock).await;
+    Ok(text::render(&explanation, &workload, found.as_ref()))
+}
+
+/// The loop of scheduling attempts that a Workload is in. Events of all namespaces are read, or only of
+/// its own without permission.
+pub(super) async fn loop_of(
+    client: &Client,
+    workload: &Workload,
+    clock: &Clock,
+) -> Option<SchedulingLoop> {
+    let params = ListParams::default().fields("involvedObject.kind=Workload");
+    let own = workload.namespace().unwrap_or_default();
+    let listed = match Api::<Event>::all(client.clone()).list(&params).await {
+        Err(_) => {
+            let api: Api<Event> = Api::namespaced(client.clone(), &own);
+            api.list(&params).await
+        }
+        listed => listed,
+    };
+    let events = match listed {
+        Ok(listed) => listed.items,
+        Err(error) => {
+            tracing::debug!(%error, "cannot list Events, loops are not detected");
+            return None;
+        }
+    };
+    let uid = workload.uid()?;
+    let loops = loops_in_events(&events, clock.now());
+    loops.into_iter().find(|found| found.involves(&uid))
 }

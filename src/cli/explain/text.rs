@@ -9,14 +9,23 @@ use kueue_lab_admission::preemption::{CandidateOutcome, PreemptionVariant, Share
 use kueue_lab_admission::resources::{Requests, ResourceFormatter};
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_loops::SchedulingLoop;
 
 /// The number of preemption candidates listed; JSON has all of them.
 const MAX_CANDIDATES: usize = 50;
 
 /// The explanation as several lines of text.
-pub(super) fn render(explanation: &Explanation, workload: &Workload) -> String {
+pub(super) fn render(
+    explanation: &Explanation,
+    workload: &Workload,
+    found: Option<&SchedulingLoop>,
+) -> String {
     let mut out = String::new();
     head(&mut out, explanation, workload);
+    if let Some(found) = found {
+        line(&mut out, 1, &format!("loop      {found}"));
+        line(&mut out, 6, found.remedy());
+    }
     conditions(&mut out, workload);
     admission_checks(&mut out, workload);
     if let Some(blocker) = &explanation.blocker {

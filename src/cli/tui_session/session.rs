@@ -65,7 +65,10 @@ impl TuiArgs {
             demos.start_scenario(scenario).map_err(CliError::Failed)?;
         }
         let clock = lab.clock().clone();
-        let engine = EngineSource::Controller(Arc::new(lab.current_controller()));
+        let engine = match lab.current_controller() {
+            Some(controller) => EngineSource::Controller(Arc::new(controller)),
+            None => EngineSource::Cluster,
+        };
         let backend = Backend {
             presets: Some(Arc::new(LabPresets::new(lab))),
             demos: Some(demos.clone()),

@@ -26,6 +26,7 @@ Examples:
   kueue-lab up --config kueue.yaml             with Kueue's configuration file
   kueue-lab up --headless --port 6443 --kubeconfig-out lab.kubeconfig
   kueue-lab up --headless --speed 60           a minute of lab time every second
+  kueue-lab up --controller none               for a Kueue of your own
   kueue-lab up --cluster kind                  on a kind cluster, created if needed
   kueue-lab up --cluster context:dev           on the cluster of a kubeconfig context
   kueue-lab up --cluster context:prod --observe    show the Kueue that runs there, read-only";
@@ -62,6 +63,10 @@ pub(in crate::cli) struct Args {
     /// and do not run their stand-ins, for an operator of your own.
     #[arg(long)]
     no_operators: bool,
+    /// The admission controller of the embedded cluster: `kueue-lab`, or `none` for a Kueue of your
+    /// own.
+    #[arg(long, value_name = "WHICH", default_value = "kueue-lab")]
+    controller: ControllerChoice,
     /// The file to write the kubeconfig to [default: ~/.local/state/kueue-lab/kubeconfig].
     #[arg(long, value_name = "FILE")]
     kubeconfig_out: Option<PathBuf>,
@@ -75,6 +80,15 @@ pub(in crate::cli) struct Args {
     tui_args: TuiArgs,
 }
 
+/// The admission controller of an embedded cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum ControllerChoice {
+    /// That of this process.
+    KueueLab,
+    /// None.
+    None,
+}
+
 pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
     let with_tui = !args.headless && tui_session::has_terminal();
     match with_tui {
@@ -82,6 +96,11 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
         false => logging::to_stderr(),
     }
     args.cluster_args.check(&args.cluster, args.speed)?;
+    if args.controller == ControllerChoice::None && !matches!(args.cluster, ClusterChoice::Embedded)
+    {
+        let message = "--controller none is for the embedded cluster; on an existing cluster with its own Kueue, use --observe";
+        return Err(CliError::Usage(message.into()));
+    }
     if args.cluster_args.observe {
         return runtime()?.block_on(observe(args));
     }
@@ -143,6 +162,7 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         nodes_file,
         kueue,
         operators: !args.no_operators,
+        controller: args.controller == ControllerChoice::KueueLab,
     };
     let cancellation = CancellationToken::new();
     let mut starting = pin!(Lab::start_cancellable(config, &cancellation));

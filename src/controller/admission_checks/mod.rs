@@ -1,6 +1,9 @@
 //! Admission checks of controllers in this crate. The states of all other checks are written by the
 //! controllers named in the AdmissionCheck.
 
+mod active_condition;
+mod multi_kueue;
 mod provisioning;
+mod start;
 
-pub(crate) use provisioning::start;
+pub(crate) use start::start;

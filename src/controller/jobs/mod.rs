@@ -47,6 +47,7 @@ mod reconciler;
 pub(crate) mod role_hash;
 mod setup;
 pub(crate) mod single_object_job;
+mod slice_topology_constraints;
 mod spark_application;
 mod spark_pod_template;
 pub(crate) mod stateful_set;

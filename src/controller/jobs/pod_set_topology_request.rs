@@ -2,7 +2,8 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::job_annotations::parse_bool;
+use super::slice_topology_constraints::parse_slice_topology_constraints;
+use crate::job_annotations::{parse_bool, parse_int};
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{PodSetTopologyRequest, PodsetSliceRequiredTopologyConstraint};
@@ -57,8 +58,7 @@ pub(super) fn pod_set_topology_request(
             request.podset_slice_required_topology_constraints = parse_layers(&text)?;
         }
         (_, Some(level), Some(text)) => {
-            let bad = || format!("strconv.ParseInt: parsing {text:?}: invalid syntax");
-            request.pod_set_slice_size = Some(text.parse().map_err(|_| bad())?);
+            request.pod_set_slice_size = Some(parse_int("ParseInt", &text)?);
             request.pod_set_slice_required_topology = Some(level);
         }
         _ => {}
@@ -73,7 +73,7 @@ pub(super) fn pod_set_topology_request(
 }
 
 fn parse_layers(text: &str) -> Result<Vec<PodsetSliceRequiredTopologyConstraint>, String> {
-    let layers: Vec<PodsetSliceRequiredTopologyConstraint> = serde_json::from_str(text)
+    let layers = parse_slice_topology_constraints(text)
         .map_err(|e| format!("failed to parse multi-layer topology constraints annotation: {e}"))?;
     match layers.len() {
         1..=3 => Ok(layers),

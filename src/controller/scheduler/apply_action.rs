@@ -52,7 +52,7 @@ fn notify_metric_event(shared: &ControllerContext, action: &Action, before: &Wor
                 ..
             }),
         ) => {
-            let queue = action.preempting_cluster_queue.as_deref();
+            let queue = action.preemptor.as_ref().map(|p| &*p.cluster_queue);
             shared.notify_metric_event(&MetricEvent::Preempted {
                 preempting_cluster_queue: queue.unwrap_or_default(),
                 reason,
@@ -94,6 +94,7 @@ async fn patch_status(
         .as_ref()
         .is_some_and(|wl| version(wl) != version(before))
     {
+        shared.loop_warnings.record_action(action, shared.now());
         pace(shared, before).await;
     }
     Ok(after)
@@ -103,24 +104,21 @@ async fn patch_status(
 async fn pace(shared: &ControllerContext, wl: &Workload) {
     let interval = shared.settings.upstream_latency.repeated_status_write;
     let (uid, now) = (predicates::uid(wl), shared.now());
-    let Some(paced) = shared.status_write_pacing.record_write(uid, now, interval) else {
-        return;
-    };
-    if paced.new_loop {
-        let workload = predicates::key(wl);
-        tracing::warn!(%workload, "a loop of scheduling attempts: each leads to the next");
+    if let Some(delay) = shared.status_write_pacing.record_write(uid, now, interval) {
+        shared.ctx.clock.sleep(delay).await;
     }
-    shared.ctx.clock.sleep(paced.delay).await;
 }
 
 /// Sets the reason WaitForStart in PodsReady of a Workload that lost its quota while recovering and
 /// was skipped. Upstream's job controller does so concurrently with the scheduler's write of the
-/// skip reason.
+/// skip reason, except for a group of a LeaderWorkerSet, which has no pods by then.
 fn reset_pods_ready(wl: &mut Workload, now: jiff::Timestamp) -> bool {
     let recovering = wl
         .condition(c::PODS_READY)
         .is_some_and(|cond| cond.reason == c::pods_ready::WAIT_FOR_RECOVERY);
-    if !recovering || predicates::has_quota_reservation(wl) {
+    let annotations = wl.metadata.annotations.as_ref();
+    let group = annotations.is_some_and(|a| a.contains_key(c::COMPONENT_WORKLOAD_INDEX_ANNOTATION));
+    if !recovering || group || predicates::has_quota_reservation(wl) {
         return false;
     }
     let reason = c::pods_ready::WAIT_FOR_START;

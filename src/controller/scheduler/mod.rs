@@ -6,9 +6,11 @@
 mod apply_action;
 mod cycle_backoff;
 mod engine_timers;
+mod loop_warnings;
 mod scheduling_loop;
 mod start;
 mod status_write_pacing;
 
+pub(crate) use loop_warnings::LoopWarnings;
 pub(crate) use start::start;
 pub(crate) use status_write_pacing::StatusWritePacing;

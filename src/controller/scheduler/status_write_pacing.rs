@@ -14,24 +14,10 @@ const IDLE_CHECK: usize = 1024;
 /// Limits the rate of the scheduler's status writes to one Workload: after a burst, one in each interval.
 /// Where each write leads to the next attempt, the loop then runs as fast as upstream's.
 #[derive(Debug, Default)]
-pub(crate) struct StatusWritePacing(Mutex<HashMap<String, RecentWrites>>);
-
-#[derive(Debug)]
-struct RecentWrites {
-    /// When the whole burst is available again.
-    idle_at: Timestamp,
-    /// Whether a write was delayed since.
-    delayed: bool,
-}
-
-/// The delay after a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PacedWrite {
-    /// How long to wait.
-    pub delay: Duration,
-    /// Whether the loop was not known before.
-    pub new_loop: bool,
-}
+pub(crate) struct StatusWritePacing(
+    /// When the whole burst is available again, by UID.
+    Mutex<HashMap<String, Timestamp>>,
+);
 
 impl StatusWritePacing {
     /// Records a write to a Workload; returns a delay if there are more than one in an interval.
@@ -40,34 +26,19 @@ impl StatusWritePacing {
         uid: &str,
         now: Timestamp,
         interval: Duration,
-    ) -> Option<PacedWrite> {
+    ) -> Option<Duration> {
         let interval = SignedDuration::try_from(interval).ok()?;
         if interval.is_zero() {
             return None;
         }
         let mut workloads = self.0.lock();
         if workloads.len() > IDLE_CHECK {
-            workloads.retain(|_, recent| recent.idle_at > now);
+            workloads.retain(|_, idle_at| *idle_at > now);
         }
-        let recent = workloads.entry(uid.to_owned()).or_insert(RecentWrites {
-            idle_at: now,
-            delayed: false,
-        });
-        if recent.idle_at <= now {
-            *recent = RecentWrites {
-                idle_at: now,
-                delayed: false,
-            };
-        }
-        recent.idle_at = recent.idle_at.saturating_add(interval).unwrap_or(now);
-        let excess = recent.idle_at.duration_since(now) - interval * BURST;
-        if excess <= SignedDuration::ZERO {
-            return None;
-        }
-        Some(PacedWrite {
-            delay: excess.unsigned_abs(),
-            new_loop: !std::mem::replace(&mut recent.delayed, true),
-        })
+        let idle_at = workloads.entry(uid.to_owned()).or_insert(now);
+        *idle_at = (*idle_at).max(now).saturating_add(interval).unwrap_or(now);
+        let excess = idle_at.duration_since(now) - interval * BURST;
+        (excess > SignedDuration::ZERO).then(|| excess.unsigned_abs())
     }
 }
 
@@ -84,11 +55,10 @@ mod tests {
         for _ in 0..BURST {
             assert_eq!(pacing.record_write("a", now, INTERVAL), None);
         }
-        for new_loop in [true, false, false] {
-            let paced = pacing.record_write("a", now, INTERVAL);
-            let delay = INTERVAL;
-            assert_eq!(paced, Some(PacedWrite { delay, new_loop }));
-            now += delay;
+        for _ in 0..3 {
+            let delay = pacing.record_write("a", now, INTERVAL);
+            assert_eq!(delay, Some(INTERVAL));
+            now += INTERVAL;
         }
         assert_eq!(pacing.record_write("b", now, INTERVAL), None);
         now += INTERVAL * 11;

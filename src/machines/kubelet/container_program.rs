@@ -5,6 +5,7 @@ use kube::ResourceExt;
 use kueue_lab_shell::{self as shell, DEFAULT_DURATION, Program, Step};
 
 use super::environment::environment;
+use super::wrapped_command::{WrappedCommand, wrapped_command};
 
 /// Annotation: the duration of each main container of the pod, such as `30s` or `5m`.
 const RUN_FOR: &str = "kueue-lab.dev/run-for";
@@ -14,6 +15,9 @@ const EXIT_CODE: &str = "kueue-lab.dev/exit-code";
 const DURATION_ANNOTATION: &str = "example.com/duration";
 /// KWOK's annotation for the duration of a pod.
 const KWOK_DELAY_ANNOTATION: &str = "pod-complete.stage.kwok.x-k8s.io/delay";
+
+/// Maximum length of a chain of containers that wait for each other.
+const CHAIN: usize = 64;
 
 /// The program of a container. If its duration is not known, it runs forever if `endless`,
 /// otherwise for [`DEFAULT_DURATION`].
@@ -39,6 +43,48 @@ pub(crate) fn container_program(container: &Container, pod: &Pod, main: bool) ->
 }
 
 fn of_command(container: &Container, pod: &Pod, endless: bool) -> Program {
+    of_wrapped(container, pod, endless, CHAIN).unwrap_or_else(|| of_words(container, pod, endless))
+}
+
+/// The program of a container that an operator's executable starts.
+fn of_wrapped(container: &Container, pod: &Pod, endless: bool, chain: usize) -> Option<Program> {
+    let chain = chain.checked_sub(1)?;
+    let other = |container: &Container| {
+        of_wrapped(container, pod, endless, chain)
+            .unwrap_or_else(|| of_words(container, pod, endless))
+    };
+    let wait = |container: &Container| match other(container).end() {
+        Some((time, code)) => (Step::Wait(time), code),
+        None => (Step::Hang, 0),
+    };
+    Some(Program::new(match wrapped_command(container, pod)? {
+        WrappedCommand::Setup => vec![],
+        WrappedCommand::WaitFor(other) => vec![wait(other).0],
+        WrappedCommand::Run {
+            after,
+            words,
+            ignores_failure,
+        } => {
+            let mut inner = container.clone();
+            let (command, args) = words.split_at(words.len().min(1));
+            let owned = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect();
+            inner.command = Some(owned(command)).filter(|words: &Vec<_>| !words.is_empty());
+            inner.args = Some(owned(args));
+            let mut steps = of_words(&inner, pod, endless).into_steps();
+            if ignores_failure {
+                steps.retain(|step| !matches!(step, Step::Exit(_)));
+            }
+            match after.map(wait) {
+                None => steps,
+                Some((step, 0)) => std::iter::once(step).chain(steps).collect(),
+                Some((step, _)) => vec![step, Step::Exit(1)],
+            }
+        }
+    }))
+}
+
+/// The program of a command without such an executable.
+fn of_words(container: &Container, pod: &Pod, endless: bool) -> Program {
     let words: Vec<&str> = container
         .command
         .iter()
@@ -131,6 +177,61 @@ mod tests {
             assert_eq!(end("Never", container.clone()), expected, "{container}");
         }
         assert_eq!(end("Always", json!({"image": "example.com/serve"})), None);
+    }
+
+    #[test]
+    fn steps_of_tekton_run_one_after_the_other() {
+        let step = |index: usize, script: &str| {
+            let mut args = vec![];
+            if index > 0 {
+                args = vec![
+                    "-wait_file".to_owned(),
+                    format!("/tekton/run/{}/out", index - 1),
+                ];
+            }
+            args.extend(["-post_file".to_owned(), format!("/tekton/run/{index}/out")]);
+            args.extend(["-entrypoint", "sh", "--", "-c", script].map(str::to_owned));
+            json!({"name": format!("step-{index}"), "command": ["/tekton/bin/entrypoint"], "args": args})
+        };
+        let ends = |scripts: &[&str]| -> Vec<Option<(u64, i32)>> {
+            let steps = scripts
+                .iter()
+                .enumerate()
+                .map(|(index, script)| step(index, script));
+            let steps: Vec<_> = steps.collect();
+            let pod = json!({"spec": {"restartPolicy": "Never", "containers": steps}});
+            let pod: Pod = serde_json::from_value(pod).unwrap();
+            let containers = pod.spec.as_ref().unwrap().containers.iter();
+            let ends = containers.map(|container| container_program(container, &pod, true).end());
+            ends.map(|end| end.map(|(at, code)| (at.as_secs(), code)))
+                .collect()
+        };
+        assert_eq!(
+            ends(&["sleep 5", "sleep 7", "true"]),
+            [Some((5, 0)), Some((12, 0)), Some((12, 0))]
+        );
+        assert_eq!(
+            ends(&["sleep 5; exit 3", "sleep 7"]),
+            [Some((5, 3)), Some((5, 1))]
+        );
+        assert_eq!(ends(&["sleep infinity", "true"]), [None, None]);
+    }
+
+    #[test]
+    fn the_executor_of_argo_waits_for_the_main_container() {
+        let pod: Pod = serde_json::from_value(json!({"spec": {
+            "restartPolicy": "Never",
+            "containers": [
+                {"name": "wait", "command": ["argoexec", "wait"]},
+                {"name": "main", "command": ["/var/run/argo/argoexec", "emissary", "--", "sleep"],
+                 "args": ["9"]},
+            ],
+        }}))
+        .unwrap();
+        for container in &pod.spec.as_ref().unwrap().containers {
+            let end = container_program(container, &pod, true).end();
+            assert_eq!(end, Some((Duration::from_secs(9), 0)), "{}", container.name);
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod pod_workers;
 mod server;
 mod simulated_container;
 mod simulated_pod;
+mod wrapped_command;
 
 pub(crate) use container_program::container_program;
 pub use control_plane::{CONTROL_PLANE_NODE, ContainerProcess, ControlPlane};

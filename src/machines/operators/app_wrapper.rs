@@ -318,6 +318,7 @@ fn run(wrapper: &Observed<'_>, status: &mut Value, plan: &mut Plan) {
             None => {
                 let message = format!("FoundFailedPods: {failed} failed pods");
                 plan.events.push(NewEvent::warning("Unhealthy", message));
+                plan.warn_not_simulated("a failed AppWrapper is not restarted");
                 status["phase"] = json!("Failed");
             }
         }

@@ -83,6 +83,35 @@ pub(super) fn fields(object: &Value) -> impl Iterator<Item = (&String, &Value)> 
     object.as_object().into_iter().flatten()
 }
 
+/// The text of a value: strings without quotes, everything else as JSON.
+pub(super) fn text_of(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Copies the fields that are set.
+pub(super) fn copy_fields(from: &Value, to: &mut Value, names: &[&str]) {
+    for name in names {
+        if !from[*name].is_null() {
+            to[*name] = from[*name].clone();
+        }
+    }
+}
+
+/// Copies labels or annotations.
+pub(super) fn copy_entries(from: &Value, to: &mut Value, field: &str) {
+    let entries: Vec<_> = fields(&from[field])
+        .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
+        .collect();
+    set_strings(to, field, &entries);
+}
+
+/// The labels and annotations of an object as a JSON value with the fields of its metadata.
+pub(super) fn metadata_of(object: &kube::core::DynamicObject) -> Value {
+    json!({"labels": object.labels(), "annotations": object.annotations()})
+}
+
 /// A count of the spec, by default `default`; negative values count as 0.
 pub(super) fn count(value: &Value, default: usize) -> usize {
     match value.as_i64() {

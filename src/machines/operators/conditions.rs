@@ -15,11 +15,34 @@ impl Observed<'_> {
         reason: &str,
         message: &str,
     ) {
+        let value = if is { "True" } else { "False" };
+        self.set_condition_status(status, condition_type, value, reason, message);
+    }
+
+    /// Sets a condition of the status to Unknown.
+    pub(super) fn set_unknown_condition(
+        &self,
+        status: &mut Value,
+        condition_type: &str,
+        reason: &str,
+        message: &str,
+    ) {
+        self.set_condition_status(status, condition_type, "Unknown", reason, message);
+    }
+
+    fn set_condition_status(
+        &self,
+        status: &mut Value,
+        condition_type: &str,
+        value: &str,
+        reason: &str,
+        message: &str,
+    ) {
         set_condition(
             status,
             json!({
                 "type": condition_type,
-                "status": if is { "True" } else { "False" },
+                "status": value,
                 "reason": reason,
                 "message": message,
                 "lastTransitionTime": self.timestamp(),

@@ -1,5 +1,6 @@
 //! Runs the operators: watches their kinds and child objects, reconciles and carries out plans.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use k8s_openapi::api::batch::v1::Job;
@@ -8,10 +9,12 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions, Pro
 use kube::core::{ApiResource, DynamicObject};
 use kube::runtime::watcher::Config;
 use kube::{Resource, ResourceExt};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
+use super::ignored_fields;
 use super::observed::Observed;
-use super::plan::{ChildReference, Plan, controller_reference};
+use super::plan::{ChildReference, NOT_SIMULATED, Plan, controller_reference};
 use super::registry::{OPERATORS, Operator, WATCHED, resource};
 use crate::event_recorder::{EventRecorder, NewEvent};
 use crate::workload_controllers::SharedInformers;
@@ -42,7 +45,12 @@ struct OperatorController {
     pods: Informer<Pod>,
     jobs: Informer<Job>,
     kinds: Vec<WatchedKind>,
+    /// What was said not to be simulated, by object.
+    not_simulated: Mutex<HashMap<OperatorKey, NotSimulated>>,
 }
+
+/// The UID of an object, and what was said about it.
+type NotSimulated = (Option<String>, BTreeSet<String>);
 
 /// Starts the operators of all kinds that the cluster serves, in the tasks of `context`.
 pub(crate) fn start(context: &Context, shared: &SharedInformers) {
@@ -63,6 +71,7 @@ pub(crate) fn start(context: &Context, shared: &SharedInformers) {
         }
         let controller = Arc::new(OperatorController {
             kinds: watched_kinds(&context, is_served),
+            not_simulated: Mutex::default(),
             context,
             recorder,
             pods,
@@ -157,12 +166,13 @@ impl OperatorController {
         };
         let kind = self.kinds.iter().find(|k| k.operator == Some(index));
         let Some((kind, object)) = kind.and_then(|k| Some((k, k.objects.get(&key)?))) else {
+            self.not_simulated.lock().remove(&(index, key));
             return Ok(ReconcileResult::Done);
         };
         if object.metadata.deletion_timestamp.is_some() {
             return Ok(ReconcileResult::Done);
         }
-        let plan = operator.plan(&self.observe(operator, &object));
+        let plan = self.plan(operator, &(index, key), &object);
         let requeue_after = plan.requeue_after;
         match self.carry_out(operator, kind, &object, plan).await {
             Ok(()) => {
@@ -210,6 +220,41 @@ impl OperatorController {
             lookup: self,
             now: self.context.clock.now(),
             entropy: &self.context.entropy,
+        }
+    }
+
+    /// What a reconcile of `object` does.
+    fn plan(&self, operator: &Operator, key: &OperatorKey, object: &DynamicObject) -> Plan {
+        let observed = self.observe(operator, object);
+        let mut plan = operator.plan(&observed);
+        // Without a status the object has finished or is managed by another controller.
+        if plan.status.is_some() {
+            ignored_fields::warn(operator.kind, &observed, &mut plan);
+        }
+        self.retain_new(key, object, &mut plan);
+        plan
+    }
+
+    /// Keeps only those warnings about what is not simulated that were not recorded before.
+    fn retain_new(&self, key: &OperatorKey, object: &DynamicObject, plan: &mut Plan) {
+        let mut all = self.not_simulated.lock();
+        let uid = object.uid();
+        let said = all
+            .get(key)
+            .filter(|(of, _)| *of == uid)
+            .map(|(_, said)| said);
+        let mut now = BTreeSet::new();
+        plan.warnings.retain(|warning| {
+            let is_new = |said: Option<&BTreeSet<String>>| {
+                said.is_none_or(|s| !s.contains(&warning.message))
+            };
+            warning.reason != NOT_SIMULATED || now.insert(warning.message.clone()) && is_new(said)
+        });
+        if let Some(said) = said {
+            now.extend(said.iter().cloned());
+        }
+        if !now.is_empty() {
+            all.insert(key.clone(), (uid, now));
         }
     }
 

@@ -12,7 +12,7 @@ use crate::event_recorder::NewEvent;
 pub(super) const MAX_CREATED: usize = 256;
 
 /// Reason of the Warning about a spec that the stand-in cannot play.
-const NOT_SIMULATED: &str = "NotSimulated";
+pub(super) const NOT_SIMULATED: &str = "NotSimulated";
 
 /// A reference to a child object in the namespace of its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +63,8 @@ pub(super) struct Plan {
     pub status: Option<Value>,
     /// Events about the object, recorded if the status is written.
     pub events: Vec<NewEvent>,
-    /// Warnings about the spec, recorded each time.
+    /// Warnings about the object. Those about what is not simulated are recorded once, others each
+    /// time.
     pub warnings: Vec<NewEvent>,
     /// When to reconcile again without a change.
     pub requeue_after: Option<Duration>,

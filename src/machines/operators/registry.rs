@@ -5,7 +5,10 @@ use serde_json::Value;
 
 use super::observed::Observed;
 use super::plan::Plan;
-use super::{app_wrapper, job_set, kubeflow, leader_worker_set, ray, spark_application, train_job};
+use super::{
+    app_wrapper, argo, inference_service, job_set, kubeflow, leader_worker_set, notebook, ray,
+    sandbox, spark_application, tekton, train_job,
+};
 
 /// The value of `managedBy` with which an operator reconciles an object; objects of other managers,
 /// as that of MultiKueue, are left to them.
@@ -104,6 +107,13 @@ const RAY: Operator = Operator {
     managed_by: managed_by("ray.io/kuberay-operator"),
     component: "kuberay-operator",
     reconcile: |_| Plan::default(),
+};
+
+const TEKTON: Operator = Operator {
+    group: "tekton.dev",
+    managed_by: managed_by("tekton.dev/pipeline"),
+    component: "PipelineRun",
+    ..RAY
 };
 
 const KUBEFLOW: Operator = Operator {
@@ -230,17 +240,71 @@ pub(super) const OPERATORS: &[Operator] = &[
         component: "spark-application-controller",
         reconcile: spark_application::reconcile,
     },
+    Operator {
+        group: "serving.kserve.io",
+        version: "v1beta1",
+        kind: "InferenceService",
+        plural: "inferenceservices",
+        managed_by: None,
+        component: "v1beta1Controllers",
+        reconcile: inference_service::reconcile,
+        ..RAY
+    },
+    Operator {
+        kind: "Notebook",
+        plural: "notebooks",
+        managed_by: None,
+        component: "notebook-controller",
+        reconcile: notebook::reconcile,
+        ..KUBEFLOW
+    },
+    Operator {
+        kind: "PipelineRun",
+        plural: "pipelineruns",
+        reconcile: tekton::pipeline_run::reconcile,
+        ..TEKTON
+    },
+    Operator {
+        kind: "TaskRun",
+        plural: "taskruns",
+        component: "TaskRun",
+        reconcile: tekton::task_run::reconcile,
+        ..TEKTON
+    },
+    Operator {
+        group: "argoproj.io",
+        version: "v1alpha1",
+        kind: "Workflow",
+        plural: "workflows",
+        managed_by: None,
+        component: "workflow-controller",
+        reconcile: argo::workflow::reconcile,
+        ..RAY
+    },
+    Operator {
+        group: "agents.x-k8s.io",
+        version: "v1alpha1",
+        kind: "Sandbox",
+        plural: "sandboxes",
+        managed_by: None,
+        component: "sandbox-controller",
+        reconcile: sandbox::reconcile,
+        ..RAY
+    },
 ];
 
 /// Group, version, kind, plural and required label of the other kinds that are watched.
 pub(super) const WATCHED: &[(&str, &str, &str, &str, Option<&str>)] = &[
+    ("apps", "v1", "StatefulSet", "statefulsets", None),
     (
         "apps",
         "v1",
-        "StatefulSet",
-        "statefulsets",
-        Some(leader_worker_set::NAME_LABEL),
+        "Deployment",
+        "deployments",
+        Some(inference_service::NAME_LABEL),
     ),
+    ("tekton.dev", "v1", "Task", "tasks", None),
+    ("tekton.dev", "v1", "Pipeline", "pipelines", None),
     (
         "trainer.kubeflow.org",
         "v1alpha1",

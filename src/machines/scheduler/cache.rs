@@ -1,6 +1,6 @@
 //! The scheduler cache: nodes with the pods on them, pending, assumed and nominated pods.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -36,6 +36,8 @@ pub(super) struct SchedulerState {
     pub(super) next_start_node_index: usize,
     /// The last message of each equivalence class.
     pub(super) class_messages: HashMap<String, Arc<str>>,
+    /// The extended resources that DeviceClasses back.
+    device_resources: BTreeSet<String>,
 }
 
 impl SchedulerState {
@@ -55,9 +57,22 @@ impl SchedulerState {
         }
     }
 
+    /// Sets the extended resources that DeviceClasses back.
+    pub(super) fn set_device_resources(&mut self, backed: BTreeSet<String>) {
+        if self.device_resources == backed {
+            return;
+        }
+        self.device_resources = backed;
+        let pending: Vec<Arc<Pod>> = self.pending.values().map(|info| info.pod.clone()).collect();
+        pending.into_iter().for_each(|pod| self.update_pod(pod));
+        self.capacity_freed = true;
+    }
+
     /// Adds or updates a pod.
     pub(super) fn update_pod(&mut self, pod: Arc<Pod>) {
-        let info = Arc::new(PodInfo::of(pod));
+        let mut info = PodInfo::of(pod);
+        info.set_device_resources(&self.device_resources);
+        let info = Arc::new(info);
         let key = info.key.clone();
         let spec = info.spec();
         let ended = info

@@ -118,6 +118,10 @@ pub(super) fn insufficient_resources(pod: &PodInfo, node: &NodeInfo) -> Option<F
             continue;
         }
         let all = node.allocatable.get(name);
+        // Devices are not allocated: a pod runs as if the node had them.
+        if all == 0 && pod.device_resources.iter().any(|backed| backed == name) {
+            continue;
+        }
         let kept: i64 = reserved.iter().map(|p| p.requests.get(name)).sum();
         if wanted
             > all

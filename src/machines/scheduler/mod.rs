@@ -5,6 +5,7 @@
 mod binding_cycle;
 mod cache;
 mod default_preemption;
+mod device_classes;
 mod event_handlers;
 mod filter;
 mod fit_error;

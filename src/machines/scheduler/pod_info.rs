@@ -1,6 +1,6 @@
 //! The scheduler's view of a pod, computed once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Pod, PodAffinityTerm, PodSpec, Toleration};
@@ -18,6 +18,8 @@ pub(crate) struct PodInfo {
     pub requests: ResourceAmounts,
     /// Its priority.
     pub priority: i32,
+    /// Requested extended resources that DeviceClasses back.
+    pub device_resources: Vec<String>,
     /// Host ports: address, protocol, port.
     pub ports: Vec<(String, String, i32)>,
     /// The pod itself.
@@ -32,10 +34,18 @@ impl PodInfo {
         Self {
             key: ObjectKey::of(&*pod),
             requests: pod_requests(spec),
+            device_resources: Vec::new(),
             priority: spec.priority.unwrap_or(0),
             ports: host_ports(spec),
             pod,
         }
+    }
+
+    /// Notes which of its requests DeviceClasses back.
+    pub(super) fn set_device_resources(&mut self, backed: &BTreeSet<String>) {
+        let names = self.requests.iter().map(|(name, _)| name);
+        let names = names.filter(|name| backed.contains(*name));
+        self.device_resources = names.map(str::to_owned).collect();
     }
 
     /// Its spec, if it has one.

@@ -8,6 +8,7 @@ use tokio::sync::{Notify, Semaphore};
 
 use super::NAME;
 use super::cache::SchedulerState;
+use super::device_classes;
 use super::event_handlers::add_all_event_handlers;
 use super::schedule_one::SchedulingDecision;
 use crate::event_recorder::EventRecorder;
@@ -38,6 +39,7 @@ pub(crate) fn start(context: &Context, pods: &Informer<Pod>, nodes: &Informer<No
         writes: Arc::new(Semaphore::new(WRITES)),
     });
     add_all_event_handlers(&scheduler, pods, nodes);
+    device_classes::watch(&scheduler);
     let (pods, nodes) = (pods.clone(), nodes.clone());
     context.tasks.spawn("scheduler", async move {
         nodes.wait_for_cache_sync().await;

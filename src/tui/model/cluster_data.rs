@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::event::EventLog;
 use super::evictions::EvictionLog;
+use super::loops::record_events;
 use super::node::NodeRow;
 use super::pod::PodRow;
 use super::queues::{
@@ -14,6 +15,7 @@ use super::queues::{
 use super::watch_status::WatchStatus;
 use super::workload::WorkloadRow;
 use super::{Delta, Kind, Store, WatchUpdate};
+use kueue_lab_loops::LoopDetector;
 
 /// The watched objects of the cluster.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +40,8 @@ pub(crate) struct ClusterData {
     pub events: EventLog,
     /// Evictions.
     pub evictions: EvictionLog,
+    /// Detects loops of scheduling attempts.
+    pub loops: LoopDetector,
     /// The status of each watch.
     pub watch_statuses: BTreeMap<Kind, WatchStatus>,
     /// The current lab time.
@@ -72,6 +76,7 @@ impl ClusterData {
                     self.evictions
                         .observe_event(row, &self.workloads, &self.cluster_queues);
                 }
+                record_events(&mut self.loops, rows);
                 self.events.apply(change);
             }
             WatchUpdate::ClusterQueue(change) => self.cluster_queues.apply(change),

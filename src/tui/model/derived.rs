@@ -10,6 +10,7 @@ use super::meta::{Requests, add_requests};
 use super::workload::{WorkloadRow, WorkloadState};
 use super::{ClusterData, ObjectKey, Row};
 use kueue_lab_api::constants::{EVICTED, PREEMPTED, evicted, preempted};
+use kueue_lab_loops::SchedulingLoop;
 
 /// The position of a pending workload in its ClusterQueue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +70,8 @@ pub(crate) struct DerivedData {
     pub cohort_tree: CohortTree,
     /// Totals for the header.
     pub totals: Totals,
+    /// Loops of scheduling attempts.
+    pub loops: Vec<SchedulingLoop>,
     positions: HashMap<ObjectKey, QueuePosition>,
     head_workloads: BTreeMap<String, ObjectKey>,
     pending_workloads: BTreeMap<String, Vec<ObjectKey>>,
@@ -87,6 +90,7 @@ struct Revisions {
     workloads: u64,
     pods: u64,
     nodes: u64,
+    loops: u64,
 }
 
 impl DerivedData {
@@ -101,6 +105,7 @@ impl DerivedData {
             workloads: data.workloads.revision(),
             pods: data.pods.revision(),
             nodes: data.nodes.revision(),
+            loops: data.loops.revision(),
         };
         let before = self.revisions.replace(now);
         let changed = |part: fn(&Revisions) -> u64| before.as_ref().map(part) != Some(part(&now));
@@ -122,6 +127,10 @@ impl DerivedData {
         if workloads || pods {
             self.count_pods(data);
         }
+        // A loop ends with the time.
+        if changed(|s| s.loops) || !self.loops.is_empty() {
+            self.loops = data.loops.loops(data.now);
+        }
         if pods || nodes {
             self.sum_node_allocation(data);
         }
@@ -130,6 +139,26 @@ impl DerivedData {
     /// The position of a pending workload.
     pub(crate) fn position(&self, key: &ObjectKey) -> Option<QueuePosition> {
         self.positions.get(key).copied()
+    }
+
+    /// The loop of scheduling attempts of a Workload, by UID.
+    pub(crate) fn loop_of(&self, uid: &str) -> Option<&SchedulingLoop> {
+        self.loops.iter().find(|found| found.involves(uid))
+    }
+
+    /// The loops with workloads of a ClusterQueue.
+    pub(crate) fn loops_in<'a>(
+        &'a self,
+        data: &'a ClusterData,
+        cluster_queue: &'a str,
+    ) -> impl Iterator<Item = &'a SchedulingLoop> {
+        let is_queued = move |name: &String| {
+            let (namespace, name) = name.split_once('/').unwrap_or_default();
+            let wl = data.workloads.get(&ObjectKey::new(namespace, name));
+            wl.and_then(|wl| data.cluster_queue_of(wl)) == Some(cluster_queue)
+        };
+        let all = self.loops.iter();
+        all.filter(move |found| found.names.iter().any(is_queued))
     }
 
     /// The head of a ClusterQueue.

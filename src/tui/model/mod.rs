@@ -9,6 +9,7 @@ pub(crate) mod event;
 pub(crate) mod evictions;
 pub mod import;
 mod kind;
+pub mod loops;
 pub(crate) mod meta;
 pub(crate) mod node;
 mod object_ref;

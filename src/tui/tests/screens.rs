@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::driver::{press, render_text};
-use super::fixture::{busy, empty, scenario, state_of};
+use super::fixture::{busy, busy_with, empty, scenario, state_of};
 use crate::actions::FetchObject;
 use crate::backend::OperationError;
 use crate::glyphs::ASCII;
@@ -112,6 +112,53 @@ fn details_of_an_evicted_workload() {
     let mut state = busy();
     press(&mut state, &["2", "/", "sweep", "enter", "enter"]);
     shot("details-evicted", &state, &[(100, 60)]);
+}
+
+/// A state in which `sweep` and `serve` preempt each other.
+fn preemption_loop() -> State {
+    let mut objects = Vec::new();
+    for round in 0..8 {
+        for (n, (by, name, uid)) in [
+            ("uid-wl-serve", "ml/job-sweep-9d1e0", "uid-wl-sweep"),
+            ("uid-wl-sweep", "web/job-serve-77aa0", "uid-wl-serve"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let (namespace, name) = name.split_once('/').unwrap();
+            objects.push(json!({
+                "apiVersion": "v1", "kind": "Event",
+                "metadata": {"namespace": namespace, "name": format!("loop-{round}-{n}")},
+                "involvedObject": {"kind": "Workload", "namespace": namespace, "name": name, "uid": uid},
+                "reason": "Preempted", "type": "Normal",
+                "message": format!("Preempted to accommodate a workload (UID: {by}, JobUID: j) due to reclamation within the cohort; preemptor path: /org/a; preemptee path: /org/b"),
+                "eventTime": format!("2026-03-02T12:04:{:02}.{n}00000Z", 10 + round),
+            }));
+        }
+    }
+    busy_with(objects)
+}
+
+#[test]
+fn loops() {
+    let mut state = preemption_loop();
+    shot("loop-queues", &state, BOTH);
+    press(&mut state, &["2"]);
+    shot("loop-workloads", &state, BOTH);
+    press(&mut state, &["/", "sweep", "enter", "enter"]);
+    shot("loop-details", &state, SMALL);
+}
+
+#[test]
+fn a_cluster_queue_names_its_loops() {
+    let mut state = preemption_loop();
+    press(
+        &mut state,
+        &[
+            "/", "research", "enter", "down", "down", "down", "down", "enter",
+        ],
+    );
+    shot("loop-details-queue", &state, SMALL);
 }
 
 #[test]

@@ -161,6 +161,9 @@ impl View for WorkloadsView {
 
     fn caption(&self, state: &State, key: &ObjectKey) -> Option<String> {
         let wl = state.data.workloads.get(key)?;
+        if let Some(found) = state.derived.loop_of(&wl.meta.uid) {
+            return Some(found.to_string());
+        }
         let line = status_reason(wl, &state.data, &state.derived).line();
         Some(format!("{} in {}: {line}", wl.owner_text(), key.namespace))
     }
@@ -297,7 +300,15 @@ fn row(state: &State, c: &Canvas<'_>, key: &ObjectKey, wl: &WorkloadRow) -> Vec<
                 Role::Dim,
             )
         } else {
-            reason_spans(c, &status_reason(wl, &state.data, &state.derived))
+            let mut reason = Vec::new();
+            if state.derived.loop_of(&wl.meta.uid).is_some() {
+                reason.push(c.span("loop: ", Role::Error));
+            }
+            reason.extend(reason_spans(
+                c,
+                &status_reason(wl, &state.data, &state.derived),
+            ));
+            reason
         },
     ]
 }

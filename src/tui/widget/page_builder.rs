@@ -7,6 +7,7 @@ use crate::model::condition::Conditions;
 use crate::state::State;
 use crate::text::{clock_time, pad, sanitize, truncate, truncate_middle, width, wrap};
 use crate::theme::Role;
+use kueue_lab_loops::SchedulingLoop;
 
 /// Columns of a label.
 const LABEL_WIDTH: usize = 13;
@@ -73,6 +74,12 @@ impl<'a> PageBuilder<'a> {
         self.blank();
         let span = self.span(title, Role::Title);
         self.line(vec![span]);
+    }
+
+    /// Adds a loop of scheduling attempts.
+    pub(crate) fn scheduling_loop(&mut self, found: &SchedulingLoop) {
+        self.field("Loop", &found.to_string(), Role::Error);
+        self.field("", found.remedy(), Role::Dim);
     }
 
     /// Adds a paragraph.

@@ -80,6 +80,7 @@ pub(super) fn replay<F: Future<Output = ()>>(
             nodes_file: None,
             kueue: None,
             operators: false,
+            controller: true,
         };
         let lab = Lab::start(config).await.unwrap();
         let run = RecordedRun {

@@ -3,17 +3,14 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-
-use crate::update::post_params;
-use crate::{ControllerContext, workload_patching};
-use kueue_lab_admission::status::set_condition;
+use crate::ControllerContext;
+use crate::admission_checks::active_condition::set_active_condition;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::constants::active::BAD_PARAMETERS_REF;
 use kueue_lab_api::v1beta2::{
     AdmissionCheck, AdmissionCheckParametersReference, ProvisioningRequestConfig,
 };
-use kueue_lab_runtime::{Api, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{ObjectKey, ReconcileResult, WorkQueue};
 
 /// Why `spec.parameters` of an AdmissionCheck does not resolve, with upstream's messages.
 #[derive(Debug, thiserror::Error)]
@@ -134,31 +131,6 @@ async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<
         ),
         Err(error) => ("False", BAD_PARAMETERS_REF, error.to_string()),
     };
-    let known = check
-        .status
-        .conditions
-        .iter()
-        .find(|cond| cond.type_ == c::ACTIVE);
-    if known.is_some_and(|cond| cond.status == status) {
-        return Ok(ReconcileResult::Done);
-    }
-    let mut after = AdmissionCheck::clone(&check);
-    let condition = Condition {
-        type_: c::ACTIVE.to_owned(),
-        status: status.to_owned(),
-        reason: reason.to_owned(),
-        message,
-        last_transition_time: Time(shared.now()),
-        observed_generation: check.metadata.generation,
-    };
-    set_condition(&mut after.status.conditions, condition);
-    let api = Api::<AdmissionCheck>::all(shared.ctx.client.clone());
-    let written = api.replace_status(&key.name, &post_params(), &after).await;
-    if let Some(written) = workload_patching::ignore_not_found(written)? {
-        shared
-            .informers
-            .admission_checks
-            .observe_write(Arc::new(written));
-    }
+    set_active_condition(shared, &check, (status, reason), message).await?;
     Ok(ReconcileResult::Done)
 }

@@ -4,10 +4,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::job_annotations::parse_bool;
 use crate::jobs::integration_context::IntegrationContext;
+use crate::jobs::slice_topology_constraints::parse_slice_topology_constraints;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::field::{FieldError, FieldErrors, Path};
-use kueue_lab_api::v1beta2::{PodSet, PodsetSliceRequiredTopologyConstraint};
+use kueue_lab_api::v1beta2::PodSet;
 use kueue_lab_api::validation::label_name;
 
 const REQUIRED: &str = c::POD_SET_REQUIRED_TOPOLOGY_ANNOTATION;
@@ -139,7 +140,7 @@ fn validate_slice_required_topology_constraints(
 }
 
 fn validate_constraint_entries(path: &Path, text: &str) -> FieldErrors {
-    let layers: Vec<PodsetSliceRequiredTopologyConstraint> = match serde_json::from_str(text) {
+    let layers = match parse_slice_topology_constraints(text) {
         Ok(layers) => layers,
         Err(e) => {
             let detail = format!("must be a valid JSON array: {e}");
@@ -229,9 +230,8 @@ pub(crate) fn validate_slice_size_upper_bound(
             Ok(_) => {}
         }
     }
-    let layers = get(meta, SLICE_REQUIRED_CONSTRAINTS).and_then(|text| {
-        serde_json::from_str::<Vec<PodsetSliceRequiredTopologyConstraint>>(text).ok()
-    });
+    let layers = get(meta, SLICE_REQUIRED_CONSTRAINTS)
+        .and_then(|text| parse_slice_topology_constraints(text).ok());
     if let Some(first) = layers
         .as_deref()
         .and_then(<[_]>::first)

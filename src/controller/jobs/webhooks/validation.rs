@@ -136,15 +136,7 @@ fn validate_max_exec_time(meta: &ObjectMeta) -> FieldErrors {
 /// # Errors
 /// The text is not an integer, or out of range.
 pub(super) fn atoi(text: &str) -> Result<i64, String> {
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let numeric = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-    let problem = if numeric {
-        "value out of range"
-    } else {
-        "invalid syntax"
-    };
-    let parsed = if numeric { text.parse().ok() } else { None };
-    parsed.ok_or_else(|| format!("strconv.Atoi: parsing {text:?}: {problem}"))
+    job_annotations::parse_int("Atoi", text)
 }
 
 /// Denies elastic jobs of kinds that do not support them.

@@ -56,6 +56,30 @@ const TRAINER: Definition = Definition {
     ..NAMESPACED
 };
 
+const TEKTON: Definition = Definition {
+    group: "tekton.dev",
+    categories: &["tekton", "tekton-pipelines"],
+    ..NAMESPACED
+};
+
+/// The columns of Tekton's runs.
+const RUN_COLUMNS: &[Column] = &[
+    (
+        "Succeeded",
+        "string",
+        ".status.conditions[?(@.type==\"Succeeded\")].status",
+        0,
+    ),
+    (
+        "Reason",
+        "string",
+        ".status.conditions[?(@.type==\"Succeeded\")].reason",
+        0,
+    ),
+    ("StartTime", "date", ".status.startTime", 0),
+    ("CompletionTime", "date", ".status.completionTime", 0),
+];
+
 const CREATED: &str = ".metadata.creationTimestamp";
 
 /// The scale subresource of a kind with replicas of the type Worker.
@@ -264,6 +288,78 @@ const DEFINITIONS: &[Definition] = &[
             ("Finish", "string", ".status.terminationTime", 0),
             ("Age", "date", CREATED, 0),
         ],
+        ..NAMESPACED
+    },
+    Definition {
+        group: "serving.kserve.io",
+        version: "v1beta1",
+        kind: "InferenceService",
+        plural: "inferenceservices",
+        short_names: &["isvc"],
+        columns: &[
+            ("URL", "string", ".status.url", 0),
+            (
+                "Ready",
+                "string",
+                ".status.conditions[?(@.type=='Ready')].status",
+                0,
+            ),
+            ("Age", "date", CREATED, 0),
+        ],
+        ..NAMESPACED
+    },
+    Definition {
+        kind: "Notebook",
+        plural: "notebooks",
+        columns: &[],
+        ..KUBEFLOW
+    },
+    Definition {
+        kind: "Task",
+        plural: "tasks",
+        status: false,
+        ..TEKTON
+    },
+    Definition {
+        kind: "TaskRun",
+        plural: "taskruns",
+        short_names: &["tr", "trs"],
+        columns: RUN_COLUMNS,
+        ..TEKTON
+    },
+    Definition {
+        kind: "Pipeline",
+        plural: "pipelines",
+        status: false,
+        ..TEKTON
+    },
+    Definition {
+        kind: "PipelineRun",
+        plural: "pipelineruns",
+        short_names: &["pr", "prs"],
+        columns: RUN_COLUMNS,
+        ..TEKTON
+    },
+    Definition {
+        group: "argoproj.io",
+        version: "v1alpha1",
+        kind: "Workflow",
+        plural: "workflows",
+        short_names: &["wf"],
+        columns: &[
+            ("Status", "string", ".status.phase", 0),
+            ("Age", "date", ".status.startedAt", 0),
+            ("Message", "string", ".status.message", 0),
+        ],
+        ..NAMESPACED
+    },
+    Definition {
+        group: "agents.x-k8s.io",
+        version: "v1alpha1",
+        kind: "Sandbox",
+        plural: "sandboxes",
+        short_names: &["sandbox"],
+        scale: Some([".spec.replicas", ".status.replicas", ".status.selector"]),
         ..NAMESPACED
     },
 ];

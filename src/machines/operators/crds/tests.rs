@@ -16,7 +16,7 @@ fn every_definition_has_a_schema() {
         assert_eq!(schema["properties"]["metadata"]["type"], "object", "{name}");
         count += 1;
     }
-    assert_eq!(count, 16);
+    assert_eq!(count, 24);
 }
 
 #[test]
@@ -89,4 +89,46 @@ fn pod_templates_are_open_and_have_defaults() {
     assert_eq!(port["properties"]["protocol"], protocol);
     let grpc = &containers["items"]["properties"]["startupProbe"]["properties"]["grpc"];
     assert_eq!(grpc["properties"]["service"]["default"], "");
+}
+
+/// The containers of all pod templates have the defaults that a Workload's have.
+#[test]
+fn ports_of_pod_templates_have_a_protocol() {
+    let protocol = |name: &str, path: &[&str]| {
+        let mut at = version(name)["schema"]["openAPIV3Schema"]["properties"]["spec"].clone();
+        for field in path {
+            at = match *field {
+                "[]" => at["items"].take(),
+                "{}" => at["additionalProperties"].take(),
+                field => at["properties"][field].take(),
+            };
+            assert!(at.is_object(), "{field} of {path:?} in {name}");
+        }
+        let container = &at["properties"]["spec"]["properties"]["containers"]["items"];
+        assert_eq!(container["x-kubernetes-preserve-unknown-fields"], true);
+        container["properties"]["ports"]["items"]["properties"]["protocol"]["default"].clone()
+    };
+    for (name, path) in [
+        ("rayclusters.ray.io", "headGroupSpec.template"),
+        ("rayclusters.ray.io", "workerGroupSpecs.[].template"),
+        ("rayjobs.ray.io", "submitterPodTemplate"),
+        (
+            "jobsets.jobset.x-k8s.io",
+            "replicatedJobs.[].template.spec.template",
+        ),
+        ("paddlejobs.kubeflow.org", "paddleReplicaSpecs.{}.template"),
+        ("mpijobs.kubeflow.org", "mpiReplicaSpecs.{}.template"),
+        (
+            "trainingruntimes.trainer.kubeflow.org",
+            "template.spec.replicatedJobs.[].template.spec.template",
+        ),
+        (
+            "leaderworkersets.leaderworkerset.x-k8s.io",
+            "leaderWorkerTemplate.workerTemplate",
+        ),
+        ("sparkapplications.sparkoperator.k8s.io", "driver.template"),
+    ] {
+        let path: Vec<&str> = path.split('.').collect();
+        assert_eq!(protocol(name, &path), "TCP", "{name}");
+    }
 }

@@ -10,3 +10,4 @@ mod preemption_policy;
 
 pub(crate) use eviction::{Eviction, InvolvedWorkload};
 pub(crate) use eviction_log::EvictionLog;
+pub(super) use preemption_message::PreemptionMessage;

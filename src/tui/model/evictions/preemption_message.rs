@@ -4,8 +4,8 @@ use kueue_lab_api::constants::{evicted, preempted};
 
 /// A parsed preemption message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct PreemptionMessage {
-    pub(super) preemptor: Option<String>,
+pub(in crate::model) struct PreemptionMessage {
+    pub(in crate::model) preemptor: Option<String>,
     pub(super) cause_text: String,
     pub(super) preemptor_path: String,
     pub(super) victim_path: String,
@@ -14,7 +14,7 @@ pub(super) struct PreemptionMessage {
 }
 
 impl PreemptionMessage {
-    pub(super) fn parse(message: &str) -> Self {
+    pub(in crate::model) fn parse(message: &str) -> Self {
         let after = |mark: &str| message.split_once(mark).map(|(_, rest)| rest);
         let word = |mark: &str| {
             let rest = after(mark)?;

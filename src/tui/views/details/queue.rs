@@ -20,6 +20,9 @@ pub(crate) fn cluster_queue(state: &State, cq: &ClusterQueueRow, doc: &mut PageB
     if let Some(c) = cq.conditions.when_false(ACTIVE) {
         doc.field("", &c.message, Role::Error);
     }
+    for found in state.derived.loops_in(&state.data, name) {
+        doc.scheduling_loop(found);
+    }
     if cq.no_namespace_selector {
         doc.field(
             "",

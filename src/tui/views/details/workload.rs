@@ -61,6 +61,9 @@ fn status(state: &State, wl: &WorkloadRow, at: WorkloadState, doc: &mut PageBuil
     if !outlook.is_empty() {
         doc.field("", outlook, Role::Dim);
     }
+    if let Some(found) = state.derived.loop_of(&wl.meta.uid) {
+        doc.scheduling_loop(found);
+    }
     if let Some(position) = state.derived.position(wl.key()) {
         doc.field(
             "Position",

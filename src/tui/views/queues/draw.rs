@@ -190,7 +190,13 @@ fn status_spans(
     if layout.shares {
         spans.push(canvas.span(format!(" {share:>8}"), Role::Text));
     }
-    spans.push(canvas.span(format!("  {status}"), role));
+    spans.push(canvas.span("  ", Role::Text));
+    if let QuotaNode::ClusterQueue(name) = node
+        && state.derived.loops_in(&state.data, name).next().is_some()
+    {
+        spans.push(canvas.span("loop, ", Role::Error));
+    }
+    spans.push(canvas.span(status, role));
     spans
 }
 

@@ -134,6 +134,9 @@ impl View for QueuesView {
         Some(match row {
             QueueRow::Node(QuotaNode::ClusterQueue(name)) => {
                 let cq = state.data.cluster_queues.named(name)?;
+                if let Some(found) = state.derived.loops_in(&state.data, name).next() {
+                    return Some(found.to_string());
+                }
                 match cq.conditions.when_false(ACTIVE) {
                     Some(c) => format!("{name}: {}", c.message),
                     None => format!(

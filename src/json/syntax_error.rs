@@ -1,4 +1,4 @@
-//! JSON syntax errors worded as Go's `encoding/json`. Used only for bodies the parser has rejected.
+//! JSON syntax errors worded as Go's `encoding/json`. Used only for texts that the parser has rejected.
 
 enum Expected {
     /// A value; if true, `]` is also allowed.
@@ -10,8 +10,8 @@ enum Expected {
     Next,
 }
 
-/// The message of the first syntax error; `None` if the body is valid.
-pub(super) fn text(body: &[u8]) -> Option<String> {
+/// The message of Go's `encoding/json` for the first syntax error; `None` if the text is valid.
+pub fn go_syntax_error(body: &[u8]) -> Option<String> {
     let mut open: Vec<u8> = Vec::new();
     let mut want = Expected::Value(false);
     let mut at = 0;

@@ -1,0 +1,52 @@
+//! The Active condition of an AdmissionCheck.
+
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+use crate::update::post_params;
+use crate::{ControllerContext, workload_patching};
+use kueue_lab_admission::status::set_condition;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::AdmissionCheck;
+use kueue_lab_runtime::{Api, ObjectKey};
+
+/// The status of the condition, if it is set.
+pub(super) fn active_status(check: &AdmissionCheck) -> Option<&str> {
+    let mut conditions = check.status.conditions.iter();
+    let condition = conditions.find(|cond| cond.type_ == c::ACTIVE)?;
+    Some(&condition.status)
+}
+
+/// Sets the condition, unless its status is the same.
+///
+/// # Errors
+/// The status cannot be written.
+pub(super) async fn set_active_condition(
+    shared: &ControllerContext,
+    check: &AdmissionCheck,
+    (status, reason): (&str, &str),
+    message: String,
+) -> kube::Result<()> {
+    if active_status(check) == Some(status) {
+        return Ok(());
+    }
+    let mut after = check.clone();
+    let condition = Condition {
+        type_: c::ACTIVE.to_owned(),
+        status: status.to_owned(),
+        reason: reason.to_owned(),
+        message,
+        last_transition_time: Time(shared.now()),
+        observed_generation: check.metadata.generation,
+    };
+    set_condition(&mut after.status.conditions, condition);
+    let api = Api::<AdmissionCheck>::all(shared.ctx.client.clone());
+    let name = ObjectKey::of(check).name;
+    let written = api.replace_status(&name, &post_params(), &after).await;
+    if let Some(written) = workload_patching::ignore_not_found(written)? {
+        let checks = &shared.informers.admission_checks;
+        checks.observe_write(Arc::new(written));
+    }
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! An embedded cluster without the admission controller, for another Kueue.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::batch::v1::Job;
+use kube::api::PostParams;
+use kube::{Api, Client};
+use kueue_lab_clock::{Clock, virtual_runtime};
+use kueue_lab_entropy::Entropy;
+use kueue_lab_lab::{Lab, LabConfig};
+use kueue_lab_machines::nodes::NodePools;
+use serde_json::json;
+
+const NODES: &str = "pools:\n- name: cpu\n  count: 1\n  resources: {cpu: 4, memory: 8Gi}\n";
+const QUEUE: &str = "\
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: any}
+";
+
+async fn start(presets: &std::path::Path) -> Lab {
+    std::fs::create_dir(presets.join("one")).unwrap();
+    std::fs::write(presets.join("one/a.yaml"), QUEUE).unwrap();
+    let lab = Lab::start(LabConfig {
+        remote: None,
+        clock: Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap()),
+        entropy: Entropy::seeded(1),
+        presets: presets.to_owned(),
+        preset: "one".into(),
+        watch: false,
+        port: None,
+        nodes: NodePools::parse(NODES).unwrap(),
+        nodes_file: None,
+        operators: false,
+        controller: false,
+        kueue: None,
+    });
+    lab.await.unwrap()
+}
+
+/// Whether the Job completes within a minute of lab time.
+async fn completes(client: &Client, clock: &Clock, name: &str) -> bool {
+    let jobs: Api<Job> = Api::default_namespaced(client.clone());
+    for _ in 0..60 {
+        let job = jobs.get(name).await.unwrap();
+        if job.status.and_then(|s| s.completion_time).is_some() {
+            return true;
+        }
+        clock.sleep(Duration::from_secs(1)).await;
+    }
+    false
+}
+
+#[test]
+fn jobs_run_without_webhooks_and_presets_are_applied() {
+    virtual_runtime().unwrap().block_on(async {
+        let presets = tempfile::tempdir().unwrap();
+        let lab = start(presets.path()).await;
+        let client = lab.client();
+        assert!(lab.controller().is_none());
+        let jobs: Api<Job> = Api::default_namespaced(client.clone());
+        let job = |name: &str, suspend: bool| -> Job {
+            let job = json!({
+                "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": "any"}},
+                "spec": {"suspend": suspend, "template": {"spec": {
+                    "restartPolicy": "Never",
+                    "containers": [{"name": "c", "image": "busybox", "command": ["sleep", "1"]}],
+                }}},
+            });
+            serde_json::from_value(job).unwrap()
+        };
+        for (name, suspend) in [("runs", false), ("stays", true)] {
+            let params = PostParams::default();
+            jobs.create(&params, &job(name, suspend)).await.unwrap();
+        }
+        assert!(completes(&client, lab.clock(), "runs").await);
+        assert!(!completes(&client, lab.clock(), "stays").await);
+        let deployments: Api<Deployment> = Api::namespaced(client.clone(), "kueue-system");
+        let manager = deployments.get_opt("kueue-controller-manager").await;
+        assert_eq!(manager.unwrap(), None);
+        let flavors = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors/any";
+        let request = http::Request::get(flavors).body(Vec::new()).unwrap();
+        client.request::<serde_json::Value>(request).await.unwrap();
+        lab.stop().await;
+    });
+}
