@@ -199,7 +199,6 @@ impl Lab {
         };
         if let (Cluster::Embedded(embedded), Some(controller)) = (&cluster, &controller) {
             embedded.add_admission(Arc::new(JobWebhooksPlugin::of_current(controller)));
-            create_cluster_roles(&context);
             let visibility = VisibilityServer::new(controller);
             embedded.add_aggregated_api(&(Arc::new(visibility) as Arc<dyn AggregatedApi>));
         }
@@ -239,6 +238,9 @@ impl Lab {
             }
         };
         let presets = Arc::new(presets);
+        if instances.is_some() {
+            create_cluster_roles(&context);
+        }
         if let Some(operator) = operator {
             remote::pause_when_not_leading(operator, &context, &machines, &presets);
         }
