@@ -288,3 +288,44 @@ async fn the_server_runs_in_real_time() {
         ["default", "kube-node-lease", "kube-public", "kube-system"]
     );
 }
+
+#[test]
+fn requests_for_deprecated_kinds_are_answered_with_a_warning() {
+    with_server(|_, client| async move {
+        let warnings = async |method: &str, path: &str, body: Value| {
+            let media_type = match method {
+                "PATCH" => "application/merge-patch+json",
+                _ => "application/json",
+            };
+            let request = http::Request::builder()
+                .method(method)
+                .uri(path)
+                .header("content-type", media_type)
+                .body(kube::client::Body::from(body.to_string().into_bytes()))
+                .unwrap();
+            let response = client.send(request).await.unwrap();
+            let headers = response.headers().get_all("warning").iter();
+            let texts = headers.map(|h| h.to_str().unwrap().to_string());
+            (response.status().as_u16(), texts.collect::<Vec<_>>())
+        };
+        let all = "/api/v1/namespaces/test/endpoints";
+        let one = "/api/v1/namespaces/test/endpoints/a";
+        let object = json!({"metadata": {"name": "a"}});
+        let text = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
+        let expected = vec![format!("299 - \"{text}\"")];
+        for (method, path, code) in [
+            ("POST", all, 201),
+            ("GET", all, 200),
+            ("GET", one, 200),
+            ("PUT", one, 200),
+            ("PATCH", one, 200),
+            ("DELETE", one, 200),
+            ("GET", one, 404),
+        ] {
+            let answer = warnings(method, path, object.clone()).await;
+            assert_eq!(answer, (code, expected.clone()), "{method} {path}");
+        }
+        let slices = "/apis/discovery.k8s.io/v1/namespaces/test/endpointslices";
+        assert_eq!(warnings("GET", slices, Value::Null).await, (200, vec![]));
+    });
+}

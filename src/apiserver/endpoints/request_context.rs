@@ -42,10 +42,7 @@ impl<'s> RequestContext<'s> {
         else {
             return Ok(None);
         };
-        let deprecation = served
-            .custom
-            .as_ref()
-            .and_then(|c| c.version().deprecation_warning.clone());
+        let deprecation = served.deprecation_warning();
         let in_namespace = !path.namespace.is_empty() && path.resource != "namespaces";
         if in_namespace && !served.kind.namespaced {
             return Ok(None);

@@ -23,6 +23,21 @@ const VERBS: &[&str] = &[
 ];
 /// The verbs in discovery while the CustomResourceDefinition is terminating.
 const TERMINATING_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
+/// Deprecated kinds with a built-in version: group, version, kind and `Warning`.
+const DEPRECATED: [(&str, &str, &str, &str); 2] = [
+    (
+        "",
+        "v1",
+        "ComponentStatus",
+        "v1 ComponentStatus is deprecated in v1.19+",
+    ),
+    (
+        "",
+        "v1",
+        "Endpoints",
+        "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+    ),
+];
 
 /// A resource in one served version, with its storage.
 #[derive(Debug)]
@@ -77,6 +92,20 @@ impl ServedResource {
             schema: OnceLock::new(),
             kind,
         }
+    }
+
+    /// The `Warning` of requests for a deprecated version.
+    pub(crate) fn deprecation_warning(&self) -> Option<String> {
+        if let Some(custom) = &self.custom {
+            return custom.version().deprecation_warning.clone();
+        }
+        let kind = &self.kind;
+        DEPRECATED
+            .iter()
+            .find(|(group, version, name, _)| {
+                (*group, *version, *name) == (&*kind.group, &*kind.version, &*kind.kind)
+            })
+            .map(|(.., text)| (*text).to_string())
     }
 
     /// A resource of an extension API server.
