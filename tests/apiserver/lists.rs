@@ -245,7 +245,8 @@ fn events_of_both_groups_are_the_same_objects() {
             (&event["note"], &event["regarding"]["name"]),
             (&json!("m"), &json!("p"))
         );
-        let patch = json!({"note": "changed"});
+        let series = json!({"count": 2, "lastObservedTime": "2026-03-02T12:00:00.000000Z"});
+        let patch = json!({"series": series});
         merge_patch(&client, &format!("{path}/e"), patch)
             .await
             .unwrap();
@@ -253,8 +254,8 @@ fn events_of_both_groups_are_the_same_objects() {
             .await
             .unwrap();
         assert_eq!(
-            (&core["message"], &core["apiVersion"]),
-            (&json!("changed"), &json!("v1"))
+            (&core["series"], &core["apiVersion"]),
+            (&series, &json!("v1"))
         );
     });
 }

@@ -329,3 +329,50 @@ fn requests_for_deprecated_kinds_are_answered_with_a_warning() {
         assert_eq!(warnings("GET", slices, Value::Null).await, (200, vec![]));
     });
 }
+
+#[test]
+fn a_replacement_with_another_uid_conflicts() {
+    with_server(|_, client| async move {
+        let all = "/api/v1/namespaces/test/services";
+        let service = json!({
+            "metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}], "selector": {"a": "b"}},
+        });
+        let stored = send(&client, "POST", all, service).await.unwrap();
+        let uid = stored["metadata"]["uid"].as_str().unwrap();
+        let path = format!("{all}/a");
+        let mut other = stored.clone();
+        other["metadata"]["uid"] = json!("other");
+        let message = |name: &str, precondition: &str, stored: &str| {
+            format!(
+                "Operation cannot be fulfilled on services {name:?}: StorageError: invalid object, \
+                 Code: 4, Key: /registry/services/specs/test/{name}, ResourceVersion: 0, \
+                 AdditionalErrorMsg: Precondition failed: UID in precondition: {precondition}, \
+                 UID in object meta: {stored}"
+            )
+        };
+        let put = |path: String, body: Value| {
+            let client = client.clone();
+            async move {
+                let status = error_status(send(&client, "PUT", &path, body).await);
+                (status.code, status.reason, status.message)
+            }
+        };
+        let conflict = |message: String| (409, "Conflict".to_string(), message);
+        assert_eq!(
+            put(path.clone(), other.clone()).await,
+            conflict(message("a", "other", uid))
+        );
+        assert_eq!(
+            put(format!("{path}/status"), other).await,
+            conflict(message("a", "other", uid))
+        );
+        // Without an object the UID in the object meta is empty.
+        let mut absent = stored.clone();
+        absent["metadata"]["name"] = json!("b");
+        assert_eq!(
+            put(format!("{all}/b"), absent).await,
+            conflict(message("b", uid, ""))
+        );
+        send(&client, "PUT", &path, stored).await.unwrap();
+    });
+}

@@ -13,6 +13,7 @@ use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::object_meta;
 use crate::fieldmanager;
 use crate::plugins::Operation;
+use crate::storage::key::etcd_key;
 use crate::storage::{CommitError, Object, PendingObject};
 use kueue_lab_field::FieldError;
 
@@ -27,11 +28,13 @@ pub(super) type UpdateFn<'a> =
 /// The number of attempts before a conflict is returned.
 const MAX_ATTEMPTS: usize = 32;
 
-/// Updates the object `name` with `transform`. The bool is true when the object was created.
+/// Updates the object `name` with `transform`; `uid` is the UID precondition. The bool is true when
+/// the object was created.
 pub(super) async fn guaranteed_update(
     call: &RequestContext<'_>,
     options: &WriteOptions,
     name: &str,
+    uid: Option<&str>,
     may_create: bool,
     transform: UpdateFn<'_>,
 ) -> Result<(WriteOutcome, bool), ApiError> {
@@ -40,6 +43,7 @@ pub(super) async fn guaranteed_update(
     for _ in 0..MAX_ATTEMPTS {
         let replaced = may_create && crd_lifecycle::is_replaceable(call.core, &call.served, &key);
         let Some(present) = storage.get(&key).filter(|_| !replaced) else {
+            check_uid_precondition(call, name, uid, "")?;
             if !may_create {
                 return Err(call.not_found(name));
             }
@@ -49,6 +53,8 @@ pub(super) async fn guaranteed_update(
             object_meta::wipe_system_fields(&mut object);
             return Ok((create_object(call, options, object).await?, true));
         };
+        let stored = call.transformer.decoded(&present)?;
+        check_uid_precondition(call, name, uid, object_meta::meta_str(&stored, "uid"))?;
         match try_update(call, options, name, &present, transform).await {
             Ok(Some(written)) => return Ok((written, false)),
             Ok(None) => {}
@@ -160,6 +166,27 @@ async fn try_update(
         Err(CommitError::ResourceVersionConflict(_) | CommitError::KeyNotFound) => Ok(None),
         Err(CommitError::KeyExists(_) | CommitError::Closed) => Err(ApiError::no_such_resource()),
     }
+}
+
+/// 409 when the UID of a replacement is not that of the stored object, which is empty without an
+/// object.
+fn check_uid_precondition(
+    call: &RequestContext<'_>,
+    name: &str,
+    uid: Option<&str>,
+    stored: &str,
+) -> Result<(), ApiError> {
+    let Some(uid) = uid.filter(|uid| !uid.is_empty() && *uid != stored) else {
+        return Ok(());
+    };
+    let key = etcd_key(&call.served, &call.storage_key(name));
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, \
+         AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, \
+         UID in object meta: {stored}"
+    );
+    let (group, plural) = (&call.path.group, &call.path.resource);
+    Err(ApiError::conflict(group, plural, name, &why))
 }
 
 /// 409 when the new object has a UID, which requires an existing object.

@@ -35,7 +35,7 @@ pub(super) async fn patch(call: &RequestContext<'_>) -> Result<ApiResponse, ApiE
         apply_patch(call, &schema, &options, old)
     };
     let (written, created) =
-        guaranteed_update(call, &options, &call.path.name, apply, &transform).await?;
+        guaranteed_update(call, &options, &call.path.name, None, apply, &transform).await?;
     written.to_response(call, if created { 201 } else { 200 })
 }
 

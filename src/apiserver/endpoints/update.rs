@@ -6,6 +6,7 @@ use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use super::write_options::WriteOptions;
 use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::object_meta;
 
 /// Handles PUT of a named object.
 pub(super) async fn update(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
@@ -14,7 +15,8 @@ pub(super) async fn update(call: &RequestContext<'_>) -> Result<ApiResponse, Api
     request_body::check_api_version(call, &object)?;
     let may_create = call.served.kind.strategy.allow_create_on_update();
     let transform = |_: Option<&serde_json::Value>| Ok(object.clone());
+    let uid = Some(object_meta::meta_str(&object, "uid"));
     let (written, created) =
-        guaranteed_update(call, &options, &call.path.name, may_create, &transform).await?;
+        guaranteed_update(call, &options, &call.path.name, uid, may_create, &transform).await?;
     written.to_response(call, if created { 201 } else { 200 })
 }

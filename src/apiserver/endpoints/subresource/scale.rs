@@ -52,7 +52,7 @@ pub(super) async fn answer(call: &RequestContext<'_>, verb: &str) -> Result<ApiR
         };
         with_replicas(call, old, &scale, paths)
     };
-    let (written, _) = guaranteed_update(call, &options, name, false, &transform).await?;
+    let (written, _) = guaranteed_update(call, &options, name, None, false, &transform).await?;
     let scale = scale_from_object(&*written.value(call)?, paths);
     Ok(ApiResponse::value(200, call.transformer.accept, &scale))
 }
