@@ -11,3 +11,4 @@ pub(crate) mod ip_validation;
 pub(crate) mod label_selector;
 pub(crate) mod metadata_validation;
 pub(crate) mod object_meta;
+pub(crate) mod webhook_validation;

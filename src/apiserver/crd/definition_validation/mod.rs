@@ -15,7 +15,7 @@ mod openapi_schema;
 mod schema_accessors;
 mod schema_path;
 mod set_defaults;
-mod type_check;
+pub(crate) mod type_check;
 mod unrecognized_formats;
 mod validate;
 mod validation_rules;

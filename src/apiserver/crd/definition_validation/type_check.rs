@@ -7,12 +7,13 @@ use kube_cel::cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
 use serde_json::Value;
 
 use super::schema_accessors::{is_set, schema_field, schema_map, text};
+use crate::cel::program;
 use crate::cel::value::is_selected_by;
 use functions::{FUNCTIONS, NAMES};
 
 /// The type of an expression.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Type<'s> {
+pub(crate) enum Type<'s> {
     /// A dynamic or unknown type.
     Any,
     Bool,
@@ -25,6 +26,8 @@ pub(super) enum Type<'s> {
     Object(&'s Value, bool),
     /// The metadata of a root or embedded resource.
     ObjectMeta,
+    /// An object with these fields.
+    Fields(Vec<(String, Type<'s>)>),
     /// Any other type without fields.
     Other,
 }
@@ -54,7 +57,7 @@ impl<'s> Type<'s> {
     }
 
     /// Whether this type is assignable to `wanted`.
-    pub(super) fn is_assignable_to(&self, wanted: &Self) -> bool {
+    pub(crate) fn is_assignable_to(&self, wanted: &Self) -> bool {
         matches!(self, Self::Any) || self == wanted
     }
 
@@ -70,6 +73,10 @@ impl<'s> Type<'s> {
         match self {
             Self::Any => Some(Self::Any),
             Self::Map(value) => Some((**value).clone()),
+            Self::Fields(fields) => {
+                let (_, found) = fields.iter().find(|(own, _)| own == name)?;
+                Some(found.clone())
+            }
             Self::ObjectMeta => matches!(name, "name" | "generateName").then_some(Self::String),
             Self::Object(_, true) if matches!(name, "apiVersion" | "kind") => Some(Self::String),
             Self::Object(_, true) if name == "metadata" => Some(Self::ObjectMeta),
@@ -83,25 +90,36 @@ impl<'s> Type<'s> {
     }
 }
 
-/// Determines the type of an expression.
-///
-/// # Errors
-/// The undeclared references and undefined fields.
-pub(super) fn check<'s>(
-    expression: &IdedExpr,
-    source: &str,
-    schema: &'s Value,
+/// The variables of the rules of a schema.
+pub(super) fn rule_variables(
+    schema: &Value,
     whole: bool,
     optional: bool,
-) -> Result<Type<'s>, String> {
+) -> Vec<(String, Type<'_>)> {
     let this = Type::of(schema, whole).unwrap_or(Type::Any);
     let old = if optional { Type::Any } else { this.clone() };
+    vec![("self".into(), this), ("oldSelf".into(), old)]
+}
+
+/// Compiles an expression over variables and determines its type. `functions` are those besides the
+/// functions of all expressions.
+///
+/// # Errors
+/// The syntax error, or the undeclared references and undefined fields.
+pub(crate) fn compile<'s>(
+    expression: &str,
+    variables: Vec<(String, Type<'s>)>,
+    functions: &'static [&'static str],
+) -> Result<Type<'s>, String> {
+    // The parser omits the space before source lines.
+    let program = program::compile(expression).map_err(|why| why.replace("\n| ", "\n | "))?;
     let mut checker = Checker {
-        source,
-        vars: vec![("self".into(), this), ("oldSelf".into(), old)],
+        source: expression,
+        vars: variables,
+        functions,
         errors: Vec::new(),
     };
-    let found = checker.of(expression);
+    let found = checker.of(program.expression());
     if checker.errors.is_empty() {
         return Ok(found);
     }
@@ -118,6 +136,7 @@ pub(super) fn check<'s>(
 struct Checker<'e, 's> {
     source: &'e str,
     vars: Vec<(String, Type<'s>)>,
+    functions: &'static [&'static str],
     /// Errors with their offset in the source.
     errors: Vec<(usize, String)>,
 }
@@ -211,7 +230,9 @@ impl<'s> Checker<'_, 's> {
             return found;
         }
         let what = match operand {
-            Type::Object(..) | Type::ObjectMeta => format!("undefined field '{field}'"),
+            Type::Object(..) | Type::ObjectMeta | Type::Fields(_) => {
+                format!("undefined field '{field}'")
+            }
             Type::Bool => "type 'bool' does not support field selection".into(),
             Type::Int => "type 'int' does not support field selection".into(),
             Type::Double => "type 'double' does not support field selection".into(),
@@ -228,7 +249,7 @@ impl<'s> Checker<'_, 's> {
         let on = target.map(|t| self.of(t));
         let mut types: Vec<Type<'s>> = args.iter().map(|a| self.of(a)).collect();
         let operator = !name.starts_with(|c: char| c.is_ascii_alphabetic());
-        if !operator && !FUNCTIONS.contains(&name) {
+        if !operator && !FUNCTIONS.contains(&name) && !self.functions.contains(&name) {
             let at = self.find(name, |_| 0) + name.len();
             self.error(
                 at,

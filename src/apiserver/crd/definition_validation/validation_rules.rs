@@ -7,7 +7,7 @@ use super::schema_accessors::{is_set, list, text};
 use super::{internal_version, schema_path, type_check};
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
-use crate::cel::program::{self, Compiled};
+use crate::cel::program;
 
 const FIELD: &str = "x-kubernetes-validations";
 
@@ -85,7 +85,7 @@ pub(super) fn compile(
         };
         let program = program::compile(expression);
         let uses_old = program.as_ref().is_ok_and(|p| p.uses_old_self);
-        match type_checked(&program, expression, schema, whole, optional) {
+        match type_checked(expression, schema, whole, optional) {
             Err(why) => fail(&at, format!("compilation failed: {why}")),
             Ok(found) if !found.is_assignable_to(&type_check::Type::Bool) => {
                 fail(&at, "cel expression must evaluate to a bool".into());
@@ -119,13 +119,7 @@ fn message(
         return;
     }
     let at = path.child("messageExpression");
-    match type_checked(
-        &program::compile(expression),
-        expression,
-        schema,
-        whole,
-        optional,
-    ) {
+    match type_checked(expression, schema, whole, optional) {
         Err(why) => fail(&at, format!("messageExpression compilation failed: {why}")),
         Ok(found) if !found.is_assignable_to(&type_check::Type::String) => {
             fail(&at, "messageExpression must evaluate to a string".into());
@@ -135,15 +129,11 @@ fn message(
 }
 
 fn type_checked<'s>(
-    program: &Compiled,
     expression: &str,
     schema: &'s Value,
     whole: bool,
     optional: bool,
 ) -> Result<type_check::Type<'s>, String> {
-    match program {
-        // The parser omits the space before source lines.
-        Err(why) => Err(why.replace("\n| ", "\n | ")),
-        Ok(program) => type_check::check(program.expression(), expression, schema, whole, optional),
-    }
+    let variables = type_check::rule_variables(schema, whole, optional);
+    type_check::compile(expression, variables, &[])
 }
