@@ -356,3 +356,43 @@ async fn an_unreachable_webhook_follows_its_failure_policy() {
          webhook: Post \"https://hook.test.svc:443?timeout=5s\": service \"hook\" not found"
     );
 }
+
+#[test]
+fn invalid_configurations_are_rejected() {
+    with_server(|_, client| async move {
+        let post = async |resource: &str, object: Value| {
+            let path = format!("{ADMISSION}/{resource}");
+            let status = error_status(send(&client, "POST", &path, object).await);
+            (status.code, status.message)
+        };
+        let spec = json!({
+            "matchConstraints": config_maps_only(),
+            "validations": [{"expression": "object.metadata.name == "}],
+        });
+        let policy = json!({"metadata": {"name": "p"}, "spec": spec});
+        let (code, message) = post("validatingadmissionpolicies", policy).await;
+        let expected = "ValidatingAdmissionPolicy.admissionregistration.k8s.io \"p\" is invalid: \
+                        spec.validations[0].expression: Invalid value: \
+                        \"object.metadata.name == \": compilation failed: ERROR: <input>:1:";
+        assert_eq!(code, 422);
+        assert!(message.starts_with(expected), "{message}");
+        let hook = json!({
+            "name": "hook.example.dev", "admissionReviewVersions": ["v1"],
+            "clientConfig": {"url": "http://127.0.0.1"}, "sideEffects": "Some",
+        });
+        let hooks = json!({"metadata": {"name": "hooks"}, "webhooks": [hook]});
+        let path = "webhooks[0]";
+        assert_eq!(
+            post("validatingwebhookconfigurations", hooks).await,
+            (
+                422,
+                format!(
+                    "ValidatingWebhookConfiguration.admissionregistration.k8s.io \"hooks\" is \
+                     invalid: [{path}.sideEffects: Unsupported value: \"Some\": supported values: \
+                     \"None\", \"NoneOnDryRun\", {path}.clientConfig.url: Invalid value: \"http\": \
+                     'https' is the only allowed URL scheme; desired format: https://host[/path]]"
+                )
+            )
+        );
+    });
+}

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::schema::{Schema, ValueType};
 
 /// Reserved CEL identifiers. A field with such a name is selected by its name or its escaped name.
-const RESERVED: [&str; 21] = [
+pub(crate) const RESERVED: [&str; 21] = [
     "true",
     "false",
     "null",

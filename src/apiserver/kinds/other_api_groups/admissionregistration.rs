@@ -2,14 +2,19 @@
 
 use serde_json::{Value, json};
 
+use super::admission_validation;
 use crate::kinds::builtin_strategy::BuiltinStrategy;
+use kueue_lab_field::FieldError;
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 pub(super) fn strategy_of(kind: &str) -> BuiltinStrategy {
     let webhooks = BuiltinStrategy {
+        validate_create: admission_validation::webhooks_create,
+        validate_update: admission_validation::webhooks_update,
         generation_fields: &["webhooks"],
         ..BuiltinStrategy::DEFAULT
     };
+    let (validate_create, validate_update) = validation_of(kind);
     match kind {
         "MutatingWebhookConfiguration" => BuiltinStrategy {
             set_defaults: |configuration| {
@@ -33,6 +38,8 @@ pub(super) fn strategy_of(kind: &str) -> BuiltinStrategy {
                     }
                 }
             },
+            validate_create,
+            validate_update,
             generation_fields: &["spec"],
             ..BuiltinStrategy::DEFAULT
         },
@@ -45,9 +52,31 @@ pub(super) fn strategy_of(kind: &str) -> BuiltinStrategy {
                     match_defaults(resources);
                 }
             },
+            validate_create,
+            validate_update,
             generation_fields: &["spec"],
             ..BuiltinStrategy::DEFAULT
         },
+    }
+}
+
+/// The validation of creates and of updates.
+type Validation = (
+    fn(&Value) -> Vec<FieldError>,
+    fn(&Value, &Value) -> Vec<FieldError>,
+);
+
+/// The validation of policies and bindings; mutating ones are not validated.
+fn validation_of(kind: &str) -> Validation {
+    match kind {
+        "ValidatingAdmissionPolicy" => (
+            admission_validation::policy_create,
+            admission_validation::policy_update,
+        ),
+        "ValidatingAdmissionPolicyBinding" => (admission_validation::binding, |new, _| {
+            admission_validation::binding(new)
+        }),
+        _ => (|_| Vec::new(), |_, _| Vec::new()),
     }
 }
 
