@@ -208,7 +208,7 @@ fn ingress_path(errors: &mut ErrorList, path: &FieldPath<'_>, entry: &Value) {
     let is_specific = kind == "ImplementationSpecific";
     match kind {
         "Exact" | "Prefix" | "ImplementationSpecific" => {
-            if !text.starts_with('/') && !(is_specific && text.is_empty()) {
+            if !(text.starts_with('/') || is_specific && text.is_empty()) {
                 errors.invalid(&at, text, "must be an absolute path");
             }
         }
