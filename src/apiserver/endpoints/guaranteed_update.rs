@@ -13,7 +13,6 @@ use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::object_meta;
 use crate::fieldmanager;
 use crate::plugins::Operation;
-use crate::storage::key::etcd_key;
 use crate::storage::{CommitError, Object, PendingObject};
 use kueue_lab_field::FieldError;
 
@@ -179,7 +178,7 @@ fn check_uid_precondition(
     let Some(uid) = uid.filter(|uid| !uid.is_empty() && *uid != stored) else {
         return Ok(());
     };
-    let key = etcd_key(&call.served, &call.storage_key(name));
+    let key = call.served.etcd_key(&call.storage_key(name));
     let why = format!(
         "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, \
          AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, \

@@ -189,6 +189,23 @@ impl ServedResource {
         verbs.contains(&verb)
     }
 
+    /// The key of an object in the etcd of a Kubernetes cluster, which messages show.
+    pub fn etcd_key(&self, storage_key: &str) -> String {
+        let (group, plural) = (&*self.kind.group, &*self.kind.plural);
+        let has_group = self.custom.is_some()
+            || matches!(group, "apiextensions.k8s.io" | "apiregistration.k8s.io");
+        let prefix = match (group, plural) {
+            _ if has_group => return format!("/registry/{group}/{plural}/{storage_key}"),
+            ("", "replicationcontrollers") => "controllers",
+            ("", "endpoints") => "services/endpoints",
+            ("", "nodes") => "minions",
+            ("", "services") => "services/specs",
+            ("networking.k8s.io", "ingresses") => "ingress",
+            (_, plural) => plural,
+        };
+        format!("/registry/{prefix}/{storage_key}")
+    }
+
     /// Whether this is the storage version.
     pub fn is_storage_version(&self) -> bool {
         self.api_version == self.storage_api_version
