@@ -65,7 +65,7 @@ impl Served {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_grants_more_than_they_hold() {
+async fn roles_and_bindings_grant_only_rules_that_the_author_holds() {
     let served = serve().await;
     let rules = json!([{
         "apiGroups": ["rbac.authorization.k8s.io"],
