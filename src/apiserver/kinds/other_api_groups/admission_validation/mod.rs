@@ -1,0 +1,14 @@
+//! Validation of webhook configurations, ValidatingAdmissionPolicies and their bindings.
+
+mod expressions;
+mod match_rules;
+mod policy_binding;
+mod validating_admission_policy;
+mod webhook_configuration;
+
+#[cfg(test)]
+mod tests;
+
+pub(super) use policy_binding::binding;
+pub(super) use validating_admission_policy::{policy_create, policy_update};
+pub(super) use webhook_configuration::{webhooks_create, webhooks_update};
