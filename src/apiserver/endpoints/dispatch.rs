@@ -121,9 +121,8 @@ async fn serve_resource(
         path: String::new(),
     };
     authorize(core, incoming, &asked)?;
-    let group = path.group.clone();
     let Some(call) = RequestContext::new(core, incoming, path, query, verb)? else {
-        return not_served(core, &group);
+        return not_served(core, &asked.group);
     };
     let outcome = dispatch_verb(&call, verb).await;
     let reply = outcome.unwrap_or_else(|e| ApiResponse::negotiated_error(&e, incoming.accept()));

@@ -52,9 +52,7 @@ pub(super) async fn guaranteed_update(
             object_meta::wipe_system_fields(&mut object);
             return Ok((create_object(call, options, object).await?, true));
         };
-        let stored = call.transformer.decoded(&present)?;
-        check_uid_precondition(call, name, uid, object_meta::meta_str(&stored, "uid"))?;
-        match try_update(call, options, name, &present, transform).await {
+        match try_update(call, options, name, uid, &present, transform).await {
             Ok(Some(written)) => return Ok((written, false)),
             Ok(None) => {}
             Err(error) => return Err(error),
@@ -101,11 +99,13 @@ async fn try_update(
     call: &RequestContext<'_>,
     options: &WriteOptions,
     name: &str,
+    uid: Option<&str>,
     present: &Arc<Object>,
     transform: UpdateFn<'_>,
 ) -> Result<Option<WriteOutcome>, ApiError> {
     let kind = &call.served.kind;
     let old = call.transformer.decoded(present)?;
+    check_uid_precondition(call, name, uid, object_meta::meta_str(&old, "uid"))?;
     let mut new = transform(Some(&old))?;
     check_name(call, name, &mut new)?;
     let insisted = check_resource_version(call, name, &new, present)?;
