@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::conditions::find;
 use super::super::observed::{Observed, parse_timestamp};
 
-/// The condition that tells the state of a run.
+/// The condition of the outcome of a run: Unknown until its end.
 const SUCCEEDED: &str = "Succeeded";
 /// For how long a referenced object may be missing before the run fails: it may be created together
 /// with the run.
