@@ -9,13 +9,22 @@ use crate::{ControllerContext, workload_patching};
 use kueue_lab_admission::status::set_condition;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::AdmissionCheck;
-use kueue_lab_runtime::{Api, ObjectKey};
+use kueue_lab_runtime::{Api, ObjectKey, WorkQueue};
 
 /// The status of the condition, if it is set.
 pub(super) fn active_status(check: &AdmissionCheck) -> Option<&str> {
     let mut conditions = check.status.conditions.iter();
     let condition = conditions.find(|cond| cond.type_ == c::ACTIVE)?;
     Some(&condition.status)
+}
+
+/// A queue of AdmissionChecks, to which each change of one is added.
+pub(super) fn admission_check_queue(shared: &ControllerContext) -> WorkQueue<ObjectKey> {
+    let queue = WorkQueue::new(&shared.ctx);
+    let changed = queue.clone();
+    let checks = &shared.informers.admission_checks;
+    checks.add_event_handler(move |change| changed.add(ObjectKey::of(change.object().as_ref())));
+    queue
 }
 
 /// Sets the condition, unless its status is the same.

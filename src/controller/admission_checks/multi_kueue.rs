@@ -1,9 +1,9 @@
 //! AdmissionChecks of MultiKueue, which is not implemented: their Active condition states so.
 
-use super::active_condition::{active_status, set_active_condition};
+use super::active_condition::{active_status, admission_check_queue, set_active_condition};
 use crate::ControllerContext;
 use kueue_lab_api::constants as c;
-use kueue_lab_runtime::{ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{ObjectKey, ReconcileResult};
 
 /// The reason of the Active condition.
 const NOT_IMPLEMENTED: &str = "NotImplemented";
@@ -11,15 +11,7 @@ const MESSAGE: &str = "MultiKueue is not implemented; ClusterQueues with this ch
 
 /// Starts the reconciler of the Active condition.
 pub(super) fn start(shared: &ControllerContext) {
-    let queue = WorkQueue::new(&shared.ctx);
-    let queue_handle = queue.clone();
-    shared
-        .informers
-        .admission_checks
-        .add_event_handler(move |change| {
-            let check = change.object();
-            queue_handle.add(ObjectKey::of(check.as_ref()));
-        });
+    let queue = admission_check_queue(shared);
     let s = shared.clone();
     queue.run(&shared.ctx, "multikueue-check", 1, move |key| {
         let shared = s.clone();

@@ -22,9 +22,6 @@ use kueue_lab_api::v1beta2::PodSet;
 
 /// The state of a cluster whose pods are all ready.
 pub(crate) const READY: &str = "ready";
-/// The controller that MultiKueue sets in `managedBy`.
-const MULTI_KUEUE_CONTROLLER: &str = "kueue.x-k8s.io/multikueue";
-
 /// A RayCluster with the fields that Kueue reads; others are preserved.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RayCluster {
@@ -159,16 +156,7 @@ impl JobKind for RayClusterKind {
         new: &RayCluster,
         old: &RayCluster,
     ) -> Result<FieldErrors, Denial> {
-        if !validation::should_validate_ray_or_spark_job_on_update(
-            env,
-            &new.metadata,
-            &old.metadata,
-        ) {
-            return Ok(FieldErrors::new());
-        }
-        let mut errors = base_webhook::validate_job_on_update::<Self>(env, namespace, new, old);
-        errors.extend(Self::validate_create(env, namespace, new).await?);
-        Ok(errors)
+        base_webhook::validate_ray_or_spark_job_on_update::<Self>(env, namespace, new, old).await
     }
 }
 
@@ -210,7 +198,7 @@ fn validate_autoscaling(
         validate_gate(&group.template, &path.child("workerGroupSpecs").index(i));
     }
     validate_gate(&spec.head_group_spec.template, &path.child("headGroupSpec"));
-    if spec.is_autoscaled() && spec.managed_by.as_deref() == Some(MULTI_KUEUE_CONTROLLER) {
+    if spec.is_autoscaled() && spec.managed_by.as_deref() == Some(c::MULTI_KUEUE_CONTROLLER) {
         let detail =
             "in-tree autoscaling is not supported for a MultiKueue-managed elastic RayCluster";
         errors.push(FieldError::forbidden(&autoscaling, detail));

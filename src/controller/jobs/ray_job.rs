@@ -357,16 +357,7 @@ impl JobKind for RayJobKind {
         new: &RayJob,
         old: &RayJob,
     ) -> Result<FieldErrors, Denial> {
-        if !validation::should_validate_ray_or_spark_job_on_update(
-            env,
-            &new.metadata,
-            &old.metadata,
-        ) {
-            return Ok(FieldErrors::new());
-        }
-        let mut errors = base_webhook::validate_job_on_update::<Self>(env, namespace, new, old);
-        errors.extend(Self::validate_create(env, namespace, new).await?);
-        Ok(errors)
+        base_webhook::validate_ray_or_spark_job_on_update::<Self>(env, namespace, new, old).await
     }
 }
 

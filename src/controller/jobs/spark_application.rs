@@ -18,7 +18,7 @@ use super::pod_set_info::{PodSetInfo, PodSetInfoError};
 use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
 use super::spark_pod_template::{SparkRole, empty_pod_template, spark_pod_template};
 use crate::job_annotations;
-use crate::jobs::webhooks::{Denial, base_webhook, tas_validation, validation};
+use crate::jobs::webhooks::{Denial, base_webhook, tas_validation};
 use kueue_lab_api::config::{Feature, FeatureGates};
 use kueue_lab_api::field::{FieldError, FieldErrors, Path};
 use kueue_lab_api::v1beta2::PodSet;
@@ -350,13 +350,7 @@ impl JobKind for SparkApplicationKind {
         new: &SparkApplication,
         old: &SparkApplication,
     ) -> Result<FieldErrors, Denial> {
-        let (meta, old_meta) = (&new.metadata, &old.metadata);
-        if !validation::should_validate_ray_or_spark_job_on_update(env, meta, old_meta) {
-            return Ok(FieldErrors::new());
-        }
-        let mut errors = base_webhook::validate_job_on_update::<Self>(env, namespace, new, old);
-        errors.extend(Self::validate_create(env, namespace, new).await?);
-        Ok(errors)
+        base_webhook::validate_ray_or_spark_job_on_update::<Self>(env, namespace, new, old).await
     }
 
     async fn validate_on_create(

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use crate::ControllerContext;
-use crate::admission_checks::active_condition::set_active_condition;
+use crate::admission_checks::active_condition::{admission_check_queue, set_active_condition};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::constants::active::BAD_PARAMETERS_REF;
 use kueue_lab_api::v1beta2::{
     AdmissionCheck, AdmissionCheckParametersReference, ProvisioningRequestConfig,
 };
-use kueue_lab_runtime::{ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{ObjectKey, ReconcileResult};
 
 /// Why `spec.parameters` of an AdmissionCheck does not resolve, with upstream's messages.
 #[derive(Debug, thiserror::Error)]
@@ -90,15 +90,7 @@ pub(super) fn checks_using_config(shared: &ControllerContext, config: &str) -> V
 
 /// Starts the reconciler of the Active condition.
 pub(super) fn start(shared: &ControllerContext) {
-    let queue = WorkQueue::new(&shared.ctx);
-    let queue_handle = queue.clone();
-    shared
-        .informers
-        .admission_checks
-        .add_event_handler(move |change| {
-            let check = change.object();
-            queue_handle.add(ObjectKey::of(check.as_ref()));
-        });
+    let queue = admission_check_queue(shared);
     let (queue_handle, s) = (queue.clone(), shared.clone());
     shared
         .informers

@@ -80,6 +80,24 @@ pub(crate) fn validate_job_on_update<K: JobKind>(
     )
 }
 
+/// Validates an updated Ray or Spark job as a new one too, if the job is managed or was until now.
+///
+/// # Errors
+/// As [`validate_create`].
+pub(crate) async fn validate_ray_or_spark_job_on_update<K: JobKind>(
+    env: &IntegrationContext,
+    namespace: &str,
+    new: &K::Object,
+    old: &K::Object,
+) -> Result<FieldErrors, Denial> {
+    if !validation::should_validate_ray_or_spark_job_on_update(env, new.meta(), old.meta()) {
+        return Ok(FieldErrors::new());
+    }
+    let mut errors = validate_job_on_update::<K>(env, namespace, new, old);
+    errors.extend(K::validate_create(env, namespace, new).await?);
+    Ok(errors)
+}
+
 fn sorted<K: JobKind>(mut errors: FieldErrors) -> FieldErrors {
     if K::SORTS_FIELD_ERRORS {
         errors.sort_by(|a, b| a.path.cmp(&b.path));
