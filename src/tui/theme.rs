@@ -51,6 +51,8 @@ pub enum Role {
     Free,
     /// Text in the prompt.
     Input,
+    /// A match of the search in a page.
+    Match,
 }
 
 /// A line of the table: the role, its style with colours, its style without.
@@ -60,7 +62,7 @@ const NONE: Modifier = Modifier::empty();
 const BOLD: Modifier = Modifier::BOLD;
 const DIM: Modifier = Modifier::DIM;
 
-const TABLE: [Entry; 21] = [
+const TABLE: [Entry; 22] = [
     (Role::Text, Color::Reset, NONE, NONE),
     (Role::Dim, Color::Reset, DIM, DIM),
     (Role::Bold, Color::Reset, BOLD, BOLD),
@@ -101,6 +103,12 @@ const TABLE: [Entry; 21] = [
         Color::Reset,
         Modifier::UNDERLINED,
         Modifier::UNDERLINED,
+    ),
+    (
+        Role::Match,
+        Color::Yellow,
+        Modifier::REVERSED,
+        Modifier::REVERSED,
     ),
 ];
 

@@ -4,13 +4,16 @@ use super::{Action, navigation};
 use crate::msg::Cmd;
 use crate::state::State;
 
-/// Closes the page, the notification, the finished demo or the filter, in this order.
+/// Ends the search in the page, or closes the page, the notification, the finished demo or the filter, in
+/// this order.
 #[derive(Debug)]
 pub(crate) struct Back;
 
 impl Action for Back {
     fn run(&self, state: &mut State) -> Vec<Cmd> {
-        if state.ui.page.is_some() {
+        let search = state.ui.page.as_mut().map(|page| page.search.take());
+        if matches!(search, Some(Some(_))) {
+        } else if state.ui.page.is_some() {
             navigation::close_page(state);
         } else if state.ui.notifications.dismiss() {
         } else if state

@@ -2,10 +2,10 @@
 
 use super::{
     Action, ApplyPreset, Back, ChooseNamespace, CopyName, Delete, Describe, Explain, Fold,
-    GoInHistory, GoToClusterQueue, GoToView, GoToWorkloads, LastView, OpenCommandPrompt,
-    OpenDetails, OpenFilterPrompt, OpenPresetMenu, OpenSampleMenu, OpenSubmitForm, Quit,
-    QuitAtOnce, RunDemo, Scroll, SetSpeed, ShowHelp, ShowNotifications, ShowYaml, SortRows,
-    StepView, ToggleFinished,
+    GoInHistory, GoToClusterQueue, GoToView, GoToWorkloads, LastView, NextMatch, OpenCommandPrompt,
+    OpenDetails, OpenFilterPrompt, OpenPresetMenu, OpenSampleMenu, OpenSearchPrompt,
+    OpenSubmitForm, Quit, QuitAtOnce, RunDemo, Scroll, SetSpeed, ShowHelp, ShowNotifications,
+    ShowYaml, SortRows, StepView, ToggleFinished,
 };
 use crate::state::ActionId;
 
@@ -24,6 +24,8 @@ pub(crate) fn by_id(id: ActionId) -> Box<dyn Action> {
         ActionId::GoToClusterQueue => Box::new(GoToClusterQueue),
         ActionId::OpenCommandPrompt => Box::new(OpenCommandPrompt),
         ActionId::OpenFilterPrompt => Box::new(OpenFilterPrompt),
+        ActionId::OpenSearchPrompt => Box::new(OpenSearchPrompt),
+        ActionId::NextMatch { forward } => Box::new(NextMatch { forward }),
         ActionId::ChooseNamespace => Box::new(ChooseNamespace),
         ActionId::SortRows(by) => Box::new(SortRows(by)),
         ActionId::ToggleFinished => Box::new(ToggleFinished),

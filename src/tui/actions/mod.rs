@@ -15,6 +15,7 @@ mod go_to_cluster_queue;
 mod go_to_view;
 mod go_to_workloads;
 pub(crate) mod navigation;
+mod next_match;
 mod open_details;
 mod open_prompt;
 mod quit;
@@ -42,8 +43,9 @@ pub(crate) use go_in_history::GoInHistory;
 pub(crate) use go_to_cluster_queue::GoToClusterQueue;
 pub(crate) use go_to_view::{GoToView, LastView, StepView};
 pub(crate) use go_to_workloads::GoToWorkloads;
+pub(crate) use next_match::NextMatch;
 pub(crate) use open_details::OpenDetails;
-pub(crate) use open_prompt::{OpenCommandPrompt, OpenFilterPrompt};
+pub(crate) use open_prompt::{OpenCommandPrompt, OpenFilterPrompt, OpenSearchPrompt};
 pub(crate) use quit::{Quit, QuitAtOnce};
 pub(crate) use run_demo::RunDemo;
 #[cfg(test)]

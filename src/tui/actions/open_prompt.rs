@@ -15,6 +15,20 @@ impl Action for OpenCommandPrompt {
     }
 }
 
+/// Opens the prompt for a text to find in the page.
+#[derive(Debug)]
+pub(crate) struct OpenSearchPrompt;
+
+impl Action for OpenSearchPrompt {
+    fn run(&self, state: &mut State) -> Vec<Cmd> {
+        if let Some(page) = &state.ui.page {
+            let text = page.search.as_ref().map(|search| search.text.clone());
+            state.ui.prompt = Some(Prompt::new(PromptMode::Search, text.unwrap_or_default()));
+        }
+        Vec::new()
+    }
+}
+
 /// Opens the prompt for the filter of the list.
 #[derive(Debug)]
 pub(crate) struct OpenFilterPrompt;

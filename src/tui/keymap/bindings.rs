@@ -73,7 +73,10 @@ pub(super) const TEXT_PAGE: &[Binding] = &[
     key(&["pgdn", "ctrl-f", "space"], ActionId::ScrollPages(1), "one screen down"),
     key(&["home", "g"], ActionId::ScrollToTop, "to the top"),
     key(&["end", "G"], ActionId::ScrollToBottom, "to the bottom"),
-    key(&["esc"], ActionId::Back, "back").hint(2, "back"),
+    key(&["/"], ActionId::OpenSearchPrompt, "find a text or regular expression").hint(6, "find"),
+    key(&["n"], ActionId::NextMatch { forward: true }, "next match"),
+    key(&["N"], ActionId::NextMatch { forward: false }, "previous match"),
+    key(&["esc"], ActionId::Back, "back; ends the search").hint(2, "back"),
 ];
 
 /// Keys of pages about a row.

@@ -29,6 +29,13 @@ pub(crate) enum ActionId {
     OpenCommandPrompt,
     /// Opens the prompt for the filter of the list.
     OpenFilterPrompt,
+    /// Opens the prompt for a text to find in the page.
+    OpenSearchPrompt,
+    /// Goes to the next match of the search, or to the previous one.
+    NextMatch {
+        /// Whether to the next one.
+        forward: bool,
+    },
     /// Shows one namespace or all.
     ChooseNamespace,
     /// Sorts the list, or reverses its order.

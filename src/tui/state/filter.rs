@@ -65,7 +65,7 @@ impl Filter {
                 Some(rest) => (true, rest.trim_start()),
                 None => (false, text),
             };
-            let Some(regex) = compile(pattern) else {
+            let Some(regex) = compile_pattern(pattern) else {
                 return Ok(None);
             };
             FilterExpression::Pattern { regex, inverse }
@@ -93,7 +93,7 @@ impl Filter {
 
 /// Compiles the pattern as a regular expression, or else literally. It is case-sensitive if it has
 /// an upper-case letter.
-fn compile(pattern: &str) -> Option<Regex> {
+pub(super) fn compile_pattern(pattern: &str) -> Option<Regex> {
     let case_sensitive = pattern.chars().any(char::is_uppercase);
     let build = |pattern: &str| {
         RegexBuilder::new(pattern)

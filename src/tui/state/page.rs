@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ratatui::text::Line;
 
-use super::RowId;
+use super::{PageSearch, RowId};
 use crate::model::{ObjectKey, ObjectRef};
 use crate::text::wrap_indented;
 
@@ -48,6 +48,20 @@ impl PageContent {
             PageContent::Loading | PageContent::Failed(_) => 1,
         }
     }
+
+    /// Whether a line has a match of a search.
+    fn line_matches(&self, line: usize, search: &PageSearch) -> bool {
+        match self {
+            PageContent::Live(lines) => lines
+                .get(line)
+                .is_some_and(|line| search.is_match(&line.to_string())),
+            PageContent::Fetched(_, wrapped) => {
+                let line = wrapped.lines.get(line);
+                line.is_some_and(|line| search.is_match(line))
+            }
+            PageContent::Loading | PageContent::Failed(_) => false,
+        }
+    }
 }
 
 /// Lines wrapped to a width.
@@ -79,6 +93,8 @@ pub(crate) struct Page {
     pub row: Option<RowId>,
     /// Its text.
     pub content: PageContent,
+    /// What is searched in the text.
+    pub search: Option<PageSearch>,
     /// Index of the first line in the window.
     pub offset: usize,
     /// Rows of the window.
@@ -92,6 +108,7 @@ impl Page {
             kind,
             row,
             content: PageContent::default(),
+            search: None,
             offset: 0,
             height: 0,
         }
@@ -101,6 +118,39 @@ impl Page {
     pub(crate) fn scroll(&mut self, lines: isize) {
         self.offset = self.offset.saturating_add_signed(lines);
         self.clamp_offset();
+    }
+
+    /// Indices of the lines with a match of the search, in order.
+    pub(crate) fn matching_lines(&self) -> impl Iterator<Item = usize> + '_ {
+        let search = self.search.as_ref();
+        (0..self.content.line_count())
+            .filter(move |line| search.is_some_and(|s| self.content.line_matches(*line, s)))
+    }
+
+    /// Goes to the next matching line, or the previous one; at the end it continues from the other end.
+    /// It starts at the match that was gone to, or at the window if that is not visible. `false` if nothing
+    /// matches.
+    pub(crate) fn scroll_to_match(&mut self, forward: bool) -> bool {
+        let window = self.offset..self.offset + self.height.max(1);
+        let current = self.search.as_ref().and_then(|search| search.line);
+        let current = current.filter(|line| window.contains(line));
+        let lines: Vec<usize> = self.matching_lines().collect();
+        let found = if forward {
+            let from = current.map_or(window.start, |line| line + 1);
+            lines.iter().find(|at| **at >= from).or(lines.first())
+        } else {
+            let to = current.unwrap_or(window.end);
+            lines.iter().rfind(|at| **at < to).or(lines.last())
+        };
+        let Some(&line) = found else { return false };
+        if let Some(search) = &mut self.search {
+            search.line = Some(line);
+        }
+        if !window.contains(&line) {
+            self.offset = line;
+            self.clamp_offset();
+        }
+        true
     }
 
     /// Keeps the window within the text.

@@ -1,4 +1,4 @@
-//! The prompt for filters and commands.
+//! The prompt for filters, searches and commands.
 
 use tui_input::{Input, InputRequest};
 
@@ -7,6 +7,8 @@ use tui_input::{Input, InputRequest};
 pub(crate) enum PromptMode {
     /// A filter of the list, applied while it is typed.
     Filter,
+    /// A text to find in the page, which scrolls while it is typed.
+    Search,
     /// A command.
     Command,
 }
@@ -15,7 +17,7 @@ impl PromptMode {
     /// The sign before the text.
     pub(crate) fn sign(self) -> char {
         match self {
-            PromptMode::Filter => '/',
+            PromptMode::Filter | PromptMode::Search => '/',
             PromptMode::Command => ':',
         }
     }

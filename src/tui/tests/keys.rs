@@ -10,7 +10,7 @@ use crate::model::cohort_tree::QuotaNode;
 use crate::model::{ObjectKey, ObjectRef};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
-use crate::state::{PageKind, RowId, SampleJob, ViewId};
+use crate::state::{PageKind, RowId, SampleJob, State, ViewId};
 use crate::update::update;
 use crate::views::{QueueRow, QueuesView, View, WorkloadsView};
 
@@ -351,4 +351,46 @@ fn a_fixed_preset_resolves_its_error() {
         shown.map(|(n, more)| (n.text.as_str(), more)),
         Some(("preset spot-and-on-demand: 1 changed", 0))
     );
+}
+
+#[test]
+fn a_page_is_searched() {
+    let mut state = busy();
+    press(&mut state, &["?"]);
+    let lines = state.ui.page.as_ref().unwrap().content.line_count();
+    state.ui.page.as_mut().unwrap().height = 10;
+    // Nothing of the typed text is a key: `s` and `D` would submit Jobs and run the demo.
+    assert_eq!(press(&mut state, &["/", "sub", "D", "backspace"]), []);
+    let page = state.ui.page.as_ref().unwrap();
+    let matches: Vec<usize> = page.matching_lines().collect();
+    assert!(matches.len() > 1 && matches.len() < lines, "{matches:?}");
+    press(&mut state, &["enter"]);
+    let line = |state: &State| state.ui.page.as_ref().unwrap().search.as_ref()?.line;
+    let mut visited = vec![line(&state)];
+    for _ in 0..matches.len() {
+        press(&mut state, &["n"]);
+        visited.push(line(&state));
+        let page = state.ui.page.as_ref().unwrap();
+        let window = page.offset..page.offset + page.height;
+        assert!(line(&state).is_some_and(|line| window.contains(&line)));
+    }
+    let around = matches.iter().chain(&matches[..1]);
+    assert_eq!(visited, around.copied().map(Some).collect::<Vec<_>>());
+    press(&mut state, &["N"]);
+    assert_eq!(line(&state), matches.last().copied());
+    // The first escape ends the search, the second one closes the page.
+    press(&mut state, &["esc"]);
+    assert!(state.ui.page.as_ref().unwrap().search.is_none());
+    press(&mut state, &["esc"]);
+    assert!(state.ui.page.is_none());
+}
+
+#[test]
+fn a_cancelled_search_restores_the_one_before() {
+    let mut state = busy();
+    press(&mut state, &["?", "/", "quit", "enter", "/", "x", "esc"]);
+    let page = state.ui.page.as_ref().unwrap();
+    assert_eq!(page.search.as_ref().map(|s| s.text.as_str()), Some("quit"));
+    press(&mut state, &["/", "ctrl-u", "enter"]);
+    assert!(state.ui.page.as_ref().unwrap().search.is_none());
 }

@@ -1,4 +1,4 @@
-//! Editing of filters and commands.
+//! Editing of filters, searches and commands.
 
 use crossterm::event::KeyCode;
 use tui_input::InputRequest;
@@ -6,7 +6,7 @@ use tui_input::InputRequest;
 use crate::input::{InputKey, Key, Target};
 use crate::keymap;
 use crate::msg::Cmd;
-use crate::state::{Filter, Prompt, PromptMode, Severity, State};
+use crate::state::{Filter, PageSearch, Prompt, PromptMode, Severity, State};
 
 use super::command;
 
@@ -22,8 +22,12 @@ pub(super) fn handle_key(state: &mut State, key: Key) -> Vec<Cmd> {
     match input {
         Some(InputKey::Accept) => return accept(state, &prompt),
         Some(InputKey::Cancel) => {
-            if prompt.kind == PromptMode::Filter {
-                state.ui.list_mut().filter = Filter::parse(&prompt.initial).ok().flatten();
+            match prompt.kind {
+                PromptMode::Filter => {
+                    state.ui.list_mut().filter = Filter::parse(&prompt.initial).ok().flatten();
+                }
+                PromptMode::Search => search(state, &prompt.initial),
+                PromptMode::Command => {}
             }
             return Vec::new();
         }
@@ -93,6 +97,7 @@ fn update_prompt(state: &mut State, mut prompt: Prompt) {
                 state.ui.list_mut().filter = filter;
             }
         }
+        PromptMode::Search => search(state, prompt.text()),
         PromptMode::Command if prompt.completion_index.is_none() => {
             prompt.completions = command::completions(state, prompt.text());
         }
@@ -107,6 +112,14 @@ fn accept(state: &mut State, prompt: &Prompt) -> Vec<Cmd> {
             Ok(filter) => state.ui.list_mut().filter = filter,
             Err(error) => state.notify(Severity::Error, error.to_string()),
         },
+        PromptMode::Search => {
+            search(state, prompt.text());
+            let text = prompt.text();
+            let page = state.ui.page.as_ref();
+            if !text.is_empty() && page.is_some_and(|p| p.matching_lines().next().is_none()) {
+                state.notify(Severity::Info, format!("{text:?} is not on this page"));
+            }
+        }
         PromptMode::Command => {
             let text = prompt.text().trim().to_owned();
             if text.is_empty() {
@@ -122,6 +135,14 @@ fn accept(state: &mut State, prompt: &Prompt) -> Vec<Cmd> {
         }
     }
     Vec::new()
+}
+
+/// Searches the page, from the window down.
+fn search(state: &mut State, text: &str) {
+    if let Some(page) = &mut state.ui.page {
+        page.search = PageSearch::parse(text);
+        page.scroll_to_match(true);
+    }
 }
 
 /// Recalls an older or newer command from the history.

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use crate::state::{Page, PageContent, PageKind};
-use crate::text::wrap;
+use crate::text::{width, wrap};
 use crate::theme::Role;
 use crate::views;
 use crate::widget::Canvas;
@@ -29,17 +29,23 @@ pub(in crate::view) fn draw(page: &Page, heading: Rect, area: Rect, canvas: &mut
         let last = (page.offset + page.height).min(total);
         shown.push_str(&format!("  {}-{last} of {total} ", page.offset + 1));
     }
+    if let Some(search) = &page.search {
+        let matches = page.matching_lines().count();
+        shown.push_str(&format!("  /{}: {matches} lines ", search.text));
+    }
     canvas.text(heading.x, heading.y, heading.width, &shown, Role::ActiveTab);
     let window = page.offset..(page.offset + usize::from(area.height)).min(total);
     match &page.content {
         PageContent::Live(lines) => {
             for (line, y) in lines[window].iter().zip(area.top()..area.bottom()) {
                 canvas.line(area.x + 1, y, area.width.saturating_sub(2), line);
+                highlight(canvas, page, area, y, &line.to_string());
             }
         }
         PageContent::Fetched(_, wrapped) => {
             for (line, y) in wrapped.lines[window].iter().zip(area.top()..area.bottom()) {
                 fetched_line(canvas, area, y, line);
+                highlight(canvas, page, area, y, line);
             }
         }
         PageContent::Loading => {
@@ -53,6 +59,19 @@ pub(in crate::view) fn draw(page: &Page, heading: Rect, area: Rect, canvas: &mut
         }
     }
     canvas.scrollbar(area, page.offset, total);
+}
+
+/// Draws the matches of the search in a line again, highlighted.
+fn highlight(canvas: &mut Canvas<'_>, page: &Page, area: Rect, y: u16, line: &str) {
+    let Some(search) = &page.search else { return };
+    let right = area.right().saturating_sub(1);
+    for range in search.ranges(line) {
+        let before = u16::try_from(width(&line[..range.start])).unwrap_or(u16::MAX);
+        let x = (area.x + 1).saturating_add(before);
+        if x < right {
+            canvas.text(x, y, right - x, &line[range], Role::Match);
+        }
+    }
 }
 
 /// Draws a line of a fetched document; the text before the first colon is a key.
