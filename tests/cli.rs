@@ -93,6 +93,14 @@ impl RunningLab {
         Self { child, kubeconfig }
     }
 
+    /// A client with the kubeconfig.
+    async fn client(&self) -> kube::Client {
+        let file = kube::config::Kubeconfig::read_from(&self.kubeconfig).unwrap();
+        let options = kube::config::KubeConfigOptions::default();
+        let config = kube::Config::from_custom_kubeconfig(file, &options);
+        kube::Client::try_from(config.await.unwrap()).unwrap()
+    }
+
     fn signal(&self, signal: &str) {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args([signal, &id]).status().unwrap();
@@ -315,6 +323,24 @@ fn without_a_terminal_the_lab_runs_until_a_signal() {
 }
 
 #[test]
+fn a_lab_without_a_preset_has_no_queues() {
+    let dir = WorkDir::new();
+    let lab = RunningLab::start(dir.command(&["up", "--headless", "--preset", "none"]));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let client = lab.client().await;
+        for resource in ["resourceflavors", "clusterqueues", "localqueues"] {
+            let path = format!("/apis/kueue.x-k8s.io/v1beta2/{resource}");
+            let request = http::Request::get(path).body(Vec::new()).unwrap();
+            let list: serde_json::Value = client.request(request).await.unwrap();
+            assert_eq!(list["items"], serde_json::json!([]), "{resource}");
+        }
+    });
+    lab.signal("-TERM");
+    assert_eq!(lab.wait().0, Some(0));
+}
+
+#[test]
 fn two_labs_keep_separate_kubeconfigs() {
     let dir = WorkDir::new();
     let one = RunningLab::start(dir.command(&["up", "--headless"]));
@@ -415,12 +441,7 @@ fairSharing: {preemptionStrategies: [LessThanOrEqualToFinalShare, LessThanInitia
     ];
     let lab = RunningLab::start_with_log(dir.command(&up), Stdio::from(log));
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let jobs: Api<Job> = runtime.block_on(async {
-        let file = kube::config::Kubeconfig::read_from(&lab.kubeconfig).unwrap();
-        let options = kube::config::KubeConfigOptions::default();
-        let config = kube::Config::from_custom_kubeconfig(file, &options);
-        Api::default_namespaced(kube::Client::try_from(config.await.unwrap()).unwrap())
-    });
+    let jobs: Api<Job> = Api::default_namespaced(runtime.block_on(lab.client()));
     let create = |name, cpu| {
         let create = async { jobs.create(&PostParams::default(), &job(name, cpu)).await };
         runtime.block_on(create).unwrap();

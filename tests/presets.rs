@@ -50,10 +50,10 @@ impl PresetsFixture {
         std::fs::write(path, text).unwrap();
     }
 
-    async fn try_start(&self, active: &str) -> Result<Presets, StartError> {
+    async fn try_start(&self, active: Option<&str>) -> Result<Presets, StartError> {
         let config = PresetsConfig {
             folder: self.folder(),
-            active: active.into(),
+            active: active.map(str::to_owned),
             watch: true,
             gates: FeatureGates::default(),
         };
@@ -61,7 +61,7 @@ impl PresetsFixture {
     }
 
     async fn start(&self, active: &str) -> Presets {
-        self.try_start(active).await.unwrap()
+        self.try_start(Some(active)).await.unwrap()
     }
 
     fn classes(&self) -> Api<PriorityClass> {
@@ -279,7 +279,7 @@ async fn switching_prunes_objects_of_the_old_preset() {
     let before = uid().await;
     presets.switch("two").await.unwrap();
     let state = presets.state();
-    assert_eq!((state.active.as_str(), state.objects), ("two", 2));
+    assert_eq!((state.active.as_deref(), state.objects), (Some("two"), 2));
     let abouts: Vec<_> = state
         .presets
         .iter()
@@ -312,13 +312,43 @@ async fn switching_prunes_objects_of_the_old_preset() {
             .ends_with("the presets are one, two, wrong"),
         "{missing:?}"
     );
-    assert_eq!(presets.state().active, "two");
+    assert_eq!(presets.state().active.as_deref(), Some("two"));
     // The new preset's files are watched now.
     fixture.write("two/a.yaml", &class("bronze", 7));
     until(&presets, "edited", |s| s.objects == 1).await;
     assert_eq!(
         (fixture.value("gold").await, fixture.value("bronze").await),
         (None, Some(7))
+    );
+}
+
+#[tokio::test]
+async fn without_an_active_preset_nothing_is_applied_until_a_switch() {
+    let fixture = PresetsFixture::new(&[("one/a.yaml", &class("gold", 1))]);
+    let presets = fixture.try_start(None).await.unwrap();
+    let names = |state: &PresetsState| -> Vec<String> {
+        state.presets.iter().map(|p| p.name.clone()).collect()
+    };
+    let state = presets.state();
+    assert_eq!((state.active.as_deref(), state.revision), (None, 0));
+    assert_eq!(names(&state), ["one"]);
+    assert_eq!(state.sync_status, SyncStatus::NotApplied);
+    presets.reload().await;
+    assert_eq!(fixture.value("gold").await, None);
+    fixture.write("two/a.yaml", &class("silver", 2));
+    until(&presets, "listed", |s| names(s) == ["one", "two"]).await;
+    presets.switch("missing").await.unwrap_err();
+    assert_eq!(presets.state().active, None);
+
+    presets.switch("two").await.unwrap();
+    assert_eq!(presets.state().active.as_deref(), Some("two"));
+    assert_eq!(fixture.value("silver").await, Some(2));
+    // The files of the preset are watched from now on.
+    fixture.write("two/a.yaml", &class("bronze", 3));
+    until(&presets, "edited", |s| s.revision == 2).await;
+    assert_eq!(
+        (fixture.value("silver").await, fixture.value("bronze").await),
+        (None, Some(3))
     );
 }
 
@@ -424,12 +454,12 @@ async fn a_manually_deleted_object_is_recreated_when_its_file_changes() {
 async fn a_lab_does_not_start_on_a_missing_or_invalid_preset() {
     let fixture = PresetsFixture::new(&[("p/a.yaml", "kind: X\n")]);
     let printed = |e: StartError| e.to_string();
-    let wrong = printed(fixture.try_start("p").await.err().unwrap());
+    let wrong = printed(fixture.try_start(Some("p")).await.err().unwrap());
     assert!(
         wrong.contains("p/a.yaml:1:1: X: apiVersion: Required value"),
         "{wrong}"
     );
-    let missing = printed(fixture.try_start("q").await.err().unwrap());
+    let missing = printed(fixture.try_start(Some("q")).await.err().unwrap());
     assert!(
         missing.starts_with("there is no preset \"q\" in "),
         "{missing}"

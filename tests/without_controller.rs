@@ -29,7 +29,7 @@ async fn start(presets: &std::path::Path) -> Lab {
         clock: Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap()),
         entropy: Entropy::seeded(1),
         presets: presets.to_owned(),
-        preset: "one".into(),
+        preset: Some("one".into()),
         watch: false,
         port: None,
         nodes: NodePools::parse(NODES).unwrap(),

@@ -105,7 +105,7 @@ fn lab_config(
         preset: scenario
             .preset
             .clone()
-            .unwrap_or_else(|| DEFAULT_PRESET.into()),
+            .or_else(|| Some(DEFAULT_PRESET.into())),
         watch: false,
         port: None,
         nodes: node_pools(None, paths)?.0,

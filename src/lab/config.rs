@@ -18,8 +18,8 @@ pub struct LabConfig {
     pub entropy: Entropy,
     /// The presets folder.
     pub presets: PathBuf,
-    /// The initial preset.
-    pub preset: String,
+    /// The initial preset; `None` applies no preset.
+    pub preset: Option<String>,
     /// Whether preset files are watched.
     pub watch: bool,
     /// Loopback port for external clients, 0 for any; `None` for no listener. Ignored on an

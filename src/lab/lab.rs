@@ -98,7 +98,9 @@ impl Lab {
         if config.remote.is_some() {
             kueue.config.upstream_latency = UpstreamLatency::NONE;
             // An invalid preset must not leave a partial installation behind.
-            validate_preset(&config.presets, &config.preset, &gates)?;
+            if let Some(preset) = &config.preset {
+                validate_preset(&config.presets, preset, &gates)?;
+            }
         }
         let mut kinds = kueue_crds::definitions();
         kinds.push(managed_job_kind::definition());

@@ -105,16 +105,19 @@ fn changes_content(kind: &EventKind) -> bool {
     }
 }
 
-/// The folders to watch for a preset: its own, the presets folder, that folder's parent, and the
-/// targets of links.
-pub(super) fn folders_of_preset(root: &Path, active: &str) -> BTreeSet<PathBuf> {
-    let preset = root.join(active);
+/// The folders to watch: that of the active preset, the presets folder, that folder's parent, and
+/// the targets of links.
+pub(super) fn folders_of_preset(root: &Path, active: Option<&str>) -> BTreeSet<PathBuf> {
+    let preset = active.map(|name| root.join(name));
     let mut folders = BTreeSet::new();
-    for path in [root.to_owned(), preset.clone(), preset.join("samples")] {
+    let samples = preset.as_ref().map(|preset| preset.join("samples"));
+    let paths = [root.to_owned()].into_iter();
+    for path in paths.chain(preset.clone()).chain(samples) {
         folders.insert(path.clone());
         add_resolved_path(&mut folders, &path);
     }
-    let files = preset.read_dir().into_iter().flatten().flatten();
+    let entries = preset.and_then(|preset| preset.read_dir().ok());
+    let files = entries.into_iter().flatten().flatten();
     for file in files.filter(|f| f.file_type().is_ok_and(|t| t.is_symlink())) {
         add_resolved_path(&mut folders, &file.path());
     }
@@ -172,11 +175,11 @@ mod tests {
         std::fs::write(at("data/q.yaml"), "").unwrap();
         std::os::unix::fs::symlink(at("data/q.yaml"), at("presets/a/q.yaml")).unwrap();
         std::os::unix::fs::symlink(at("elsewhere"), at("presets/b")).unwrap();
-        let watched = folders_of_preset(&at("presets"), "a");
+        let watched = folders_of_preset(&at("presets"), Some("a"));
         let real = |p: &str| at(p).canonicalize().unwrap();
         assert!(watched.contains(&at("presets")) && watched.contains(root.path()));
         assert!(watched.contains(&real("data")), "{watched:?}");
-        assert!(folders_of_preset(&at("presets"), "b").contains(&real("elsewhere")));
+        assert!(folders_of_preset(&at("presets"), Some("b")).contains(&real("elsewhere")));
     }
 
     #[test]

@@ -29,8 +29,8 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 pub struct PresetsConfig {
     /// The presets folder.
     pub folder: PathBuf,
-    /// The active preset at the start.
-    pub active: String,
+    /// The active preset at the start; `None` applies nothing until a switch.
+    pub active: Option<String>,
     /// Whether to watch the files.
     pub watch: bool,
     /// Feature gates of the controller, for validation.
@@ -78,7 +78,7 @@ impl Drop for Presets {
 }
 
 impl Presets {
-    /// Applies the active preset and then watches its files.
+    /// Applies the active preset, if any, and then watches its files.
     ///
     /// # Errors
     /// The preset cannot be read or applied; then nothing is applied.
@@ -113,12 +113,17 @@ impl Presets {
         // Watch before reading, so that no change in between is lost.
         let mut watch = reloader.config.watch.then(FileWatcher::new);
         reloader.update_watched_folders(&mut watch);
-        let source = folder::read(&reloader.config.folder, &reloader.config.active)?;
-        let name = reloader.config.active.clone();
-        reloader
-            .apply_preset(&name, source)
-            .await
-            .map_err(StartError::Invalid)?;
+        match reloader.config.active.clone() {
+            Some(name) => {
+                let source = folder::read(&reloader.config.folder, &name)?;
+                let applied = reloader.apply_preset(&name, source).await;
+                applied.map_err(StartError::Invalid)?;
+            }
+            None => {
+                folder::list(&reloader.config.folder)?;
+                reloader.publish(|_| {});
+            }
+        }
         reloader.update_watched_folders(&mut watch);
         tokio::spawn(reloader.run(received_commands, watch, stop.clone()));
         Ok(Self {
@@ -231,7 +236,10 @@ impl Reloader {
     /// Updates the set of watched folders.
     fn update_watched_folders(&self, watch: &mut Option<FileWatcher>) {
         if let Some(watch) = watch {
-            watch.watch_folders(folders_of_preset(&self.config.folder, &self.config.active));
+            watch.watch_folders(folders_of_preset(
+                &self.config.folder,
+                self.config.active.as_deref(),
+            ));
         }
     }
 
@@ -252,7 +260,9 @@ impl Reloader {
             }
             self.inventory_stale = false;
         }
-        let name = self.config.active.clone();
+        let Some(name) = self.config.active.clone() else {
+            return self.publish(|_| {});
+        };
         match self.read_preset(&name).await {
             Ok(source) if !force && self.last_read.as_ref() == Some(&source) => {
                 self.publish(|_| {});
@@ -312,7 +322,7 @@ impl Reloader {
             manifests,
             findings,
         } = parse::parse(&source.files, &self.config.gates);
-        let active = name == self.config.active;
+        let active = self.config.active.as_deref() == Some(name);
         if active {
             self.last_read = Some(source.clone());
         }
@@ -334,7 +344,7 @@ impl Reloader {
         };
         self.retry_at = None;
         self.last_read = Some(source);
-        self.config.active = name.to_owned();
+        self.config.active = Some(name.to_owned());
         warnings.extend(outcome.warnings.iter().cloned());
         let summary = summary(&outcome);
         let took = started.elapsed().as_millis();
@@ -345,7 +355,7 @@ impl Reloader {
         let now = self.clock.now();
         let objects = self.applier.len();
         self.publish(|state| {
-            state.active = name.to_owned();
+            state.active = Some(name.to_owned());
             state.sync_status = SyncStatus::Synced;
             state.revision += 1;
             state.objects = objects;
@@ -363,7 +373,7 @@ impl Reloader {
             for finding in &findings {
                 tracing::error!("{finding}");
             }
-            let name = &self.config.active;
+            let name = self.config.active.as_deref().unwrap_or_default();
             tracing::warn!("preset {name}: the last good state stays applied");
         }
         self.publish(|state| {

@@ -46,8 +46,8 @@ pub struct PresetsState {
     pub origin: String,
     /// All presets, by name.
     pub presets: Vec<PresetInfo>,
-    /// The active preset.
-    pub active: String,
+    /// The active preset; `None` until the first is applied.
+    pub active: Option<String>,
     /// Whether the applied state matches the files.
     pub sync_status: SyncStatus,
     /// The number of successful applies.

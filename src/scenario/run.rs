@@ -165,7 +165,7 @@ struct PendingExpectation<'e> {
 impl ScenarioRun<'_> {
     async fn run_steps(&mut self, scenario: &Scenario) -> Result<(), String> {
         if let (Some(preset), Some(presets)) = (&scenario.preset, &self.environment.presets)
-            && presets.state().active != *preset
+            && presets.state().active.as_ref() != Some(preset)
         {
             let findings = presets.switch(preset).await;
             findings.map_err(|f| preset_error(&format!("the preset {preset}"), &f))?;

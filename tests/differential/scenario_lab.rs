@@ -90,7 +90,7 @@ impl ScenarioLab {
             clock: clock.clone(),
             entropy: Entropy::seeded(scenario["seed"].as_u64().unwrap_or_default()),
             presets: presets.path().to_owned(),
-            preset: "empty".into(),
+            preset: Some("empty".into()),
             watch: false,
             port: None,
             nodes: nodes(),

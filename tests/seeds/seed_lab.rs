@@ -74,7 +74,7 @@ fn run<F: Future<Output = ()>>(
             clock: clock.clone(),
             entropy: Entropy::seeded(7),
             presets: presets.to_owned(),
-            preset: preset.into(),
+            preset: Some(preset.into()),
             watch: false,
             port: None,
             nodes: NodePools::parse(nodes).unwrap(),

@@ -86,7 +86,7 @@ impl CaseLab {
             clock: clock.clone(),
             entropy: Entropy::seeded(1),
             presets: presets.path().to_owned(),
-            preset: "empty".into(),
+            preset: Some("empty".into()),
             watch: false,
             port: None,
             nodes: NodePools::parse(NODES).unwrap(),

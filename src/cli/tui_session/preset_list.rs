@@ -22,7 +22,7 @@ fn preset(state: &PresetsState, info: &PresetInfo) -> Preset {
             .collect(),
         ..Preset::default()
     };
-    if info.name != state.active {
+    if state.active.as_ref() != Some(&info.name) {
         return idle;
     }
     let state_of = match (state.errors.is_empty(), state.sync_status) {
@@ -70,7 +70,7 @@ mod tests {
         let state = PresetsState {
             origin: "presets".into(),
             presets: vec![info("a"), info("b")],
-            active: "b".into(),
+            active: Some("b".into()),
             sync_status: SyncStatus::LastGood,
             errors: vec![
                 Finding::error("b/x.yaml", Position::START, "is wrong")

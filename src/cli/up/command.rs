@@ -21,6 +21,7 @@ const EXAMPLES: &str = "\
 Examples:
   kueue-lab up                                 a lab with a terminal UI
   kueue-lab up --preset team-cohort            with another preset
+  kueue-lab up --preset none                   without queues
   kueue-lab up --presets-dir ./queues          with a presets folder of your own
   kueue-lab up --nodes lab/nodes.yaml          with other nodes and GPUs
   kueue-lab up --config kueue.yaml             with Kueue's configuration file
@@ -30,6 +31,9 @@ Examples:
   kueue-lab up --cluster kind                  on a kind cluster, created if needed
   kueue-lab up --cluster context:dev           on the cluster of a kubeconfig context
   kueue-lab up --cluster context:prod --observe    show the Kueue that runs there, read-only";
+
+/// The value of `--preset` that applies no preset.
+const NO_PRESET: &str = "none";
 
 /// Start a lab: a cluster with fake GPU nodes, Kueue's admission controller and a queue preset that
 /// is applied again on every save.
@@ -46,7 +50,7 @@ pub(in crate::cli) struct Args {
     /// without a terminal.
     #[arg(long)]
     headless: bool,
-    /// The preset to apply at the start.
+    /// The preset to apply at the start, or `none` to apply no preset.
     #[arg(long, value_name = "NAME", default_value = DEFAULT_PRESET)]
     preset: String,
     /// The folder with one sub-folder per preset [default: ./presets in a checkout, otherwise
@@ -155,7 +159,7 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         clock: Clock::scaled(args.speed),
         entropy: Entropy::from_os(),
         presets: paths.presets.path().to_owned(),
-        preset: args.preset,
+        preset: Some(args.preset).filter(|name| name != NO_PRESET),
         watch: true,
         port: Some(args.port),
         nodes,

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::Action;
-use crate::backend::{Backend, OperationError, Preset};
+use crate::backend::{Backend, OperationError};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
 use crate::state::{ActionId, Dialog, Menu, State, UnavailableReason, requires};
@@ -16,14 +16,18 @@ pub(crate) struct OpenSampleMenu;
 impl Action for OpenSampleMenu {
     fn can(&self, state: &State) -> Result<(), UnavailableReason> {
         requires::submission(state)?;
-        let preset = preset(state).map(|_| ());
-        preset.ok_or_else(|| {
-            UnavailableReason::because("the active preset has no samples; s submits any workload")
-        })
+        let reason = match state.applied_preset() {
+            None => "no preset is applied; p selects one, s submits any workload",
+            Some(preset) if preset.samples.is_empty() => {
+                "the active preset has no samples; s submits any workload"
+            }
+            Some(_) => return Ok(()),
+        };
+        Err(UnavailableReason::because(reason))
     }
 
     fn run(&self, state: &mut State) -> Vec<Cmd> {
-        let samples = preset(state).map(|preset| &preset.samples);
+        let samples = state.applied_preset().map(|preset| &preset.samples);
         let items = samples.into_iter().flatten();
         state.ui.dialog = Some(Dialog::Menu(Menu {
             title: "Submit a sample of the preset",
@@ -43,11 +47,6 @@ impl Action for OpenSampleMenu {
         });
         operation.map(Cmd::operation).into_iter().collect()
     }
-}
-
-/// The active preset, if it has samples.
-fn preset(state: &State) -> Option<&Preset> {
-    state.applied_preset().filter(|p| !p.samples.is_empty())
 }
 
 /// Submits a sample of a preset.

@@ -73,7 +73,7 @@ pub(super) fn replay<F: Future<Output = ()>>(
             clock: clock.clone(),
             entropy: Entropy::seeded(7),
             presets: presets.path().to_owned(),
-            preset: "recorded".into(),
+            preset: Some("recorded".into()),
             watch: false,
             port: None,
             nodes: nodes(),
