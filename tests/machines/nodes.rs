@@ -109,3 +109,30 @@ fn heartbeats_stop_when_a_node_fails_and_resume_when_it_recovers() {
         assert!(renewed("gpu-0").await.duration_since(later).as_secs() >= 60);
     });
 }
+
+#[test]
+fn named_nodes_have_the_provider_id_and_the_images_of_their_pool() {
+    let pool = |images: &str| {
+        format!(
+            "- name: kind\n  names: [kind-worker, kind-worker2]\n  count: 3\n  providerID: kind://docker/kind/$(NODE_NAME)\n  zones: [a, b]\n  images: [{images}]\n  resources: {{cpu: 4, memory: 8Gi}}\n"
+        )
+    };
+    let pause = "{names: [\"registry.k8s.io/pause:3.10\"], sizeBytes: 320368}";
+    with_cluster(&pool(pause), |lab| async move {
+        assert_eq!(names(&lab).await, ["kind-2", "kind-worker", "kind-worker2"]);
+        let node = lab.nodes.get("kind-worker2").await.unwrap();
+        assert_eq!(node.labels()["kubernetes.io/hostname"], "kind-worker2");
+        assert_eq!(node.labels()["topology.kubernetes.io/zone"], "b");
+        let id = node.spec.unwrap().provider_id;
+        assert_eq!(id.as_deref(), Some("kind://docker/kind/kind-worker2"));
+        let images = json!(node.status.unwrap().images);
+        let expected = json!([{"names": ["registry.k8s.io/pause:3.10"], "sizeBytes": 320_368}]);
+        assert_eq!(images, expected);
+
+        let busybox = NodePools::parse(&pool("{names: [busybox]}")).unwrap();
+        lab.machines.apply_pools(busybox).await;
+        let node = lab.nodes.get("kind-worker").await.unwrap();
+        let images = json!(node.status.unwrap().images);
+        assert_eq!(images, json!([{"names": ["busybox"]}]));
+    });
+}

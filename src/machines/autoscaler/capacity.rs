@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::ResourceExt;
 
-use crate::nodes::{NodePool, node_name, template_node};
+use crate::nodes::{NodePool, template_node};
 use crate::scheduler::Simulation;
 use kueue_lab_api::provisioning_request::{
     BOOKING_EXPIRED, CONSUME_ANNOTATION, DEPRECATED_CONSUME_ANNOTATION, PROVISIONED,
@@ -73,7 +73,7 @@ fn upcoming_nodes<'a>(
 ) -> Vec<(&'a NodePool, u32)> {
     let known: BTreeMap<String, &Arc<Node>> = nodes.iter().map(|n| (n.name_any(), n)).collect();
     let is_coming = |pool: &NodePool, index: u32| {
-        let node = known.get(&node_name(&pool.name, index));
+        let node = known.get(&pool.node_name(index));
         node.is_none_or(|node| is_upcoming(node))
     };
     let all = pools.iter().flat_map(|(pool, size)| {

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 
 use super::capacity::outstanding_pods;
-use crate::nodes::{VirtualNodeController, node_name};
+use crate::nodes::VirtualNodeController;
 use kueue_lab_api::provisioning_request::ProvisioningRequest;
 use kueue_lab_runtime::{Context, Informer};
 
@@ -43,7 +43,7 @@ impl ScaleDown {
             let Some(autoscale) = pool.autoscale.filter(|_| size > pool.count) else {
                 continue;
             };
-            let node = node_name(&pool.name, size - 1);
+            let node = pool.node_name(size - 1);
             if self.is_needed(&node) {
                 continue;
             }

@@ -15,5 +15,5 @@ pub use fake_gpus::{FakeGpuController, RealNodes};
 pub use node_pools::{Autoscale, NodePool, NodePools, PoolTopologyLevel, PoolsError};
 pub use removal::{RemovedNodes, remove_all};
 pub(crate) use virtual_node::template_node;
-pub use virtual_node::{ClusterType, KubeletAddress, POOL, is_managed, node_name};
+pub use virtual_node::{ClusterType, KubeletAddress, POOL, is_managed};
 pub use virtual_node_controller::VirtualNodeController;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Taint;
+use k8s_openapi::api::core::v1::{ContainerImage, Taint};
 use serde::{Deserialize, Deserializer, de};
 
 use super::{RealNodes, fake_gpus, validation};
@@ -24,8 +24,10 @@ pub struct NodePools {
 /// A pool of identical nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodePool {
-    /// Name of the pool; its nodes are `NAME-0`, `NAME-1` and so on.
+    /// Name of the pool; its nodes are `NAME-0`, `NAME-1` and so on, unless they have `names`.
     pub name: String,
+    /// Names of the first nodes.
+    pub names: Vec<String>,
     /// Number of nodes.
     pub count: u32,
     /// Capacity of each node.
@@ -38,8 +40,22 @@ pub struct NodePool {
     pub zones: Vec<String>,
     /// Topology levels, such as blocks and racks, from the widest.
     pub topology: Vec<PoolTopologyLevel>,
+    /// `spec.providerID` of the nodes, with `$(NODE_NAME)` for the name of the node.
+    pub provider_id: Option<String>,
+    /// `status.images` of each node.
+    pub images: Vec<ContainerImage>,
     /// Scale-up by ProvisioningRequests, and scale-down.
     pub autoscale: Option<Autoscale>,
+}
+
+impl NodePool {
+    /// The name of the n-th node.
+    pub fn node_name(&self, index: u32) -> String {
+        match self.names.get(index as usize) {
+            Some(name) => name.clone(),
+            None => format!("{}-{index}", self.name),
+        }
+    }
 }
 
 /// A topology level: consecutive nodes share a domain.
@@ -142,7 +158,10 @@ struct File {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct RawNodePool {
     pub(super) name: Located<String>,
-    pub(super) count: Located<i64>,
+    #[serde(default)]
+    pub(super) count: Option<Located<i64>>,
+    #[serde(default)]
+    pub(super) names: Vec<Located<String>>,
     pub(super) resources: Located<BTreeMap<String, Located<RawQuantity>>>,
     #[serde(default)]
     pub(super) labels: BTreeMap<String, Located<String>>,
@@ -152,8 +171,21 @@ pub(super) struct RawNodePool {
     pub(super) zones: Vec<Located<String>>,
     #[serde(default)]
     pub(super) topology: Vec<Located<PoolTopologyLevel>>,
+    #[serde(default, rename = "providerID")]
+    pub(super) provider_id: Option<Located<String>>,
+    #[serde(default)]
+    pub(super) images: Vec<Located<RawImage>>,
     #[serde(default)]
     pub(super) autoscale: Option<Located<RawAutoscale>>,
+}
+
+/// An image as read from the file, as in `status.images` of a Node.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawImage {
+    pub(super) names: Vec<String>,
+    #[serde(default)]
+    pub(super) size_bytes: Option<i64>,
 }
 
 /// A taint as read from the file.
@@ -227,6 +259,7 @@ impl NodePools {
             pools.push(validation::pool(pool)?);
         }
         validation::total(&pools, root.at)?;
+        validation::node_names(&pools, root.at)?;
         let real = file.real_nodes.into_iter().flatten();
         Ok(Self {
             pools,

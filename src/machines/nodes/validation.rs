@@ -1,11 +1,13 @@
 //! Validates node pools: names, quantities, bounds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Taint;
+use k8s_openapi::api::core::v1::{ContainerImage, Taint};
 
-use super::node_pools::{Autoscale, Effect, NodePool, RawAutoscale, RawNodePool, RawTaint};
+use super::node_pools::{
+    Autoscale, Effect, NodePool, RawAutoscale, RawImage, RawNodePool, RawTaint,
+};
 use crate::resources::{CPU, MEMORY, PODS};
 use kueue_lab_quantity::{Format, Quantity};
 use kueue_lab_yaml::{Located, Position, Problem};
@@ -20,6 +22,14 @@ const USUAL_PODS: i64 = 110;
 const SCALE_UP_DELAY: Duration = Duration::from_secs(30);
 /// Default time without pods until an added node is removed, as the cluster autoscaler's.
 const SCALE_DOWN_UNNEEDED_TIME: Duration = Duration::from_secs(600);
+/// Maximum size of a provider ID, in bytes.
+const MAX_PROVIDER_ID: usize = 512;
+/// Maximum number of images per node, as a kubelet reports them (`nodeStatusMaxImages`).
+const MAX_IMAGES: usize = 50;
+/// Maximum number of names of an image, as a kubelet reports them.
+const MAX_IMAGE_NAMES: usize = 5;
+/// Maximum size of the name of an image, in bytes.
+const MAX_IMAGE_NAME: usize = 512;
 /// Less memory than this indicates a wrong unit.
 const LEAST_MEMORY: i64 = 1 << 20;
 
@@ -35,15 +45,8 @@ pub(super) fn pool(written: RawNodePool) -> Result<NodePool, Problem> {
             ),
         );
     }
-    if !(0..=POOL_NODES).contains(&written.count.value) {
-        return invalid(
-            written.count.at,
-            format!(
-                "{} is not a number of nodes; a pool has 0 to {POOL_NODES}",
-                written.count.value
-            ),
-        );
-    }
+    let names = self::names(written.names)?;
+    let count = self::count(written.count, names.len(), name.at)?;
     let mut resources = BTreeMap::new();
     for (resource, amount) in written.resources.value {
         let quantity = self::amount(&resource, &amount)?;
@@ -82,18 +85,119 @@ pub(super) fn pool(written: RawNodePool) -> Result<NodePool, Problem> {
     });
     let autoscale = match written.autoscale {
         None => None,
-        Some(autoscale) => Some(self::autoscale(autoscale, written.count.value)?),
+        Some(autoscale) => Some(self::autoscale(autoscale, count)?),
     };
     Ok(NodePool {
         name: name.value,
-        count: u32::try_from(written.count.value).unwrap_or(0),
+        count: u32::try_from(count).unwrap_or(0),
+        names,
         resources,
         labels,
         taints: taints.collect::<Result<_, _>>()?,
         zones: zones.collect::<Result<_, _>>()?,
         topology: topology.collect::<Result<_, _>>()?,
+        provider_id: written.provider_id.map(provider_id).transpose()?,
+        images: self::images(written.images)?,
         autoscale,
     })
+}
+
+/// Validates the names of nodes.
+fn names(written: Vec<Located<String>>) -> Result<Vec<String>, Problem> {
+    let mut names = Vec::with_capacity(written.len());
+    for name in written {
+        if !is_node_name(&name.value) {
+            let message = format!(
+                "{:?} is not a node name: lower-case letters, digits, '-' and '.', starting and ending with a letter or digit, at most 63",
+                name.value
+            );
+            return invalid(name.at, message);
+        }
+        if names.contains(&name.value) {
+            return invalid(name.at, format!("node {:?} is listed twice", name.value));
+        }
+        names.push(name.value);
+    }
+    Ok(names)
+}
+
+/// Validates the number of nodes of a pool with so many names.
+fn count(written: Option<Located<i64>>, names: usize, at: Position) -> Result<i64, Problem> {
+    let named = i64::try_from(names).unwrap_or(i64::MAX);
+    let count = match &written {
+        Some(count) => count.value,
+        None if names > 0 => named,
+        None => return invalid(at, "a pool needs count, or the names of its nodes"),
+    };
+    let at = written.map_or(at, |count| count.at);
+    if !(0..=POOL_NODES).contains(&count) {
+        let message = format!("{count} is not a number of nodes; a pool has 0 to {POOL_NODES}");
+        return invalid(at, message);
+    }
+    if count < named {
+        return invalid(
+            at,
+            format!("count ({count}) is less than the number of names ({named})"),
+        );
+    }
+    Ok(count)
+}
+
+/// Validates a provider ID.
+fn provider_id(written: Located<String>) -> Result<String, Problem> {
+    let id = written.value;
+    if id.is_empty() || id.len() > MAX_PROVIDER_ID || id.chars().any(|c| c.is_control() || c == ' ')
+    {
+        let message = format!(
+            "{id:?} is not a provider ID such as kind://docker/kind/$(NODE_NAME), at most {MAX_PROVIDER_ID} bytes"
+        );
+        return invalid(written.at, message);
+    }
+    Ok(id)
+}
+
+/// Validates the images of nodes.
+fn images(written: Vec<Located<RawImage>>) -> Result<Vec<ContainerImage>, Problem> {
+    if let Some(image) = written.get(MAX_IMAGES) {
+        return invalid(image.at, format!("a node has at most {MAX_IMAGES} images"));
+    }
+    let images = written.into_iter().map(|image| {
+        let RawImage { names, size_bytes } = image.value;
+        let right = |name: &String| (1..=MAX_IMAGE_NAME).contains(&name.len());
+        if names.is_empty() || names.len() > MAX_IMAGE_NAMES || !names.iter().all(right) {
+            let message = format!(
+                "an image has 1 to {MAX_IMAGE_NAMES} names, of 1 to {MAX_IMAGE_NAME} bytes"
+            );
+            return invalid(image.at, message);
+        }
+        if size_bytes.is_some_and(|size| size < 0) {
+            return invalid(image.at, "sizeBytes is negative");
+        }
+        Ok(ContainerImage {
+            names: Some(names),
+            size_bytes,
+        })
+    });
+    images.collect()
+}
+
+/// Validates that no two nodes have the same name.
+pub(super) fn node_names(pools: &[NodePool], at: Position) -> Result<(), Problem> {
+    if pools.iter().all(|pool| pool.names.is_empty()) {
+        // The names of pools are different, and those of their nodes too.
+        return Ok(());
+    }
+    let mut known = BTreeSet::new();
+    for pool in pools {
+        let size = pool.autoscale.map_or(pool.count, |a| a.max.max(pool.count));
+        for name in (0..size).map(|index| pool.node_name(index)) {
+            if known.contains(&name) {
+                return invalid(at, format!("there are two nodes {name:?}"));
+            }
+            known.insert(name);
+        }
+    }
+    Ok(())
 }
 
 /// Validates the settings of the autoscaler for a pool of `count` nodes.
@@ -247,6 +351,11 @@ fn is_label(text: &str) -> bool {
         && bytes.iter().all(|b| inner(*b) || *b == b'-')
 }
 
+/// The name of a node: a DNS subdomain that is also a label value.
+fn is_node_name(text: &str) -> bool {
+    text.len() <= 63 && text.split('.').all(is_label)
+}
+
 fn is_qualified_name_part(text: &str) -> bool {
     let bytes = text.as_bytes();
     (1..=63).contains(&bytes.len())
@@ -362,6 +471,34 @@ mod tests {
                 r#"1:1: unknown field "nodes"; known are "pools", "realNodes""#,
             ),
             ("{}\n".into(), "1:1: there are neither pools nor realNodes"),
+            (
+                format!("- name: a\n  {OK}}}\n"),
+                "1:9: a pool needs count, or the names of its nodes",
+            ),
+            (
+                format!("- name: a\n  names: [w, W]\n  {OK}}}\n"),
+                r#"2:14: "W" is not a node name: lower-case letters, digits, '-' and '.', starting and ending with a letter or digit, at most 63"#,
+            ),
+            (
+                format!("- name: a\n  names: [w, w]\n  {OK}}}\n"),
+                r#"2:14: node "w" is listed twice"#,
+            ),
+            (
+                format!("- name: a\n  count: 1\n  names: [v, w]\n  {OK}}}\n"),
+                "2:10: count (1) is less than the number of names (2)",
+            ),
+            (
+                format!("- name: a\n  count: 2\n  {OK}}}\n- name: b\n  names: [a-1]\n  {OK}}}\n"),
+                r#"1:1: there are two nodes "a-1""#,
+            ),
+            (
+                format!("- name: a\n  names: [w]\n  providerID: ''\n  {OK}}}\n"),
+                r#"3:15: "" is not a provider ID such as kind://docker/kind/$(NODE_NAME), at most 512 bytes"#,
+            ),
+            (
+                format!("- name: a\n  names: [w]\n  images: [{{names: []}}]\n  {OK}}}\n"),
+                "3:12: an image has 1 to 5 names, of 1 to 512 bytes",
+            ),
         ] {
             assert_eq!(refusal(&text), expected);
         }

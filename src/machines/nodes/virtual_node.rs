@@ -86,11 +86,6 @@ pub fn is_managed(node: &Node) -> bool {
     node.labels().get(MANAGED).is_some_and(|v| v == "true")
 }
 
-/// The name of a pool's n-th node.
-pub fn node_name(pool: &str, index: u32) -> String {
-    format!("{pool}-{index}")
-}
-
 /// The labels of a pool's n-th node.
 pub(super) fn labels(pool: &NodePool, index: u32) -> BTreeMap<String, String> {
     let mut labels = BTreeMap::from([
@@ -98,7 +93,7 @@ pub(super) fn labels(pool: &NodePool, index: u32) -> BTreeMap<String, String> {
         ("beta.kubernetes.io/os", "linux".to_string()),
         ("kubernetes.io/arch", "amd64".to_string()),
         ("kubernetes.io/os", "linux".to_string()),
-        ("kubernetes.io/hostname", node_name(&pool.name, index)),
+        ("kubernetes.io/hostname", pool.node_name(index)),
         (MANAGED, "true".to_string()),
         (POOL, pool.name.clone()),
     ])
@@ -141,7 +136,7 @@ pub(super) fn node(
     cluster_type: ClusterType,
     kubelet: Option<&KubeletAddress>,
 ) -> Node {
-    let name = node_name(&pool.name, index);
+    let name = pool.node_name(index);
     let embedded = cluster_type == ClusterType::Embedded;
     let mut annotations = BTreeMap::from([(
         FROM_POOL_ANNOTATION.to_string(),
@@ -165,10 +160,18 @@ pub(super) fn node(
             taints: (!pool.taints.is_empty()).then(|| pool.taints.clone()),
             pod_cidr: cidr.clone(),
             pod_cidrs: cidr.map(|cidr| vec![cidr]),
-            provider_id: Some(format!("kueue-lab://{}/{name}", pool.name)),
+            provider_id: Some(provider_id(pool, &name)),
             ..NodeSpec::default()
         }),
         status: Some(status(pool, &name, number, now, cluster_type, kubelet)),
+    }
+}
+
+/// The provider ID of a node.
+fn provider_id(pool: &NodePool, name: &str) -> String {
+    match &pool.provider_id {
+        Some(id) => id.replace("$(NODE_NAME)", name),
+        None => format!("kueue-lab://{}/{name}", pool.name),
     }
 }
 
@@ -258,6 +261,7 @@ fn status(
         daemon_endpoints: Some(NodeDaemonEndpoints {
             kubelet_endpoint: Some(DaemonEndpoint { port }),
         }),
+        images: (!pool.images.is_empty()).then(|| pool.images.clone()),
         node_info: Some(NodeSystemInfo {
             architecture: "amd64".into(),
             operating_system: "linux".into(),

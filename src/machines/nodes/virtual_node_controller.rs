@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::virtual_node::{self, FROM_POOL_ANNOTATION, KubeletAddress, is_managed, node_name};
+use super::virtual_node::{self, FROM_POOL_ANNOTATION, KubeletAddress, is_managed};
 use super::{ClusterType, NodePool, NodePools, node_lease};
 use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
@@ -346,7 +346,7 @@ impl DesiredNodes {
         self.scaled_up.insert(pool.name.clone(), count);
         let delay = pool.autoscale.map_or(Duration::ZERO, |a| a.delay);
         for index in size..self.size(pool) {
-            let name = node_name(&pool.name, index);
+            let name = pool.node_name(index);
             self.provisioned_at.insert(name, now + delay);
         }
     }
@@ -356,7 +356,7 @@ impl DesiredNodes {
         for pool in &pools.pools {
             let shared = Arc::new(cluster_type.adjust_pool(pool));
             for index in 0..self.size(pool) {
-                let name = node_name(&pool.name, index);
+                let name = pool.node_name(index);
                 // A node keeps its number and its addresses until it is deleted.
                 let number = match self.nodes.get(&name) {
                     Some(pool_node) => pool_node.number,
@@ -462,6 +462,11 @@ fn status_patch(
         .flatten()
         .any(|c| c.type_ == "Ready" && c.status == "True");
     let mut patch = serde_json::Map::new();
+    let images = &pool_node.pool.images;
+    if status.images.as_ref().unwrap_or(&Vec::new()) != images {
+        // Not merged by the names of images.
+        patch.insert("images".into(), json!(images));
+    }
     let read = crate::resources::ResourceAmounts::of;
     let old = [status.capacity, status.allocatable].map(Option::unwrap_or_default);
     if old.iter().any(|old| read(old) != read(&capacity)) {

@@ -37,6 +37,7 @@ fn nodes() -> NodePools {
     ];
     let pool = NodePool {
         name: "fake".into(),
+        names: Vec::new(),
         count: 2,
         resources: amounts
             .iter()
@@ -46,6 +47,8 @@ fn nodes() -> NodePools {
         taints: Vec::new(),
         zones: Vec::new(),
         topology: Vec::new(),
+        provider_id: None,
+        images: Vec::new(),
         autoscale: None,
     };
     NodePools {
