@@ -19,6 +19,9 @@ pub enum Operation {
     Update,
     /// A deletion; the object is null and `old_object` is the object to be deleted.
     Delete,
+    /// A connection to a subresource such as `pods/exec`; the object is its options. In-process
+    /// plugins are not called for it.
+    Connect,
 }
 
 /// The attributes of one write, in the version of the request.
@@ -28,6 +31,11 @@ pub struct AdmissionRequest<'a> {
     pub group: &'a str,
     /// API version.
     pub version: &'a str,
+    /// Group of the kind: that of the resource, except for subresources with an own kind such as
+    /// `autoscaling/v1` Scale.
+    pub kind_group: &'a str,
+    /// Version of the kind.
+    pub kind_version: &'a str,
     /// Kind.
     pub kind: &'a str,
     /// Plural resource name.

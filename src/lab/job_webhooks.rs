@@ -33,7 +33,8 @@ impl JobWebhooksPlugin {
 pub(super) fn operation(operation: Operation) -> webhooks::Operation {
     match operation {
         Operation::Create => webhooks::Operation::Create,
-        Operation::Update => webhooks::Operation::Update,
+        // The webhooks handle no subresource that connects.
+        Operation::Update | Operation::Connect => webhooks::Operation::Update,
         Operation::Delete => webhooks::Operation::Delete,
     }
 }

@@ -18,5 +18,6 @@ mod protobuf;
 mod request_paths;
 mod secure_serving;
 mod server_fixture;
+mod subresource_admission;
 mod subresources;
 mod watches;

@@ -18,6 +18,8 @@ pub(crate) struct AdmissionAttributes<'a> {
     pub user: &'a User,
     /// The served versions of the kind.
     pub versions: &'a [String],
+    /// The options of the operation, such as CreateOptions; null for a connection.
+    pub options: &'a Value,
     /// Reads stored objects.
     pub reader: &'a (dyn ObjectReader + Sync),
 }
@@ -28,6 +30,7 @@ pub(crate) fn operation_name(operation: Operation) -> &'static str {
         Operation::Create => "CREATE",
         Operation::Update => "UPDATE",
         Operation::Delete => "DELETE",
+        Operation::Connect => "CONNECT",
     }
 }
 
@@ -193,6 +196,8 @@ mod tests {
         let mut request = AdmissionRequest {
             group: "batch",
             version: "v1",
+            kind_group: "batch",
+            kind_version: "v1",
             kind: "Job",
             resource: "jobs",
             subresource: "",
@@ -209,6 +214,7 @@ mod tests {
             request: &request,
             user: &User::admin(),
             versions: &["v1".into(), "v1beta1".into()],
+            options: &Value::Null,
             reader: &reader,
         };
         match subject.matching_version(criteria, object) {

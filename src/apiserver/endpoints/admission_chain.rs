@@ -5,7 +5,9 @@ use parking_lot::MutexGuard;
 use serde_json::Value;
 
 use super::configured_admission;
+use super::delete_options::DeleteOptions;
 use super::request_context::RequestContext;
+use super::write_options::WriteOptions;
 use crate::admission::plugins::{self as admission_plugins, PluginContext, resource_quota};
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::object_meta;
@@ -14,29 +16,75 @@ use crate::auth::rule_resolver;
 use crate::fieldmanager::restore_invalid_managed_fields;
 use crate::plugins::{AdmissionRequest, Operation};
 
-/// The admission chain of one write.
+/// The kind of a subresource that is not the kind of its resource.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SubresourceKind {
+    pub(super) group: &'static str,
+    pub(super) version: &'static str,
+    pub(super) kind: &'static str,
+}
+
+/// The options of an operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum OperationOptions<'a> {
+    /// Of a create, update or patch.
+    Write(&'a WriteOptions),
+    /// Of a deletion.
+    Delete(&'a DeleteOptions),
+    /// A connection has none.
+    Connect,
+}
+
+/// The admission chain of one request.
 pub(super) struct AdmissionChain<'a> {
     pub(super) context: &'a RequestContext<'a>,
     pub(super) operation: Operation,
     pub(super) name: &'a str,
+    /// The kind of `old` and the object if it is not that of the resource.
+    pub(super) subresource_kind: Option<SubresourceKind>,
     pub(super) old: Option<&'a Value>,
-    pub(super) dry_run: bool,
+    pub(super) options: OperationOptions<'a>,
+}
+
+impl OperationOptions<'_> {
+    /// The options in a webhook's request.
+    pub(super) fn to_value(self, operation: Operation) -> Value {
+        match self {
+            Self::Write(options) if operation == Operation::Create => {
+                options.to_value("CreateOptions")
+            }
+            Self::Write(options) => options.to_value("UpdateOptions"),
+            Self::Delete(options) => options.to_value(),
+            Self::Connect => Value::Null,
+        }
+    }
+
+    fn dry_run(self) -> bool {
+        match self {
+            Self::Write(options) => options.dry_run,
+            Self::Delete(options) => options.dry_run,
+            Self::Connect => false,
+        }
+    }
 }
 
 impl AdmissionChain<'_> {
     pub(super) fn request(&self) -> AdmissionRequest<'_> {
         let kind = &self.context.served.kind;
+        let own = self.subresource_kind;
         AdmissionRequest {
             group: &kind.group,
             version: &kind.version,
-            kind: &kind.kind,
+            kind_group: own.map_or(&kind.group, |own| own.group),
+            kind_version: own.map_or(&kind.version, |own| own.version),
+            kind: own.map_or(&kind.kind, |own| own.kind),
             resource: &kind.plural,
             subresource: &self.context.path.subresource,
             namespace: self.context.namespace(),
             name: self.name,
             operation: self.operation,
             old_object: self.old,
-            dry_run: self.dry_run,
+            dry_run: self.options.dry_run(),
             user: &self.context.request.user.name,
         }
     }
@@ -126,4 +174,39 @@ impl AdmissionChain<'_> {
             Ok(counting)
         })
     }
+
+    /// Runs admission of a CONNECT request; `options` is the object of admission, such as
+    /// PodExecOptions.
+    async fn admit_connect(&self, options: &mut Value) -> Result<(), ApiError> {
+        configured_admission::mutate(self, options).await?;
+        configured_admission::validate(self, options).await
+    }
+}
+
+/// Runs admission of a connection to a subresource of the object in the request, as upstream's
+/// `ConnectResource`. `kind` is the kind of `options` in the core group, such as PodExecOptions.
+///
+/// # Errors
+/// The error of the webhook or policy that rejects the connection.
+#[allow(dead_code, reason = "exec, attach and port-forward are refused so far")]
+pub(super) async fn admit_connect(
+    call: &RequestContext<'_>,
+    kind: &'static str,
+    mut options: Value,
+) -> Result<(), ApiError> {
+    options["apiVersion"] = "v1".into();
+    options["kind"] = kind.into();
+    let chain = AdmissionChain {
+        context: call,
+        operation: Operation::Connect,
+        name: &call.path.name,
+        subresource_kind: Some(SubresourceKind {
+            group: "",
+            version: "v1",
+            kind,
+        }),
+        old: None,
+        options: OperationOptions::Connect,
+    };
+    chain.admit_connect(&mut options).await
 }

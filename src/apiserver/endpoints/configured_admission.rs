@@ -17,6 +17,7 @@ use crate::registry::object_reader::ObjectReader;
 use crate::registry::stored_objects::StoredObjects;
 use crate::registry::{ResourceTable, ServedResource};
 use crate::schema::decode::{DecodeSource, decode};
+use crate::schema::{Schema, builtin_schema};
 use kueue_lab_json::ValueExt;
 
 const GROUP: &str = "admissionregistration.k8s.io";
@@ -118,6 +119,7 @@ struct ConfiguredAdmission<'a> {
     stored: StoredObjects<'a>,
     table: Arc<ResourceTable>,
     versions: Vec<String>,
+    options: Value,
 }
 
 /// A webhook response and the API version it was requested in.
@@ -147,6 +149,7 @@ impl<'a> ConfiguredAdmission<'a> {
             stored: chain.context.core.objects(),
             table,
             versions,
+            options: chain.options.to_value(chain.operation),
         }
     }
 
@@ -155,6 +158,7 @@ impl<'a> ConfiguredAdmission<'a> {
             request: self.request,
             user: &self.chain.context.request.user,
             versions: &self.versions,
+            options: &self.options,
             reader: &self.stored,
         }
     }
@@ -167,9 +171,18 @@ impl<'a> ConfiguredAdmission<'a> {
         found.ok_or_else(ApiError::no_such_resource)
     }
 
+    /// The schema of the objects of admission in an API version.
+    fn schema(&self, version: &str) -> Result<Option<Arc<Schema>>, ApiError> {
+        match self.chain.subresource_kind {
+            Some(own) => Ok(builtin_schema(own.group, own.version, own.kind)),
+            None => Ok(self.served(version)?.schema()),
+        }
+    }
+
     /// The object converted to an API version; null stays null.
     fn in_version(&self, version: &str, object: &Value) -> Result<Value, ApiError> {
-        if object.is_null() || version == self.request.version {
+        let own_kind = self.chain.subresource_kind.is_some();
+        if object.is_null() || own_kind || version == self.request.version {
             return Ok(object.clone());
         }
         self.chain
@@ -177,6 +190,15 @@ impl<'a> ConfiguredAdmission<'a> {
             .core
             .version_converter()
             .converted_to(self.served(version)?, object)
+    }
+
+    /// An object in another version converted to the version of the request.
+    fn in_version_of_request(&self, object: Value) -> Result<Value, ApiError> {
+        if self.chain.subresource_kind.is_some() {
+            return Ok(object);
+        }
+        let converter = self.chain.context.core.version_converter();
+        converter.converted_to(self.served(self.request.version)?, &object)
     }
 
     /// Calls a webhook if its rules match the write; `None` if they do not.
@@ -191,7 +213,7 @@ impl<'a> ConfiguredAdmission<'a> {
             return Ok(None);
         };
         let core = self.chain.context.core;
-        let schema = self.served(&version)?.schema();
+        let schema = self.schema(&version)?;
         let case = VersionedAttributes {
             subject: &subject,
             version: &version,
@@ -246,19 +268,17 @@ impl<'a> ConfiguredAdmission<'a> {
         }
         let mut patched = self.in_version(&version, object)?;
         json_patch::patch(&mut patched, &patch).map_err(|e| internal(e.to_string()))?;
-        let own = self.served(self.request.version)?;
-        if version != self.request.version {
-            patched = self
-                .chain
-                .context
-                .core
-                .version_converter()
-                .converted_to(own, &patched)?;
+        let own = self.request.version;
+        if version != own {
+            patched = self.in_version_of_request(patched)?;
         }
-        if let Some(schema) = own.schema() {
+        if let Some(schema) = self.schema(own)? {
             decode(&schema, &mut patched, DecodeSource::Json).map_err(internal)?;
         }
-        own.kind.strategy.set_defaults(&mut patched);
+        if self.chain.subresource_kind.is_none() {
+            let kind = &self.served(own)?.kind;
+            kind.strategy.set_defaults(&mut patched);
+        }
         let changed = patched != *object;
         *object = patched;
         Ok(Some(changed))
@@ -274,7 +294,7 @@ struct PolicyInput<'a> {
 impl validating_admission_policy::PolicyEnvironment for PolicyInput<'_> {
     fn activation(&self, version: &str) -> Result<Activation, ApiError> {
         let admission = self.admission;
-        let schema = admission.served(version)?.schema();
+        let schema = admission.schema(version)?;
         let case = VersionedAttributes {
             subject: &admission.subject(),
             version,

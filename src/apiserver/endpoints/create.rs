@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::admission_chain::AdmissionChain;
+use super::admission_chain::{AdmissionChain, OperationOptions};
 use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use super::write_options::WriteOptions;
@@ -98,8 +98,9 @@ async fn try_create(
         context: call,
         operation: Operation::Create,
         name: &name,
+        subresource_kind: None,
         old: None,
-        dry_run: options.dry_run,
+        options: OperationOptions::Write(options),
     };
     admitting.mutate(&mut object).await?;
     prepare_for_create(call, &mut object);

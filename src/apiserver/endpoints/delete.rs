@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::admission_chain::AdmissionChain;
+use super::admission_chain::{AdmissionChain, OperationOptions};
 use super::delete_options::DeleteOptions;
 use super::deletion_plan::{DeletionPlan, plan_deletion};
 use super::request_context::RequestContext;
@@ -137,14 +137,18 @@ async fn delete_in_namespace(
         };
         let old = call.transformer.decoded(&present)?;
         check_preconditions(call, options, &old)?;
-        let admitting = AdmissionChain {
-            context: call,
-            operation: Operation::Delete,
-            name,
-            old: Some(&old),
-            dry_run: options.dry_run,
-        };
-        admitting.validate(&Value::Null).await?;
+        // The deletion by an Eviction is not admitted once more.
+        if call.path.subresource.is_empty() {
+            let admitting = AdmissionChain {
+                context: call,
+                operation: Operation::Delete,
+                name,
+                subresource_kind: None,
+                old: Some(&old),
+                options: OperationOptions::Delete(options),
+            };
+            admitting.validate(&Value::Null).await?;
+        }
         // The deletion is planned in the storage version, whatever the request's API version is.
         let stored = present.value();
         let special = namespace_deletion::plan_deletion(call, &stored)

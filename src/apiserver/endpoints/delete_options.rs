@@ -1,6 +1,6 @@
 //! `DeleteOptions`, from the body and the query.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::deletion_plan::{FOREGROUND, ORPHAN};
 use super::request_context::RequestContext;
@@ -37,6 +37,33 @@ impl DeleteOptions {
             _ => serde_json::from_slice(body).map_err(|e| ApiError::bad_request(e.to_string()))?,
         };
         Self::from_value(&value)
+    }
+
+    /// The options as an object.
+    pub(super) fn to_value(&self) -> Value {
+        let mut options = json!({"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"});
+        if let Some(seconds) = self.grace_period_seconds {
+            options["gracePeriodSeconds"] = seconds.into();
+        }
+        let preconditions = [
+            ("uid", &self.uid),
+            ("resourceVersion", &self.resource_version),
+        ];
+        for (field, value) in preconditions {
+            if let Some(value) = value {
+                options["preconditions"][field] = value.as_str().into();
+            }
+        }
+        if let Some(orphan) = self.orphan_dependents {
+            options["orphanDependents"] = orphan.into();
+        }
+        if let Some(policy) = &self.propagation_policy {
+            options["propagationPolicy"] = policy.as_str().into();
+        }
+        if self.dry_run {
+            options["dryRun"] = json!(["All"]);
+        }
+        options
     }
 
     fn from_query(call: &RequestContext<'_>) -> Result<Self, ApiError> {

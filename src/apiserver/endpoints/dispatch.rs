@@ -142,7 +142,7 @@ async fn dispatch_verb(call: &RequestContext<'_>, verb: &str) -> Result<ApiRespo
     }
     if call.served.storage.is_none() {
         return match (verb, &*call.served.kind.kind) {
-            ("create", "Binding") => subresource::create_legacy_binding(call),
+            ("create", "Binding") => subresource::create_legacy_binding(call).await,
             ("create", _) => reviews::create_review(call),
             _ => list::empty_list(call),
         };

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::admission_chain::AdmissionChain;
+use super::admission_chain::{AdmissionChain, OperationOptions};
 use super::create::{WriteOutcome, create_object};
 use super::request_context::RequestContext;
+use super::scale_conversion::{self, SCALE};
 use super::write_options::WriteOptions;
 use super::{crd_lifecycle, managed_fields, namespace_deletion};
 use crate::apimachinery::api_error::ApiError;
@@ -114,14 +115,27 @@ async fn try_update(
     object_meta::dedup_owner_references(&mut new);
     kind.strategy.set_defaults(&mut new);
     managed_fields::update_managed_fields(call, options, Some(&old), &mut new);
+    // Admission of a scale subresource is about the Scale.
+    let scaled = call.path.subresource == "scale";
+    let old_scale = scaled.then(|| scale_conversion::scale_from_object(call, &old));
     let admitting = AdmissionChain {
         context: call,
         operation: Operation::Update,
         name,
-        old: Some(&old),
-        dry_run: options.dry_run,
+        subresource_kind: scaled.then_some(SCALE),
+        old: Some(old_scale.as_ref().unwrap_or(&old)),
+        options: OperationOptions::Write(options),
     };
-    admitting.mutate(&mut new).await?;
+    if scaled {
+        let given = scale_conversion::scale_from_object(call, &new);
+        let mut scale = given.clone();
+        admitting.mutate(&mut scale).await?;
+        if scale != given {
+            new = scale_conversion::with_replicas(call, &new, &scale)?;
+        }
+    } else {
+        admitting.mutate(&mut new).await?;
+    }
     prepare_for_update(call, &mut new, &old);
     let errors = validate(call, &new, &old);
     if !errors.is_empty() {
@@ -131,7 +145,12 @@ async fn try_update(
         .warnings(&new, Some(&old))
         .into_iter()
         .for_each(|w| call.warn(w));
-    let _counting = admitting.validate(&new).await?;
+    let _counting = if scaled {
+        let scale = scale_conversion::scale_from_object(call, &new);
+        admitting.validate(&scale).await?
+    } else {
+        admitting.validate(&new).await?
+    };
     fieldmanager::ignore_managed_fields_timestamps(&mut new, &old);
     if new == *old {
         return Ok(Some(WriteOutcome::Stored(present.clone())));

@@ -30,6 +30,7 @@ mod response;
 pub(crate) mod response_body;
 mod response_transformer;
 mod reviews;
+mod scale_conversion;
 mod selection_predicate;
 mod subresource;
 mod update;

@@ -1,5 +1,7 @@
 //! Options of writes.
 
+use serde_json::{Value, json};
+
 use super::request_context::RequestContext;
 use crate::apimachinery::api_error::ApiError;
 use crate::patch::FieldValidation;
@@ -12,6 +14,8 @@ pub(super) struct WriteOptions {
     pub(super) field_manager: String,
     pub(super) field_validation: FieldValidation,
     pub(super) force: Option<bool>,
+    /// The parameters `fieldManager` and `fieldValidation` as given, for webhooks.
+    pub(super) given: [(&'static str, String); 2],
 }
 
 /// The maximum length of a field manager name.
@@ -72,9 +76,24 @@ impl WriteOptions {
             ));
             FieldValidation::Strict
         });
+        options.given = ["fieldManager", "fieldValidation"].map(|p| (p, query.text(p).into()));
         if errors.is_empty() {
             return Ok(options);
         }
         Err(ApiError::invalid("meta.k8s.io", kind, "", &errors))
+    }
+
+    /// The options as an object of the kind.
+    pub(super) fn to_value(&self, kind: &str) -> Value {
+        let mut options = json!({"kind": kind, "apiVersion": "meta.k8s.io/v1"});
+        if self.dry_run {
+            options["dryRun"] = json!(["All"]);
+        }
+        for (parameter, value) in &self.given {
+            if !value.is_empty() {
+                options[*parameter] = value.as_str().into();
+            }
+        }
+        options
     }
 }

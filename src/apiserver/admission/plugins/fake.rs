@@ -42,6 +42,8 @@ pub(crate) fn request<'a>(
     AdmissionRequest {
         group,
         version: "v1",
+        kind_group: group,
+        kind_version: "v1",
         kind: "",
         resource,
         subresource: "",

@@ -31,7 +31,7 @@ fn can_change_usage(evaluator: &Evaluator, operation: Operation) -> bool {
             evaluator,
             Evaluator::Services | Evaluator::PersistentVolumeClaims
         ),
-        Operation::Delete => false,
+        Operation::Delete | Operation::Connect => false,
     }
 }
 

@@ -33,7 +33,11 @@ impl AdmissionReviewBuilder<'_> {
     /// The `request` of an AdmissionReview, which is also the CEL variable `request`.
     pub(crate) fn admission_request(&self) -> Value {
         let (r, user) = (self.subject.request, self.subject.user);
-        let kind = |version: &str| json!({"group": r.group, "version": version, "kind": r.kind});
+        let own_kind = r.kind_group != r.group || r.kind_version != r.version;
+        let kind = |version: &str| {
+            let version = if own_kind { r.kind_version } else { version };
+            json!({"group": r.kind_group, "version": version, "kind": r.kind})
+        };
         let resource =
             |version: &str| json!({"group": r.group, "version": version, "resource": r.resource});
         let mut request = json!({
@@ -47,14 +51,8 @@ impl AdmissionReviewBuilder<'_> {
             "object": self.object,
             "oldObject": self.old,
             "dryRun": r.dry_run,
-            "options": null,
+            "options": self.subject.options,
         });
-        let options = match operation_name(r.operation) {
-            "CREATE" => "CreateOptions",
-            "UPDATE" => "UpdateOptions",
-            _ => "DeleteOptions",
-        };
-        request["options"] = json!({"kind": options, "apiVersion": "meta.k8s.io/v1"});
         let texts = [
             ("subResource", r.subresource),
             ("requestSubResource", r.subresource),

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::super::admission_chain::{AdmissionChain, OperationOptions, SubresourceKind};
 use super::super::guaranteed_update::update_without_admission;
 use super::super::request_body;
 use super::super::request_context::RequestContext;
@@ -11,6 +12,7 @@ use super::super::write_options::WriteOptions;
 use super::dispatch::created_status;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::object_meta;
+use crate::plugins::Operation;
 use kueue_lab_field::FieldError;
 use kueue_lab_json::ValueExt;
 
@@ -20,33 +22,69 @@ const TOPOLOGY_LABELS: [&str; 2] = [
     "topology.kubernetes.io/zone",
 ];
 
+/// The kind of the objects of `pods/binding`.
+const BINDING: SubresourceKind = SubresourceKind {
+    group: "",
+    version: "v1",
+    kind: "Binding",
+};
+
 /// Handles POST of a Binding to a pod.
-pub(super) fn create_binding(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
+pub(super) async fn create_binding(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
     let options = WriteOptions::from_request(call, "CreateOptions")?;
-    let binding = request_body::decode_as(call, "v1", "Binding", options.field_validation)?;
-    if object_meta::meta_str(&binding, "name") != call.path.name {
+    let name = &call.path.name;
+    let binding = admit_binding(call, name, &options).await?;
+    if object_meta::meta_str(&binding, "name") != name {
         return Err(ApiError::bad_request(
             "name in URL does not match name in Binding object",
         ));
     }
-    assign_pod(call, call, &options, &binding)
+    assign_pod(call, call, &options, &binding).await
+}
+
+/// Decodes the Binding and runs mutating admission.
+async fn admit_binding(
+    call: &RequestContext<'_>,
+    name: &str,
+    options: &WriteOptions,
+) -> Result<Value, ApiError> {
+    let mut binding = request_body::decode_as(call, "v1", "Binding", options.field_validation)?;
+    object_meta::ensure_namespace(&mut binding, call.namespace())?;
+    let chain = admission_chain(call, name, options);
+    chain.mutate(&mut binding).await?;
+    Ok(binding)
+}
+
+fn admission_chain<'a>(
+    call: &'a RequestContext<'_>,
+    name: &'a str,
+    options: &'a WriteOptions,
+) -> AdmissionChain<'a> {
+    AdmissionChain {
+        context: call,
+        operation: Operation::Create,
+        name,
+        subresource_kind: Some(BINDING),
+        old: None,
+        options: OperationOptions::Write(options),
+    }
 }
 
 /// Handles POST to the legacy `bindings` resource; the Binding names the pod.
-pub(in super::super) fn create_legacy_binding(
+pub(in super::super) async fn create_legacy_binding(
     call: &RequestContext<'_>,
 ) -> Result<ApiResponse, ApiError> {
     let options = WriteOptions::from_request(call, "CreateOptions")?;
-    let binding = request_body::decode_as(call, "v1", "Binding", options.field_validation)?;
+    let binding = admit_binding(call, "", &options).await?;
     let pods = call
         .core
         .registry
         .find("", "v1", "pods")
         .ok_or_else(ApiError::no_such_resource)?;
-    assign_pod(call, &call.for_resource(pods), &options, &binding)
+    assign_pod(call, &call.for_resource(pods), &options, &binding).await
 }
 
-fn assign_pod(
+async fn assign_pod(
     call: &RequestContext<'_>,
     pods: &RequestContext<'_>,
     options: &WriteOptions,
@@ -57,6 +95,8 @@ fn assign_pod(
     if !errors.is_empty() {
         return Err(ApiError::invalid("", "Binding", name, &errors));
     }
+    let chain = admission_chain(call, name, options);
+    chain.validate(binding).await?;
     let node = binding.text("/target/name").to_string();
     let now = call.core.clock.now();
     let conflict = |why: String| ApiError::conflict("", "pods/binding", name, &why);

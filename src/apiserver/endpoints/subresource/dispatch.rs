@@ -13,7 +13,7 @@ pub(crate) async fn answer(call: &RequestContext<'_>, verb: &str) -> Result<ApiR
     match (call.path.subresource.as_str(), verb) {
         ("scale", _) => scale::answer(call, verb).await,
         ("log", "get") => pod_log::pod_log(call).await,
-        ("binding", "create") => binding::create_binding(call),
+        ("binding", "create") => binding::create_binding(call).await,
         ("eviction", "create") => eviction::create_eviction(call).await,
         ("token", "create") => token_request::create_token_request(call),
         ("exec" | "attach" | "portforward" | "proxy", _) => connect::not_implemented(call),

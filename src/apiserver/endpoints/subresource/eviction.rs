@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::super::admission_chain::{AdmissionChain, OperationOptions, SubresourceKind};
 use super::super::delete::delete_named;
 use super::super::request_body;
 use super::super::request_context::RequestContext;
@@ -15,6 +16,7 @@ use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::metadata_validation::labels::{is_empty_selector, selector_matches};
 use crate::apimachinery::object_meta;
 use crate::endpoints::delete_options::DeleteOptions;
+use crate::plugins::Operation;
 use crate::registry::ServedResource;
 use crate::storage::{CommitError, Object, PendingObject};
 use kueue_lab_json::ValueExt;
@@ -24,14 +26,32 @@ const EVICTION_BLOCKED_MESSAGE: &str =
 /// The maximum size of `status.disruptedPods`.
 const MAX_DISRUPTED_PODS: usize = 2000;
 
+/// The kind of the objects of `pods/eviction`.
+const EVICTION: SubresourceKind = SubresourceKind {
+    group: "policy",
+    version: "v1",
+    kind: "Eviction",
+};
+
 /// A PodDisruptionBudget and its resource.
 type StoredPdb = (Arc<ServedResource>, Arc<Object>);
 
 /// Handles POST of an Eviction to a pod.
 pub(super) async fn create_eviction(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
     let write = WriteOptions::from_request(call, "CreateOptions")?;
-    let eviction = request_body::decode_as(call, "policy/v1", "Eviction", write.field_validation)?;
+    let mut eviction =
+        request_body::decode_as(call, "policy/v1", "Eviction", write.field_validation)?;
+    object_meta::ensure_namespace(&mut eviction, call.namespace())?;
     let name = &call.path.name;
+    let chain = AdmissionChain {
+        context: call,
+        operation: Operation::Create,
+        name,
+        subresource_kind: Some(EVICTION),
+        old: None,
+        options: OperationOptions::Write(&write),
+    };
+    chain.mutate(&mut eviction).await?;
     if object_meta::meta_str(&eviction, "name") != name {
         return Err(ApiError::bad_request(
             "name in URL does not match name in Eviction object",
@@ -44,6 +64,7 @@ pub(super) async fn create_eviction(call: &RequestContext<'_>) -> Result<ApiResp
         .storage()?
         .get(&call.storage_key(name))
         .ok_or_else(|| call.not_found(name))?;
+    chain.validate(&eviction).await?;
     let pod = call.transformer.decoded(&present)?;
     if !can_ignore_pdb(&pod)
         && let Some((served, budget)) = find_pdb(call, &pod)?
