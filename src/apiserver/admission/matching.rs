@@ -5,7 +5,8 @@ use serde_json::Value;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::label_selector::LabelSelector;
 use crate::auth::user::User;
-use crate::cel::activation::{Activation, EvaluationResult};
+use crate::cel::activation::{Activation, EvaluationResult, OutOfBudget};
+use crate::cel::cost::{self, CostBudget, OUT_OF_BUDGET};
 use crate::plugins::{AdmissionRequest, Operation};
 use crate::registry::object_reader::ObjectReader;
 use kueue_lab_json::ValueExt;
@@ -148,19 +149,28 @@ impl AdmissionAttributes<'_> {
         conditions: &[Value],
         names: &Activation,
     ) -> Result<bool, String> {
-        let mut errors = Vec::new();
-        for condition in conditions {
-            match names.evaluate(condition.text("/expression")) {
-                Ok(EvaluationResult::Bool(true)) => {}
-                Ok(_) => return Ok(false),
-                Err(error) => errors.push(error),
-            }
+        if conditions.is_empty() {
+            return Ok(true);
         }
-        match errors.as_slice() {
-            [] => Ok(true),
-            [one] => Err(one.clone()),
-            all => Err(format!("[{}]", all.join(", "))),
+        cost::evaluate(|| evaluate_match_conditions(conditions, names))
+    }
+}
+
+fn evaluate_match_conditions(conditions: &[Value], names: &Activation) -> Result<bool, String> {
+    let mut errors = Vec::new();
+    let mut budget = CostBudget::match_conditions();
+    for condition in conditions {
+        let outcome = names.evaluate(condition.text("/expression"), &mut budget);
+        match outcome.map_err(|OutOfBudget| OUT_OF_BUDGET.to_owned())? {
+            Ok(EvaluationResult::Bool(true)) => {}
+            Ok(_) => return Ok(false),
+            Err(error) => errors.push(error),
         }
+    }
+    match errors.as_slice() {
+        [] => Ok(true),
+        [one] => Err(one.clone()),
+        all => Err(format!("[{}]", all.join(", "))),
     }
 }
 

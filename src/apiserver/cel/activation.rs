@@ -4,10 +4,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kube_cel::cel::Value as Cel;
 use kube_cel::cel::objects::{Key, Map};
+use kube_cel::cel::{ExecutionError, Value as Cel};
 use serde_json::Value;
 
+use super::cost::CostBudget;
 use super::error::error_reason;
 use super::program::{compile, evaluate_with};
 use super::value;
@@ -19,7 +20,13 @@ pub(crate) struct Activation {
     values: Vec<(&'static str, Cel)>,
     /// Composited variables of admission policies: `variables.NAME`.
     variables: HashMap<Key, Cel>,
+    /// Names of variables that failed to evaluate, and their errors.
+    failed_variables: Vec<(String, String)>,
 }
+
+/// The remaining cost budget is too small; no further expression is evaluated.
+#[derive(Debug, PartialEq)]
+pub(crate) struct OutOfBudget;
 
 /// The result of an expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +36,7 @@ pub(crate) enum EvaluationResult {
     /// A string.
     Text(String),
     /// A value of another type.
-    Other,
+    Other(Cel),
 }
 
 impl Activation {
@@ -43,41 +50,84 @@ impl Activation {
         self.values.push((name, seen));
     }
 
-    /// Evaluates a variable and makes it available as `variables.NAME`.
-    ///
-    /// # Errors
-    /// The expression does not compile or its evaluation fails.
-    pub(crate) fn define_variable(&mut self, name: &str, expression: &str) -> Result<(), String> {
-        let found = self.run(expression)?;
-        let key = Key::String(Arc::new(name.into()));
-        self.variables.insert(key, found);
+    /// Evaluates a variable and makes it available as `variables.NAME`. The error of a variable is
+    /// that of the expressions that use it.
+    pub(crate) fn define_variable(
+        &mut self,
+        name: &str,
+        expression: &str,
+        budget: &mut CostBudget,
+    ) -> Result<(), OutOfBudget> {
+        match self.value(expression, budget) {
+            Ok(found) => {
+                let key = Key::String(Arc::new(name.into()));
+                self.variables.insert(key, found);
+            }
+            Err(EvaluationError::OutOfBudget) => return Err(OutOfBudget),
+            Err(EvaluationError::Compilation(why)) => {
+                let why = format!("composited variable {name:?} fails to compile: {why}");
+                self.failed_variables.push((name.into(), why));
+            }
+            Err(EvaluationError::Evaluation(why)) => {
+                let why = format!("composited variable {name:?} fails to evaluate: {why}");
+                self.failed_variables.push((name.into(), why));
+            }
+        }
         Ok(())
     }
 
     /// Evaluates an expression.
     ///
     /// # Errors
-    /// The compilation or evaluation error, worded as in admission policies.
-    pub(crate) fn evaluate(&self, expression: &str) -> Result<EvaluationResult, String> {
-        Ok(match self.run(expression)? {
-            Cel::Bool(answer) => EvaluationResult::Bool(answer),
-            Cel::String(text) => EvaluationResult::Text(text.to_string()),
-            _ => EvaluationResult::Other,
+    /// The compilation or evaluation error, worded as in admission policies, or [`OutOfBudget`].
+    pub(crate) fn evaluate(
+        &self,
+        expression: &str,
+        budget: &mut CostBudget,
+    ) -> Result<Result<EvaluationResult, String>, OutOfBudget> {
+        Ok(match self.value(expression, budget) {
+            Ok(Cel::Bool(answer)) => Ok(EvaluationResult::Bool(answer)),
+            Ok(Cel::String(text)) => Ok(EvaluationResult::Text(text.to_string())),
+            Ok(other) => Ok(EvaluationResult::Other(other)),
+            Err(EvaluationError::OutOfBudget) => return Err(OutOfBudget),
+            Err(EvaluationError::Compilation(why)) => Err(format!("compilation error: {why}")),
+            Err(EvaluationError::Evaluation(why)) => Err(format!(
+                "expression '{expression}' resulted in error: {why}"
+            )),
         })
     }
 
-    fn run(&self, expression: &str) -> Result<Cel, String> {
-        let program = compile(expression).map_err(|why| format!("compilation error: {why}"))?;
+    fn value(&self, expression: &str, budget: &mut CostBudget) -> Result<Cel, EvaluationError> {
+        let program = compile(expression).map_err(EvaluationError::Compilation)?;
         let variables = Cel::Map(Map {
             map: Arc::new(self.variables.clone()),
         });
         let values = self.values.iter().cloned();
         let values = values.chain([("variables", variables)]);
-        evaluate_with(values, &program).map_err(|why| {
-            let why = error_reason(&why);
-            format!("expression '{expression}' resulted in error: {why}")
+        let evaluation = evaluate_with(values, &program);
+        if !budget.spend(evaluation.cost) {
+            return Err(EvaluationError::OutOfBudget);
+        }
+        evaluation.result.map_err(|why| {
+            let failed = match &why {
+                ExecutionError::NoSuchKey(key) => self
+                    .failed_variables
+                    .iter()
+                    .find(|(name, _)| *name == **key),
+                _ => None,
+            };
+            EvaluationError::Evaluation(match failed {
+                Some((_, why)) => why.clone(),
+                None => error_reason(&why),
+            })
         })
     }
+}
+
+enum EvaluationError {
+    Compilation(String),
+    Evaluation(String),
+    OutOfBudget,
 }
 
 #[cfg(test)]
@@ -85,6 +135,28 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn nested_comprehensions_end_at_the_cost_limit() {
+        let mut names = Activation::default();
+        let items: Vec<i64> = (0..400).collect();
+        names.bind("items", None, &json!(items));
+        let mut budget = CostBudget::runtime();
+        let mut answer = |e: &str| names.evaluate(e, &mut budget);
+        let once = "items.all(a, a >= 0)";
+        assert_eq!(answer(once), Ok(Ok(EvaluationResult::Bool(true))));
+        let nested = "items.all(a, items.all(b, items.all(c, a + b + c >= 0)))";
+        let exceeded = format!(
+            "expression '{nested}' resulted in error: operation cancelled: actual cost limit \
+             exceeded"
+        );
+        assert_eq!(answer(nested), Ok(Err(exceeded.clone())));
+        // The error is not absorbed by `||`.
+        assert!(matches!(answer(&format!("{nested} || true")), Ok(Err(_))));
+        // Each used a tenth of the budget.
+        while answer(nested) == Ok(Err(exceeded.clone())) {}
+        assert_eq!(answer(once), Err(OutOfBudget));
+    }
 
     #[test]
     fn expressions_see_names_and_variables() {
@@ -95,8 +167,12 @@ mod tests {
             &json!({"spec": {"replicas": 3}, "metadata": {"labels": {"a/b-c": "x"}}}),
         );
         names.bind("oldObject", None, &Value::Null);
-        names.define_variable("limit", "2 + 2").unwrap();
-        let answer = |e: &str| names.evaluate(e);
+        let mut budget = CostBudget::runtime();
+        let mut define = |name, e| names.define_variable(name, e, &mut budget).unwrap();
+        define("limit", "2 + 2");
+        define("broken", "object.spec.missing");
+        let mut budget = CostBudget::runtime();
+        let mut answer = |e: &str| names.evaluate(e, &mut budget).unwrap();
         assert_eq!(
             answer("object.spec.replicas <= variables.limit"),
             Ok(EvaluationResult::Bool(true))
@@ -116,6 +192,14 @@ mod tests {
         assert_eq!(
             answer("object.spec.nope > 1"),
             Err("expression 'object.spec.nope > 1' resulted in error: no such key: nope".into())
+        );
+        assert_eq!(
+            answer("variables.broken == 1"),
+            Err(
+                "expression 'variables.broken == 1' resulted in error: composited variable \
+                 \"broken\" fails to evaluate: no such key: missing"
+                    .into()
+            )
         );
         assert!(
             answer("1 +")

@@ -1,6 +1,8 @@
 //! CEL programs, values and errors.
 
 pub(crate) mod activation;
+pub(crate) mod cost;
 pub(crate) mod error;
+mod instrument;
 pub(crate) mod program;
 pub(crate) mod value;

@@ -10,9 +10,17 @@ use kube_cel::cel::parser::{Expression, Parser};
 use kube_cel::cel::{Context, ExecutionError, ResolveResult, Value};
 use parking_lot::RwLock;
 
+use super::cost::{self, Evaluation, metered};
+use super::instrument::instrument;
+
 /// A compiled expression.
 pub(crate) struct Program {
+    /// The expression as parsed.
     expression: Expression,
+    /// The expression that is evaluated.
+    runnable: Expression,
+    /// The cost of an evaluation outside of comprehensions.
+    base_cost: u64,
     /// Whether the expression uses `oldSelf`.
     pub uses_old_self: bool,
 }
@@ -38,6 +46,8 @@ fn base() -> Context<'static> {
             .ok_or(ExecutionError::MissingArgumentOrTarget)?;
         Ok(Value::String(Arc::new(type_name(value))))
     });
+    context.add_function(cost::CHARGE, cost::charge_iteration);
+    context.add_function("lists.range", cost::lists_range);
     for name in TYPES {
         context.add_variable_from_value(name, Value::String(Arc::new(name.into())));
     }
@@ -84,8 +94,11 @@ pub(crate) fn compile(text: &str) -> Compiled {
         .parse(text)
         .map(|expression| {
             let uses_old_self = expression.references().has_variable("oldSelf");
+            let (runnable, base_cost) = instrument(expression.clone());
             Arc::new(Program {
                 expression,
+                runnable,
+                base_cost,
                 uses_old_self,
             })
         })
@@ -136,13 +149,13 @@ impl RuleActivation<'_> {
 pub(crate) fn evaluate_with(
     values: impl Iterator<Item = (&'static str, Value)>,
     program: &Program,
-) -> Result<Value, ExecutionError> {
+) -> Evaluation {
     BASE.with(|base| {
         let mut scope = base.new_inner_scope();
         for (name, value) in values {
             scope.add_variable_from_value(name, value);
         }
-        scope.resolve(&program.expression)
+        metered(program.base_cost, || scope.resolve(&program.runnable))
     })
 }
 
@@ -153,12 +166,9 @@ impl Program {
     }
 
     /// Evaluates the expression.
-    pub(crate) fn run(
-        &self,
-        scope: &RuleActivation<'_>,
-        optional: bool,
-    ) -> Result<Value, ExecutionError> {
+    pub(crate) fn run(&self, scope: &RuleActivation<'_>, optional: bool) -> Evaluation {
         let context = scope.optional.as_ref().filter(|_| optional);
-        context.unwrap_or(&scope.plain).resolve(&self.expression)
+        let context = context.unwrap_or(&scope.plain);
+        metered(self.base_cost, || context.resolve(&self.runnable))
     }
 }

@@ -4,6 +4,7 @@ use kube_cel::cel::{ExecutionError, Value as Cel};
 use serde_json::Value;
 
 use super::list_type::CorrelatedItems;
+use crate::cel::cost::{self, CostBudget, LIMIT_EXCEEDED, OUT_OF_BUDGET};
 use crate::cel::error::{error_reason, is_overload};
 use crate::cel::program::{RuleActivation, compile};
 use crate::cel::value;
@@ -14,133 +15,171 @@ use kueue_lab_field::{FieldError, FieldErrorKind};
 const MESSAGE_MAX: usize = 5 * 1024;
 
 /// Evaluates all validation rules of the schema on the value at `path`; `old` is the value before
-/// an update.
+/// an update. The rules share a cost budget.
 pub(super) fn validate(
     schema: &Schema,
     value: &Value,
     old: Option<&Value>,
     path: &str,
 ) -> Vec<FieldError> {
-    let mut out = Vec::new();
-    walk(schema, value, old, path, &mut out);
-    out
+    cost::evaluate(|| {
+        let mut validator = Validator {
+            errors: Vec::new(),
+            budget: CostBudget::runtime(),
+        };
+        let _ = validator.walk(schema, value, old, path);
+        validator.errors
+    })
 }
 
-fn walk(
-    schema: &Schema,
-    value: &Value,
-    old: Option<&Value>,
-    path: &str,
-    out: &mut Vec<FieldError>,
-) {
-    if value.is_null() || !schema.name.is_empty() || !schema.has_validations {
-        return;
-    }
-    if let Some(rules) = &schema.value_validation {
-        if !rules.validations.is_empty() {
-            validate_rules(schema, &rules.validations, value, old, path, out);
+/// Ends the evaluation of rules after an error of cost.
+struct OutOfBudget;
+
+/// The evaluation of all rules of an object.
+struct Validator {
+    errors: Vec<FieldError>,
+    budget: CostBudget,
+}
+
+impl Validator {
+    fn walk(
+        &mut self,
+        schema: &Schema,
+        value: &Value,
+        old: Option<&Value>,
+        path: &str,
+    ) -> Result<(), OutOfBudget> {
+        if value.is_null() || !schema.name.is_empty() || !schema.has_validations {
+            return Ok(());
         }
-        for all in &rules.all_of {
-            if let Some(rules) = all
-                .value_validation
-                .as_ref()
-                .filter(|r| !r.validations.is_empty())
-            {
-                validate_rules(schema, &rules.validations, value, old, path, out);
+        if let Some(rules) = &schema.value_validation {
+            if !rules.validations.is_empty() {
+                self.validate_rules(schema, &rules.validations, value, old, path)?;
             }
-        }
-    }
-    match (&schema.value_type, value) {
-        (ValueType::Struct(value_type), Value::Object(map)) => {
-            let dot = if path.is_empty() { "" } else { "." };
-            for (name, value) in map {
-                if let Some(field) = value_type.field(name) {
-                    let before = old.and_then(|o| o.get(name));
-                    walk(
-                        &field.schema,
-                        value,
-                        before,
-                        &format!("{path}{dot}{name}"),
-                        out,
-                    );
+            for all in &rules.all_of {
+                if let Some(rules) = all
+                    .value_validation
+                    .as_ref()
+                    .filter(|r| !r.validations.is_empty())
+                {
+                    self.validate_rules(schema, &rules.validations, value, old, path)?;
                 }
             }
         }
-        (ValueType::Map(value_type), Value::Object(map)) => {
-            for (key, value) in map {
-                let before = old.and_then(|o| o.get(key));
-                walk(
-                    &value_type.value,
-                    value,
-                    before,
-                    &format!("{path}[{key}]"),
-                    out,
-                );
+        match (&schema.value_type, value) {
+            (ValueType::Struct(value_type), Value::Object(map)) => {
+                let dot = if path.is_empty() { "" } else { "." };
+                for (name, value) in map {
+                    if let Some(field) = value_type.field(name) {
+                        let before = old.and_then(|o| o.get(name));
+                        let path = format!("{path}{dot}{name}");
+                        self.walk(&field.schema, value, before, &path)?;
+                    }
+                }
             }
-        }
-        (ValueType::List(value_type), Value::Array(items)) => {
-            let before = CorrelatedItems::of(value_type, old);
-            for (i, item) in items.iter().enumerate() {
-                walk(
-                    &value_type.item,
-                    item,
-                    before.get(item),
-                    &format!("{path}[{i}]"),
-                    out,
-                );
+            (ValueType::Map(value_type), Value::Object(map)) => {
+                for (key, value) in map {
+                    let before = old.and_then(|o| o.get(key));
+                    self.walk(&value_type.value, value, before, &format!("{path}[{key}]"))?;
+                }
             }
+            (ValueType::List(value_type), Value::Array(items)) => {
+                let before = CorrelatedItems::of(value_type, old);
+                for (i, item) in items.iter().enumerate() {
+                    let path = format!("{path}[{i}]");
+                    self.walk(&value_type.item, item, before.get(item), &path)?;
+                }
+            }
+            _ => {}
         }
-        _ => {}
+        Ok(())
     }
-}
 
-/// Evaluates the rules of one schema node.
-fn validate_rules(
-    schema: &Schema,
-    rules: &[ValidationRule],
-    value: &Value,
-    old: Option<&Value>,
-    path: &str,
-    out: &mut Vec<FieldError>,
-) {
-    let old = old.filter(|o| !o.is_null());
-    let same = old == Some(value);
-    let mut due = Vec::with_capacity(rules.len());
-    for rule in rules.iter().filter(|r| !r.rule.trim().is_empty()) {
-        match compile(&rule.rule) {
-            // A transition rule requires an old value.
-            Ok(p) if p.uses_old_self && old.is_none() && !rule.optional_old_self => {}
-            // Ratcheting: an unchanged value is not validated by rules without `oldSelf`.
-            Ok(p) if same && !p.uses_old_self => {}
-            Ok(program) => due.push((rule, program)),
-            Err(why) => out.push(rule_error(
-                schema,
-                path,
-                format!("rule compile error: {why}"),
-            )),
+    /// Evaluates the rules of one schema node.
+    fn validate_rules(
+        &mut self,
+        schema: &Schema,
+        rules: &[ValidationRule],
+        value: &Value,
+        old: Option<&Value>,
+        path: &str,
+    ) -> Result<(), OutOfBudget> {
+        if self.budget.is_spent() {
+            return self.end(schema, path, OUT_OF_BUDGET.into());
         }
-    }
-    if due.is_empty() {
-        return;
-    }
-    let (this, before) = (
-        value::to_cel(schema, value),
-        old.map(|old| value::to_cel(schema, old)),
-    );
-    let optional = due.iter().any(|(rule, _)| rule.optional_old_self);
-    RuleActivation::with(this, before, optional, |scope| {
-        for (rule, program) in &due {
-            match program.run(scope, rule.optional_old_self) {
-                Ok(Cel::Bool(true)) => {}
-                Ok(_) => out.push(rule_violation(rule, scope, schema, value, path)),
-                Err(why) => out.push(rule_error(
-                    schema,
-                    path,
-                    error_text(&why, rule_message(rule)),
-                )),
+        let old = old.filter(|o| !o.is_null());
+        let same = old == Some(value);
+        let mut due = Vec::with_capacity(rules.len());
+        for rule in rules.iter().filter(|r| !r.rule.trim().is_empty()) {
+            match compile(&rule.rule) {
+                // A transition rule requires an old value.
+                Ok(p) if p.uses_old_self && old.is_none() && !rule.optional_old_self => {}
+                // Ratcheting: an unchanged value is not validated by rules without `oldSelf`.
+                Ok(p) if same && !p.uses_old_self => {}
+                Ok(program) => due.push((rule, program)),
+                Err(why) => {
+                    let detail = format!("rule compile error: {why}");
+                    self.errors.push(rule_error(schema, path, detail));
+                }
             }
         }
-    });
+        if due.is_empty() {
+            return Ok(());
+        }
+        let (this, before) = (
+            value::to_cel(schema, value),
+            old.map(|old| value::to_cel(schema, old)),
+        );
+        let optional = due.iter().any(|(rule, _)| rule.optional_old_self);
+        RuleActivation::with(this, before, optional, |scope| {
+            for (rule, program) in &due {
+                let evaluation = program.run(scope, rule.optional_old_self);
+                if !self.budget.spend(evaluation.cost) {
+                    return self.end(schema, path, OUT_OF_BUDGET.into());
+                }
+                if evaluation.exceeds_limit() {
+                    let detail = format!(
+                        "'{LIMIT_EXCEEDED}': no further validation rules will be run due to call \
+                         cost exceeds limit for rule: {}",
+                        rule_message(rule)
+                    );
+                    return self.end(schema, path, detail);
+                }
+                match evaluation.result {
+                    Ok(Cel::Bool(true)) => {}
+                    Ok(_) => self.report_violation(rule, scope, schema, value, path)?,
+                    Err(why) => {
+                        let detail = error_text(&why, rule_message(rule));
+                        self.errors.push(rule_error(schema, path, detail));
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn report_violation(
+        &mut self,
+        rule: &ValidationRule,
+        scope: &RuleActivation<'_>,
+        schema: &Schema,
+        value: &Value,
+        path: &str,
+    ) -> Result<(), OutOfBudget> {
+        match message(rule, scope, &mut self.budget) {
+            Ok(detail) => {
+                self.errors
+                    .push(rule_violation(rule, detail, schema, value, path));
+                Ok(())
+            }
+            Err(detail) => self.end(schema, path, detail),
+        }
+    }
+
+    fn end(&mut self, schema: &Schema, path: &str, detail: String) -> Result<(), OutOfBudget> {
+        self.errors.push(rule_error(schema, path, detail));
+        Err(OutOfBudget)
+    }
 }
 
 fn rule_message(rule: &ValidationRule) -> &str {
@@ -177,12 +216,12 @@ fn error_text(error: &ExecutionError, rule: &str) -> String {
 
 fn rule_violation(
     rule: &ValidationRule,
-    scope: &RuleActivation<'_>,
+    detail: Option<String>,
     schema: &Schema,
     value: &Value,
     path: &str,
 ) -> FieldError {
-    let detail = message(rule, scope).unwrap_or_else(|| {
+    let detail = detail.unwrap_or_else(|| {
         if rule.message.is_empty() {
             format!("failed rule: {}", rule.rule.trim())
         } else {
@@ -209,16 +248,41 @@ fn rule_violation(
 }
 
 /// The result of the `messageExpression`; `None` if it fails or is not a valid message.
-pub(crate) fn message(rule: &ValidationRule, scope: &RuleActivation<'_>) -> Option<String> {
-    if rule.message_expression.is_empty() {
-        return None;
+///
+/// # Errors
+/// The expression is above the limit or the budget.
+fn message(
+    rule: &ValidationRule,
+    scope: &RuleActivation<'_>,
+    budget: &mut CostBudget,
+) -> Result<Option<String>, String> {
+    let source = &rule.message_expression;
+    if source.is_empty() {
+        return Ok(None);
     }
-    let program = compile(&rule.message_expression).ok()?;
-    let Ok(Cel::String(text)) = program.run(scope, rule.optional_old_self) else {
-        return None;
+    let Ok(program) = compile(source) else {
+        return Ok(None);
+    };
+    let evaluation = program.run(scope, rule.optional_old_self);
+    if !budget.spend(evaluation.cost) {
+        return Err(
+            "messageExpression evaluation failed due to running out of cost budget, no \
+                    further validation rules will be run"
+                .into(),
+        );
+    }
+    if evaluation.exceeds_limit() {
+        return Err(format!(
+            "no further validation rules will be run due to call cost exceeds limit for \
+             messageExpression: {source:?}"
+        ));
+    }
+    let Ok(Cel::String(text)) = evaluation.result else {
+        return Ok(None);
     };
     let text = text.trim();
-    (!text.is_empty() && text.len() <= MESSAGE_MAX && !text.contains('\n')).then(|| text.into())
+    let is_message = !text.is_empty() && text.len() <= MESSAGE_MAX && !text.contains('\n');
+    Ok(is_message.then(|| text.into()))
 }
 
 /// Converts a `fieldPath` such as `.a.b` or `['a']` to a field path.

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use crate::admission::matching::AdmissionAttributes;
 use crate::admission::webhooks::admission_review::status_reason;
 use crate::apimachinery::api_error::ApiError;
-use crate::cel::activation::{Activation, EvaluationResult};
+use crate::cel::activation::{Activation, EvaluationResult, OutOfBudget};
+use crate::cel::cost::{self, CostBudget, OUT_OF_BUDGET};
 use kueue_lab_json::ValueExt;
 
 /// The maximum length of a message expression's result, in bytes.
@@ -86,7 +87,7 @@ pub(crate) fn validate(
             }
             for param in params {
                 names.bind("params", None, &param);
-                for failure in failed_validations(policy, subject, names.clone()) {
+                for failure in failed_validations(policy, subject, &names) {
                     for action in binding.list("/spec/validationActions") {
                         match action.as_str() {
                             Some("Deny") => {
@@ -149,43 +150,76 @@ fn namespace(subject: &AdmissionAttributes<'_>) -> Option<Arc<Value>> {
 fn failed_validations(
     policy: &Value,
     subject: &AdmissionAttributes<'_>,
-    mut names: Activation,
+    names: &Activation,
 ) -> Vec<PolicyDecision> {
     let forgiving = policy.text("/spec/failurePolicy") == "Ignore";
-    match subject.match_conditions_met(policy.list("/spec/matchConditions"), &names) {
+    match subject.match_conditions_met(policy.list("/spec/matchConditions"), names) {
         Ok(true) => {}
         Ok(false) => return Vec::new(),
         Err(_) if forgiving => return Vec::new(),
         Err(why) => return vec![PolicyDecision::of(why)],
     }
-    for variable in policy.list("/spec/variables") {
-        // A variable that fails to evaluate is undefined in later expressions.
-        let _ = names.define_variable(variable.text("/name"), variable.text("/expression"));
+    let evaluated = cost::evaluate(|| evaluate_validations(policy, forgiving, names.clone()));
+    match evaluated {
+        Ok(failures) => failures,
+        Err(OutOfBudget) if forgiving => Vec::new(),
+        Err(OutOfBudget) => vec![PolicyDecision::of(OUT_OF_BUDGET.into())],
     }
-    let validations = policy.list("/spec/validations").iter();
-    let judged =
-        validations.filter_map(
-            |validation| match names.evaluate(validation.text("/expression")) {
-                Ok(EvaluationResult::Bool(true)) => None,
-                Ok(_) => Some(PolicyDecision {
-                    message: message(validation, &names),
-                    reason: match status_reason(validation.text("/reason")) {
-                        "" => "Invalid",
-                        reason => reason,
-                    },
-                }),
-                Err(_) if forgiving => None,
-                Err(why) => Some(PolicyDecision::of(why)),
-            },
-        );
-    judged.collect()
+}
+
+fn evaluate_validations(
+    policy: &Value,
+    forgiving: bool,
+    mut names: Activation,
+) -> Result<Vec<PolicyDecision>, OutOfBudget> {
+    let mut budget = CostBudget::runtime();
+    for variable in policy.list("/spec/variables") {
+        let (name, expression) = (variable.text("/name"), variable.text("/expression"));
+        names.define_variable(name, expression, &mut budget)?;
+    }
+    let mut failures = Vec::new();
+    for validation in policy.list("/spec/validations") {
+        match names.evaluate(validation.text("/expression"), &mut budget)? {
+            Ok(EvaluationResult::Bool(true)) => {}
+            Ok(_) => failures.push(PolicyDecision {
+                message: message(validation, &names, &mut budget),
+                reason: match status_reason(validation.text("/reason")) {
+                    "" => "Invalid",
+                    reason => reason,
+                },
+            }),
+            Err(_) if forgiving => {}
+            Err(why) => failures.push(PolicyDecision::of(why)),
+        }
+    }
+    failures.extend(failed_audit_annotations(policy, forgiving, &names)?);
+    Ok(failures)
+}
+
+/// The audit annotations that fail to evaluate or are neither a string nor null. There is no audit
+/// log to write the others to.
+fn failed_audit_annotations(
+    policy: &Value,
+    forgiving: bool,
+    names: &Activation,
+) -> Result<Vec<PolicyDecision>, OutOfBudget> {
+    let mut budget = CostBudget::runtime();
+    let mut failures = Vec::new();
+    for annotation in policy.list("/spec/auditAnnotations") {
+        let expression = annotation.text("/valueExpression");
+        match names.evaluate(expression, &mut budget)? {
+            Err(why) if !forgiving => failures.push(PolicyDecision::of(why)),
+            _ => {}
+        }
+    }
+    Ok(failures)
 }
 
 /// The message of a failed validation.
-fn message(validation: &Value, names: &Activation) -> String {
+fn message(validation: &Value, names: &Activation, budget: &mut CostBudget) -> String {
     let expression = validation.text("/messageExpression");
     if !expression.is_empty()
-        && let Ok(EvaluationResult::Text(text)) = names.evaluate(expression)
+        && let Ok(Ok(EvaluationResult::Text(text))) = names.evaluate(expression, budget)
     {
         let text = text.trim();
         if !text.is_empty() && text.len() <= MESSAGE_MAX && !text.contains('\n') {

@@ -138,3 +138,34 @@ fn field_paths_are_normalized() {
     assert_eq!(normalized("['a'].b"), "a.b");
     assert_eq!(normalized(""), "");
 }
+
+#[test]
+fn a_rule_above_the_cost_limit_ends_the_validation() {
+    let nested = "self.all(a, self.all(b, self.all(c, a + b + c >= 0)))";
+    let schema = json!({
+        "type": "array", "items": {"type": "integer"},
+        "x-kubernetes-validations": [{"rule": nested}, {"rule": "false"}],
+    });
+    let items: Vec<i64> = (0..400).collect();
+    assert_eq!(
+        run(schema, json!(items), None),
+        [format!(
+            "spec: Invalid value: \"array\": 'operation cancelled: actual cost limit exceeded': no \
+             further validation rules will be run due to call cost exceeds limit for rule: {nested}"
+        )]
+    );
+    // Each rule is below the limit, all together are above the budget.
+    let twice = "self.all(a, self.all(b, a + b >= 0))";
+    let items: Vec<i64> = (0..200).collect();
+    let rules = vec![json!({"rule": twice}); 50];
+    let schema = json!({
+        "type": "array", "items": {"type": "integer"}, "x-kubernetes-validations": rules,
+    });
+    assert_eq!(
+        run(schema, json!(items), None),
+        [
+            "spec: Invalid value: \"array\": validation failed due to running out of cost budget, \
+             no further validation rules will be run"
+        ]
+    );
+}
