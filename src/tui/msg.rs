@@ -44,6 +44,8 @@ pub enum Msg {
 pub enum Cmd {
     /// Quit.
     Quit,
+    /// Stop the process until the shell continues it.
+    Suspend,
     /// Put text on the clipboard.
     Copy(String),
     /// Run an operation in the background.

@@ -10,8 +10,8 @@ use kueue_lab_tui::backend::{Backend, Demo, DemoBackend, OperationError, Scenari
 use kueue_lab_tui::{TuiConfig, TuiError, run};
 use tokio::sync::watch;
 
-use super::lab;
 use super::tmux_pane::{TmuxPane, available};
+use super::{lab, presets, up};
 
 #[test]
 fn quitting_confirms_and_restores_the_terminal() {
@@ -36,6 +36,33 @@ fn a_signal_exits_cleanly() {
     let terminal = lab(80, 24, &[]);
     terminal.signal("-TERM", "kueue-lab");
     terminal.assert_exited("0");
+}
+
+#[test]
+fn the_shell_suspends_and_continues_the_ui() {
+    if !available() {
+        return;
+    }
+    for suspend in ["ctrl-z", "SIGTSTP"] {
+        let shell = format!(
+            "set -m; {}; echo \"stopped with $?\"; read line; fg",
+            up(&presets(), "")
+        );
+        let terminal = TmuxPane::open(80, 24, &shell, &[]);
+        let queues = |screen: &str| screen.contains("1 Queues") && screen.contains("0/9");
+        terminal.wait_until("the queues", queues);
+        match suspend {
+            "ctrl-z" => terminal.press(&["C-z"]),
+            _ => terminal.signal("-TSTP", "kueue-lab"),
+        }
+        terminal.wait_for_text("stopped with 1");
+        assert!(!terminal.in_alternate_screen(), "{suspend}");
+        terminal.press(&["Enter"]);
+        terminal.wait_until("the queues again", queues);
+        assert!(terminal.in_alternate_screen(), "{suspend}");
+        terminal.press(&["q", "y"]);
+        terminal.assert_exited("0");
+    }
 }
 
 #[test]

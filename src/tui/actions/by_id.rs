@@ -5,7 +5,7 @@ use super::{
     GoInHistory, GoToClusterQueue, GoToView, GoToWorkloads, LastView, NextMatch, OpenCommandPrompt,
     OpenDetails, OpenFilterPrompt, OpenPresetMenu, OpenSampleMenu, OpenSearchPrompt,
     OpenSubmitForm, Quit, QuitAtOnce, RunDemo, Scroll, SetSpeed, ShowHelp, ShowNotifications,
-    ShowYaml, SortRows, StepView, ToggleFinished,
+    ShowYaml, SortRows, StepView, Suspend, ToggleFinished,
 };
 use crate::state::ActionId;
 
@@ -14,6 +14,7 @@ pub(crate) fn by_id(id: ActionId) -> Box<dyn Action> {
     match id {
         ActionId::Back => Box::new(Back),
         ActionId::Quit => Box::new(Quit),
+        ActionId::Suspend => Box::new(Suspend),
         ActionId::QuitAtOnce => Box::new(QuitAtOnce),
         ActionId::GoToView(view) => Box::new(GoToView(view)),
         ActionId::StepView(steps) => Box::new(StepView(steps)),

@@ -46,7 +46,7 @@ pub(crate) use go_to_workloads::GoToWorkloads;
 pub(crate) use next_match::NextMatch;
 pub(crate) use open_details::OpenDetails;
 pub(crate) use open_prompt::{OpenCommandPrompt, OpenFilterPrompt, OpenSearchPrompt};
-pub(crate) use quit::{Quit, QuitAtOnce};
+pub(crate) use quit::{Quit, QuitAtOnce, Suspend};
 pub(crate) use run_demo::RunDemo;
 #[cfg(test)]
 pub(crate) use run_demo::StartDemo;

@@ -1,4 +1,4 @@
-//! Quitting the UI.
+//! Quitting and suspending the UI.
 
 use super::Action;
 use crate::msg::Cmd;
@@ -23,6 +23,16 @@ impl Action for Quit {
             on_confirm: OnConfirm::Quit,
         }));
         Vec::new()
+    }
+}
+
+/// Stops the process until the shell continues it.
+#[derive(Debug)]
+pub(crate) struct Suspend;
+
+impl Action for Suspend {
+    fn run(&self, _: &mut State) -> Vec<Cmd> {
+        vec![Cmd::Suspend]
     }
 }
 

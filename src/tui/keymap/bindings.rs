@@ -43,6 +43,7 @@ const ANYWHERE: &[Binding] = &[
     key(&["m"], ActionId::ShowNotifications, "all messages").hint(14, "messages"),
     key(&["0"], ActionId::ChooseNamespace, "all namespaces"),
     key(&["q", "ctrl-c"], ActionId::Quit, "quit").hint(9, "quit"),
+    key(&["ctrl-z"], ActionId::Suspend, "suspend; the shell's fg continues, and the lab stands still"),
     key(&["esc"], ActionId::Back, "back; clear the message or the filter"),
 ];
 

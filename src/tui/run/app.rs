@@ -1,6 +1,7 @@
 //! The state with its inputs and operations.
 
 use std::future::Future;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,15 @@ const MESSAGE_BUFFER: usize = 1024;
 
 /// The longest wait for running operations on shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Why the event loop leaves the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Interruption {
+    /// The UI ends.
+    Quit,
+    /// The process stops until the shell continues it.
+    Suspend,
+}
 
 /// The state with its inputs and operations.
 pub(super) struct App<'a> {
@@ -92,11 +102,12 @@ impl<'a> App<'a> {
         }
     }
 
-    /// Handles a message and runs its commands; returns whether to quit.
-    pub(super) fn handle(&mut self, msg: Msg, screen: &Screen) -> bool {
+    /// Handles a message and runs its commands; returns whether to quit or to suspend.
+    pub(super) fn handle(&mut self, msg: Msg, screen: &Screen) -> ControlFlow<Interruption> {
         for cmd in update(&mut self.state, msg) {
             match cmd {
-                Cmd::Quit => return true,
+                Cmd::Quit => return ControlFlow::Break(Interruption::Quit),
+                Cmd::Suspend => return ControlFlow::Break(Interruption::Suspend),
                 Cmd::Copy(text) => screen.copy(text),
                 Cmd::Operation(operation) => {
                     let (backend, now) = (self.config.backend.clone(), self.state.data.now);
@@ -104,7 +115,7 @@ impl<'a> App<'a> {
                 }
             }
         }
-        false
+        ControlFlow::Continue(())
     }
 
     fn spawn(&mut self, work: impl Future<Output = Msg> + Send + 'static) {

@@ -6,13 +6,15 @@ use crossterm::event::{Event, EventStream, KeyEventKind, MouseButton, MouseEvent
 use futures::StreamExt;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
-use super::app::App;
+use super::app::{App, Interruption};
 use super::frame_times::FrameTimes;
-use super::signals::Signals;
+use super::job_control;
+use super::signals::{SignalRequest, Signals};
 use crate::config::{Exit, TuiConfig, TuiError};
 use crate::input::Key;
 use crate::msg::Msg;
 use crate::screen::Screen;
+use crate::state::Severity;
 
 /// The most messages handled in one turn of the loop.
 const MAX_BATCH: usize = 512;
@@ -29,7 +31,7 @@ const MIN_TICK_INTERVAL: Duration = Duration::from_millis(100);
 /// # Errors
 /// There is no terminal, it is closed, or a thread panics.
 pub async fn run(config: TuiConfig) -> Result<Exit, TuiError> {
-    let screen = Screen::open(config.mouse).map_err(TuiError::Terminal)?;
+    let mut screen = Screen::open(config.mouse).map_err(TuiError::Terminal)?;
     let size = crossterm::terminal::size().map_err(TuiError::Terminal)?;
     let mut app = App::start(&config, size);
     let mut input = EventStream::new();
@@ -46,19 +48,26 @@ pub async fn run(config: TuiConfig) -> Result<Exit, TuiError> {
     let mut batch = Vec::with_capacity(MAX_BATCH);
     let mut frames = FrameTimes::default();
     let exit = loop {
+        let mut interruption = None;
         let frame_due = next_frame.unwrap_or_else(Instant::now);
         let pace = tokio::select! {
             biased;
             event = input.next() => match event {
                 Some(Ok(event)) => {
-                    if let Some(msg) = translate(&event) && app.handle(msg, &screen) {
-                        break Exit::Quit;
+                    if let Some(msg) = translate(&event) {
+                        interruption = app.handle(msg, &screen).break_value();
                     }
                     INPUT_FRAME_INTERVAL
                 }
                 Some(Err(_)) | None => return Err(TuiError::TerminalLost),
             },
-            () = signals.next() => break Exit::Signal,
+            request = signals.next() => match request {
+                SignalRequest::Terminate => break Exit::Signal,
+                SignalRequest::Suspend => {
+                    interruption = Some(Interruption::Suspend);
+                    FRAME_INTERVAL
+                }
+            },
             () = config.stop.cancelled() => break Exit::Cancelled,
             () = sleep_until(frame_due), if next_frame.is_some() => {
                 if Screen::panicked() {
@@ -76,19 +85,34 @@ pub async fn run(config: TuiConfig) -> Result<Exit, TuiError> {
             }
             _ = tick.tick() => {
                 app.state.env.speed = config.clock.speed();
-                app.handle(Msg::Tick(config.clock.now()), &screen);
+                interruption = app.handle(Msg::Tick(config.clock.now()), &screen).break_value();
                 FRAME_INTERVAL
             }
             count = app.inbox.recv_many(&mut batch, MAX_BATCH) => {
                 if count == 0 {
                     break Exit::Cancelled;
                 }
-                if batch.drain(..).any(|msg| app.handle(msg, &screen)) {
-                    break Exit::Quit;
-                }
+                interruption = batch.drain(..).find_map(|msg| app.handle(msg, &screen).break_value());
                 FRAME_INTERVAL
             }
         };
+        match interruption {
+            Some(Interruption::Quit) => break Exit::Quit,
+            Some(Interruption::Suspend) => {
+                // Leaves the terminal to the shell, and takes it again when the process continues.
+                drop(screen);
+                let stopped = job_control::stop_process_group();
+                screen = Screen::open(config.mouse).map_err(TuiError::Terminal)?;
+                if !stopped {
+                    app.state
+                        .notify(Severity::Warning, "no shell could continue this process");
+                }
+                if let Ok((columns, rows)) = crossterm::terminal::size() {
+                    let _ = app.handle(Msg::Resize(columns, rows), &screen);
+                }
+            }
+            None => {}
+        }
         let due = (last_frame + pace).max(Instant::now());
         next_frame = Some(next_frame.map_or(due, |at| at.min(due)));
     };

@@ -5,6 +5,7 @@ mod app;
 mod capture;
 mod event_loop;
 mod frame_times;
+mod job_control;
 mod signals;
 
 pub use capture::capture;

@@ -11,6 +11,8 @@ pub(crate) enum ActionId {
     Quit,
     /// Quits without confirmation.
     QuitAtOnce,
+    /// Stops the process until the shell continues it.
+    Suspend,
     /// Goes to a view.
     GoToView(ViewId),
     /// Goes to a neighboring view, to the right for positive steps.
