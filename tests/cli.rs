@@ -341,6 +341,33 @@ fn a_lab_without_a_preset_has_no_queues() {
 }
 
 #[test]
+fn the_preset_need_not_be_named_if_there_is_one() {
+    let dir = WorkDir::new();
+    dir.write("queues/q.yaml", VALID_PRESET);
+    let args = ["up", "--headless", "--presets-dir"];
+    let lab = RunningLab::start(dir.command(&[&args[..], &["queues"]].concat()));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let path = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors";
+        let request = http::Request::get(path).body(Vec::new()).unwrap();
+        let list: serde_json::Value = lab.client().await.request(request).await.unwrap();
+        let count = list["items"].as_array().map(Vec::len);
+        assert_eq!(count, Some(1), "{list}");
+    });
+    lab.signal("-TERM");
+    assert_eq!(lab.wait().0, Some(0));
+    for name in ["a", "b"] {
+        dir.write(&format!("several/{name}/q.yaml"), VALID_PRESET);
+    }
+    let printed = dir.run_rejected(&[&args[..], &["several"]].concat());
+    let expected = "choose one of the presets in several with --preset: a, b, or none";
+    assert!(printed.contains(expected), "{printed}");
+    std::fs::create_dir(dir.path("empty")).unwrap();
+    let printed = dir.run_rejected(&[&args[..], &["empty"]].concat());
+    assert!(printed.contains("there is no preset in empty"), "{printed}");
+}
+
+#[test]
 fn two_labs_keep_separate_kubeconfigs() {
     let dir = WorkDir::new();
     let one = RunningLab::start(dir.command(&["up", "--headless"]));

@@ -50,13 +50,21 @@ impl PresetsFixture {
         std::fs::write(path, text).unwrap();
     }
 
-    async fn try_start(&self, active: Option<&str>) -> Result<Presets, StartError> {
-        let config = PresetsConfig {
+    fn config(&self, active: Option<&str>) -> PresetsConfig {
+        PresetsConfig {
             folder: self.folder(),
             active: active.map(str::to_owned),
+            active_must_be_valid: true,
             watch: true,
             gates: FeatureGates::default(),
-        };
+        }
+    }
+
+    async fn try_start(&self, active: Option<&str>) -> Result<Presets, StartError> {
+        self.start_with(self.config(active)).await
+    }
+
+    async fn start_with(&self, config: PresetsConfig) -> Result<Presets, StartError> {
         Presets::start(self.client.clone(), Clock::real(), config).await
     }
 
@@ -110,6 +118,42 @@ async fn a_change_is_applied_and_immutable_objects_are_recreated() {
     }
     println!("slowest of 10 saves: {slowest:?}");
     presets.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_invalid_preset_is_applied_when_it_is_corrected() {
+    let fixture = PresetsFixture::new(&[("p/a.yaml", "kind: PriorityClass\n")]);
+    let config = PresetsConfig {
+        active_must_be_valid: false,
+        ..fixture.config(Some("p"))
+    };
+    let presets = fixture.start_with(config).await.unwrap();
+    let state = presets.state();
+    assert_eq!(
+        (state.sync_status, state.revision),
+        (SyncStatus::NotApplied, 0)
+    );
+    assert!(!state.errors.is_empty());
+    fixture.write("p/a.yaml", &class("gold", 3));
+    let state = until(&presets, "applied", |s| s.revision == 1).await;
+    assert!(state.errors.is_empty());
+    assert_eq!(fixture.value("gold").await, Some(3));
+}
+
+#[tokio::test]
+async fn a_folder_of_files_is_one_preset() {
+    let fixture = PresetsFixture::new(&[
+        ("gold.yaml", &class("gold", 1)),
+        ("kustomization.yaml", "resources: [gold.yaml]\n"),
+    ]);
+    let [name] = &kueue_lab_presets::list(&fixture.folder()).unwrap()[..] else {
+        panic!("one preset");
+    };
+    let presets = fixture.start(name).await;
+    assert_eq!(fixture.value("gold").await, Some(1));
+    fixture.write("gold.yaml", &class("gold", 2));
+    until(&presets, "applied", |s| s.revision == 2).await;
+    assert_eq!(fixture.value("gold").await, Some(2));
 }
 
 #[tokio::test]

@@ -30,6 +30,7 @@ async fn start(presets: &std::path::Path) -> Lab {
         entropy: Entropy::seeded(1),
         presets: presets.to_owned(),
         preset: Some("one".into()),
+        preset_must_be_valid: true,
         watch: false,
         port: None,
         nodes: NodePools::parse(NODES).unwrap(),

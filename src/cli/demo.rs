@@ -106,6 +106,7 @@ fn lab_config(
             .preset
             .clone()
             .or_else(|| Some(DEFAULT_PRESET.into())),
+        preset_must_be_valid: true,
         watch: false,
         port: None,
         nodes: node_pools(None, paths)?.0,

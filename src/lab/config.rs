@@ -20,6 +20,9 @@ pub struct LabConfig {
     pub presets: PathBuf,
     /// The initial preset; `None` applies no preset.
     pub preset: Option<String>,
+    /// Whether an invalid initial preset is an error. Otherwise the lab starts without it and applies it
+    /// when it is corrected.
+    pub preset_must_be_valid: bool,
     /// Whether preset files are watched.
     pub watch: bool,
     /// Loopback port for external clients, 0 for any; `None` for no listener. Ignored on an

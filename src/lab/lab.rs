@@ -98,7 +98,11 @@ impl Lab {
         if config.remote.is_some() {
             kueue.config.upstream_latency = UpstreamLatency::NONE;
             // An invalid preset must not leave a partial installation behind.
-            if let Some(preset) = &config.preset {
+            if let Some(preset) = config
+                .preset
+                .as_ref()
+                .filter(|_| config.preset_must_be_valid)
+            {
                 validate_preset(&config.presets, preset, &gates)?;
             }
         }
@@ -207,6 +211,7 @@ impl Lab {
         let presets = PresetsConfig {
             folder: config.presets,
             active: config.preset,
+            active_must_be_valid: config.preset_must_be_valid,
             watch: config.watch,
             gates,
         };

@@ -4,7 +4,7 @@
 //! are updated with the binary.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
@@ -53,15 +53,31 @@ pub fn write_out(folder: &Path, files: &[BuiltInFile]) -> io::Result<Vec<String>
             if let Some(parent) = path.parent() {
                 std::fs::create_dir_all(parent)?;
             }
-            std::fs::write(&path, file.text)?;
+            replace_file(&path, file.text)?;
             written.insert(file.path.to_owned(), built_in);
         }
     }
     let lines = written
         .iter()
         .map(|(path, hash)| format!("{hash}  {path}\n"));
-    std::fs::write(checksums, lines.collect::<String>())?;
+    replace_file(&checksums, &lines.collect::<String>())?;
     Ok(kept)
+}
+
+/// Writes a file completely or not at all: a disk that is full leaves no empty file, which would count as
+/// edited later.
+fn replace_file(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        file.as_file()
+            .set_permissions(std::fs::Permissions::from_mode(0o644))?;
+    }
+    file.persist(path)?;
+    Ok(())
 }
 
 fn hash(bytes: &[u8]) -> String {

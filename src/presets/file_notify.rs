@@ -9,6 +9,8 @@ use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
+use super::folder::preset_folder;
+
 /// A burst of changes ends after this long without a change.
 const DEBOUNCE: Duration = Duration::from_millis(20);
 /// The maximum length of a burst before it is reported.
@@ -108,7 +110,7 @@ fn changes_content(kind: &EventKind) -> bool {
 /// The folders to watch: that of the active preset, the presets folder, that folder's parent, and
 /// the targets of links.
 pub(super) fn folders_of_preset(root: &Path, active: Option<&str>) -> BTreeSet<PathBuf> {
-    let preset = active.map(|name| root.join(name));
+    let preset = active.map(|name| preset_folder(root, name));
     let mut folders = BTreeSet::new();
     let samples = preset.as_ref().map(|preset| preset.join("samples"));
     let paths = [root.to_owned()].into_iter();

@@ -11,6 +11,10 @@ const MAX_FILE: u64 = 1 << 20;
 const MAX_FILES: usize = 200;
 /// The sub-folder of a preset with samples to submit, which are not applied.
 const SAMPLES: &str = "samples";
+/// The name of a preset in a folder whose own name is none for a preset.
+const UNNAMED_PRESET: &str = "preset";
+/// Files of other tools, which hold no objects to apply.
+const IGNORED_FILES: [&str; 2] = ["kustomization.yaml", "kustomization.yml"];
 
 /// Why the folder cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -98,11 +102,46 @@ impl PresetSource {
     }
 }
 
-/// Names of the presets in a folder, sorted. Follows links to folders; ignores hidden entries.
+/// The name of a presets folder that is itself a preset: it has YAML files and no sub-folder with YAML
+/// files except samples, and the name is that of the folder. `None` for a folder with one sub-folder per
+/// preset.
+fn single_preset(folder: &Path) -> Option<String> {
+    let has_yaml = |folder: &Path| yaml_files(folder).is_ok_and(|files| !files.is_empty());
+    if !has_yaml(folder) {
+        return None;
+    }
+    let entries = folder.read_dir().ok()?.flatten();
+    let mut presets = entries.filter(|entry| {
+        let name = entry.file_name();
+        let name = name.to_str().filter(|name| is_preset_name(name));
+        name.is_some_and(|name| name != SAMPLES) && has_yaml(&entry.path())
+    });
+    if presets.next().is_some() {
+        return None;
+    }
+    let full = folder.canonicalize().ok()?;
+    let name = full.file_name().and_then(|name| name.to_str());
+    let name = name.filter(|name| is_preset_name(name));
+    Some(name.unwrap_or(UNNAMED_PRESET).to_owned())
+}
+
+/// The folder of one preset of a presets folder.
+pub(crate) fn preset_folder(folder: &Path, name: &str) -> PathBuf {
+    match single_preset(folder) {
+        Some(single) if single == name => folder.to_owned(),
+        _ => folder.join(name),
+    }
+}
+
+/// Names of the presets in a folder, sorted. Follows links to folders; ignores hidden entries. A folder with
+/// YAML files is one preset with the name of the folder.
 ///
 /// # Errors
 /// The folder cannot be read.
 pub fn list(folder: &Path) -> Result<Vec<String>, FolderError> {
+    if let Some(name) = single_preset(folder) {
+        return Ok(vec![name]);
+    }
     let failed = |e: io::Error| FolderError::Folder {
         path: folder.to_owned(),
         reason: os_error(&e),
@@ -129,7 +168,7 @@ pub fn list(folder: &Path) -> Result<Vec<String>, FolderError> {
 /// # Errors
 /// There is no such preset, or some file cannot be read.
 pub fn read(folder: &Path, name: &str) -> Result<PresetSource, FolderError> {
-    let path = folder.join(name);
+    let path = preset_folder(folder, name);
     if !is_preset_name(name) || !path.is_dir() {
         return Err(FolderError::NoPreset {
             name: name.to_owned(),
@@ -193,7 +232,7 @@ fn is_preset_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= 63 && !name.starts_with('.') && name.chars().all(part)
 }
 
-/// The YAML files directly in a folder, sorted. Ignores temporary files of editors.
+/// The YAML files directly in a folder, sorted. Ignores temporary files of editors and kustomization files.
 fn yaml_files(folder: &Path) -> Result<Vec<PathBuf>, FolderError> {
     let failed = |e: io::Error| FolderError::File {
         path: folder.to_owned(),
@@ -207,7 +246,8 @@ fn yaml_files(folder: &Path) -> Result<Vec<PathBuf>, FolderError> {
             .and_then(|n| n.to_str())
             .unwrap_or_default();
         let is_yaml = name.ends_with(".yaml") || name.ends_with(".yml");
-        if is_yaml && !name.starts_with(['.', '#', '~']) && !path.is_dir() {
+        let ignored = name.starts_with(['.', '#', '~']) || IGNORED_FILES.contains(&name);
+        if is_yaml && !ignored && !path.is_dir() {
             files.push(path);
         }
         if files.len() > MAX_FILES {
@@ -290,6 +330,29 @@ mod tests {
             .collect();
         assert_eq!(samples, [("cpu", false), ("gpu", true)]);
         assert!(read(root.path(), "a").unwrap().has_blank_file());
+    }
+
+    #[test]
+    fn a_folder_with_yaml_files_is_one_preset() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("team-a");
+        let write = |path: &str| {
+            let path = folder.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "kind: A\n").unwrap();
+        };
+        for file in ["queues.yaml", "kustomization.yaml", "samples/job.yaml"] {
+            write(file);
+        }
+        assert_eq!(list(&folder).unwrap(), ["team-a"]);
+        let source = read(&folder, "team-a").unwrap();
+        let files: Vec<_> = source.files.iter().map(|f| &f.name).collect();
+        assert_eq!(files, [&folder.join("queues.yaml").display().to_string()]);
+        assert_eq!(source.samples.len(), 1);
+        assert!(read(&folder, "queues").is_err());
+        // A stray file beside presets is no preset.
+        write("other/queues.yaml");
+        assert_eq!(list(&folder).unwrap(), ["other", "samples"]);
     }
 
     #[test]

@@ -31,6 +31,9 @@ pub struct PresetsConfig {
     pub folder: PathBuf,
     /// The active preset at the start; `None` applies nothing until a switch.
     pub active: Option<String>,
+    /// Whether an invalid active preset is an error at the start. Otherwise the state has its errors, and
+    /// it is applied when it is corrected.
+    pub active_must_be_valid: bool,
     /// Whether to watch the files.
     pub watch: bool,
     /// Feature gates of the controller, for validation.
@@ -81,7 +84,7 @@ impl Presets {
     /// Applies the active preset, if any, and then watches its files.
     ///
     /// # Errors
-    /// The preset cannot be read or applied; then nothing is applied.
+    /// The preset cannot be read, or is invalid and must not be; then nothing is applied.
     pub async fn start(
         client: Client,
         clock: Clock,
@@ -117,7 +120,13 @@ impl Presets {
             Some(name) => {
                 let source = folder::read(&reloader.config.folder, &name)?;
                 let applied = reloader.apply_preset(&name, source).await;
-                applied.map_err(StartError::Invalid)?;
+                match applied {
+                    Ok(()) => {}
+                    Err(findings) if reloader.config.active_must_be_valid => {
+                        return Err(StartError::Invalid(findings));
+                    }
+                    Err(findings) => reloader.keep_last_good(findings),
+                }
             }
             None => {
                 folder::list(&reloader.config.folder)?;
@@ -274,7 +283,8 @@ impl Reloader {
             }
             Err(error) => {
                 self.last_read = None;
-                let file = self.config.folder.join(&name).display().to_string();
+                let file = folder::preset_folder(&self.config.folder, &name);
+                let file = file.display().to_string();
                 self.keep_last_good(vec![Finding::error(
                     &file,
                     Position::START,
@@ -338,7 +348,8 @@ impl Reloader {
                 if active && !matches!(error, ApplyError::Rejected(_)) {
                     self.retry_at = Some(tokio::time::Instant::now() + RETRY_INTERVAL);
                 }
-                let file = self.config.folder.join(name).display().to_string();
+                let file = folder::preset_folder(&self.config.folder, name);
+                let file = file.display().to_string();
                 return Err(error.findings(&file));
             }
         };
@@ -374,13 +385,17 @@ impl Reloader {
                 tracing::error!("{finding}");
             }
             let name = self.config.active.as_deref().unwrap_or_default();
-            tracing::warn!("preset {name}: the last good state stays applied");
+            match self.state.borrow().revision {
+                0 => tracing::warn!("preset {name}: nothing is applied until it is corrected"),
+                _ => tracing::warn!("preset {name}: the last good state stays applied"),
+            }
         }
         self.publish(|state| {
             state.sync_status = match state.revision {
                 0 => SyncStatus::NotApplied,
                 _ => SyncStatus::LastGood,
             };
+            state.active.clone_from(&self.config.active);
             state.errors = findings;
         });
     }

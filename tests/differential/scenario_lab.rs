@@ -91,6 +91,7 @@ impl ScenarioLab {
             entropy: Entropy::seeded(scenario["seed"].as_u64().unwrap_or_default()),
             presets: presets.path().to_owned(),
             preset: Some("empty".into()),
+            preset_must_be_valid: true,
             watch: false,
             port: None,
             nodes: nodes(),

@@ -75,6 +75,7 @@ fn run<F: Future<Output = ()>>(
             entropy: Entropy::seeded(7),
             presets: presets.to_owned(),
             preset: Some(preset.into()),
+            preset_must_be_valid: true,
             watch: false,
             port: None,
             nodes: NodePools::parse(nodes).unwrap(),

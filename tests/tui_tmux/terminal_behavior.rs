@@ -39,6 +39,30 @@ fn a_signal_exits_cleanly() {
 }
 
 #[test]
+fn the_ui_opens_on_a_broken_preset_and_applies_its_correction() {
+    if !available() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("queues.yaml");
+    let queue = |field: &str| {
+        format!(
+            "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata:\n  name: corrected\n\
+             spec:\n  {field}: BestEffortFIFO\n"
+        )
+    };
+    std::fs::write(&file, queue("queueingStratgy")).unwrap();
+    let terminal = TmuxPane::open(120, 30, &up(folder.path(), ""), &[]);
+    terminal.wait_for_text("queueingStratgy");
+    std::fs::write(&file, queue("queueingStrategy")).unwrap();
+    terminal.wait_until("the queue without an error", |screen| {
+        screen.contains("corrected") && !screen.contains("queueingStratgy")
+    });
+    terminal.press(&["q", "y"]);
+    terminal.assert_exited("0");
+}
+
+#[test]
 fn the_shell_suspends_and_continues_the_ui() {
     if !available() {
         return;

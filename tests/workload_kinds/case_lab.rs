@@ -87,6 +87,7 @@ impl CaseLab {
             entropy: Entropy::seeded(1),
             presets: presets.path().to_owned(),
             preset: Some("empty".into()),
+            preset_must_be_valid: true,
             watch: false,
             port: None,
             nodes: NodePools::parse(NODES).unwrap(),

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
+use super::choose_preset::choose_preset;
 use super::lab_kubeconfig::LabKubeconfig;
 use crate::cli::cluster_args::{ClusterArgs, ClusterChoice};
 use crate::cli::config::ConfigUser;
@@ -15,7 +16,7 @@ use crate::cli::tui_session::{self, TuiArgs};
 use crate::cli::{CliError, config, logging, runtime, signals, speed};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_lab::{DEFAULT_PRESET, Lab, LabConfig, LabPaths, PresetsFolder};
+use kueue_lab_lab::{Lab, LabConfig, LabPaths, PresetsFolder};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,9 +33,6 @@ Examples:
   kueue-lab up --cluster context:dev           on the cluster of a kubeconfig context
   kueue-lab up --cluster context:prod --observe    show the Kueue that runs there, read-only";
 
-/// The value of `--preset` that applies no preset.
-const NO_PRESET: &str = "none";
-
 /// Start a lab: a cluster with fake GPU nodes, Kueue's admission controller and a queue preset that
 /// is applied again on every save.
 #[derive(Debug, clap::Args)]
@@ -50,11 +48,12 @@ pub(in crate::cli) struct Args {
     /// without a terminal.
     #[arg(long)]
     headless: bool,
-    /// The preset to apply at the start, or `none` to apply no preset.
-    #[arg(long, value_name = "NAME", default_value = DEFAULT_PRESET)]
-    preset: String,
-    /// The folder with one sub-folder per preset [default: ./presets in a checkout, otherwise
-    /// ~/.local/state/kueue-lab/presets].
+    /// The preset to apply at the start, or `none` to apply no preset [default: the only preset of the
+    /// folder, otherwise skypilot-priority].
+    #[arg(long, value_name = "NAME")]
+    preset: Option<String>,
+    /// The folder with one sub-folder per preset, or with the files of one preset [default: ./presets in a
+    /// checkout, otherwise ~/.local/state/kueue-lab/presets].
     #[arg(long, value_name = "DIR")]
     presets_dir: Option<PathBuf>,
     /// The pools of fake nodes [default: ./lab/nodes.yaml in a checkout, otherwise built in].
@@ -144,6 +143,7 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         Some(file) => (Some(file.loaded), file.warnings),
         None => (None, Vec::new()),
     };
+    let preset = choose_preset(args.preset, paths.presets.path())?;
     let (nodes, nodes_file) = node_pools(args.nodes.as_deref(), &paths)?;
     // Registered before anything starts, so that no signal is lost.
     let mut stop = tokio::spawn(signals::shutdown_signal());
@@ -159,7 +159,8 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         clock: Clock::scaled(args.speed),
         entropy: Entropy::from_os(),
         presets: paths.presets.path().to_owned(),
-        preset: Some(args.preset).filter(|name| name != NO_PRESET),
+        preset,
+        preset_must_be_valid: !with_tui,
         watch: true,
         port: Some(args.port),
         nodes,

@@ -1,5 +1,6 @@
 //! `kueue-lab up`
 
+mod choose_preset;
 mod command;
 mod lab_kubeconfig;
 

@@ -77,6 +77,7 @@ pub(super) fn replay<F: Future<Output = ()>>(
             entropy: Entropy::seeded(7),
             presets: presets.path().to_owned(),
             preset: Some("recorded".into()),
+            preset_must_be_valid: true,
             watch: false,
             port: None,
             nodes: nodes(),
