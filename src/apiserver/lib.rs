@@ -7,7 +7,7 @@
 //!
 //! Imports between the folders go one way, lowest first: `apimachinery`, `schema`, `strategy`,
 //! `printers`, `cel`, `crd`, `kinds`, `fieldmanager`, `patch`, `openapi`, `protobuf`, `storage`,
-//! `registry`, `request`, `auth`, `plugins`, `webhook_client`, `conversion`, `admission`,
+//! `registry`, `request`, `service_client`, `auth`, `plugins`, `conversion`, `admission`,
 //! `server_state` with `metrics`, `endpoints`, `http`, `bootstrap`, `server`.
 //! `scripts/import-cycles.py` checks it.
 
@@ -33,9 +33,9 @@ mod request;
 pub mod schema;
 mod server;
 mod server_state;
+mod service_client;
 pub mod storage;
 pub mod strategy;
-mod webhook_client;
 
 pub use http::secure_serving::{ServeError, ServeOptions, ServingHandle};
 pub use server::{ApiServer, ApiServerBuilder};

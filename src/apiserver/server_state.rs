@@ -15,7 +15,7 @@ use crate::plugins::Plugins;
 use crate::registry::Registry;
 use crate::registry::stored_objects::StoredObjects;
 use crate::storage::Store;
-use crate::webhook_client::client_manager::ClientManager;
+use crate::service_client::client_manager::ClientManager;
 
 /// State shared by all requests.
 pub(crate) struct ServerState {

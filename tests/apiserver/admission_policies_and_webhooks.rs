@@ -1,24 +1,15 @@
 //! Dynamic admission control: CEL policies, and webhooks over HTTPS.
 
-use std::sync::{Arc, Mutex};
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use kube::Client;
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 use serde_json::{Value, json};
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use super::server_fixture::*;
+use super::tls_server::{self, TlsServer};
 
 const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
 const MAPS: &str = "/api/v1/namespaces/test/configmaps";
@@ -175,55 +166,22 @@ fn parameters_are_read_from_objects() {
     });
 }
 
-/// A webhook that labels every object, rejects objects named `bad_value`, and records the reviews.
-struct TestWebhook {
-    url: String,
-    bundle: String,
-    reviews: Arc<Mutex<Vec<Value>>>,
+/// A webhook that labels every object, and rejects objects named `bad`.
+async fn start_webhook(name: &str) -> TlsServer {
+    tls_server::start(name, None, |request| {
+        let review = serde_json::from_slice(&request.body).unwrap();
+        tls_server::json_response(&reply(&review))
+    })
+    .await
 }
 
-async fn start_webhook() -> TestWebhook {
-    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_string()]).unwrap();
-    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
-    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![made.cert.der().clone()], key)
-        .unwrap();
-    let acceptor = TlsAcceptor::from(Arc::new(config));
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let reviews = Arc::new(Mutex::new(Vec::new()));
-    let seen = reviews.clone();
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            let (acceptor, seen) = (acceptor.clone(), seen.clone());
-            tokio::spawn(async move {
-                let Ok(stream) = acceptor.accept(stream).await else {
-                    return;
-                };
-                let answer = service_fn(move |request: http::Request<Incoming>| {
-                    let seen = seen.clone();
-                    async move {
-                        let body = request.into_body().collect().await?.to_bytes();
-                        let review: Value = serde_json::from_slice(&body).unwrap();
-                        let answer = reply(&review).to_string();
-                        seen.lock().unwrap().push(review);
-                        Ok::<_, hyper::Error>(http::Response::new(Full::new(Bytes::from(answer))))
-                    }
-                });
-                let http = hyper::server::conn::http1::Builder::new();
-                let _ = http.serve_connection(TokioIo::new(stream), answer).await;
-            });
-        }
-    });
-    TestWebhook {
-        url: format!("https://localhost:{port}"),
-        bundle: STANDARD.encode(made.cert.pem()),
-        reviews,
-    }
+/// The reviews that a webhook received.
+fn reviews(webhook: &TlsServer) -> Vec<Value> {
+    let received = webhook.received.lock().unwrap();
+    let reviews = received.iter();
+    reviews
+        .map(|request| serde_json::from_slice(&request.body).unwrap())
+        .collect()
 }
 
 fn reply(review: &Value) -> Value {
@@ -267,8 +225,12 @@ async fn client_with_webhooks() -> Client {
 
 #[tokio::test]
 async fn a_webhook_mutates_and_rejects() {
-    let (client, hook) = (client_with_webhooks().await, start_webhook().await);
-    let config = json!({"url": hook.url, "caBundle": hook.bundle});
+    let (client, hook) = (
+        client_with_webhooks().await,
+        start_webhook("localhost").await,
+    );
+    let url = format!("https://localhost:{}", hook.port);
+    let config = json!({"url": url, "caBundle": hook.bundle});
     register_webhook(&client, config, json!({})).await;
     let made = send(&client, "POST", MAPS, config_map("a", json!({"own": "1"}))).await;
     let labels = json!({"own": "1", "hooked": "yes"});
@@ -284,7 +246,7 @@ async fn a_webhook_mutates_and_rejects() {
     );
     let path = format!("{MAPS}/a");
     send(&client, "DELETE", &path, Value::Null).await.unwrap();
-    let reviews = hook.reviews.lock().unwrap();
+    let reviews = reviews(&hook);
     let operations: Vec<_> = reviews.iter().map(|r| &r["request"]["operation"]).collect();
     assert_eq!(operations, ["CREATE", "CREATE", "DELETE"]);
     let first = &reviews[0]["request"];
@@ -334,7 +296,6 @@ async fn an_unreachable_webhook_follows_its_failure_policy() {
     send(&client, "POST", MAPS, config_map("a", json!({})))
         .await
         .unwrap();
-    // Services have no endpoints here, so the webhook is unreachable.
     let service = json!([
         {"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Fail"},
         {"op": "replace", "path": "/webhooks/0/clientConfig",
@@ -353,7 +314,99 @@ async fn an_unreachable_webhook_follows_its_failure_policy() {
     assert_eq!(
         rejected.message,
         "Internal error occurred: failed calling webhook \"labels.example.dev\": failed to call \
-         webhook: Post \"https://hook.test.svc:443?timeout=5s\": service \"hook\" not found"
+         webhook: Post \"https://hook.test.svc:443/?timeout=5s\": service \"hook\" not found"
+    );
+}
+
+/// The message of a rejected write.
+async fn rejection(client: &Client) -> String {
+    let created = send(client, "POST", MAPS, config_map("x", json!({}))).await;
+    let message = error_status(created).message;
+    let prefix = "Internal error occurred: failed calling webhook \"labels.example.dev\": failed to call webhook: Post \"https://hook.test.svc:8443/mutate?timeout=10s\": ";
+    message.strip_prefix(prefix).unwrap_or(&message).to_owned()
+}
+
+#[tokio::test]
+async fn a_webhook_of_a_service_is_called_at_its_endpoint() {
+    let client = client_with_webhooks().await;
+    let hook = start_webhook("hook.test.svc").await;
+    let service = json!({"namespace": "test", "name": "hook", "port": 8443, "path": "/mutate"});
+    let config = json!({"service": service, "caBundle": hook.bundle});
+    register_webhook(&client, config, json!({})).await;
+    assert_eq!(rejection(&client).await, "service \"hook\" not found");
+    // A Service without selector, whose EndpointSlice is that of a process on this machine.
+    let service = json!({
+        "metadata": {"name": "hook"},
+        "spec": {"ports": [{"name": "https", "port": 8443, "targetPort": 9443}]},
+    });
+    let services = "/api/v1/namespaces/test/services";
+    send(&client, "POST", services, service).await.unwrap();
+    assert_eq!(
+        rejection(&client).await,
+        "no endpoints available for service \"hook\""
+    );
+    let slice = |name: &str, endpoint: Value, port: u16| {
+        json!({
+            "metadata": {"name": name, "labels": {"kubernetes.io/service-name": "hook"}},
+            "addressType": "IPv4",
+            "ports": [{"name": "https", "port": port, "protocol": "TCP"}],
+            "endpoints": [endpoint],
+        })
+    };
+    let slices = "/apis/discovery.k8s.io/v1/namespaces/test/endpointslices";
+    // Nothing listens at the address of a Pod.
+    let pod = json!({"addresses": ["10.64.0.9"], "targetRef": {"kind": "Pod", "name": "p"}});
+    let of_pod = slice("pod", pod, 9443);
+    send(&client, "POST", slices, of_pod).await.unwrap();
+    assert_eq!(
+        rejection(&client).await,
+        "dial tcp 10.64.0.9:9443: connect: connection refused"
+    );
+    let local = json!({"addresses": ["127.0.0.1"]});
+    let local = slice("local", local, hook.port);
+    send(&client, "POST", slices, local).await.unwrap();
+    let made = send(&client, "POST", MAPS, config_map("a", json!({"own": "1"}))).await;
+    assert_eq!(made.unwrap()["metadata"]["labels"]["hooked"], "yes");
+    let request = hook.received.lock().unwrap().pop().unwrap();
+    assert_eq!(request.path, "/mutate?timeout=10s");
+}
+
+#[tokio::test]
+async fn the_certificate_of_a_service_is_verified() {
+    let client = client_with_webhooks().await;
+    let hook = start_webhook("other.test.svc").await;
+    let service = json!({"namespace": "test", "name": "hook", "port": 8443, "path": "/mutate"});
+    let config = json!({"service": service, "caBundle": hook.bundle});
+    register_webhook(&client, config, json!({})).await;
+    let service = json!({
+        "metadata": {"name": "hook"},
+        "spec": {"ports": [{"port": 8443}]},
+    });
+    let services = "/api/v1/namespaces/test/services";
+    send(&client, "POST", services, service).await.unwrap();
+    let slice = json!({
+        "metadata": {"name": "hook", "labels": {"kubernetes.io/service-name": "hook"}},
+        "addressType": "IPv4",
+        "ports": [{"name": "", "port": hook.port}],
+        "endpoints": [{"addresses": ["127.0.0.1"]}],
+    });
+    let slices = "/apis/discovery.k8s.io/v1/namespaces/test/endpointslices";
+    send(&client, "POST", slices, slice).await.unwrap();
+    assert_eq!(
+        rejection(&client).await,
+        "tls: failed to verify certificate: x509: certificate is valid for other.test.svc, not hook.test.svc"
+    );
+    let other = start_webhook("hook.test.svc").await;
+    let path = format!("{ADMISSION}/mutatingwebhookconfigurations/hooks");
+    let bundle = json!([{"op": "replace", "path": "/webhooks/0/clientConfig/caBundle",
+        "value": other.bundle}]);
+    let media_type = "application/json-patch+json";
+    send_as(&client, "PATCH", &path, media_type, bundle)
+        .await
+        .unwrap();
+    assert_eq!(
+        rejection(&client).await,
+        "tls: failed to verify certificate: x509: certificate signed by unknown authority"
     );
 }
 

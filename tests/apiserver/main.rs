@@ -20,4 +20,5 @@ mod secure_serving;
 mod server_fixture;
 mod subresource_admission;
 mod subresources;
+mod tls_server;
 mod watches;

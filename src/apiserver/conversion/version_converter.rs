@@ -109,7 +109,10 @@ impl VersionConverter<'_> {
             None => match self.conversion_webhook_config(served) {
                 Some(config) if object["apiVersion"] != api_version => {
                     let uid = self.entropy.uid();
-                    let converted = self.webhooks.convert(&config, object, api_version, &uid);
+                    let stored = self.stored();
+                    let converted =
+                        self.webhooks
+                            .convert(&stored, &config, object, api_version, &uid);
                     converted.map_err(ApiError::internal)
                 }
                 _ => {
@@ -120,15 +123,18 @@ impl VersionConverter<'_> {
         }
     }
 
+    fn stored(&self) -> StoredObjects<'_> {
+        StoredObjects {
+            registry: self.registry,
+            store: self.store,
+        }
+    }
+
     /// The conversion webhook configuration of a custom resource, if its definition has one.
     fn conversion_webhook_config(&self, served: &ServedResource) -> Option<Value> {
         let name = &served.custom.as_ref()?.definition.name;
         let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
-        let definition = StoredObjects {
-            registry: self.registry,
-            store: self.store,
-        }
-        .get(group, plural, "", name)?;
+        let definition = self.stored().get(group, plural, "", name)?;
         let conversion = definition.at("/spec/conversion");
         let asks = conversion.text("/strategy") == "Webhook";
         asks.then(|| conversion.at("/webhook/clientConfig").clone())

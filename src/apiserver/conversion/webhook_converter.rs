@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::webhook_client::client_manager::ClientManager;
+use crate::registry::object_reader::ObjectReader;
+use crate::service_client::client_manager::ClientManager;
+use crate::service_client::webhook_target::WebhookTarget;
 use kueue_lab_json::ValueExt;
 
 /// The timeout of a call, in seconds.
@@ -19,7 +21,7 @@ const TIMEOUT: u64 = 30;
 
 /// One call of a conversion webhook.
 struct ConversionCall {
-    config: Value,
+    target: WebhookTarget,
     review: Value,
     response: SyncSender<Result<Value, String>>,
 }
@@ -37,6 +39,7 @@ impl WebhookConverter {
     /// The message of the failed conversion, in the wording of the API server.
     pub(crate) fn convert(
         &self,
+        reader: &dyn ObjectReader,
         config: &Value,
         object: &mut Value,
         to: &str,
@@ -44,18 +47,11 @@ impl WebhookConverter {
     ) -> Result<(), String> {
         let (from, kind) = (object.text("/apiVersion"), object.text("/kind"));
         let failed = format!("conversion webhook for {from}, Kind={kind} failed");
-        if config.has("/service") {
-            let service = config.at("/service");
-            let (namespace, name) = (service.text("/namespace"), service.text("/name"));
-            return Err(format!(
-                "{failed}: this cluster has no network to the service {namespace}/{name}"
-            ));
-        }
         let review = json!({
             "apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
             "request": {"uid": uid, "desiredAPIVersion": to, "objects": [object]},
         });
-        let answer = self.call(config, review);
+        let answer = self.call(WebhookTarget::of(config, reader), review);
         let answer = answer.map_err(|why| {
             let why = why.strip_prefix("failed to call webhook: ").unwrap_or(&why);
             format!("{failed}: {why}")
@@ -67,10 +63,10 @@ impl WebhookConverter {
         Ok(())
     }
 
-    fn call(&self, config: &Value, review: Value) -> Result<Value, String> {
+    fn call(&self, target: WebhookTarget, review: Value) -> Result<Value, String> {
         let (answer, answered) = sync_channel(1);
         let question = ConversionCall {
-            config: config.clone(),
+            target,
             review,
             response: answer,
         };
@@ -109,12 +105,12 @@ fn serve(mut questions: UnboundedReceiver<ConversionCall>) {
             let callers = callers.clone();
             tokio::spawn(async move {
                 let ConversionCall {
-                    config,
+                    target,
                     review,
                     response: answer,
                 } = question;
                 // The caller may have timed out; a failed send is ignored.
-                let _ = answer.send(callers.call(&config, &review, TIMEOUT).await);
+                let _ = answer.send(callers.call(&target, &review, TIMEOUT).await);
             });
         }
     });

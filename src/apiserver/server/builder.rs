@@ -17,7 +17,7 @@ use crate::plugins::{AdmissionPlugin, CustomResourceConverter, KubeletClient, Pl
 use crate::registry::Registry;
 use crate::server_state::ServerState;
 use crate::storage::{StorageLimits, Store};
-use crate::webhook_client::client_manager::ClientManager;
+use crate::service_client::client_manager::ClientManager;
 
 /// Builds an [`ApiServer`].
 pub struct ApiServerBuilder {

@@ -7,7 +7,8 @@ use crate::admission::matching::AdmissionAttributes;
 use crate::apimachinery::api_error::ApiError;
 use crate::cel::activation::Activation;
 use crate::schema::Schema;
-use crate::webhook_client::client_manager::ClientManager;
+use crate::service_client::client_manager::ClientManager;
+use crate::service_client::webhook_target::WebhookTarget;
 use kueue_lab_json::ValueExt;
 
 /// A write with its objects converted to the version of the webhook's rule.
@@ -118,30 +119,8 @@ impl VersionedAttributes<'_> {
         let question = self.review_builder().admission_review(version);
         let timeout = u64::try_from(hook.int("/timeoutSeconds")).unwrap_or_default();
         let timeout = if timeout == 0 { 10 } else { timeout.min(30) };
-        if hook.has("/clientConfig/service") {
-            return Err(self.service_error(hook.at("/clientConfig/service"), timeout));
-        }
-        let answer = callers
-            .call(hook.at("/clientConfig"), &question, timeout)
-            .await?;
+        let target = WebhookTarget::of(hook.at("/clientConfig"), self.subject.reader);
+        let answer = callers.call(&target, &question, timeout).await?;
         admission_review::verify_response(&answer, version, self.uid, hook.text("/name"), mutating)
-    }
-
-    /// The error of a webhook behind a Service, which this cluster has no network to reach.
-    fn service_error(&self, service: &Value, timeout: u64) -> String {
-        let (namespace, name) = (service.text("/namespace"), service.text("/name"));
-        let port = match service.int("/port") {
-            0 => 443,
-            port => port,
-        };
-        let path = service.text("/path");
-        let reader = self.subject.reader;
-        let why = match reader.get("", "services", namespace, name) {
-            Some(_) => "this cluster has no network to Services".to_owned(),
-            None => format!("service {name:?} not found"),
-        };
-        format!(
-            "failed to call webhook: Post \"https://{name}.{namespace}.svc:{port}{path}?timeout={timeout}s\": {why}"
-        )
     }
 }

@@ -1,0 +1,155 @@
+//! HTTPS clients of webhooks and extension API servers, cached by address and TLS configuration.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{Request, Response, Uri};
+use http_body_util::{BodyExt, Limited};
+use kube::client::Body;
+use kube::{Client, Config};
+use parking_lot::Mutex;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use serde_json::Value;
+
+use super::dial_error::request_error;
+use super::webhook_target::WebhookTarget;
+
+/// The maximum response size: a patch may be as large as an encoded object.
+const ANSWER_LIMIT: usize = 8 << 20;
+/// The maximum number of cached clients.
+const KEPT: usize = 64;
+
+/// A server and how it is verified.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct ServerAddress {
+    /// Scheme, host and port, without a path.
+    pub(crate) base: String,
+    /// The name in its certificate, if that is not its host.
+    pub(crate) server_name: Option<String>,
+    /// The certificates that sign its own, PEM in base64; those of the host if empty.
+    pub(crate) ca_bundle: String,
+    /// Whether its certificate is not verified.
+    pub(crate) insecure_skip_tls_verify: bool,
+    /// The client certificate and its key.
+    pub(crate) identity: Option<Arc<ClientIdentity>>,
+}
+
+/// A client certificate and its key, in PEM.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ClientIdentity {
+    /// The certificate.
+    pub(crate) certificate: String,
+    /// The private key.
+    pub(crate) key: String,
+}
+
+impl ServerAddress {
+    /// Host and port.
+    fn authority(&self) -> &str {
+        let rest = self.base.split_once("://").map(|(_, rest)| rest);
+        rest.unwrap_or(&self.base)
+    }
+}
+
+/// Cached clients.
+#[derive(Default)]
+pub(crate) struct ClientManager {
+    clients: Mutex<HashMap<ServerAddress, Client>>,
+}
+
+impl ClientManager {
+    /// Posts a review to a webhook and returns the response.
+    ///
+    /// # Errors
+    /// The failure, with the URL.
+    pub(crate) async fn call(
+        &self,
+        target: &WebhookTarget,
+        review: &Value,
+        timeout: u64,
+    ) -> Result<Value, String> {
+        let failed = |why: String| {
+            let url = target.url();
+            format!("failed to call webhook: Post \"{url}?timeout={timeout}s\": {why}")
+        };
+        let server = target.server().map_err(failed)?;
+        let path = format!("{}?timeout={timeout}s", target.path());
+        let request = Request::post(path)
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "application/json")
+            .body(Body::from(review.to_string().into_bytes()))
+            .map_err(|e| failed(e.to_string()))?;
+        let answer = async {
+            let response = self.send(server, request).await?;
+            let status = response.status();
+            let body = Limited::new(response.into_body(), ANSWER_LIMIT).collect();
+            let body = body
+                .await
+                .map_err(|e| request_error(&*e, server.authority()))?;
+            let body = body.to_bytes();
+            if !status.is_success() {
+                let text = String::from_utf8_lossy(&body[..body.len().min(1024)]);
+                return Err(format!("the webhook answered {status}: {}", text.trim()));
+            }
+            serde_json::from_slice(&body).map_err(|e| e.to_string())
+        };
+        let answer = tokio::time::timeout(Duration::from_secs(timeout), answer).await;
+        answer
+            .unwrap_or_else(|_| Err("context deadline exceeded".into()))
+            .map_err(failed)
+    }
+
+    /// Sends a request, whose URI is a path, and returns the response when its headers have arrived.
+    ///
+    /// # Errors
+    /// The server cannot be reached or verified, in the words of Go's `net/http`.
+    pub(crate) async fn send(
+        &self,
+        server: &ServerAddress,
+        request: Request<Body>,
+    ) -> Result<Response<Body>, String> {
+        let client = self.client(server)?;
+        let sent = client.send(request).await;
+        sent.map_err(|error| request_error(&error, server.authority()))
+    }
+
+    fn client(&self, server: &ServerAddress) -> Result<Client, String> {
+        if let Some(client) = self.clients.lock().get(server) {
+            return Ok(client.clone());
+        }
+        let root: Uri = server.base.parse().map_err(|e| format!("{e}"))?;
+        let mut config = Config::new(root);
+        // The caller decides about a failure.
+        config.default_retry = false;
+        config.tls_server_name.clone_from(&server.server_name);
+        config.accept_invalid_certs = server.insecure_skip_tls_verify;
+        if !server.ca_bundle.is_empty() {
+            config.root_cert = Some(certificates(&server.ca_bundle)?);
+        }
+        if let Some(identity) = &server.identity {
+            config.auth_info.client_certificate_data = Some(STANDARD.encode(&identity.certificate));
+            config.auth_info.client_key_data = Some(STANDARD.encode(&identity.key).into());
+        }
+        let client = Client::try_from(config).map_err(|e| request_error(&e, server.authority()))?;
+        let mut clients = self.clients.lock();
+        if clients.len() >= KEPT {
+            clients.clear();
+        }
+        clients.insert(server.clone(), client.clone());
+        Ok(client)
+    }
+}
+
+/// The DER certificates of a `caBundle`.
+fn certificates(bundle: &str) -> Result<Vec<Vec<u8>>, String> {
+    let wrong = |why: String| format!("unable to load root certificates: {why}");
+    let pem = STANDARD.decode(bundle).map_err(|e| wrong(e.to_string()))?;
+    CertificateDer::pem_slice_iter(&pem)
+        .map(|c| c.map(|c| c.to_vec()).map_err(|e| wrong(e.to_string())))
+        .collect()
+}

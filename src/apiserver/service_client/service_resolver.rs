@@ -1,0 +1,235 @@
+//! Resolves a Service to the address of an endpoint, as `k8s.io/apiserver/pkg/util/proxy`.
+
+use std::net::IpAddr;
+
+use serde_json::Value;
+
+use crate::registry::object_reader::ObjectReader;
+use kueue_lab_json::ValueExt;
+
+/// A port of a Service.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ServiceReference {
+    /// Its namespace.
+    pub(crate) namespace: String,
+    /// Its name.
+    pub(crate) name: String,
+    /// The port.
+    pub(crate) port: i64,
+}
+
+/// The address of an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ServiceEndpoint {
+    /// Host and port.
+    pub(crate) authority: String,
+    /// Whether it belongs to a Pod, which has no network: nothing listens there.
+    pub(crate) is_pod: bool,
+}
+
+/// Why a Service has no address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ResolveError {
+    /// It does not exist.
+    #[error("service {0:?} not found")]
+    NotFound(String),
+    /// It is of a type without endpoints.
+    #[error("unsupported service type {0:?}")]
+    UnsupportedType(String),
+    /// It does not have the port.
+    #[error("no service port {port} found for service {service:?}")]
+    NoPort {
+        /// The port.
+        port: i64,
+        /// The Service.
+        service: String,
+    },
+    /// No endpoint is ready.
+    #[error("no endpoints available for service {0:?}")]
+    NoEndpoints(String),
+}
+
+impl ServiceReference {
+    /// The reference in a `clientConfig` or APIService; the default port is 443.
+    pub(crate) fn of(service: &Value) -> Self {
+        Self {
+            namespace: service.text("/namespace").to_owned(),
+            name: service.text("/name").to_owned(),
+            port: match service.int("/port") {
+                0 => 443,
+                port => port,
+            },
+        }
+    }
+
+    /// The DNS name of the Service, which its certificate is valid for.
+    pub(crate) fn server_name(&self) -> String {
+        format!("{}.{}.svc", self.name, self.namespace)
+    }
+
+    /// The address of a ready endpoint.
+    ///
+    /// # Errors
+    /// [`ResolveError`].
+    pub(crate) fn resolve(
+        &self,
+        reader: &dyn ObjectReader,
+    ) -> Result<ServiceEndpoint, ResolveError> {
+        let service = reader.get("", "services", &self.namespace, &self.name);
+        let service = service.ok_or_else(|| ResolveError::NotFound(self.name.clone()))?;
+        match service.text("/spec/type") {
+            "" | "ClusterIP" | "NodePort" | "LoadBalancer" => {}
+            other => return Err(ResolveError::UnsupportedType(other.to_owned())),
+        }
+        let mut ports = service.list("/spec/ports").iter();
+        let port = ports.find(|port| port.int("/port") == self.port);
+        let port = port.ok_or_else(|| ResolveError::NoPort {
+            port: self.port,
+            service: self.name.clone(),
+        })?;
+        let endpoints = endpoints(reader, &self.namespace, &self.name, port.text("/name"));
+        // An address that was registered by hand is that of a process outside the cluster.
+        let first = endpoints.iter().find(|e| !e.is_pod).or(endpoints.first());
+        first
+            .cloned()
+            .ok_or_else(|| ResolveError::NoEndpoints(self.name.clone()))
+    }
+}
+
+/// The EndpointSlices of a Service.
+pub(crate) fn endpoint_slices(
+    reader: &dyn ObjectReader,
+    namespace: &str,
+    name: &str,
+) -> Vec<std::sync::Arc<Value>> {
+    let mut slices = reader.list("discovery.k8s.io", "endpointslices", namespace);
+    slices.retain(|slice| slice.label("kubernetes.io/service-name") == Some(name));
+    slices
+}
+
+/// The ready endpoints of the port `port` of a Service: of its EndpointSlices, or of its Endpoints
+/// if it has no slice.
+fn endpoints(
+    reader: &dyn ObjectReader,
+    namespace: &str,
+    name: &str,
+    port: &str,
+) -> Vec<ServiceEndpoint> {
+    let slices = endpoint_slices(reader, namespace, name);
+    if !slices.is_empty() {
+        return slices.iter().flat_map(|s| of_slice(s, port)).collect();
+    }
+    let endpoints = reader.get("", "endpoints", namespace, name);
+    let subsets = endpoints.iter().flat_map(|e| e.list("/subsets"));
+    subsets.flat_map(|subset| of_subset(subset, port)).collect()
+}
+
+fn of_slice(slice: &Value, port: &str) -> Vec<ServiceEndpoint> {
+    let number = port_number(slice.list("/ports"), port);
+    let ready = |endpoint: &&Value| endpoint.at("/conditions/ready") != &Value::Bool(false);
+    let ready = slice.list("/endpoints").iter().filter(ready);
+    let all = ready.filter_map(|endpoint| {
+        let address = endpoint.list("/addresses").first()?.as_str()?;
+        address_of(address, number?, endpoint)
+    });
+    all.collect()
+}
+
+fn of_subset(subset: &Value, port: &str) -> Vec<ServiceEndpoint> {
+    let number = port_number(subset.list("/ports"), port);
+    let addresses = subset.list("/addresses").iter();
+    let all = addresses.filter_map(|address| address_of(address.text("/ip"), number?, address));
+    all.collect()
+}
+
+fn port_number(ports: &[Value], name: &str) -> Option<u16> {
+    let port = ports.iter().find(|port| port.text("/name") == name)?;
+    u16::try_from(port.int("/port")).ok().filter(|n| *n > 0)
+}
+
+fn address_of(address: &str, port: u16, endpoint: &Value) -> Option<ServiceEndpoint> {
+    let authority = match address.parse::<IpAddr>().ok()? {
+        IpAddr::V4(ip) => format!("{ip}:{port}"),
+        IpAddr::V6(ip) => format!("[{ip}]:{port}"),
+    };
+    Some(ServiceEndpoint {
+        authority,
+        is_pod: endpoint.text("/targetRef/kind") == "Pod",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::admission::plugins::fake::Objects;
+
+    fn resolve(objects: &Objects, port: i64) -> Result<String, String> {
+        let service = json!({"namespace": "ns", "name": "hook", "port": port});
+        let resolved = ServiceReference::of(&service).resolve(objects);
+        resolved.map(|e| e.authority).map_err(|e| e.to_string())
+    }
+
+    fn add(objects: &mut Objects, resource: &'static str, object: Value) {
+        let group = match resource {
+            "endpointslices" => "discovery.k8s.io",
+            _ => "",
+        };
+        objects.0.push((group, resource, object));
+    }
+
+    #[test]
+    fn a_service_resolves_through_its_slices_or_its_endpoints() {
+        let mut objects = Objects::default();
+        let not_found = Err("service \"hook\" not found".to_owned());
+        assert_eq!(resolve(&objects, 443), not_found);
+        let ports = json!([{"name": "https", "port": 443}, {"name": "other", "port": 80}]);
+        let metadata = json!({"namespace": "ns", "name": "hook"});
+        add(
+            &mut objects,
+            "services",
+            json!({"metadata": metadata, "spec": {"ports": ports}}),
+        );
+        assert_eq!(
+            resolve(&objects, 9),
+            Err("no service port 9 found for service \"hook\"".to_owned())
+        );
+        let none = Err("no endpoints available for service \"hook\"".to_owned());
+        assert_eq!(resolve(&objects, 443), none);
+
+        let old_ports = json!([{"name": "https", "port": 1}]);
+        let subset = json!({"addresses": [{"ip": "127.0.0.1"}], "ports": old_ports});
+        add(
+            &mut objects,
+            "endpoints",
+            json!({"metadata": metadata, "subsets": [subset]}),
+        );
+        assert_eq!(resolve(&objects, 443), Ok("127.0.0.1:1".to_owned()));
+
+        let slice = |name: &str, endpoint: Value| {
+            json!({
+                "metadata": {
+                    "namespace": "ns",
+                    "name": name,
+                    "labels": {"kubernetes.io/service-name": "hook"},
+                },
+                "ports": [{"name": "https", "port": 9443}],
+                "endpoints": [endpoint],
+            })
+        };
+        let unready = json!({"addresses": ["::2"], "conditions": {"ready": false}});
+        add(&mut objects, "endpointslices", slice("a", unready));
+        assert_eq!(resolve(&objects, 443), none);
+        let pod = json!({"addresses": ["10.0.0.1"], "targetRef": {"kind": "Pod"}});
+        add(&mut objects, "endpointslices", slice("b", pod));
+        assert_eq!(resolve(&objects, 443), Ok("10.0.0.1:9443".to_owned()));
+        add(
+            &mut objects,
+            "endpointslices",
+            slice("c", json!({"addresses": ["::1"]})),
+        );
+        assert_eq!(resolve(&objects, 443), Ok("[::1]:9443".to_owned()));
+        assert_eq!(resolve(&objects, 80), none);
+    }
+}
