@@ -6,6 +6,7 @@ use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 use parking_lot::Mutex;
 
+use crate::auth::certificates::ClusterCertificates;
 use crate::auth::token_authenticator::TokenAuthenticator;
 use crate::conversion::version_converter::VersionConverter;
 use crate::conversion::webhook_converter::WebhookConverter;
@@ -14,8 +15,8 @@ use crate::openapi::Documents;
 use crate::plugins::Plugins;
 use crate::registry::Registry;
 use crate::registry::stored_objects::StoredObjects;
-use crate::storage::Store;
 use crate::service_client::client_manager::ClientManager;
+use crate::storage::Store;
 
 /// State shared by all requests.
 pub(crate) struct ServerState {
@@ -25,6 +26,7 @@ pub(crate) struct ServerState {
     pub(crate) registry: Registry,
     pub(crate) plugins: Plugins,
     pub(crate) authenticator: TokenAuthenticator,
+    pub(crate) certificates: ClusterCertificates,
     pub(crate) metrics: Metrics,
     pub(crate) openapi: Documents,
     /// Connections to admission webhooks.

@@ -9,6 +9,7 @@ use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
+use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
@@ -20,6 +21,11 @@ use crate::{HttpService, Limits};
 /// The address of the client, in the extensions of each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerAddr(pub SocketAddr);
+
+/// The certificates of the client, its own first, in the extensions of each request of a TLS
+/// connection with a client certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerCertificates(pub Arc<[CertificateDer<'static>]>);
 
 /// A connection that was accepted.
 pub(crate) struct Connection {
@@ -35,17 +41,25 @@ impl Connection {
         // Small responses are sent at once.
         let _ = stream.set_nodelay(true);
         let Some(tls) = &self.tls else {
-            return self.serve_http(stream, service).await;
+            return self.serve_http(stream, None, service).await;
         };
         match tokio::time::timeout(self.limits.header_timeout, tls.accept(stream)).await {
-            Ok(Ok(stream)) => self.serve_http(stream, service).await,
+            Ok(Ok(stream)) => {
+                let certificates = stream.get_ref().1.peer_certificates();
+                let certificates = certificates.map(|all| PeerCertificates(all.to_vec().into()));
+                self.serve_http(stream, certificates, service).await;
+            }
             Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
             Err(_) => tracing::debug!("TLS handshake timed out"),
         }
     }
 
-    async fn serve_http<I>(self, stream: I, service: impl HttpService)
-    where
+    async fn serve_http<I>(
+        self,
+        stream: I,
+        certificates: Option<PeerCertificates>,
+        service: impl HttpService,
+    ) where
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let Self {
@@ -54,6 +68,9 @@ impl Connection {
         let builder = connection_builder(&limits);
         let service = service.map_request(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(PeerAddr(peer));
+            if let Some(certificates) = &certificates {
+                request.extensions_mut().insert(certificates.clone());
+            }
             request
         });
         let connection =

@@ -8,7 +8,7 @@ mod connection;
 mod server;
 mod service;
 
-pub use connection::PeerAddr;
+pub use connection::{PeerAddr, PeerCertificates};
 pub use server::{HttpServer, Limits};
 pub use service::HttpService;
 

@@ -9,8 +9,8 @@ mod admission_plugins;
 mod admission_policies_and_webhooks;
 mod aggregated_apis;
 mod authorization;
+mod client_certificates;
 mod custom_resources;
-
 mod deletion;
 mod lists;
 mod objects;
@@ -18,6 +18,7 @@ mod protobuf;
 mod request_paths;
 mod secure_serving;
 mod server_fixture;
+mod service_account_secrets;
 mod subresource_admission;
 mod subresources;
 mod tls_server;

@@ -34,7 +34,7 @@ pub(crate) fn authenticate(
 }
 
 /// The 401 Unauthorized error.
-fn unauthorized() -> ApiError {
+pub(crate) fn unauthorized() -> ApiError {
     ApiError::new(401, "Unauthorized", "Unauthorized")
 }
 

@@ -1,6 +1,7 @@
 //! Authentication (users, tokens, impersonation) and authorization (RBAC).
 
 pub(crate) mod bearer_token;
+pub(crate) mod certificates;
 pub(crate) mod escalation_check;
 pub(crate) mod impersonation;
 mod policy_comparator;

@@ -1,8 +1,11 @@
 //! Service accounts as users, as `pkg/serviceaccount`.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::service_account_token::LEGACY_ISSUER;
 use super::user::User;
 use crate::registry::object_reader::ObjectReader;
 
@@ -52,6 +55,50 @@ pub(crate) fn user_of_claims(reader: &dyn ObjectReader, claims: &Value, now: i64
             add(&format!("{kind}-uid"), text(bound, "uid"));
         }
     }
+    Some(user)
+}
+
+/// The prefix of the claims of tokens in Secrets.
+const LEGACY_CLAIM: &str = "kubernetes.io/serviceaccount";
+
+/// The claims of the token in a Secret.
+pub(crate) fn legacy_claims(namespace: &str, name: &str, uid: &str, secret: &str) -> Value {
+    json!({
+        "iss": LEGACY_ISSUER,
+        "sub": format!("system:serviceaccount:{namespace}:{name}"),
+        (format!("{LEGACY_CLAIM}/namespace")): namespace,
+        (format!("{LEGACY_CLAIM}/secret.name")): secret,
+        (format!("{LEGACY_CLAIM}/service-account.name")): name,
+        (format!("{LEGACY_CLAIM}/service-account.uid")): uid,
+    })
+}
+
+/// The user of the claims of a token in a Secret. `None` if the Secret does not hold the token, or
+/// the service account was deleted or recreated.
+pub(crate) fn user_of_legacy_claims(
+    reader: &dyn ObjectReader,
+    claims: &Value,
+    token: &str,
+    now: i64,
+) -> Option<User> {
+    let claim = |name: &str| claims[format!("{LEGACY_CLAIM}/{name}")].as_str();
+    let (namespace, name) = (claim("namespace")?, claim("service-account.name")?);
+    let uid = claim("service-account.uid")?;
+    let secret = reader.get("", "secrets", namespace, claim("secret.name")?)?;
+    let held = STANDARD.decode(secret["data"]["token"].as_str()?).ok()?;
+    let account = json!({"name": name, "uid": uid});
+    let valid = secret["metadata"]["deletionTimestamp"].is_null()
+        && held == token.as_bytes()
+        && exists(reader, "serviceaccounts", namespace, &account, now);
+    if !valid {
+        return None;
+    }
+    let mut user = User {
+        name: format!("system:serviceaccount:{namespace}:{name}"),
+        uid: uid.to_owned(),
+        ..User::default()
+    };
+    user.add_implied_groups();
     Some(user)
 }
 

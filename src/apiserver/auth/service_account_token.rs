@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 /// The issuer of the tokens and their default audience.
 pub(crate) const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 
+/// The issuer of the tokens in Secrets.
+pub(crate) const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
+
 /// The signing key; exists as long as the process.
 pub(crate) struct ServiceAccountTokenKey {
     key: EcdsaKeyPair,
@@ -55,15 +58,26 @@ impl ServiceAccountTokenKey {
 
     /// The claims of a token signed by this server and not expired at `now` (Unix seconds).
     pub(crate) fn verify(&self, token: &str, now: i64) -> Option<Value> {
+        let claims = self.signed_claims(token)?;
+        let valid = claims["iss"] == ISSUER && claims["exp"].as_i64()? > now;
+        valid.then_some(claims)
+    }
+
+    /// The claims of a token of a Secret, which does not expire.
+    pub(crate) fn verify_legacy(&self, token: &str) -> Option<Value> {
+        let claims = self.signed_claims(token)?;
+        (claims["iss"] == LEGACY_ISSUER).then_some(claims)
+    }
+
+    /// The claims of a token signed by this server.
+    fn signed_claims(&self, token: &str) -> Option<Value> {
         let (text, signature) = token.rsplit_once('.')?;
         let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
         UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, self.key.public_key().as_ref())
             .verify(text.as_bytes(), &signature)
             .ok()?;
         let (_, claims) = text.split_once('.')?;
-        let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()?;
-        let valid = claims["iss"] == ISSUER && claims["exp"].as_i64()? > now;
-        valid.then_some(claims)
+        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()
     }
 
     /// The public key as a JSON web key set.

@@ -6,8 +6,8 @@ use rand::TryRngCore;
 use rand::rngs::OsRng;
 use subtle::ConstantTimeEq;
 
-use super::service_account::user_of_claims;
-use super::service_account_token::ServiceAccountTokenKey;
+use super::service_account::{user_of_claims, user_of_legacy_claims};
+use super::service_account_token::{ISSUER, ServiceAccountTokenKey};
 use super::user::User;
 use crate::registry::object_reader::ObjectReader;
 
@@ -57,10 +57,20 @@ impl TokenAuthenticator {
                 audiences: audiences.to_vec(),
             });
         }
-        let claims = self.service_account_key.verify(token, now);
-        let claims = claims.ok_or(InvalidToken::Unknown)?;
-        let own = claims["aud"].as_array().into_iter().flatten();
-        let own: Vec<String> = own.filter_map(|a| a.as_str().map(str::to_owned)).collect();
+        let key = &self.service_account_key;
+        let (user, own) = match key.verify_legacy(token) {
+            Some(claims) => {
+                let user = user_of_legacy_claims(reader, &claims, token, now);
+                // Tokens of Secrets are for the API server only.
+                (user, vec![ISSUER.to_owned()])
+            }
+            None => {
+                let claims = key.verify(token, now).ok_or(InvalidToken::Unknown)?;
+                let own = claims["aud"].as_array().into_iter().flatten();
+                let own = own.filter_map(|a| a.as_str().map(str::to_owned)).collect();
+                (user_of_claims(reader, &claims, now), own)
+            }
+        };
         let common: Vec<String> = (audiences.iter().filter(|a| own.contains(a)).cloned()).collect();
         if common.is_empty() {
             return Err(InvalidToken::Audience {
@@ -68,7 +78,7 @@ impl TokenAuthenticator {
                 target: audiences.to_vec(),
             });
         }
-        let user = user_of_claims(reader, &claims, now).ok_or(InvalidToken::Unknown)?;
+        let user = user.ok_or(InvalidToken::Unknown)?;
         Ok(AuthenticatedToken {
             user,
             audiences: common,

@@ -51,16 +51,17 @@ impl User {
             self.groups
                 .push(format!("system:serviceaccounts:{namespace}"));
         }
-        let known = if self.name == "system:anonymous" {
-            UNAUTHENTICATED
-        } else {
-            AUTHENTICATED
+        self.add_authenticated_group();
+    }
+
+    /// Adds the group of authenticated or of unauthenticated users.
+    pub(crate) fn add_authenticated_group(&mut self) {
+        let known = match self.name.as_str() {
+            "system:anonymous" => UNAUTHENTICATED,
+            _ => AUTHENTICATED,
         };
-        if !self
-            .groups
-            .iter()
-            .any(|g| g == AUTHENTICATED || g == UNAUTHENTICATED)
-        {
+        let mut groups = self.groups.iter();
+        if !groups.any(|g| g == AUTHENTICATED || g == UNAUTHENTICATED) {
             self.groups.push(known.into());
         }
     }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::{rbac_bootstrap_policy, system_objects};
+use super::{rbac_bootstrap_policy, system_objects, system_roles};
 use crate::apimachinery::object_meta;
 use crate::plugins::AggregatedApi;
 use crate::server_state::ServerState;
@@ -18,6 +18,13 @@ pub(crate) fn create_bootstrap_objects(core: &ServerState) {
         .chain(system_objects::api_services(core))
         .chain(system_objects::kubernetes_service());
     for object in objects {
+        create_object(core, object);
+    }
+}
+
+/// Creates the roles of the components of a control plane, which only clients on the network have.
+pub(crate) fn create_system_roles(core: &ServerState) {
+    for object in system_roles::system_roles() {
         create_object(core, object);
     }
 }
@@ -80,7 +87,7 @@ impl BootstrapObject {
     }
 }
 
-fn create_object(core: &ServerState, mut seed: BootstrapObject) {
+pub(super) fn create_object(core: &ServerState, mut seed: BootstrapObject) {
     let (group, version, plural) = seed.resource;
     let Some(served) = core.registry.find(group, version, plural) else {
         return;

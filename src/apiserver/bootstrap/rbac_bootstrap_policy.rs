@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::bootstrap_object::BootstrapObject;
 
-const GROUP: &str = "rbac.authorization.k8s.io";
+pub(super) const GROUP: &str = "rbac.authorization.k8s.io";
 const READ: &[&str] = &["get", "list", "watch"];
 const WRITE: &[&str] = &["create", "delete", "deletecollection", "patch", "update"];
 const CREATE: &[&str] = &["create"];
@@ -245,19 +245,22 @@ fn aggregated_cluster_role(
 }
 
 fn cluster_role(name: &str, labels: &[(&str, &str)], rules: Vec<Value>) -> BootstrapObject {
-    let mut all = vec![("kubernetes.io/bootstrapping", "rbac-defaults")];
-    all.extend_from_slice(labels);
     let resource = (GROUP, "v1", "clusterroles");
-    with_autoupdate(BootstrapObject::new(
-        resource,
-        "ClusterRole",
-        name,
-        &all,
-        json!({"rules": rules}),
-    ))
+    let fields = json!({"rules": rules});
+    with_default_metadata(resource, "ClusterRole", name, labels, fields)
 }
 
-fn with_autoupdate(mut seed: BootstrapObject) -> BootstrapObject {
+/// An object with the label and the annotation of all default roles and bindings.
+pub(super) fn with_default_metadata(
+    resource: (&'static str, &'static str, &'static str),
+    kind: &str,
+    name: &str,
+    labels: &[(&str, &str)],
+    fields: Value,
+) -> BootstrapObject {
+    let mut all = vec![("kubernetes.io/bootstrapping", "rbac-defaults")];
+    all.extend_from_slice(labels);
+    let mut seed = BootstrapObject::new(resource, kind, name, &all, fields);
     seed.object["metadata"]["annotations"] =
         json!({"rbac.authorization.kubernetes.io/autoupdate": "true"});
     seed
@@ -330,14 +333,7 @@ pub(super) fn cluster_role_bindings() -> impl Iterator<Item = BootstrapObject> {
             "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": name},
             "subjects": groups.iter().map(subject).collect::<Vec<_>>(),
         });
-        let labels = [("kubernetes.io/bootstrapping", "rbac-defaults")];
         let resource = (GROUP, "v1", "clusterrolebindings");
-        with_autoupdate(BootstrapObject::new(
-            resource,
-            "ClusterRoleBinding",
-            name,
-            &labels,
-            fields,
-        ))
+        with_default_metadata(resource, "ClusterRoleBinding", name, &[], fields)
     })
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::admission_chain::{AdmissionChain, OperationOptions};
+use super::after_commit::after_commit;
 use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use super::write_options::WriteOptions;
@@ -163,7 +164,7 @@ fn store_object(
     };
     match stored {
         Ok(object) => {
-            crd_lifecycle::after_commit(call.core, &call.served, &key);
+            after_commit(call.core, &call.served, &key);
             Ok(WriteOutcome::Stored(object))
         }
         Err(CommitError::KeyExists(present)) => Err(already_exists(call, name, &present)),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::admission_chain::{AdmissionChain, OperationOptions};
+use super::after_commit::after_commit;
 use super::delete_options::DeleteOptions;
 use super::deletion_plan::{DeletionPlan, plan_deletion};
 use super::request_context::RequestContext;
@@ -159,7 +160,7 @@ async fn delete_in_namespace(
         };
         match commit_deletion(call, options, &present, next) {
             Ok(deleted) => {
-                crd_lifecycle::after_commit(call.core, &call.served, &key);
+                after_commit(call.core, &call.served, &key);
                 return deleted.in_request_version(call);
             }
             Err(CommitError::KeyNotFound) => return Err(call.not_found(name)),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::admission_chain::{AdmissionChain, OperationOptions};
+use super::after_commit::after_commit;
 use super::create::{WriteOutcome, create_object};
 use super::request_context::RequestContext;
 use super::scale_conversion::{self, SCALE};
@@ -175,7 +176,7 @@ async fn try_update(
     };
     match outcome {
         Ok(object) => {
-            crd_lifecycle::after_commit(call.core, &call.served, object.key());
+            after_commit(call.core, &call.served, object.key());
             Ok(Some(WriteOutcome::Stored(object)))
         }
         // With a resourceVersion precondition a deleted object is NotFound; otherwise the next

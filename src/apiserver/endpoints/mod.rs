@@ -3,8 +3,10 @@
 //! Depends on storage, registry and parsed requests, not on sockets or TLS.
 
 mod admission_chain;
+mod after_commit;
 mod aggregated;
 mod authenticated_request;
+mod certificate_signing;
 mod configured_admission;
 mod continue_token;
 pub(super) mod crd_lifecycle;
@@ -32,6 +34,7 @@ mod response_transformer;
 mod reviews;
 mod scale_conversion;
 mod selection_predicate;
+mod service_account_secrets;
 mod subresource;
 mod update;
 mod watch;

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Response;
+use http::header::AUTHORIZATION;
+use http::request::Parts;
 use hyper::body::Incoming;
-use kueue_lab_http::{HttpServer, Limits};
+use kueue_lab_http::{HttpServer, Limits, PeerCertificates};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tower::service_fn;
@@ -17,8 +19,11 @@ use tower::service_fn;
 use super::audit_id::{AUDIT_ID, audit_id};
 use super::host_check::AllowedHosts;
 use super::kubeconfig::{kubeconfig, write_private_file};
-use super::tls::{CertificateAuthority, KUBERNETES_SERVICE_IP, SERVER_NAMES, TlsError};
+use super::tls::{self, KUBERNETES_SERVICE_IP, SERVER_NAMES};
 use super::{host_check as request_filters, tower_service};
+use crate::apimachinery::api_error::ApiError;
+use crate::auth::certificates::{ClientCertificateVerifier, TlsError};
+use crate::auth::user::User;
 use crate::auth::{bearer_token, impersonation};
 use crate::endpoints;
 use crate::endpoints::response_body::Body;
@@ -89,6 +94,7 @@ pub struct ServingHandle {
 struct ConnectionContext {
     core: Arc<ServerState>,
     hosts: AllowedHosts,
+    client_certificates: Arc<ClientCertificateVerifier>,
     stop: CancellationToken,
 }
 
@@ -123,8 +129,9 @@ impl ServerState {
         ];
         addresses.extend(KUBERNETES_SERVICE_IP.parse::<IpAddr>());
         addresses.dedup();
-        let authority = CertificateAuthority::generate()?;
-        let server = server.with_tls(authority.server_config(&addresses, &names)?);
+        let authority = self.certificates.authority()?;
+        let (tls, client_certificates) = tls::server_config(authority, &addresses, &names)?;
+        let server = server.with_tls(tls);
 
         let reachable = if address.ip().is_unspecified() {
             SocketAddr::new(Ipv4Addr::LOCALHOST.into(), address.port())
@@ -134,13 +141,14 @@ impl ServerState {
         let kubeconfig = kubeconfig(
             &options.name,
             &format!("https://{reachable}"),
-            authority.certificate_pem(),
+            &authority.certificate_pem(),
             self.authenticator.admin_token(),
         );
         let stop = CancellationToken::new();
         let shared = Arc::new(ConnectionContext {
             core: self.clone(),
             hosts: AllowedHosts { names, addresses },
+            client_certificates,
             stop: stop.clone(),
         });
         let service = service_fn(move |request| {
@@ -151,7 +159,7 @@ impl ServerState {
         Ok(ServingHandle {
             address,
             kubeconfig,
-            authority: authority.certificate_pem().to_string(),
+            authority: authority.certificate_pem(),
             stop,
             server,
         })
@@ -209,16 +217,32 @@ async fn serve_connection_request(
     response
 }
 
+/// The user of the client certificate of a connection, or of the bearer token. As in Kubernetes, a
+/// certificate that is not valid is no error beside a valid token.
+fn authenticate(shared: &ConnectionContext, head: &Parts) -> Result<User, ApiError> {
+    let now = shared.core.clock.now().as_second();
+    let certificates: Option<&PeerCertificates> = head.extensions.get();
+    let verifier = &shared.client_certificates;
+    let of_certificate = certificates.map(|all| verifier.authenticate(&all.0, now));
+    match of_certificate {
+        Some(Some(user)) => return Ok(user),
+        Some(None) if !head.headers.contains_key(AUTHORIZATION) => {
+            return Err(bearer_token::unauthorized());
+        }
+        _ => {}
+    }
+    let objects = shared.core.objects();
+    bearer_token::authenticate(head, &shared.core.authenticator, &objects, now)
+}
+
 async fn authenticate_and_handle(
     shared: Arc<ConnectionContext>,
     request: http::Request<Incoming>,
 ) -> Response<Body> {
     let (head, body) = request.into_parts();
-    let now = shared.core.clock.now().as_second();
     let objects = shared.core.objects();
-    let identity = &shared.core.authenticator;
     let user = request_filters::check_host_and_origin(&head, &shared.hosts)
-        .and_then(|()| bearer_token::authenticate(&head, identity, &objects, now))
+        .and_then(|()| authenticate(&shared, &head))
         .and_then(|user| impersonation::impersonate(&head, &objects, user));
     let user = match user {
         Ok(user) => user,

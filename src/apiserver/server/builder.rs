@@ -7,6 +7,7 @@ use kueue_lab_entropy::Entropy;
 use parking_lot::Mutex;
 
 use super::api_server::ApiServer;
+use crate::auth::certificates::ClusterCertificates;
 use crate::auth::token_authenticator::TokenAuthenticator;
 use crate::bootstrap::create_bootstrap_objects;
 use crate::conversion::webhook_converter::WebhookConverter;
@@ -16,8 +17,8 @@ use crate::openapi::Documents;
 use crate::plugins::{AdmissionPlugin, CustomResourceConverter, KubeletClient, Plugins};
 use crate::registry::Registry;
 use crate::server_state::ServerState;
-use crate::storage::{StorageLimits, Store};
 use crate::service_client::client_manager::ClientManager;
+use crate::storage::{StorageLimits, Store};
 
 /// Builds an [`ApiServer`].
 pub struct ApiServerBuilder {
@@ -71,6 +72,7 @@ impl ApiServerBuilder {
         let registry = Registry::new(store.clone(), kinds::builtin_api_resources());
         let core = ServerState {
             authenticator: TokenAuthenticator::generate(),
+            certificates: ClusterCertificates::default(),
             metrics: Metrics::default(),
             openapi: Documents::default(),
             webhook_clients: ClientManager::default(),

@@ -1,6 +1,7 @@
 //! Serving on the network.
 
 use super::api_server::ApiServer;
+use crate::bootstrap::{create_extension_apiserver_authentication, create_system_roles};
 use crate::http::secure_serving::{ServeError, ServeOptions, ServingHandle};
 
 impl ApiServer {
@@ -9,6 +10,15 @@ impl ApiServer {
     /// # Errors
     /// [`ServeError`] when binding the address or setting up TLS fails.
     pub async fn serve(&self, options: ServeOptions) -> Result<ServingHandle, ServeError> {
-        self.core.serve(options).await
+        let serving = self.core.serve(options).await?;
+        let core = self.core.clone();
+        // Only clients that start later look for them.
+        tokio::spawn(async move {
+            create_system_roles(&core);
+            if let Err(error) = create_extension_apiserver_authentication(&core) {
+                tracing::error!(%error, "extension API servers cannot authenticate requests");
+            }
+        });
+        Ok(serving)
     }
 }

@@ -1,0 +1,11 @@
+//! The certificate authorities of the cluster, and users of client certificates.
+
+mod certificate_authority;
+mod client_certificate;
+mod cluster_certificates;
+mod subject;
+
+pub(crate) use certificate_authority::TlsError;
+pub(crate) use certificate_authority::{CertificateAuthority, SignedRequest};
+pub(crate) use client_certificate::ClientCertificateVerifier;
+pub(crate) use cluster_certificates::{ClusterCertificates, FRONT_PROXY_CLIENT};

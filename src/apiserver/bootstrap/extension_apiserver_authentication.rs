@@ -1,0 +1,37 @@
+//! The ConfigMap `extension-apiserver-authentication`: how extension API servers authenticate the
+//! requests that the API server proxies to them, and client certificates.
+
+use serde_json::json;
+
+use super::bootstrap_object::{BootstrapObject, create_object};
+use crate::auth::certificates::{FRONT_PROXY_CLIENT, TlsError};
+use crate::server_state::ServerState;
+
+/// Creates the ConfigMap.
+///
+/// # Errors
+/// [`TlsError`] when a certificate authority cannot be generated.
+pub(crate) fn create_extension_apiserver_authentication(
+    core: &ServerState,
+) -> Result<(), TlsError> {
+    let list = |names: &[&str]| json!(names).to_string();
+    let data = json!({
+        "client-ca-file": core.certificates.authority()?.certificate_pem(),
+        "requestheader-allowed-names": list(&[FRONT_PROXY_CLIENT]),
+        "requestheader-client-ca-file": core.certificates.front_proxy_authority_pem()?,
+        "requestheader-extra-headers-prefix": list(&["X-Remote-Extra-"]),
+        "requestheader-group-headers": list(&["X-Remote-Group"]),
+        "requestheader-uid-headers": list(&["X-Remote-Uid"]),
+        "requestheader-username-headers": list(&["X-Remote-User"]),
+    });
+    let mut object = BootstrapObject::new(
+        ("", "v1", "configmaps"),
+        "ConfigMap",
+        "extension-apiserver-authentication",
+        &[],
+        json!({"data": data}),
+    );
+    object.object["metadata"]["namespace"] = "kube-system".into();
+    create_object(core, object);
+    Ok(())
+}

@@ -1,0 +1,20 @@
+//! What follows from a committed write, before its response is sent.
+
+use std::sync::Arc;
+
+use super::{certificate_signing, crd_lifecycle, service_account_secrets};
+use crate::registry::ServedResource;
+use crate::server_state::ServerState;
+
+/// Reconciles what depends on the object that was written or removed.
+pub(super) fn after_commit(core: &Arc<ServerState>, served: &ServedResource, key: &str) {
+    crd_lifecycle::after_commit(core, served, key);
+    match (&*served.kind.group, &*served.kind.plural) {
+        ("", "secrets") => service_account_secrets::sync_secret(core, key),
+        ("", "serviceaccounts") => service_account_secrets::sync_service_account(core, key),
+        ("certificates.k8s.io", "certificatesigningrequests") => {
+            certificate_signing::sign(core, key);
+        }
+        _ => {}
+    }
+}
