@@ -7,11 +7,12 @@
 //!
 //! Imports between the folders go one way, lowest first: `apimachinery`, `schema`, `strategy`,
 //! `printers`, `cel`, `crd`, `kinds`, `fieldmanager`, `patch`, `openapi`, `protobuf`, `storage`,
-//! `registry`, `request`, `service_client`, `auth`, `plugins`, `conversion`, `admission`,
+//! `registry`, `request`, `service_client`, `auth`, `plugins`, `conversion`, `admission`, `aggregator`,
 //! `server_state` with `metrics`, `endpoints`, `http`, `bootstrap`, `server`.
 //! `scripts/import-cycles.py` checks it.
 
 mod admission;
+mod aggregator;
 pub mod apimachinery;
 mod auth;
 mod bootstrap;

@@ -6,6 +6,7 @@ use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 use parking_lot::Mutex;
 
+use crate::aggregator::RemoteApiServices;
 use crate::auth::certificates::ClusterCertificates;
 use crate::auth::token_authenticator::TokenAuthenticator;
 use crate::conversion::version_converter::VersionConverter;
@@ -27,6 +28,8 @@ pub(crate) struct ServerState {
     pub(crate) plugins: Plugins,
     pub(crate) authenticator: TokenAuthenticator,
     pub(crate) certificates: ClusterCertificates,
+    /// Extension API servers in other processes.
+    pub(crate) remote_api_services: RemoteApiServices,
     pub(crate) metrics: Metrics,
     pub(crate) openapi: Documents,
     /// Connections to admission webhooks.

@@ -12,6 +12,7 @@ mod authorization;
 mod client_certificates;
 mod custom_resources;
 mod deletion;
+mod extension_api_servers;
 mod lists;
 mod objects;
 mod protobuf;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{certificate_signing, crd_lifecycle, service_account_secrets};
+use super::{aggregation, certificate_signing, crd_lifecycle, service_account_secrets};
 use crate::registry::ServedResource;
 use crate::server_state::ServerState;
 
@@ -15,6 +15,9 @@ pub(super) fn after_commit(core: &Arc<ServerState>, served: &ServedResource, key
         ("certificates.k8s.io", "certificatesigningrequests") => {
             certificate_signing::sign(core, key);
         }
-        _ => {}
+        _ => {
+            aggregation::sync_api_service(core, served, key);
+            aggregation::check_services(core, served);
+        }
     }
 }

@@ -3,9 +3,11 @@
 use serde_json::{Value, json};
 
 use super::AuthenticatedRequest;
+use super::aggregation;
 use super::dispatch::not_served;
 use super::response::ApiResponse;
 use super::response_body::Body;
+use crate::aggregator::RemoteApiServices;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::group_version::api_version;
 use crate::registry::{ResourceTable, ServedGroup, ServedResource, ServedVersion};
@@ -28,24 +30,25 @@ pub(super) fn answer(
     let table = core.registry.table();
     let value = match segments {
         ["api"] if accept.form == ResponseForm::Discovery => {
+            let core_group = table.groups().iter().filter(|g| g.name.is_empty());
             return Ok(aggregated_discovery(
-                table.groups().iter().filter(|g| g.name.is_empty()),
+                core_group.map(aggregated_group).collect(),
             ));
         }
         ["apis"] if accept.form == ResponseForm::Discovery => {
-            return Ok(aggregated_discovery(
-                table.groups().iter().filter(|g| !g.name.is_empty()),
-            ));
+            let groups = table.groups().iter().filter(|g| !g.name.is_empty());
+            let mut groups = groups.map(aggregated_group).collect();
+            aggregation::aggregated_groups(&core.remote_api_services, &mut groups);
+            return Ok(aggregated_discovery(groups));
         }
         ["api"] => api_versions(incoming),
-        ["apis"] => api_group_list(&table),
+        ["apis"] => api_group_list(&table, &core.remote_api_services),
         ["api", version] => match api_resource_list(&table, "", version) {
             Some(list) => list,
             None => return not_served(core, ""),
         },
-        ["apis", group] => match table.group(group).filter(|g| !g.name.is_empty()) {
-            Some(group) => {
-                let mut value = api_group(group);
+        ["apis", name] => match named_group(core, &table, name) {
+            Some(mut value) => {
                 value["kind"] = "APIGroup".into();
                 value["apiVersion"] = "v1".into();
                 value
@@ -88,12 +91,20 @@ fn api_versions(incoming: &AuthenticatedRequest) -> Value {
     })
 }
 
-fn api_group_list(table: &ResourceTable) -> Value {
+/// The group of that name, with the versions of extension API servers.
+fn named_group(core: &ServerState, table: &ResourceTable, name: &str) -> Option<Value> {
+    let local = table.group(name).filter(|g| !g.name.is_empty());
+    aggregation::api_group(&core.remote_api_services, name, local.map(api_group))
+}
+
+fn api_group_list(table: &ResourceTable, remote: &RemoteApiServices) -> Value {
     let groups = table.groups().iter().filter(|g| !g.name.is_empty());
+    let mut groups: Vec<Value> = groups.map(api_group).collect();
+    aggregation::api_group_list(remote, &mut groups);
     json!({
         "kind": "APIGroupList",
         "apiVersion": "v1",
-        "groups": groups.map(api_group).collect::<Vec<_>>(),
+        "groups": groups,
     })
 }
 
@@ -163,8 +174,7 @@ fn legacy_entries(kind: &ApiResource) -> Vec<Value> {
     all
 }
 
-fn aggregated_discovery<'a>(groups: impl Iterator<Item = &'a ServedGroup>) -> ApiResponse {
-    let items: Vec<Value> = groups.map(aggregated_group).collect();
+fn aggregated_discovery(items: Vec<Value>) -> ApiResponse {
     let list = json!({
         "kind": "APIGroupDiscoveryList",
         "apiVersion": "apidiscovery.k8s.io/v2",

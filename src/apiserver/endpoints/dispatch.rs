@@ -5,13 +5,14 @@ use std::time::Instant;
 
 use http::{Method, Response};
 
+use super::aggregation::ProxiedRequest;
 use super::authenticated_request::AuthenticatedRequest;
 use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use super::response_body::Body;
 use super::{
-    aggregated, create, delete, get, list, non_resource_paths, patch, reviews, subresource, update,
-    watch,
+    aggregation, create, delete, get, list, non_resource_paths, patch, reviews, subresource,
+    update, watch,
 };
 use crate::apimachinery::api_error::ApiError;
 use crate::auth::rbac_authorizer::{self, AuthorizationAttributes};
@@ -27,7 +28,7 @@ pub(crate) async fn handle(
     let began = Instant::now();
     let (reply, mut labels) = match RequestInfo::parse(incoming.parts.uri.path()) {
         RequestInfo::NonResource(segments) => {
-            let reply = serve_non_resource(&core, &incoming, &segments);
+            let reply = serve_non_resource(&core, &incoming, &segments).await;
             let resource = segments.first().cloned().unwrap_or_default();
             let labels = RequestLabels {
                 verb: "get",
@@ -66,8 +67,8 @@ pub(crate) fn error_response(error: &ApiError) -> Response<Body> {
 }
 
 /// Handles a non-resource path.
-fn serve_non_resource(
-    core: &ServerState,
+async fn serve_non_resource(
+    core: &Arc<ServerState>,
     incoming: &AuthenticatedRequest,
     segments: &[String],
 ) -> Result<ApiResponse, ApiError> {
@@ -79,7 +80,31 @@ fn serve_non_resource(
     if !non_resource_paths::is_public(segments) {
         authorize(core, incoming, &asked)?;
     }
+    if let [apis, group, version, ..] = segments
+        && apis == "apis"
+        && let Some(reply) = proxy_to_extension(core, incoming, group, version).await
+    {
+        return Ok(reply);
+    }
     non_resource_paths::answer(core, incoming, segments)
+}
+
+/// The response of the extension API server in another process that serves a group version.
+async fn proxy_to_extension(
+    core: &Arc<ServerState>,
+    incoming: &AuthenticatedRequest,
+    group: &str,
+    version: &str,
+) -> Option<ApiResponse> {
+    let service = core.remote_api_services.find(group, version)?;
+    let request = ProxiedRequest {
+        method: &incoming.parts.method,
+        uri: &incoming.parts.uri,
+        headers: &incoming.parts.headers,
+        body: incoming.body.clone(),
+        user: &incoming.user,
+    };
+    Some(aggregation::proxy(core, &service, request).await)
 }
 
 fn authorize(
@@ -121,6 +146,9 @@ async fn serve_resource(
         path: String::new(),
     };
     authorize(core, incoming, &asked)?;
+    if let Some(reply) = proxy_to_extension(core, incoming, &path.group, &path.version).await {
+        return Ok(reply);
+    }
     let Some(call) = RequestContext::new(core, incoming, path, query, verb)? else {
         return not_served(core, &asked.group);
     };
@@ -131,7 +159,7 @@ async fn serve_resource(
 
 async fn dispatch_verb(call: &RequestContext<'_>, verb: &str) -> Result<ApiResponse, ApiError> {
     if let Some(api) = &call.served.aggregated {
-        return aggregated::answer(call, api.as_ref(), verb);
+        return aggregation::answer(call, api.as_ref(), verb);
     }
     if call.is_namespace_missing(verb) {
         return Ok(ApiResponse::page_not_found());

@@ -4,7 +4,7 @@
 
 mod admission_chain;
 mod after_commit;
-mod aggregated;
+mod aggregation;
 mod authenticated_request;
 mod certificate_signing;
 mod configured_admission;

@@ -28,6 +28,19 @@ impl ApiResponse {
         }
     }
 
+    /// The response of another server.
+    pub(super) fn proxied(
+        status: u16,
+        headers: Vec<(HeaderName, HeaderValue)>,
+        body: Body,
+    ) -> Self {
+        Self {
+            status,
+            headers,
+            body,
+        }
+    }
+
     /// Encoded JSON, transcoded to the accepted media type.
     pub(super) fn encoded(status: u16, accept: MediaTypeOptions, json: Bytes) -> Self {
         match accept.encoding {

@@ -7,6 +7,7 @@ use kueue_lab_entropy::Entropy;
 use parking_lot::Mutex;
 
 use super::api_server::ApiServer;
+use crate::aggregator::RemoteApiServices;
 use crate::auth::certificates::ClusterCertificates;
 use crate::auth::token_authenticator::TokenAuthenticator;
 use crate::bootstrap::create_bootstrap_objects;
@@ -73,6 +74,7 @@ impl ApiServerBuilder {
         let core = ServerState {
             authenticator: TokenAuthenticator::generate(),
             certificates: ClusterCertificates::default(),
+            remote_api_services: RemoteApiServices::default(),
             metrics: Metrics::default(),
             openapi: Documents::default(),
             webhook_clients: ClientManager::default(),

@@ -1,15 +1,15 @@
-//! Requests to the resources of extension API servers.
+//! Requests to the resources of extension API servers of this process.
 
-use super::request_context::RequestContext;
-use super::response::ApiResponse;
 use crate::apimachinery::api_error::ApiError;
+use crate::endpoints::request_context::RequestContext;
+use crate::endpoints::response::ApiResponse;
 use crate::plugins::{AggregatedApi, AggregatedRequest};
 
 /// Handles a request to a resource of `api`.
 ///
 /// # Errors
 /// The path or verb is not served, or the extension API server returns an error.
-pub(super) fn answer(
+pub(in crate::endpoints) fn answer(
     call: &RequestContext<'_>,
     api: &dyn AggregatedApi,
     verb: &str,

@@ -1,0 +1,58 @@
+//! The groups of extension API servers in discovery.
+
+use serde_json::{Value, json};
+
+use crate::aggregator::RemoteApiServices;
+
+/// Adds the group versions of extension API servers to the groups of an `APIGroupList`.
+pub(in crate::endpoints) fn api_group_list(services: &RemoteApiServices, groups: &mut Vec<Value>) {
+    for service in services.all().iter() {
+        let version = json!({
+            "groupVersion": service.group_version(),
+            "version": service.version,
+        });
+        let present = groups.iter_mut().find(|g| g["name"] == *service.group);
+        match present.map(|group| &mut group["versions"]) {
+            Some(Value::Array(versions)) if !versions.contains(&version) => versions.push(version),
+            Some(_) => {}
+            None => groups.push(json!({
+                "name": service.group,
+                "versions": [version],
+                "preferredVersion": version,
+            })),
+        }
+    }
+}
+
+/// The group `name` with the versions of extension API servers; `None` if they have none.
+pub(in crate::endpoints) fn api_group(
+    services: &RemoteApiServices,
+    name: &str,
+    local: Option<Value>,
+) -> Option<Value> {
+    let mut groups: Vec<Value> = local.into_iter().collect();
+    api_group_list(services, &mut groups);
+    groups.into_iter().find(|group| group["name"] == name)
+}
+
+/// Adds the group versions of extension API servers to the groups of aggregated discovery.
+pub(in crate::endpoints) fn aggregated_groups(
+    services: &RemoteApiServices,
+    groups: &mut Vec<Value>,
+) {
+    for service in services.all().iter() {
+        let version = service.discovery();
+        let mut present = groups.iter_mut();
+        let present = present.find(|g| g["metadata"]["name"] == *service.group);
+        match present.map(|group| &mut group["versions"]) {
+            Some(Value::Array(versions)) => {
+                versions.retain(|v| v["version"] != version["version"]);
+                versions.push(version);
+            }
+            _ => groups.push(json!({
+                "metadata": {"name": service.group},
+                "versions": [version],
+            })),
+        }
+    }
+}

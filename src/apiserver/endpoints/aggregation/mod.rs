@@ -1,0 +1,12 @@
+//! Aggregation: requests to extension API servers, the Available condition of their APIServices, and
+//! their groups in discovery.
+
+mod availability;
+mod discovery;
+mod in_process;
+mod proxy;
+
+pub(super) use availability::{check_services, sync_api_service};
+pub(super) use discovery::{aggregated_groups, api_group, api_group_list};
+pub(super) use in_process::answer;
+pub(super) use proxy::{ProxiedRequest, proxy};
