@@ -1,8 +1,10 @@
-//! Plugin interfaces of the API server: admission, conversion and the kubelet client.
+//! Plugin interfaces of the API server: admission, conversion, Services and the kubelet client.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use bytes::Bytes;
+use http::{Request, Response};
 use kube::api::LogParams;
 use parking_lot::RwLock;
 use serde_json::Value;
@@ -171,6 +173,16 @@ impl AggregatedRequest<'_> {
     }
 }
 
+/// A Service whose endpoint is this process, for requests through `services/proxy`.
+#[async_trait]
+pub trait ServiceBackend: Send + Sync {
+    /// Namespace and name of the Service.
+    fn name(&self) -> (&str, &str);
+
+    /// Answers a request; its URI is the path behind `proxy`, with the query.
+    async fn call(&self, request: Request<Bytes>) -> Response<Bytes>;
+}
+
 /// Client of the kubelets.
 #[async_trait]
 pub trait KubeletClient: Send + Sync {
@@ -197,7 +209,7 @@ pub struct PodLogRequest {
 }
 
 /// A stream of log text; ends when the container terminates or, without `follow`, at the last line.
-pub type LogStream = futures::stream::BoxStream<'static, bytes::Bytes>;
+pub type LogStream = futures::stream::BoxStream<'static, Bytes>;
 
 /// The registered plugins; may change while the server runs.
 #[derive(Default)]
@@ -205,6 +217,7 @@ pub(crate) struct Plugins {
     admission: RwLock<Vec<Arc<dyn AdmissionPlugin>>>,
     converter: RwLock<Option<Arc<dyn CustomResourceConverter>>>,
     kubelet: RwLock<Option<Arc<dyn KubeletClient>>>,
+    services: RwLock<Vec<Arc<dyn ServiceBackend>>>,
 }
 
 impl Plugins {
@@ -226,6 +239,17 @@ impl Plugins {
 
     pub(crate) fn kubelet(&self) -> Option<Arc<dyn KubeletClient>> {
         self.kubelet.read().clone()
+    }
+
+    /// The backend of a Service.
+    pub(crate) fn service(&self, namespace: &str, name: &str) -> Option<Arc<dyn ServiceBackend>> {
+        let services = self.services.read();
+        let found = services.iter().find(|s| s.name() == (namespace, name));
+        found.cloned()
+    }
+
+    pub(crate) fn add_service(&self, service: Arc<dyn ServiceBackend>) {
+        self.services.write().push(service);
     }
 
     pub(crate) fn add_admission(&self, plugin: Arc<dyn AdmissionPlugin>) {

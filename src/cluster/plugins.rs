@@ -4,7 +4,7 @@ pub use kueue_lab_apiserver::apimachinery::api_error::ApiError;
 pub use kueue_lab_apiserver::plugins::{
     AdmissionPlugin, AdmissionRequest, AdmissionWarnings, AggregatedApi, AggregatedRequest,
     AggregatedResource, CustomResourceConverter, KubeletClient, LogStream, Operation,
-    PodLogRequest,
+    PodLogRequest, ServiceBackend,
 };
 pub use kueue_lab_apiserver::registry::{CrdNames, CrdSpec, CrdSpecVersion};
 pub use kueue_lab_apiserver::strategy::scale_paths::ScalePaths;

@@ -6,6 +6,7 @@ mod dispatch;
 mod eviction;
 mod pod_log;
 mod scale;
+mod service_proxy;
 mod token_request;
 
 pub(super) use binding::create_legacy_binding;
