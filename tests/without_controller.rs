@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
-use kube::api::PostParams;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::{ListParams, PostParams};
 use kube::{Api, Client};
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_entropy::Entropy;
@@ -82,6 +83,9 @@ fn jobs_run_without_webhooks_and_presets_are_applied() {
         let deployments: Api<Deployment> = Api::namespaced(client.clone(), "kueue-system");
         let manager = deployments.get_opt("kueue-controller-manager").await;
         assert_eq!(manager.unwrap(), None);
+        let leases: Api<Lease> = Api::namespaced(client.clone(), "kueue-system");
+        let held = leases.list(&ListParams::default()).await.unwrap();
+        assert_eq!(held.items, []);
         let flavors = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors/any";
         let request = http::Request::get(flavors).body(Vec::new()).unwrap();
         client.request::<serde_json::Value>(request).await.unwrap();

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
-use crate::cluster_roles::create_cluster_roles;
 use crate::config::LabConfig;
 use crate::error::LabError;
 use crate::job_webhooks::JobWebhooksPlugin;
 use crate::kueue_manager::{
     self, ControllerInstances, CurrentController, CurrentGates, ManagerAdmission,
-    ManagerControlPlane,
+    ManagerControlPlane, MetricsService,
 };
 use crate::validate_preset::validate_preset;
 use crate::visibility_server::VisibilityServer;
@@ -207,6 +206,9 @@ impl Lab {
             embedded.add_admission(Arc::new(JobWebhooksPlugin::of_current(controller)));
             let visibility = VisibilityServer::new(controller);
             embedded.add_aggregated_api(&(Arc::new(visibility) as Arc<dyn AggregatedApi>));
+            if let Some(instances) = &instances {
+                embedded.add_service(Arc::new(MetricsService::new(instances)));
+            }
         }
         let presets = PresetsConfig {
             folder: config.presets,
@@ -246,7 +248,7 @@ impl Lab {
         };
         let presets = Arc::new(presets);
         if instances.is_some() {
-            create_cluster_roles(&context);
+            kueue_manager::create_access(&context);
         }
         if let Some(operator) = operator {
             remote::pause_when_not_leading(operator, &context, &machines, &presets);

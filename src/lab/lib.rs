@@ -5,7 +5,6 @@
 //! machines start their watches before presets create queues; the listener for external clients
 //! opens last.
 
-mod cluster_roles;
 mod config;
 mod error;
 mod file_source;

@@ -4,11 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::current_controller::{CurrentController, CurrentGates};
+use super::leader_election::{self, Candidate};
+use kueue_lab_clock::Clock;
 use kueue_lab_controller::{Controller, ControllerConfig, WebhooksOnlyInstance};
 use kueue_lab_machines::Machines;
+use kueue_lab_metrics::{Metrics, ReplicaRole};
 use kueue_lab_runtime::Context;
 
 /// The instances of the controller. Clones share them.
@@ -16,9 +19,20 @@ use kueue_lab_runtime::Context;
 pub(crate) struct ControllerInstances {
     current: CurrentController,
     gates: CurrentGates,
-    starts: mpsc::UnboundedSender<InstanceStart>,
+    metrics: Metrics,
+    requests: mpsc::UnboundedSender<InstanceRequest>,
+    /// The Pod that takes part in leader election.
+    candidate: watch::Sender<Option<Candidate>>,
+    clock: Clock,
     /// The contexts of the running instances: more than one only during a restart.
     contexts: Arc<Mutex<Vec<Context>>>,
+}
+
+/// A request to the task that runs the instances.
+enum InstanceRequest {
+    Start(Box<InstanceStart>),
+    Stop,
+    Restart,
 }
 
 /// The start of an instance.
@@ -38,17 +52,25 @@ impl ControllerInstances {
         machines: &Arc<Machines>,
     ) -> Self {
         let first = child(context);
-        let (starts, requests) = mpsc::unbounded_channel();
+        let (requests, received) = mpsc::unbounded_channel();
+        let (candidate, candidates) = watch::channel(None);
+        let metrics = Metrics::new(ReplicaRole::Leader);
+        let follower = WebhooksOnlyInstance::start(&first, config.clone()).await;
         let instances = Self {
-            current: CurrentController::new(Controller::start(&first, config).await),
+            current: CurrentController::new(become_leader(follower, &metrics)),
             gates,
-            starts,
+            metrics,
+            requests,
+            candidate,
+            clock: context.clock.clone(),
             contexts: Arc::new(Mutex::new(vec![first])),
         };
         let (this, lab, machines) = (instances.clone(), context.clone(), machines.clone());
         context.tasks.spawn("controller-instances", async move {
-            this.run(&lab, &machines, requests).await;
+            this.run(&lab, &machines, config, received).await;
         });
+        let election = leader_election::run(context.clone(), instances.clone(), candidates);
+        context.tasks.spawn("leader-election", election);
         instances
     }
 
@@ -57,10 +79,43 @@ impl ControllerInstances {
         &self.current
     }
 
+    /// The metrics of all instances.
+    pub(super) fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Lab time.
+    pub(super) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     /// Requests a new instance.
     pub(super) fn request_start(&self, start: InstanceStart) {
+        self.request(InstanceRequest::Start(Box::new(start)));
+    }
+
+    /// Requests that the controllers of the current instance stop.
+    pub(super) fn request_stop(&self) {
+        self.request(InstanceRequest::Stop);
+    }
+
+    /// Requests a new instance with the configuration of the last one.
+    pub(super) fn request_restart(&self) {
+        self.request(InstanceRequest::Restart);
+    }
+
+    fn request(&self, request: InstanceRequest) {
         // The receiver ends with the lab.
-        let _ = self.starts.send(start);
+        let _ = self.requests.send(request);
+    }
+
+    /// Sets the Pod that takes part in leader election.
+    pub(super) fn set_candidate(&self, pod: &str, config: &ControllerConfig) {
+        let election = config.configuration.leader_election.clone();
+        self.candidate.send_replace(Some(Candidate {
+            pod: pod.to_owned(),
+            election: election.unwrap_or_default(),
+        }));
     }
 
     /// Stops all instances.
@@ -75,31 +130,56 @@ impl ControllerInstances {
         &self,
         lab: &Context,
         machines: &Machines,
-        mut requests: mpsc::UnboundedReceiver<InstanceStart>,
+        mut last: ControllerConfig,
+        mut requests: mpsc::UnboundedReceiver<InstanceRequest>,
     ) {
-        while let Some(InstanceStart { config, ready }) = requests.recv().await {
-            let context = child(lab);
-            self.contexts.lock().push(context.clone());
-            let gates = config.gates;
-            // Its caches are filled before the previous instance stops, and its controllers start
-            // after it: two instances never write at the same time.
-            let follower = WebhooksOnlyInstance::start(&context, config).await;
-            let previous: Vec<Context> = {
-                let contexts = self.contexts.lock();
-                let count = contexts.len() - 1;
-                contexts[..count].to_vec()
-            };
-            for previous in &previous {
-                previous.tasks.shutdown().await;
+        while let Some(request) = requests.recv().await {
+            match request {
+                InstanceRequest::Start(start) => {
+                    let InstanceStart { config, ready } = *start;
+                    last = config.clone();
+                    self.replace_instance(lab, config).await;
+                    ready.store(true, Ordering::SeqCst);
+                    tracing::info!("the controller runs with the configuration of the ConfigMap");
+                    machines.probe_control_plane();
+                }
+                InstanceRequest::Stop => self.stop_previous(0).await,
+                InstanceRequest::Restart => self.replace_instance(lab, last.clone()).await,
             }
-            self.current.set(follower.become_leader());
-            self.gates.set(gates);
-            self.contexts.lock().drain(..previous.len());
-            ready.store(true, Ordering::SeqCst);
-            tracing::info!("the controller runs with the configuration of the ConfigMap");
-            machines.probe_control_plane();
         }
     }
+
+    /// Starts an instance in place of the current one.
+    async fn replace_instance(&self, lab: &Context, config: ControllerConfig) {
+        let context = child(lab);
+        self.contexts.lock().push(context.clone());
+        let gates = config.gates;
+        // Its caches are filled before the previous instance stops, and its controllers start
+        // after it: two instances never write at the same time.
+        let follower = WebhooksOnlyInstance::start(&context, config).await;
+        self.stop_previous(1).await;
+        self.current.set(become_leader(follower, &self.metrics));
+        self.gates.set(gates);
+    }
+
+    /// Stops all instances but the last `keep`.
+    async fn stop_previous(&self, keep: usize) {
+        let previous: Vec<Context> = {
+            let contexts = self.contexts.lock();
+            let count = contexts.len().saturating_sub(keep);
+            contexts[..count].to_vec()
+        };
+        for previous in &previous {
+            previous.tasks.shutdown().await;
+        }
+        self.contexts.lock().drain(..previous.len());
+    }
+}
+
+/// Starts the controllers of an instance.
+fn become_leader(follower: WebhooksOnlyInstance, metrics: &Metrics) -> Controller {
+    metrics.observe_controller(follower.shared());
+    follower.become_leader()
 }
 
 /// A context with its own tasks.

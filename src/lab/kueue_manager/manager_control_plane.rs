@@ -45,6 +45,7 @@ struct State {
 /// A Pod and the template it is of.
 #[derive(Clone, Debug)]
 struct PodTemplate {
+    name: String,
     uid: String,
     hash: String,
 }
@@ -123,6 +124,7 @@ impl ControlPlane for ManagerControlPlane {
         Some(Arc::new(ManagerProcess {
             shared: self.shared.clone(),
             pod: PodTemplate {
+                name: pod.name_any(),
                 uid: pod.uid().unwrap_or_default(),
                 hash: label("pod-template-hash"),
             },
@@ -216,10 +218,12 @@ impl ManagerProcess {
             return "info: another replica is the leader";
         }
         state.leader = Some(self.pod.clone());
+        let instances = &self.shared.instances;
+        instances.set_candidate(&self.pod.name, &config);
         if runs_already {
             self.ready.store(true, Ordering::SeqCst);
         } else {
-            self.shared.instances.request_start(InstanceStart {
+            instances.request_start(InstanceStart {
                 config,
                 ready: self.ready.clone(),
             });

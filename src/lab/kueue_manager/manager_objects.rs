@@ -6,7 +6,8 @@ use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams
 use serde_json::{Value, json};
 
 use super::{
-    CONFIG_MAP, CONTAINER, DEPLOYMENT, NAMESPACE, POD_LABEL, VISIBILITY_SERVICE, WEBHOOK_SERVICE,
+    CONFIG_MAP, CONTAINER, DEPLOYMENT, IMAGE, NAMESPACE, POD_LABEL, VISIBILITY_SERVICE,
+    WEBHOOK_SERVICE,
 };
 use kueue_lab_api::config::CONFIG_MAP_KEY;
 use kueue_lab_runtime::Api;
@@ -20,7 +21,18 @@ const FIELD_MANAGER: &str = "kubectl";
 /// # Errors
 /// The API server rejects one of them.
 pub(crate) async fn install(client: &Client, configuration: &str) -> Result<(), kube::Error> {
-    for object in objects(configuration) {
+    apply_objects(client, objects(configuration)).await
+}
+
+/// Applies objects in order.
+///
+/// # Errors
+/// The API server rejects one of them.
+pub(super) async fn apply_objects(
+    client: &Client,
+    objects: impl IntoIterator<Item = Value>,
+) -> Result<(), kube::Error> {
+    for object in objects {
         let text = |path: &str| {
             object
                 .pointer(path)
@@ -41,28 +53,33 @@ pub(crate) async fn install(client: &Client, configuration: &str) -> Result<(), 
     Ok(())
 }
 
+/// The labels of upstream's manifests; `component` may be empty.
+pub(super) fn labels(component: &str) -> Value {
+    let (pod_label, pod_value) = POD_LABEL;
+    let mut labels = json!({"app.kubernetes.io/name": "kueue", pod_label: pod_value});
+    if !component.is_empty() {
+        labels["app.kubernetes.io/component"] = component.into();
+    }
+    labels
+}
+
 fn objects(configuration: &str) -> Vec<Value> {
     let (pod_label, pod_value) = POD_LABEL;
-    let labels = json!({
-        "app.kubernetes.io/component": "controller",
-        "app.kubernetes.io/name": "kueue",
-        pod_label: pod_value,
-    });
     let selector = json!({pod_label: pod_value});
-    let object = |api_version: &str, kind: &str, name: &str, fields: Value| {
+    let object = |api_version: &str, kind: &str, name: &str, component: &str, fields: Value| {
         let mut object = json!({
             "apiVersion": api_version,
             "kind": kind,
-            "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
+            "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels(component)},
         });
         if let (Some(all), Value::Object(fields)) = (object.as_object_mut(), fields) {
             all.extend(fields);
         }
         object
     };
-    let service = |name: &str, port: Value| {
+    let service = |name: &str, component: &str, port: Value| {
         let spec = json!({"ports": [port], "selector": selector});
-        object("v1", "Service", name, json!({"spec": spec}))
+        object("v1", "Service", name, component, json!({"spec": spec}))
     };
     let webhook_port = json!({"port": 443, "protocol": "TCP", "targetPort": 9443});
     let visibility_port =
@@ -71,10 +88,18 @@ fn objects(configuration: &str) -> Vec<Value> {
     data[CONFIG_MAP_KEY] = configuration.into();
     let container = json!({
         "name": CONTAINER,
-        "image": concat!("kueue-lab:v", env!("CARGO_PKG_VERSION")),
-        "imagePullPolicy": "IfNotPresent",
-        "args": [format!("--config=/{CONFIG_MAP_KEY}")],
+        "image": IMAGE,
+        "imagePullPolicy": "Always",
+        "command": ["/manager"],
+        "args": [format!("--config=/{CONFIG_MAP_KEY}"), "--zap-log-level=2"],
+        "resources": {
+            "limits": {"cpu": "2", "memory": "512Mi"},
+            "requests": {"cpu": "500m", "memory": "512Mi"},
+        },
+        "livenessProbe": {"httpGet": {"path": "/healthz", "port": 8081}, "periodSeconds": 20},
+        "readinessProbe": {"httpGet": {"path": "/readyz", "port": 8081}, "periodSeconds": 10},
         "ports": [
+            {"containerPort": 8443, "name": "metrics", "protocol": "TCP"},
             {"containerPort": 8082, "name": "visibility", "protocol": "TCP"},
             {"containerPort": 9443, "name": "webhook-server", "protocol": "TCP"},
         ],
@@ -89,11 +114,12 @@ fn objects(configuration: &str) -> Vec<Value> {
         "selector": {"matchLabels": selector},
         "template": {
             "metadata": {
-                "labels": labels,
+                "labels": labels(""),
                 "annotations": {"kubectl.kubernetes.io/default-container": CONTAINER},
             },
             "spec": {
                 "serviceAccountName": DEPLOYMENT,
+                "terminationGracePeriodSeconds": 10,
                 "containers": [container],
                 "volumes": [{"name": "manager-config", "configMap": {"name": CONFIG_MAP}}],
             },
@@ -103,12 +129,18 @@ fn objects(configuration: &str) -> Vec<Value> {
         json!({
             "apiVersion": "v1",
             "kind": "Namespace",
-            "metadata": {"name": NAMESPACE, "labels": labels},
+            "metadata": {"name": NAMESPACE, "labels": labels("")},
         }),
-        object("v1", "ServiceAccount", DEPLOYMENT, json!({})),
-        service(WEBHOOK_SERVICE, webhook_port),
-        service(VISIBILITY_SERVICE.1, visibility_port),
-        object("v1", "ConfigMap", CONFIG_MAP, json!({"data": data})),
-        object("apps/v1", "Deployment", DEPLOYMENT, deployment),
+        object("v1", "ServiceAccount", DEPLOYMENT, "", json!({})),
+        service(WEBHOOK_SERVICE, "webhook-service", webhook_port),
+        service(VISIBILITY_SERVICE.1, "visibility-service", visibility_port),
+        object("v1", "ConfigMap", CONFIG_MAP, "", json!({"data": data})),
+        object(
+            "apps/v1",
+            "Deployment",
+            DEPLOYMENT,
+            "controller",
+            deployment,
+        ),
     ]
 }

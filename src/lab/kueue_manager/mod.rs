@@ -6,27 +6,36 @@
 
 mod controller_instances;
 mod current_controller;
+mod leader_election;
+mod manager_access;
 mod manager_admission;
 mod manager_config;
 mod manager_control_plane;
 mod manager_objects;
+mod metrics_service;
 
 pub(crate) use controller_instances::ControllerInstances;
 pub(crate) use current_controller::{CurrentController, CurrentGates};
+pub(crate) use manager_access::create_access;
 pub(crate) use manager_admission::ManagerAdmission;
 pub(crate) use manager_control_plane::ManagerControlPlane;
 pub(crate) use manager_objects::install;
+pub(crate) use metrics_service::MetricsService;
 
 /// The namespace of Kueue.
 const NAMESPACE: &str = kueue_lab_api::config::DEFAULT_NAMESPACE;
 /// The Deployment of the controller manager.
 const DEPLOYMENT: &str = "kueue-controller-manager";
+/// The image of the controller in its Pods: that of the tracked version of Kueue.
+const IMAGE: &str = "registry.k8s.io/kueue/kueue:v0.20.0";
 /// The container of the controller in its Pods.
 const CONTAINER: &str = "manager";
 /// The ConfigMap of the configuration.
 const CONFIG_MAP: &str = "kueue-manager-config";
 /// The Service of the webhooks.
 const WEBHOOK_SERVICE: &str = "kueue-webhook-service";
+/// The Service of the metrics.
+const METRICS_SERVICE: &str = "kueue-controller-manager-metrics-service";
 /// The Service of the visibility server.
 pub(crate) const VISIBILITY_SERVICE: (&str, &str) = (NAMESPACE, "kueue-visibility-server");
 /// The label of the controller's Pods.

@@ -63,7 +63,11 @@ impl fmt::Display for UpstreamKueue {
 pub async fn find(client: &Client, own: &str) -> Result<Option<UpstreamKueue>, PreflightError> {
     let deployments: Api<Deployment> = Api::all(client.clone());
     let found = items_or_forbidden(deployments.list(&ListParams::default()).await)?;
-    if let Some(found) = found.iter().find_map(manager) {
+    // A manager in this namespace takes part in the same election.
+    let mut others = found
+        .iter()
+        .filter(|d| d.namespace().as_deref() != Some(own));
+    if let Some(found) = others.find_map(manager) {
         return Ok(Some(found));
     }
     let leases: Api<Lease> = Api::all(client.clone());

@@ -1,0 +1,95 @@
+//! Leader election of the controller on the embedded cluster: the Pod of the current instance holds
+//! Kueue's Lease, so that a second controller waits.
+
+use kueue_lab_api::config::LeaderElectionConfiguration;
+use kueue_lab_election::{LeaderElectionConfig, LeaderElector, NamespaceMissing};
+use kueue_lab_runtime::Context;
+use tokio::sync::watch;
+
+use super::NAMESPACE;
+use super::controller_instances::ControllerInstances;
+
+/// The Pod that leads, with the election of its configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Candidate {
+    /// Name of the Pod.
+    pub(super) pod: String,
+    /// `leaderElection` of its configuration.
+    pub(super) election: LeaderElectionConfiguration,
+}
+
+/// Holds the Lease for the current candidate, for ever.
+pub(super) async fn run(
+    context: Context,
+    instances: ControllerInstances,
+    mut candidates: watch::Receiver<Option<Candidate>>,
+) {
+    loop {
+        let candidate = candidates.borrow_and_update().clone();
+        let elects = |c: &Candidate| c.election.leader_elect != Some(false);
+        let Some(candidate) = candidate.filter(elects) else {
+            match candidates.changed().await {
+                Ok(()) => continue,
+                Err(_) => return,
+            }
+        };
+        let mut elector = elector(&context, &candidate);
+        let changed = tokio::select! {
+            () = hold(&mut elector, &instances) => continue,
+            changed = candidates.changed() => changed,
+        };
+        // The next Pod leads without a pause.
+        elector.release().await;
+        if changed.is_err() {
+            return;
+        }
+    }
+}
+
+/// Acquires the Lease and renews it; returns when it is lost or cannot be acquired. The controller
+/// runs while no other candidate holds the Lease.
+async fn hold(elector: &mut LeaderElector, instances: &ControllerInstances) {
+    let mut waited = false;
+    let acquired = elector.acquire(|leader| {
+        tracing::warn!("{leader} is the leader; the controller waits");
+        instances.request_stop();
+        waited = true;
+    });
+    let acquired = acquired.await;
+    if let Err(NamespaceMissing) = acquired {
+        tracing::warn!("the namespace {NAMESPACE} of the Lease is missing");
+        instances.clock().sleep(RETRY_PERIOD).await;
+        return;
+    }
+    if waited {
+        instances.request_restart();
+    }
+    elector.renew().await;
+    tracing::warn!("lost leadership");
+}
+
+/// Delay of the next attempt while the namespace is missing.
+const RETRY_PERIOD: std::time::Duration = std::time::Duration::from_secs(2);
+
+fn elector(context: &Context, candidate: &Candidate) -> LeaderElector {
+    let election = &candidate.election;
+    let identity = format!("{}_{}", candidate.pod, context.entropy.uid());
+    let namespace = match election.resource_namespace.as_str() {
+        "" => NAMESPACE,
+        namespace => namespace,
+    };
+    let config = LeaderElectionConfig::new(namespace, &election.resource_name, identity);
+    // In a lab faster than the wall clock, the Lease is renewed as often as in a real cluster.
+    let speed = context.clock.speed().max(1.0);
+    LeaderElector::new(
+        context.client.clone(),
+        context.clock.clone(),
+        context.entropy.clone(),
+        LeaderElectionConfig {
+            lease_duration: election.lease_duration.to_std().mul_f64(speed),
+            renew_deadline: election.renew_deadline.to_std().mul_f64(speed),
+            retry_period: election.retry_period.to_std().mul_f64(speed),
+            ..config
+        },
+    )
+}
