@@ -258,6 +258,33 @@ async fn a_webhook_mutates_and_rejects() {
 }
 
 #[tokio::test]
+async fn a_policy_is_reinvoked_after_the_change_of_a_webhook() {
+    let (client, hook) = (client_with_webhooks().await, start_webhook().await);
+    let config = json!({"url": hook.url, "caBundle": hook.bundle});
+    register_webhook(&client, config, json!({})).await;
+    let expression = "Object{data: {'labels': string(size(object.metadata.labels))}}";
+    let policy = json!({"metadata": {"name": "count"}, "spec": {
+        "matchConstraints": config_maps_only(),
+        "reinvocationPolicy": "IfNeeded",
+        "mutations": [{"patchType": "ApplyConfiguration",
+            "applyConfiguration": {"expression": expression}}],
+    }});
+    let path = format!("{ADMISSION}/mutatingadmissionpolicies");
+    send(&client, "POST", &path, policy).await.unwrap();
+    let binding = json!({"metadata": {"name": "count"}, "spec": {"policyName": "count"}});
+    let path = format!("{ADMISSION}/mutatingadmissionpolicybindings");
+    send(&client, "POST", &path, binding).await.unwrap();
+    let made = send(&client, "POST", MAPS, config_map("a", json!({"own": "1"}))).await;
+    assert_eq!(made.unwrap()["data"]["labels"], "2");
+    // The webhook itself is of reinvocationPolicy Never.
+    let reviews = hook.reviews.lock().unwrap();
+    assert_eq!(reviews.len(), 1);
+    let request = &reviews[0]["request"];
+    assert_eq!(request["options"]["kind"], "CreateOptions");
+    assert_eq!(request["object"]["data"]["labels"], "1");
+}
+
+#[tokio::test]
 async fn an_unreachable_webhook_follows_its_failure_policy() {
     let client = client_with_webhooks().await;
     // An unused port.

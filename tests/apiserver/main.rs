@@ -14,6 +14,7 @@ mod custom_resources;
 mod deletion;
 mod extension_api_servers;
 mod lists;
+mod mutating_admission_policies;
 mod objects;
 mod protobuf;
 mod request_paths;

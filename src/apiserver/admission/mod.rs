@@ -5,4 +5,5 @@
 pub(crate) mod matching;
 pub(crate) mod plugins;
 pub(crate) mod policies;
+pub(crate) mod reinvocation;
 pub(crate) mod webhooks;

@@ -4,5 +4,6 @@ pub(crate) mod activation;
 pub(crate) mod cost;
 pub(crate) mod error;
 mod instrument;
+pub(crate) mod object_types;
 pub(crate) mod program;
 pub(crate) mod value;

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use kube_cel::cel::objects::{Key, Map};
 use kube_cel::cel::{Context, Program, Value as Cel};
 use serde_json::Value;
@@ -92,6 +94,34 @@ pub(crate) fn untyped_to_cel(value: &Value) -> Cel {
                 .collect(),
         ),
     }
+}
+
+/// Converts a CEL value to JSON.
+///
+/// # Errors
+/// The value has no JSON representation.
+pub(crate) fn to_json(value: &Cel) -> Result<Value, String> {
+    Ok(match value {
+        Cel::Null => Value::Null,
+        Cel::Bool(b) => (*b).into(),
+        Cel::Int(i) => (*i).into(),
+        Cel::UInt(u) => (*u).into(),
+        Cel::Float(f) => (*f).into(),
+        Cel::String(s) => s.as_str().into(),
+        Cel::Bytes(bytes) => STANDARD.encode(bytes.as_slice()).into(),
+        Cel::List(items) => items.iter().map(to_json).collect::<Result<_, _>>()?,
+        Cel::Map(map) => {
+            let mut fields = serde_json::Map::new();
+            for (key, value) in map.map.iter() {
+                let Key::String(key) = key else {
+                    return Err(format!("map key {key:?} is not a string"));
+                };
+                fields.insert(key.to_string(), to_json(value)?);
+            }
+            Value::Object(fields)
+        }
+        other => return Err(format!("type {:?}", other.type_of())),
+    })
 }
 
 fn string(text: &str) -> Cel {

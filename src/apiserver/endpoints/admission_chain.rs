@@ -9,6 +9,7 @@ use super::delete_options::DeleteOptions;
 use super::request_context::RequestContext;
 use super::write_options::WriteOptions;
 use crate::admission::plugins::{self as admission_plugins, PluginContext, resource_quota};
+use crate::admission::reinvocation::ReinvocationContext;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::object_meta;
 use crate::auth::escalation_check::RbacWrite;
@@ -105,21 +106,16 @@ impl AdmissionChain<'_> {
         })
     }
 
-    /// Runs mutating admission: built-in plugins, in-process plugins, mutating webhooks.
+    /// Runs mutating admission: built-in plugins, in-process plugins, mutating policies and
+    /// webhooks; a second time if a policy or webhook has changed the object.
     pub(super) async fn mutate(&self, object: &mut Value) -> Result<(), ApiError> {
-        let request = self.request();
         let managed_fields_before = object.pointer("/metadata/managedFields").cloned();
-        self.run_builtin_plugins(&request, |write| admission_plugins::mutate(write, object))?;
-        for plugin in self.context.core.plugins.admission() {
-            if plugin.handles(request.group, request.resource, request.subresource) {
-                let admitted = plugin.mutate(&request, object).await?;
-                admitted
-                    .warnings
-                    .into_iter()
-                    .for_each(|w| self.context.warn(w));
-            }
+        let mut rounds = ReinvocationContext::default();
+        self.mutate_once(object, &mut rounds).await?;
+        if rounds.should_reinvoke {
+            rounds.is_reinvoke = true;
+            self.mutate_once(object, &mut rounds).await?;
         }
-        configured_admission::mutate(self, object).await?;
         if let Err(why) = restore_invalid_managed_fields(object, managed_fields_before) {
             self.context.warn(format!(
                 ".metadata.managedFields was in an invalid state after admission; this could be \
@@ -128,6 +124,31 @@ impl AdmissionChain<'_> {
         }
         object_meta::dedup_owner_references(object);
         self.confirm_no_escalation(object)
+    }
+
+    /// One round of mutating admission. In-process plugins are not invoked again, as webhooks of
+    /// `reinvocationPolicy: Never`.
+    async fn mutate_once(
+        &self,
+        object: &mut Value,
+        rounds: &mut ReinvocationContext,
+    ) -> Result<(), ApiError> {
+        let request = self.request();
+        self.run_builtin_plugins(&request, |write| admission_plugins::mutate(write, object))?;
+        let plugins = match rounds.is_reinvoke {
+            true => Vec::new(),
+            false => self.context.core.plugins.admission(),
+        };
+        for plugin in plugins {
+            if plugin.handles(request.group, request.resource, request.subresource) {
+                let admitted = plugin.mutate(&request, object).await?;
+                admitted
+                    .warnings
+                    .into_iter()
+                    .for_each(|w| self.context.warn(w));
+            }
+        }
+        configured_admission::mutate(self, object, rounds).await
     }
 
     fn confirm_no_escalation(&self, object: &Value) -> Result<(), ApiError> {
@@ -164,7 +185,8 @@ impl AdmissionChain<'_> {
         }
         if self.operation == Operation::Delete {
             // Mutating webhooks are called for deletions too, with a null object.
-            configured_admission::mutate(self, &mut Value::Null).await?;
+            let mut rounds = ReinvocationContext::default();
+            configured_admission::mutate(self, &mut Value::Null, &mut rounds).await?;
         }
         configured_admission::validate(self, object).await?;
         self.run_builtin_plugins(&request, |write| {
@@ -178,7 +200,12 @@ impl AdmissionChain<'_> {
     /// Runs admission of a CONNECT request; `options` is the object of admission, such as
     /// PodExecOptions.
     async fn admit_connect(&self, options: &mut Value) -> Result<(), ApiError> {
-        configured_admission::mutate(self, options).await?;
+        let mut rounds = ReinvocationContext::default();
+        configured_admission::mutate(self, options, &mut rounds).await?;
+        if rounds.should_reinvoke {
+            rounds.is_reinvoke = true;
+            configured_admission::mutate(self, options, &mut rounds).await?;
+        }
         configured_admission::validate(self, options).await
     }
 }

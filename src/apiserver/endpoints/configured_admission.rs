@@ -1,18 +1,18 @@
-//! Admission configured by objects in the cluster: mutating webhooks, then validating admission
-//! policies and validating webhooks.
+//! Admission configured by objects in the cluster: mutating policies and webhooks, then validating
+//! policies and webhooks.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::admission_chain::AdmissionChain;
+use super::policy_input::PolicyInput;
 use crate::admission::matching::AdmissionAttributes;
-use crate::admission::policies::validating_admission_policy;
+use crate::admission::policies::{mutating_admission_policy, validating_admission_policy};
+use crate::admission::reinvocation::ReinvocationContext;
 use crate::admission::webhooks::dispatcher::{VersionedAttributes, WebhookResponse};
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::label_selector::LabelSelector;
-use crate::cel::activation::Activation;
-use crate::plugins::AdmissionRequest;
+use crate::plugins::{AdmissionRequest, Operation};
 use crate::registry::object_reader::ObjectReader;
 use crate::registry::stored_objects::StoredObjects;
 use crate::registry::{ResourceTable, ServedResource};
@@ -34,43 +34,43 @@ fn is_replaced(admitting: &AdmissionChain<'_>, hook: &Value) -> bool {
     !service.is_null() && plugins.replace_service(service.text("/namespace"), service.text("/name"))
 }
 
-/// Calls the mutating webhooks.
+/// Applies the MutatingAdmissionPolicies and calls the mutating webhooks.
 pub(super) async fn mutate(
     admitting: &AdmissionChain<'_>,
     object: &mut Value,
+    rounds: &mut ReinvocationContext,
 ) -> Result<(), ApiError> {
     let request = admitting.request();
-    let configurations =
-        admitting
-            .context
-            .core
-            .objects()
-            .list(GROUP, "mutatingwebhookconfigurations", "");
-    if configurations.is_empty() || is_exempt(&request) {
+    if is_exempt(&request) {
         return Ok(());
     }
-    let hooks: Vec<&Value> = configurations
-        .iter()
-        .flat_map(|c| c.list("/webhooks"))
-        .filter(|hook| !is_replaced(admitting, hook))
-        .collect();
-    let admission = ConfiguredAdmission::of(admitting, &request);
-    // Webhooks with `reinvocationPolicy: IfNeeded` are called again after a later mutation.
-    let (mut asked, mut again) = (Vec::new(), Vec::new());
-    for (i, hook) in hooks.iter().enumerate() {
-        let Some(changed) = admission.call_mutating_webhook(hook, object).await? else {
-            continue;
+    let stored = admitting.context.core.objects();
+    let bindings = stored.list(GROUP, "mutatingadmissionpolicybindings", "");
+    if !bindings.is_empty() && request.operation != Operation::Delete {
+        let policies = stored.list(GROUP, "mutatingadmissionpolicies", "");
+        let admission = ConfiguredAdmission::of(admitting, &request);
+        let environment = PolicyInput {
+            admission: &admission,
         };
-        if changed {
-            again.append(&mut asked);
-        }
-        if hook.text("/reinvocationPolicy") == "IfNeeded" {
-            asked.push(i);
-        }
+        mutating_admission_policy::mutate(
+            &admission.subject(),
+            object,
+            &environment,
+            &policies,
+            &bindings,
+            rounds,
+        )?;
     }
-    again.sort_unstable();
-    for i in again {
-        admission.call_mutating_webhook(hooks[i], object).await?;
+    let configurations = stored.list(GROUP, "mutatingwebhookconfigurations", "");
+    if !configurations.is_empty() {
+        let admission = ConfiguredAdmission::of(admitting, &request);
+        rounds.webhooks.begin(rounds.is_reinvoke, object);
+        for configuration in &configurations {
+            admission
+                .call_mutating_webhooks(configuration, object, rounds)
+                .await?;
+        }
+        rounds.webhooks.end(object);
     }
     Ok(())
 }
@@ -89,14 +89,22 @@ pub(super) async fn validate(
     if !bindings.is_empty() {
         let policies = stored.list(GROUP, "validatingadmissionpolicies", "");
         let admission = ConfiguredAdmission::of(admitting, &request);
-        let seen = PolicyInput {
+        let environment = PolicyInput {
             admission: &admission,
-            object,
         };
-        let subject = admission.subject();
-        let warnings =
-            validating_admission_policy::validate(&subject, object, &seen, &policies, &bindings)?;
-        warnings.into_iter().for_each(|w| admitting.context.warn(w));
+        let decision = validating_admission_policy::validate(
+            &admission.subject(),
+            object,
+            &environment,
+            &policies,
+            &bindings,
+        )?;
+        for warning in decision.warnings {
+            admitting.context.warn(warning);
+        }
+        if let Some(denial) = decision.denial {
+            return Err(denial);
+        }
     }
     let configurations = stored.list(GROUP, "validatingwebhookconfigurations", "");
     if configurations.is_empty() {
@@ -113,11 +121,11 @@ pub(super) async fn validate(
 }
 
 /// One write with its admission chain.
-struct ConfiguredAdmission<'a> {
+pub(super) struct ConfiguredAdmission<'a> {
     chain: &'a AdmissionChain<'a>,
-    request: &'a AdmissionRequest<'a>,
-    stored: StoredObjects<'a>,
-    table: Arc<ResourceTable>,
+    pub(super) request: &'a AdmissionRequest<'a>,
+    pub(super) stored: StoredObjects<'a>,
+    pub(super) table: Arc<ResourceTable>,
     versions: Vec<String>,
     options: Value,
 }
@@ -153,7 +161,7 @@ impl<'a> ConfiguredAdmission<'a> {
         }
     }
 
-    fn subject(&self) -> AdmissionAttributes<'_> {
+    pub(super) fn subject(&self) -> AdmissionAttributes<'_> {
         AdmissionAttributes {
             request: self.request,
             user: &self.chain.context.request.user,
@@ -172,7 +180,7 @@ impl<'a> ConfiguredAdmission<'a> {
     }
 
     /// The schema of the objects of admission in an API version.
-    fn schema(&self, version: &str) -> Result<Option<Arc<Schema>>, ApiError> {
+    pub(super) fn schema(&self, version: &str) -> Result<Option<Arc<Schema>>, ApiError> {
         match self.chain.subresource_kind {
             Some(own) => Ok(builtin_schema(own.group, own.version, own.kind)),
             None => Ok(self.served(version)?.schema()),
@@ -180,7 +188,7 @@ impl<'a> ConfiguredAdmission<'a> {
     }
 
     /// The object converted to an API version; null stays null.
-    fn in_version(&self, version: &str, object: &Value) -> Result<Value, ApiError> {
+    pub(super) fn in_version(&self, version: &str, object: &Value) -> Result<Value, ApiError> {
         let own_kind = self.chain.subresource_kind.is_some();
         if object.is_null() || own_kind || version == self.request.version {
             return Ok(object.clone());
@@ -190,15 +198,6 @@ impl<'a> ConfiguredAdmission<'a> {
             .core
             .version_converter()
             .converted_to(self.served(version)?, object)
-    }
-
-    /// An object in another version converted to the version of the request.
-    fn in_version_of_request(&self, object: Value) -> Result<Value, ApiError> {
-        if self.chain.subresource_kind.is_some() {
-            return Ok(object);
-        }
-        let converter = self.chain.context.core.version_converter();
-        converter.converted_to(self.served(self.request.version)?, &object)
     }
 
     /// Calls a webhook if its rules match the write; `None` if they do not.
@@ -231,6 +230,34 @@ impl<'a> ConfiguredAdmission<'a> {
             response: consent,
             version,
         }))
+    }
+
+    /// Calls the mutating webhooks of a configuration.
+    async fn call_mutating_webhooks(
+        &self,
+        configuration: &Value,
+        object: &mut Value,
+        rounds: &mut ReinvocationContext,
+    ) -> Result<(), ApiError> {
+        for hook in configuration.list("/webhooks") {
+            let name = hook.text("/name");
+            let key = (configuration.name().to_owned(), name.to_owned());
+            let is_due = rounds.webhooks.is_due(rounds.is_reinvoke, &key);
+            if !is_due || is_replaced(self.chain, hook) {
+                continue;
+            }
+            let Some(changed) = self.call_mutating_webhook(hook, object).await? else {
+                continue;
+            };
+            if changed {
+                rounds.webhooks.require_reinvoking();
+                rounds.should_reinvoke = true;
+            }
+            if hook.text("/reinvocationPolicy") == "IfNeeded" {
+                rounds.webhooks.add_reinvocable(key);
+            }
+        }
+        Ok(())
     }
 
     /// Calls a mutating webhook and applies its patch. Returns whether the object changed; `None`
@@ -268,76 +295,27 @@ impl<'a> ConfiguredAdmission<'a> {
         }
         let mut patched = self.in_version(&version, object)?;
         json_patch::patch(&mut patched, &patch).map_err(|e| internal(e.to_string()))?;
-        let own = self.request.version;
-        if version != own {
-            patched = self.in_version_of_request(patched)?;
-        }
-        if let Some(schema) = self.schema(own)? {
-            decode(&schema, &mut patched, DecodeSource::Json).map_err(internal)?;
-        }
-        if self.chain.subresource_kind.is_none() {
-            let kind = &self.served(own)?.kind;
-            kind.strategy.set_defaults(&mut patched);
-        }
+        patched = self.admitted(&version, patched)?;
         let changed = patched != *object;
         *object = patched;
         Ok(Some(changed))
     }
-}
 
-/// The variables of policy expressions for one write.
-struct PolicyInput<'a> {
-    admission: &'a ConfiguredAdmission<'a>,
-    object: &'a Value,
-}
-
-impl validating_admission_policy::PolicyEnvironment for PolicyInput<'_> {
-    fn activation(&self, version: &str) -> Result<Activation, ApiError> {
-        let admission = self.admission;
-        let schema = admission.schema(version)?;
-        let case = VersionedAttributes {
-            subject: &admission.subject(),
-            version,
-            object: &admission.in_version(version, self.object)?,
-            old: &admission.in_version(
-                version,
-                admission.request.old_object.unwrap_or(&Value::Null),
-            )?,
-            schema: schema.as_deref(),
-            uid: "",
-        };
-        Ok(case.activation())
-    }
-
-    fn params(&self, kind: &Value, reference: &Value) -> Result<Vec<Arc<Value>>, String> {
-        let (api_version, wanted) = (kind.text("/apiVersion"), kind.text("/kind"));
-        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
-        let groups = self.admission.table.group(group);
-        let resources = groups
-            .and_then(|g| g.version(version))
-            .into_iter()
-            .flat_map(|v| &v.resources);
-        let Some(served) = resources.into_iter().find(|s| &*s.kind.kind == wanted) else {
-            return Err(format!(
-                "failed to find resource referenced by paramKind: '{group}/{version}, Kind={wanted}'"
-            ));
-        };
-        let namespace = match (served.kind.namespaced, reference.text("/namespace")) {
-            (false, _) => "",
-            (true, "") => self.admission.request.namespace,
-            (true, given) => given,
-        };
-        let (stored, plural) = (&self.admission.stored, &served.kind.plural);
-        let name = reference.text("/name");
-        if !name.is_empty() {
-            return Ok(stored
-                .get(group, plural, namespace, name)
-                .into_iter()
-                .collect());
+    /// A patched object of an API version, decoded, in the version of the request and with
+    /// defaults.
+    pub(super) fn admitted(&self, version: &str, mut object: Value) -> Result<Value, ApiError> {
+        let own = self.request.version;
+        if version != own && self.chain.subresource_kind.is_none() {
+            let converter = self.chain.context.core.version_converter();
+            object = converter.converted_to(self.served(own)?, &object)?;
         }
-        let selector = LabelSelector::from_object(reference.at("/selector"));
-        let mut found = stored.list(group, plural, namespace);
-        found.retain(|o| selector.matches(|key| o.label(key)));
-        Ok(found)
+        if let Some(schema) = self.schema(own)? {
+            decode(&schema, &mut object, DecodeSource::Json)
+                .map_err(|why| ApiError::internal(format!("Internal error occurred: {why}")))?;
+        }
+        if self.chain.subresource_kind.is_none() {
+            self.served(own)?.kind.strategy.set_defaults(&mut object);
+        }
+        Ok(object)
     }
 }

@@ -25,6 +25,7 @@ mod namespace_deletion;
 mod non_resource_paths;
 mod openapi;
 mod patch;
+mod policy_input;
 mod request_body;
 mod request_context;
 mod resource_version;

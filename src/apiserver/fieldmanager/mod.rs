@@ -10,6 +10,7 @@ pub mod field_set;
 mod last_applied;
 mod managed_fields;
 mod merge;
+mod merge_configuration;
 mod path_element;
 mod strip_meta;
 mod typed_value;
@@ -19,6 +20,7 @@ mod version_converter;
 
 pub use apply::apply;
 pub(crate) use managed_fields::restore_invalid_managed_fields;
+pub(crate) use merge_configuration::merge_configuration;
 pub use update::{ignore_managed_fields_timestamps, update};
 
 #[cfg(test)]

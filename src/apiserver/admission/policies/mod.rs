@@ -1,3 +1,6 @@
 //! Admission policies in CEL.
 
+pub(crate) mod mutating_admission_policy;
+mod patch;
+pub(crate) mod policy_environment;
 pub(crate) mod validating_admission_policy;

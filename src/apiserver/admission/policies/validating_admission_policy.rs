@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::policy_environment::{PolicyEnvironment, namespace_object, params};
 use crate::admission::matching::AdmissionAttributes;
 use crate::admission::webhooks::admission_review::status_reason;
 use crate::apimachinery::api_error::ApiError;
@@ -14,100 +15,125 @@ use kueue_lab_json::ValueExt;
 /// The maximum length of a message expression's result, in bytes.
 const MESSAGE_MAX: usize = 5 * 1024;
 
-/// Dependencies of policy evaluation.
-pub(crate) trait PolicyEnvironment {
-    /// The CEL variables for the write, with the object in an API version.
-    ///
-    /// # Errors
-    /// The object cannot be converted to that version.
-    fn activation(&self, version: &str) -> Result<Activation, ApiError>;
-
-    /// The objects of a policy's `paramKind` that a binding's `paramRef` selects.
-    ///
-    /// # Errors
-    /// The reference is invalid or cannot be resolved.
-    fn params(&self, kind: &Value, reference: &Value) -> Result<Vec<Arc<Value>>, String>;
-}
-
 /// A failed validation.
 struct PolicyDecision {
     message: String,
     reason: &'static str,
+    /// Whether an audit annotation failed to evaluate, which denies whatever the actions are.
+    is_of_audit_annotation: bool,
 }
 
-/// Evaluates the policies and their bindings for a write. Returns warnings.
+/// The decision of all policies about a write.
+#[derive(Default)]
+pub(crate) struct ValidationDecision {
+    /// Warnings for the client.
+    pub(crate) warnings: Vec<String>,
+    /// The first denial.
+    pub(crate) denial: Option<ApiError>,
+}
+
+/// Evaluates the policies and their bindings for a write.
 ///
 /// # Errors
-/// The first denial.
+/// The object cannot be converted, or its namespace does not exist.
 pub(crate) fn validate(
     subject: &AdmissionAttributes<'_>,
     object: &Value,
     environment: &dyn PolicyEnvironment,
     policies: &[Arc<Value>],
     bindings: &[Arc<Value>],
-) -> Result<Vec<String>, ApiError> {
-    let mut warnings = Vec::new();
+) -> Result<ValidationDecision, ApiError> {
+    let mut decision = ValidationDecision::default();
     for policy in policies {
-        let forgiving = policy.text("/spec/failurePolicy") == "Ignore";
-        let own = |b: &&Arc<Value>| b.text("/spec/policyName") == policy.name();
         let constraints = policy.at("/spec/matchConstraints");
         let version = match subject.matching_version(constraints, object) {
             Ok(Some(version)) => version,
             Ok(None) => continue,
-            Err(_) if forgiving => continue,
             Err(why) => {
-                let message = format!("failed to configure policy: {}", why.message);
-                return Err(denied_error(
-                    subject,
-                    policy,
-                    None,
-                    &PolicyDecision::of(message),
-                ));
+                let why = format!("failed to configure policy: {}", why.message);
+                decision.deny_by_configuration(subject, policy, None, why);
+                continue;
             }
         };
-        for binding in bindings.iter().filter(own) {
-            let broken = |why: String| {
-                let message = format!("failed to configure binding: {why}");
-                denied_error(subject, policy, Some(binding), &PolicyDecision::of(message))
-            };
-            match subject.matching_version(binding.at("/spec/matchResources"), object) {
-                Ok(Some(_)) => {}
+        for binding in bindings {
+            if binding.text("/spec/policyName") != policy.name() {
+                continue;
+            }
+            let resources = binding.at("/spec/matchResources");
+            let params = match subject.matching_version(resources, object) {
+                Ok(Some(_)) => params(environment, policy, binding),
                 Ok(None) => continue,
-                Err(_) if forgiving => continue,
-                Err(why) => return Err(broken(why.message)),
-            }
-            let params = match params(environment, policy, binding) {
-                Ok(params) => params,
-                Err(_) if forgiving => continue,
-                Err(why) => return Err(broken(why)),
+                Err(why) => Err(why.message),
             };
-            let mut names = environment.activation(&version)?;
-            if let Some(namespace) = namespace(subject) {
-                names.bind("namespaceObject", None, &namespace);
-            }
+            let params = match params {
+                Ok(params) => params,
+                Err(why) => {
+                    let why = format!("failed to configure binding: {why}");
+                    decision.deny_by_configuration(subject, policy, Some(binding), why);
+                    continue;
+                }
+            };
+            let mut names = environment.activation(&version, object)?;
+            names.bind("namespaceObject", None, &*namespace_object(subject)?);
             for param in params {
                 names.bind("params", None, &param);
                 for failure in failed_validations(policy, subject, &names) {
-                    for action in binding.list("/spec/validationActions") {
-                        match action.as_str() {
-                            Some("Deny") => {
-                                return Err(denied_error(subject, policy, Some(binding), &failure));
-                            }
-                            Some("Warn") => warnings.push(format!(
-                                "Validation failed for ValidatingAdmissionPolicy '{}' with \
-                                 binding '{}': {}",
-                                policy.name(),
-                                binding.name(),
-                                failure.message
-                            )),
-                            _ => {}
-                        }
-                    }
+                    decision.add(subject, policy, binding, &failure);
                 }
             }
         }
     }
-    Ok(warnings)
+    Ok(decision)
+}
+
+impl ValidationDecision {
+    fn deny_by_configuration(
+        &mut self,
+        subject: &AdmissionAttributes<'_>,
+        policy: &Value,
+        binding: Option<&Value>,
+        why: String,
+    ) {
+        if policy.text("/spec/failurePolicy") != "Ignore" {
+            self.deny(subject, policy, binding, &PolicyDecision::of(why));
+        }
+    }
+
+    fn deny(
+        &mut self,
+        subject: &AdmissionAttributes<'_>,
+        policy: &Value,
+        binding: Option<&Value>,
+        failure: &PolicyDecision,
+    ) {
+        self.denial
+            .get_or_insert_with(|| denied_error(subject, policy, binding, failure));
+    }
+
+    /// Applies the actions of a binding to a failed validation.
+    fn add(
+        &mut self,
+        subject: &AdmissionAttributes<'_>,
+        policy: &Value,
+        binding: &Value,
+        failure: &PolicyDecision,
+    ) {
+        if failure.is_of_audit_annotation {
+            return self.deny(subject, policy, Some(binding), failure);
+        }
+        for action in binding.list("/spec/validationActions") {
+            match action.as_str() {
+                Some("Deny") => self.deny(subject, policy, Some(binding), failure),
+                Some("Warn") => self.warnings.push(format!(
+                    "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {}",
+                    policy.name(),
+                    binding.name(),
+                    failure.message
+                )),
+                _ => {}
+            }
+        }
+    }
 }
 
 impl PolicyDecision {
@@ -115,35 +141,9 @@ impl PolicyDecision {
         Self {
             message,
             reason: "Invalid",
+            is_of_audit_annotation: false,
         }
     }
-}
-
-/// The parameters of a binding; a single null if policy or binding has none.
-fn params(
-    environment: &dyn PolicyEnvironment,
-    policy: &Value,
-    binding: &Value,
-) -> Result<Vec<Arc<Value>>, String> {
-    let (kind, reference) = (policy.at("/spec/paramKind"), binding.at("/spec/paramRef"));
-    if kind.is_null() || reference.is_null() {
-        return Ok(vec![Arc::new(Value::Null)]);
-    }
-    let found = environment.params(kind, reference)?;
-    if found.is_empty() && reference.text("/parameterNotFoundAction") == "Deny" {
-        return Err(
-            "no params found for policy binding with `Deny` parameterNotFoundAction".into(),
-        );
-    }
-    Ok(found)
-}
-
-fn namespace(subject: &AdmissionAttributes<'_>) -> Option<Arc<Value>> {
-    let name = subject.request.namespace;
-    if name.is_empty() {
-        return Some(Arc::new(Value::Null));
-    }
-    subject.reader.get("", "namespaces", "", name)
 }
 
 /// The failed validations of a policy, in order.
@@ -187,6 +187,7 @@ fn evaluate_validations(
                     "" => "Invalid",
                     reason => reason,
                 },
+                is_of_audit_annotation: false,
             }),
             Err(_) if forgiving => {}
             Err(why) => failures.push(PolicyDecision::of(why)),
@@ -196,8 +197,7 @@ fn evaluate_validations(
     Ok(failures)
 }
 
-/// The audit annotations that fail to evaluate or are neither a string nor null. There is no audit
-/// log to write the others to.
+/// The audit annotations that fail to evaluate. There is no audit log to write the others to.
 fn failed_audit_annotations(
     policy: &Value,
     forgiving: bool,
@@ -208,7 +208,10 @@ fn failed_audit_annotations(
     for annotation in policy.list("/spec/auditAnnotations") {
         let expression = annotation.text("/valueExpression");
         match names.evaluate(expression, &mut budget)? {
-            Err(why) if !forgiving => failures.push(PolicyDecision::of(why)),
+            Err(why) if !forgiving => failures.push(PolicyDecision {
+                is_of_audit_annotation: true,
+                ..PolicyDecision::of(why)
+            }),
             _ => {}
         }
     }
@@ -238,7 +241,7 @@ fn message(validation: &Value, names: &Activation, budget: &mut CostBudget) -> S
 fn denied_error(
     subject: &AdmissionAttributes<'_>,
     policy: &Value,
-    binding: Option<&Arc<Value>>,
+    binding: Option<&Value>,
     failure: &PolicyDecision,
 ) -> ApiError {
     let r = subject.request;

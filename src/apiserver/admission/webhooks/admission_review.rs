@@ -135,8 +135,20 @@ pub(crate) fn verify_response(
             "webhook returned response.patch but not response.patchType".into(),
         ));
     }
+    let has_type = response.has("/patchType");
+    if strict && has_type && !mutating {
+        return Err(invalid(
+            "validating webhook may not return response.patchType".into(),
+        ));
+    }
+    if strict && has_type && patch.is_empty() {
+        return Err(invalid(
+            "webhook returned response.patchType but not response.patch".into(),
+        ));
+    }
+    // Of v1beta1 any patch is a JSON patch.
     let patch_type = response.text("/patchType");
-    if !patch.is_empty() && !matches!(patch_type, "" | "JSONPatch") {
+    if strict && !patch.is_empty() && patch_type != "JSONPatch" {
         return Err(format!("unsupported patch type {patch_type:?}"));
     }
     let undecodable =

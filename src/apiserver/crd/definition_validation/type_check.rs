@@ -3,7 +3,7 @@
 
 mod functions;
 
-use kube_cel::cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
+use kube_cel::cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, StructExpr};
 use serde_json::Value;
 
 use super::schema_accessors::{is_set, schema_field, schema_map, text};
@@ -28,9 +28,25 @@ pub(crate) enum Type<'s> {
     ObjectMeta,
     /// An object with these fields.
     Fields(Vec<(String, Type<'s>)>),
+    /// The type of an object literal such as `Object.spec{}`.
+    Named(String),
     /// Any other type without fields.
     Other,
 }
+
+/// What the expressions of one place may use.
+pub(crate) struct Declarations<'s> {
+    /// The variables and their types.
+    pub(crate) variables: Vec<(String, Type<'s>)>,
+    /// The functions besides those of all expressions.
+    pub(crate) functions: &'static [&'static str],
+    /// Whether there are the types of patches: `Object`, the types of its fields such as
+    /// `Object.spec`, and `JSONPatch`.
+    pub(crate) has_patch_types: bool,
+}
+
+/// The fields of `JSONPatch`.
+const JSON_PATCH_FIELDS: [&str; 4] = ["op", "path", "from", "value"];
 
 impl<'s> Type<'s> {
     /// The type of the values of a schema; `None` if CEL rules cannot access them.
@@ -58,7 +74,27 @@ impl<'s> Type<'s> {
 
     /// Whether this type is assignable to `wanted`.
     pub(crate) fn is_assignable_to(&self, wanted: &Self) -> bool {
-        matches!(self, Self::Any) || self == wanted
+        match (self, wanted) {
+            (Self::Any, _) => true,
+            (Self::List(item), Self::List(wanted)) => item.is_assignable_to(wanted),
+            _ => self == wanted,
+        }
+    }
+
+    /// The name of the type as CEL formats it.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Bool => "bool".into(),
+            Self::Int => "int".into(),
+            Self::Double => "double".into(),
+            Self::String => "string".into(),
+            Self::List(item) => format!("list({})", item.name()),
+            Self::Map(value) => format!("map(string, {})", value.name()),
+            Self::Named(name) => name.clone(),
+            Self::Any | Self::Object(..) | Self::ObjectMeta | Self::Fields(_) | Self::Other => {
+                "dyn".into()
+            }
+        }
     }
 
     fn element(&self) -> Self {
@@ -101,22 +137,21 @@ pub(super) fn rule_variables(
     vec![("self".into(), this), ("oldSelf".into(), old)]
 }
 
-/// Compiles an expression over variables and determines its type. `functions` are those besides the
-/// functions of all expressions.
+/// Compiles an expression and determines its type.
 ///
 /// # Errors
 /// The syntax error, or the undeclared references and undefined fields.
 pub(crate) fn compile<'s>(
     expression: &str,
-    variables: Vec<(String, Type<'s>)>,
-    functions: &'static [&'static str],
+    declarations: Declarations<'s>,
 ) -> Result<Type<'s>, String> {
     // The parser omits the space before source lines.
     let program = program::compile(expression).map_err(|why| why.replace("\n| ", "\n | "))?;
     let mut checker = Checker {
         source: expression,
-        vars: variables,
-        functions,
+        vars: declarations.variables,
+        functions: declarations.functions,
+        has_patch_types: declarations.has_patch_types,
         errors: Vec::new(),
     };
     let found = checker.of(program.expression());
@@ -137,6 +172,7 @@ struct Checker<'e, 's> {
     source: &'e str,
     vars: Vec<(String, Type<'s>)>,
     functions: &'static [&'static str],
+    has_patch_types: bool,
     /// Errors with their offset in the source.
     errors: Vec<(usize, String)>,
 }
@@ -207,15 +243,41 @@ impl<'s> Checker<'_, 's> {
                 self.vars.truncate(depth);
                 result
             }
+            Expr::Struct(literal) => self.object_literal(literal),
             _ => Type::Any,
         }
+    }
+
+    fn object_literal(&mut self, literal: &StructExpr) -> Type<'s> {
+        let name = literal.type_name.trim_start_matches('.');
+        let is_patch = name == "JSONPatch";
+        let is_known = is_patch || name == "Object" || name.starts_with("Object.");
+        if !self.has_patch_types || !is_known {
+            let at = self.source.find(name).unwrap_or_default();
+            self.error(
+                at,
+                format!("undeclared reference to '{name}' (in container '')"),
+            );
+        }
+        for entry in &literal.entries {
+            let EntryExpr::StructField(field) = &entry.expr else {
+                continue;
+            };
+            if is_patch && !JSON_PATCH_FIELDS.contains(&field.field.as_str()) {
+                let at = self.find(&field.field, |_| 0) + field.field.len();
+                self.error(at, format!("undefined field '{}'", field.field));
+            }
+            self.of(&field.value);
+        }
+        Type::Named(name.into())
     }
 
     fn ident(&mut self, name: &str) -> Type<'s> {
         if let Some((_, found)) = self.vars.iter().rev().find(|(own, _)| own == name) {
             return found.clone();
         }
-        if !NAMES.contains(&name) && !name.contains('@') {
+        let is_known = NAMES.contains(&name) || (self.has_patch_types && name == "jsonpatch");
+        if !is_known && !name.contains('@') {
             let at = self.find(name, |_| 0);
             self.error(
                 at,
@@ -249,7 +311,10 @@ impl<'s> Checker<'_, 's> {
         let on = target.map(|t| self.of(t));
         let mut types: Vec<Type<'s>> = args.iter().map(|a| self.of(a)).collect();
         let operator = !name.starts_with(|c: char| c.is_ascii_alphabetic());
-        if !operator && !FUNCTIONS.contains(&name) && !self.functions.contains(&name) {
+        let is_known = FUNCTIONS.contains(&name)
+            || self.functions.contains(&name)
+            || (self.has_patch_types && name == "escapeKey");
+        if !operator && !is_known {
             let at = self.find(name, |_| 0) + name.len();
             self.error(
                 at,

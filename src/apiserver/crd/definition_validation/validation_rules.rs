@@ -134,6 +134,10 @@ fn type_checked<'s>(
     whole: bool,
     optional: bool,
 ) -> Result<type_check::Type<'s>, String> {
-    let variables = type_check::rule_variables(schema, whole, optional);
-    type_check::compile(expression, variables, &[])
+    let declarations = type_check::Declarations {
+        variables: type_check::rule_variables(schema, whole, optional),
+        functions: &[],
+        has_patch_types: false,
+    };
+    type_check::compile(expression, declarations)
 }

@@ -66,7 +66,7 @@ type Validation = (
     fn(&Value, &Value) -> Vec<FieldError>,
 );
 
-/// The validation of policies and bindings; mutating ones are not validated.
+/// The validation of policies and bindings.
 fn validation_of(kind: &str) -> Validation {
     match kind {
         "ValidatingAdmissionPolicy" => (
@@ -75,6 +75,13 @@ fn validation_of(kind: &str) -> Validation {
         ),
         "ValidatingAdmissionPolicyBinding" => (admission_validation::binding, |new, _| {
             admission_validation::binding(new)
+        }),
+        "MutatingAdmissionPolicy" => (
+            admission_validation::mutating_policy_create,
+            admission_validation::mutating_policy_update,
+        ),
+        "MutatingAdmissionPolicyBinding" => (admission_validation::mutating_binding, |new, _| {
+            admission_validation::mutating_binding(new)
         }),
         _ => (|_| Vec::new(), |_, _| Vec::new()),
     }

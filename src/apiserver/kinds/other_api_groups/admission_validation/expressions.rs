@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation;
-use crate::crd::definition_validation::type_check::{self, Type};
+use crate::crd::definition_validation::type_check::{self, Declarations, Type};
 use kueue_lab_json::ValueExt;
 
 /// The maximum number of match conditions.
@@ -119,7 +119,38 @@ pub(super) fn expression(
     variables: Variables,
     types: &[(&str, Type<'static>)],
 ) -> Type<'static> {
-    match type_check::compile(text, variables, AUTHORIZER_FUNCTIONS) {
+    let declarations = Declarations {
+        variables,
+        functions: AUTHORIZER_FUNCTIONS,
+        has_patch_types: false,
+    };
+    compile(errors, path, text, declarations, types)
+}
+
+/// Compiles the expression of a mutation, which must have the type.
+pub(super) fn patch_expression(
+    errors: &mut ErrorList,
+    path: &FieldPath<'_>,
+    text: &str,
+    variables: Variables,
+    wanted: (&str, Type<'static>),
+) {
+    let declarations = Declarations {
+        variables,
+        functions: AUTHORIZER_FUNCTIONS,
+        has_patch_types: true,
+    };
+    compile(errors, path, text, declarations, &[wanted]);
+}
+
+fn compile(
+    errors: &mut ErrorList,
+    path: &FieldPath<'_>,
+    text: &str,
+    declarations: Declarations<'static>,
+    types: &[(&str, Type<'static>)],
+) -> Type<'static> {
+    match type_check::compile(text, declarations) {
         Err(why) => {
             errors.invalid(path, text, format!("compilation failed: {why}"));
             Type::Any
@@ -127,10 +158,11 @@ pub(super) fn expression(
         Ok(found) => {
             if !types.is_empty() && !types.iter().any(|(_, t)| found.is_assignable_to(t)) {
                 let names: Vec<&str> = types.iter().map(|(name, _)| *name).collect();
-                let detail = match names.as_slice() {
-                    [one] => format!("must evaluate to {one}"),
-                    several => format!("must evaluate to one of [{}]", several.join(" ")),
+                let wanted = match names.as_slice() {
+                    [one] => (*one).to_owned(),
+                    several => format!("one of [{}]", several.join(" ")),
                 };
+                let detail = format!("must evaluate to {wanted} but got {}", found.name());
                 errors.invalid(path, text, detail);
             }
             found

@@ -15,19 +15,29 @@ const SPEC: FieldPath<'_> = FieldPath::root("spec");
 pub(in super::super) fn binding(binding: &Value) -> Vec<FieldError> {
     let mut errors = ErrorList::default();
     let spec = binding.at("/spec");
+    policy_reference(&mut errors, spec);
+    validation_actions(&mut errors, spec);
+    errors.0
+}
+
+/// Validates the name of the policy, the reference to parameters and the resources to match.
+pub(super) fn policy_reference(errors: &mut ErrorList, spec: &Value) {
     let (name, at) = (spec.text("/policyName"), SPEC.child("policyName"));
     match name {
         "" => errors.required(&at, ""),
         name => errors.invalid_for_each(&at, name, name_validation::dns1123_subdomain(name)),
     }
     if spec.has("/paramRef") {
-        param_ref(&mut errors, &SPEC.child("paramRef"), spec.at("/paramRef"));
+        param_ref(errors, &SPEC.child("paramRef"), spec.at("/paramRef"));
     }
     if spec.has("/matchResources") {
         // Upstream misspells the field.
         let path = SPEC.child("matchResouces");
-        match_resources(&mut errors, &path, spec.at("/matchResources"));
+        match_resources(errors, &path, spec.at("/matchResources"));
     }
+}
+
+fn validation_actions(errors: &mut ErrorList, spec: &Value) {
     let (actions, path) = (
         spec.list("/validationActions"),
         SPEC.child("validationActions"),
@@ -48,7 +58,6 @@ pub(in super::super) fn binding(binding: &Value) -> Vec<FieldError> {
     if actions.is_empty() {
         errors.required(&path, "at least one validation action is required");
     }
-    errors.0
 }
 
 fn param_ref(errors: &mut ErrorList, path: &FieldPath<'_>, reference: &Value) {

@@ -47,7 +47,7 @@ fn webhooks_are_validated() {
     assert_eq!(
         errors[6..],
         [
-            "webhooks[0].matchConditions[1].expression: Invalid value: \"1\": must evaluate to bool",
+            "webhooks[0].matchConditions[1].expression: Invalid value: \"1\": must evaluate to bool but got int",
             "webhooks[0].matchConditions[1].name: Duplicate value: \"m\"",
             "webhooks[0].admissionReviewVersions: Required value: must specify one of v1, v1beta1",
         ]
@@ -163,7 +163,8 @@ fn policies_are_compiled() {
                 "spec.validations[1].expression: {}",
                 undeclared("variables", "variables.a")
             ),
-            "spec.validations[2].expression: Invalid value: \"'text'\": must evaluate to bool"
+            "spec.validations[2].expression: Invalid value: \"'text'\": must evaluate to bool but got \
+             string"
                 .into(),
             format!(
                 "spec.validations[2].messageExpression: {}",

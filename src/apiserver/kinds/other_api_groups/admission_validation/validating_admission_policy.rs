@@ -29,35 +29,48 @@ pub(in super::super) fn policy_create(policy: &Value) -> Vec<FieldError> {
 
 /// Validates an updated ValidatingAdmissionPolicy.
 pub(in super::super) fn policy_update(new: &Value, old: &Value) -> Vec<FieldError> {
-    let is_same = |pointer: &str| new.at(pointer) == old.at(pointer);
-    validate_policy(
-        new,
-        is_same("/spec/paramKind") && is_same("/spec/matchConditions"),
-    )
+    validate_policy(new, keeps_match_conditions(new, old))
 }
 
-fn validate_policy(policy: &Value, ignore_match_conditions: bool) -> Vec<FieldError> {
-    let mut errors = ErrorList::default();
-    let spec = policy.at("/spec");
-    let has_params = spec.has("/paramKind");
+/// Whether an update leaves the match conditions and their variables as they are.
+pub(super) fn keeps_match_conditions(new: &Value, old: &Value) -> bool {
+    ["/spec/paramKind", "/spec/matchConditions"]
+        .iter()
+        .all(|pointer| new.at(pointer) == old.at(pointer))
+}
+
+/// Validates the failure policy and the kind of parameters.
+pub(super) fn failure_policy_and_param_kind(errors: &mut ErrorList, spec: &Value) {
     errors.required_one_of(
         &SPEC.child("failurePolicy"),
         spec.text("/failurePolicy"),
         &FAILURE_POLICIES,
     );
-    if has_params {
-        param_kind(&mut errors, &SPEC.child("paramKind"), spec.at("/paramKind"));
+    if spec.has("/paramKind") {
+        param_kind(errors, &SPEC.child("paramKind"), spec.at("/paramKind"));
     }
+}
+
+/// Validates the match constraints, which need a rule.
+pub(super) fn match_constraints(errors: &mut ErrorList, spec: &Value) {
     let path = SPEC.child("matchConstraints");
     if spec.has("/matchConstraints") {
         let constraints = spec.at("/matchConstraints");
-        match_resources(&mut errors, &path, constraints);
+        match_resources(errors, &path, constraints);
         if constraints.list("/resourceRules").is_empty() {
             errors.required(&path.child("resourceRules"), "");
         }
     } else {
         errors.required(&path, "");
     }
+}
+
+fn validate_policy(policy: &Value, ignore_match_conditions: bool) -> Vec<FieldError> {
+    let mut errors = ErrorList::default();
+    let spec = policy.at("/spec");
+    let has_params = spec.has("/paramKind");
+    failure_policy_and_param_kind(&mut errors, spec);
+    match_constraints(&mut errors, spec);
     if !ignore_match_conditions {
         match_conditions(&mut errors, &SPEC, spec, has_params);
     }
@@ -84,7 +97,11 @@ fn validate_policy(policy: &Value, ignore_match_conditions: bool) -> Vec<FieldEr
 }
 
 /// Validates the variables and returns their types. Each may use those before it.
-fn policy_variables(errors: &mut ErrorList, spec: &Value, has_params: bool) -> Variables {
+pub(super) fn policy_variables(
+    errors: &mut ErrorList,
+    spec: &Value,
+    has_params: bool,
+) -> Variables {
     let all = SPEC.child("variables");
     let mut declared = Variables::new();
     for (i, variable) in spec.list("/variables").iter().enumerate() {

@@ -1,0 +1,77 @@
+//! What the evaluation of policies needs of a request: variables, parameters and versions.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::admission::matching::AdmissionAttributes;
+use crate::apimachinery::api_error::ApiError;
+use crate::cel::activation::Activation;
+use crate::schema::Schema;
+use kueue_lab_json::ValueExt;
+
+/// Dependencies of policy evaluation.
+pub(crate) trait PolicyEnvironment {
+    /// The CEL variables for the write, with the object in an API version.
+    ///
+    /// # Errors
+    /// The object cannot be converted to that version.
+    fn activation(&self, version: &str, object: &Value) -> Result<Activation, ApiError>;
+
+    /// The objects of a policy's `paramKind` that a binding's `paramRef` selects.
+    ///
+    /// # Errors
+    /// The reference is invalid or cannot be resolved.
+    fn params(&self, kind: &Value, reference: &Value) -> Result<Vec<Arc<Value>>, String>;
+
+    /// The object in an API version.
+    ///
+    /// # Errors
+    /// The object cannot be converted.
+    fn in_version(&self, version: &str, object: &Value) -> Result<Value, ApiError>;
+
+    /// A changed object of an API version, decoded, in the version of the request and with
+    /// defaults.
+    ///
+    /// # Errors
+    /// The object cannot be decoded or converted.
+    fn admitted(&self, version: &str, object: Value) -> Result<Value, ApiError>;
+
+    /// The schema of the objects in an API version.
+    ///
+    /// # Errors
+    /// The version is not served.
+    fn schema(&self, version: &str) -> Result<Option<Arc<Schema>>, ApiError>;
+}
+
+/// The parameters of a binding; a single null if policy or binding has none.
+pub(super) fn params(
+    environment: &dyn PolicyEnvironment,
+    policy: &Value,
+    binding: &Value,
+) -> Result<Vec<Arc<Value>>, String> {
+    let (kind, reference) = (policy.at("/spec/paramKind"), binding.at("/spec/paramRef"));
+    if kind.is_null() || reference.is_null() {
+        return Ok(vec![Arc::new(Value::Null)]);
+    }
+    let found = environment.params(kind, reference)?;
+    if found.is_empty() && reference.text("/parameterNotFoundAction") == "Deny" {
+        return Err(
+            "no params found for policy binding with `Deny` parameterNotFoundAction".into(),
+        );
+    }
+    Ok(found)
+}
+
+/// The namespace of a request; null for cluster-scoped objects.
+///
+/// # Errors
+/// 404 when it does not exist.
+pub(super) fn namespace_object(subject: &AdmissionAttributes<'_>) -> Result<Arc<Value>, ApiError> {
+    let r = subject.request;
+    if r.namespace.is_empty() || (r.group.is_empty() && r.resource == "namespaces") {
+        return Ok(Arc::new(Value::Null));
+    }
+    let found = subject.reader.get("", "namespaces", "", r.namespace);
+    found.ok_or_else(|| ApiError::not_found("", "namespaces", r.namespace))
+}
