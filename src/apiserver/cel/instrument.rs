@@ -30,6 +30,8 @@ fn rewrite(e: &mut IdedExpr) -> u64 {
     }
     match &mut e.expr {
         Expr::Ident(_) => SELECT_AND_IDENT,
+        // `has` itself is free.
+        Expr::Select(select) if select.test => rewrite(&mut select.operand),
         Expr::Select(select) => rewrite(&mut select.operand) + SELECT_AND_IDENT,
         Expr::Call(call) => {
             let target = call.target.as_deref_mut().map_or(0, rewrite);

@@ -52,10 +52,8 @@ fn find_atomics(schema: &Schema, value: &Value, path: String, found: &mut Vec<St
                 }
             }
         }
-        (ValueType::Map(value_type), Value::Object(_)) => {
-            if value_type.atomic == Some(true) {
-                found.push(path);
-            }
+        (ValueType::Map(value_type), Value::Object(_)) if value_type.atomic == Some(true) => {
+            found.push(path);
         }
         (ValueType::List(list), Value::Array(items)) => {
             if list.list_type == ListType::Atomic {

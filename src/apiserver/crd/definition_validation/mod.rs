@@ -6,6 +6,7 @@
 
 mod api_approval;
 mod conversion;
+mod cost_estimate;
 mod defaults;
 mod go_regexp_error;
 mod internal_version;

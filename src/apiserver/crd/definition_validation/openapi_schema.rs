@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::schema_accessors::{self, is_set, list, schema_field, schema_map, text};
-use super::{defaults, internal_version, is_structural, validation_rules};
+use super::{cost_estimate, defaults, internal_version, is_structural, validation_rules};
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
 
@@ -64,8 +64,12 @@ pub(super) fn check(schema: &Value, status: bool, path: &FieldPath<'_>, errors: 
         ..SchemaContext::default()
     };
     walk.node(schema, path, &context);
+    let has_errors = !walk.expressions.0.is_empty();
     errors.extend(walk.errors.0);
     errors.extend(walk.expressions.0);
+    if sound && !has_errors {
+        cost_estimate::validate(schema, path, errors);
+    }
     if let Some(why) = unreadable.filter(|_| errors.0.len() == before) {
         errors.invalid(path, "", why);
     }

@@ -251,7 +251,7 @@ fn rules() {
             "properties": {
                 "a": {"type": "integer"},
                 "b-c": {"type": "string"},
-                "list": {"type": "array", "items": {"type": "object", "properties": {"x": {"type": "integer"}}}},
+                "list": {"type": "array", "maxItems": 100, "items": {"type": "object", "properties": {"x": {"type": "integer"}}}},
             },
         }))
     };
