@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
-use kube::api::{Api, ListParams, Patch, PatchParams};
+use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use kueue_lab_machines::nodes::NodePools;
 use serde_json::json;
 
@@ -107,6 +107,32 @@ fn heartbeats_stop_when_a_node_fails_and_resume_when_it_recovers() {
         lab.machines.recover_node("gpu-0");
         lab.clock.sleep(Duration::from_secs(20)).await;
         assert!(renewed("gpu-0").await.duration_since(later).as_secs() >= 60);
+    });
+}
+
+#[test]
+fn host_network_pods_have_the_address_of_their_node() {
+    let pools = "- {name: host, count: 1, address: 127.0.0.1, resources: {cpu: 4, memory: 8Gi}}\n";
+    with_cluster(pools, |lab| async move {
+        for (name, host_network) in [("process", true), ("container", false)] {
+            let pod = json!({
+                "metadata": {"name": name},
+                "spec": {
+                    "hostNetwork": host_network,
+                    "containers": [{"name": "c", "image": "manager", "command": ["sleep", "600"]}],
+                },
+            });
+            let pod = serde_json::from_value(pod).unwrap();
+            lab.pods.create(&PostParams::default(), &pod).await.unwrap();
+        }
+        lab.clock.sleep(Duration::from_secs(10)).await;
+        let ip = async |name: &str| lab.pods.get(name).await.unwrap().status.unwrap().pod_ip;
+        assert_eq!(ip("process").await.as_deref(), Some("127.0.0.1"));
+        assert!(
+            ip("container")
+                .await
+                .is_some_and(|ip| ip.starts_with("10."))
+        );
     });
 }
 

@@ -1,6 +1,6 @@
 //! Resolves a Service to the address of an endpoint, as `k8s.io/apiserver/pkg/util/proxy`.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use serde_json::Value;
 
@@ -148,13 +148,12 @@ fn port_number(ports: &[Value], name: &str) -> Option<u16> {
 }
 
 fn address_of(address: &str, port: u16, endpoint: &Value) -> Option<ServiceEndpoint> {
-    let authority = match address.parse::<IpAddr>().ok()? {
-        IpAddr::V4(ip) => format!("{ip}:{port}"),
-        IpAddr::V6(ip) => format!("[{ip}]:{port}"),
-    };
+    let address = address.parse::<IpAddr>().ok()?;
+    // A Pod in the network of a node that is this machine.
+    let is_process = address.is_loopback();
     Some(ServiceEndpoint {
-        authority,
-        is_pod: endpoint.text("/targetRef/kind") == "Pod",
+        authority: SocketAddr::new(address, port).to_string(),
+        is_pod: !is_process && endpoint.text("/targetRef/kind") == "Pod",
     })
 }
 
@@ -224,6 +223,10 @@ mod tests {
         let pod = json!({"addresses": ["10.0.0.1"], "targetRef": {"kind": "Pod"}});
         add(&mut objects, "endpointslices", slice("b", pod));
         assert_eq!(resolve(&objects, 443), Ok("10.0.0.1:9443".to_owned()));
+        let host_network = json!({"addresses": ["127.0.0.2"], "targetRef": {"kind": "Pod"}});
+        add(&mut objects, "endpointslices", slice("host", host_network));
+        assert_eq!(resolve(&objects, 443), Ok("127.0.0.2:9443".to_owned()));
+        objects.0.pop();
         add(
             &mut objects,
             "endpointslices",

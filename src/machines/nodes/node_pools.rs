@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -42,6 +43,9 @@ pub struct NodePool {
     pub topology: Vec<PoolTopologyLevel>,
     /// `spec.providerID` of the nodes, with `$(NODE_NAME)` for the name of the node.
     pub provider_id: Option<String>,
+    /// The `InternalIP` of the nodes on an embedded cluster, a loopback address: the Pods with
+    /// `hostNetwork` on them are processes on this machine.
+    pub address: Option<IpAddr>,
     /// `status.images` of each node.
     pub images: Vec<ContainerImage>,
     /// Scale-up by ProvisioningRequests, and scale-down.
@@ -173,6 +177,8 @@ pub(super) struct RawNodePool {
     pub(super) topology: Vec<Located<PoolTopologyLevel>>,
     #[serde(default, rename = "providerID")]
     pub(super) provider_id: Option<Located<String>>,
+    #[serde(default)]
+    pub(super) address: Option<Located<String>>,
     #[serde(default)]
     pub(super) images: Vec<Located<RawImage>>,
     #[serde(default)]

@@ -1,6 +1,7 @@
 //! Validates node pools: names, quantities, bounds.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ContainerImage, Taint};
@@ -97,6 +98,7 @@ pub(super) fn pool(written: RawNodePool) -> Result<NodePool, Problem> {
         zones: zones.collect::<Result<_, _>>()?,
         topology: topology.collect::<Result<_, _>>()?,
         provider_id: written.provider_id.map(provider_id).transpose()?,
+        address: written.address.map(address).transpose()?,
         images: self::images(written.images)?,
         autoscale,
     })
@@ -154,6 +156,21 @@ fn provider_id(written: Located<String>) -> Result<String, Problem> {
         return invalid(written.at, message);
     }
     Ok(id)
+}
+
+/// Validates the address of nodes.
+fn address(written: Located<String>) -> Result<IpAddr, Problem> {
+    let address = written.value.parse::<IpAddr>().ok();
+    match address.filter(IpAddr::is_loopback) {
+        Some(address) => Ok(address),
+        None => {
+            let message = format!(
+                "{:?} is not a loopback address such as 127.0.0.1",
+                written.value
+            );
+            invalid(written.at, message)
+        }
+    }
 }
 
 /// Validates the images of nodes.
@@ -490,6 +507,10 @@ mod tests {
             (
                 format!("- name: a\n  count: 2\n  {OK}}}\n- name: b\n  names: [a-1]\n  {OK}}}\n"),
                 r#"1:1: there are two nodes "a-1""#,
+            ),
+            (
+                format!("- name: a\n  names: [w]\n  address: 10.0.0.1\n  {OK}}}\n"),
+                r#"3:12: "10.0.0.1" is not a loopback address such as 127.0.0.1"#,
             ),
             (
                 format!("- name: a\n  names: [w]\n  providerID: ''\n  {OK}}}\n"),

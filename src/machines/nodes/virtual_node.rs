@@ -250,7 +250,8 @@ fn status(
     let (host, port) = KubeletAddress::hostname_and_port(kubelet, name);
     let mut addresses = vec![address("Hostname", host)];
     if cluster_type == ClusterType::Embedded {
-        let ip = format!("172.18.{}.{}", number / 254, 1 + number % 254);
+        let virtual_ip = || format!("172.18.{}.{}", number / 254, 1 + number % 254);
+        let ip = pool.address.map_or_else(virtual_ip, |ip| ip.to_string());
         addresses.insert(0, address("InternalIP", ip));
     }
     NodeStatus {

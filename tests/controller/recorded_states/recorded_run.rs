@@ -48,6 +48,7 @@ fn nodes() -> NodePools {
         zones: Vec::new(),
         topology: Vec::new(),
         provider_id: None,
+        address: None,
         images: Vec::new(),
         autoscale: None,
     };
