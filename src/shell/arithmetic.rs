@@ -1,7 +1,5 @@
 //! Arithmetic expressions: `$((...))`, `((...))` and the expressions of `for ((...))`.
 
-use super::interpreter::Shell;
-
 /// Maximum nesting depth.
 const DEPTH: usize = 50;
 /// Binary operators by precedence, loosest first.
@@ -14,12 +12,21 @@ const OPERATORS: [&[&str]; 6] = [
     &["*", "/", "%"],
 ];
 
+/// The variables of an expression.
+pub trait Variables {
+    /// The value of a variable; empty if it is not set.
+    fn value(&self, name: &str) -> String;
+
+    /// Sets a variable.
+    fn assign(&mut self, name: String, value: String);
+}
+
 /// The value of an expression with integers, variables, assignments and parentheses. Text that is not
 /// one is 0.
-pub(super) fn arithmetic(shell: &mut Shell, expression: &str) -> i64 {
+pub fn arithmetic(variables: &mut dyn Variables, expression: &str) -> i64 {
     let letters: Vec<char> = expression.chars().filter(|c| !c.is_whitespace()).collect();
     let mut parser = ArithmeticParser {
-        shell,
+        variables,
         letters: &letters,
         at: 0,
         depth: 0,
@@ -32,7 +39,7 @@ pub(super) fn arithmetic(shell: &mut Shell, expression: &str) -> i64 {
 }
 
 struct ArithmeticParser<'a> {
-    shell: &'a mut Shell,
+    variables: &'a mut dyn Variables,
     letters: &'a [char],
     at: usize,
     depth: usize,
@@ -71,12 +78,12 @@ impl ArithmeticParser<'_> {
     }
 
     fn assign(&mut self, name: String, value: i64) -> i64 {
-        self.shell.variables.insert(name, value.to_string());
+        self.variables.assign(name, value.to_string());
         value
     }
 
     fn variable(&self, name: &str) -> i64 {
-        self.shell.value(name).trim().parse().unwrap_or(0)
+        self.variables.value(name).trim().parse().unwrap_or(0)
     }
 
     fn assignment(&mut self) -> i64 {

@@ -46,7 +46,7 @@ fn braces(pieces: &[WordPart]) -> Vec<Vec<WordPart>> {
 }
 
 /// The values of a sequence expression: `1..10`, `1..10..2`, `a..e`; None if the text is none.
-pub(super) fn brace_sequence(text: &str) -> Option<Vec<String>> {
+pub fn brace_sequence(text: &str) -> Option<Vec<String>> {
     let parts: Vec<&str> = text.split("..").collect();
     let (first, last, step) = match parts[..] {
         [first, last] => (first, last, 1),
@@ -88,7 +88,7 @@ pub(super) fn brace_sequence(text: &str) -> Option<Vec<String>> {
 }
 
 /// The values of `seq LAST`, `seq FIRST LAST` or `seq FIRST STEP LAST`.
-pub(super) fn seq(arguments: &[&str]) -> Vec<i64> {
+pub fn seq(arguments: &[&str]) -> Vec<i64> {
     let numbers: Vec<i64> = arguments.iter().filter_map(|a| a.parse().ok()).collect();
     let (first, step, last) = match numbers[..] {
         [last] => (1, 1, last),

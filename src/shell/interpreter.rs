@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::arithmetic::arithmetic;
+use super::arithmetic::{Variables, arithmetic};
 use super::lexer::{Dialect, Token, WordPart, tokenize};
 use super::program::{DEFAULT_DURATION, Step};
 use super::{duration, expansion};
@@ -588,15 +588,6 @@ impl Shell {
         lines.collect()
     }
 
-    /// The value of a variable.
-    pub(super) fn value(&self, name: &str) -> String {
-        match name {
-            "?" => self.status.to_string(),
-            "$" => "1".into(),
-            _ => self.variables.get(name).cloned().unwrap_or_default(),
-        }
-    }
-
     /// The expanded text of a piece.
     pub(super) fn text(&mut self, piece: &WordPart) -> String {
         match piece {
@@ -613,5 +604,19 @@ impl Shell {
             // Expanded before.
             WordPart::Braces(_) => String::new(),
         }
+    }
+}
+
+impl Variables for Shell {
+    fn value(&self, name: &str) -> String {
+        match name {
+            "?" => self.status.to_string(),
+            "$" => "1".into(),
+            _ => self.variables.get(name).cloned().unwrap_or_default(),
+        }
+    }
+
+    fn assign(&mut self, name: String, value: String) {
+        self.variables.insert(name, value);
     }
 }

@@ -10,8 +10,10 @@ mod lexer;
 mod program;
 mod python;
 
+pub use arithmetic::{Variables, arithmetic};
 pub use command::steps;
 pub use duration::duration;
+pub use expansion::{brace_sequence, seq};
 pub use interpreter::Environment;
 pub use program::{DEFAULT_DURATION, Program, ProgramEvent, ProgramEvents, Step};
 
