@@ -1,0 +1,152 @@
+//! Runs a program by name.
+
+use super::context::{Context, Exit};
+use super::{
+    archive, curl, encodings, environment, files, find, grep, list, nvidia_smi, printing,
+    processes, sed, system, text,
+};
+use crate::shell::{SHELL_NAMES, Shell};
+use crate::streams::Streams;
+
+/// The programs of an image with a shell.
+const PROGRAMS: [&str; 83] = [
+    "[",
+    "ash",
+    "awk",
+    "base64",
+    "basename",
+    "bash",
+    "cat",
+    "chmod",
+    "chown",
+    "clear",
+    "cp",
+    "curl",
+    "cut",
+    "date",
+    "dd",
+    "df",
+    "dirname",
+    "du",
+    "echo",
+    "egrep",
+    "env",
+    "expr",
+    "false",
+    "fgrep",
+    "find",
+    "free",
+    "getent",
+    "grep",
+    "head",
+    "hostname",
+    "id",
+    "ip",
+    "kill",
+    "ln",
+    "ls",
+    "md5sum",
+    "mkdir",
+    "mktemp",
+    "mv",
+    "nl",
+    "nohup",
+    "nproc",
+    "nslookup",
+    "printenv",
+    "printf",
+    "ps",
+    "pwd",
+    "readlink",
+    "realpath",
+    "rev",
+    "rm",
+    "rmdir",
+    "sed",
+    "seq",
+    "sh",
+    "sha256sum",
+    "sleep",
+    "sort",
+    "stat",
+    "stty",
+    "sync",
+    "tac",
+    "tail",
+    "tar",
+    "tee",
+    "test",
+    "time",
+    "timeout",
+    "touch",
+    "tr",
+    "true",
+    "tty",
+    "uname",
+    "uniq",
+    "uptime",
+    "wc",
+    "wget",
+    "which",
+    "whoami",
+    "xargs",
+    "yes",
+    "arch",
+    "dash",
+];
+
+/// The programs of an image. BusyBox has no `bash` and no `curl`.
+pub fn programs(is_busybox: bool, has_gpus: bool) -> impl Iterator<Item = &'static str> {
+    let missing =
+        move |name: &str| name == "awk" || (is_busybox && matches!(name, "bash" | "curl" | "dash"));
+    let own = PROGRAMS.into_iter().filter(move |name| !missing(name));
+    own.chain(has_gpus.then_some("nvidia-smi"))
+}
+
+/// Runs a program; the first word is the name by which it was called.
+pub(crate) async fn run(
+    program: &str,
+    shell: &mut Shell,
+    words: &[String],
+    streams: &Streams,
+) -> Exit {
+    if SHELL_NAMES.contains(&program) {
+        return Box::pin(shell.run_shell(words, streams)).await;
+    }
+    let mut context = Context::new(shell, words, streams);
+    let context = &mut context;
+    match program {
+        "true" | "sync" | "stty" | "clear" => Ok(0),
+        "false" => Ok(1),
+        "[" | "test" => environment::test(context).await,
+        "echo" => printing::echo(context).await,
+        "printf" => printing::printf(context).await,
+        "yes" => printing::yes(context).await,
+        "seq" => printing::seq(context).await,
+        "env" | "nohup" | "time" | "timeout" | "xargs" => {
+            Box::pin(environment::run_other(program, context)).await
+        }
+        "printenv" => environment::printenv(context).await,
+        "pwd" => environment::pwd(context).await,
+        "which" => environment::which(context).await,
+        "expr" => environment::expr(context).await,
+        "basename" | "dirname" | "readlink" | "realpath" => files::paths(program, context).await,
+        "mkdir" | "rmdir" | "rm" | "touch" | "ln" | "chmod" | "chown" | "mktemp" | "stat"
+        | "dd" => files::change(program, context).await,
+        "cp" | "mv" => files::copy_or_move(program, context).await,
+        "ls" => list::ls(context).await,
+        "find" => Box::pin(find::find(context)).await,
+        "du" | "df" => list::usage(program, context).await,
+        "cat" | "tee" | "head" | "tail" | "wc" | "sort" | "uniq" | "cut" | "tr" | "tac" | "rev"
+        | "nl" => text::run(program, context).await,
+        "grep" | "egrep" | "fgrep" => grep::grep(program, context).await,
+        "sed" => sed::sed(context).await,
+        "base64" | "md5sum" | "sha256sum" => encodings::run(program, context).await,
+        "tar" => archive::tar(context).await,
+        "curl" | "wget" => curl::run(program, context).await,
+        "nvidia-smi" => nvidia_smi::nvidia_smi(context).await,
+        "ps" | "kill" | "uptime" | "free" => processes::run(program, context).await,
+        "sleep" => processes::sleep(context).await,
+        _ => system::run(program, context).await,
+    }
+}

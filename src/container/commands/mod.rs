@@ -1,0 +1,22 @@
+//! The programs of an image.
+
+mod archive;
+mod arguments;
+mod context;
+mod curl;
+mod dispatch;
+mod encodings;
+mod environment;
+mod files;
+mod find;
+mod grep;
+mod list;
+mod nvidia_smi;
+mod printing;
+mod processes;
+mod sed;
+mod system;
+mod text;
+
+pub use dispatch::programs;
+pub(crate) use dispatch::run;

@@ -1,0 +1,23 @@
+//! Simulated containers: an in-memory file system, a shell and the usual commands, for `exec`.
+//! Nothing runs on the host.
+//!
+//! Must not depend on other crates of the lab except `shell`; the network, the clock and the devices
+//! of a container are given by the caller ([`System`]).
+
+mod commands;
+mod container;
+mod exec;
+pub mod filesystem;
+mod shell;
+mod streams;
+mod syntax;
+mod system;
+#[cfg(test)]
+mod tests;
+
+pub use commands::programs;
+pub use container::{Container, ContainerConfig};
+pub use exec::{ExecError, ExecStreams};
+pub use shell::SHELL_NAMES;
+pub use streams::TerminalSize;
+pub use system::{ContainerProcess, Gpu, RequestError, System};

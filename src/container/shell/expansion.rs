@@ -1,0 +1,323 @@
+//! Expansion of words: braces, tilde, parameters, command substitution, arithmetic, field splitting and
+//! pathnames.
+
+use kueue_lab_shell::{arithmetic, brace_sequence};
+
+use super::fields::Fields;
+use super::pattern;
+use super::state::Shell;
+use crate::streams::{Output, Streams};
+use crate::syntax::{Dialect, List, Operation, Part, Word};
+
+/// Maximum number of words of a brace expansion.
+const WORDS: usize = 10_000;
+
+/// An expansion failed; the message is written and the command is not executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ExpansionError(pub(super) String);
+
+type Expanded<T> = Result<T, ExpansionError>;
+
+impl Shell {
+    /// Expands words to fields.
+    pub(super) async fn expand_words(
+        &mut self,
+        words: &[Word],
+        streams: &Streams,
+    ) -> Expanded<Vec<String>> {
+        let mut expanded = Vec::new();
+        for word in words {
+            for word in self.braces(word) {
+                expanded.extend(self.expand_word(&word, streams).await?);
+            }
+        }
+        Ok(expanded)
+    }
+
+    async fn expand_word(&mut self, word: &Word, streams: &Streams) -> Expanded<Vec<String>> {
+        let separators = self.get("IFS").unwrap_or_else(|| " \t\n".into());
+        let mut fields = Fields::new(separators);
+        for (index, part) in word.iter().enumerate() {
+            match part {
+                Part::Literal(text) => {
+                    let text = match index {
+                        0 => self.tilde(text, word.len() == 1),
+                        _ => text.clone(),
+                    };
+                    fields.literal(&text);
+                }
+                Part::Parameter {
+                    name,
+                    operation: None,
+                    quoted: true,
+                } if name == "@" => {
+                    for (index, value) in self.positional.iter().enumerate() {
+                        if index > 0 {
+                            fields.end_field();
+                        }
+                        fields.quoted(value);
+                    }
+                    if self.positional.is_empty() && word.len() <= 2 {
+                        // `"$@"` without parameters is no field.
+                        return Ok(Vec::new());
+                    }
+                }
+                part => {
+                    let (text, quoted) = self.part_text(part, streams).await?;
+                    match quoted {
+                        true => fields.quoted(&text),
+                        false => fields.split(&text),
+                    }
+                }
+            }
+        }
+        let container = self.container();
+        Ok(fields.finish(container.files(), &self.directory, self.options.noglob))
+    }
+
+    /// Expands a word to one text: assignments, redirections, `case`.
+    pub(super) async fn expand_text(&mut self, word: &Word, streams: &Streams) -> Expanded<String> {
+        let pattern = self.expand_pattern(word, streams).await?;
+        Ok(pattern::unquote(&pattern))
+    }
+
+    /// Expands a word to a pattern, in which quoted characters are literal.
+    pub(super) async fn expand_pattern(
+        &mut self,
+        word: &Word,
+        streams: &Streams,
+    ) -> Expanded<String> {
+        let mut text = String::new();
+        for (index, part) in word.iter().enumerate() {
+            match part {
+                Part::Literal(literal) if index == 0 => {
+                    text.push_str(&self.tilde(literal, word.len() == 1));
+                }
+                Part::Literal(literal) => text.push_str(literal),
+                part => {
+                    let (part, quoted) = self.part_text(part, streams).await?;
+                    match quoted {
+                        true => text.push_str(&pattern::quote(&part)),
+                        false => text.push_str(&part.replace('\\', "\\\\")),
+                    }
+                }
+            }
+        }
+        Ok(text)
+    }
+
+    /// `~` and `~/...`.
+    fn tilde(&self, text: &str, is_whole: bool) -> String {
+        match text.strip_prefix('~') {
+            Some(rest) if rest.starts_with('/') || (rest.is_empty() && is_whole) => {
+                let home = self.get("HOME").unwrap_or_default();
+                format!("{}{rest}", pattern::quote(&home))
+            }
+            _ => text.to_owned(),
+        }
+    }
+
+    /// The words of a word with brace expressions, which only `bash` has.
+    fn braces(&self, word: &Word) -> Vec<Word> {
+        let mut words = vec![word.clone()];
+        if self.dialect != Dialect::Bash {
+            return words;
+        }
+        let mut index = 0;
+        while index < words.len() && words.len() < WORDS {
+            match expand_first_brace(&words[index]) {
+                Some(alternatives) => drop(words.splice(index..=index, alternatives)),
+                None => index += 1,
+            }
+        }
+        words
+    }
+
+    /// The text of a part, and whether it is quoted.
+    async fn part_text(&mut self, part: &Part, streams: &Streams) -> Expanded<(String, bool)> {
+        Ok(match part {
+            Part::Literal(text) => (text.clone(), false),
+            Part::Quoted(text) => (text.clone(), true),
+            Part::Parameter {
+                name,
+                operation,
+                quoted,
+            } => {
+                let text = match operation {
+                    None => self.parameter(name)?,
+                    Some(operation) => Box::pin(self.operate(name, operation, streams)).await?,
+                };
+                (text, *quoted)
+            }
+            Part::Command(list, quoted) => (self.substitute(list, streams).await, *quoted),
+            Part::Arithmetic(expression) => {
+                let text = Box::pin(self.expand_text(expression, streams)).await?;
+                (arithmetic(self, &text).to_string(), true)
+            }
+        })
+    }
+
+    fn parameter(&self, name: &str) -> Expanded<String> {
+        match self.get(name) {
+            Some(value) => Ok(value),
+            None if self.options.nounset && !matches!(name, "@" | "*") => {
+                let why = match self.dialect {
+                    Dialect::Bash => "unbound variable",
+                    Dialect::Posix => "parameter not set",
+                };
+                Err(ExpansionError(format!("{name}: {why}")))
+            }
+            None => Ok(String::new()),
+        }
+    }
+
+    async fn operate(
+        &mut self,
+        name: &str,
+        operation: &Operation,
+        streams: &Streams,
+    ) -> Expanded<String> {
+        let value = self.get(name);
+        let is_unset = |colon: bool| match &value {
+            None => true,
+            Some(value) => colon && value.is_empty(),
+        };
+        let known = value.clone().unwrap_or_default();
+        Ok(match operation {
+            Operation::Length => known.chars().count().to_string(),
+            Operation::Default { colon, word } => match is_unset(*colon) {
+                true => self.expand_text(word, streams).await?,
+                false => known,
+            },
+            Operation::Assign { colon, word } => match is_unset(*colon) {
+                true => {
+                    let text = self.expand_text(word, streams).await?;
+                    self.set(name, text.clone());
+                    text
+                }
+                false => known,
+            },
+            Operation::Error { colon, word } => match is_unset(*colon) {
+                true => {
+                    let text = self.expand_text(word, streams).await?;
+                    let text = match text.as_str() {
+                        "" => "parameter not set".to_owned(),
+                        _ => text,
+                    };
+                    return Err(ExpansionError(format!("{name}: {text}")));
+                }
+                false => known,
+            },
+            Operation::Alternative { colon, word } => match is_unset(*colon) {
+                true => String::new(),
+                false => self.expand_text(word, streams).await?,
+            },
+            Operation::RemovePrefix { longest, pattern } => {
+                let pattern = self.expand_pattern(pattern, streams).await?;
+                pattern::remove_prefix(&pattern, &known, *longest).to_owned()
+            }
+            Operation::RemoveSuffix { longest, pattern } => {
+                let pattern = self.expand_pattern(pattern, streams).await?;
+                pattern::remove_suffix(&pattern, &known, *longest).to_owned()
+            }
+            Operation::Replace { all, pattern, with } => {
+                let pattern = self.expand_pattern(pattern, streams).await?;
+                let with = self.expand_text(with, streams).await?;
+                pattern::replace(&pattern, &known, &with, *all)
+            }
+            Operation::Substring { offset, length } => {
+                let offset = self.expand_text(offset, streams).await?;
+                let offset = arithmetic(self, &offset);
+                let length = match length {
+                    Some(length) => {
+                        let length = self.expand_text(length, streams).await?;
+                        Some(arithmetic(self, &length))
+                    }
+                    None => None,
+                };
+                substring(&known, offset, length)
+            }
+        })
+    }
+
+    /// The output of a command substitution, without line feeds at its end.
+    async fn substitute(&mut self, list: &List, streams: &Streams) -> String {
+        let (stdout, buffer) = Output::buffer();
+        let streams = Streams {
+            stdout,
+            ..streams.clone()
+        };
+        let mut subshell = self.clone();
+        subshell.run_list(list, &streams).await;
+        self.status = subshell.status;
+        let output = std::mem::take(&mut *buffer.lock());
+        let text = String::from_utf8_lossy(&output);
+        text.trim_end_matches('\n').to_owned()
+    }
+}
+
+fn substring(text: &str, offset: i64, length: Option<i64>) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    let count = letters.len() as i64;
+    let begin = if offset < 0 {
+        count.saturating_add(offset)
+    } else {
+        offset
+    };
+    let begin = begin.clamp(0, count);
+    let end = match length {
+        None => count,
+        Some(length) if length < 0 => count.saturating_add(length),
+        Some(length) => begin.saturating_add(length),
+    };
+    let end = end.clamp(begin, count);
+    letters[begin as usize..end as usize].iter().collect()
+}
+
+/// The words for the first brace expression of a word.
+fn expand_first_brace(word: &Word) -> Option<Vec<Word>> {
+    for (index, part) in word.iter().enumerate() {
+        let Part::Literal(text) = part else { continue };
+        let Some((before, alternatives, after)) = brace_expression(text) else {
+            continue;
+        };
+        let words = alternatives.into_iter().map(|alternative| {
+            let mut word = word.clone();
+            word[index] = Part::Literal(format!("{before}{alternative}{after}"));
+            word
+        });
+        return Some(words.collect());
+    }
+    None
+}
+
+/// The first brace expression of a text: what is before it, its alternatives, and what is after it.
+fn brace_expression(text: &str) -> Option<(&str, Vec<String>, &str)> {
+    for (open, _) in text.match_indices('{') {
+        let (mut depth, mut parts, mut begin) = (0, Vec::new(), open + 1);
+        for (at, c) in text[open + 1..].char_indices() {
+            let at = open + 1 + at;
+            match c {
+                '{' => depth += 1,
+                '}' if depth > 0 => depth -= 1,
+                ',' if depth == 0 => {
+                    parts.push(text[begin..at].to_owned());
+                    begin = at + 1;
+                }
+                '}' => {
+                    let after = &text[at + 1..];
+                    if !parts.is_empty() {
+                        parts.push(text[begin..at].to_owned());
+                        return Some((&text[..open], parts, after));
+                    }
+                    match brace_sequence(&text[begin..at]) {
+                        Some(parts) => return Some((&text[..open], parts, after)),
+                        None => break,
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    None
+}

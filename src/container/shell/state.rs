@@ -1,0 +1,270 @@
+//! The state of a shell.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kueue_lab_shell::Variables;
+use tokio::sync::watch;
+
+use super::process::Process;
+use crate::container::Container;
+use crate::filesystem::file_name;
+use crate::streams::TerminalSize;
+use crate::syntax::{Command, Dialect};
+
+/// The names of shells.
+pub const SHELL_NAMES: [&str; 4] = ["sh", "bash", "ash", "dash"];
+
+/// Maximum size of all variables, in bytes.
+const VARIABLES: usize = 4 << 20;
+
+/// How execution goes on after a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flow {
+    Next,
+    /// Leave this number of loops.
+    Break(u32),
+    /// Leave all but one of this number of loops, and continue that one.
+    Continue(u32),
+    Return,
+    Exit,
+}
+
+/// A variable.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Variable {
+    pub(super) value: String,
+    pub(super) exported: bool,
+    pub(super) read_only: bool,
+}
+
+/// The options of `set`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Options {
+    pub(super) errexit: bool,
+    pub(super) nounset: bool,
+    pub(super) noglob: bool,
+    pub(super) xtrace: bool,
+    pub(super) pipefail: bool,
+}
+
+/// A shell. A clone is a subshell.
+#[derive(Clone)]
+pub(crate) struct Shell {
+    pub(super) process: Arc<Process>,
+    pub(super) dialect: Dialect,
+    /// `$0`.
+    pub(super) name: String,
+    pub(super) variables: BTreeMap<String, Variable>,
+    pub(super) functions: BTreeMap<String, Arc<Command>>,
+    pub(super) positional: Vec<String>,
+    /// The working directory.
+    pub(super) directory: String,
+    /// The exit status of the last command.
+    pub(super) status: i32,
+    pub(super) options: Options,
+    pub(super) pid: u32,
+    /// The identifier of the last background job.
+    pub(super) background: Option<u32>,
+    /// The exit statuses of the background jobs.
+    pub(super) jobs: Vec<(u32, watch::Receiver<Option<i32>>)>,
+    /// How deep commands are nested.
+    pub(super) depth: usize,
+    /// Whether a failure does not exit the shell (`set -e`): in conditions.
+    pub(super) tested: bool,
+    /// The line of the script, in error messages.
+    pub(super) line: usize,
+    /// Whether it reads commands from a terminal.
+    pub(super) interactive: bool,
+    /// The interrupts and the size of the terminal.
+    pub(super) terminal: Option<(watch::Receiver<u64>, watch::Receiver<TerminalSize>)>,
+}
+
+impl Shell {
+    pub(crate) fn new(process: Arc<Process>) -> Self {
+        let config = process.container().config();
+        let exported = |(name, value): (&String, &String)| {
+            let variable = Variable {
+                value: value.clone(),
+                exported: true,
+                read_only: false,
+            };
+            (name.clone(), variable)
+        };
+        let mut variables: BTreeMap<String, Variable> =
+            config.environment.iter().map(exported).collect();
+        let directory = config.working_dir.clone();
+        let mut default = |name: &str, value: &str| {
+            variables.entry(name.into()).or_insert_with(|| Variable {
+                value: value.into(),
+                exported: true,
+                read_only: false,
+            });
+        };
+        default("PATH", crate::container::DEFAULT_PATH);
+        default("HOSTNAME", &config.hostname);
+        default("HOME", "/root");
+        let pid = process.container().next_pid();
+        Self {
+            process,
+            dialect: Dialect::Posix,
+            name: "sh".into(),
+            variables,
+            functions: BTreeMap::new(),
+            positional: Vec::new(),
+            directory,
+            status: 0,
+            options: Options::default(),
+            pid,
+            background: None,
+            jobs: Vec::new(),
+            depth: 0,
+            tested: false,
+            line: 1,
+            interactive: false,
+            terminal: None,
+        }
+    }
+
+    pub(crate) fn container(&self) -> &Arc<Container> {
+        self.process.container()
+    }
+
+    pub(crate) fn directory(&self) -> &str {
+        &self.directory
+    }
+
+    /// Gives the process a terminal.
+    pub(crate) fn set_terminal(
+        &mut self,
+        interrupts: watch::Receiver<u64>,
+        size: watch::Receiver<TerminalSize>,
+    ) {
+        self.set("TERM", "xterm".into());
+        if let Some(variable) = self.variables.get_mut("TERM") {
+            variable.exported = true;
+        }
+        self.terminal = Some((interrupts, size));
+    }
+
+    /// The exit status of the last command.
+    pub(crate) fn status(&self) -> i32 {
+        self.status
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Removes all variables.
+    pub(crate) fn clear_environment(&mut self) {
+        self.variables.clear();
+    }
+
+    /// The size of the terminal.
+    pub(crate) fn terminal_size(&self) -> Option<TerminalSize> {
+        self.terminal.as_ref().map(|(_, size)| *size.borrow())
+    }
+
+    /// Whether a program is a shell.
+    pub(crate) fn is_shell(&self, program: &str) -> bool {
+        SHELL_NAMES.contains(&file_name(program))
+    }
+
+    /// A new shell with the exported variables of this one.
+    pub(crate) fn child(&self) -> Self {
+        let mut child = self.clone();
+        child.variables.retain(|_, variable| variable.exported);
+        child.functions.clear();
+        child.positional.clear();
+        child.options = Options::default();
+        child.jobs.clear();
+        child.background = None;
+        child.tested = false;
+        child.interactive = false;
+        child.line = 1;
+        child.pid = self.container().next_pid();
+        child
+    }
+
+    /// The exported variables.
+    pub(crate) fn environment(&self) -> Vec<(String, String)> {
+        let exported = self.variables.iter().filter(|(_, v)| v.exported);
+        exported
+            .map(|(n, v)| (n.clone(), v.value.clone()))
+            .collect()
+    }
+
+    /// The value of a variable or special parameter, if it is set.
+    pub(crate) fn get(&self, name: &str) -> Option<String> {
+        match name {
+            "?" => Some(self.status.to_string()),
+            "$" => Some(self.pid.to_string()),
+            "!" => self.background.map(|pid| pid.to_string()),
+            "#" => Some(self.positional.len().to_string()),
+            "@" | "*" => (!self.positional.is_empty()).then(|| self.positional.join(" ")),
+            "-" => Some(if self.options.errexit { "e" } else { "" }.into()),
+            "0" => Some(self.name.clone()),
+            "PWD" => Some(self.directory.clone()),
+            "RANDOM" if self.dialect == Dialect::Bash => {
+                Some((self.container().system().random() % 32_768).to_string())
+            }
+            _ => match name.parse::<usize>() {
+                Ok(index) => self.positional.get(index.checked_sub(1)?).cloned(),
+                Err(_) => self.variables.get(name).map(|v| v.value.clone()),
+            },
+        }
+    }
+
+    /// Sets a variable. False if it is read-only or there is no space.
+    pub(crate) fn set(&mut self, name: &str, value: String) -> bool {
+        let size: usize = self.variables.values().map(|v| v.value.len()).sum();
+        let before = self.variables.get(name);
+        let is_fixed = before.is_some_and(|variable| variable.read_only);
+        if is_fixed || size + value.len() > VARIABLES {
+            return false;
+        }
+        self.variables.entry(name.to_owned()).or_default().value = value;
+        true
+    }
+
+    pub(super) fn is_read_only(&self, name: &str) -> bool {
+        self.variables.get(name).is_some_and(|v| v.read_only)
+    }
+
+    /// Sets and exports a variable.
+    pub(crate) fn export(&mut self, name: &str, value: Option<String>) {
+        if let Some(value) = value {
+            self.set(name, value);
+        }
+        self.variables.entry(name.to_owned()).or_default().exported = true;
+    }
+
+    /// Removes a variable.
+    pub(crate) fn unset(&mut self, name: &str) {
+        if self.variables.get(name).is_some_and(|v| !v.read_only) {
+            self.variables.remove(name);
+        }
+    }
+
+    /// The start of an error message of the shell.
+    pub(super) fn prefix(&self) -> String {
+        let name = file_name(&self.name);
+        match (self.dialect, self.container().config().is_busybox) {
+            (Dialect::Bash, _) if self.interactive => format!("{name}: "),
+            (Dialect::Bash, _) => format!("{name}: line {}: ", self.line),
+            (Dialect::Posix, true) => format!("{name}: "),
+            (Dialect::Posix, false) => format!("{name}: {}: ", self.line),
+        }
+    }
+}
+
+impl Variables for Shell {
+    fn value(&self, name: &str) -> String {
+        self.get(name).unwrap_or_default()
+    }
+
+    fn assign(&mut self, name: String, value: String) {
+        self.set(&name, value);
+    }
+}

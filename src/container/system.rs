@@ -1,0 +1,80 @@
+//! What the processes of a container see outside of its file system.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::{Request, Response};
+use jiff::Timestamp;
+
+/// A fake GPU of a container.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gpu {
+    /// Product name, such as `NVIDIA A100-SXM4-80GB`.
+    pub name: String,
+    /// UUID, such as `GPU-...`.
+    pub uuid: String,
+    /// Memory, in MiB.
+    pub memory_mib: u64,
+}
+
+/// The main process of a container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContainerProcess {
+    /// The command line.
+    pub command: Vec<String>,
+    /// When it started.
+    pub started: Timestamp,
+}
+
+/// Why a request has no response.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// The host name is unknown.
+    #[error("Could not resolve host: {0}")]
+    UnknownHost(String),
+    /// The connection is refused, or there is no route.
+    #[error("{0}")]
+    Connect(String),
+    /// The connection ended before the response.
+    #[error("Empty reply from server")]
+    EmptyReply,
+    /// TLS is not served at this address.
+    #[error("{0}")]
+    Tls(String),
+}
+
+/// The system of a container.
+#[async_trait]
+pub trait System: Send + Sync {
+    /// The current time.
+    fn now(&self) -> Timestamp;
+
+    /// Waits.
+    async fn sleep(&self, time: Duration);
+
+    /// Sends an HTTP request; its URI has a scheme and an authority.
+    ///
+    /// # Errors
+    /// There is no response.
+    async fn request(&self, request: Request<Bytes>) -> Result<Response<Bytes>, RequestError>;
+
+    /// The addresses of a host name.
+    async fn resolve(&self, host: &str) -> Vec<IpAddr>;
+
+    /// The GPUs of the container.
+    fn gpus(&self) -> Vec<Gpu>;
+
+    /// The number of processors.
+    fn cpus(&self) -> u64;
+
+    /// The main process.
+    fn main_process(&self) -> ContainerProcess;
+
+    /// Sends a signal to the main process.
+    fn signal(&self, signal: i32);
+
+    /// A random number.
+    fn random(&self) -> u64;
+}

@@ -1,0 +1,10 @@
+//! Port forwarding: connections to ports of a pod
+//! (`k8s.io/kubelet/pkg/cri/streaming/portforward`).
+
+mod forwarder;
+mod serve;
+mod spdy;
+mod websocket;
+
+pub use forwarder::{PodConnection, PortForwarder, Transport};
+pub use serve::serve;
