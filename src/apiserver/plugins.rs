@@ -1,16 +1,21 @@
 //! Plugin interfaces of the API server: admission, conversion, Services and the kubelet client.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use kube::api::LogParams;
 use parking_lot::RwLock;
 use serde_json::Value;
 
 use crate::apimachinery::api_error::ApiError;
 use crate::request::parse_int;
+pub use kueue_lab_streaming::port_forward::{PodConnection, PortForwarder};
+pub use kueue_lab_streaming::remote_command::{
+    CommandError, ContainerStreams, RemoteCommand, StartError, StreamOptions, TerminalSize,
+};
 
 /// The operation of an admission request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,6 +196,87 @@ pub trait KubeletClient: Send + Sync {
     /// # Errors
     /// The container does not exist or has not started.
     async fn logs(&self, request: PodLogRequest) -> Result<LogStream, ApiError>;
+
+    /// A command that runs in a container.
+    ///
+    /// # Errors
+    /// The container does not run.
+    async fn exec(
+        &self,
+        _container: &ContainerReference,
+        _command: ExecCommand,
+    ) -> Result<RemoteCommand, StartError> {
+        Err(not_supported("exec"))
+    }
+
+    /// The main process of a container.
+    ///
+    /// # Errors
+    /// The container does not run.
+    async fn attach(
+        &self,
+        _container: &ContainerReference,
+        _options: StreamOptions,
+    ) -> Result<RemoteCommand, StartError> {
+        Err(not_supported("attach"))
+    }
+
+    /// Connections to the ports of a pod.
+    ///
+    /// # Errors
+    /// The pod does not run.
+    async fn port_forward(
+        &self,
+        _pod: &PodReference,
+    ) -> Result<Arc<dyn PortForwarder>, StartError> {
+        Err(not_supported("port-forward"))
+    }
+
+    /// Connects to an address of the cluster's network, as the API server does for `proxy`.
+    ///
+    /// # Errors
+    /// The text of the error, as Go words it.
+    async fn dial(&self, address: IpAddr, port: u16) -> Result<PodConnection, String> {
+        Err(format!(
+            "dial tcp {address}:{port}: connect: no route to host"
+        ))
+    }
+}
+
+fn not_supported(what: &str) -> StartError {
+    StartError {
+        status: StatusCode::NOT_IMPLEMENTED,
+        message: format!("{what} is not supported by the kubelet"),
+    }
+}
+
+/// A pod.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PodReference {
+    /// Namespace of the pod.
+    pub namespace: String,
+    /// Name of the pod.
+    pub name: String,
+    /// UID of the pod.
+    pub uid: String,
+}
+
+/// A container of a pod.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContainerReference {
+    /// The pod.
+    pub pod: PodReference,
+    /// Name of the container.
+    pub container: String,
+}
+
+/// The command of an `exec` request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExecCommand {
+    /// The command and its arguments; it is not run by a shell.
+    pub command: Vec<String>,
+    /// The streams of the client.
+    pub options: StreamOptions,
 }
 
 /// The log to read, with the query options of `pods/log`.

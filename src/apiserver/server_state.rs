@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
+use kueue_lab_streaming::SessionLimits;
 use parking_lot::Mutex;
 
 use crate::aggregator::RemoteApiServices;
@@ -36,6 +37,8 @@ pub(crate) struct ServerState {
     pub(crate) webhook_clients: ClientManager,
     /// Calls conversion webhooks.
     pub(crate) conversion_webhooks: WebhookConverter,
+    /// The sessions of exec, attach and port-forward.
+    pub(crate) sessions: SessionLimits,
     /// Held from the quota check of a write until its object is stored.
     pub(crate) quota_lock: Mutex<()>,
     /// Names of the CustomResourceDefinitions that a create or apply request replaces.

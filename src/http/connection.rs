@@ -73,8 +73,10 @@ impl Connection {
             }
             request
         });
-        let connection = builder
-            .serve_connection_with_upgrades(TokioIo::new(stream), TowerToHyperService::new(service));
+        let connection = builder.serve_connection_with_upgrades(
+            TokioIo::new(stream),
+            TowerToHyperService::new(service),
+        );
         tokio::pin!(connection);
         let result = tokio::select! {
             result = connection.as_mut() => result,

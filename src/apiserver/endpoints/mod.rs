@@ -44,3 +44,4 @@ mod write_options;
 pub(crate) use authenticated_request::AuthenticatedRequest;
 
 pub(super) use dispatch::{error_response, handle};
+pub(super) use subresource::session_limits;

@@ -124,6 +124,17 @@ impl ApiResponse {
         Self::value(error.code, accept.unwrap_or_default(), &error.to_status())
     }
 
+    /// A response of another handler.
+    pub(super) fn from_http(response: Response<impl Into<Body>>) -> Self {
+        let (head, body) = response.into_parts();
+        let headers = head.headers.iter();
+        Self {
+            status: head.status.as_u16(),
+            headers: headers.map(|(n, v)| (n.clone(), v.clone())).collect(),
+            body: body.into(),
+        }
+    }
+
     /// The HTTP status.
     pub(super) fn status(&self) -> u16 {
         self.status

@@ -51,6 +51,12 @@ impl From<Bytes> for Body {
     }
 }
 
+impl From<String> for Body {
+    fn from(text: String) -> Self {
+        Bytes::from(text).into()
+    }
+}
+
 impl http_body::Body for Body {
     type Data = Bytes;
     type Error = Infallible;

@@ -1,13 +1,14 @@
 //! Host and Origin checks of every network request, before its path is handled.
 //!
 //! DNS rebinding lets a web page reach a server on loopback; so the Host header must be one of the
-//! allowed names, and requests with an Origin header are rejected.
+//! allowed names. Requests with an Origin header are rejected unless it is the server's own origin, which
+//! clients of WebSocket send that are no browsers.
 
 use std::net::IpAddr;
 
-use http::header::{HOST, ORIGIN};
+use http::header::{HOST, HeaderValue, ORIGIN};
 use http::request::Parts;
-use http::uri::Authority;
+use http::uri::{Authority, Uri};
 
 use crate::apimachinery::api_error::ApiError;
 
@@ -31,7 +32,7 @@ impl AllowedHosts {
     }
 }
 
-/// Rejects requests with an unknown Host or from a browser.
+/// Rejects requests with an unknown Host or from a page of another origin.
 pub(super) fn check_host_and_origin(head: &Parts, hosts: &AllowedHosts) -> Result<(), ApiError> {
     let header = head.headers.get(HOST).and_then(|v| v.to_str().ok());
     let authority = match (head.uri.authority(), header) {
@@ -39,14 +40,16 @@ pub(super) fn check_host_and_origin(head: &Parts, hosts: &AllowedHosts) -> Resul
         (None, Some(text)) => text.parse::<Authority>().ok(),
         (None, None) => None,
     };
-    if !authority.is_some_and(|a| hosts.contains(a.host())) {
+    if !authority.as_ref().is_some_and(|a| hosts.contains(a.host())) {
         return Err(ApiError::new(
             421,
             "",
             "this server does not answer to the host name of the request",
         ));
     }
-    if head.headers.contains_key(ORIGIN) {
+    let mut origins = head.headers.get_all(ORIGIN).iter();
+    let is_own = |origin: &HeaderValue| authority.as_ref().is_some_and(|a| is_origin(origin, a));
+    if !origins.all(is_own) {
         return Err(ApiError::new(
             403,
             "Forbidden",
@@ -61,6 +64,19 @@ pub(super) fn check_host_and_origin(head: &Parts, hosts: &AllowedHosts) -> Resul
         return Err(ApiError::new(414, "", "the request URI is too long"));
     }
     Ok(())
+}
+
+/// Whether an Origin header is the origin of a server with this authority. Python's
+/// `websocket-client` writes the scheme `http` for TLS as well.
+fn is_origin(header: &HeaderValue, authority: &Authority) -> bool {
+    let origin = header.to_str().ok().and_then(|text| text.parse().ok());
+    let origin: Option<Uri> = origin;
+    origin.is_some_and(|origin| {
+        matches!(origin.scheme_str(), Some("https" | "http" | "wss" | "ws"))
+            && origin
+                .authority()
+                .is_some_and(|other| other.as_str().eq_ignore_ascii_case(authority.as_str()))
+    })
 }
 
 #[cfg(test)]
@@ -114,5 +130,18 @@ mod tests {
             .header(HOST, "localhost")
             .header(ORIGIN, "http://x");
         assert_eq!(code(page), Some(403));
+        for (origin, expected) in [
+            ("https://localhost:6443", None),
+            ("http://localhost:6443", None),
+            ("https://localhost", Some(403)),
+            ("https://localhost:6443.evil.example", Some(403)),
+            ("https://127.0.0.1:6443", Some(403)),
+            ("null", Some(403)),
+        ] {
+            let own = Request::get("/api")
+                .header(HOST, "localhost:6443")
+                .header(ORIGIN, origin);
+            assert_eq!(code(own), expected, "{origin}");
+        }
     }
 }

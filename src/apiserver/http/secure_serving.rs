@@ -248,7 +248,9 @@ async fn authenticate_and_handle(
         Ok(user) => user,
         Err(error) => return endpoints::error_response(&error),
     };
-    let request = http::Request::from_parts(head, body);
+    let mut request = http::Request::from_parts(head, body);
+    // Sessions end with the server.
+    request.extensions_mut().insert(shared.stop.clone());
     let response = tower_service::read_and_handle(shared.core.clone(), request, user).await;
     let stop = shared.stop.clone();
     response.map(|body| body.until(stop.cancelled_owned()))

@@ -12,6 +12,7 @@ use crate::auth::certificates::ClusterCertificates;
 use crate::auth::token_authenticator::TokenAuthenticator;
 use crate::bootstrap::create_bootstrap_objects;
 use crate::conversion::webhook_converter::WebhookConverter;
+use crate::endpoints::session_limits;
 use crate::kinds;
 use crate::metrics::Metrics;
 use crate::openapi::Documents;
@@ -77,6 +78,7 @@ impl ApiServerBuilder {
             remote_api_services: RemoteApiServices::default(),
             metrics: Metrics::default(),
             openapi: Documents::default(),
+            sessions: session_limits(),
             webhook_clients: ClientManager::default(),
             conversion_webhooks: WebhookConverter::default(),
             quota_lock: Mutex::default(),

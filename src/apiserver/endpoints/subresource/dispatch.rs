@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{binding, connect, eviction, pod_log, scale, service_proxy, token_request};
+use super::{binding, eviction, pod_log, proxy, remote_command, scale, token_request};
 use crate::apimachinery::api_error::ApiError;
 use crate::endpoints::request_context::RequestContext;
 use crate::endpoints::response::ApiResponse;
@@ -16,8 +16,9 @@ pub(crate) async fn answer(call: &RequestContext<'_>, verb: &str) -> Result<ApiR
         ("binding", "create") => binding::create_binding(call).await,
         ("eviction", "create") => eviction::create_eviction(call).await,
         ("token", "create") => token_request::create_token_request(call),
-        ("proxy", _) => service_proxy::proxy(call).await,
-        ("exec" | "attach" | "portforward", _) => connect::not_implemented(call),
+        ("exec" | "attach", _) => remote_command::exec_or_attach(call).await,
+        ("portforward", _) => remote_command::port_forward(call).await,
+        ("proxy", _) => proxy::proxy(call).await,
         (_, "get") => get::get(call),
         (_, "update") => update::update(call).await,
         (_, "patch") => patch::patch(call).await,

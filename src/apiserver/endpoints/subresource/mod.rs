@@ -1,10 +1,12 @@
 //! Subresource handlers.
 
 mod binding;
-mod connect;
+mod container;
 mod dispatch;
 mod eviction;
 mod pod_log;
+mod proxy;
+mod remote_command;
 mod scale;
 mod service_proxy;
 mod token_request;
@@ -12,3 +14,4 @@ mod token_request;
 pub(super) use binding::create_legacy_binding;
 
 pub(super) use dispatch::answer;
+pub(crate) use remote_command::session_limits;

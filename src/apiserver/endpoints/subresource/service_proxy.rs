@@ -4,22 +4,28 @@ use std::sync::Arc;
 
 use http::{Request, Uri};
 
-use super::connect;
 use crate::apimachinery::api_error::ApiError;
 use crate::endpoints::request_context::RequestContext;
 use crate::endpoints::response::ApiResponse;
 use crate::plugins::ServiceBackend;
 use kueue_lab_json::ValueExt;
 
-/// Handles a request through the proxy of a Service, named `[SCHEME:]NAME[:PORT]`.
-pub(super) async fn proxy(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
-    let Some((name, port)) = split_scheme_name_port(&call.path.name) else {
-        let message = format!("invalid service request {:?}", call.path.name);
-        return Err(ApiError::bad_request(message));
-    };
-    let Some(backend) = backend(call, name) else {
-        return connect::not_implemented(call);
-    };
+/// The response to a request through the proxy of a Service that this process answers; `None` for others.
+pub(super) async fn proxy(
+    call: &RequestContext<'_>,
+    name: &str,
+    port: &str,
+) -> Option<Result<ApiResponse, ApiError>> {
+    let backend = backend(call, name)?;
+    Some(proxy_to(call, &*backend, name, port).await)
+}
+
+async fn proxy_to(
+    call: &RequestContext<'_>,
+    backend: &dyn ServiceBackend,
+    name: &str,
+    port: &str,
+) -> Result<ApiResponse, ApiError> {
     let object = call.storage()?.get(&call.storage_key(name));
     let object = object.ok_or_else(|| call.not_found(name))?;
     let service = call.transformer.decoded(&object)?;
@@ -54,36 +60,4 @@ fn backend(call: &RequestContext<'_>, name: &str) -> Option<Arc<dyn ServiceBacke
     (call.path.resource == "services")
         .then(|| call.core.plugins.service(&call.path.namespace, name))
         .flatten()
-}
-
-/// Name and port of `[SCHEME:]NAME[:PORT]`, as `SplitSchemeNamePort`.
-fn split_scheme_name_port(id: &str) -> Option<(&str, &str)> {
-    let parts: Vec<&str> = id.split(':').collect();
-    let (name, port) = match parts.as_slice() {
-        [name] => (*name, ""),
-        [name, port] => (*name, *port),
-        ["" | "http" | "https", name, port] => (*name, *port),
-        _ => return None,
-    };
-    (!name.is_empty()).then_some((name, port))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_service_is_named_with_scheme_and_port() {
-        for (id, expected) in [
-            ("a", Some(("a", ""))),
-            ("a:1", Some(("a", "1"))),
-            ("https:a:p", Some(("a", "p"))),
-            ("https:a:", Some(("a", ""))),
-            ("ftp:a:1", None),
-            ("", None),
-            (":a:1:2", None),
-        ] {
-            assert_eq!(split_scheme_name_port(id), expected, "{id}");
-        }
-    }
 }
