@@ -1,10 +1,11 @@
-//! Extension points of an embedded cluster: admission, conversion, kinds and logs.
+//! Extension points of an embedded cluster: admission, conversion, kinds and the kubelets.
 
 pub use kueue_lab_apiserver::apimachinery::api_error::ApiError;
 pub use kueue_lab_apiserver::plugins::{
     AdmissionPlugin, AdmissionRequest, AdmissionWarnings, AggregatedApi, AggregatedRequest,
-    AggregatedResource, CustomResourceConverter, KubeletClient, LogStream, Operation,
-    PodLogRequest, ServiceBackend,
+    AggregatedResource, ContainerReference, CustomResourceConverter, ExecCommand, KubeletClient,
+    LogStream, Operation, PodConnection, PodLogRequest, PodReference, PortForwarder, RemoteCommand,
+    ServiceBackend, StartError, StreamOptions,
 };
 pub use kueue_lab_apiserver::registry::{CrdNames, CrdSpec, CrdSpecVersion};
 pub use kueue_lab_apiserver::strategy::scale_paths::ScalePaths;

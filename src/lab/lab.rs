@@ -15,8 +15,8 @@ use crate::kueue_manager::{
 use crate::validate_preset::validate_preset;
 use crate::visibility_server::VisibilityServer;
 use crate::{
-    kubelet_logs, kueue_crds, kueue_webhooks, managed_job_kind, node_pools_reloader, operator_crds,
-    remote,
+    kubelet_client, kueue_crds, kueue_webhooks, managed_job_kind, node_pools_reloader,
+    operator_crds, remote,
 };
 use kueue_lab_api::config::LoadedConfiguration as KueueConfig;
 use kueue_lab_clock::Clock;
@@ -181,8 +181,8 @@ impl Lab {
             },
         )
         .await;
-        if let Cluster::Embedded(embedded) = &cluster {
-            embedded.set_kubelet(Arc::new(kubelet_logs::KubeletLogs::new(machines.logs())));
+        if let (Cluster::Embedded(embedded), Some(kubelet)) = (&cluster, machines.kubelet()) {
+            embedded.set_kubelet(Arc::new(kubelet_client::LabKubelets::new(kubelet)));
         }
         if let Cluster::Remote(remote) = &cluster {
             remote::serve_logs(remote, &machines, &config.clock).await;

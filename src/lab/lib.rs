@@ -9,7 +9,7 @@ mod config;
 mod error;
 mod file_source;
 mod job_webhooks;
-mod kubelet_logs;
+mod kubelet_client;
 mod kueue_crds;
 mod kueue_manager;
 mod kueue_webhooks;

@@ -106,6 +106,11 @@ impl Machines {
         self.logs.clone()
     }
 
+    /// The kubelets of the lab's nodes, if they are enabled.
+    pub fn kubelet(&self) -> Option<Kubelet> {
+        self.kubelet.clone()
+    }
+
     /// Runs the pods of the control plane with processes of this process.
     pub fn set_control_plane(&self, control_plane: Arc<dyn ControlPlane>) {
         if let Some(kubelet) = &self.kubelet {

@@ -5,7 +5,9 @@ use kube::ResourceExt;
 use kueue_lab_shell::{self as shell, DEFAULT_DURATION, Program, Step};
 
 use super::environment::environment;
+use super::streams::image_name;
 use super::wrapped_command::{WrappedCommand, wrapped_command};
+use kueue_lab_container::SHELL_NAMES;
 
 /// Annotation: the duration of each main container of the pod, such as `30s` or `5m`.
 const RUN_FOR: &str = "kueue-lab.dev/run-for";
@@ -15,6 +17,9 @@ const EXIT_CODE: &str = "kueue-lab.dev/exit-code";
 const DURATION_ANNOTATION: &str = "example.com/duration";
 /// KWOK's annotation for the duration of a pod.
 const KWOK_DELAY_ANNOTATION: &str = "pod-complete.stage.kwok.x-k8s.io/delay";
+
+/// Images whose default command is a shell.
+const SHELL_IMAGES: [&str; 5] = ["busybox", "alpine", "ubuntu", "debian", "bash"];
 
 /// Maximum length of a chain of containers that wait for each other.
 const CHAIN: usize = 64;
@@ -40,6 +45,29 @@ pub(crate) fn container_program(container: &Container, pod: &Pod, main: bool) ->
         program = program.overridden(time, code);
     }
     program
+}
+
+/// The command of a container with `stdin` whose main process is a shell that reads commands.
+pub(super) fn interactive_shell(container: &Container) -> Option<Vec<String>> {
+    if container.stdin != Some(true) {
+        return None;
+    }
+    let command = container.command.iter().flatten();
+    let words: Vec<String> = command
+        .chain(container.args.iter().flatten())
+        .cloned()
+        .collect();
+    let image = image_name(container.image.as_deref().unwrap_or_default());
+    let is_shell = |word: &str| SHELL_NAMES.contains(&word.rsplit('/').next().unwrap_or_default());
+    match &words[..] {
+        [] => SHELL_IMAGES.contains(&image).then(|| vec!["sh".to_owned()]),
+        [program, options @ ..] => {
+            let is_interactive = options
+                .iter()
+                .all(|o| matches!(o.as_str(), "-i" | "-l" | "-il"));
+            (is_shell(program) && is_interactive).then_some(words)
+        }
+    }
 }
 
 fn of_command(container: &Container, pod: &Pod, endless: bool) -> Program {
@@ -92,6 +120,9 @@ fn of_words(container: &Container, pod: &Pod, endless: bool) -> Program {
         .chain(container.args.iter().flatten())
         .map(String::as_str)
         .collect();
+    if interactive_shell(container).is_some() {
+        return Program::new(vec![Step::Hang]);
+    }
     let environment = environment(container, pod);
     if container.command.as_ref().is_none_or(Vec::is_empty)
         && let Some(steps) = of_image(container, &words)
@@ -111,10 +142,7 @@ fn of_words(container: &Container, pod: &Pod, endless: bool) -> Program {
 /// The program of a well-known image with these arguments and no command.
 fn of_image(container: &Container, args: &[&str]) -> Option<Vec<Step>> {
     let image = container.image.as_deref().unwrap_or_default();
-    let name = image.split('@').next().unwrap_or_default();
-    let name = name.rsplit('/').next().unwrap_or_default();
-    let name = name.split(':').next().unwrap_or_default();
-    match (name, args) {
+    match (image_name(image), args) {
         ("sleep", [time, ..]) => shell::duration(time).map(|t| vec![Step::Wait(t)]),
         ("agnhost", ["entrypoint-tester", ..]) => Some(vec![]),
         ("agnhost", ["pause", ..] | []) => Some(vec![Step::Hang]),
@@ -126,7 +154,7 @@ fn of_image(container: &Container, args: &[&str]) -> Option<Vec<Step>> {
         }
         ("hello-world", []) => Some(vec![Step::Print("Hello from Docker!".into())]),
         // Their shell exits at the end of stdin, which is empty without a terminal.
-        ("busybox" | "alpine" | "ubuntu" | "debian" | "bash", []) => Some(vec![]),
+        (name, []) if SHELL_IMAGES.contains(&name) => Some(vec![]),
         _ => None,
     }
 }

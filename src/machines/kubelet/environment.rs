@@ -22,7 +22,7 @@ pub(super) fn environment(container: &Container, pod: &Pod) -> Environment {
     known
 }
 
-fn pod_field(pod: &Pod, path: &str) -> Option<String> {
+pub(super) fn pod_field(pod: &Pod, path: &str) -> Option<String> {
     let keyed = |prefix: &str| path.strip_prefix(prefix)?.strip_suffix("']");
     if let Some(key) = keyed("metadata.annotations['") {
         return pod.annotations().get(key).cloned();
@@ -34,6 +34,9 @@ fn pod_field(pod: &Pod, path: &str) -> Option<String> {
         "metadata.name" => Some(pod.name_any()),
         "metadata.namespace" => pod.namespace(),
         "metadata.uid" => pod.uid(),
+        "spec.serviceAccountName" => pod.spec.as_ref()?.service_account_name.clone(),
+        "status.podIP" | "status.podIPs" => pod.status.as_ref()?.pod_ip.clone(),
+        "status.hostIP" | "status.hostIPs" => pod.status.as_ref()?.host_ip.clone(),
         "spec.nodeName" => pod.spec.as_ref()?.node_name.clone(),
         _ => None,
     }

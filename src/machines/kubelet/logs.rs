@@ -104,6 +104,17 @@ impl LogStore {
         }
     }
 
+    /// Changes when the current instance of a container ends; closed when its pod is deleted.
+    pub(super) fn ended(
+        &self,
+        uid: &str,
+        container: &str,
+    ) -> Option<watch::Receiver<Option<Timestamp>>> {
+        let instances = self.instances.lock();
+        let (instance, _) = instances.get(uid)?.get(container)?;
+        Some(instance.ended.subscribe())
+    }
+
     /// Removes the logs of a deleted pod.
     pub(super) fn forget(&self, uid: &str) {
         self.instances.lock().remove(uid);

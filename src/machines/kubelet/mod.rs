@@ -9,11 +9,13 @@ mod log_options;
 mod logs;
 mod pod_ip_allocator;
 mod pod_log_source;
+mod pod_servers;
 mod pod_status;
 mod pod_workers;
 mod server;
 mod simulated_container;
 mod simulated_pod;
+mod streams;
 mod wrapped_command;
 
 pub(crate) use container_program::container_program;

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -21,6 +21,7 @@ use super::pod_status;
 use super::server::serve;
 use super::simulated_container::{ContainerPhase, ContainerRole};
 use super::simulated_pod::{PodLifecycleEvent, SimulatedPod};
+use super::streams::ContainerRuntime;
 use crate::event_recorder::{EventRecorder, NewEvent, object_reference};
 use crate::nodes::is_managed;
 use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
@@ -80,20 +81,22 @@ pub struct Kubelet {
     shared: Arc<Shared>,
 }
 
-struct Shared {
-    context: Context,
+pub(super) struct Shared {
+    pub(super) context: Context,
     options: KubeletOptions,
-    pods: Informer<Pod>,
+    pub(super) pods: Informer<Pod>,
     nodes: Informer<Node>,
     has_failed: NodeFailureCheck,
-    queue: WorkQueue<ObjectKey>,
-    simulated_pods: Mutex<HashMap<ObjectKey, SimulatedPod>>,
+    pub(super) queue: WorkQueue<ObjectKey>,
+    pub(super) simulated_pods: Mutex<HashMap<ObjectKey, SimulatedPod>>,
     /// The control plane of this process, with its node.
     control_plane: OnceLock<(Arc<dyn ControlPlane>, Arc<Node>)>,
     /// Whether pods are paused.
     paused: AtomicBool,
     pod_ips: Mutex<PodIpAllocator>,
-    logs: LogStore,
+    pub(super) logs: LogStore,
+    /// The containers in which commands are executed.
+    pub(super) runtime: ContainerRuntime,
     recorder: EventRecorder,
 }
 
@@ -119,6 +122,7 @@ impl Kubelet {
                 paused: AtomicBool::new(false),
                 pod_ips: Mutex::default(),
                 logs: LogStore::new(context.clock.clone()),
+                runtime: ContainerRuntime::default(),
                 recorder: EventRecorder::new(context, "kubelet"),
             }),
         };
@@ -158,6 +162,19 @@ impl Kubelet {
         if self.shared.control_plane.set((control_plane, node)).is_ok() {
             self.requeue_pods(CONTROL_PLANE_NODE);
         }
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// A reference that does not keep the kubelet.
+    pub(super) fn weak(&self) -> Weak<Shared> {
+        Arc::downgrade(&self.shared)
+    }
+
+    pub(super) fn of(shared: Arc<Shared>) -> Self {
+        Self { shared }
     }
 
     /// The logs of the containers.
@@ -293,7 +310,7 @@ impl Shared {
     }
 
     /// The node with this name.
-    fn node(&self, name: &str) -> Option<Arc<Node>> {
+    pub(super) fn node(&self, name: &str) -> Option<Arc<Node>> {
         match self.control_plane.get() {
             Some((_, node)) if name == CONTROL_PLANE_NODE => Some(node.clone()),
             _ => self.nodes.get(&ObjectKey::cluster(name)),
@@ -507,12 +524,14 @@ impl Shared {
             self.logs
                 .container_terminated(&run.uid, &container.name, now);
         }
+        self.runtime.remove_pod(&run.uid);
         self.release_ip(&run);
     }
 
     /// Releases what a deleted pod holds.
     fn forget_pod(&self, key: &ObjectKey) {
         if let Some(run) = self.simulated_pods.lock().remove(key) {
+            self.runtime.remove_pod(&run.uid);
             self.release_ip(&run);
         }
     }

@@ -1,0 +1,13 @@
+//! The streams of simulated containers: `exec`, `attach`, port forwarding and the cluster's network.
+
+mod attach;
+mod container_files;
+mod container_runtime;
+mod container_system;
+mod exec;
+mod exec_environment;
+mod pod_network;
+mod port_forward;
+mod volumes;
+
+pub(super) use container_runtime::{ContainerRuntime, image_name};
