@@ -6,8 +6,9 @@
 //! * `TYPE`: `string`, `bool`, `integer`, `int32`, `int64`, `number`, `time`, `quantity`,
 //!   `int-or-string`, `any` (an object with any fields), `embedded` (any Kubernetes object), or
 //!   `@NAME`, the fields of a block; none for an object with the fields below.
-//! * `OPTION`: `=VALUE` default, `enum=A,B`, `min=N`, `max=N`, `nullable`, `immutable`, or `open` for an
-//!   object, or the objects of a list, with fields other than those below.
+//! * `OPTION`: `=VALUE` default, `enum=A,B`, `min=N`, `max=N` (of a list: of its items), `nullable`,
+//!   `immutable`, or `open` for an object, or the objects of a list, with fields other than those
+//!   below.
 //! * `+@NAME`: the fields of a block are part of this object.
 
 use serde_json::{Map, Value, json};
@@ -159,6 +160,10 @@ fn apply_option(schema: &mut Value, type_name: Option<&str>, option: &str) {
             schema["enum"] = texts.split(',').map(value).collect();
         }
         Some(("min", text)) => schema["minimum"] = value(text),
-        Some((_, text)) => schema["maximum"] = value(text),
+        Some((_, text)) => {
+            let is_list = schema["type"] == "array";
+            let field = if is_list { "maxItems" } else { "maximum" };
+            schema[field] = value(text);
+        }
     }
 }
