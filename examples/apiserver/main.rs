@@ -37,7 +37,7 @@ async fn main() -> anyhow::Result<()> {
     let config = MachinesConfig::embedded();
     let pods = workload_controllers::pod_informer(&context);
     let nodes = Informer::builder(Api::<Node>::all(context.client.clone())).start(&context);
-    let controllers = controller_manager::start(&context, &config, &pods, &nodes);
+    let controllers = controller_manager::start(&context, &context, &config, &pods, &nodes);
     if let Some(publisher) = controllers.root_ca_publisher {
         publisher.set_root_ca(serving.certificate_authority_pem());
     }

@@ -76,6 +76,12 @@ impl EmbeddedCluster {
         self.server.client()
     }
 
+    /// Makes clients with a user agent, which names the field manager of their writes.
+    pub fn client_factory(&self) -> impl Fn(&str) -> Client + Send + Sync + 'static {
+        let server = self.server.clone();
+        move |user_agent| server.client_of(user_agent)
+    }
+
     /// Registers the kubelets that serve logs.
     pub fn set_kubelet(&self, kubelet: Arc<dyn KubeletClient>) {
         self.server.set_kubelet(kubelet);

@@ -27,7 +27,7 @@ use kueue_lab_controller::{Controller, ControllerConfig, UpstreamLatency};
 use kueue_lab_machines::{Machines, MachinesConfig};
 use kueue_lab_operator::Operator;
 use kueue_lab_presets::{Presets, PresetsConfig};
-use kueue_lab_runtime::Context;
+use kueue_lab_runtime::{ComponentClients, Context};
 use kueue_lab_skypilot::SkyEnv;
 use kueue_lab_skypilot::jobs::ManagedJobs;
 
@@ -167,9 +167,17 @@ impl Lab {
     ) -> Result<Self, LabError> {
         let gates = kueue.config.gates;
         let client = cluster.client();
-        let context = Context::new(client.clone(), config.clock.clone(), config.entropy.clone());
+        let clients = match &cluster {
+            Cluster::Embedded(embedded) => ComponentClients::new(embedded.client_factory()),
+            Cluster::Remote(_) => client.clone().into(),
+        };
+        let context = Context::new(
+            clients.client("kueue"),
+            config.clock.clone(),
+            config.entropy.clone(),
+        );
         let machines = Machines::start(
-            client.clone(),
+            clients,
             config.clock.clone(),
             config.entropy.clone(),
             match cluster {

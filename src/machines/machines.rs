@@ -15,7 +15,7 @@ use crate::nodes::{
 use crate::{autoscaler, controller_manager, nodes, scheduler, workload_controllers};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_runtime::{Api, Context, Informer};
+use kueue_lab_runtime::{Api, ComponentClients, Context, Informer};
 
 /// The running machines of a cluster.
 pub struct Machines {
@@ -29,21 +29,25 @@ pub struct Machines {
 }
 
 impl Machines {
-    /// Starts the parts that `config` enables. There are no nodes until
-    /// [`apply_pools`](Self::apply_pools).
+    /// Starts the parts that `config` enables, with clients of the user agents of Kubernetes'
+    /// components. There are no nodes until [`apply_pools`](Self::apply_pools).
     pub async fn start(
-        client: kube::Client,
+        clients: impl Into<ComponentClients>,
         clock: Clock,
         entropy: Entropy,
         config: MachinesConfig,
     ) -> Self {
+        let clients = clients.into();
+        let client = clients.client("kube-controller-manager");
         let context = Context::new(client.clone(), clock.clone(), entropy);
+        let context_of = |component| context.with_client(clients.client(component));
+        let kubelet_context = context_of("kubelet");
         let nodes: Informer<Node> = Informer::builder(Api::all(client)).start(&context);
         let pods = workload_controllers::pod_informer(&context);
         let cluster_type = config.cluster_type;
         let virtual_nodes = config
             .nodes
-            .then(|| VirtualNodeController::start(&context, nodes.clone(), cluster_type));
+            .then(|| VirtualNodeController::start(&kubelet_context, nodes.clone(), cluster_type));
         let has_others = cluster_type == ClusterType::Remote;
         let fake_gpus =
             (config.nodes && has_others).then(|| FakeGpuController::start(&context, nodes.clone()));
@@ -52,7 +56,7 @@ impl Machines {
             nodes::taint_eviction::start(&context, &nodes, &pods);
         }
         if config.scheduler {
-            scheduler::start(&context, &pods, &nodes);
+            scheduler::start(&context_of("kube-scheduler"), &pods, &nodes);
         }
         let kubelet = config.kubelet.then(|| {
             let virtual_nodes = virtual_nodes.clone();
@@ -61,12 +65,16 @@ impl Machines {
                     .as_ref()
                     .is_some_and(|virtual_nodes| virtual_nodes.has_failed(node))
             });
-            Kubelet::start(&context, config.kubelets, &pods, &nodes, has_failed)
+            Kubelet::start(&kubelet_context, config.kubelets, &pods, &nodes, has_failed)
         });
-        let autoscaler = config
-            .autoscaler
-            .then(|| autoscaler::start(&context, &pods, &nodes, virtual_nodes.clone()));
-        let controller_manager = controller_manager::start(&context, &config, &pods, &nodes);
+        let autoscaler = config.autoscaler.then(|| {
+            let context = context_of("cluster-autoscaler");
+            autoscaler::start(&context, &pods, &nodes, virtual_nodes.clone())
+        });
+        // The binaries of operators are named `manager`.
+        let operators = context_of("manager");
+        let controller_manager =
+            controller_manager::start(&context, &operators, &config, &pods, &nodes);
         nodes.wait_for_cache_sync().await;
         pods.wait_for_cache_sync().await;
         let logs = kubelet

@@ -6,6 +6,7 @@
 
 mod api;
 pub mod api_errors;
+mod component_clients;
 mod indexed_store;
 mod informer;
 mod object_key;
@@ -23,6 +24,7 @@ use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 
 pub use api::Api;
+pub use component_clients::ComponentClients;
 pub use indexed_store::Change;
 pub use informer::{Informer, InformerBuilder};
 pub use object_key::ObjectKey;
@@ -52,6 +54,14 @@ impl Context {
             clock,
             entropy,
             tasks: Tasks::new(),
+        }
+    }
+
+    /// The same context with another client.
+    pub fn with_client(&self, client: kube::Client) -> Self {
+        Self {
+            client,
+            ..self.clone()
         }
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn with_cluster<F: Future<Output = ()>>(test: impl FnOnce(TestCluster
         let config = MachinesConfig::embedded();
         let pods = workload_controllers::pod_informer(&context);
         let nodes = Informer::builder(kueue_lab_runtime::Api::all(client.clone())).start(&context);
-        controller_manager::start(&context, &config, &pods, &nodes);
+        controller_manager::start(&context, &context, &config, &pods, &nodes);
         let cluster = TestCluster {
             client,
             clock,

@@ -13,6 +13,7 @@ use kueue_lab_entropy::Entropy;
 use kueue_lab_machines::nodes::NodePools;
 use kueue_lab_machines::operators::crds;
 use kueue_lab_machines::{Machines, MachinesConfig};
+use kueue_lab_runtime::ComponentClients;
 use serde_json::{Value, json};
 
 /// An API server with machines.
@@ -62,7 +63,8 @@ fn run<F: Future<Output = ()>>(pools: &str, kinds: &[Value], test: impl FnOnce(T
             create_definition(&client, &crds::definition(name).unwrap()).await;
         }
         let config = MachinesConfig::embedded();
-        let machines = Machines::start(client.clone(), clock.clone(), entropy, config).await;
+        let clients = ComponentClients::new(move |user_agent| server.client_of(user_agent));
+        let machines = Machines::start(clients, clock.clone(), entropy, config).await;
         machines.apply_pools(NodePools::parse(pools).unwrap()).await;
         test(TestCluster {
             pods: Api::namespaced(client.clone(), "test"),

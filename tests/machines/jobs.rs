@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::Api;
 use kube::api::{ListParams, PostParams};
 use serde_json::json;
@@ -39,6 +40,44 @@ fn a_job_of_five_pods_completes() {
         }
         let status = jobs.get("j").await.unwrap().status.unwrap();
         assert_eq!(status.succeeded, Some(5));
+    });
+}
+
+#[test]
+fn writes_have_the_field_managers_of_kubernetes_components() {
+    with_cluster(POOLS, |lab| async move {
+        let jobs: Api<Job> = Api::namespaced(lab.client.clone(), "test");
+        let job = job("j", 1, "true");
+        jobs.create(&PostParams::default(), &job).await.unwrap();
+        loop {
+            let status = jobs.get("j").await.unwrap().status;
+            if status.and_then(|s| s.succeeded) == Some(1) {
+                break;
+            }
+            lab.clock.sleep(Duration::from_secs(1)).await;
+        }
+        let managers = |fields: Option<Vec<ManagedFieldsEntry>>| -> Vec<(String, String)> {
+            let entries = fields.into_iter().flatten();
+            entries
+                .map(|e| {
+                    let subresource = e.subresource.unwrap_or_default();
+                    (e.manager.unwrap_or_default(), subresource)
+                })
+                .collect()
+        };
+        let job = jobs.get("j").await.unwrap();
+        let controller = ("kube-controller-manager".to_owned(), "status".to_owned());
+        assert!(managers(job.metadata.managed_fields).contains(&controller));
+        let pods = lab.pods.list(&ListParams::default()).await.unwrap();
+        let of_pod = managers(pods.items[0].metadata.managed_fields.clone());
+        assert!(
+            of_pod.contains(&("kube-controller-manager".into(), String::new())),
+            "{of_pod:?}"
+        );
+        assert!(
+            of_pod.contains(&("kubelet".into(), "status".into())),
+            "{of_pod:?}"
+        );
     });
 }
 

@@ -7,7 +7,8 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use http::{Request, Response};
+use http::header::USER_AGENT;
+use http::{HeaderValue, Request, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tower::BoxError;
 
@@ -24,11 +25,21 @@ pub(crate) const BODY_LIMIT: usize = 3 << 20;
 #[derive(Clone)]
 pub(crate) struct InProcessService {
     core: Arc<ServerState>,
+    user_agent: Option<HeaderValue>,
 }
 
 impl InProcessService {
     pub(crate) fn new(core: Arc<ServerState>) -> Self {
-        Self { core }
+        Self {
+            core,
+            user_agent: None,
+        }
+    }
+
+    /// Sets the user agent of requests that have none.
+    pub(crate) fn with_user_agent(mut self, user_agent: &str) -> Self {
+        self.user_agent = HeaderValue::from_str(user_agent).ok();
+        self
     }
 }
 
@@ -45,7 +56,13 @@ where
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        if let Some(user_agent) = &self.user_agent {
+            let headers = request.headers_mut();
+            headers
+                .entry(USER_AGENT)
+                .or_insert_with(|| user_agent.clone());
+        }
         let core = self.core.clone();
         async move { Ok(read_and_handle(core, request, User::admin()).await) }.boxed()
     }

@@ -28,6 +28,13 @@ impl ApiServer {
         kube::Client::new(InProcessService::new(self.core.clone()), "default")
     }
 
+    /// A client as [`client`](Self::client) of a user agent, from which the field manager of its
+    /// writes is taken.
+    pub fn client_of(&self, user_agent: &str) -> kube::Client {
+        let service = InProcessService::new(self.core.clone()).with_user_agent(user_agent);
+        kube::Client::new(service, "default")
+    }
+
     /// Adds an admission plugin to a running server.
     pub fn add_admission(&self, plugin: Arc<dyn AdmissionPlugin>) {
         self.core.plugins.add_admission(plugin);

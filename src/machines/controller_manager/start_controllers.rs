@@ -53,10 +53,11 @@ fn start_cluster_controllers(
     controllers
 }
 
-/// Starts the controllers that `config` enables, in the tasks of `context`. `pods` comes from
-/// [`workload_controllers::pod_informer`].
+/// Starts the controllers that `config` enables, in the tasks of `context`; operators with the
+/// client of `operators_context`. `pods` comes from [`workload_controllers::pod_informer`].
 pub fn start(
     context: &Context,
+    operators_context: &Context,
     config: &MachinesConfig,
     pods: &Informer<Pod>,
     nodes: &Informer<Node>,
@@ -71,7 +72,7 @@ pub fn start(
     let shared = SharedInformers::new(context, pods.clone(), nodes.clone());
     workload_controllers::start(context, config, &shared);
     if config.operators {
-        operators::start(context, &shared);
+        operators::start(operators_context, &shared);
     }
     start_cluster_controllers(context, config, &shared)
 }
