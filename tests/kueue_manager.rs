@@ -42,6 +42,7 @@ fn with_lab<F: Future<Output = ()>>(test: impl FnOnce(ManagerLab) -> F) {
             entropy: Entropy::seeded(1),
             presets: presets.path().to_owned(),
             preset: None,
+            preset_must_be_valid: true,
             watch: false,
             port: None,
             nodes: NodePools::parse(NODES).unwrap(),

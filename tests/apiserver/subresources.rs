@@ -250,7 +250,8 @@ fn logs_of_several_containers_require_a_name() {
             rejected.message,
             "a container name must be specified for pod p, choose one of: [a b] or one of the init containers: [i]"
         );
-        let exec = error_status(get(&client, &format!("{PODS}/p/exec?command=ls&container=a")).await);
+        let exec =
+            error_status(get(&client, &format!("{PODS}/p/exec?command=ls&container=a")).await);
         assert_eq!(exec.message, "pod p does not have a host assigned");
     });
 }
