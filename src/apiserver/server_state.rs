@@ -18,7 +18,7 @@ use crate::plugins::Plugins;
 use crate::registry::Registry;
 use crate::registry::stored_objects::StoredObjects;
 use crate::service_client::client_manager::ClientManager;
-use crate::storage::Store;
+use crate::storage::{EventTtl, Store};
 
 /// State shared by all requests.
 pub(crate) struct ServerState {
@@ -41,6 +41,8 @@ pub(crate) struct ServerState {
     pub(crate) sessions: SessionLimits,
     /// Held from the quota check of a write until its object is stored.
     pub(crate) quota_lock: Mutex<()>,
+    /// The writes of Events that expire.
+    pub(crate) event_ttl: EventTtl,
     /// Names of the CustomResourceDefinitions that a create or apply request replaces.
     pub(crate) replaceable_crds: Mutex<BTreeSet<String>>,
 }

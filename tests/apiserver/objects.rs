@@ -1,5 +1,7 @@
 //! Create, get, update, patch and apply.
 
+use std::time::Duration;
+
 use kube::api::{Patch, PatchParams, PostParams};
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Clock;
@@ -374,5 +376,76 @@ fn a_replacement_with_another_uid_conflicts() {
             conflict(message("b", uid, ""))
         );
         send(&client, "PUT", &path, stored).await.unwrap();
+    });
+}
+
+#[test]
+fn an_object_above_the_limit_of_etcd_is_refused() {
+    with_server(|_, client| async move {
+        let map = |size: usize| json!({"metadata": {"name": "m"}, "data": {"k": "x".repeat(size)}});
+        let path = "/api/v1/namespaces/test/configmaps";
+        // The limit of ConfigMaps is smaller than that of etcd; annotations count to the latter.
+        let refused = error_status(send(&client, "POST", path, map(1 << 20 | 1)).await);
+        assert_eq!(refused.code, 422);
+        let definition = json!({
+            "metadata": {"name": "notes.example.com"},
+            "spec": {
+                "group": "example.com", "scope": "Namespaced",
+                "names": {"plural": "notes", "kind": "Note"},
+                "versions": [{"name": "v1", "served": true, "storage": true, "schema": {
+                    "openAPIV3Schema": {"type": "object", "properties": {"text": {"type": "string"}}},
+                }}],
+            },
+        });
+        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        send(&client, "POST", definitions, definition)
+            .await
+            .unwrap();
+        let path = "/apis/example.com/v1/namespaces/test/notes";
+        let note = |size: usize| {
+            json!({"apiVersion": "example.com/v1", "kind": "Note", "metadata": {"name": "n"},
+                "text": "x".repeat(size)})
+        };
+        let refused = error_status(send(&client, "POST", path, note(1_600_000)).await);
+        assert_eq!(refused.code, 500);
+        assert_eq!(refused.message, "etcdserver: request is too large");
+        send(&client, "POST", path, note(1_500_000)).await.unwrap();
+        let larger = json!({"text": "x".repeat(1_600_000)});
+        let refused = error_status(merge_patch(&client, &format!("{path}/n"), larger).await);
+        assert_eq!(refused.message, "etcdserver: request is too large");
+    });
+}
+
+#[test]
+fn events_expire_an_hour_after_their_last_write() {
+    with_server(|_, client| async move {
+        let path = "/api/v1/namespaces/test/events";
+        let event = |name: &str| {
+            json!({"metadata": {"name": name}, "reason": "R", "message": "m", "type": "Normal",
+                "involvedObject": {"kind": "Pod", "namespace": "test", "name": "p"}})
+        };
+        let names = || {
+            let client = client.clone();
+            async move {
+                let list = get(&client, path).await.unwrap();
+                let items = list["items"].as_array().unwrap().clone();
+                let name = |e: &Value| e["metadata"]["name"].as_str().unwrap().to_owned();
+                items.iter().map(name).collect::<Vec<_>>()
+            }
+        };
+        for name in ["a", "b"] {
+            send(&client, "POST", path, event(name)).await.unwrap();
+        }
+        tokio::time::sleep(Duration::from_secs(40 * 60)).await;
+        let counted = json!({"count": 2});
+        merge_patch(&client, &format!("{path}/b"), counted)
+            .await
+            .unwrap();
+        assert_eq!(names().await, ["a", "b"]);
+        tokio::time::sleep(Duration::from_secs(30 * 60)).await;
+        assert_eq!(names().await, ["b"]);
+        tokio::time::sleep(Duration::from_secs(30 * 60)).await;
+        let gone = error_status(get(&client, &format!("{path}/b")).await);
+        assert_eq!(gone.code, 404);
     });
 }

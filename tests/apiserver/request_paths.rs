@@ -80,3 +80,39 @@ fn resource_versions_of_reads_are_checked() {
         );
     });
 }
+
+#[test]
+fn an_unchanged_discovery_document_is_not_sent_again() {
+    with_server(|_, client| async move {
+        let request = |etag: &str| {
+            let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+            let request = http::Request::get("/apis").header("accept", accept);
+            let request = request.header("if-none-match", etag);
+            let (client, request) = (client.clone(), request.body(Vec::new().into()).unwrap());
+            async move { client.send(request).await.unwrap() }
+        };
+        let first = request("").await;
+        assert_eq!(first.status(), 200);
+        let etag = first.headers()["etag"].to_str().unwrap().to_owned();
+        assert_eq!(first.headers()["vary"], "Accept");
+        let second = request(&etag).await;
+        assert_eq!(
+            (second.status().as_u16(), &second.headers()["etag"]),
+            (304, &first.headers()["etag"])
+        );
+        let definition = json!({
+            "metadata": {"name": "notes.example.com"},
+            "spec": {
+                "group": "example.com", "scope": "Namespaced",
+                "names": {"plural": "notes", "kind": "Note"},
+                "versions": [{"name": "v1", "served": true, "storage": true,
+                    "schema": {"openAPIV3Schema": {"type": "object"}}}],
+            },
+        });
+        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        send(&client, "POST", definitions, definition)
+            .await
+            .unwrap();
+        assert_eq!(request(&etag).await.status(), 200);
+    });
+}

@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::Duration;
 
+use http_body_util::BodyExt;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use kueue_lab_apiserver::{ApiServer, ServeError, ServeOptions, ServingHandle};
@@ -127,6 +128,35 @@ async fn a_service_account_is_authorized_by_its_roles() {
         who["status"]["userInfo"]["groups"],
         json!(["system:authenticated"])
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_responses_are_compressed() {
+    let (_server, serving) = serve().await;
+    let client = Client::try_from(config(&serving).await).unwrap();
+    namespace(&client, "test").await;
+    let path = "/api/v1/namespaces/test/configmaps";
+    let response = async |accept: &str| {
+        let request = http::Request::get(path).header("accept-encoding", accept);
+        let response = client
+            .send(request.body(Vec::new().into()).unwrap())
+            .await
+            .unwrap();
+        let encoding = response.headers().get("content-encoding").cloned();
+        (
+            encoding,
+            response.into_body().collect().await.unwrap().to_bytes(),
+        )
+    };
+    assert_eq!(response("gzip").await.0, None);
+    let map = json!({"metadata": {"name": "m"}, "data": {"k": "x".repeat(500_000)}});
+    send(&client, "POST", path, map).await.unwrap();
+    let (encoding, plain) = response("identity").await;
+    assert_eq!(encoding, None);
+    let (encoding, compressed) = response("deflate, gzip").await;
+    assert_eq!(encoding.unwrap(), "gzip");
+    assert!(compressed.starts_with(&[0x1f, 0x8b]) && compressed.len() < plain.len() / 10);
+    serving.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -302,3 +302,21 @@ fn a_hundred_watches_have_equal_events() {
         }
     });
 }
+
+#[test]
+fn a_streaming_list_at_a_future_version_is_refused() {
+    with_server(|_, client| async move {
+        let path = "/api/v1/namespaces/test/configmaps?watch=1&sendInitialEvents=true\
+                    &resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true\
+                    &resourceVersion=999999";
+        let refused = error_status(get(&client, path).await);
+        assert_eq!((refused.code, refused.reason.as_str()), (504, "Timeout"));
+        assert!(
+            refused
+                .message
+                .starts_with("Too large resource version: 999999"),
+            "{}",
+            refused.message
+        );
+    });
+}

@@ -6,14 +6,15 @@ use serde_json::Value;
 
 use super::admission_chain::{AdmissionChain, OperationOptions};
 use super::after_commit::after_commit;
+use super::pending_object::pending_object;
 use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use super::write_options::WriteOptions;
-use super::{crd_lifecycle, managed_fields, request_body};
+use super::{crd_lifecycle, event_ttl, managed_fields, request_body};
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::object_meta;
 use crate::plugins::Operation;
-use crate::storage::{CommitError, Object, PendingObject};
+use crate::storage::{CommitError, Object};
 
 /// The number of attempts to generate a name that is not in use.
 const NAME_ATTEMPTS: usize = 8;
@@ -155,7 +156,7 @@ fn store_object(
     call.core
         .version_converter()
         .to_storage_version(&call.served, &mut object)?;
-    let pending = PendingObject::new(object).map_err(|e| ApiError::internal(e.to_string()))?;
+    let pending = pending_object(object)?;
     let pending = pending.with_schema_generation(call.served.schema_generation);
     let store = &call.core.store;
     let stored = match replaced {
@@ -164,6 +165,7 @@ fn store_object(
     };
     match stored {
         Ok(object) => {
+            event_ttl::record(call, &object);
             after_commit(call.core, &call.served, &key);
             Ok(WriteOutcome::Stored(object))
         }

@@ -1,6 +1,8 @@
 //! API discovery, unaggregated and aggregated.
 
+use http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha512};
 
 use super::AuthenticatedRequest;
 use super::aggregation;
@@ -31,15 +33,14 @@ pub(super) fn answer(
     let value = match segments {
         ["api"] if accept.form == ResponseForm::Discovery => {
             let core_group = table.groups().iter().filter(|g| g.name.is_empty());
-            return Ok(aggregated_discovery(
-                core_group.map(aggregated_group).collect(),
-            ));
+            let groups = core_group.map(aggregated_group).collect();
+            return Ok(aggregated_discovery(incoming, groups));
         }
         ["apis"] if accept.form == ResponseForm::Discovery => {
             let groups = table.groups().iter().filter(|g| !g.name.is_empty());
             let mut groups = groups.map(aggregated_group).collect();
             aggregation::aggregated_groups(&core.remote_api_services, &mut groups);
-            return Ok(aggregated_discovery(groups));
+            return Ok(aggregated_discovery(incoming, groups));
         }
         ["api"] => api_versions(incoming),
         ["apis"] => api_group_list(&table, &core.remote_api_services),
@@ -174,7 +175,8 @@ fn legacy_entries(kind: &ApiResource) -> Vec<Value> {
     all
 }
 
-fn aggregated_discovery(items: Vec<Value>) -> ApiResponse {
+/// The aggregated document; 304 when `If-None-Match` equals its ETag.
+fn aggregated_discovery(incoming: &AuthenticatedRequest, items: Vec<Value>) -> ApiResponse {
     let list = json!({
         "kind": "APIGroupDiscoveryList",
         "apiVersion": "apidiscovery.k8s.io/v2",
@@ -182,11 +184,23 @@ fn aggregated_discovery(items: Vec<Value>) -> ApiResponse {
         "items": items,
     });
     let bytes = serde_json::to_vec(&list).unwrap_or_default();
-    ApiResponse::new(
-        200,
-        AGGREGATED_DISCOVERY_MEDIA_TYPE,
-        Body::from(bytes::Bytes::from(bytes)),
-    )
+    let etag = format!("\"{}\"", hex_upper(&Sha512::digest(&bytes)));
+    let reply = match incoming.header(&IF_NONE_MATCH) == etag {
+        true => ApiResponse::empty(304),
+        false => ApiResponse::new(
+            200,
+            AGGREGATED_DISCOVERY_MEDIA_TYPE,
+            Body::from(bytes::Bytes::from(bytes)),
+        ),
+    };
+    reply
+        .with_header(ETAG, &etag)
+        .with_header(VARY, "Accept")
+        .with_header(CACHE_CONTROL, "public")
+}
+
+fn hex_upper(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02X}")).collect()
 }
 
 fn aggregated_group(group: &ServedGroup) -> Value {

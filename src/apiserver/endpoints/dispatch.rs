@@ -11,8 +11,8 @@ use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use super::response_body::Body;
 use super::{
-    aggregation, create, delete, get, list, non_resource_paths, patch, reviews, subresource,
-    update, watch,
+    aggregation, create, delete, event_ttl, get, list, non_resource_paths, patch, reviews,
+    subresource, update, watch,
 };
 use crate::apimachinery::api_error::ApiError;
 use crate::auth::rbac_authorizer::{self, AuthorizationAttributes};
@@ -165,6 +165,7 @@ async fn dispatch_verb(call: &RequestContext<'_>, verb: &str) -> Result<ApiRespo
         return Ok(ApiResponse::page_not_found());
     }
     call.check_verb(verb)?;
+    event_ttl::expire(call);
     if !call.path.subresource.is_empty() {
         return subresource::answer(call, verb).await;
     }

@@ -7,15 +7,16 @@ use serde_json::Value;
 use super::admission_chain::{AdmissionChain, OperationOptions};
 use super::after_commit::after_commit;
 use super::create::{WriteOutcome, create_object};
+use super::pending_object::pending_object;
 use super::request_context::RequestContext;
 use super::scale_conversion::{self, SCALE};
 use super::write_options::WriteOptions;
-use super::{crd_lifecycle, managed_fields, namespace_deletion};
+use super::{crd_lifecycle, event_ttl, managed_fields, namespace_deletion};
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::object_meta;
 use crate::fieldmanager;
 use crate::plugins::Operation;
-use crate::storage::{CommitError, Object, PendingObject};
+use crate::storage::{CommitError, Object};
 use kueue_lab_field::FieldError;
 
 /// The message of a 409 Conflict for an outdated resourceVersion.
@@ -82,7 +83,7 @@ pub(super) fn update_without_admission(
         if options.dry_run {
             return Ok(());
         }
-        let pending = PendingObject::new(new).map_err(|e| ApiError::internal(e.to_string()))?;
+        let pending = pending_object(new)?;
         match call
             .core
             .store
@@ -166,7 +167,7 @@ async fn try_update(
     call.core
         .version_converter()
         .to_storage_version(&call.served, &mut new)?;
-    let pending = PendingObject::new(new).map_err(|e| ApiError::internal(e.to_string()))?;
+    let pending = pending_object(new)?;
     let pending = pending.with_schema_generation(call.served.schema_generation);
     let (store, storage) = (&call.core.store, call.storage()?);
     let outcome = if gone {
@@ -176,6 +177,7 @@ async fn try_update(
     };
     match outcome {
         Ok(object) => {
+            event_ttl::record(call, &object);
             after_commit(call.core, &call.served, object.key());
             Ok(Some(WriteOutcome::Stored(object)))
         }

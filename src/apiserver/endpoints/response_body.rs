@@ -31,6 +31,25 @@ impl Body {
         Self(BodyContent::Stream(stream))
     }
 
+    /// The length in bytes; `None` of a stream.
+    pub(crate) fn length(&self) -> Option<u64> {
+        match &self.0 {
+            BodyContent::Pieces { left, .. } => Some(*left),
+            BodyContent::Stream(_) => None,
+        }
+    }
+
+    /// The chunks of the body.
+    ///
+    /// # Errors
+    /// The body itself if it is a stream.
+    pub(crate) fn into_pieces(self) -> Result<VecDeque<Bytes>, Self> {
+        match self.0 {
+            BodyContent::Pieces { pieces, .. } => Ok(pieces),
+            stream @ BodyContent::Stream(_) => Err(Self(stream)),
+        }
+    }
+
     /// The same body; a stream ends when `end` completes.
     pub(crate) fn until(self, end: impl Future<Output = ()> + Send + 'static) -> Self {
         match self.0 {

@@ -34,6 +34,8 @@ const CHUNK: usize = 64 << 10;
 
 /// Parsed options of a watch.
 struct WatchOptions {
+    /// The revision that the watch is at least as new as.
+    not_older_than: u64,
     /// The revision to start after; `None` for the latest.
     from: Option<u64>,
     /// Whether to send synthetic ADDED events for existing objects first.
@@ -50,7 +52,7 @@ pub(super) fn watch(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> 
     let options = watch_options(call)?;
     let selection = SelectionPredicate::from_request(call)?;
     let (store, storage) = (&call.core.store, call.storage()?);
-    check_not_too_large(options.from.unwrap_or_default(), store.revision())?;
+    check_not_too_large(options.not_older_than, store.revision())?;
     let mut start = VecDeque::new();
     let mut from = options.from.unwrap_or_default();
     if options.from.is_none() {
@@ -139,6 +141,7 @@ fn watch_options(call: &RequestContext<'_>) -> Result<WatchOptions, ApiError> {
         _ => MIN_TIMEOUT.mul_f64(1.0 + call.core.entropy.unit()),
     };
     Ok(WatchOptions {
+        not_older_than: asked,
         from: (asked > 0 && !initial).then_some(asked),
         send_initial_events: initial,
         send_initial_events_end: initial && bookmarks,

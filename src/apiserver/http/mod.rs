@@ -4,6 +4,7 @@
 //! Does not depend on storage or kinds.
 
 mod audit_id;
+mod gzip;
 mod host_check;
 pub(crate) mod kubeconfig;
 pub(crate) mod secure_serving;

@@ -20,7 +20,7 @@ use super::audit_id::{AUDIT_ID, audit_id};
 use super::host_check::AllowedHosts;
 use super::kubeconfig::{kubeconfig, write_private_file};
 use super::tls::{self, KUBERNETES_SERVICE_IP, SERVER_NAMES};
-use super::{host_check as request_filters, tower_service};
+use super::{gzip, host_check as request_filters, tower_service};
 use crate::apimachinery::api_error::ApiError;
 use crate::auth::certificates::{ClientCertificateVerifier, TlsError};
 use crate::auth::user::User;
@@ -210,7 +210,11 @@ async fn serve_connection_request(
     request: http::Request<Incoming>,
 ) -> Response<Body> {
     let id = audit_id(request.headers(), &shared.core.entropy);
+    let accepts_gzip = gzip::accepts_gzip(request.headers());
     let mut response = authenticate_and_handle(shared, request).await;
+    if accepts_gzip {
+        response = gzip::compress(response).await;
+    }
     if let Some(id) = id {
         response.headers_mut().insert(AUDIT_ID, id);
     }

@@ -20,7 +20,7 @@ use crate::plugins::{AdmissionPlugin, CustomResourceConverter, KubeletClient, Pl
 use crate::registry::Registry;
 use crate::server_state::ServerState;
 use crate::service_client::client_manager::ClientManager;
-use crate::storage::{StorageLimits, Store};
+use crate::storage::{EventTtl, StorageLimits, Store};
 
 /// Builds an [`ApiServer`].
 pub struct ApiServerBuilder {
@@ -82,6 +82,7 @@ impl ApiServerBuilder {
             webhook_clients: ClientManager::default(),
             conversion_webhooks: WebhookConverter::default(),
             quota_lock: Mutex::default(),
+            event_ttl: EventTtl::default(),
             replaceable_crds: Mutex::default(),
             clock: self.clock,
             entropy: self.entropy,

@@ -10,6 +10,7 @@
 
 mod commit_error;
 mod decoded_cache;
+mod event_ttl;
 pub(crate) mod key;
 mod limits;
 mod object;
@@ -31,6 +32,8 @@ pub use watch_event::{WatchEvent, WatchEventType};
 pub use watcher::{WatchExpired, Watcher};
 
 pub use commit_error::CommitError;
+
+pub use event_ttl::EventTtl;
 
 pub use limits::StorageLimits;
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::admission_chain::{AdmissionChain, OperationOptions, SubresourceKind};
 use super::super::delete::delete_named;
+use super::super::pending_object::pending_object;
 use super::super::request_body;
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
@@ -18,7 +19,7 @@ use crate::apimachinery::object_meta;
 use crate::endpoints::delete_options::DeleteOptions;
 use crate::plugins::Operation;
 use crate::registry::ServedResource;
-use crate::storage::{CommitError, Object, PendingObject};
+use crate::storage::{CommitError, Object};
 use kueue_lab_json::ValueExt;
 
 const EVICTION_BLOCKED_MESSAGE: &str =
@@ -145,7 +146,7 @@ fn take_disruption(
         if dry_run {
             return Ok(());
         }
-        let pending = PendingObject::new(reduced).map_err(|e| ApiError::internal(e.to_string()))?;
+        let pending = pending_object(reduced)?;
         let (key, revision) = (budget.key().to_string(), budget.revision());
         match call.core.store.replace(storage, &key, revision, pending) {
             Ok(_) | Err(CommitError::KeyNotFound) => return Ok(()),

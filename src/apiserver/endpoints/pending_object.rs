@@ -1,0 +1,21 @@
+//! Objects on their way to storage, with etcd's limit of their size.
+
+use serde_json::Value;
+
+use crate::apimachinery::api_error::ApiError;
+use crate::storage::PendingObject;
+
+/// The maximum size of a stored object, etcd's `--max-request-bytes`, in bytes.
+const MAX_SIZE: usize = 3 << 19;
+
+/// An object to store.
+///
+/// # Errors
+/// 500 as etcd words it when the object is too large.
+pub(super) fn pending_object(object: Value) -> Result<PendingObject, ApiError> {
+    let pending = PendingObject::new(object).map_err(|e| ApiError::internal(e.to_string()))?;
+    if pending.size() > MAX_SIZE {
+        return Err(ApiError::new(500, "", "etcdserver: request is too large"));
+    }
+    Ok(pending)
+}
