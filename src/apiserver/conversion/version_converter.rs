@@ -106,16 +106,12 @@ impl VersionConverter<'_> {
                     kind.kind
                 ))
             }),
-            None => match self.conversion_webhook_config(served) {
-                Some(config) if object["apiVersion"] != api_version => {
-                    let uid = self.entropy.uid();
-                    let stored = self.stored();
-                    let converted =
-                        self.webhooks
-                            .convert(&stored, &config, object, api_version, &uid);
-                    converted.map_err(ApiError::internal)
+            None => match self.conversion_webhook(served) {
+                Some(webhook) => {
+                    let objects = std::slice::from_mut(object);
+                    self.convert_by_webhook(&webhook, &kind.kind, objects, api_version)
                 }
-                _ => {
+                None => {
                     builtin::convert_builtin(object, api_version);
                     Ok(())
                 }
@@ -130,14 +126,61 @@ impl VersionConverter<'_> {
         }
     }
 
-    /// The conversion webhook configuration of a custom resource, if its definition has one.
-    fn conversion_webhook_config(&self, served: &ServedResource) -> Option<Value> {
+    /// Converts the objects of a list to the version of `to` in one call of the conversion webhook.
+    /// `None` if the kind has none: its objects are converted one by one.
+    ///
+    /// # Errors
+    /// The conversion of an object fails.
+    pub(crate) fn list_to_served_version(
+        &self,
+        to: &ServedResource,
+        mut objects: Vec<Value>,
+    ) -> Result<Option<Vec<Value>>, ApiError> {
+        let kind = &to.kind;
+        let has_plugin = self
+            .plugins
+            .converter()
+            .is_some_and(|c| c.handles(&kind.group, &kind.kind));
+        let Some(webhook) = self.conversion_webhook(to).filter(|_| !has_plugin) else {
+            return Ok(None);
+        };
+        let storage_schema = self.storage_schema(to);
+        for object in &mut objects {
+            if object["apiVersion"] == to.storage_api_version.as_str() {
+                prune_and_default(storage_schema.clone(), object);
+            }
+        }
+        self.convert_by_webhook(&webhook, &kind.list_kind, &mut objects, &to.api_version)?;
+        if let Some(schema) = to.schema() {
+            for object in &mut objects {
+                let _ = decode(&schema, object, DecodeSource::Json);
+            }
+        }
+        Ok(Some(objects))
+    }
+
+    fn convert_by_webhook(
+        &self,
+        webhook: &Value,
+        kind: &str,
+        objects: &mut [Value],
+        api_version: &str,
+    ) -> Result<(), ApiError> {
+        let uid = self.entropy.uid();
+        let converted = self
+            .webhooks
+            .convert(&self.stored(), webhook, kind, objects, api_version, &uid);
+        converted.map_err(ApiError::internal)
+    }
+
+    /// The conversion webhook of a custom resource, if its definition has one.
+    fn conversion_webhook(&self, served: &ServedResource) -> Option<Value> {
         let name = &served.custom.as_ref()?.definition.name;
         let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
         let definition = self.stored().get(group, plural, "", name)?;
         let conversion = definition.at("/spec/conversion");
         let asks = conversion.text("/strategy") == "Webhook";
-        asks.then(|| conversion.at("/webhook/clientConfig").clone())
+        asks.then(|| conversion.at("/webhook").clone())
     }
 }
 

@@ -12,6 +12,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::registry::object_reader::ObjectReader;
+use crate::schema::go_format::go_type;
 use crate::service_client::client_manager::ClientManager;
 use crate::service_client::webhook_target::WebhookTarget;
 use kueue_lab_json::ValueExt;
@@ -33,33 +34,60 @@ pub(crate) struct WebhookConverter {
 }
 
 impl WebhookConverter {
-    /// Converts `object` to the apiVersion `to` with the webhook of a `clientConfig`.
+    /// Converts objects to the apiVersion `to` in one ConversionReview. `webhook` is that of a
+    /// CustomResourceDefinition, `kind` names what is converted in errors: the kind of an object or
+    /// of a list. Objects of that apiVersion are not sent.
     ///
     /// # Errors
     /// The message of the failed conversion, in the wording of the API server.
     pub(crate) fn convert(
         &self,
         reader: &dyn ObjectReader,
-        config: &Value,
-        object: &mut Value,
+        webhook: &Value,
+        kind: &str,
+        objects: &mut [Value],
         to: &str,
         uid: &str,
     ) -> Result<(), String> {
-        let (from, kind) = (object.text("/apiVersion"), object.text("/kind"));
-        let failed = format!("conversion webhook for {from}, Kind={kind} failed");
+        let mut asked: Vec<&mut Value> = objects
+            .iter_mut()
+            .filter(|o| o.text("/apiVersion") != to)
+            .collect();
+        let Some(first) = asked.first() else {
+            return Ok(());
+        };
+        let what = format!(
+            "conversion webhook for {}, Kind={kind}",
+            first.text("/apiVersion")
+        );
+        let config = webhook.at("/clientConfig");
+        let version = review_version(webhook);
         let review = json!({
-            "apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
-            "request": {"uid": uid, "desiredAPIVersion": to, "objects": [object]},
+            "apiVersion": format!("apiextensions.k8s.io/{version}"), "kind": "ConversionReview",
+            "request": {"uid": uid, "desiredAPIVersion": to, "objects": asked},
         });
-        let answer = self.call(WebhookTarget::of(config, reader), review);
-        let answer = answer.map_err(|why| {
+        let answer = self.call(WebhookTarget::of(config, reader), review).map_err(|why| {
             let why = why.strip_prefix("failed to call webhook: ").unwrap_or(&why);
-            format!("{failed}: {why}")
+            format!("{what} failed: {why}")
         })?;
-        let converted =
-            converted_object(&answer, uid, to).map_err(|why| format!("{failed}: {why}"))?;
-        *object =
-            restore_object_meta(object, converted).map_err(|why| format!("{failed}: {why}"))?;
+        let converted = converted_objects(&answer, version, uid)
+            .map_err(|why| format!("{what} failed: {why}"))?;
+        if converted.len() != asked.len() {
+            let (got, expected) = (converted.len(), asked.len());
+            return Err(format!(
+                "{what} returned {got} objects, expected {expected}"
+            ));
+        }
+        for (i, (object, converted)) in asked.iter_mut().zip(converted).enumerate() {
+            let invalid = |why: String| {
+                format!("{what} returned invalid converted object at index {i}: {why}")
+            };
+            check_group_version_kind(object, converted, to).map_err(invalid)?;
+            check_identity(object, converted).map_err(invalid)?;
+            **object = restore_object_meta(object, converted.clone()).map_err(|why| {
+                format!("{what} returned invalid metadata in object at index {i}: {why}")
+            })?;
+        }
         Ok(())
     }
 
@@ -116,49 +144,100 @@ fn serve(mut questions: UnboundedReceiver<ConversionCall>) {
     });
 }
 
-/// The converted object of a ConversionReview response.
-fn converted_object(review: &Value, uid: &str, to: &str) -> Result<Value, String> {
+/// The first supported version of ConversionReviews of a webhook.
+fn review_version(webhook: &Value) -> &'static str {
+    let mut versions = webhook.list("/conversionReviewVersions").iter();
+    versions
+        .find_map(|v| ["v1", "v1beta1"].into_iter().find(|known| v == known))
+        .unwrap_or("v1")
+}
+
+/// The converted objects of a ConversionReview response.
+fn converted_objects<'r>(
+    review: &'r Value,
+    version: &str,
+    uid: &str,
+) -> Result<&'r [Value], String> {
     let response = review.at("/response");
-    if response.text("/uid") != uid {
+    let expected = format!("apiextensions.k8s.io/{version}");
+    let given = (review.text("/apiVersion"), review.text("/kind"));
+    if version == "v1" && given != (expected.as_str(), "ConversionReview") {
+        return Err(format!(
+            "expected webhook response of {expected}, Kind=ConversionReview, got {}, Kind={}",
+            given.0, given.1
+        ));
+    }
+    if !response.is_object() {
+        return Err("no response provided".into());
+    }
+    if version == "v1" && response.text("/uid") != uid {
         let got = response.text("/uid");
         return Err(format!("expected response.uid={uid:?}, got {got:?}"));
     }
-    if response.text("/result/status") != "Success" {
+    let status = response.text("/result/status");
+    if status != "Success" {
         return Err(match response.text("/result/message") {
-            "" => "response.result.status was not 'Success'".to_owned(),
+            "" => format!("response.result.status was '{status}', not 'Success'"),
             message => message.to_owned(),
         });
     }
-    let [object] = response.list("/convertedObjects") else {
-        let got = response.list("/convertedObjects").len();
-        return Err(format!("webhook returned {got} objects, expected 1"));
-    };
-    if object.text("/apiVersion") != to {
-        let got = object.text("/apiVersion");
+    Ok(response.list("/convertedObjects"))
+}
+
+fn check_group_version_kind(original: &Value, converted: &Value, to: &str) -> Result<(), String> {
+    let got = converted.text("/apiVersion");
+    if got != to {
         return Err(format!(
-            "webhook returned object at index 0 with apiVersion {got:?}, expected {to:?}"
+            "invalid groupVersion (expected {to}, received {got})"
         ));
     }
-    Ok(object.clone())
+    let (expected, got) = (original.text("/kind"), converted.text("/kind"));
+    if expected != got {
+        return Err(format!(
+            "invalid kind (expected {expected}, received {got})"
+        ));
+    }
+    Ok(())
+}
+
+/// Checks the metadata that identifies an object.
+fn check_identity(original: &Value, converted: &Value) -> Result<(), String> {
+    for (name, field) in [
+        ("name", "/metadata/name"),
+        ("namespace", "/metadata/namespace"),
+        ("UID", "/metadata/uid"),
+    ] {
+        let (before, after) = (original.text(field), converted.text(field));
+        if before != after {
+            return Err(format!("must have the same {name}: {before} != {after}"));
+        }
+    }
+    Ok(())
 }
 
 /// Restores the metadata of the original object: only labels and annotations may change.
 fn restore_object_meta(original: &Value, mut converted: Value) -> Result<Value, String> {
-    for field in [
-        "/kind",
-        "/metadata/name",
-        "/metadata/namespace",
-        "/metadata/uid",
-    ] {
-        if original.text(field) != converted.text(field) {
-            let field = field.trim_start_matches('/').replace('/', ".");
-            return Err(format!("must have the same {field}"));
-        }
+    if converted.get("metadata").is_none() {
+        return Err("missing metadata in converted object".into());
     }
     let mut metadata = original["metadata"].clone();
     for field in ["labels", "annotations"] {
-        match converted["metadata"].get(field) {
-            Some(changed) => metadata[field] = changed.clone(),
+        match converted["metadata"].get(field).filter(|v| !v.is_null()) {
+            Some(Value::Object(changed)) => {
+                if let Some((key, value)) = changed.iter().find(|(_, v)| !v.is_string()) {
+                    let got = go_type(value);
+                    return Err(format!(
+                        "metadata.{field}[{key}] must be a string, but is {got} in converted object"
+                    ));
+                }
+                metadata[field] = Value::Object(changed.clone());
+            }
+            Some(other) => {
+                let got = go_type(other);
+                return Err(format!(
+                    "invalid metadata.{field} of type {got} in converted object"
+                ));
+            }
             None => {
                 metadata.as_object_mut().map(|m| m.remove(field));
             }
@@ -174,6 +253,11 @@ fn restore_object_meta(original: &Value, mut converted: Value) -> Result<Value, 
 mod tests {
     use super::*;
 
+    fn review(response: Value) -> Value {
+        json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
+            "response": response})
+    }
+
     #[test]
     fn responses_must_be_of_the_same_object() {
         let original = json!({"apiVersion": "g/v1", "kind": "K", "metadata": {
@@ -183,33 +267,47 @@ mod tests {
             let mut object = original.clone();
             object["apiVersion"] = "g/v2".into();
             json_patch::merge(&mut object, &change);
-            let review = json!({"response": {
-                "uid": "1", "result": {"status": "Success"}, "convertedObjects": [object],
-            }});
-            converted_object(&review, "1", "g/v2")
-                .and_then(|object| restore_object_meta(&original, object))
+            check_group_version_kind(&original, &object, "g/v2")
+                .and_then(|()| check_identity(&original, &object))
+                .and_then(|()| restore_object_meta(&original, object))
         };
         let kept = answer(json!({"metadata": {"generation": 9, "labels": {"x": "2"}}})).unwrap();
         assert_eq!(kept["metadata"]["generation"], 3);
         assert_eq!(kept["metadata"]["labels"], json!({"x": "2"}));
-        let other = answer(json!({"metadata": {"name": "b"}})).unwrap_err();
-        assert_eq!(other, "must have the same metadata.name");
-        assert!(answer(json!({"apiVersion": "g/v3"})).is_err());
+        for (change, error) in [
+            (
+                json!({"metadata": {"name": "b"}}),
+                "must have the same name: a != b",
+            ),
+            (
+                json!({"apiVersion": "g/v3"}),
+                "invalid groupVersion (expected g/v2, received g/v3)",
+            ),
+            (
+                json!({"kind": "L"}),
+                "invalid kind (expected K, received L)",
+            ),
+            (
+                json!({"metadata": {"labels": {"x": 1}}}),
+                "metadata.labels[x] must be a string, but is int64 in converted object",
+            ),
+        ] {
+            assert_eq!(answer(change), Err(error.into()));
+        }
     }
 
     #[test]
     fn a_failure_keeps_its_message() {
-        let review = json!({"response": {
+        let failed = review(json!({
             "uid": "1", "result": {"status": "Failure", "message": "no such version"},
-        }});
+        }));
+        let error = |uid: &str| converted_objects(&failed, "v1", uid).unwrap_err();
+        assert_eq!(error("1"), "no such version");
+        assert_eq!(error("2"), "expected response.uid=\"2\", got \"1\"");
+        let silent = review(json!({"uid": "1", "result": {}}));
         assert_eq!(
-            converted_object(&review, "1", "g/v2").unwrap_err(),
-            "no such version"
-        );
-        assert!(
-            converted_object(&review, "2", "g/v2")
-                .unwrap_err()
-                .starts_with("expected response.uid")
+            converted_objects(&silent, "v1", "1").unwrap_err(),
+            "response.result.status was '', not 'Success'"
         );
     }
 }

@@ -13,7 +13,7 @@ use crate::schema::go_format::go_text;
 use crate::schema::{Schema, ValueType, prune};
 use crate::strategy::rest_strategy::Strategy;
 use crate::strategy::scale_paths::ScalePaths;
-use crate::strategy::table_column::TableColumn;
+use crate::strategy::table_column::{OBJECT_NAME, TableColumn};
 use kueue_lab_field::{FieldError, FieldErrorKind};
 
 /// One version of a CustomResourceDefinition.
@@ -282,7 +282,7 @@ impl Strategy for CustomResourceStrategy {
             name: "Name".into(),
             column_type: "string",
             format: "name",
-            description: NAME.into(),
+            description: OBJECT_NAME.into(),
             priority: 0,
         };
         let own = self.printer_columns.iter().map(|p| p.column.clone());
@@ -317,8 +317,6 @@ impl Strategy for CustomResourceStrategy {
             .unwrap_or_default()
     }
 }
-
-const NAME: &str = "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
 
 /// Warnings for the name of a finalizer.
 fn finalizer_warnings(name: &str) -> Vec<String> {

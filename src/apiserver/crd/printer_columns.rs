@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::jsonpath::JsonPath;
 use crate::printers::cells;
 use crate::schema::go_format::go_text;
-use crate::strategy::table_column::TableColumn;
+use crate::strategy::table_column::{CREATION_TIMESTAMP, TableColumn};
 
 /// One column with the JSONPath of its value.
 pub(super) struct PrinterColumn {
@@ -22,7 +22,7 @@ pub(super) fn printer_columns(declared: &[(TableColumn, String)]) -> Vec<Printer
                 name: "Age".into(),
                 column_type: "date",
                 format: "",
-                description: CREATED.into(),
+                description: CREATION_TIMESTAMP.into(),
                 priority: 0,
             },
             path: JsonPath::parse(".metadata.creationTimestamp").ok(),
@@ -34,8 +34,6 @@ pub(super) fn printer_columns(declared: &[(TableColumn, String)]) -> Vec<Printer
     };
     declared.iter().map(printer).collect()
 }
-
-const CREATED: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
 
 /// Parses an entry of `additionalPrinterColumns`: the column and the JSONPath of its value.
 pub(crate) fn parse_printer_column(column: &Value) -> (TableColumn, String) {

@@ -10,7 +10,7 @@ use super::request_context::RequestContext;
 use super::resource_version::{parse_list_resource_version, too_large_resource_version};
 use super::response::ApiResponse;
 use super::response_body::Body;
-use super::response_transformer::{is_stored_form, partial_object_metadata};
+use super::response_transformer::{convert_list, is_stored_form, partial_object_metadata};
 use super::selection_predicate::SelectionPredicate;
 use crate::apimachinery::api_error::ApiError;
 use crate::request::ResponseForm;
@@ -28,7 +28,9 @@ pub(super) struct ListPage {
 
 /// Handles GET of a collection.
 pub(super) fn list(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
-    list_response(call, &list_page(call)?)
+    let page = list_page(call)?;
+    convert_list(call.core, &call.served, page.objects.iter())?;
+    list_response(call, &page)
 }
 
 /// The response for a page.

@@ -55,6 +55,11 @@ pub(super) fn decoded(
     if is_stored_form(served, object) {
         return Ok(stored);
     }
+    if let Some(bytes) = object.cached_encoding(&served.encoding_key)
+        && let Ok(value) = serde_json::from_slice(&bytes)
+    {
+        return Ok(Arc::new(value));
+    }
     let mut value = (*stored).clone();
     core.version_converter()
         .to_served_version(served, &mut value)?;
@@ -82,6 +87,32 @@ pub(super) fn encoded(
             .map(Bytes::from)
             .map_err(|e| ApiError::internal(e.to_string()))
     })
+}
+
+/// Converts the objects of a list with one call of a conversion webhook, and keeps their encodings.
+pub(super) fn convert_list<'o>(
+    core: &ServerState,
+    served: &ServedResource,
+    objects: impl Iterator<Item = &'o Arc<Object>>,
+) -> Result<(), ApiError> {
+    if served.is_storage_version() {
+        return Ok(());
+    }
+    let objects: Vec<&Arc<Object>> = objects
+        .filter(|o| o.cached_encoding(&served.encoding_key).is_none())
+        .collect();
+    let stored = objects.iter().map(|o| (*o.value()).clone()).collect();
+    let converter = core.version_converter();
+    let Some(converted) = converter.list_to_served_version(served, stored)? else {
+        return Ok(());
+    };
+    for (object, value) in objects.into_iter().zip(converted) {
+        let encoded = || serde_json::to_vec(&value).map(Bytes::from);
+        object
+            .encoding_in_version(&served.encoding_key, encoded)
+            .map_err(|e| ApiError::internal(e.to_string()))?;
+    }
+    Ok(())
 }
 
 /// The object as PartialObjectMetadata.

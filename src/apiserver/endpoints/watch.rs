@@ -14,7 +14,7 @@ use super::request_context::RequestContext;
 use super::resource_version::{check_not_too_large, parse_resource_version};
 use super::response::{ApiResponse, not_encodable};
 use super::response_body::Body;
-use super::response_transformer::{ResponseTransformer, partial_object_metadata};
+use super::response_transformer::{ResponseTransformer, convert_list, partial_object_metadata};
 use super::selection_predicate::SelectionPredicate;
 use crate::apimachinery::api_error::ApiError;
 use crate::protobuf;
@@ -60,6 +60,7 @@ pub(super) fn watch(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> 
         from = snapshot.revision();
         if options.send_initial_events {
             start.extend(snapshot.scan(selection.prefix(), None).cloned());
+            convert_list(call.core, &call.served, start.iter())?;
         }
     }
     let watcher = match store.watch(storage, from) {

@@ -7,7 +7,7 @@ use super::cells::age_cell;
 use super::{
     admissionregistration, batch, core, networking, other_api_groups, pod, storage, workload,
 };
-use crate::strategy::table_column::TableColumn;
+use crate::strategy::table_column::{CREATION_TIMESTAMP, OBJECT_NAME, TableColumn};
 use kueue_lab_json::ValueExt;
 
 /// Table printer of one kind.
@@ -26,10 +26,21 @@ impl TablePrinter {
             name: name.into(),
             column_type: kind,
             format: if name == "Name" { "name" } else { "" },
-            description: String::new(),
+            description: description(name).into(),
             priority,
         };
         self.columns.iter().map(column).collect()
+    }
+}
+
+/// The description of a column by its name, where all kinds have the same.
+fn description(name: &str) -> &'static str {
+    match name {
+        "Name" => OBJECT_NAME,
+        "Age" | "Created At" => CREATION_TIMESTAMP,
+        "Containers" => "Names of each container in the template.",
+        "Images" => "Images referenced by each container in the template.",
+        _ => "",
     }
 }
 

@@ -311,23 +311,25 @@ impl Object {
         api_version: &str,
         encode: impl FnOnce() -> Result<Bytes, E>,
     ) -> Result<Bytes, E> {
-        let found = |v: &[(Box<str>, Bytes)]| {
-            v.iter()
-                .find(|(a, _)| **a == *api_version)
-                .map(|(_, b)| b.clone())
-        };
-        if let Some(bytes) = found(&self.encodings.lock()) {
+        if let Some(bytes) = self.cached_encoding(api_version) {
             return Ok(bytes);
         }
         let bytes = encode()?;
         let mut versions = self.encodings.lock();
-        match found(&versions) {
-            Some(bytes) => Ok(bytes),
+        match versions.iter().find(|(own, _)| **own == *api_version) {
+            Some((_, bytes)) => Ok(bytes.clone()),
             None => {
                 versions.push((api_version.into(), bytes.clone()));
                 Ok(bytes)
             }
         }
+    }
+
+    /// The cached encoding under a key.
+    pub fn cached_encoding(&self, key: &str) -> Option<Bytes> {
+        let encodings = self.encodings.lock();
+        let (_, bytes) = encodings.iter().find(|(own, _)| **own == *key)?;
+        Some(bytes.clone())
     }
 
     /// Drops the decoded form and the encodings in other versions.
