@@ -99,6 +99,59 @@ fn a_policy_rejects_requests_that_fail_its_validations() {
 }
 
 #[test]
+fn expressions_are_type_checked_against_the_matched_kinds() {
+    with_server(|_, client| async move {
+        let rules = json!({"resourceRules": [{
+            "apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE"],
+            "resources": ["deployments", "deployments/scale"],
+        }]});
+        let policy = json!({"metadata": {"name": "p"}, "spec": {
+            "matchConstraints": rules,
+            "variables": [{"name": "spec", "expression": "object.spec"}],
+            "validations": [
+                {"expression": "object.spec.replicas > 1"},
+                {"expression": "object.replicas > 1", "messageExpression": "'x' + variables.spec.y"},
+            ],
+        }});
+        let path = format!("{ADMISSION}/validatingadmissionpolicies");
+        send(&client, "POST", &path, policy).await.unwrap();
+        let path = format!("{path}/p");
+        let status = get(&client, &path).await.unwrap()["status"].clone();
+        assert_eq!(status["observedGeneration"], 1);
+        let kind = "apps/v1, Kind=Deployment: compilation failed: ERROR: <input>";
+        assert_eq!(
+            status["typeChecking"]["expressionWarnings"],
+            json!([
+                {"fieldRef": "spec.validations[1].expression", "warning": format!(
+                    "{kind}:1:7: undefined field 'replicas'\n | object.replicas > 1\n | ......^\n")},
+                {"fieldRef": "spec.validations[1].messageExpression", "warning": format!(
+                    "{kind}:1:21: undefined field 'y'\n | 'x' + variables.spec.y\n \
+                     | ....................^\n")},
+            ])
+        );
+        let fixed = json!({"spec": {"validations": [{"expression": "object.spec.replicas > 1"}]}});
+        merge_patch(&client, &path, fixed).await.unwrap();
+        let status = get(&client, &path).await.unwrap()["status"].clone();
+        assert_eq!(status, json!({"observedGeneration": 2, "typeChecking": {}}));
+        // Wildcards are not checked.
+        let patch = json!([{"op": "replace", "path": "/spec/matchConstraints/resourceRules/0/apiGroups",
+            "value": ["*"]}, {"op": "replace", "path": "/spec/validations/0/expression",
+            "value": "object.nope > 1"}]);
+        send_as(
+            &client,
+            "PATCH",
+            &path,
+            "application/json-patch+json",
+            patch,
+        )
+        .await
+        .unwrap();
+        let status = get(&client, &path).await.unwrap()["status"].clone();
+        assert_eq!(status, json!({"observedGeneration": 3, "typeChecking": {}}));
+    });
+}
+
+#[test]
 fn a_policy_error_follows_the_failure_policy() {
     with_server(|_, client| async move {
         let spec = json!({

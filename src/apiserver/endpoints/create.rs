@@ -10,7 +10,7 @@ use super::pending_object::pending_object;
 use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use super::write_options::WriteOptions;
-use super::{crd_lifecycle, event_ttl, managed_fields, request_body};
+use super::{crd_lifecycle, event_ttl, managed_fields, policy_status, request_body};
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::object_meta;
 use crate::plugins::Operation;
@@ -166,6 +166,7 @@ fn store_object(
     match stored {
         Ok(object) => {
             event_ttl::record(call, &object);
+            policy_status::after_commit(call, &object);
             after_commit(call.core, &call.served, &key);
             Ok(WriteOutcome::Stored(object))
         }

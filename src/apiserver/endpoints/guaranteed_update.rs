@@ -11,7 +11,7 @@ use super::pending_object::pending_object;
 use super::request_context::RequestContext;
 use super::scale_conversion::{self, SCALE};
 use super::write_options::WriteOptions;
-use super::{crd_lifecycle, event_ttl, managed_fields, namespace_deletion};
+use super::{crd_lifecycle, event_ttl, managed_fields, namespace_deletion, policy_status};
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::object_meta;
 use crate::fieldmanager;
@@ -178,6 +178,7 @@ async fn try_update(
     match outcome {
         Ok(object) => {
             event_ttl::record(call, &object);
+            policy_status::after_commit(call, &object);
             after_commit(call.core, &call.served, object.key());
             Ok(Some(WriteOutcome::Stored(object)))
         }

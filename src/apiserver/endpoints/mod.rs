@@ -28,6 +28,7 @@ mod openapi;
 mod patch;
 mod pending_object;
 mod policy_input;
+mod policy_status;
 mod request_body;
 mod request_context;
 mod resource_version;

@@ -12,7 +12,7 @@ mod go_struct_format;
 mod limit_range;
 mod namespace;
 mod node;
-mod other_api_groups;
+pub(crate) mod other_api_groups;
 pub(crate) mod pod;
 mod resource_quota;
 mod secret;

@@ -9,10 +9,11 @@ use serde_json::Value;
 use super::schema_accessors::{is_set, schema_field, schema_map, text};
 use crate::cel::program;
 use crate::cel::value::is_selected_by;
+use crate::schema::{Schema, StructSchema, ValueType};
 use functions::{FUNCTIONS, NAMES};
 
 /// The type of an expression.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Type<'s> {
     /// A dynamic or unknown type.
     Any,
@@ -24,6 +25,8 @@ pub(crate) enum Type<'s> {
     Map(Box<Type<'s>>),
     /// An object with its schema; true for a root or embedded resource, which has metadata.
     Object(&'s Value, bool),
+    /// An object of a kind.
+    Struct(&'s StructSchema),
     /// The metadata of a root or embedded resource.
     ObjectMeta,
     /// An object with these fields.
@@ -47,6 +50,19 @@ pub(crate) struct Declarations<'s> {
 
 /// The fields of `JSONPatch`.
 const JSON_PATCH_FIELDS: [&str; 4] = ["op", "path", "from", "value"];
+
+impl PartialEq for Type<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::List(a), Self::List(b)) | (Self::Map(a), Self::Map(b)) => a == b,
+            (Self::Object(a, x), Self::Object(b, y)) => a == b && x == y,
+            (Self::Struct(a), Self::Struct(b)) => std::ptr::eq(*a, *b),
+            (Self::Fields(a), Self::Fields(b)) => a == b,
+            (Self::Named(a), Self::Named(b)) => a == b,
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+}
 
 impl<'s> Type<'s> {
     /// The type of the values of a schema; `None` if CEL rules cannot access them.
@@ -72,6 +88,28 @@ impl<'s> Type<'s> {
         })
     }
 
+    /// The type of the values of a kind's schema.
+    pub(crate) fn of_schema(schema: &'s Schema) -> Self {
+        let format = schema.value_validation.as_ref();
+        let format = format.map_or("", |v| v.format.as_str());
+        match &schema.value_type {
+            ValueType::Bool => Self::Bool,
+            ValueType::Int(_) => Self::Int,
+            ValueType::Float => Self::Double,
+            ValueType::String { .. } => match format {
+                "byte" | "duration" | "date" | "date-time" => Self::Other,
+                _ => Self::String,
+            },
+            ValueType::Bytes | ValueType::Time | ValueType::MicroTime => Self::Other,
+            ValueType::List(list) => Self::List(Box::new(Self::of_schema(&list.item))),
+            ValueType::Map(map) => Self::Map(Box::new(Self::of_schema(&map.value))),
+            ValueType::Struct(fields) if !fields.preserve_unknown && !fields.fields.is_empty() => {
+                Self::Struct(fields)
+            }
+            _ => Self::Any,
+        }
+    }
+
     /// Whether this type is assignable to `wanted`.
     pub(crate) fn is_assignable_to(&self, wanted: &Self) -> bool {
         match (self, wanted) {
@@ -91,9 +129,7 @@ impl<'s> Type<'s> {
             Self::List(item) => format!("list({})", item.name()),
             Self::Map(value) => format!("map(string, {})", value.name()),
             Self::Named(name) => name.clone(),
-            Self::Any | Self::Object(..) | Self::ObjectMeta | Self::Fields(_) | Self::Other => {
-                "dyn".into()
-            }
+            _ => "dyn".into(),
         }
     }
 
@@ -112,6 +148,11 @@ impl<'s> Type<'s> {
             Self::Fields(fields) => {
                 let (_, found) = fields.iter().find(|(own, _)| own == name)?;
                 Some(found.clone())
+            }
+            Self::Struct(value_type) => {
+                let mut fields = value_type.fields.iter();
+                let field = fields.find(|f| is_selected_by(&f.name, name))?;
+                Some(Self::of_schema(&field.schema))
             }
             Self::ObjectMeta => matches!(name, "name" | "generateName").then_some(Self::String),
             Self::Object(_, true) if matches!(name, "apiVersion" | "kind") => Some(Self::String),
@@ -292,7 +333,7 @@ impl<'s> Checker<'_, 's> {
             return found;
         }
         let what = match operand {
-            Type::Object(..) | Type::ObjectMeta | Type::Fields(_) => {
+            Type::Object(..) | Type::Struct(_) | Type::ObjectMeta | Type::Fields(_) => {
                 format!("undefined field '{field}'")
             }
             Type::Bool => "type 'bool' does not support field selection".into(),

@@ -1,6 +1,6 @@
 //! Strategies of the kinds in the smaller API groups: defaulting and validation.
 
-mod admission_validation;
+pub(crate) mod admission_validation;
 mod admissionregistration;
 mod dynamic_resource_allocation;
 mod events;

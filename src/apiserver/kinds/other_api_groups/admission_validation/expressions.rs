@@ -15,7 +15,7 @@ use kueue_lab_json::ValueExt;
 const MATCH_CONDITIONS_MAX: usize = 64;
 
 /// The functions of `authorizer`.
-const AUTHORIZER_FUNCTIONS: &[&str] = &[
+pub(crate) const AUTHORIZER_FUNCTIONS: &[&str] = &[
     "allowed",
     "check",
     "error",
@@ -53,7 +53,7 @@ static REQUEST: LazyLock<Value> = LazyLock::new(|| {
     }})
 });
 
-pub(super) type Variables = Vec<(String, Type<'static>)>;
+pub(crate) type Variables = Vec<(String, Type<'static>)>;
 
 pub(super) fn match_conditions(
     errors: &mut ErrorList,
@@ -87,7 +87,7 @@ pub(super) fn match_conditions(
     }
 }
 
-pub(super) fn expression_variables(
+pub(crate) fn expression_variables(
     has_params: bool,
     has_authorizer: bool,
     variables: Option<&Variables>,

@@ -1,6 +1,6 @@
 //! Validation of webhook configurations, admission policies and their bindings.
 
-mod expressions;
+pub(crate) mod expressions;
 mod match_rules;
 mod mutating_admission_policy;
 mod policy_binding;
