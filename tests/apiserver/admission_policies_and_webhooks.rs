@@ -312,8 +312,12 @@ async fn a_webhook_mutates_and_rejects() {
 
 #[tokio::test]
 async fn a_policy_is_reinvoked_after_the_change_of_a_webhook() {
-    let (client, hook) = (client_with_webhooks().await, start_webhook().await);
-    let config = json!({"url": hook.url, "caBundle": hook.bundle});
+    let (client, hook) = (
+        client_with_webhooks().await,
+        start_webhook("localhost").await,
+    );
+    let url = format!("https://localhost:{}", hook.port);
+    let config = json!({"url": url, "caBundle": hook.bundle});
     register_webhook(&client, config, json!({})).await;
     let expression = "Object{data: {'labels': string(size(object.metadata.labels))}}";
     let policy = json!({"metadata": {"name": "count"}, "spec": {
@@ -330,7 +334,7 @@ async fn a_policy_is_reinvoked_after_the_change_of_a_webhook() {
     let made = send(&client, "POST", MAPS, config_map("a", json!({"own": "1"}))).await;
     assert_eq!(made.unwrap()["data"]["labels"], "2");
     // The webhook itself is of reinvocationPolicy Never.
-    let reviews = hook.reviews.lock().unwrap();
+    let reviews = reviews(&hook);
     assert_eq!(reviews.len(), 1);
     let request = &reviews[0]["request"];
     assert_eq!(request["options"]["kind"], "CreateOptions");

@@ -167,9 +167,9 @@ impl VersionConverter<'_> {
         api_version: &str,
     ) -> Result<(), ApiError> {
         let uid = self.entropy.uid();
-        let converted = self
-            .webhooks
-            .convert(&self.stored(), webhook, kind, objects, api_version, &uid);
+        let converted =
+            self.webhooks
+                .convert(&self.stored(), webhook, kind, objects, api_version, &uid);
         converted.map_err(ApiError::internal)
     }
 

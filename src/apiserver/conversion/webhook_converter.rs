@@ -66,10 +66,12 @@ impl WebhookConverter {
             "apiVersion": format!("apiextensions.k8s.io/{version}"), "kind": "ConversionReview",
             "request": {"uid": uid, "desiredAPIVersion": to, "objects": asked},
         });
-        let answer = self.call(WebhookTarget::of(config, reader), review).map_err(|why| {
-            let why = why.strip_prefix("failed to call webhook: ").unwrap_or(&why);
-            format!("{what} failed: {why}")
-        })?;
+        let answer = self
+            .call(WebhookTarget::of(config, reader), review)
+            .map_err(|why| {
+                let why = why.strip_prefix("failed to call webhook: ").unwrap_or(&why);
+                format!("{what} failed: {why}")
+            })?;
         let converted = converted_objects(&answer, version, uid)
             .map_err(|why| format!("{what} failed: {why}"))?;
         if converted.len() != asked.len() {
