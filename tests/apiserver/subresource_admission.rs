@@ -1,4 +1,4 @@
-//! Admission of the subresources binding, eviction and scale: policies see the object of the
+//! Admission of the subresources binding, eviction, scale and exec: policies see the object of the
 //! subresource.
 
 use kube::Client;
@@ -104,5 +104,24 @@ fn a_scale_is_admitted_as_a_scale() {
         // The main resource does not match.
         let path = format!("{DEPLOYMENTS}/d");
         merge_patch(&client, &path, scaled(9)).await.unwrap();
+    });
+}
+
+#[test]
+fn a_connection_is_admitted_with_its_options() {
+    with_server(|_, client| async move {
+        let cel = "request.kind.kind == 'PodExecOptions' && request.subResource == 'exec' && \
+                   object.stdout && object.command != ['rm', '-r']";
+        deny_unless(&client, "", "CONNECT", "pods/exec", cel).await;
+        send(&client, "POST", PODS, pod("p")).await.unwrap();
+        let exec = |command: &str| {
+            let path = format!("{PODS}/p/exec?{command}");
+            let client = client.clone();
+            async move { error_status(get(&client, &path).await).message }
+        };
+        let denied = exec("command=rm&command=-r").await;
+        assert_eq!(denied, format!("pods \"p\" is forbidden: {DENIED}"));
+        let admitted = exec("command=ls").await;
+        assert_eq!(admitted, "pod p does not have a host assigned");
     });
 }

@@ -215,7 +215,6 @@ impl AdmissionChain<'_> {
 ///
 /// # Errors
 /// The error of the webhook or policy that rejects the connection.
-#[allow(dead_code, reason = "exec, attach and port-forward are refused so far")]
 pub(super) async fn admit_connect(
     call: &RequestContext<'_>,
     kind: &'static str,

@@ -10,6 +10,11 @@ use crate::apimachinery::api_error::ApiError;
 use crate::protobuf::{self, ProtobufError};
 use crate::request::content_negotiation::{Encoding, EndpointRestrictions, MediaTypeOptions};
 
+/// The number of characters of all warnings above which they are truncated.
+const WARNINGS_MAX: usize = 4 * 1024;
+/// The number of characters of a truncated warning.
+const WARNING_TRUNCATED: usize = 256;
+
 /// Status, headers and body of a response.
 pub(super) struct ApiResponse {
     status: u16,
@@ -140,9 +145,21 @@ impl ApiResponse {
         self.status
     }
 
-    /// Adds `Warning` headers.
+    /// Adds `Warning` headers. If there are more than [`WARNINGS_MAX`] characters, each text is
+    /// truncated, and further texts are omitted.
     pub(super) fn with_warnings(mut self, warnings: Vec<String>) -> Self {
+        let length = |text: &str| text.chars().count();
+        let truncates = warnings.iter().map(|w| length(w)).sum::<usize>() > WARNINGS_MAX;
+        let mut written = 0;
         for text in warnings {
+            if truncates && written >= WARNINGS_MAX {
+                break;
+            }
+            let text = match truncates {
+                true => text.chars().take(WARNING_TRUNCATED).collect(),
+                false => text,
+            };
+            written += length(&text);
             let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
             let clean: String = quoted.chars().filter(|c| !c.is_control()).collect();
             if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{clean}\"")) {

@@ -2,15 +2,22 @@
 
 use serde_json::json;
 
+use super::connect_options::connect_options;
 use super::{binding, eviction, pod_log, proxy, remote_command, scale, token_request};
 use crate::apimachinery::api_error::ApiError;
+use crate::endpoints::admission_chain::admit_connect;
 use crate::endpoints::request_context::RequestContext;
 use crate::endpoints::response::ApiResponse;
 use crate::endpoints::{get, patch, update};
 
 /// Handles a request to a subresource; the caller has checked that it supports the verb.
 pub(crate) async fn answer(call: &RequestContext<'_>, verb: &str) -> Result<ApiResponse, ApiError> {
-    match (call.path.subresource.as_str(), verb) {
+    let subresource = call.path.subresource.as_str();
+    if matches!(subresource, "exec" | "attach" | "portforward" | "proxy") {
+        let (kind, options) = connect_options(call);
+        admit_connect(call, kind, options).await?;
+    }
+    match (subresource, verb) {
         ("scale", _) => scale::answer(call, verb).await,
         ("log", "get") => pod_log::pod_log(call).await,
         ("binding", "create") => binding::create_binding(call).await,

@@ -1,6 +1,7 @@
 //! Subresource handlers.
 
 mod binding;
+mod connect_options;
 mod container;
 mod dispatch;
 mod eviction;
