@@ -17,6 +17,7 @@ use rustls::pki_types::pem::PemObject;
 use serde_json::Value;
 
 use super::dial_error::request_error;
+use super::server_response::generic_server_response;
 use super::webhook_target::WebhookTarget;
 
 /// The maximum response size: a patch may be as large as an encoded object.
@@ -73,10 +74,11 @@ impl ClientManager {
         review: &Value,
         timeout: u64,
     ) -> Result<Value, String> {
-        let failed = |why: String| {
+        let post = |why: String| {
             let url = target.url();
-            format!("failed to call webhook: Post \"{url}?timeout={timeout}s\": {why}")
+            format!("Post \"{url}?timeout={timeout}s\": {why}")
         };
+        let failed = |why: String| format!("failed to call webhook: {}", post(why));
         let server = target.server().map_err(failed)?;
         let path = format!("{}?timeout={timeout}s", target.path());
         let request = Request::post(path)
@@ -85,23 +87,28 @@ impl ClientManager {
             .body(Body::from(review.to_string().into_bytes()))
             .map_err(|e| failed(e.to_string()))?;
         let answer = async {
-            let response = self.send(server, request).await?;
+            let response = self.send(server, request).await.map_err(post)?;
             let status = response.status();
+            let content_type = response.headers().get(CONTENT_TYPE);
+            let content_type = content_type
+                .and_then(|t| t.to_str().ok())
+                .unwrap_or_default();
+            let is_text = content_type.is_empty() || content_type.starts_with("text/");
             let body = Limited::new(response.into_body(), ANSWER_LIMIT).collect();
             let body = body
                 .await
-                .map_err(|e| request_error(&*e, server.authority()))?;
+                .map_err(|e| post(request_error(&*e, server.authority())))?;
             let body = body.to_bytes();
             if !status.is_success() {
-                let text = String::from_utf8_lossy(&body[..body.len().min(1024)]);
-                return Err(format!("the webhook answered {status}: {}", text.trim()));
+                let text = is_text.then_some(&*body);
+                return Err(generic_server_response(status, text));
             }
             serde_json::from_slice(&body).map_err(|e| e.to_string())
         };
         let answer = tokio::time::timeout(Duration::from_secs(timeout), answer).await;
         answer
-            .unwrap_or_else(|_| Err("context deadline exceeded".into()))
-            .map_err(failed)
+            .unwrap_or_else(|_| Err(post("context deadline exceeded".into())))
+            .map_err(|why| format!("failed to call webhook: {why}"))
     }
 
     /// Sends a request, whose URI is a path, and returns the response when its headers have arrived.

@@ -2,5 +2,6 @@
 
 pub(crate) mod client_manager;
 mod dial_error;
+mod server_response;
 pub(crate) mod service_resolver;
 pub(crate) mod webhook_target;
