@@ -237,3 +237,42 @@ async fn a_token_ends_with_its_pod_and_is_for_its_audience() {
     let answer = send(&served.admin, "POST", review, asked).await.unwrap();
     assert_eq!(answer["status"].get("authenticated"), Some(&json!(false)));
 }
+
+#[tokio::test]
+async fn a_field_selector_of_a_name_is_authorized_as_that_name() {
+    let served = serve().await;
+    let account = served.account(json!({})).await;
+    for name in ["mine", "other"] {
+        let map = json!({"metadata": {"name": name}});
+        let path = "/api/v1/namespaces/test/configmaps";
+        send(&served.admin, "POST", path, map).await.unwrap();
+    }
+    let rules = json!([{
+        "apiGroups": [""],
+        "resources": ["configmaps"],
+        "resourceNames": ["mine"],
+        "verbs": ["get", "list", "watch", "deletecollection"],
+    }]);
+    served.grant("mine", rules).await;
+    let maps = "/api/v1/namespaces/test/configmaps";
+    let selected = format!("{maps}?fieldSelector=metadata.name%3Dmine");
+    let list = get(&account, &selected).await.unwrap();
+    assert_eq!(list["items"][0]["metadata"]["name"], "mine");
+    for selector in [
+        "",
+        "?fieldSelector=metadata.name%3Dother",
+        "?fieldSelector=metadata.name!%3Dmine",
+    ] {
+        let refused = error_status(get(&account, &format!("{maps}{selector}")).await);
+        assert_eq!(refused.code, 403, "{selector}");
+    }
+    send(&account, "DELETE", &selected, Value::Null)
+        .await
+        .unwrap();
+    let left = get(&served.admin, maps).await.unwrap();
+    let names = left["items"].as_array().unwrap().iter();
+    let names: Vec<_> = names
+        .map(|item| item["metadata"]["name"].as_str())
+        .collect();
+    assert_eq!(names, [Some("other")]);
+}

@@ -15,6 +15,8 @@ use super::{
     subresource, update, watch,
 };
 use crate::apimachinery::api_error::ApiError;
+use crate::apimachinery::field_selector::FieldSelector;
+use crate::apimachinery::metadata_validation::name_validation::path_segment_name;
 use crate::auth::rbac_authorizer::{self, AuthorizationAttributes};
 use crate::metrics::RequestLabels;
 use crate::request::{Query, RequestInfo, ResourcePath};
@@ -142,7 +144,10 @@ async fn serve_resource(
         resource: path.resource.clone(),
         subresource: path.subresource.clone(),
         namespace: path.namespace.clone(),
-        name: path.name.clone(),
+        name: match path.name.is_empty() {
+            true => selected_name(verb, &query).unwrap_or_default(),
+            false => path.name.clone(),
+        },
         path: String::new(),
     };
     authorize(core, incoming, &asked)?;
@@ -155,6 +160,19 @@ async fn serve_resource(
     let outcome = dispatch_verb(&call, verb).await;
     let reply = outcome.unwrap_or_else(|e| ApiResponse::negotiated_error(&e, incoming.accept()));
     Ok(reply.with_warnings(call.warnings()))
+}
+
+/// The name in the field selector `metadata.name=NAME` of a request to a collection, which
+/// authorization takes for the name of the object, as `RequestInfo` upstream.
+fn selected_name(verb: &str, query: &Query) -> Option<String> {
+    if !matches!(verb, "list" | "watch" | "deletecollection") {
+        return None;
+    }
+    let fields = FieldSelector::parse(query.text("fieldSelector")).ok()?;
+    let name = fields.requires_exact_match("metadata.name")?;
+    path_segment_name(name, false)
+        .is_empty()
+        .then(|| name.to_owned())
 }
 
 async fn dispatch_verb(call: &RequestContext<'_>, verb: &str) -> Result<ApiResponse, ApiError> {
