@@ -31,6 +31,14 @@ fn answer(request: &Received) -> Response<TestBody> {
             "resources": [{"name": "flunders", "singularName": "flunder", "namespaced": true,
                 "kind": "Flunder", "verbs": ["get", "list", "watch"]}],
         })),
+        "/openapi/v3" => tls_server::json_response(&json!({"paths": {
+            "apis/wardle.example.com/v1": {
+                "serverRelativeURL": "/openapi/v3/apis/wardle.example.com/v1?hash=1",
+            },
+        }})),
+        "/openapi/v3/apis/wardle.example.com/v1" => {
+            tls_server::json_response(&json!({"openapi": "3.0.0"}))
+        }
         _ if request.path.contains("watch=true") => {
             let event = json!({"type": "ADDED", "object": {"kind": "Flunder"}}).to_string();
             let first = stream::once(async move { Ok(Frame::data(Bytes::from(event + "\n"))) });
@@ -148,9 +156,12 @@ async fn requests_are_proxied_with_the_headers_of_the_user() {
     let passed = ("True".to_owned(), "all checks passed".to_owned());
     assert_eq!(until_condition(&client, "Passed").await, passed);
     // The check names the aggregator, and the client certificate is required by the server.
-    let check = extension.received.lock().unwrap().pop().unwrap();
-    assert_eq!(check.path, "/apis/wardle.example.com/v1");
-    assert_eq!(check.header("x-remote-user"), ["system:kube-aggregator"]);
+    {
+        let received = extension.received.lock().unwrap();
+        assert_eq!(received[0].path, "/apis/wardle.example.com/v1");
+        let user = received[0].header("x-remote-user");
+        assert_eq!(user, ["system:kube-aggregator"]);
+    }
 
     let path = "/apis/wardle.example.com/v1/namespaces/test/flunders/a?x=1";
     let found = get(&client, path).await.unwrap();
@@ -224,6 +235,13 @@ async fn discovery_has_the_groups_of_extension_api_servers() {
     assert_eq!(version["freshness"], "Current");
     assert_eq!(version["resources"][0]["resource"], "flunders");
     assert_eq!(version["resources"][0]["scope"], "Namespaced");
+
+    // kubectl explain reads the document through the index.
+    let request = http::Request::get("/openapi/v3").body(Vec::new()).unwrap();
+    let index: Value = client.request(request).await.unwrap();
+    let document = &index["paths"]["apis/wardle.example.com/v1"]["serverRelativeURL"];
+    let document = get(&client, document.as_str().unwrap()).await.unwrap();
+    assert_eq!(document["openapi"], "3.0.0");
 
     let path = format!("{API_SERVICES}/{NAME}");
     send(&client, "DELETE", &path, Value::Null).await.unwrap();

@@ -5,5 +5,5 @@ mod remote_api_service;
 mod remote_api_services;
 
 pub(crate) use discovery_document::version_discovery;
-pub(crate) use remote_api_service::RemoteApiService;
+pub(crate) use remote_api_service::{Discovered, RemoteApiService};
 pub(crate) use remote_api_services::RemoteApiServices;

@@ -29,15 +29,24 @@ pub(crate) struct RemoteApiService {
     pub(crate) changed: Notify,
     ca_bundle: String,
     insecure_skip_tls_verify: bool,
-    discovered: Mutex<Discovered>,
+    checked: Mutex<Checked>,
 }
 
-/// The result of the last check.
+/// What a server serves in the group version.
 #[derive(Clone, Debug, Default)]
-struct Discovered {
-    available: bool,
+pub(crate) struct Discovered {
     /// The resources in aggregated discovery.
-    resources: Value,
+    pub(crate) resources: Value,
+    /// The URL of its OpenAPI v3 document, relative to the server.
+    pub(crate) openapi_url: Option<String>,
+}
+
+/// The results of the checks.
+#[derive(Debug, Default)]
+struct Checked {
+    available: bool,
+    /// The result of the last check that succeeded.
+    discovered: Discovered,
 }
 
 impl RemoteApiService {
@@ -55,7 +64,7 @@ impl RemoteApiService {
             changed: Notify::new(),
             ca_bundle: spec.text("/caBundle").to_owned(),
             insecure_skip_tls_verify: spec.flag("/insecureSkipTLSVerify"),
-            discovered: Mutex::default(),
+            checked: Mutex::default(),
         })
     }
 
@@ -90,28 +99,33 @@ impl RemoteApiService {
 
     /// Whether the last check succeeded.
     pub(crate) fn is_available(&self) -> bool {
-        self.discovered.lock().available
+        self.checked.lock().available
     }
 
     /// The version in aggregated discovery: stale unless the last check succeeded.
     pub(crate) fn discovery(&self) -> Value {
-        let discovered = self.discovered.lock();
+        let checked = self.checked.lock();
         let mut version = json!({
             "version": self.version,
-            "freshness": if discovered.available { "Current" } else { "Stale" },
+            "freshness": if checked.available { "Current" } else { "Stale" },
         });
-        if discovered.resources.is_array() {
-            version["resources"] = discovered.resources.clone();
+        if checked.discovered.resources.is_array() {
+            version["resources"] = checked.discovered.resources.clone();
         }
         version
     }
 
-    /// Sets the result of a check: the resources, or `None` if it failed.
-    pub(crate) fn set_discovered(&self, resources: Option<Value>) {
-        let mut discovered = self.discovered.lock();
-        discovered.available = resources.is_some();
-        if let Some(resources) = resources {
-            discovered.resources = resources;
+    /// The URL of the OpenAPI v3 document, relative to the server.
+    pub(crate) fn openapi_url(&self) -> Option<String> {
+        self.checked.lock().discovered.openapi_url.clone()
+    }
+
+    /// Sets the result of a check; `None` if it failed.
+    pub(crate) fn set_discovered(&self, discovered: Option<Discovered>) {
+        let mut checked = self.checked.lock();
+        checked.available = discovered.is_some();
+        if let Some(discovered) = discovered {
+            checked.discovered = discovered;
         }
     }
 }

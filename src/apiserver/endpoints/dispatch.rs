@@ -82,8 +82,8 @@ async fn serve_non_resource(
     if !non_resource_paths::is_public(segments) {
         authorize(core, incoming, &asked)?;
     }
-    if let [apis, group, version, ..] = segments
-        && apis == "apis"
+    let names: Vec<&str> = segments.iter().map(String::as_str).collect();
+    if let ["apis", group, version, ..] | ["openapi", "v3", "apis", group, version] = &names[..]
         && let Some(reply) = proxy_to_extension(core, incoming, group, version).await
     {
         return Ok(reply);

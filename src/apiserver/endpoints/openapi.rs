@@ -4,6 +4,7 @@ use http::header::{ACCEPT, CACHE_CONTROL, ETAG, EXPIRES, IF_NONE_MATCH, LOCATION
 use serde_json::json;
 
 use super::AuthenticatedRequest;
+use super::aggregation;
 use super::response::ApiResponse;
 use crate::apimachinery::api_error::ApiError;
 use crate::openapi::{CustomSchema, OpenApiSource, PROTOBUF_V2};
@@ -23,8 +24,9 @@ pub(super) fn answer(
     match path {
         ["v2"] => Ok(serve_v2(core, incoming, &source)),
         ["v3"] | ["v3", ""] => {
-            let index = core.openapi.index(&source).to_string();
-            Ok(ApiResponse::text(200, index))
+            let mut index = core.openapi.index(&source);
+            aggregation::openapi_index(&core.remote_api_services, &mut index);
+            Ok(ApiResponse::text(200, index.to_string()))
         }
         ["v3", path @ ..] => Ok(serve_v3(core, incoming, &source, &path.join("/"))),
         _ => Ok(ApiResponse::page_not_found()),

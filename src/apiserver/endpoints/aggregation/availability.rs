@@ -11,12 +11,13 @@ use http_body_util::{BodyExt, Limited};
 use serde_json::{Value, json};
 
 use super::proxy::{ProxiedRequest, server_address};
-use crate::aggregator::{RemoteApiService, version_discovery};
+use crate::aggregator::{Discovered, RemoteApiService, version_discovery};
 use crate::apimachinery::object_meta;
 use crate::auth::user::{SYSTEM_MASTERS, User};
 use crate::registry::ServedResource;
 use crate::registry::object_reader::ObjectReader;
 use crate::server_state::ServerState;
+use crate::service_client::client_manager::ServerAddress;
 use crate::service_client::service_resolver::endpoint_slices;
 use crate::storage::{CommitError, PendingObject};
 use kueue_lab_json::ValueExt;
@@ -66,12 +67,12 @@ pub(in crate::endpoints) fn sync_api_service(
 
 /// Checks the APIServices of a Service again after a write to it or to its endpoints.
 pub(in crate::endpoints) fn check_services(core: &ServerState, served: &ServedResource) {
-    let services = core.remote_api_services.all();
     let related = matches!(
         (&*served.kind.group, &*served.kind.plural),
         ("", "services" | "endpoints") | ("discovery.k8s.io", "endpointslices")
     );
     if related {
+        let services = core.remote_api_services.all();
         services.iter().for_each(|s| s.changed.notify_one());
     }
 }
@@ -122,15 +123,15 @@ async fn check(core: &ServerState, service: &RemoteApiService) -> Result<(), ()>
             }),
         Err(unavailable) => Err(unavailable),
     };
-    let (resources, condition) = match checked {
-        Ok(resources) => (
-            Some(resources),
+    let (discovered, condition) = match checked {
+        Ok(discovered) => (
+            Some(discovered),
             condition("True", "Passed", "all checks passed"),
         ),
         Err(Unavailable { reason, message }) => (None, condition("False", reason, &message)),
     };
-    let outcome = resources.as_ref().map(|_| ()).ok_or(());
-    service.set_discovered(resources);
+    let outcome = discovered.as_ref().map(|_| ()).ok_or(());
+    service.set_discovered(discovered);
     update_status(core, &service.name, &condition);
     outcome
 }
@@ -169,10 +170,27 @@ fn check_endpoints(core: &ServerState, service: &RemoteApiService) -> Result<(),
     Ok(())
 }
 
-/// The resources that a server serves in the group version, from its discovery.
-async fn discover(core: &ServerState, service: &RemoteApiService) -> Result<Value, String> {
+/// What a server serves in the group version: its resources and its OpenAPI document.
+async fn discover(core: &ServerState, service: &RemoteApiService) -> Result<Discovered, String> {
     let server = server_address(core, service)?;
-    let path = format!("/apis/{}", service.group_version());
+    let path = format!("apis/{}", service.group_version());
+    // A server whose discovery has another format is available, without resources.
+    let list = get_json(core, &server, &format!("/{path}")).await?;
+    // OpenAPI is optional.
+    let index = get_json(core, &server, "/openapi/v3").await;
+    let document = index.unwrap_or_default();
+    let document = &document["paths"][path.as_str()]["serverRelativeURL"];
+    Ok(Discovered {
+        resources: version_discovery(&list),
+        openapi_url: document.as_str().map(str::to_owned),
+    })
+}
+
+/// The JSON at a path of a server; null if it is none.
+///
+/// # Errors
+/// The server does not respond in time, or with an error.
+async fn get_json(core: &ServerState, server: &ServerAddress, path: &str) -> Result<Value, String> {
     let url = format!("{}{path}", server.base);
     let missing = |why: String| format!("failing or missing response from {url}: {why}");
     let uri: Uri = path.parse().map_err(|e| missing(format!("{e}")))?;
@@ -193,7 +211,7 @@ async fn discover(core: &ServerState, service: &RemoteApiService) -> Result<Valu
     let request = request.into_client_request();
     let request = request.map_err(|e| missing(e.to_string()))?;
     let answer = async {
-        let response = core.webhook_clients.send(&server, request).await;
+        let response = core.webhook_clients.send(server, request).await;
         let response = response.map_err(|why| missing(format!("Get {url:?}: {why}")))?;
         let status = response.status();
         if !(200..300).contains(&status.as_u16()) {
@@ -202,9 +220,7 @@ async fn discover(core: &ServerState, service: &RemoteApiService) -> Result<Valu
         }
         let body = Limited::new(response.into_body(), DISCOVERY_LIMIT).collect();
         let body = body.await.map_err(|e| missing(e.to_string()))?.to_bytes();
-        // A server whose discovery has another format is available, without resources.
-        let list: Value = serde_json::from_slice(&body).unwrap_or_default();
-        Ok(version_discovery(&list))
+        Ok(serde_json::from_slice(&body).unwrap_or_default())
     };
     let answer = tokio::time::timeout(CHECK_TIMEOUT, answer).await;
     answer.unwrap_or_else(|_| Err(format!("timed out waiting for {url}")))

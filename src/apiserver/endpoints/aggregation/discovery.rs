@@ -35,6 +35,16 @@ pub(in crate::endpoints) fn api_group(
     groups.into_iter().find(|group| group["name"] == name)
 }
 
+/// Adds the OpenAPI v3 documents of extension API servers to the index of documents.
+pub(in crate::endpoints) fn openapi_index(services: &RemoteApiServices, index: &mut Value) {
+    for service in services.all().iter() {
+        if let Some(url) = service.openapi_url() {
+            let path = format!("apis/{}", service.group_version());
+            index["paths"][path] = json!({"serverRelativeURL": url});
+        }
+    }
+}
+
 /// Adds the group versions of extension API servers to the groups of aggregated discovery.
 pub(in crate::endpoints) fn aggregated_groups(
     services: &RemoteApiServices,
