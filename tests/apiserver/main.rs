@@ -10,6 +10,7 @@ mod admission_policies_and_webhooks;
 mod aggregated_apis;
 mod authorization;
 mod client_certificates;
+mod conversion_by_service;
 mod conversion_webhooks;
 mod custom_resources;
 mod deletion;
