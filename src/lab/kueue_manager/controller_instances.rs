@@ -8,7 +8,6 @@ use tokio::sync::{mpsc, watch};
 
 use super::current_controller::{CurrentController, CurrentGates};
 use super::leader_election::{self, Candidate};
-use kueue_lab_clock::Clock;
 use kueue_lab_controller::{Controller, ControllerConfig, WebhooksOnlyInstance};
 use kueue_lab_machines::Machines;
 use kueue_lab_metrics::{Metrics, ReplicaRole};
@@ -23,7 +22,6 @@ pub(crate) struct ControllerInstances {
     requests: mpsc::UnboundedSender<InstanceRequest>,
     /// The Pod that takes part in leader election.
     candidate: watch::Sender<Option<Candidate>>,
-    clock: Clock,
     /// The contexts of the running instances: more than one only during a restart.
     contexts: Arc<Mutex<Vec<Context>>>,
 }
@@ -62,7 +60,6 @@ impl ControllerInstances {
             metrics,
             requests,
             candidate,
-            clock: context.clock.clone(),
             contexts: Arc::new(Mutex::new(vec![first])),
         };
         let (this, lab, machines) = (instances.clone(), context.clone(), machines.clone());
@@ -82,11 +79,6 @@ impl ControllerInstances {
     /// The metrics of all instances.
     pub(super) fn metrics(&self) -> &Metrics {
         &self.metrics
-    }
-
-    /// Lab time.
-    pub(super) fn clock(&self) -> &Clock {
-        &self.clock
     }
 
     /// Requests a new instance.

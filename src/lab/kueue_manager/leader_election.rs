@@ -1,6 +1,8 @@
 //! Leader election of the controller on the embedded cluster: the Pod of the current instance holds
 //! Kueue's Lease, so that a second controller waits.
 
+use std::time::Duration;
+
 use kueue_lab_api::config::LeaderElectionConfiguration;
 use kueue_lab_election::{LeaderElectionConfig, LeaderElector, NamespaceMissing};
 use kueue_lab_runtime::Context;
@@ -8,6 +10,9 @@ use tokio::sync::watch;
 
 use super::NAMESPACE;
 use super::controller_instances::ControllerInstances;
+
+/// Delay of the next attempt while the namespace is missing.
+const RETRY_PERIOD: Duration = Duration::from_secs(2);
 
 /// The Pod that leads, with the election of its configuration.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,8 +62,8 @@ async fn hold(elector: &mut LeaderElector, instances: &ControllerInstances) {
     });
     let acquired = acquired.await;
     if let Err(NamespaceMissing) = acquired {
-        tracing::warn!("the namespace {NAMESPACE} of the Lease is missing");
-        instances.clock().sleep(RETRY_PERIOD).await;
+        tracing::debug!("the namespace {NAMESPACE} of the Lease is missing");
+        tokio::time::sleep(RETRY_PERIOD).await;
         return;
     }
     if waited {
@@ -67,9 +72,6 @@ async fn hold(elector: &mut LeaderElector, instances: &ControllerInstances) {
     elector.renew().await;
     tracing::warn!("lost leadership");
 }
-
-/// Delay of the next attempt while the namespace is missing.
-const RETRY_PERIOD: std::time::Duration = std::time::Duration::from_secs(2);
 
 fn elector(context: &Context, candidate: &Candidate) -> LeaderElector {
     let election = &candidate.election;
