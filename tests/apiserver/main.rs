@@ -20,6 +20,7 @@ mod mutating_admission_policies;
 mod object_histories;
 mod objects;
 mod protobuf;
+mod remote_commands;
 mod request_paths;
 mod secure_serving;
 mod server_fixture;
