@@ -15,3 +15,4 @@ mod operators;
 mod operators_of_pods;
 mod pods;
 mod scheduling;
+mod streams;
