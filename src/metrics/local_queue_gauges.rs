@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::custom_labels::SourceKind;
 use super::labels::{CustomValues, Labels};
 use super::state_gauges::{Collector, count, flag, flavor_resource, number};
+use kueue_lab_admission::cache::LocalQueueUsageStats;
 use kueue_lab_admission::workload::{LocalQueueKey, predicates};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::LocalQueue;
@@ -69,11 +70,13 @@ impl LocalQueueGauges<'_> {
             let engine = self.collector.shared.engine();
             (
                 engine.local_queue_pending_counts(cluster_queue, &self.key),
-                engine.local_queue_usage(cluster_queue, &self.key),
+                engine
+                    .has_cluster_queue(cluster_queue)
+                    .then(|| engine.local_queue_usage(cluster_queue, &self.key).ok())
+                    .flatten(),
                 engine.admission_fair_sharing_usage(&self.key),
             )
         };
-        let usage = usage.unwrap_or_default();
         for (status, n) in [
             ("active", pending.active),
             ("inadmissible", pending.inadmissible),
@@ -81,9 +84,6 @@ impl LocalQueueGauges<'_> {
             let status = [("status", status.to_owned())];
             self.set("local_queue_pending_workloads", &status, count(n));
         }
-        let reserving = count(usage.reserving_workloads);
-        self.set("local_queue_reserving_active_workloads", &[], reserving);
-        self.admitted(usage.admitted_workloads);
         let mut conditions = self.queue.status.conditions.iter();
         let active = conditions.find(|condition| condition.type_ == c::ACTIVE);
         let is = active.map_or("Unknown", |condition| condition.status.as_str());
@@ -91,6 +91,20 @@ impl LocalQueueGauges<'_> {
             let label = [("active", status.to_owned())];
             self.set("local_queue_status", &label, flag(status == is));
         }
+        if let Some(usage) = usage {
+            self.usage(&usage);
+        }
+        if let Some(usage) = fair_sharing {
+            let label = [("cluster_queue", cluster_queue.clone())];
+            self.set("local_queue_admission_fair_sharing_usage", &label, usage);
+        }
+    }
+
+    /// Sets the gauges of the scheduler cache, which has no LocalQueues of ClusterQueues that do not exist.
+    fn usage(&self, usage: &LocalQueueUsageStats) {
+        let reserving = count(usage.reserving_workloads);
+        self.set("local_queue_reserving_active_workloads", &[], reserving);
+        self.admitted(usage.admitted_workloads);
         for (metric, flavors) in [
             ("local_queue_resource_reservation", &usage.reserved),
             ("local_queue_resource_usage", &usage.admitted),
@@ -101,10 +115,6 @@ impl LocalQueueGauges<'_> {
                     self.set(metric, &labels, number(&resource.total));
                 }
             }
-        }
-        if let Some(usage) = fair_sharing {
-            let label = [("cluster_queue", cluster_queue.clone())];
-            self.set("local_queue_admission_fair_sharing_usage", &label, usage);
         }
     }
 

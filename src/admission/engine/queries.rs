@@ -14,6 +14,11 @@ impl Engine {
         self.cache.active_condition(queue, &self.config)
     }
 
+    /// Whether the cache has a ClusterQueue.
+    pub fn has_cluster_queue(&self, queue: &str) -> bool {
+        self.cache.cluster_queue(queue).is_some()
+    }
+
     /// The usage of a ClusterQueue.
     ///
     /// # Errors
