@@ -1,11 +1,11 @@
-//! Plugin interfaces of the API server: admission, conversion, Services and the kubelet client.
+//! Plugin interfaces of the API server: admission, conversion and the kubelet client.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::StatusCode;
 use kube::api::LogParams;
 use parking_lot::RwLock;
 use serde_json::Value;
@@ -178,16 +178,6 @@ impl AggregatedRequest<'_> {
     }
 }
 
-/// A Service whose endpoint is this process, for requests through `services/proxy`.
-#[async_trait]
-pub trait ServiceBackend: Send + Sync {
-    /// Namespace and name of the Service.
-    fn name(&self) -> (&str, &str);
-
-    /// Answers a request; its URI is the path behind `proxy`, with the query.
-    async fn call(&self, request: Request<Bytes>) -> Response<Bytes>;
-}
-
 /// Client of the kubelets.
 #[async_trait]
 pub trait KubeletClient: Send + Sync {
@@ -303,7 +293,6 @@ pub(crate) struct Plugins {
     admission: RwLock<Vec<Arc<dyn AdmissionPlugin>>>,
     converter: RwLock<Option<Arc<dyn CustomResourceConverter>>>,
     kubelet: RwLock<Option<Arc<dyn KubeletClient>>>,
-    services: RwLock<Vec<Arc<dyn ServiceBackend>>>,
 }
 
 impl Plugins {
@@ -325,17 +314,6 @@ impl Plugins {
 
     pub(crate) fn kubelet(&self) -> Option<Arc<dyn KubeletClient>> {
         self.kubelet.read().clone()
-    }
-
-    /// The backend of a Service.
-    pub(crate) fn service(&self, namespace: &str, name: &str) -> Option<Arc<dyn ServiceBackend>> {
-        let services = self.services.read();
-        let found = services.iter().find(|s| s.name() == (namespace, name));
-        found.cloned()
-    }
-
-    pub(crate) fn add_service(&self, service: Arc<dyn ServiceBackend>) {
-        self.services.write().push(service);
     }
 
     pub(crate) fn add_admission(&self, plugin: Arc<dyn AdmissionPlugin>) {

@@ -8,7 +8,6 @@ use kube::Client;
 use super::ClusterError;
 use super::plugins::{
     AdmissionPlugin, AggregatedApi, CustomResourceConverter, KubeletClient, PreinstalledKind,
-    ServiceBackend,
 };
 use kueue_lab_apiserver::{ApiServer, ServeError, ServeOptions, ServingHandle};
 use kueue_lab_clock::Clock;
@@ -90,11 +89,6 @@ impl EmbeddedCluster {
     /// Registers another admission plugin.
     pub fn add_admission(&self, plugin: Arc<dyn AdmissionPlugin>) {
         self.server.add_admission(plugin);
-    }
-
-    /// Answers the requests of a Service in this process.
-    pub fn add_service(&self, service: Arc<dyn ServiceBackend>) {
-        self.server.add_service(service);
     }
 
     /// Serves the resources of an extension API server of this process.

@@ -5,7 +5,7 @@ pub use kueue_lab_apiserver::plugins::{
     AdmissionPlugin, AdmissionRequest, AdmissionWarnings, AggregatedApi, AggregatedRequest,
     AggregatedResource, ContainerReference, CustomResourceConverter, ExecCommand, KubeletClient,
     LogStream, Operation, PodConnection, PodLogRequest, PodReference, PortForwarder, RemoteCommand,
-    ServiceBackend, StartError, StreamOptions,
+    StartError, StreamOptions,
 };
 pub use kueue_lab_apiserver::registry::{CrdNames, CrdSpec, CrdSpecVersion};
 pub use kueue_lab_apiserver::strategy::scale_paths::ScalePaths;

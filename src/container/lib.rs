@@ -20,4 +20,4 @@ pub use container::{Container, ContainerConfig};
 pub use exec::{ExecError, ExecStreams};
 pub use shell::SHELL_NAMES;
 pub use streams::TerminalSize;
-pub use system::{ContainerProcess, Gpu, RequestError, System};
+pub use system::{ContainerProcess, Gpu, InsecureTls, RequestError, System};

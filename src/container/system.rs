@@ -40,10 +40,17 @@ pub enum RequestError {
     /// The connection ended before the response.
     #[error("Empty reply from server")]
     EmptyReply,
+    /// The certificate of the server is not signed by an authority of the container.
+    #[error("SSL certificate problem: unable to get local issuer certificate")]
+    UnknownIssuer,
     /// TLS is not served at this address.
     #[error("{0}")]
     Tls(String),
 }
+
+/// In the extensions of a request: the certificate of the server is not verified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InsecureTls;
 
 /// The system of a container.
 #[async_trait]

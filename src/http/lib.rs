@@ -1,16 +1,18 @@
 //! The HTTP server of the API server, the kubelets, the webhooks, and the health and metrics
 //! endpoints: a listener with optional TLS, limits on connections and headers, and graceful
-//! shutdown.
+//! shutdown. A TLS client for servers whose certificates are not verified.
 //!
 //! Must not depend on other crates of the lab or on the served APIs.
 
 mod connection;
 mod server;
 mod service;
+mod tls_client;
 
 pub use connection::{PeerAddr, PeerCertificates};
 pub use server::{HttpServer, Limits};
 pub use service::HttpService;
+pub use tls_client::connect_tls_insecure;
 
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ use crate::error::LabError;
 use crate::job_webhooks::JobWebhooksPlugin;
 use crate::kueue_manager::{
     self, ControllerInstances, CurrentController, CurrentGates, ManagerAdmission,
-    ManagerControlPlane, MetricsService,
+    ManagerControlPlane,
 };
 use crate::validate_preset::validate_preset;
 use crate::visibility_server::VisibilityServer;
@@ -214,9 +214,6 @@ impl Lab {
             embedded.add_admission(Arc::new(JobWebhooksPlugin::of_current(controller)));
             let visibility = VisibilityServer::new(controller);
             embedded.add_aggregated_api(&(Arc::new(visibility) as Arc<dyn AggregatedApi>));
-            if let Some(instances) = &instances {
-                embedded.add_service(Arc::new(MetricsService::new(instances)));
-            }
         }
         let presets = PresetsConfig {
             folder: config.presets,

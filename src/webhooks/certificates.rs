@@ -341,17 +341,29 @@ impl ServingCertificate {
         self.shared.bundle.load_full()
     }
 
-    /// The TLS configuration that resolves the current certificate per handshake.
+    /// The TLS configuration that resolves the current certificate per handshake, for HTTP/1 and HTTP/2.
     ///
     /// # Errors
     /// The TLS library rejects it.
     pub fn server_config(&self) -> Result<Arc<ServerConfig>, CertificateError> {
+        self.config(&[b"h2", b"http/1.1"])
+    }
+
+    /// [`Self::server_config`] for HTTP/1 only.
+    ///
+    /// # Errors
+    /// The TLS library rejects it.
+    pub fn http1_config(&self) -> Result<Arc<ServerConfig>, CertificateError> {
+        self.config(&[b"http/1.1"])
+    }
+
+    fn config(&self, protocols: &[&[u8]]) -> Result<Arc<ServerConfig>, CertificateError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
             .with_cert_resolver(self.shared.clone());
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
         Ok(Arc::new(config))
     }
 }

@@ -16,5 +16,5 @@ pub mod webhook_definitions;
 mod webhook_server;
 
 pub use admission_handler::{AdmissionHandler, WebhookError};
-pub use certificates::{ServingCertificate, Validity};
+pub use certificates::{CertificateBundle, CertificateLifetimes, ServingCertificate, Validity};
 pub use webhook_server::{CONVERT, MUTATE, ServerError, VALIDATE, WebhookServer};

@@ -7,7 +7,7 @@ use kueue_lab_entropy::Entropy;
 
 use super::builder::ApiServerBuilder;
 use crate::http::tower_service::InProcessService;
-use crate::plugins::{AdmissionPlugin, CustomResourceConverter, KubeletClient, ServiceBackend};
+use crate::plugins::{AdmissionPlugin, CustomResourceConverter, KubeletClient};
 use crate::server_state::ServerState;
 
 /// An embedded Kubernetes API server. Clones are handles to the same server.
@@ -43,11 +43,6 @@ impl ApiServer {
     /// Sets or replaces the converter of custom resources on a running server.
     pub fn set_converter(&self, converter: Arc<dyn CustomResourceConverter>) {
         self.core.plugins.set_converter(converter);
-    }
-
-    /// Answers the requests of a Service in this process.
-    pub fn add_service(&self, service: Arc<dyn ServiceBackend>) {
-        self.core.plugins.add_service(service);
     }
 
     /// Sets or replaces the kubelet client of a running server.

@@ -9,7 +9,7 @@ use http::{HeaderName, HeaderValue, Method, Request, Response, Uri};
 
 use super::context::{Context, Exit};
 use crate::filesystem::file_name;
-use crate::system::RequestError;
+use crate::system::{InsecureTls, RequestError};
 
 /// Maximum number of redirects.
 const REDIRECTS: usize = 10;
@@ -29,6 +29,7 @@ struct Options {
     head: bool,
     location: bool,
     verbose: bool,
+    insecure: bool,
     timeout: Option<Duration>,
     urls: Vec<String>,
 }
@@ -123,6 +124,7 @@ fn parse_curl(context: &Context<'_>) -> Result<Options, String> {
             "--head" => options.head = true,
             "--location" => options.location = true,
             "--verbose" => options.verbose = true,
+            "--insecure" => options.insecure = true,
             long if long.starts_with("--") => {}
             short if short.starts_with('-') && short.len() > 1 => {
                 for letter in short.chars().skip(1) {
@@ -134,7 +136,8 @@ fn parse_curl(context: &Context<'_>) -> Result<Options, String> {
                         'I' => options.head = true,
                         'L' => options.location = true,
                         'v' => options.verbose = true,
-                        'k' | 'g' | 'N' | '4' | '6' | '#' => {}
+                        'k' => options.insecure = true,
+                        'g' | 'N' | '4' | '6' | '#' => {}
                         'o' => options.output = Some(value()?),
                         'm' => options.timeout = kueue_lab_shell::duration(&value()?),
                         'w' => options.write_out = value()?,
@@ -171,6 +174,7 @@ fn parse_wget(context: &Context<'_>) -> Result<Options, String> {
                     };
                 }
             }
+            "--no-check-certificate" => options.insecure = true,
             long if long.starts_with("--") => {
                 if let Some((name, text)) = long
                     .strip_prefix("--header=")
@@ -252,6 +256,9 @@ fn request(options: &Options, agent: &str, uri: &Uri) -> Option<Request<Bytes>> 
     let mut request = Request::new(Bytes::from(options.data.clone().unwrap_or_default()));
     *request.method_mut() = method;
     *request.uri_mut() = uri.clone();
+    if options.insecure {
+        request.extensions_mut().insert(InsecureTls);
+    }
     let headers = request.headers_mut();
     headers.insert(http::header::ACCEPT, HeaderValue::from_static("*/*"));
     headers.insert(http::header::USER_AGENT, HeaderValue::from_str(agent).ok()?);
@@ -283,6 +290,7 @@ fn curl_failure(failure: &Failure, options: &Options) -> (i32, String) {
             RequestError::UnknownHost(_) => (6, error.to_string()),
             RequestError::Connect(_) => (7, error.to_string()),
             RequestError::EmptyReply => (52, error.to_string()),
+            RequestError::UnknownIssuer => (60, error.to_string()),
             RequestError::Tls(_) => (35, error.to_string()),
         },
     }

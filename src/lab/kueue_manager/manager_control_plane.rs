@@ -1,5 +1,6 @@
 //! The processes of the controller manager's Pods: each starts an instance of the controller.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,10 +12,11 @@ use parking_lot::Mutex;
 
 use super::controller_instances::{ControllerInstances, InstanceStart};
 use super::manager_config::{feature_gates, load_manager_config};
+use super::metrics_server::{METRICS_PORT, MetricsServer};
 use super::{CONFIG_MAP, CONTAINER, DEPLOYMENT, NAMESPACE, POD_LABEL};
 use kueue_lab_api::config::CONFIG_MAP_KEY;
 use kueue_lab_controller::ControllerConfig;
-use kueue_lab_machines::kubelet::{ContainerProcess, ControlPlane};
+use kueue_lab_machines::kubelet::{ContainerProcess, ControlPlane, PodConnection};
 use kueue_lab_runtime::{Api, Context};
 use kueue_lab_shell::{Program, Step};
 
@@ -27,6 +29,7 @@ pub(crate) struct ManagerControlPlane {
 /// The state of all processes.
 struct Shared {
     instances: ControllerInstances,
+    metrics: Arc<MetricsServer>,
     state: Mutex<State>,
 }
 
@@ -64,6 +67,7 @@ impl ManagerControlPlane {
         Self {
             context: context.clone(),
             shared: Arc::new(Shared {
+                metrics: Arc::new(MetricsServer::new(context, instances.clone())),
                 instances,
                 state: Mutex::new(state),
             }),
@@ -203,6 +207,10 @@ impl ContainerProcess for ManagerProcess {
 
     fn is_ready(&self) -> bool {
         self.ready.load(Ordering::SeqCst)
+    }
+
+    fn connect(&self, port: u16, client: Option<IpAddr>) -> Option<PodConnection> {
+        (port == METRICS_PORT).then(|| self.shared.metrics.connect(client))?
     }
 }
 

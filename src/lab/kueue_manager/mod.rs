@@ -12,7 +12,7 @@ mod manager_admission;
 mod manager_config;
 mod manager_control_plane;
 mod manager_objects;
-mod metrics_service;
+mod metrics_server;
 
 pub(crate) use controller_instances::ControllerInstances;
 pub(crate) use current_controller::{CurrentController, CurrentGates};
@@ -20,7 +20,6 @@ pub(crate) use manager_access::create_access;
 pub(crate) use manager_admission::ManagerAdmission;
 pub(crate) use manager_control_plane::ManagerControlPlane;
 pub(crate) use manager_objects::install;
-pub(crate) use metrics_service::MetricsService;
 
 /// The namespace of Kueue.
 const NAMESPACE: &str = kueue_lab_api::config::DEFAULT_NAMESPACE;

@@ -3,12 +3,14 @@
 //! as capacity.
 
 use std::fmt::Debug;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::{Node, NodeAddress, NodeStatus, Pod};
 use kube::api::ObjectMeta;
 use kueue_lab_shell::Program;
+use kueue_lab_streaming::port_forward::PodConnection;
 
 /// The node name of control plane pods.
 pub const CONTROL_PLANE_NODE: &str = "kueue-lab-control-plane";
@@ -33,6 +35,10 @@ pub trait ContainerProcess: Debug + Send + Sync {
 
     /// Whether the readiness probe of the current instance succeeds.
     fn is_ready(&self) -> bool;
+
+    /// Connects to a port of the process; `None` if it does not listen there. `client` is the address of a
+    /// pod, or `None` for the API server.
+    fn connect(&self, port: u16, client: Option<IpAddr>) -> Option<PodConnection>;
 }
 
 /// The node of control plane pods.

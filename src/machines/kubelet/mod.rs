@@ -20,5 +20,6 @@ mod wrapped_command;
 
 pub(crate) use container_program::container_program;
 pub use control_plane::{CONTROL_PLANE_NODE, ContainerProcess, ControlPlane};
+pub use kueue_lab_streaming::port_forward::PodConnection;
 pub use logs::{LogError, LogQuery, LogStore};
 pub use pod_workers::{Kubelet, KubeletOptions, NodeScope};

@@ -9,7 +9,6 @@ mod pod_log;
 mod proxy;
 mod remote_command;
 mod scale;
-mod service_proxy;
 mod token_request;
 
 pub(super) use binding::create_legacy_binding;

@@ -15,10 +15,11 @@ use serde_json::Value;
 
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
-use super::service_proxy;
 use crate::apimachinery::api_error::ApiError;
 use crate::endpoints::response_body::Body;
+use crate::plugins::PodConnection;
 use crate::registry::object_reader::ObjectReader;
+use kueue_lab_http::connect_tls_insecure;
 use kueue_lab_json::ValueExt;
 
 /// The port of the kubelets.
@@ -45,11 +46,6 @@ struct Location {
 
 /// Handles a request to `proxy`.
 pub(super) async fn proxy(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
-    if let Some((_, name, port)) = split_scheme_name_port(&call.path.name)
-        && let Some(answer) = service_proxy::proxy(call, name, port).await
-    {
-        return answer;
-    }
     let location = match call.path.resource.as_str() {
         "pods" => pod_location(call)?,
         "services" => service_location(call)?,
@@ -79,10 +75,15 @@ pub(super) async fn proxy(call: &RequestContext<'_>) -> Result<ApiResponse, ApiE
         )),
     };
     let connection = connection.map_err(unreachable)?;
-    if is_tls {
-        let error = "tls: first record does not look like a TLS handshake";
-        return Err(unreachable(error.into()));
-    }
+    let connection: PodConnection = match is_tls {
+        true => {
+            // As upstream, whose transport to pods and Services does not verify certificates.
+            let connection = connect_tls_insecure(connection, &address.to_string()).await;
+            let error = |_| "tls: first record does not look like a TLS handshake".to_owned();
+            Box::new(connection.map_err(error).map_err(unreachable)?)
+        }
+        false => connection,
+    };
     let request = forwarded_request(call, path)?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(connection))
         .await

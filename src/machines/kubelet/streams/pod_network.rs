@@ -12,7 +12,8 @@ use k8s_openapi::api::core::v1::{Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
 use kube::api::ListParams;
-use kueue_lab_container::RequestError;
+use kueue_lab_container::{InsecureTls, RequestError};
+use kueue_lab_http::connect_tls_insecure;
 use kueue_lab_streaming::port_forward::PodConnection;
 use tokio::net::TcpStream;
 
@@ -39,6 +40,15 @@ fn refused(address: IpAddr, port: u16) -> String {
     format!("dial tcp {address}:{port}: connect: connection refused")
 }
 
+/// Connects to a process on this machine.
+async fn connect_to_process(address: IpAddr, port: u16) -> Result<PodConnection, String> {
+    let connection = TcpStream::connect(SocketAddr::new(address, port)).await;
+    match connection {
+        Ok(connection) => Ok(Box::new(connection)),
+        Err(_) => Err(refused(address, port)),
+    }
+}
+
 impl Kubelet {
     /// Connects to an address of the cluster: a pod, a Service, or, for endpoints that were written
     /// by a client, the loopback interface of this machine.
@@ -46,25 +56,47 @@ impl Kubelet {
     /// # Errors
     /// The text of the error as Go words it.
     pub async fn dial(&self, address: IpAddr, port: u16) -> Result<PodConnection, String> {
+        self.dial_from(None, address, port).await
+    }
+
+    /// [`Self::dial`] of a pod with the address `client`, or of the API server.
+    async fn dial_from(
+        &self,
+        client: Option<IpAddr>,
+        address: IpAddr,
+        port: u16,
+    ) -> Result<PodConnection, String> {
         if address.is_loopback() {
-            let connection = TcpStream::connect(SocketAddr::new(address, port)).await;
-            return match connection {
-                Ok(connection) => Ok(Box::new(connection)),
-                Err(_) => Err(refused(address, port)),
-            };
+            return connect_to_process(address, port).await;
         }
-        let client = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
         if let Some(connection) = self.connect_to_ip(address, port, client) {
             return connection.ok_or_else(|| refused(address, port));
         }
         match self.service_endpoint(address, port).await {
-            Some(Some((address, port))) if !address.is_loopback() => {
+            Some(Some((address, port))) if address.is_loopback() => {
+                // A Pod in the network of a node that is this machine; other loopback addresses are
+                // not those of the cluster.
+                match self.is_host_network_pod(address) {
+                    true => connect_to_process(address, port).await,
+                    false => Err(refused(address, port)),
+                }
+            }
+            Some(Some((address, port))) => {
                 let connection = self.connect_to_ip(address, port, client).flatten();
                 connection.ok_or_else(|| refused(address, port))
             }
-            Some(_) => Err(refused(address, port)),
+            Some(None) => Err(refused(address, port)),
             None => Err(no_route(address, port)),
         }
+    }
+
+    /// Whether a running pod has this address of its node.
+    fn is_host_network_pod(&self, address: IpAddr) -> bool {
+        let pods = self.shared().pods.list();
+        pods.iter().any(|pod| {
+            let spec = pod.spec.as_ref();
+            pod_ip(pod) == Some(address) && spec.and_then(|s| s.host_network) == Some(true)
+        })
     }
 
     /// Connects to a pod by its address, which the pods of the host network share: `None` if there is
@@ -73,7 +105,7 @@ impl Kubelet {
         &self,
         address: IpAddr,
         port: u16,
-        client: IpAddr,
+        client: Option<IpAddr>,
     ) -> Option<Option<PodConnection>> {
         let pods = self.shared().pods.list();
         let with_ip = pods.iter().filter(|pod| {
@@ -90,21 +122,29 @@ impl Kubelet {
         &self,
         key: &ObjectKey,
         port: u16,
-        client: IpAddr,
+        client: Option<IpAddr>,
     ) -> Option<PodConnection> {
         let shared = self.shared();
         let pod = shared.pods.get(key)?;
         let uid = pod.metadata.uid.clone()?;
-        let running: Vec<String> = {
+        let running: Vec<_> = {
             let simulated = shared.simulated_pods.lock();
             let simulated = simulated
                 .get(key)
                 .filter(|simulated| simulated.uid == uid)?;
             let running = simulated.containers.iter();
             let running = running.filter(|c| matches!(c.phase, ContainerPhase::Running { .. }));
-            running.map(|c| c.name.clone()).collect()
+            running
+                .map(|c| (c.name.clone(), c.process.clone()))
+                .collect()
         };
-        for name in running {
+        for (name, process) in running {
+            if let Some(process) = process {
+                match process.connect(port, client) {
+                    None => continue,
+                    connection => return connection,
+                }
+            }
             let spec = container_spec(&pod, &name)?;
             let Some(server) = pod_server(spec, port) else {
                 continue;
@@ -115,7 +155,7 @@ impl Kubelet {
                 key: key.clone(),
                 uid: uid.clone(),
                 container: name,
-                client,
+                client: client.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
             };
             return Some(pod_servers::serve(server, context, ended));
         }
@@ -252,26 +292,34 @@ impl Kubelet {
             return Err(RequestError::UnknownHost(host));
         };
         let own = self.shared().pods.get(key).and_then(|pod| pod_ip(&pod));
+        let own = own.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         let failed = |why: &str| {
             RequestError::Connect(format!(
                 "Failed to connect to {host} port {port} after 0 ms: {why}"
             ))
         };
-        let connection = if address.is_loopback() || own == Some(address) {
+        let connection = if address.is_loopback() || own == address {
             // A pod with the address of another one on a full node reaches itself.
-            self.connect_to_pod(key, port, address)
+            self.connect_to_pod(key, port, Some(address))
                 .ok_or_else(|| failed("Couldn't connect to server"))?
         } else {
-            let connection = self.dial(address, port).await;
+            let connection = self.dial_from(Some(own), address, port).await;
             connection.map_err(|error| match error.ends_with("no route to host") {
                 true => failed("No route to host"),
                 false => failed("Couldn't connect to server"),
             })?
         };
-        if is_tls {
-            let error = "error:0A00010B:SSL routines::wrong version number";
-            return Err(RequestError::Tls(error.into()));
-        }
+        let connection: PodConnection = match is_tls {
+            true => {
+                if request.extensions().get::<InsecureTls>().is_none() {
+                    return Err(RequestError::UnknownIssuer);
+                }
+                let connection = connect_tls_insecure(connection, &host).await;
+                let error = "error:0A00010B:SSL routines::wrong version number";
+                Box::new(connection.map_err(|_| RequestError::Tls(error.into()))?)
+            }
+            false => connection,
+        };
         send(connection, request)
             .await
             .ok_or(RequestError::EmptyReply)

@@ -51,7 +51,7 @@ impl Kubelet {
 impl PortForwarder for PodPorts {
     async fn connect(&self, port: u16) -> Result<PodConnection, String> {
         let client = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        if let Some(connection) = self.kubelet.connect_to_pod(&self.key, port, client) {
+        if let Some(connection) = self.kubelet.connect_to_pod(&self.key, port, Some(client)) {
             return Ok(connection);
         }
         let id = self.pod();
