@@ -368,6 +368,43 @@ fn the_preset_need_not_be_named_if_there_is_one() {
 }
 
 #[test]
+fn a_controller_beside_that_of_a_lab_waits_or_is_refused() {
+    let dir = WorkDir::new();
+    let lab = RunningLab::start(dir.command(&["up", "--headless", "--preset", "none"]));
+    let kubeconfig = lab.kubeconfig.display().to_string();
+    let controller = [
+        "controller",
+        "--kubeconfig",
+        &kubeconfig,
+        "--context",
+        "kueue-lab",
+        "--no-webhooks",
+        "--health",
+        "127.0.0.1:0",
+    ];
+    let refused = dir.run_rejected(&controller);
+    assert!(
+        refused.contains("already admits workloads on this cluster"),
+        "{refused}"
+    );
+    // In the namespace of the lab's controller it takes part in the same leader election.
+    let mut command = dir.command(&controller);
+    command.args(["--namespace", "kueue-system"]);
+    let mut waiting = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let log = BufReader::new(waiting.stderr.take().unwrap());
+    let mut lines = log.lines().map(Result::unwrap);
+    let waits = lines.find(|line| line.contains("is the leader; waiting"));
+    waiting.kill().unwrap();
+    waiting.wait().unwrap();
+    let waits = waits.unwrap();
+    assert!(waits.contains("kueue-controller-manager-"), "{waits}");
+}
+
+#[test]
 fn two_labs_keep_separate_kubeconfigs() {
     let dir = WorkDir::new();
     let one = RunningLab::start(dir.command(&["up", "--headless"]));

@@ -216,6 +216,59 @@ fn the_pod_holds_the_lease_and_its_successor_takes_it_over() {
     });
 }
 
+/// Whether the ClusterQueue `cq` is active.
+async fn is_active(client: &Client) -> bool {
+    let path = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/cq";
+    let request = http::Request::get(path).body(Vec::new()).unwrap();
+    let queue: Value = client.request(request).await.unwrap();
+    let conditions = queue["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|c| c["type"] == "Active" && c["status"] == "True")
+}
+
+#[test]
+fn the_controllers_stop_while_another_holder_has_the_lease() {
+    with_lab(|lab| async move {
+        let pod = lab.rolled_out().await.name_any();
+        lab.until("the Pod leads", async || lab.leader().await)
+            .await;
+        let spec = json!({
+            "holderIdentity": "other_1",
+            "leaseDurationSeconds": 60,
+            "renewTime": "2026-03-02T12:00:30.000000Z",
+        });
+        let params = PatchParams::default();
+        lab.api::<Lease>()
+            .patch(LEASE, &params, &Patch::Merge(&json!({"spec": spec})))
+            .await
+            .unwrap();
+        lab.clock.sleep(Duration::from_secs(10)).await;
+        let queue = json!({
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "ClusterQueue",
+            "metadata": {"name": "cq"},
+            "spec": {"namespaceSelector": {}},
+        });
+        let path = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues";
+        let request = http::Request::post(path)
+            .header("content-type", "application/json")
+            .body(queue.to_string().into_bytes())
+            .unwrap();
+        lab.client.request::<Value>(request).await.unwrap();
+        lab.clock.sleep(Duration::from_secs(10)).await;
+        assert!(!is_active(&lab.client).await, "a controller runs");
+        assert_eq!(lab.leader().await.unwrap(), "other");
+
+        // The other holder does not renew the Lease.
+        lab.until("the controllers run again", async || {
+            is_active(&lab.client).await.then_some(())
+        })
+        .await;
+        assert_eq!(lab.leader().await.unwrap(), pod);
+        lab.lab.stop().await;
+    });
+}
+
 /// Another instance of the controller, in the election of the lab's.
 async fn second_instance(lab: &ManagerLab) -> Operator {
     Operator::start(OperatorConfig {
