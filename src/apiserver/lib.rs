@@ -8,7 +8,7 @@
 //! Imports between the folders go one way, lowest first: `apimachinery`, `schema`, `strategy`,
 //! `printers`, `cel`, `crd`, `kinds`, `fieldmanager`, `patch`, `openapi`, `protobuf`, `storage`,
 //! `registry`, `request`, `service_client`, `auth`, `plugins`, `conversion`, `admission`, `aggregator`,
-//! `server_state` with `metrics`, `endpoints`, `http`, `bootstrap`, `server`.
+//! `server_state` with `metrics`, `bootstrap`, `endpoints`, `http`, `server`.
 //! `scripts/import-cycles.py` checks it.
 
 mod admission;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 use kueue_lab_streaming::SessionLimits;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, Once};
 
 use crate::aggregator::RemoteApiServices;
 use crate::auth::certificates::ClusterCertificates;
@@ -41,6 +41,8 @@ pub(crate) struct ServerState {
     pub(crate) sessions: SessionLimits,
     /// Held from the quota check of a write until its object is stored.
     pub(crate) quota_lock: Mutex<()>,
+    /// Whether the FlowSchemas and PriorityLevelConfigurations are created.
+    pub(crate) flow_control: Once,
     /// The writes of Events that expire.
     pub(crate) event_ttl: EventTtl,
     /// Names of the CustomResourceDefinitions that a create or apply request replaces.

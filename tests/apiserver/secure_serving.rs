@@ -131,6 +131,45 @@ async fn a_service_account_is_authorized_by_its_roles() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn responses_name_their_flow_schema_and_priority_level() {
+    let (_server, serving) = serve().await;
+    let mut config = config(&serving).await;
+    let admin = Client::try_from(config.clone()).unwrap();
+    config.auth_info.token = None;
+    let anonymous = Client::try_from(config).unwrap();
+    let flow_control = "/apis/flowcontrol.apiserver.k8s.io/v1";
+    let uid = async |resource: &str, name: &str| {
+        let object = get(&admin, &format!("{flow_control}/{resource}/{name}"))
+            .await
+            .unwrap();
+        object["metadata"]["uid"].as_str().unwrap().to_owned()
+    };
+    for (client, path, schema, level) in [
+        (&admin, "/api/v1/namespaces", "exempt", "exempt"),
+        (&anonymous, "/readyz", "probes", "exempt"),
+        (
+            &anonymous,
+            "/api/v1/namespaces",
+            "global-default",
+            "global-default",
+        ),
+    ] {
+        let request = http::Request::get(path).body(Vec::new().into()).unwrap();
+        let response = client.send(request).await.unwrap();
+        let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
+        let expected = uid("flowschemas", schema).await;
+        assert_eq!(header("x-kubernetes-pf-flowschema-uid"), expected, "{path}");
+        let expected = uid("prioritylevelconfigurations", level).await;
+        assert_eq!(
+            header("x-kubernetes-pf-prioritylevel-uid"),
+            expected,
+            "{path}"
+        );
+    }
+    serving.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn large_responses_are_compressed() {
     let (_server, serving) = serve().await;
     let client = Client::try_from(config(&serving).await).unwrap();

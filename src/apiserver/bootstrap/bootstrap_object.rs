@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::{rbac_bootstrap_policy, system_objects, system_roles};
+use super::{flow_control, rbac_bootstrap_policy, system_objects, system_roles};
 use crate::apimachinery::object_meta;
 use crate::plugins::AggregatedApi;
 use crate::server_state::ServerState;
@@ -27,6 +27,13 @@ pub(crate) fn create_system_roles(core: &ServerState) {
     for object in system_roles::system_roles() {
         create_object(core, object);
     }
+}
+
+/// Creates the FlowSchemas and PriorityLevelConfigurations, once.
+pub(crate) fn ensure_flow_control(core: &ServerState) {
+    core.flow_control.call_once(|| {
+        flow_control::objects().for_each(|object| create_object(core, object));
+    });
 }
 
 /// Creates the APIServices of an extension API server.

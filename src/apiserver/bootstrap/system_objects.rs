@@ -3,9 +3,11 @@
 use serde_json::json;
 
 use super::bootstrap_object::{BootstrapObject, status_manager};
-use crate::http::tls::KUBERNETES_SERVICE_IP;
 use crate::plugins::AggregatedApi;
 use crate::server_state::ServerState;
+
+/// The address of the Service `kubernetes`.
+pub(crate) const KUBERNETES_SERVICE_IP: &str = "10.96.0.1";
 
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 

@@ -18,6 +18,7 @@ use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::field_selector::FieldSelector;
 use crate::apimachinery::metadata_validation::name_validation::path_segment_name;
 use crate::auth::rbac_authorizer::{self, AuthorizationAttributes};
+use crate::bootstrap::{FLOW_CONTROL_GROUP, ensure_flow_control};
 use crate::metrics::RequestLabels;
 use crate::request::{Query, RequestInfo, ResourcePath};
 use crate::server_state::ServerState;
@@ -184,6 +185,9 @@ async fn dispatch_verb(call: &RequestContext<'_>, verb: &str) -> Result<ApiRespo
     }
     call.check_verb(verb)?;
     event_ttl::expire(call);
+    if *call.served.kind.group == *FLOW_CONTROL_GROUP {
+        ensure_flow_control(call.core);
+    }
     if !call.path.subresource.is_empty() {
         return subresource::answer(call, verb).await;
     }
@@ -208,7 +212,11 @@ async fn dispatch_verb(call: &RequestContext<'_>, verb: &str) -> Result<ApiRespo
 }
 
 /// The API verb of a request, as authorization and discovery use it.
-fn request_verb(method: &Method, path: &ResourcePath, query: &Query) -> Option<&'static str> {
+pub(super) fn request_verb(
+    method: &Method,
+    path: &ResourcePath,
+    query: &Query,
+) -> Option<&'static str> {
     let named = !path.name.is_empty();
     Some(match *method {
         Method::GET | Method::HEAD if path.watch_prefix => "watch",

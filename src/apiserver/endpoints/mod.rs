@@ -17,6 +17,7 @@ mod deletion_plan;
 mod discovery;
 mod dispatch;
 mod event_ttl;
+pub(super) mod flow_control;
 mod get;
 mod graceful_deletion;
 mod guaranteed_update;

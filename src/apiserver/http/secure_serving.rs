@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Response;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
+use http::{HeaderName, HeaderValue, Response};
 use hyper::body::Incoming;
 use kueue_lab_http::{HttpServer, Limits, PeerCertificates};
 use tokio::task::JoinHandle;
@@ -19,13 +19,15 @@ use tower::service_fn;
 use super::audit_id::{AUDIT_ID, audit_id};
 use super::host_check::AllowedHosts;
 use super::kubeconfig::{kubeconfig, write_private_file};
-use super::tls::{self, KUBERNETES_SERVICE_IP, SERVER_NAMES};
+use super::tls::{self, SERVER_NAMES};
 use super::{gzip, host_check as request_filters, tower_service};
 use crate::apimachinery::api_error::ApiError;
 use crate::auth::certificates::{ClientCertificateVerifier, TlsError};
 use crate::auth::user::User;
 use crate::auth::{bearer_token, impersonation};
+use crate::bootstrap::KUBERNETES_SERVICE_IP;
 use crate::endpoints;
+use crate::endpoints::flow_control::{self, FlowControl};
 use crate::endpoints::response_body::Body;
 use crate::server_state::ServerState;
 
@@ -37,6 +39,9 @@ const LIMITS: Limits = Limits {
     max_concurrent_streams: Some(250),
     http2_ping_interval: Some(Duration::from_secs(30)),
 };
+/// Headers that name the flow control of a request.
+const FLOW_SCHEMA_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-flowschema-uid");
+const PRIORITY_LEVEL_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-prioritylevel-uid");
 /// The grace period of open requests at shutdown.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -252,10 +257,25 @@ async fn authenticate_and_handle(
         Ok(user) => user,
         Err(error) => return endpoints::error_response(&error),
     };
+    let flow_control = flow_control::classify(&shared.core, &head, &user);
     let mut request = http::Request::from_parts(head, body);
     // Sessions end with the server.
     request.extensions_mut().insert(shared.stop.clone());
-    let response = tower_service::read_and_handle(shared.core.clone(), request, user).await;
+    let mut response = tower_service::read_and_handle(shared.core.clone(), request, user).await;
+    if let Some(flow_control) = flow_control {
+        add_flow_control_headers(&mut response, &flow_control);
+    }
     let stop = shared.stop.clone();
     response.map(|body| body.until(stop.cancelled_owned()))
+}
+
+fn add_flow_control_headers(response: &mut Response<Body>, flow_control: &FlowControl) {
+    for (name, uid) in [
+        (FLOW_SCHEMA_UID, &flow_control.flow_schema_uid),
+        (PRIORITY_LEVEL_UID, &flow_control.priority_level_uid),
+    ] {
+        if let Ok(uid) = HeaderValue::from_str(uid) {
+            response.headers_mut().insert(name, uid);
+        }
+    }
 }

@@ -17,9 +17,6 @@ pub(super) const SERVER_NAMES: [&str; 5] = [
     "kubernetes.default.svc.cluster.local",
 ];
 
-/// The ClusterIP of the service `kubernetes`.
-pub(crate) const KUBERNETES_SERVICE_IP: &str = "10.96.0.1";
-
 /// A server configuration for HTTP/2 and HTTP/1.1 with a certificate for `addresses` and `names`,
 /// which asks for a client certificate.
 ///

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, Once};
 
 use super::api_server::ApiServer;
 use crate::aggregator::RemoteApiServices;
@@ -82,6 +82,7 @@ impl ApiServerBuilder {
             webhook_clients: ClientManager::default(),
             conversion_webhooks: WebhookConverter::default(),
             quota_lock: Mutex::default(),
+            flow_control: Once::new(),
             event_ttl: EventTtl::default(),
             replaceable_crds: Mutex::default(),
             clock: self.clock,
