@@ -179,6 +179,35 @@ fn a_policy_error_follows_the_failure_policy() {
 }
 
 #[test]
+fn an_expression_above_the_cost_limit_is_ended() {
+    with_server(|_, client| async move {
+        let nested =
+            "object.data.all(a, object.data.all(b, object.data.all(c, a != '' || b != c)))";
+        let spec = json!({
+            "matchConstraints": config_maps_only(),
+            "validations": [{"expression": nested}],
+        });
+        let binding = json!({"policyName": "labels", "validationActions": ["Deny"]});
+        create_policy(&client, spec, binding).await;
+        let with_entries = |count: usize| {
+            let mut map = config_map("m", json!({}));
+            map["data"] = (0..count).map(|i| (format!("k{i}"), json!("v"))).collect();
+            map
+        };
+        let rejected = error_status(send(&client, "POST", MAPS, with_entries(400)).await);
+        assert!(
+            rejected.message.ends_with(&format!(
+                "denied request: expression '{nested}' resulted in error: operation cancelled: \
+                 actual cost limit exceeded"
+            )),
+            "{}",
+            rejected.message
+        );
+        send(&client, "POST", MAPS, with_entries(10)).await.unwrap();
+    });
+}
+
+#[test]
 fn parameters_are_read_from_objects() {
     with_server(|_, client| async move {
         let limits = json!({"metadata": {"name": "limits"}, "data": {"longest": "3"}});
