@@ -137,9 +137,9 @@ fn overview(context: &Context<'_>, gpus: &[(usize, &Gpu)]) -> String {
     for (index, gpu) in gpus {
         let name: String = gpu.name.chars().take(26).collect();
         text.push_str(&format!(
-            "| {:>3}  {name:<26}  On   | {} Off | {:>20} |\n",
-            index,
-            bus_id(*index),
+            "| {:<39} | {:>22} | {:>20} |\n",
+            format!("{index:>3}  {name:<26}  On"),
+            format!("{} Off", bus_id(*index)),
             "0"
         ));
         text.push_str(&format!(

@@ -159,6 +159,9 @@ impl Shell {
                 Some(Flow::Exit) => return Ok(self.status),
                 Some(_) => {}
                 None => {
+                    if let Some((interrupts, _)) = &mut self.terminal {
+                        interrupts.mark_unchanged();
+                    }
                     self.status = 130;
                     self.depth = 0;
                     self.tested = false;
