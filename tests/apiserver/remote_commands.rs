@@ -1,6 +1,7 @@
 //! `pods/exec` over the network: upgrades, WebSocket frames, authorization, errors.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -16,6 +17,7 @@ use kueue_lab_entropy::Entropy;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
@@ -28,7 +30,20 @@ const PODS: &str = "/api/v1/namespaces/test/pods";
 
 /// Copies its input to its output; then the words of the command are its error output, and their
 /// number is its exit code.
-struct EchoKubelet;
+#[derive(Default)]
+struct EchoKubelet {
+    /// Notified when the command `ignore`, which does not read its input, is killed.
+    killed: Arc<Notify>,
+}
+
+/// Notifies when it is dropped.
+struct NotifyOnDrop(Arc<Notify>);
+
+impl Drop for NotifyOnDrop {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
 
 async fn echo(command: Vec<String>, streams: ContainerStreams) -> Result<(), CommandError> {
     let ContainerStreams {
@@ -72,15 +87,27 @@ impl KubeletClient for EchoKubelet {
                 message: "container not found (\"c\")".into(),
             });
         }
+        let killed = NotifyOnDrop(self.killed.clone());
         Ok(Box::new(move |streams| {
-            echo(command.command, streams).boxed()
+            async move {
+                if command.command == ["ignore"] {
+                    std::future::pending::<()>().await;
+                }
+                drop(killed);
+                echo(command.command, streams).await
+            }
+            .boxed()
         }))
     }
 }
 
 async fn serve() -> (ApiServer, ServingHandle) {
+    serve_with(EchoKubelet::default()).await
+}
+
+async fn serve_with(kubelet: EchoKubelet) -> (ApiServer, ServingHandle) {
     let server = ApiServer::builder(Clock::real(), Entropy::seeded(1)).build();
-    server.set_kubelet(Arc::new(EchoKubelet));
+    server.set_kubelet(Arc::new(kubelet));
     let client = server.client();
     namespace(&client, "test").await;
     send(&client, "POST", PODS, pod("p")).await.unwrap();
@@ -339,4 +366,22 @@ async fn sessions_end_with_the_server() {
     let mut rest = Vec::new();
     let _ = session.stream.read_to_end(&mut rest).await;
     assert_eq!(rest, b"");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_is_killed_when_its_client_is_gone() {
+    let kubelet = EchoKubelet::default();
+    let killed = kubelet.killed.clone();
+    let (_server, serving) = serve_with(kubelet).await;
+    let token = admin_token(&serving);
+    let target = format!("{PODS}/p/exec?command=ignore&stdin=true&stdout=true");
+    let headers = websocket("v4.channel.k8s.io");
+    let mut session = upgrade(&serving, &target, &token, &headers).await;
+    // More input than waits in the queue of the process.
+    for _ in 0..100 {
+        session.write(2, b"\x00input").await;
+    }
+    drop(session);
+    let killed = tokio::time::timeout(Duration::from_secs(60), killed.notified());
+    killed.await.expect("the command is killed");
 }

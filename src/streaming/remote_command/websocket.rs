@@ -1,12 +1,13 @@
 //! Remote commands over WebSocket: the channels stdin, stdout, stderr, error and resize.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::Response;
 use http::request::Parts;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
 use super::process::{
     ClientStreams, RemoteCommand, ResizeDecoder, StreamOptions, TerminalSize, output, streams,
@@ -30,6 +31,8 @@ const V4_BASE64: &str = "v4.base64.channel.k8s.io";
 const PRE_V4: &str = "channel.k8s.io";
 const PRE_V4_BASE64: &str = "base64.channel.k8s.io";
 
+/// Maximum number of bytes of input that wait for the process; a message is smaller.
+const BUFFERED: usize = 32 << 20;
 /// How long the status may take to be written.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -99,7 +102,17 @@ async fn run<S>(
         stderr,
         resize,
     } = client;
-    let input = read_input(reader, stdin, resize, &activity);
+    let (queue, queued) = mpsc::unbounded_channel();
+    let input = async {
+        // A process that does not read its input must not hide the end of the connection.
+        let copy = copy_stdin(queued, stdin);
+        let read = read_input(reader, queue, resize, &activity);
+        tokio::pin!(copy, read);
+        tokio::select! {
+            () = &mut read => {}
+            () = &mut copy => read.await,
+        }
+    };
     let serving = async {
         // An empty message shows the client that the connection is established.
         let first = match options {
@@ -168,25 +181,43 @@ where
     Ok(())
 }
 
+/// Input that waits for the process; counts as buffered until it is dropped.
+type QueuedInput = (Bytes, OwnedSemaphorePermit);
+
+/// Copies queued input to the process.
+async fn copy_stdin(
+    mut queued: mpsc::UnboundedReceiver<QueuedInput>,
+    stdin: Option<mpsc::Sender<Bytes>>,
+) {
+    let Some(stdin) = stdin else { return };
+    while let Some((data, _buffered)) = queued.recv().await {
+        if !data.is_empty() && stdin.send(data).await.is_err() {
+            return;
+        }
+    }
+}
+
 /// Dispatches the messages of the client; completes when the client has closed the connection.
 async fn read_input<S>(
     mut reader: ChannelReader<S>,
-    mut stdin: Option<mpsc::Sender<Bytes>>,
+    stdin: mpsc::UnboundedSender<QueuedInput>,
     resize: mpsc::Sender<TerminalSize>,
     activity: &watch::Sender<()>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin,
 {
+    let buffered = Arc::new(Semaphore::new(BUFFERED));
+    let mut stdin = Some(stdin);
     let mut sizes = ResizeDecoder::default();
     while let Some(message) = reader.next().await {
         let _ = activity.send(());
         match message {
             ChannelMessage::Data(STDIN, data) => {
-                if let Some(sender) = &stdin
-                    && !data.is_empty()
-                    && sender.send(data).await.is_err()
+                if let Some(queue) = &stdin
+                    && !queue.is_closed()
+                    && let Ok(permit) = buffered.clone().acquire_many_owned(data.len() as u32).await
                 {
-                    stdin = None;
+                    let _ = queue.send((data, permit));
                 }
             }
             ChannelMessage::Data(RESIZE, data) => {
