@@ -308,3 +308,47 @@ fn an_attached_shell_is_the_main_process() {
         assert_eq!(exit_code(&lab.wait_for_phase("p", "Failed").await), 4);
     });
 }
+
+#[test]
+fn an_ephemeral_container_is_a_shell_beside_the_others() {
+    with_cluster(POOLS, |lab| async move {
+        let spec = json!({
+            "restartPolicy": "Never",
+            "containers": [{"name": "c", "image": "registry.k8s.io/pause:3.10"}],
+        });
+        let pod = lab.running_pod("p", spec).await;
+        let debugger = json!({"spec": {"ephemeralContainers": [
+            {"name": "debugger", "image": "busybox", "stdin": true, "tty": true},
+        ]}});
+        let path = "/api/v1/namespaces/test/pods/p/ephemeralcontainers";
+        let request = http::Request::patch(path)
+            .header("content-type", "application/strategic-merge-patch+json")
+            .body(debugger.to_string().into_bytes())
+            .unwrap();
+        lab.client.request::<Value>(request).await.unwrap();
+        let state = |pod: &Pod| {
+            let status = pod.status.as_ref()?;
+            let statuses = status.ephemeral_container_statuses.as_ref()?;
+            statuses.first()?.state.clone()
+        };
+        lab.wait_for_pod("p", |pod| state(pod).is_some_and(|s| s.running.is_some()))
+            .await;
+        let options = StreamOptions {
+            stdin: true,
+            stdout: true,
+            ..StreamOptions::default()
+        };
+        let (kubelet, key, uid) = (lab.kubelet(), ObjectKey::of(&pod), pod.uid().unwrap());
+        let command = kubelet.attach(&key, &uid, "debugger", options).await;
+        let input = ["wget -qO- http://localhost; hostname\n", "exit 3\n"];
+        let (_, stdout, _) = finish(command.unwrap(), &input).await;
+        assert_eq!(stdout, "p\n");
+        let ended = lab
+            .wait_for_pod("p", |pod| {
+                state(pod).is_some_and(|s| s.terminated.is_some())
+            })
+            .await;
+        assert_eq!(state(&ended).unwrap().terminated.unwrap().exit_code, 3);
+        assert_eq!(phase_of(&ended), "Running");
+    });
+}

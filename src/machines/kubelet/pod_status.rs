@@ -44,16 +44,24 @@ pub(super) fn status_patch(
         let message = "Pod was active on the node longer than the specified deadline";
         status.insert("message".into(), message.into());
     }
-    let (init, main): (Vec<_>, Vec<_>) = run
-        .containers
-        .iter()
-        .partition(|c| c.role != ContainerRole::Main);
-    for (field, containers, known) in [
-        ("initContainerStatuses", init, &old.init_container_statuses),
-        ("containerStatuses", main, &old.container_statuses),
+    let init = [ContainerRole::Init, ContainerRole::Sidecar];
+    let (main, ephemeral) = ([ContainerRole::Main], [ContainerRole::Ephemeral]);
+    for (field, roles, known) in [
+        (
+            "initContainerStatuses",
+            &init[..],
+            &old.init_container_statuses,
+        ),
+        ("containerStatuses", &main, &old.container_statuses),
+        (
+            "ephemeralContainerStatuses",
+            &ephemeral,
+            &old.ephemeral_container_statuses,
+        ),
     ] {
+        let containers = run.containers.iter();
         let new: Vec<ContainerStatus> = containers
-            .into_iter()
+            .filter(|c| roles.contains(&c.role))
             .map(|c| container_status(c, pod, run, now))
             .collect();
         if !new.is_empty() && known.as_ref() != Some(&new) {

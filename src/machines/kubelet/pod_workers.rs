@@ -460,10 +460,10 @@ impl Shared {
         message: String,
     ) {
         let container = &run.containers[index];
-        let list = if container.role == ContainerRole::Main {
-            "containers"
-        } else {
-            "initContainers"
+        let list = match container.role {
+            ContainerRole::Main => "containers",
+            ContainerRole::Ephemeral => "ephemeralContainers",
+            ContainerRole::Init | ContainerRole::Sidecar => "initContainers",
         };
         let path = format!("spec.{list}{{{}}}", container.name);
         self.record_event(pod, node, Some(path), reason, message);

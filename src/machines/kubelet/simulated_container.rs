@@ -27,6 +27,8 @@ pub(super) enum ContainerRole {
     Sidecar,
     /// A main container.
     Main,
+    /// A container that was added to debug the running pod.
+    Ephemeral,
 }
 
 /// The state of a container.
@@ -113,8 +115,20 @@ impl SimulatedContainer {
             Self::new(c, pod, role)
         });
         let main = spec.containers.iter();
-        init.chain(main.map(|c| Self::new(c, pod, ContainerRole::Main)))
-            .collect()
+        let mut all: Vec<Self> = init
+            .chain(main.map(|c| Self::new(c, pod, ContainerRole::Main)))
+            .collect();
+        Self::add_ephemeral(&mut all, pod);
+        all
+    }
+
+    /// Adds the ephemeral containers of a pod that are not in `containers` yet.
+    pub(super) fn add_ephemeral(containers: &mut Vec<Self>, pod: &Pod) {
+        for container in ephemeral_containers(pod) {
+            if !containers.iter().any(|known| known.name == container.name) {
+                containers.push(Self::new(&container, pod, ContainerRole::Ephemeral));
+            }
+        }
     }
 
     pub(super) fn start(&mut self, now: Timestamp) {
@@ -221,6 +235,17 @@ impl SimulatedContainer {
             _ => None,
         }
     }
+}
+
+/// The ephemeral containers of a pod, which have the fields of other containers.
+pub(super) fn ephemeral_containers(pod: &Pod) -> Vec<Container> {
+    let spec = pod.spec.iter();
+    let all = spec.flat_map(|spec| spec.ephemeral_containers.iter().flatten());
+    let containers = all.filter_map(|container| {
+        let value = serde_json::to_value(container).ok()?;
+        serde_json::from_value(value).ok()
+    });
+    containers.collect()
 }
 
 /// `at` plus a duration, saturating.

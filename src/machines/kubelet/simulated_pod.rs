@@ -65,6 +65,7 @@ impl SimulatedPod {
         let statuses = status.init_container_statuses.into_iter().flatten();
         let all: Vec<ContainerStatus> = statuses
             .chain(status.container_statuses.into_iter().flatten())
+            .chain(status.ephemeral_container_statuses.into_iter().flatten())
             .collect();
         for container in &mut run.containers {
             if let Some(status) = all.iter().find(|s| s.name == container.name) {
@@ -85,6 +86,7 @@ impl SimulatedPod {
     /// Applies all changes that were due until `now`.
     pub(super) fn advance(&mut self, pod: &Pod, now: Timestamp) -> Vec<PodLifecycleEvent> {
         let mut events = Vec::new();
+        SimulatedContainer::add_ephemeral(&mut self.containers, pod);
         self.check_termination(pod, now, &mut events);
         // Each round terminates or starts a container; one started at a past time may terminate in
         // the next round.
@@ -175,7 +177,7 @@ impl SimulatedPod {
                 (ContainerPhase::Terminated(ended), ContainerRole::Init) => ended.exit_code == 0,
                 (_, ContainerRole::Init) => false,
                 (phase, ContainerRole::Sidecar) => matches!(phase, ContainerPhase::Running { .. }),
-                (_, ContainerRole::Main) => true,
+                (_, ContainerRole::Main | ContainerRole::Ephemeral) => true,
             };
             if !done {
                 break;
@@ -183,8 +185,8 @@ impl SimulatedPod {
         }
         if self.is_work_done(policy) {
             for (index, container) in self.containers.iter_mut().enumerate() {
-                let sidecar = container.role == ContainerRole::Sidecar && container.is_running();
-                if sidecar
+                let helps = container.role != ContainerRole::Main && container.is_running();
+                if helps
                     && container
                         .next(now)
                         .is_none_or(|at| at > after(now, TERMINATION_DELAY))
@@ -234,7 +236,7 @@ impl SimulatedPod {
                 matches!(&c.phase, ContainerPhase::Terminated(ended) if ended.exit_code == 0)
             }
             ContainerRole::Sidecar => !matches!(c.phase, ContainerPhase::Waiting),
-            ContainerRole::Main => true,
+            ContainerRole::Main | ContainerRole::Ephemeral => true,
         })
     }
 
@@ -308,7 +310,7 @@ fn restarts(role: ContainerRole, policy: &str, code: i32) -> bool {
         (ContainerRole::Init, _) => code != 0,
         (ContainerRole::Main, "Always") => true,
         (ContainerRole::Main, "OnFailure") => code != 0,
-        (ContainerRole::Main, _) => false,
+        (ContainerRole::Main | ContainerRole::Ephemeral, _) => false,
     }
 }
 

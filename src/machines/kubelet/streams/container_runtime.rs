@@ -11,7 +11,7 @@ use kueue_lab_container::{Container, ContainerConfig, programs};
 use parking_lot::Mutex;
 
 use super::super::pod_workers::{Kubelet, Shared};
-use super::super::simulated_container::ContainerPhase;
+use super::super::simulated_container::{ContainerPhase, ephemeral_containers};
 use super::container_system::ContainerSystem;
 use super::{container_files, exec_environment, volumes};
 use kueue_lab_runtime::ObjectKey;
@@ -80,13 +80,15 @@ pub(in super::super) struct RunningInstance {
 }
 
 /// The spec of a container.
-pub(super) fn container_spec<'a>(pod: &'a Pod, name: &str) -> Option<&'a ContainerSpec> {
+pub(super) fn container_spec(pod: &Pod, name: &str) -> Option<ContainerSpec> {
     let spec = pod.spec.as_ref()?;
     let inits = spec.init_containers.iter().flatten();
-    spec.containers
-        .iter()
-        .chain(inits)
-        .find(|container| container.name == name)
+    let mut known = spec.containers.iter().chain(inits);
+    let found = known.find(|container| container.name == name).cloned();
+    found.or_else(|| {
+        let mut ephemeral = ephemeral_containers(pod).into_iter();
+        ephemeral.find(|container| container.name == name)
+    })
 }
 
 /// The last part of an image's name, without tag and digest.
@@ -117,7 +119,7 @@ impl Shared {
                 _ => return None,
             }
         };
-        let spec = container_spec(&pod, name)?.clone();
+        let spec = container_spec(&pod, name)?;
         Some(RunningInstance { pod, spec, started })
     }
 }

@@ -146,7 +146,7 @@ impl Kubelet {
                 }
             }
             let spec = container_spec(&pod, &name)?;
-            let Some(server) = pod_server(spec, port) else {
+            let Some(server) = pod_server(&spec, port) else {
                 continue;
             };
             let ended = shared.logs.ended(&uid, &name)?;
