@@ -410,6 +410,8 @@ async fn limits_end_commands() {
     let container = container();
     let (code, _, stderr) = sh(&container, "f() { f; }; f").await;
     assert_eq!((code, stderr.contains("Killed")), (137, true));
+    let (_, _, stderr) = sh(&container, "f() { f | f; }; f").await;
+    assert!(stderr.contains("sh: 1: Cannot fork"), "{stderr}");
     let (code, _, _) = sh(&container, "while :; do :; done").await;
     assert_eq!(code, 137);
     let (code, _, stderr) = sh(

@@ -119,6 +119,13 @@ impl Shell {
 
     /// Executes the commands of a pipeline at the same time, each in a subshell.
     async fn run_pipe(&mut self, commands: &[Command], streams: &Streams) {
+        let process = self.process.clone();
+        let Some(_permit) = process.pipeline(commands.len()) else {
+            let message = format!("{}Cannot fork", self.prefix());
+            let _ = streams.stderr.line(message).await;
+            self.status = 2;
+            return;
+        };
         let mut stdin = streams.stdin.clone();
         let mut stages = Vec::with_capacity(commands.len());
         for (index, command) in commands.iter().enumerate() {

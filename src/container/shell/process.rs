@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::AbortHandle;
 
 use super::state::Shell;
@@ -15,6 +16,8 @@ use crate::streams::{Closed, Streams};
 const STEPS: u64 = 1_000_000;
 /// After this number of commands other tasks run.
 const YIELD: u64 = 64;
+/// Maximum number of commands of pipelines that run at the same time.
+const PIPED: usize = 128;
 /// Maximum number of background jobs.
 const JOBS: usize = 64;
 
@@ -32,6 +35,7 @@ pub(crate) struct Process {
     container: Arc<Container>,
     run_program: RunProgram,
     steps: AtomicU64,
+    piped: Semaphore,
     jobs: Mutex<Vec<AbortHandle>>,
 }
 
@@ -52,6 +56,7 @@ impl Process {
             container,
             run_program,
             steps: AtomicU64::new(0),
+            piped: Semaphore::new(PIPED),
             jobs: Mutex::default(),
         })
     }
@@ -75,6 +80,12 @@ impl Process {
             tokio::task::yield_now().await;
         }
         steps < STEPS
+    }
+
+    /// A permit for the commands of a pipeline; `None` if there are too many.
+    pub(super) fn pipeline(&self, commands: usize) -> Option<SemaphorePermit<'_>> {
+        let commands = u32::try_from(commands).ok()?;
+        self.piped.try_acquire_many(commands).ok()
     }
 
     /// Runs a background job. False if there are too many.

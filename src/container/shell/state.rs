@@ -16,7 +16,7 @@ use crate::syntax::{Command, Dialect};
 pub const SHELL_NAMES: [&str; 4] = ["sh", "bash", "ash", "dash"];
 
 /// Maximum size of all variables, in bytes.
-const VARIABLES: usize = 4 << 20;
+const VARIABLES: usize = 1 << 20;
 
 /// How execution goes on after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
