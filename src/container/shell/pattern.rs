@@ -1,5 +1,10 @@
 //! Patterns: `*`, `?`, `[...]`; a backslash quotes the next character.
 
+use regex::{NoExpand, Regex, RegexBuilder};
+
+/// Maximum size of a compiled expression, in bytes.
+const EXPRESSION: usize = 1 << 20;
+
 /// Whether a pattern matches a text completely.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
@@ -92,56 +97,102 @@ fn in_class(class: &str, c: char) -> bool {
     }
 }
 
+/// The regular expression of a pattern. Its repetitions are greedy or lazy.
+fn expression(pattern: &str, greedy: bool) -> String {
+    let pattern: Vec<char> = pattern.chars().collect();
+    let mut out = String::new();
+    let mut at = 0;
+    while let Some(c) = pattern.get(at) {
+        at += 1;
+        match c {
+            '*' if greedy => out.push_str(".*"),
+            '*' => out.push_str(".*?"),
+            '?' => out.push('.'),
+            '\\' => {
+                out.extend(pattern.get(at).map(|c| regex::escape(&c.to_string())));
+                at += 1;
+            }
+            '[' => match bracket(&pattern[at..], ' ') {
+                Some((_, length)) => {
+                    out.push_str(&bracket_expression(&pattern[at..at + length - 1]));
+                    at += length;
+                }
+                None => out.push_str("\\["),
+            },
+            c => out.push_str(&regex::escape(&c.to_string())),
+        }
+    }
+    out
+}
+
+/// The regular expression of the text between brackets.
+fn bracket_expression(text: &[char]) -> String {
+    let mut out = String::from("[");
+    let negated = matches!(text.first(), Some('!' | '^'));
+    if negated {
+        out.push('^');
+    }
+    let mut at = usize::from(negated);
+    while let Some(c) = text.get(at) {
+        let is_class = *c == '[' && text.get(at + 1) == Some(&':');
+        let class = text[at..].windows(2).position(|pair| pair == [':', ']']);
+        if let (true, Some(length)) = (is_class, class) {
+            out.extend(&text[at..at + length + 2]);
+            at += length + 2;
+            continue;
+        }
+        let is_range = *c == '-' && at > usize::from(negated) && at + 1 < text.len();
+        let literal = match (c, text.get(at + 1)) {
+            ('\\', Some(quoted)) => {
+                at += 1;
+                quoted
+            }
+            _ => c,
+        };
+        if !is_range {
+            out.push('\\');
+            // Letters and digits with a backslash would be classes.
+            if literal.is_alphanumeric() {
+                out.pop();
+            }
+        }
+        out.push(*literal);
+        at += 1;
+    }
+    out.push(']');
+    out
+}
+
+fn compile(expression: &str) -> Option<Regex> {
+    let mut builder = RegexBuilder::new(expression);
+    builder.dot_matches_new_line(true).size_limit(EXPRESSION);
+    builder.build().ok()
+}
+
 /// Removes the shortest or longest prefix that matches.
 pub(super) fn remove_prefix<'a>(pattern: &str, text: &'a str, longest: bool) -> &'a str {
-    let mut ends: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
-    ends.push(text.len());
-    let matching = |at: &usize| matches(pattern, &text[..*at]);
-    let end = match longest {
-        true => ends.into_iter().rev().find(matching),
-        false => ends.into_iter().find(matching),
-    };
-    &text[end.unwrap_or(0)..]
+    let regex = compile(&format!("^(?:{})", expression(pattern, longest)));
+    let found = regex.and_then(|regex| regex.find(text));
+    &text[found.map_or(0, |found| found.end())..]
 }
 
 /// Removes the shortest or longest suffix that matches.
 pub(super) fn remove_suffix<'a>(pattern: &str, text: &'a str, longest: bool) -> &'a str {
-    let mut begins: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
-    begins.push(text.len());
-    let matching = |at: &usize| matches(pattern, &text[*at..]);
-    let begin = match longest {
-        true => begins.into_iter().find(matching),
-        false => begins.into_iter().rev().find(matching),
-    };
-    &text[..begin.unwrap_or(text.len())]
+    let before = if longest { ".*?" } else { ".*" };
+    let regex = compile(&format!("^{before}((?:{})$)", expression(pattern, true)));
+    let found = regex.and_then(|regex| regex.captures(text)?.get(1));
+    &text[..found.map_or(text.len(), |found| found.start())]
 }
 
 /// Replaces the first or all longest matches.
 pub(super) fn replace(pattern: &str, text: &str, with: &str, all: bool) -> String {
-    let pattern: Vec<char> = pattern.chars().collect();
-    let letters: Vec<char> = text.chars().collect();
-    let mut replaced = String::new();
-    let (mut at, mut done) = (0, pattern.is_empty());
-    while at < letters.len() {
-        let longest = match done {
-            true => None,
-            false => (at + 1..=letters.len())
-                .rev()
-                .find(|end| matches_chars(&pattern, &letters[at..*end])),
-        };
-        match longest {
-            Some(end) => {
-                replaced.push_str(with);
-                at = end;
-                done = !all;
-            }
-            None => {
-                replaced.push(letters[at]);
-                at += 1;
-            }
+    let limit = if all { 0 } else { 1 };
+    match compile(&expression(pattern, true)) {
+        Some(regex) if !pattern.is_empty() => {
+            regex.replacen(text, limit, NoExpand(with)).into_owned()
         }
+        _ => text.to_owned(),
     }
-    replaced
 }
 
 /// Whether a text has unquoted pattern characters.
@@ -184,7 +235,21 @@ pub(super) fn unquote(pattern: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn expressions_match_as_patterns(pattern in "[a-c*?\\[\\]!\\\\^:-]{0,8}", text in "[a-c:^!-]{0,6}") {
+            let expression = format!("^(?:{})$", expression(&pattern, true));
+            if let Some(regex) = compile(&expression) {
+                prop_assert_eq!(regex.is_match(&text), matches(&pattern, &text), "{}", expression);
+            }
+            remove_prefix(&pattern, &text, true);
+            remove_suffix(&pattern, &text, false);
+        }
+    }
 
     #[test]
     fn patterns_match() {
@@ -208,6 +273,14 @@ mod tests {
         assert_eq!(remove_suffix(".*", "a.b.c", true), "a");
         assert_eq!(replace("b", "abcb", "x", true), "axcx");
         assert_eq!(replace("b*", "abcb", "x", false), "ax");
+        assert_eq!(replace("?", "a\nb", "$0", true), "$0$0$0");
+        assert_eq!(replace("[!a-c.]", "a-d.e", "x", true), "axx.x");
+        assert_eq!(replace("[[:digit:]-]", "a1-b", "", true), "ab");
+        assert_eq!(replace("[\\]d]", "a]b", "x", true), "axb");
+        assert_eq!(replace("[", "a[b", "x", true), "axb");
+        assert_eq!(remove_suffix("/*", "a/b/c", false), "a/b");
+        assert_eq!(remove_suffix("x", "abc", false), "abc");
+        assert_eq!(remove_prefix("\\*", "*a", false), "a");
         assert_eq!(unquote(&quote("a*[!]\\")), "a*[!]\\");
     }
 }
