@@ -1,6 +1,6 @@
 //! Programs that filter text.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::arguments::Arguments;
 use super::context::{Context, Exit};
@@ -273,12 +273,15 @@ async fn tr(context: &mut Context<'_>) -> Exit {
     let [first, rest @ ..] = &arguments.operands[..] else {
         return context.fail(1, "missing operand").await;
     };
-    let from = set(first);
+    let mut from = HashMap::new();
+    for (at, c) in set(first).into_iter().enumerate() {
+        from.entry(c).or_insert(at);
+    }
     let to = rest.first().map(|to| set(to)).unwrap_or_default();
     let complement = arguments.has('c') || arguments.has('C');
     let position = |c: char| match complement {
-        true => (!from.contains(&c)).then_some(usize::MAX),
-        false => from.iter().position(|known| *known == c),
+        true => (!from.contains_key(&c)).then_some(usize::MAX),
+        false => from.get(&c).copied(),
     };
     let data = context.streams.stdin.read_all().await;
     let mut out = String::new();
