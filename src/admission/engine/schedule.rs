@@ -36,8 +36,8 @@ pub struct CycleResult {
 }
 
 impl Engine {
-    /// Whether a cycle would have heads.
-    pub fn has_heads(&self) -> bool {
+    /// Whether a cycle would have heads. Without heads no workload is inflight any more.
+    pub fn has_heads(&mut self) -> bool {
         let cache = &self.cache;
         self.queues
             .has_heads(|name| cache.cluster_queue(name).is_some_and(|q| q.is_active()))

@@ -336,6 +336,25 @@ mod tests {
     }
 
     #[test]
+    fn a_workload_that_waits_for_replacement_pods_during_its_cycle_is_queued_afterwards() {
+        let mut engine = engine();
+        let wide = |name: &str, status: Value| {
+            let mut wl = Workload::clone(&workload(name, 1, status));
+            wl.spec.pod_sets[0].count = 2;
+            Arc::new(wl)
+        };
+        engine.upsert_workload(wide("group", json!({})), at(0));
+        // It does not fit, and during the cycle its pods have to be replaced.
+        let decided = engine.begin_cycle(at(1)).unwrap();
+        let status = |waits: &str| json!({"conditions": conditions(&[("WaitingForReplacementPods", waits)])});
+        engine.upsert_workload(wide("group", status("True")), at(1));
+        engine.finish_cycle(decided, &Default::default(), at(1));
+        assert!(!engine.has_heads());
+        engine.upsert_workload(wide("group", status("False")), at(2));
+        assert!(engine.has_heads());
+    }
+
+    #[test]
     fn a_requeued_preemption_target_can_be_preempted_again() {
         let mut engine = engine();
         let admission = json!({"clusterQueue": "q", "podSetAssignments": [{"name": "main", "count": 1,

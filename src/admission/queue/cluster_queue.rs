@@ -247,12 +247,12 @@ impl PendingClusterQueue {
             return self.insert_inadmissible(info, ctx);
         }
         let is_active = self.active(&info.key).is_some();
-        let shape_is_parked = self.strategy == Some(QueueingStrategy::BestEffortFIFO)
+        let has_no_fit_reason = self.strategy == Some(QueueingStrategy::BestEffortFIFO)
             && info.scheduling_hash.is_known()
             && self
                 .no_fit_reasons_by_hash
                 .contains_key(&info.scheduling_hash);
-        if !is_active && (!backoff_expired(&info.obj, now) || shape_is_parked) {
+        if !is_active && (!backoff_expired(&info.obj, now) || has_no_fit_reason) {
             return self.insert_inadmissible(info, ctx);
         }
         self.push_or_update_active(info, ctx);
@@ -286,6 +286,12 @@ impl PendingClusterQueue {
         }
         self.inflight = Some(popped);
         self.inflight.clone()
+    }
+
+    /// [`Self::pop`] of an empty heap.
+    pub(crate) fn pop_nothing(&mut self) {
+        self.pop_cycle += 1;
+        self.inflight = None;
     }
 
     /// Whether the preemptions of this version of the workload are in progress.

@@ -55,7 +55,7 @@ async fn wait_for_heads(
     loop {
         changes.mark_unchanged();
         {
-            let engine = shared.engine();
+            let mut engine = shared.engine();
             let broadcasts = Some(engine.broadcasts());
             if std::mem::replace(&mut seen_broadcasts, broadcasts) != broadcasts
                 && engine.has_heads()
