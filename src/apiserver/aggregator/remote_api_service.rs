@@ -84,7 +84,7 @@ impl RemoteApiService {
         identity: &Arc<ClientIdentity>,
     ) -> ServerAddress {
         ServerAddress {
-            base: format!("https://{}", endpoint.authority),
+            base: format!("https://{}", endpoint.address),
             server_name: Some(self.service.server_name()),
             ca_bundle: self.ca_bundle.clone(),
             insecure_skip_tls_verify: self.insecure_skip_tls_verify,

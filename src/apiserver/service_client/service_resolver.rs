@@ -19,10 +19,10 @@ pub(crate) struct ServiceReference {
 }
 
 /// The address of an endpoint.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ServiceEndpoint {
-    /// Host and port.
-    pub(crate) authority: String,
+    /// Address and port.
+    pub(crate) address: SocketAddr,
     /// Whether it belongs to a Pod, which has no network: nothing listens there.
     pub(crate) is_pod: bool,
 }
@@ -91,7 +91,7 @@ impl ServiceReference {
         // An address that was registered by hand is that of a process outside the cluster.
         let first = endpoints.iter().find(|e| !e.is_pod).or(endpoints.first());
         first
-            .cloned()
+            .copied()
             .ok_or_else(|| ResolveError::NoEndpoints(self.name.clone()))
     }
 }
@@ -109,7 +109,7 @@ pub(crate) fn endpoint_slices(
 
 /// The ready endpoints of the port `port` of a Service: of its EndpointSlices, or of its Endpoints
 /// if it has no slice.
-fn endpoints(
+pub(crate) fn endpoints(
     reader: &dyn ObjectReader,
     namespace: &str,
     name: &str,
@@ -152,7 +152,7 @@ fn address_of(address: &str, port: u16, endpoint: &Value) -> Option<ServiceEndpo
     // A Pod in the network of a node that is this machine.
     let is_process = address.is_loopback();
     Some(ServiceEndpoint {
-        authority: SocketAddr::new(address, port).to_string(),
+        address: SocketAddr::new(address, port),
         is_pod: !is_process && endpoint.text("/targetRef/kind") == "Pod",
     })
 }
@@ -167,7 +167,9 @@ mod tests {
     fn resolve(objects: &Objects, port: i64) -> Result<String, String> {
         let service = json!({"namespace": "ns", "name": "hook", "port": port});
         let resolved = ServiceReference::of(&service).resolve(objects);
-        resolved.map(|e| e.authority).map_err(|e| e.to_string())
+        resolved
+            .map(|e| e.address.to_string())
+            .map_err(|e| e.to_string())
     }
 
     fn add(objects: &mut Objects, resource: &'static str, object: Value) {

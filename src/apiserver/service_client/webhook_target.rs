@@ -37,9 +37,11 @@ impl WebhookTarget {
         };
         let server = match service.resolve(reader) {
             Err(why) => Err(why.to_string()),
-            Ok(endpoint) if endpoint.is_pod => Err(connection_refused(&endpoint.authority)),
+            Ok(endpoint) if endpoint.is_pod => {
+                Err(connection_refused(&endpoint.address.to_string()))
+            }
             Ok(endpoint) => Ok(ServerAddress {
-                base: format!("https://{}", endpoint.authority),
+                base: format!("https://{}", endpoint.address),
                 server_name: Some(service.server_name()),
                 ca_bundle: config.text("/caBundle").to_owned(),
                 ..ServerAddress::default()

@@ -87,7 +87,7 @@ pub(super) fn server_address(
     let endpoint = service.service.resolve(&core.objects());
     let endpoint = endpoint.map_err(|error| error.to_string())?;
     if endpoint.is_pod {
-        let authority = endpoint.authority;
+        let authority = endpoint.address.to_string();
         return Err(format!("dial tcp {authority}: connect: connection refused"));
     }
     let identity = core.certificates.front_proxy_identity();

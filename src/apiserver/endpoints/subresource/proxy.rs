@@ -11,7 +11,6 @@ use http::header::{
 use http::{Method, Request, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper_util::rt::TokioIo;
-use serde_json::Value;
 
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
@@ -19,6 +18,7 @@ use crate::apimachinery::api_error::ApiError;
 use crate::endpoints::response_body::Body;
 use crate::plugins::PodConnection;
 use crate::registry::object_reader::ObjectReader;
+use crate::service_client::service_resolver;
 use kueue_lab_http::connect_tls_insecure;
 use kueue_lab_json::ValueExt;
 
@@ -257,34 +257,17 @@ fn service_location(call: &RequestContext<'_>) -> Result<Location, ApiError> {
         (Err(_), [only]) if wanted.is_empty() => only.text("/name").to_owned(),
         (Err(_), _) => wanted.to_owned(),
     };
-    let mut endpoints: Vec<(IpAddr, u16)> = Vec::new();
-    for slice in objects.list("discovery.k8s.io", "endpointslices", namespace) {
-        if slice.label("kubernetes.io/service-name") == Some(name) {
-            endpoints.extend(ready_endpoints(&slice, &port_name));
-        }
-    }
+    let endpoints = service_resolver::endpoints(&objects, namespace, name, &port_name);
     let index = (call.core.entropy.unit() * endpoints.len() as f64) as usize;
-    let Some((address, port)) = endpoints.get(index).copied() else {
+    let Some(endpoint) = endpoints.get(index) else {
         let message = format!("no endpoints available for service {id:?}");
         return Err(ApiError::new(503, "ServiceUnavailable", message));
     };
     Ok(Location {
         is_tls: scheme == "https",
-        address,
-        port,
+        address: endpoint.address.ip(),
+        port: endpoint.address.port(),
     })
-}
-
-/// Addresses and ports of the endpoints that are ready.
-fn ready_endpoints(slice: &Value, port_name: &str) -> Vec<(IpAddr, u16)> {
-    let mut ports = slice.list("/ports").iter();
-    let port = ports.find(|port| port.text("/name") == port_name);
-    let port = port.and_then(|port| u16::try_from(port.at("/port").as_u64()?).ok());
-    let Some(port) = port else { return Vec::new() };
-    let endpoints = slice.list("/endpoints").iter();
-    let ready = endpoints.filter(|e| e.at("/conditions/ready").as_bool() != Some(false));
-    let addresses = ready.filter_map(|e| e.list("/addresses").first()?.as_str()?.parse().ok());
-    addresses.map(|address| (address, port)).collect()
 }
 
 fn node_location(call: &RequestContext<'_>) -> Result<Location, ApiError> {
