@@ -148,6 +148,9 @@ const GAUGES: [(&str, &str); 30] = [
     ),
 ];
 
+/// Gauges that upstream does not remove with their object.
+const KEPT_AFTER_DELETION: [&str; 1] = ["cluster_queue_weighted_share"];
+
 /// All gauges.
 pub(super) struct StateGauges {
     gauges: BTreeMap<&'static str, Gauges>,
@@ -199,8 +202,11 @@ impl StateGauges {
         Self { gauges }
     }
 
+    /// Removes all series but those of [`KEPT_AFTER_DELETION`].
     pub(super) fn clear(&self) {
-        self.gauges.values().for_each(Gauges::clear);
+        let cleared = self.gauges.iter();
+        let cleared = cleared.filter(|(name, _)| !KEPT_AFTER_DELETION.contains(name));
+        cleared.for_each(|(_, gauges)| gauges.clear());
     }
 
     /// Collects all gauges.

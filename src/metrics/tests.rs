@@ -209,6 +209,22 @@ fn series_of_a_deleted_cluster_queue_are_deleted() {
 }
 
 #[test]
+fn the_eviction_of_a_workload_without_admission_is_not_counted() {
+    let metrics = Metrics::new(ReplicaRole::Standalone);
+    let evicted = condition("Evicted", "True", "Deactivated", "");
+    let evictions = json!([{"reason": "Deactivated", "underlyingCause": "", "count": 1}]);
+    let status = json!({"schedulingStats": {"evictions": evictions}, "conditions": [evicted]});
+    see(&metrics, json!({}), status.clone());
+    let text = metrics.text(None);
+    assert!(!text.contains("kueue_evicted_workloads_total{"), "{text}");
+    let admission = json!({"clusterQueue": "cq", "podSetAssignments": []});
+    see(&metrics, json!({"admission": admission}), status);
+    let text = metrics.text(None);
+    let line = "kueue_evicted_workloads_total{cluster_queue=\"cq\",reason=\"Deactivated\"";
+    assert!(text.contains(line), "{text}");
+}
+
+#[test]
 fn execution_time_accumulates_over_evictions() {
     let metrics = Metrics::new(ReplicaRole::Standalone);
     let admission = json!({"clusterQueue": "cq", "podSetAssignments": []});

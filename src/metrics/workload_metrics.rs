@@ -335,8 +335,12 @@ impl WorkloadMetrics {
         ]
     }
 
+    /// Evictions of Workloads with an admission; that of one without, by its deactivation, is not counted.
     fn evictions(&self, event: &WorkloadChange<'_>) {
         let WorkloadChange { old, new, now, .. } = *event;
+        if new.status.admission.is_none() && old.status.admission.is_none() {
+            return;
+        }
         let evictions = |wl: &Workload| {
             let stats = wl.status.scheduling_stats.as_ref();
             stats.map(|s| s.evictions.clone()).unwrap_or_default()
