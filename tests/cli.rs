@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
+use k8s_openapi::api::coordination::v1::Lease;
+
 /// A working directory with state, presets and other files.
 struct WorkDir {
     root: tempfile::TempDir,
@@ -387,7 +389,22 @@ fn a_controller_beside_that_of_a_lab_waits_or_is_refused() {
         refused.contains("already admits workloads on this cluster"),
         "{refused}"
     );
-    // In the namespace of the lab's controller it takes part in the same leader election.
+    // In the namespace of the lab's controller it takes part in the same leader election, which the Pod
+    // of the lab's controller joins when it starts.
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let client = lab.client().await;
+        let leases: kube::Api<Lease> = kube::Api::namespaced(client, "kueue-system");
+        let started = std::time::Instant::now();
+        let holder = async || {
+            let lease = leases.get_opt("c1f6bfd2.kueue.x-k8s.io").await.unwrap()?;
+            lease.spec?.holder_identity
+        };
+        while holder().await.is_none() {
+            assert!(started.elapsed() < Duration::from_secs(60), "no leader");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    });
     let mut command = dir.command(&controller);
     command.args(["--namespace", "kueue-system"]);
     let mut waiting = command
