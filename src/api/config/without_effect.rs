@@ -63,7 +63,6 @@ const fn gate(
 
 const NO_MULTI_KUEUE: &str = "MultiKueue is not implemented";
 const SPEED_ONLY: &str = "it changes only the speed of upstream's scheduler";
-const NO_SERVER: &str = "labs serve no metrics and health endpoints";
 
 /// The settings without effect.
 pub const SETTINGS_WITHOUT_EFFECT: &[SettingWithoutEffect] = {
@@ -79,16 +78,11 @@ pub const SETTINGS_WITHOUT_EFFECT: &[SettingWithoutEffect] = {
             Everywhere,
             "informers wait for their first list without a limit",
         ),
-        field("health", Labs, NO_SERVER),
+        field("health", Labs, "labs serve no health endpoints"),
         field(
             "internalCertManagement",
             Everywhere,
             "certificates of webhooks are always generated, and kept in a Secret of kueue-lab",
-        ),
-        field(
-            "leaderElection",
-            EmbeddedCluster,
-            "the embedded cluster has one controller",
         ),
         field(
             "leaderElection.resourceLock",
@@ -100,7 +94,11 @@ pub const SETTINGS_WITHOUT_EFFECT: &[SettingWithoutEffect] = {
             Everywhere,
             "the Lease is in the namespace of --namespace",
         ),
-        field("metrics", Labs, NO_SERVER),
+        field(
+            "metrics.bindAddress",
+            Labs,
+            "the address is that of the metrics Service, or of --metrics",
+        ),
         field("multiKueue", Everywhere, NO_MULTI_KUEUE),
         field("pprofBindAddress", Everywhere, "pprof profiles Go programs"),
         field(

@@ -76,11 +76,7 @@ async fn hold(elector: &mut LeaderElector, instances: &ControllerInstances) {
 fn elector(context: &Context, candidate: &Candidate) -> LeaderElector {
     let election = &candidate.election;
     let identity = format!("{}_{}", candidate.pod, context.entropy.uid());
-    let namespace = match election.resource_namespace.as_str() {
-        "" => NAMESPACE,
-        namespace => namespace,
-    };
-    let config = LeaderElectionConfig::new(namespace, &election.resource_name, identity);
+    let config = LeaderElectionConfig::new(NAMESPACE, &election.resource_name, identity);
     // In a lab faster than the wall clock, the Lease is renewed as often as in a real cluster.
     let speed = context.clock.speed().max(1.0);
     LeaderElector::new(
