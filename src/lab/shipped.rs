@@ -42,6 +42,7 @@ pub const LAB_FILES: &[BuiltInFile] = files![
     "lab":
     "nodes.yaml",
     "nodes-gke.yaml",
+    "nodes-kind.yaml",
     "kind.yaml",
     "k3d.yaml",
     "tour/low.yaml",
