@@ -16,5 +16,5 @@ mod tests;
 mod text_file;
 
 pub use recordings::recordings;
-pub use shared::{has_tool, shared, shared_or_env};
+pub use shared::{has_tool, shared, shared_or_env, skip};
 pub use text_file::read_text;
