@@ -82,8 +82,8 @@ impl<'a> Context<'a> {
         Ok(self.open(path)?.read_all().await)
     }
 
-    /// The content of all files, or of the standard input if there are none. Files that cannot be
-    /// read are reported; the flag tells whether there are any.
+    /// The content of all files, or of the standard input if there are none, and whether a file could not
+    /// be read, which is reported.
     pub(crate) async fn read_files(&self, paths: &[&str]) -> Result<(Vec<u8>, bool), Closed> {
         let paths = if paths.is_empty() { &["-"] } else { paths };
         let (mut all, mut failed) = (Vec::new(), false);
