@@ -6,10 +6,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use super::stored_update::update_stored;
 use crate::apimachinery::object_meta;
 use crate::auth::certificates::SignedRequest;
 use crate::server_state::ServerState;
-use crate::storage::{CommitError, PendingObject};
 use kueue_lab_json::ValueExt;
 
 /// The longest validity, and the validity without `expirationSeconds`: a year.
@@ -43,33 +43,8 @@ const SIGNERS: [Signer; 4] = [
 
 /// Signs a request that was written, if it is approved and has no certificate.
 pub(super) fn sign(core: &ServerState, name: &str) {
-    let Some(served) =
-        core.registry
-            .find("certificates.k8s.io", "v1", "certificatesigningrequests")
-    else {
-        return;
-    };
-    let Some(storage) = &served.storage else {
-        return;
-    };
-    loop {
-        let Some(present) = storage.get(name) else {
-            return;
-        };
-        let Some(signed) = signed(core, &present.value()) else {
-            return;
-        };
-        let Ok(pending) = PendingObject::new(signed) else {
-            return;
-        };
-        let stored = core
-            .store
-            .replace(storage, name, present.revision(), pending);
-        match stored {
-            Err(CommitError::ResourceVersionConflict(_)) => {}
-            _ => return,
-        }
-    }
+    let resource = ("certificates.k8s.io", "v1", "certificatesigningrequests");
+    update_stored(core, resource, name, |request| signed(core, request));
 }
 
 /// The request with its certificate, or with the condition that it cannot be signed; `None` if it

@@ -45,9 +45,13 @@ pub(crate) fn classify(core: &ServerState, head: &Parts, user: &User) -> Option<
         resource,
     };
     let objects = core.objects();
-    let mut schemas = objects.list(FLOW_CONTROL_GROUP, "flowschemas", "");
-    schemas.sort_by_key(|s| (s.int("/spec/matchingPrecedence"), s.name().to_owned()));
-    let schema = schemas.into_iter().find(|s| digest.matches(s))?;
+    let schemas = objects.list(FLOW_CONTROL_GROUP, "flowschemas", "");
+    let precedence = |s: &Value| s.int("/spec/matchingPrecedence");
+    let matching = schemas.iter().filter(|s| digest.matches(s));
+    let schema = matching.min_by(|a, b| {
+        let by_precedence = precedence(a).cmp(&precedence(b));
+        by_precedence.then_with(|| a.name().cmp(b.name()))
+    })?;
     let level = schema.text("/spec/priorityLevelConfiguration/name");
     let level = objects.get(FLOW_CONTROL_GROUP, "prioritylevelconfigurations", "", level)?;
     Some(FlowControl {

@@ -9,10 +9,6 @@ use crate::apimachinery::api_error::ApiError;
 pub(super) fn get(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
     let asked = parse_resource_version(call.query.text("resourceVersion"))?;
     check_not_too_large(asked, call.core.store.revision())?;
-    let name = &call.path.name;
-    let object = call
-        .storage()?
-        .get(&call.storage_key(name))
-        .ok_or_else(|| call.not_found(name))?;
+    let object = call.stored_object()?;
     call.transformer.object_response(200, &object)
 }

@@ -40,6 +40,7 @@ mod reviews;
 mod scale_conversion;
 mod selection_predicate;
 mod service_account_secrets;
+mod stored_update;
 mod subresource;
 mod update;
 mod watch;

@@ -13,8 +13,8 @@ use crate::registry::ServedResource;
 use crate::request::content_negotiation::{EndpointRestrictions, MediaTypeOptions};
 use crate::request::{Query, ResourcePath};
 use crate::server_state::ServerState;
-use crate::storage::ResourceStorage;
 use crate::storage::key::storage_key;
+use crate::storage::{Object, ResourceStorage};
 
 /// A request to a served resource.
 pub(super) struct RequestContext<'s> {
@@ -148,6 +148,16 @@ impl<'s> RequestContext<'s> {
     /// The storage key of an object.
     pub(super) fn storage_key(&self, name: &str) -> String {
         storage_key(self.namespace(), name)
+    }
+
+    /// The stored object of the name in the path.
+    ///
+    /// # Errors
+    /// 404 if it does not exist.
+    pub(super) fn stored_object(&self) -> Result<Arc<Object>, ApiError> {
+        let name = &self.path.name;
+        let object = self.storage()?.get(&self.storage_key(name));
+        object.ok_or_else(|| self.not_found(name))
     }
 
     /// 404 for an object of this kind.

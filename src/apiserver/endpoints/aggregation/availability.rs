@@ -10,6 +10,7 @@ use http::{Method, Uri};
 use http_body_util::{BodyExt, Limited};
 use serde_json::{Value, json};
 
+use super::super::stored_update::update_stored;
 use super::proxy::{ProxiedRequest, server_address};
 use crate::aggregator::{Discovered, RemoteApiService, version_discovery};
 use crate::apimachinery::object_meta;
@@ -19,7 +20,6 @@ use crate::registry::object_reader::ObjectReader;
 use crate::server_state::ServerState;
 use crate::service_client::client_manager::ServerAddress;
 use crate::service_client::service_resolver::endpoint_slices;
-use crate::storage::{CommitError, PendingObject};
 use kueue_lab_json::ValueExt;
 
 const GROUP: &str = "apiregistration.k8s.io";
@@ -232,19 +232,9 @@ fn condition(status: &str, reason: &str, message: &str) -> Value {
 
 /// Sets the condition of an APIService, unless it is there already.
 fn update_status(core: &ServerState, name: &str, condition: &Value) {
-    let Some(served) = core.registry.find(GROUP, "v1", PLURAL) else {
-        return;
-    };
-    let Some(storage) = &served.storage else {
-        return;
-    };
-    loop {
-        let Some(present) = storage.get(name) else {
-            return;
-        };
-        let old = present.value();
-        let before = old.list("/status/conditions").iter();
-        let before = before.clone().find(|c| c["type"] == condition["type"]);
+    update_stored(core, (GROUP, "v1", PLURAL), name, |old| {
+        let conditions = old.list("/status/conditions");
+        let before = conditions.iter().find(|c| c["type"] == condition["type"]);
         let mut condition = condition.clone();
         let same_status = before.filter(|c| c["status"] == condition["status"]);
         condition["lastTransitionTime"] = match same_status {
@@ -252,22 +242,12 @@ fn update_status(core: &ServerState, name: &str, condition: &Value) {
             None => object_meta::metav1_time(core.clock.now()),
         };
         if before == Some(&condition) {
-            return;
+            return None;
         }
-        let mut new = (*old).clone();
-        let others = old.list("/status/conditions").iter();
-        let others = others.filter(|c| c["type"] != "Available").cloned();
-        let conditions: Vec<Value> = others.chain([condition]).collect();
+        let mut new = old.clone();
+        let others = conditions.iter().filter(|c| c["type"] != "Available");
+        let conditions: Vec<Value> = others.cloned().chain([condition]).collect();
         new["status"]["conditions"] = conditions.into();
-        let Ok(pending) = PendingObject::new(new) else {
-            return;
-        };
-        let stored = core
-            .store
-            .replace(storage, name, present.revision(), pending);
-        match stored {
-            Err(CommitError::ResourceVersionConflict(_)) => {}
-            _ => return,
-        }
-    }
+        Some(new)
+    });
 }

@@ -61,10 +61,7 @@ pub(super) async fn create_eviction(call: &RequestContext<'_>) -> Result<ApiResp
     let given = eviction.get("deleteOptions").cloned().unwrap_or_default();
     let mut options = DeleteOptions::from_value(&given)?;
     options.dry_run |= write.dry_run;
-    let present = call
-        .storage()?
-        .get(&call.storage_key(name))
-        .ok_or_else(|| call.not_found(name))?;
+    let present = call.stored_object()?;
     chain.validate(&eviction).await?;
     let pod = call.transformer.decoded(&present)?;
     if !can_ignore_pdb(&pod)

@@ -16,10 +16,7 @@ use kueue_lab_json::ValueExt;
 pub(super) async fn pod_log(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
     let mut request = log_options(call)?;
     let name = &call.path.name;
-    let object = call
-        .storage()?
-        .get(&call.storage_key(name))
-        .ok_or_else(|| call.not_found(name))?;
+    let object = call.stored_object()?;
     let pod = call.transformer.decoded(&object)?;
     request.container = select_container(&pod, name, call.query.text("container"))?;
     request.uid = object_meta::meta_str(&pod, "uid").to_string();

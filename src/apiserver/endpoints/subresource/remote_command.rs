@@ -100,11 +100,7 @@ fn no_kubelet() -> ApiError {
 /// The pod of the request, after the permission is checked.
 fn assigned_pod(call: &RequestContext<'_>) -> Result<Value, ApiError> {
     check_create_permission(call)?;
-    let name = &call.path.name;
-    let object = call
-        .storage()?
-        .get(&call.storage_key(name))
-        .ok_or_else(|| call.not_found(name))?;
+    let object = call.stored_object()?;
     let pod = call.transformer.decoded(&object)?;
     Ok(Value::clone(&pod))
 }

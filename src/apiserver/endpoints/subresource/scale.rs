@@ -21,10 +21,7 @@ const KIND: &str = "Scale";
 pub(super) async fn answer(call: &RequestContext<'_>, verb: &str) -> Result<ApiResponse, ApiError> {
     let name = &call.path.name;
     if verb == "get" {
-        let object = call
-            .storage()?
-            .get(&call.storage_key(name))
-            .ok_or_else(|| call.not_found(name))?;
+        let object = call.stored_object()?;
         let scale = scale_from_object(call, &*call.transformer.decoded(&object)?);
         return Ok(ApiResponse::value(200, call.transformer.accept, &scale));
     }

@@ -29,10 +29,7 @@ pub(super) fn create_token_request(call: &RequestContext<'_>) -> Result<ApiRespo
         options.field_validation,
     )?;
     let name = &call.path.name;
-    let account = call
-        .storage()?
-        .get(&call.storage_key(name))
-        .ok_or_else(|| call.not_found(name))?;
+    let account = call.stored_object()?;
     let account = account.value();
     let asked = request
         .pointer("/spec/expirationSeconds")
