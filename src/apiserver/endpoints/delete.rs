@@ -14,7 +14,7 @@ use super::{crd_lifecycle, list, namespace_deletion};
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::object_meta;
 use crate::plugins::Operation;
-use crate::storage::{CommitError, Object, PendingObject};
+use crate::storage::{CommitError, Object, PendingObject, ResourceStorage, Store};
 
 /// The outcome of a delete.
 pub(super) enum DeleteOutcome {
@@ -222,28 +222,118 @@ fn commit_deletion(
             Ok(DeleteOutcome::Terminating(new))
         }
         DeletionPlan::Remove(last) => {
-            let pending = |object: Value| {
-                let pending = PendingObject::new(object).map_err(|_| CommitError::Closed)?;
-                Ok(pending.with_schema_generation(present.schema_generation()))
-            };
-            let mut revision = present.revision();
             if object_meta::is_terminating(&last) && !object_meta::is_terminating(&old) {
                 // Graceful deletion, even with a period of 0, emits a MODIFIED event before
                 // DELETED.
-                let marked = pending(last.clone())?;
-                revision = store
-                    .replace(storage, present.key(), revision, marked)?
-                    .revision();
+                let marked = replacement(present, last.clone())?;
+                let marked = store.replace(storage, present.key(), present.revision(), marked)?;
+                return remove_marked(store, storage, marked, last);
             }
-            let gone = store.remove(storage, present.key(), revision, pending(last)?)?;
+            let gone = replacement(present, last)?;
+            let gone = store.remove(storage, present.key(), present.revision(), gone)?;
             Ok(DeleteOutcome::Removed((*gone.value()).clone()))
         }
         DeletionPlan::MarkTerminating(new) => {
-            let pending = PendingObject::new(new)
-                .map_err(|_| CommitError::Closed)?
-                .with_schema_generation(present.schema_generation());
+            let pending = replacement(present, new)?;
             let marked = store.replace(storage, present.key(), present.revision(), pending)?;
             Ok(DeleteOutcome::Terminating((*marked.value()).clone()))
         }
+    }
+}
+
+/// Removes an object that this request marked terminating. Another client, such as the kubelet, can
+/// write or remove it first: a removal by another client counts as this one, with `last` as the
+/// approximate last state.
+fn remove_marked(
+    store: &Store,
+    storage: &ResourceStorage,
+    mut marked: Arc<Object>,
+    last: Value,
+) -> Result<DeleteOutcome, CommitError> {
+    let uid = object_meta::meta_str(&last, "uid").to_owned();
+    loop {
+        let pending = replacement(&marked, (*marked.value()).clone())?;
+        match store.remove(storage, marked.key(), marked.revision(), pending) {
+            Ok(gone) => return Ok(DeleteOutcome::Removed((*gone.value()).clone())),
+            Err(CommitError::KeyNotFound) => return Ok(DeleteOutcome::Removed(last)),
+            Err(CommitError::ResourceVersionConflict(present)) => {
+                if object_meta::meta_str(&present.value(), "uid") != uid {
+                    return Ok(DeleteOutcome::Removed(last));
+                }
+                marked = present;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// An object to store in place of `present`.
+fn replacement(present: &Object, object: Value) -> Result<PendingObject, CommitError> {
+    let pending = PendingObject::new(object).map_err(|_| CommitError::Closed)?;
+    Ok(pending.with_schema_generation(present.schema_generation()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::StorageLimits;
+
+    const KEY: &str = "default/p";
+
+    fn pod(phase: &str, uid: &str) -> PendingObject {
+        let metadata = json!({"name": "p", "namespace": "default", "uid": uid});
+        let pod = json!({"metadata": metadata, "status": {"phase": phase}});
+        PendingObject::new(pod).expect("a pod")
+    }
+
+    /// Removes a pod that `other` writes after it was marked; returns the phase of the removed pod
+    /// and whether a pod is stored afterwards.
+    fn removed_after(other: impl FnOnce(&Store, &ResourceStorage, u64)) -> (String, bool) {
+        let store = Store::new(StorageLimits::default());
+        let storage = store.new_resource_storage();
+        let marked = store
+            .create(&storage, KEY, pod("Running", "u"))
+            .expect("stored");
+        let last = (*marked.value()).clone();
+        other(&store, &storage, marked.revision());
+        match remove_marked(&store, &storage, marked, last) {
+            Ok(DeleteOutcome::Removed(pod)) => {
+                let phase = pod["status"]["phase"].as_str().unwrap_or_default();
+                (phase.to_owned(), storage.get(KEY).is_some())
+            }
+            _ => panic!("the pod is not removed"),
+        }
+    }
+
+    #[test]
+    fn a_marked_object_that_another_client_removed_counts_as_removed() {
+        let removed = removed_after(|store, storage, revision| {
+            let last = pod("Running", "u");
+            store.remove(storage, KEY, revision, last).expect("removed");
+        });
+        assert_eq!(removed, ("Running".to_owned(), false));
+    }
+
+    #[test]
+    fn a_marked_object_that_another_client_wrote_is_removed() {
+        let removed = removed_after(|store, storage, revision| {
+            let next = pod("Failed", "u");
+            store
+                .replace(storage, KEY, revision, next)
+                .expect("replaced");
+        });
+        assert_eq!(removed, ("Failed".to_owned(), false));
+    }
+
+    #[test]
+    fn an_object_created_again_under_the_name_of_a_marked_one_stays() {
+        let removed = removed_after(|store, storage, revision| {
+            let last = pod("Running", "u");
+            store.remove(storage, KEY, revision, last).expect("removed");
+            store
+                .create(storage, KEY, pod("Pending", "v"))
+                .expect("created");
+        });
+        assert_eq!(removed, ("Running".to_owned(), true));
     }
 }

@@ -133,7 +133,7 @@ class KubernetesTest(unittest.TestCase):
         self.assertEqual((scale.status.replicas, scale.status.selector), (3, "app=d"))
 
     def test_eviction(self):
-        self.running(pod("p", "sleep 600", terminationGracePeriodSeconds=1))
+        self.running(pod("p", "sleep 600", terminationGracePeriodSeconds=0))
         body = {"metadata": {"name": "p", "namespace": self.namespace}}
         self.core.create_namespaced_pod_eviction("p", self.namespace, body)
         for _ in range(TIMEOUT):
