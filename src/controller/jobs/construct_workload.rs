@@ -1,13 +1,12 @@
 //! Constructs Workloads from jobs.
 
-use std::collections::BTreeMap;
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use super::error::JobError;
 use super::generic_job::GenericJob;
 use super::integration_context::IntegrationContext;
 use super::integration_manager::Gvk;
+use super::metadata_to_copy::MetadataToCopy;
 use super::pod_sets::{clear_min_counts, sanitize_pod_sets};
 use super::workload_names::workload_name;
 use super::workload_priority;
@@ -32,33 +31,26 @@ pub(super) fn job_pod_sets(
     Ok(pod_sets)
 }
 
-/// A Workload with the labels, annotations and queue name of an object, without owners.
+/// A Workload with the copied labels and annotations and the queue name of an object, without
+/// owners.
 pub(super) fn new_workload(
     env: &IntegrationContext,
     name: String,
     object: &ObjectMeta,
     pod_sets: Vec<PodSet>,
+    copied: &MetadataToCopy,
 ) -> Workload {
-    let configuration = &env.shared.settings.configuration;
-    let integrations = configuration.integrations.as_ref();
-    let copied = integrations
-        .map(|i| i.label_keys_to_copy.clone())
-        .unwrap_or_default();
-    let labels: BTreeMap<String, String> = object.labels.clone().unwrap_or_default();
-    let labels = labels
-        .into_iter()
-        .filter(|(key, _)| copied.contains(key))
-        .collect();
-    let annotations: BTreeMap<String, String> = object.annotations.clone().unwrap_or_default();
-    let parameters = annotations
-        .into_iter()
-        .filter(|(key, _)| key.starts_with(c::PROVISIONING_PARAMETER_PREFIX));
+    let parameters = object.annotations.iter().flatten();
+    let parameters =
+        parameters.filter(|(key, _)| key.starts_with(c::PROVISIONING_PARAMETER_PREFIX));
+    let mut annotations = copied.annotations(object);
+    annotations.extend(parameters.map(|(key, value)| (key.clone(), value.clone())));
     let mut workload = Workload {
         metadata: ObjectMeta {
             name: Some(name),
             namespace: object.namespace.clone(),
-            labels: Some(labels),
-            annotations: Some(parameters.collect()),
+            labels: Some(copied.labels(object)),
+            annotations: Some(annotations),
             finalizers: Some(vec![c::RESOURCE_IN_USE_FINALIZER.to_owned()]),
             ..Default::default()
         },
@@ -117,7 +109,8 @@ pub(super) fn construct_workload(
         &extra,
         short,
     );
-    let mut wl = new_workload(env, name, meta, job_pod_sets(env, job)?);
+    let sets = job_pod_sets(env, job)?;
+    let mut wl = new_workload(env, name, meta, sets, &env.metadata_to_copy);
     set_job_uid_label(&mut wl, meta);
     wl.metadata.owner_references = Some(vec![owner_reference(job.gvk(), meta, true)]);
     Ok(wl)

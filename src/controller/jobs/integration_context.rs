@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::ancestor_job::AncestorFinder;
 use super::integration_manager::{Gvk, IntegrationManager};
+use super::metadata_to_copy::MetadataToCopy;
 use super::recent_quota_losses::RecentQuotaLosses;
 use crate::event_recorder::EventSpec;
 use crate::object_meta;
@@ -35,6 +36,8 @@ pub(crate) struct IntegrationContext {
     pub engine_gates: Arc<Gates>,
     /// Workloads that recently lost their quota.
     pub recent_quota_losses: RecentQuotaLosses,
+    /// The labels and annotations that Workloads copy from jobs.
+    pub(super) metadata_to_copy: Arc<MetadataToCopy>,
     /// The parsed `managedJobsNamespaceSelector`.
     managed_jobs_namespace_selector: Option<Arc<Selector>>,
     /// The reporting controller of Events.
@@ -56,6 +59,7 @@ impl IntegrationContext {
             recent_quota_losses: RecentQuotaLosses::new(
                 shared.settings.upstream_latency.workload_write,
             ),
+            metadata_to_copy: Arc::new(MetadataToCopy::new(&shared.settings)),
             engine_gates: Arc::new(shared.settings.engine().gates),
             // An invalid selector matches nothing; validation of the configuration rejects it.
             managed_jobs_namespace_selector: selector

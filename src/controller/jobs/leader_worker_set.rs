@@ -409,7 +409,7 @@ async fn create_workload(
 ) -> Result<Option<Arc<Workload>>, JobError> {
     let meta = &lws.metadata;
     let pod_sets = pod_sets(lws, &env.gates).map_err(JobError::Retryable)?;
-    let mut wl = construct_workload::new_workload(env, name, meta, pod_sets);
+    let mut wl = construct_workload::new_workload(env, name, meta, pod_sets, &env.metadata_to_copy);
     construct_workload::set_job_uid_label(&mut wl, meta);
     let annotations = wl.metadata.annotations.get_or_insert_default();
     let mut annotate = |key: &str, value: String| annotations.insert(key.to_owned(), value);

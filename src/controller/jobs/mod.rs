@@ -27,6 +27,7 @@ pub(crate) mod job_set;
 mod kubeflow_job;
 pub(crate) mod leader_worker_set;
 mod leader_worker_set_pods;
+mod metadata_to_copy;
 mod mpi_job;
 mod paddle_job;
 mod patching;

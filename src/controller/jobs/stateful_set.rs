@@ -13,6 +13,7 @@ use super::error::{JobError, ignore_not_found};
 use super::generic_reconciler::object_key;
 use super::integration_context::IntegrationContext;
 use super::integration_manager::Gvk;
+use super::metadata_to_copy::MetadataToCopy;
 use super::patching::{PatchTarget, patch_object, update_workload};
 use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
 use super::pod_sets::sanitize_pod_sets;
@@ -307,7 +308,10 @@ async fn create_prebuilt_workload(
     }];
     sanitize_pod_sets(&mut pod_sets);
     let (name, _) = find_workload(env, set);
-    let mut wl = construct_workload::new_workload(env, name, &set.metadata, pod_sets);
+    // Upstream copies no labels of a StatefulSet.
+    let nothing_copied = MetadataToCopy::default();
+    let mut wl =
+        construct_workload::new_workload(env, name, &set.metadata, pod_sets, &nothing_copied);
     let annotations = wl.metadata.annotations.get_or_insert_default();
     let (key, value) = (c::IS_GROUP_WORKLOAD_ANNOTATION, c::IS_GROUP_WORKLOAD_VALUE);
     annotations.insert(key.to_owned(), value.to_owned());

@@ -22,6 +22,7 @@ use crate::jobs::error::{JobError, ignore_not_found};
 use crate::jobs::generic_job::{GenericJob, MatchingWorkloads};
 use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::integration_manager::controller_of;
+use crate::jobs::metadata_to_copy::MetadataToCopy;
 use crate::jobs::patching::update_workload;
 use crate::object_meta;
 use crate::pod_util::phase;
@@ -371,8 +372,13 @@ impl PodJob {
             );
             return Err(JobError::Unretryable(message));
         }
-        let mut wl =
-            construct_workload::new_workload(env, self.workload_name(env), self.meta(), sets);
+        let mut wl = construct_workload::new_workload(
+            env,
+            self.workload_name(env),
+            self.meta(),
+            sets,
+            &MetadataToCopy::default(),
+        );
         let annotations = wl.metadata.annotations.get_or_insert_default();
         let (key, value) = (c::IS_GROUP_WORKLOAD_ANNOTATION, c::IS_GROUP_WORKLOAD_VALUE);
         annotations.insert(key.to_owned(), value.to_owned());
@@ -381,33 +387,9 @@ impl PodJob {
             .iter()
             .map(|pod| construct_workload::owner_reference(&GVK, &pod.metadata, false));
         wl.metadata.owner_references = Some(owners.collect());
-        self.copy_labels(env, &mut wl)?;
+        env.metadata_to_copy
+            .copy_from_pods(self.pods(), &mut wl.metadata)?;
         Ok(wl)
-    }
-
-    /// Copies the configured labels of all pods; conflicting values are an error.
-    fn copy_labels(&self, env: &IntegrationContext, wl: &mut Workload) -> Result<(), JobError> {
-        let integrations = env.shared.settings.configuration.integrations.as_ref();
-        let keys = integrations
-            .map(|i| i.label_keys_to_copy.as_slice())
-            .unwrap_or_default();
-        let labels = wl.metadata.labels.get_or_insert_default();
-        for pod in self.pods() {
-            for (key, value) in pod
-                .metadata
-                .labels
-                .iter()
-                .flatten()
-                .filter(|(key, _)| keys.contains(key))
-            {
-                let known = labels.entry(key.clone()).or_insert_with(|| value.clone());
-                if known != value {
-                    let message = "constructing workload: pods have different label values";
-                    return Err(JobError::Retryable(message.to_owned()));
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Validates that queue name and total count are equal in all pods; returns the total count.
