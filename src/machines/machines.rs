@@ -54,6 +54,7 @@ impl Machines {
         if config.node_lifecycle {
             nodes::node_lifecycle::start(&context, &nodes, &pods);
             nodes::taint_eviction::start(&context, &nodes, &pods);
+            nodes::ttl_controller::start(&context, &nodes);
         }
         if config.scheduler {
             scheduler::start(&context_of("kube-scheduler"), &pods, &nodes);

@@ -65,6 +65,35 @@ fn a_failed_node_gets_taints_evicts_its_pods_and_recovers() {
 }
 
 #[test]
+fn a_node_without_a_kubelet_is_unreachable_after_the_startup_grace_period() {
+    with_cluster(POOLS, |lab| async move {
+        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "by-hand"}});
+        let node: Node = serde_json::from_value(node).unwrap();
+        lab.nodes
+            .create(&PostParams::default(), &node)
+            .await
+            .unwrap();
+        lab.clock.sleep(Duration::from_secs(50)).await;
+        let waiting = lab.nodes.get("by-hand").await.unwrap();
+        assert_eq!(
+            taints(&waiting),
+            ["node.kubernetes.io/not-ready:NoSchedule"]
+        );
+        assert_eq!(waiting.annotations()["node.alpha.kubernetes.io/ttl"], "0");
+        lab.clock.sleep(Duration::from_secs(20)).await;
+        let unreachable = lab.nodes.get("by-hand").await.unwrap();
+        assert_eq!(ready(&unreachable), "Unknown NodeStatusNeverUpdated");
+        assert_eq!(
+            taints(&unreachable),
+            [
+                "node.kubernetes.io/unreachable:NoSchedule",
+                "node.kubernetes.io/unreachable:NoExecute"
+            ]
+        );
+    });
+}
+
+#[test]
 fn a_no_execute_taint_of_a_ready_node_evicts_its_pods() {
     with_cluster(POOLS, |lab| async move {
         let tolerate = |seconds: Option<u32>| json!({"tolerations": [{"key": "bad", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}]});

@@ -7,6 +7,7 @@ pub(crate) mod node_lifecycle;
 mod node_pools;
 mod removal;
 pub(crate) mod taint_eviction;
+pub(crate) mod ttl_controller;
 mod validation;
 mod virtual_node;
 mod virtual_node_controller;

@@ -22,6 +22,10 @@ const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 /// Seconds without a heartbeat after which a node becomes Unknown.
 const NODE_MONITOR_GRACE_PERIOD: i64 = 50;
+/// Seconds after its creation within which a kubelet has to report the status of a node.
+const NODE_STARTUP_GRACE_PERIOD: i64 = 60;
+/// The conditions that a kubelet reports.
+const KUBELET_CONDITIONS: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
 /// How many nodes are reconciled concurrently.
 const WORKERS: usize = 4;
 
@@ -63,9 +67,11 @@ impl NodeLifecycleController {
             return Ok(ReconcileResult::Done);
         };
         let now = self.clock.now();
+        let Some(status) = ready(&node) else {
+            return self.reconcile_never_updated(&node, now).await;
+        };
         let silent_at = self.grace_period_end(name);
         let silent = silent_at.is_some_and(|at| at <= now);
-        let status = ready(&node).unwrap_or("Unknown");
         if silent && status != "Unknown" {
             // The watch may lag behind: check the Lease on the server first.
             let api: Api<Lease> = Api::namespaced(self.client.clone(), node_lease::NAMESPACE);
@@ -85,12 +91,44 @@ impl NodeLifecycleController {
             return Ok(ReconcileResult::Requeue);
         }
         Ok(match silent_at.filter(|at| *at > now) {
-            Some(at) => {
-                let remaining = Duration::try_from(at.duration_since(now)).unwrap_or_default();
-                ReconcileResult::RequeueAfter(remaining.max(Duration::from_millis(1)))
-            }
+            Some(at) => requeue_at(at, now),
             None => ReconcileResult::Done,
         })
+    }
+
+    /// Handles a node whose status no kubelet has reported: it keeps its taints, such as not-ready of
+    /// its creation, until the startup grace period ends.
+    async fn reconcile_never_updated(
+        &self,
+        node: &Node,
+        now: Timestamp,
+    ) -> kube::Result<ReconcileResult> {
+        let created = node.metadata.creation_timestamp.as_ref().map(|t| t.0);
+        let grace = SignedDuration::from_secs(NODE_STARTUP_GRACE_PERIOD);
+        let end = created.and_then(|created| created.checked_add(grace).ok());
+        if let Some(end) = end.filter(|end| *end > now) {
+            return Ok(requeue_at(end, now));
+        }
+        let unknown = KUBELET_CONDITIONS.map(|condition| {
+            json!({
+                "type": condition,
+                "status": "Unknown",
+                "reason": "NodeStatusNeverUpdated",
+                "message": "Kubelet never posted node status.",
+                "lastHeartbeatTime": node.metadata.creation_timestamp,
+                "lastTransitionTime": self.clock.time(),
+            })
+        });
+        let node = self.patch_conditions(node, &unknown).await?;
+        self.nodes.observe_write(Arc::new(node));
+        Ok(ReconcileResult::Requeue)
+    }
+
+    async fn patch_conditions(&self, node: &Node, conditions: &[Value]) -> kube::Result<Node> {
+        let api: Api<Node> = Api::all(self.client.clone());
+        let patch = json!({"status": {"conditions": conditions}});
+        let (params, patch) = (PatchParams::default(), Patch::Strategic(&patch));
+        api.patch_status(&node.name_any(), &params, &patch).await
     }
 
     /// When the grace period ends; `None` for a node without a Lease.
@@ -119,12 +157,7 @@ impl NodeLifecycleController {
                 })
             })
             .collect();
-        let api: Api<Node> = Api::all(self.client.clone());
-        let patch = json!({"status": {"conditions": unknown}});
-        let params = PatchParams::default();
-        let node = api
-            .patch_status(&node.name_any(), &params, &Patch::Strategic(&patch))
-            .await?;
+        let node = self.patch_conditions(node, &unknown).await?;
         let name = node.name_any();
         self.record_event(
             &node,
@@ -230,6 +263,12 @@ impl NodeLifecycleController {
         };
         self.recorder.event(object, event);
     }
+}
+
+/// Requeues at a time after `now`.
+fn requeue_at(at: Timestamp, now: Timestamp) -> ReconcileResult {
+    let remaining = Duration::try_from(at.duration_since(now)).unwrap_or_default();
+    ReconcileResult::RequeueAfter(remaining.max(Duration::from_millis(1)))
 }
 
 /// When the grace period after the last heartbeat ends.

@@ -12,6 +12,7 @@ use kube::ResourceExt;
 use kube::api::ObjectMeta;
 
 use super::NodePool;
+use super::ttl_controller::TTL_ANNOTATION;
 use kueue_lab_clock::whole_seconds;
 
 /// Label of virtual nodes; nodes without it are never changed.
@@ -143,7 +144,7 @@ pub(super) fn node(
         from_pool_annotation(pool, index),
     )]);
     if embedded {
-        annotations.insert("node.alpha.kubernetes.io/ttl".into(), "0".into());
+        annotations.insert(TTL_ANNOTATION.into(), "0".into());
     } else {
         let key = "cluster-autoscaler.kubernetes.io/scale-down-disabled";
         annotations.insert(key.into(), "true".into());
