@@ -7,6 +7,7 @@
 
 mod builtin;
 mod custom;
+mod descriptions;
 mod documents;
 #[cfg(test)]
 mod generate;
@@ -16,6 +17,7 @@ mod openapi_v3;
 mod operation;
 mod paths;
 mod property;
+mod query_parameter;
 mod source;
 
 pub(crate) use custom::CustomSchema;

@@ -3,103 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::openapi_v3::REF;
-
-/// A query parameter: name, type, description.
-type Parameter = (&'static str, &'static str, &'static str);
-
-const LIST: &[Parameter] = &[
-    (
-        "allowWatchBookmarks",
-        "boolean",
-        "Whether a watch may carry bookmarks, events that only tell how far it got.",
-    ),
-    (
-        "continue",
-        "string",
-        "The token of the previous page of a list.",
-    ),
-    (
-        "fieldSelector",
-        "string",
-        "Only objects whose fields have these values.",
-    ),
-    (
-        "labelSelector",
-        "string",
-        "Only objects whose labels match.",
-    ),
-    ("limit", "integer", "The most objects of one page."),
-    (
-        "resourceVersion",
-        "string",
-        "The state of the collection to read, or to watch from.",
-    ),
-    (
-        "resourceVersionMatch",
-        "string",
-        "How exactly resourceVersion is meant: Exact or NotOlderThan.",
-    ),
-    (
-        "sendInitialEvents",
-        "boolean",
-        "Whether a watch starts with the objects there are.",
-    ),
-    (
-        "shardSelector",
-        "string",
-        "Only objects of one shard of the collection.",
-    ),
-    ("timeoutSeconds", "integer", "How long the call may last."),
-    (
-        "watch",
-        "boolean",
-        "Whether to stream changes instead of listing.",
-    ),
-];
-const DRY_RUN: Parameter = (
-    "dryRun",
-    "string",
-    "`All` goes through everything but the storing.",
-);
-const MANAGER: Parameter = (
-    "fieldManager",
-    "string",
-    "Who the changed fields are recorded for.",
-);
-const VALIDATION: Parameter = (
-    "fieldValidation",
-    "string",
-    "What to do about unknown and duplicate fields: Ignore, Warn or Strict.",
-);
-const FORCE: Parameter = (
-    "force",
-    "boolean",
-    "Takes over fields that others own; only for apply patches.",
-);
-const PRETTY: Parameter = ("pretty", "string", "Whether to indent the answer.");
-const DELETE: &[Parameter] = &[
-    DRY_RUN,
-    (
-        "gracePeriodSeconds",
-        "integer",
-        "How long the object may take to end; 0 is at once.",
-    ),
-    (
-        "ignoreStoreReadErrorWithClusterBreakingPotential",
-        "boolean",
-        "Deletes objects that cannot be read any more.",
-    ),
-    (
-        "orphanDependents",
-        "boolean",
-        "Deprecated: use propagationPolicy.",
-    ),
-    (
-        "propagationPolicy",
-        "string",
-        "What becomes of dependents: Orphan, Background or Foreground.",
-    ),
-];
+use super::query_parameter::{self, QueryParameter};
 
 /// Action of an operation (`x-kubernetes-action`).
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -157,21 +61,15 @@ impl Action {
         }
     }
 
-    fn parameters(self) -> Vec<Parameter> {
+    fn parameters(self) -> Vec<QueryParameter> {
         match self {
             Self::Get | Self::Connect => vec![],
-            Self::List | Self::Watch | Self::WatchList => LIST.to_vec(),
-            Self::Create | Self::Update => vec![DRY_RUN, MANAGER, VALIDATION],
-            Self::Patch => vec![DRY_RUN, MANAGER, VALIDATION, FORCE],
-            Self::Delete => DELETE.to_vec(),
-            Self::DeleteCollection => {
-                let reading = LIST
-                    .iter()
-                    .filter(|p| !matches!(p.0, "watch" | "allowWatchBookmarks"));
-                let mut all: Vec<Parameter> = DELETE.iter().chain(reading).copied().collect();
-                all.sort_by_key(|p| p.0);
-                all
-            }
+            Self::List | Self::Watch | Self::WatchList => query_parameter::LIST.to_vec(),
+            Self::Create => query_parameter::write("CreateOptions"),
+            Self::Update => query_parameter::write("UpdateOptions"),
+            Self::Patch => query_parameter::patch(),
+            Self::Delete => query_parameter::DELETE.to_vec(),
+            Self::DeleteCollection => query_parameter::delete_collection(),
         }
     }
 }
@@ -204,7 +102,11 @@ pub(super) struct OperationTarget<'a> {
 /// Returns the OpenAPI operation object.
 pub(super) fn operation(action: Action, subject: &OperationTarget<'_>) -> Value {
     let (group, version, kind) = subject.gvk;
-    let mut parameters: Vec<Value> = action.parameters().iter().map(query).collect();
+    let mut parameters: Vec<Value> = action
+        .parameters()
+        .iter()
+        .map(QueryParameter::to_value)
+        .collect();
     parameters.sort_by_key(|p| p["name"].to_string());
     let mut out = json!({
         "description": description(action, subject),
@@ -223,15 +125,6 @@ pub(super) fn operation(action: Action, subject: &OperationTarget<'_>) -> Value 
     out
 }
 
-fn query((name, kind, description): &Parameter) -> Value {
-    json!({
-        "name": name,
-        "in": "query",
-        "description": description,
-        "schema": {"type": kind, "uniqueItems": true},
-    })
-}
-
 /// Returns a path parameter.
 pub(super) fn path_parameter(name: &str, description: &str) -> Value {
     json!({
@@ -241,11 +134,6 @@ pub(super) fn path_parameter(name: &str, description: &str) -> Value {
         "description": description,
         "schema": {"type": "string", "uniqueItems": true},
     })
-}
-
-/// Returns the `pretty` query parameter, common to all paths.
-pub(super) fn pretty() -> Value {
-    query(&PRETTY)
 }
 
 fn description(action: Action, subject: &OperationTarget<'_>) -> String {

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::descriptions;
 use super::openapi_v3::REF;
 use crate::schema::{Field, ListType, Presence, Schema, TypeRef, ValueType};
 
@@ -26,7 +27,7 @@ pub(super) fn property(field: &Field, raw: &Value) -> Value {
         && !enumeration.is_empty()
         && let Ok(Value::Array(values)) = serde_json::from_str(enumeration)
     {
-        describe_values(&mut description, &values);
+        describe_values(&mut description, &field.schema, &values);
         out.insert("enum".into(), values.into());
     }
     if let Some(description) = description {
@@ -37,14 +38,19 @@ pub(super) fn property(field: &Field, raw: &Value) -> Value {
 }
 
 /// Appends the enum values to the description, as kube-openapi does.
-fn describe_values(description: &mut Option<String>, values: &[Value]) {
-    let list: Vec<String> = values
-        .iter()
-        .filter_map(Value::as_str)
-        .map(|v| format!(" - `\"{v}\"`"))
-        .collect();
+fn describe_values(description: &mut Option<String>, schema: &TypeRef, values: &[Value]) {
+    let name = match schema {
+        TypeRef::Builtin(entry) => entry.table_name(),
+        TypeRef::Inlined(_) => String::new(),
+    };
     let text = description.get_or_insert_default();
-    text.push_str(&format!("\n\nPossible enum values:\n{}", list.join("\n")));
+    text.push_str("\n\nPossible enum values:");
+    for value in values.iter().filter_map(Value::as_str) {
+        text.push_str(&format!("\n - `\"{value}\"`"));
+        if let Some(described) = descriptions::lookup(&name, value) {
+            text.push_str(&format!(" {described}"));
+        }
+    }
 }
 
 /// Wraps a `$ref` that has sibling keywords in an `allOf`.
