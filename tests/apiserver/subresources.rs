@@ -65,6 +65,28 @@ fn status_and_spec_are_updated_separately() {
 }
 
 #[test]
+fn a_scale_to_the_present_replicas_separates_their_managed_field() {
+    with_server(|_, client| async move {
+        let created = send(&client, "POST", DEPLOYMENTS, deployment(2))
+            .await
+            .unwrap();
+        let path = format!("{DEPLOYMENTS}/d/scale");
+        let same = json!({"spec": {"replicas": 2}});
+        let scale = merge_patch(&client, &path, same).await.unwrap();
+        // The object is written, although the replicas are the same.
+        let version = &scale["metadata"]["resourceVersion"];
+        assert_ne!(version, &created["metadata"]["resourceVersion"]);
+        let object = get(&client, &format!("{DEPLOYMENTS}/d")).await.unwrap();
+        let entries = object["metadata"]["managedFields"].as_array().unwrap();
+        let replicas = json!({"f:spec": {"f:replicas": {}}});
+        assert_eq!(entries[0]["fieldsV1"], replicas);
+        assert_eq!(entries[0].get("time"), None);
+        assert_eq!(entries[1]["manager"], entries[0]["manager"]);
+        assert_eq!(entries[1]["fieldsV1"]["f:spec"].get("f:replicas"), None);
+    });
+}
+
+#[test]
 fn scale_gets_and_updates_replicas() {
     with_server(|_, client| async move {
         send(&client, "POST", DEPLOYMENTS, deployment(2))

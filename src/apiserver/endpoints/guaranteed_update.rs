@@ -14,9 +14,10 @@ use super::write_options::WriteOptions;
 use super::{crd_lifecycle, event_ttl, managed_fields, namespace_deletion, policy_status};
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::object_meta;
-use crate::fieldmanager;
+use crate::fieldmanager::{self, scale_handler};
 use crate::plugins::Operation;
 use crate::storage::{CommitError, Object};
+use crate::strategy::scale_paths;
 use kueue_lab_field::FieldError;
 
 /// The message of a 409 Conflict for an outdated resourceVersion.
@@ -117,8 +118,13 @@ async fn try_update(
     object_meta::dedup_owner_references(&mut new);
     kind.strategy.set_defaults(&mut new);
     managed_fields::update_managed_fields(call, options, Some(&old), &mut new);
-    // Admission of a scale subresource is about the Scale.
     let scaled = call.path.subresource == "scale";
+    if scaled {
+        let path = scale_conversion::replicas_path(call);
+        let api_version = &call.served.api_version;
+        scale_handler::to_parent(&old, &mut new, scale_paths::fields(&path), api_version);
+    }
+    // Admission of a scale subresource is about the Scale.
     let old_scale = scaled.then(|| scale_conversion::scale_from_object(call, &old));
     let admitting = AdmissionChain {
         context: call,

@@ -68,6 +68,12 @@ pub(super) fn scale_from_object(call: &RequestContext<'_>, object: &Value) -> Va
     scale
 }
 
+/// The path of the replicas in the requested resource, such as `.spec.replicas`.
+pub(super) fn replicas_path(call: &RequestContext<'_>) -> String {
+    let paths = call.served.kind.strategy.scale_paths();
+    paths.map_or_else(|| ".spec.replicas".to_owned(), |p| p.spec_replicas)
+}
+
 /// The object with the replicas of a Scale.
 ///
 /// # Errors
@@ -98,11 +104,7 @@ pub(super) fn with_replicas(
         ));
     }
     let mut new = old.clone();
-    let paths = call.served.kind.strategy.scale_paths();
-    let path = paths
-        .as_ref()
-        .map_or(".spec.replicas", |p| &p.spec_replicas);
-    ScalePaths::set(&mut new, path, replicas.into());
+    ScalePaths::set(&mut new, &replicas_path(call), replicas.into());
     let version = object_meta::meta_str(scale, "resourceVersion").to_string();
     object_meta::meta_mut(&mut new).insert("resourceVersion".into(), version.into());
     Ok(new)

@@ -12,6 +12,7 @@ mod managed_fields;
 mod merge;
 mod merge_configuration;
 mod path_element;
+pub(crate) mod scale_handler;
 mod strip_meta;
 mod typed_value;
 mod update;

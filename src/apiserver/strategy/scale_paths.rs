@@ -52,7 +52,8 @@ impl ScalePaths {
     }
 }
 
-fn fields(path: &str) -> impl Iterator<Item = &str> {
+/// The names of the fields of a path.
+pub(crate) fn fields(path: &str) -> impl Iterator<Item = &str> {
     path.trim_start_matches('.').split('.')
 }
 

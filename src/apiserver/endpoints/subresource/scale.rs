@@ -6,7 +6,7 @@ use super::super::guaranteed_update::guaranteed_update;
 use super::super::patch::{self, apply_patch};
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
-use super::super::scale_conversion::{scale_from_object, with_replicas};
+use super::super::scale_conversion::{replicas_path, scale_from_object, with_replicas};
 use super::super::write_options::WriteOptions;
 use super::super::{managed_fields, request_body};
 use crate::apimachinery::api_error::ApiError;
@@ -65,11 +65,7 @@ fn apply_scale(
         "metadata": {"name": object_meta::meta_str(old, "name")},
     });
     if let Some(replicas) = given.pointer("/spec/replicas") {
-        let paths = call.served.kind.strategy.scale_paths();
-        let path = paths
-            .as_ref()
-            .map_or(".spec.replicas", |p| &p.spec_replicas);
-        ScalePaths::set(&mut config, path, replicas.clone());
+        ScalePaths::set(&mut config, &replicas_path(call), replicas.clone());
     }
     let schema = call
         .served
