@@ -104,7 +104,7 @@ pub(super) fn operation(action: Action, subject: &OperationTarget<'_>) -> Value 
     let (group, version, kind) = subject.gvk;
     let mut parameters: Vec<Value> = action
         .parameters()
-        .iter()
+        .into_iter()
         .map(QueryParameter::to_value)
         .collect();
     parameters.sort_by_key(|p| p["name"].to_string());

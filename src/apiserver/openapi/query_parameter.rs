@@ -85,7 +85,7 @@ pub(super) fn delete_collection() -> Vec<QueryParameter> {
 
 impl QueryParameter {
     /// The OpenAPI parameter.
-    pub(super) fn to_value(&self) -> Value {
+    pub(super) fn to_value(self) -> Value {
         let description = descriptions::lookup(self.options, self.name).unwrap_or_default();
         query(self.name, self.data_type, description)
     }
