@@ -13,6 +13,8 @@ mod watch_event;
 mod well_known;
 
 #[cfg(test)]
+mod client_go_tests;
+#[cfg(test)]
 mod tests;
 
 pub(crate) use envelope::{MEDIA_TYPE, decode, encode};
