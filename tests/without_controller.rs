@@ -7,6 +7,7 @@ use std::time::Duration;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{ListParams, PostParams};
 use kube::{Api, Client};
 use kueue_lab_clock::{Clock, virtual_runtime};
@@ -22,7 +23,7 @@ kind: ResourceFlavor
 metadata: {name: any}
 ";
 
-async fn start(presets: &std::path::Path) -> Lab {
+async fn start(presets: &std::path::Path, preset: Option<&str>) -> Lab {
     std::fs::create_dir(presets.join("one")).unwrap();
     std::fs::write(presets.join("one/a.yaml"), QUEUE).unwrap();
     let lab = Lab::start(LabConfig {
@@ -30,7 +31,7 @@ async fn start(presets: &std::path::Path) -> Lab {
         clock: Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap()),
         entropy: Entropy::seeded(1),
         presets: presets.to_owned(),
-        preset: Some("one".into()),
+        preset: preset.map(str::to_owned),
         preset_must_be_valid: true,
         watch: false,
         port: None,
@@ -60,7 +61,7 @@ async fn completes(client: &Client, clock: &Clock, name: &str) -> bool {
 fn jobs_run_without_webhooks_and_presets_are_applied() {
     virtual_runtime().unwrap().block_on(async {
         let presets = tempfile::tempdir().unwrap();
-        let lab = start(presets.path()).await;
+        let lab = start(presets.path(), Some("one")).await;
         let client = lab.client();
         assert!(lab.controller().is_none());
         let jobs: Api<Job> = Api::default_namespaced(client.clone());
@@ -89,6 +90,21 @@ fn jobs_run_without_webhooks_and_presets_are_applied() {
         let flavors = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors/any";
         let request = http::Request::get(flavors).body(Vec::new()).unwrap();
         client.request::<serde_json::Value>(request).await.unwrap();
+        lab.stop().await;
+    });
+}
+
+#[test]
+fn without_a_preset_an_installation_of_kueue_creates_its_definitions() {
+    virtual_runtime().unwrap().block_on(async {
+        let presets = tempfile::tempdir().unwrap();
+        let lab = start(presets.path(), None).await;
+        let definitions: Api<CustomResourceDefinition> = Api::all(lab.client());
+        let served = definitions.list(&ListParams::default()).await.unwrap();
+        let of_kueue = served
+            .iter()
+            .filter(|crd| crd.spec.group == "kueue.x-k8s.io");
+        assert_eq!(of_kueue.count(), 0);
         lab.stop().await;
     });
 }

@@ -105,7 +105,12 @@ impl Lab {
                 validate_preset(&config.presets, preset, &gates)?;
             }
         }
-        let mut kinds = kueue_crds::definitions();
+        // Without controller and preset an installation of Kueue brings its own definitions: helm does
+        // not adopt existing ones.
+        let mut kinds = match config.controller || config.preset.is_some() {
+            true => kueue_crds::definitions(),
+            false => Vec::new(),
+        };
         kinds.push(managed_job_kind::definition());
         if config.operators {
             kinds.extend(operator_crds::definitions());
