@@ -3,6 +3,7 @@
 //! Must not depend on other modules of this crate.
 
 pub mod api_error;
+pub(crate) mod description_table;
 pub(crate) mod error_list;
 pub(crate) mod field_path;
 pub(crate) mod field_selector;

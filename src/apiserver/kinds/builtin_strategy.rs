@@ -15,6 +15,8 @@ use kueue_lab_json::ValueExt;
 pub(crate) struct BuiltinStrategy {
     /// Validates `metadata.name`.
     pub validate_name: name_validation::ValidateNameFn,
+    /// The kind; set by `strategy_for_kind`.
+    pub kind: &'static str,
     /// Whether the resource is namespaced; set by `strategy_for_kind`.
     pub namespaced: bool,
     /// Table printer of the kind; set by `strategy_for_kind`.
@@ -78,6 +80,7 @@ impl BuiltinStrategy {
     /// Default strategy: no defaulting, no validation besides metadata, no generation.
     pub(crate) const DEFAULT: Self = Self {
         validate_name: name_validation::name_is_dns_subdomain,
+        kind: "",
         namespaced: false,
         printer: printers::DEFAULT,
         set_defaults: |_| {},
@@ -167,7 +170,7 @@ impl Strategy for BuiltinStrategy {
     }
 
     fn table_columns(&self) -> Vec<TableColumn> {
-        self.printer.columns()
+        self.printer.columns(self.kind)
     }
 
     fn table_cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {

@@ -19,11 +19,12 @@ use kueue_lab_json::ValueMutExt;
 pub(super) fn strategy_for_kind(
     group: &str,
     _version: &str,
-    kind: &str,
+    kind: &'static str,
     namespaced: bool,
 ) -> Arc<dyn Strategy> {
     let rules = strategy_of(group, kind);
     Arc::new(BuiltinStrategy {
+        kind,
         namespaced,
         printer: printers::printer_of(group, kind),
         ..rules

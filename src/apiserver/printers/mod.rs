@@ -4,6 +4,7 @@
 mod admissionregistration;
 mod batch;
 pub(crate) mod cells;
+mod column_descriptions;
 mod core;
 mod networking;
 mod other_api_groups;

@@ -4,10 +4,11 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::cells::age_cell;
+use super::column_descriptions::description;
 use super::{
     admissionregistration, batch, core, networking, other_api_groups, pod, storage, workload,
 };
-use crate::strategy::table_column::{CREATION_TIMESTAMP, OBJECT_NAME, TableColumn};
+use crate::strategy::table_column::TableColumn;
 use kueue_lab_json::ValueExt;
 
 /// Table printer of one kind.
@@ -20,27 +21,16 @@ pub(crate) struct TablePrinter {
 }
 
 impl TablePrinter {
-    /// Returns the column definitions of the `Table` API.
-    pub(crate) fn columns(&self) -> Vec<TableColumn> {
-        let column = |&(name, kind, priority): &(&str, &'static str, i32)| TableColumn {
+    /// Returns the column definitions of the `Table` API for a kind.
+    pub(crate) fn columns(&self, kind: &str) -> Vec<TableColumn> {
+        let column = |&(name, column_type, priority): &(&str, &'static str, i32)| TableColumn {
             name: name.into(),
-            column_type: kind,
+            column_type,
             format: if name == "Name" { "name" } else { "" },
-            description: description(name).into(),
+            description: description(kind, name).into(),
             priority,
         };
         self.columns.iter().map(column).collect()
-    }
-}
-
-/// The description of a column by its name, where all kinds have the same.
-fn description(name: &str) -> &'static str {
-    match name {
-        "Name" => OBJECT_NAME,
-        "Age" | "Created At" => CREATION_TIMESTAMP,
-        "Containers" => "Names of each container in the template.",
-        "Images" => "Images referenced by each container in the template.",
-        _ => "",
     }
 }
 
@@ -89,9 +79,9 @@ mod tests {
         for kind in builtin_api_resources() {
             let table = printer_of(&kind.group, &kind.kind);
             let cells = (table.cells)(&json!({}), now);
-            assert_eq!(table.columns().len(), cells.len(), "{kind:?}");
+            assert_eq!(table.columns(&kind.kind).len(), cells.len(), "{kind:?}");
             let cells = (table.cells)(&json!({"spec": 3, "status": [], "metadata": "x"}), now);
-            assert_eq!(table.columns().len(), cells.len(), "{kind:?}");
+            assert_eq!(table.columns(&kind.kind).len(), cells.len(), "{kind:?}");
         }
     }
 }
