@@ -6,6 +6,7 @@
 //! kinds are not simulated; a spec that needs them gets a Warning Event.
 
 pub mod crds;
+pub mod webhooks;
 
 mod app_wrapper;
 mod argo;
