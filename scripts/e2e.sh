@@ -25,6 +25,7 @@ finish() {
 }
 trap finish EXIT
 export GOFLAGS=-mod=vendor KUBECONFIG=$work/kubeconfig E2E_KIND_VERSION=${E2E_KIND_VERSION:-embedded}
+export KUBERAY_RAY_IMAGE=${KUBERAY_RAY_IMAGE:-rayproject/ray:stand-in}
 
 echo "building the suite $suite"
 (cd "$checkout" && go test -c -o "$work/suite" "./test/e2e/$suite" && go build -o bin/kubectl-kueue ./cmd/kueuectl)
@@ -69,6 +70,35 @@ start_manager() {
   done
 }
 "$manager" && start_manager
+
+# The suites of other kinds wait for the Deployments of their operators, which the lab's stand-ins replace.
+start_operators() {
+  local deployment namespace
+  for deployment in appwrapper-system/appwrapper-controller-manager jobset-system/jobset-controller-manager \
+    lws-system/lws-controller-manager kubeflow/training-operator mpi-operator/mpi-operator \
+    default/kuberay-operator kubeflow-system/kubeflow-trainer-controller-manager \
+    spark-operator/spark-operator-controller; do
+    namespace=${deployment%/*}
+    kubectl create namespace "$namespace" --dry-run=client -o yaml | kubectl apply -f - >/dev/null 2>&1
+    kubectl -n "$namespace" create deployment "${deployment#*/}" --image stand-in -- sleep infinity >/dev/null
+  done
+  # An installation of Kubeflow Trainer has runtimes.
+  kubectl apply -f - >/dev/null <<'RUNTIME'
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: ClusterTrainingRuntime
+metadata: {name: torch-distributed, labels: {trainer.kubeflow.org/framework: torch}}
+spec:
+  mlPolicy: {numNodes: 1, torch: {}}
+  template:
+    spec:
+      replicatedJobs:
+      - name: node
+        template:
+          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+          spec: {template: {spec: {containers: [{name: node, image: pytorch}]}}}
+RUNTIME
+}
+[ "${suite##*/}" != extended ] || start_operators
 
 cd "$checkout/test/e2e/$suite"
 "$work/suite" --ginkgo.no-color --ginkgo.label-filter='!feature:prometheus' "$@"

@@ -12,6 +12,7 @@ use crate::kueue_manager::{
     self, ControllerInstances, CurrentController, CurrentGates, ManagerAdmission,
     ManagerControlPlane,
 };
+use crate::operator_webhooks::OperatorWebhooks;
 use crate::validate_preset::validate_preset;
 use crate::visibility_server::VisibilityServer;
 use crate::{
@@ -21,7 +22,7 @@ use crate::{
 use kueue_lab_api::config::LoadedConfiguration as KueueConfig;
 use kueue_lab_clock::Clock;
 use kueue_lab_cluster::Cluster;
-use kueue_lab_cluster::plugins::AggregatedApi;
+use kueue_lab_cluster::plugins::{AdmissionPlugin, AggregatedApi};
 use kueue_lab_cluster::{EmbeddedCluster, EmbeddedConfig};
 use kueue_lab_controller::{Controller, ControllerConfig, UpstreamLatency};
 use kueue_lab_machines::{Machines, MachinesConfig};
@@ -121,13 +122,7 @@ impl Lab {
                 clock: config.clock.clone(),
                 entropy: config.entropy.clone(),
                 port: config.port.unwrap_or_default(),
-                admission: match config.controller {
-                    true => vec![
-                        Arc::new(kueue_webhooks::KueueWebhooks::new(kueue.gates.clone())),
-                        Arc::new(ManagerAdmission),
-                    ],
-                    false => Vec::new(),
-                },
+                admission: admission_plugins(&config, &kueue.gates),
                 converter: Some(Arc::new(kueue_webhooks::KueueConversion)),
                 kinds,
             })),
@@ -335,4 +330,17 @@ impl Lab {
         }
         self.machines.shutdown().await;
     }
+}
+
+/// The admission plugins of an embedded cluster that do not need a running controller.
+fn admission_plugins(config: &LabConfig, gates: &CurrentGates) -> Vec<Arc<dyn AdmissionPlugin>> {
+    let mut plugins: Vec<Arc<dyn AdmissionPlugin>> = Vec::new();
+    if config.controller {
+        plugins.push(Arc::new(kueue_webhooks::KueueWebhooks::new(gates.clone())));
+        plugins.push(Arc::new(ManagerAdmission));
+    }
+    if config.operators {
+        plugins.push(Arc::new(OperatorWebhooks));
+    }
+    plugins
 }

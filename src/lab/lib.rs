@@ -17,6 +17,7 @@ mod lab;
 mod managed_job_kind;
 mod node_pools_reloader;
 mod operator_crds;
+mod operator_webhooks;
 mod paths;
 mod preflight;
 mod remote;
