@@ -23,7 +23,7 @@ pub enum InstanceRole {
     /// A follower, with the identity of the leader.
     Follower(String),
     /// The leader.
-    Leader(Controller),
+    Leader(Box<Controller>),
 }
 
 /// The state that all terms of an instance share.

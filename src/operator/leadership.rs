@@ -109,7 +109,7 @@ async fn run_term(
         tracing::info!("became the leader");
         instance
             .role
-            .send_replace(InstanceRole::Leader(controller.clone()));
+            .send_replace(InstanceRole::Leader(Box::new(controller.clone())));
         rotate_certificates(instance, &controller).await;
         Ok(())
     };

@@ -198,7 +198,7 @@ impl Operator {
         let (mut role, mut failed) = (self.role.clone(), self.failed.clone());
         loop {
             match &*role.borrow_and_update() {
-                InstanceRole::Leader(controller) => return Ok(controller.clone()),
+                InstanceRole::Leader(controller) => return Ok(Controller::clone(controller)),
                 InstanceRole::Follower(leader) => waiting(leader),
                 InstanceRole::Starting => {}
             }
@@ -225,7 +225,7 @@ impl Operator {
     /// The controller, if this instance is the leader.
     pub fn controller(&self) -> Option<Controller> {
         match &*self.role.borrow() {
-            InstanceRole::Leader(controller) => Some(controller.clone()),
+            InstanceRole::Leader(controller) => Some(Controller::clone(controller)),
             _ => None,
         }
     }

@@ -44,7 +44,7 @@ impl health::HealthChecker for OperatorHealth {
 
     fn metrics(&self) -> (&'static str, String) {
         let controller = match &*self.role.borrow() {
-            InstanceRole::Leader(controller) => Some(controller.clone()),
+            InstanceRole::Leader(controller) => Some(Controller::clone(controller)),
             _ => None,
         };
         let shared = controller.as_ref().map(Controller::shared);
