@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::Request;
 use hyper::body::Incoming;
@@ -16,6 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+use crate::connection_pool::ConnectionSlot;
 use crate::{HttpService, Limits};
 
 /// The address of the client, in the extensions of each request.
@@ -27,17 +29,44 @@ pub struct PeerAddr(pub SocketAddr);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerCertificates(pub Arc<[CertificateDer<'static>]>);
 
+/// The time that the requests of an unauthenticated connection have to end after its timeout.
+const GRACE_PERIOD: Duration = Duration::from_secs(1);
+
 /// A connection that was accepted.
 pub(crate) struct Connection {
     pub(crate) limits: Arc<Limits>,
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) peer: SocketAddr,
     pub(crate) stop: CancellationToken,
+    /// The slot, if the limits of authenticated connections differ.
+    pub(crate) slot: Option<ConnectionSlot>,
 }
 
 impl Connection {
-    /// Serves the connection until it is closed.
-    pub(crate) async fn serve(self, stream: TcpStream, service: impl HttpService) {
+    /// Serves the connection until it is closed, or until its slot is taken or ends.
+    pub(crate) async fn serve(mut self, stream: TcpStream, service: impl HttpService) {
+        let (Some(slot), Some(limits)) = (&self.slot, self.limits.unauthenticated) else {
+            return self.serve_stream(stream, service).await;
+        };
+        let slot = slot.clone();
+        self.stop = self.stop.child_token();
+        let stop = self.stop.clone();
+        let expire = async {
+            tokio::select! {
+                () = slot.authenticated() => std::future::pending().await,
+                () = tokio::time::sleep(limits.timeout) => {}
+            }
+            stop.cancel();
+            tokio::time::sleep(GRACE_PERIOD).await;
+        };
+        tokio::select! {
+            () = self.serve_stream(stream, service) => {}
+            () = slot.evicted() => tracing::debug!("an unauthenticated connection is closed for another"),
+            () = expire => tracing::debug!("an unauthenticated connection is closed"),
+        }
+    }
+
+    async fn serve_stream(self, stream: TcpStream, service: impl HttpService) {
         // Small responses are sent at once.
         let _ = stream.set_nodelay(true);
         let Some(tls) = &self.tls else {
@@ -63,11 +92,18 @@ impl Connection {
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let Self {
-            limits, peer, stop, ..
+            limits,
+            peer,
+            stop,
+            slot,
+            ..
         } = self;
         let builder = connection_builder(&limits);
         let service = service.map_request(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(PeerAddr(peer));
+            if let Some(slot) = &slot {
+                request.extensions_mut().insert(slot.clone());
+            }
             if let Some(certificates) = &certificates {
                 request.extensions_mut().insert(certificates.clone());
             }

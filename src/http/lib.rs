@@ -5,11 +5,13 @@
 //! Must not depend on other crates of the lab or on the served APIs.
 
 mod connection;
+mod connection_pool;
 mod server;
 mod service;
 mod tls_client;
 
 pub use connection::{PeerAddr, PeerCertificates};
+pub use connection_pool::{ConnectionSlot, UnauthenticatedLimits};
 pub use server::{HttpServer, Limits};
 pub use service::HttpService;
 pub use tls_client::connect_tls_insecure;

@@ -13,6 +13,7 @@ use tracing::Instrument;
 
 use crate::HttpService;
 use crate::connection::Connection;
+use crate::connection_pool::{ConnectionPool, UnauthenticatedLimits};
 
 /// Pause after a failed `accept`: most often the process is out of file descriptors until
 /// connections close.
@@ -21,8 +22,14 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 /// Limits of one server.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Connections open at the same time; more wait in the backlog of the socket.
+    /// Connections open at the same time; more wait in the backlog of the socket. With
+    /// `unauthenticated` it counts authenticated connections only.
     pub max_connections: usize,
+    /// Limits of connections until [`ConnectionSlot::set_authenticated`]; `None` if the server does
+    /// not authenticate clients.
+    ///
+    /// [`ConnectionSlot::set_authenticated`]: crate::ConnectionSlot::set_authenticated
+    pub unauthenticated: Option<UnauthenticatedLimits>,
     /// Timeout of the TLS handshake and of the headers of an HTTP/1 request.
     pub header_timeout: Duration,
     /// Bytes of all headers of a request; `None` is hyper's default.
@@ -85,9 +92,12 @@ impl HttpServer {
             ..
         } = self;
         let limits = Arc::new(limits);
+        let pool = limits
+            .unauthenticated
+            .map(|unauthenticated| ConnectionPool::new(unauthenticated, limits.max_connections));
         let mut connections = JoinSet::new();
         loop {
-            let has_capacity = connections.len() < limits.max_connections;
+            let has_capacity = pool.is_some() || connections.len() < limits.max_connections;
             let accepted = tokio::select! {
                 () = stop.cancelled() => break,
                 Some(_) = connections.join_next() => continue,
@@ -100,6 +110,7 @@ impl HttpServer {
                         tls: tls.clone(),
                         peer,
                         stop: stop.clone(),
+                        slot: pool.as_ref().map(ConnectionPool::admit),
                     };
                     let span = tracing::debug_span!("connection", server = name, %peer);
                     let serving = connection.serve(stream, service.clone());

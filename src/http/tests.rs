@@ -16,6 +16,7 @@ use super::{HttpServer, Limits, PeerAddr};
 
 const LIMITS: Limits = Limits {
     max_connections: 1,
+    unauthenticated: None,
     header_timeout: Duration::from_secs(5),
     max_header_bytes: None,
     max_concurrent_streams: None,

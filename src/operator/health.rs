@@ -19,6 +19,7 @@ use kueue_lab_runtime::Tasks;
 /// HTTP/1 only.
 const LIMITS: Limits = Limits {
     max_connections: 64,
+    unauthenticated: None,
     header_timeout: Duration::from_secs(10),
     max_header_bytes: None,
     max_concurrent_streams: None,

@@ -33,6 +33,7 @@ pub const CONVERT: &str = "/convert";
 /// An API server opens only a few connections.
 const LIMITS: Limits = Limits {
     max_connections: 256,
+    unauthenticated: None,
     header_timeout: Duration::from_secs(15),
     max_header_bytes: None,
     max_concurrent_streams: Some(250),

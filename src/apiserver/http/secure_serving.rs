@@ -34,6 +34,7 @@ use crate::server_state::ServerState;
 /// Limits of the listener.
 const LIMITS: Limits = Limits {
     max_connections: 1024,
+    unauthenticated: None,
     header_timeout: Duration::from_secs(15),
     max_header_bytes: Some(128 << 10),
     max_concurrent_streams: Some(250),

@@ -29,6 +29,7 @@ use kueue_lab_runtime::Tasks;
 /// Each `kubectl logs -f` uses one connection.
 const LIMITS: Limits = Limits {
     max_connections: 256,
+    unauthenticated: None,
     header_timeout: Duration::from_secs(15),
     max_header_bytes: None,
     max_concurrent_streams: None,
