@@ -1,7 +1,7 @@
 //! Arithmetic expressions: `$((...))`, `((...))` and the expressions of `for ((...))`.
 
 /// Maximum nesting depth.
-const DEPTH: usize = 50;
+const DEPTH: usize = 100;
 /// Binary operators by precedence, loosest first.
 const OPERATORS: [&[&str]; 6] = [
     &["||"],
@@ -87,6 +87,19 @@ impl ArithmeticParser<'_> {
     }
 
     fn assignment(&mut self) -> i64 {
+        self.depth += 1;
+        let value = match self.depth > DEPTH {
+            true => {
+                self.at = self.letters.len();
+                0
+            }
+            false => self.shallow_assignment(),
+        };
+        self.depth -= 1;
+        value
+    }
+
+    fn shallow_assignment(&mut self) -> i64 {
         let begin = self.at;
         let name = self.name();
         if !name.is_empty() {

@@ -1,5 +1,6 @@
 //! Shell words: expansion, `test`, `printf` and `seq`.
 
+use super::budget::OVERHEAD;
 use super::interpreter::Shell;
 use super::lexer::WordPart;
 
@@ -9,40 +10,62 @@ const NUMBERS: usize = 10_000;
 /// Expands a word into words: braces first, then variables and substitutions. Unquoted variables and
 /// command substitutions are split at spaces.
 pub(super) fn expand(shell: &mut Shell, pieces: &[WordPart], words: &mut Vec<String>) {
-    for pieces in braces(pieces) {
+    for pieces in braces(shell, pieces) {
         let alone = matches!(
             pieces[..],
             [WordPart::Variable(..)] | [WordPart::Command(_, false)]
         );
-        let text: String = pieces.iter().map(|piece| shell.text(piece)).collect();
+        let mut text = String::new();
+        for piece in &pieces {
+            text.push_str(&shell.text(piece));
+        }
         if alone {
-            words.extend(text.split_whitespace().map(str::to_string));
-        } else {
+            let parts = text.split_whitespace();
+            if shell.spend(parts.clone().count() * OVERHEAD) {
+                words.extend(parts.map(str::to_string));
+            }
+        } else if shell.spend(OVERHEAD) {
             words.push(text);
         }
     }
 }
 
 /// The words of a word with brace expressions, the leftmost one varying slowest.
-fn braces(pieces: &[WordPart]) -> Vec<Vec<WordPart>> {
+fn braces(shell: &mut Shell, pieces: &[WordPart]) -> Vec<Vec<WordPart>> {
     let Some(at) = pieces.iter().position(|p| matches!(p, WordPart::Braces(_))) else {
         return vec![pieces.to_vec()];
     };
     let WordPart::Braces(alternatives) = &pieces[at] else {
         return Vec::new();
     };
+    let around: usize = pieces[..at].iter().chain(&pieces[at + 1..]).map(size).sum();
     let mut all = Vec::new();
     for alternative in alternatives {
+        if !shell.spend(around + alternative.iter().map(size).sum::<usize>()) {
+            break;
+        }
         let mut word = pieces[..at].to_vec();
         word.extend_from_slice(alternative);
         word.extend_from_slice(&pieces[at + 1..]);
-        all.extend(braces(&word));
+        all.extend(braces(shell, &word));
         if all.len() > NUMBERS {
             break;
         }
     }
     all.truncate(NUMBERS);
     all
+}
+
+/// The size of a part in memory, in bytes.
+fn size(part: &WordPart) -> usize {
+    let text = match part {
+        WordPart::Text(text) | WordPart::Command(text, _) | WordPart::Arithmetic(text) => {
+            text.len()
+        }
+        WordPart::Variable(name, instead) => name.len() + instead.as_ref().map_or(0, String::len),
+        WordPart::Braces(alternatives) => alternatives.iter().flatten().map(size).sum(),
+    };
+    text + 2 * OVERHEAD
 }
 
 /// The values of a sequence expression: `1..10`, `1..10..2`, `a..e`; None if the text is none.
@@ -134,7 +157,10 @@ pub(super) fn test(arguments: &[&str]) -> bool {
     let number = |text: &str| text.trim().parse::<i64>().unwrap_or(0);
     match arguments[..] {
         [] => false,
-        ["!", ref rest @ ..] => !test(rest),
+        ["!", ..] => {
+            let negations = arguments.iter().take_while(|a| **a == "!").count();
+            test(&arguments[negations..]) == (negations % 2 == 0)
+        }
         ["-z", text] => text.is_empty(),
         ["-n", text] => !text.is_empty(),
         ["-f" | "-d" | "-e" | "-s" | "-x" | "-r", _] => false,

@@ -2,8 +2,11 @@
 //! commands succeed at once without output.
 
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 
 use super::arithmetic::{Variables, arithmetic};
+use super::budget::{Budget, OVERHEAD, ScriptLimits};
+use super::command::Interpreted;
 use super::lexer::{Dialect, Token, WordPart, tokenize};
 use super::program::{DEFAULT_DURATION, Step};
 use super::{duration, expansion};
@@ -18,12 +21,10 @@ pub(super) const BUILTINS: [&str; 13] = [
 ];
 /// Iterations after which a loop counts as endless.
 const ROUNDS: usize = 100;
-/// Maximum number of steps of a script.
-const STEPS: usize = 20_000;
-/// Maximum number of interpreted commands.
-const COMMANDS: usize = 50_000;
 /// Maximum nesting depth.
 const DEPTH: usize = 40;
+/// The exit code of a script that a limit ended, as of a process that was killed.
+const KILLED: i32 = 137;
 
 /// The steps of a script.
 pub(super) fn run(
@@ -31,25 +32,27 @@ pub(super) fn run(
     dialect: Dialect,
     environment: &Environment,
     strict: bool,
+    limits: ScriptLimits,
 ) -> Vec<Step> {
-    let mut shell = Shell::new(environment.clone(), dialect, 0);
+    let mut shell = Shell::new(Rc::new(environment.clone()), dialect, 0);
+    shell.budget = Budget::new(limits);
     shell.errexit = strict;
     shell.script(script);
-    shell.steps
+    shell.into_steps()
 }
 
 /// The steps of one command.
-pub(super) fn single(words: &[&str], environment: &Environment) -> Vec<Step> {
-    let mut shell = Shell::new(environment.clone(), Dialect::Posix, 0);
-    let words: Vec<String> = words.iter().map(|w| w.to_string()).collect();
-    shell.simple_command(&words);
-    shell.close();
-    shell.steps
+pub(super) fn single(words: &[&str], environment: &Environment, limits: ScriptLimits) -> Vec<Step> {
+    let mut shell = Shell::new(Rc::new(environment.clone()), Dialect::Posix, 0);
+    shell.budget = Budget::new(limits);
+    shell.command_words(words);
+    shell.into_steps()
 }
 
 /// The state of a shell.
 pub(super) struct Shell {
-    pub(super) variables: Environment,
+    /// Shared with the shell of which this one is a substitution, until one of them changes it.
+    variables: Rc<Environment>,
     pub(super) steps: Vec<Step>,
     /// The exit code of the last command.
     pub(super) status: i32,
@@ -63,10 +66,10 @@ pub(super) struct Shell {
     pub(super) errexit: bool,
     /// Parses commands without executing them.
     skipping: bool,
-    functions: HashMap<String, Vec<Token>>,
+    functions: Rc<HashMap<String, Rc<[Token]>>>,
     dialect: Dialect,
     depth: usize,
-    budget: usize,
+    pub(super) budget: Budget,
 }
 
 /// A position in a list of tokens.
@@ -102,7 +105,7 @@ impl<'a> Cursor<'a> {
 }
 
 impl Shell {
-    fn new(variables: Environment, dialect: Dialect, depth: usize) -> Self {
+    fn new(variables: Rc<Environment>, dialect: Dialect, depth: usize) -> Self {
         Self {
             variables,
             steps: Vec::new(),
@@ -112,14 +115,55 @@ impl Shell {
             continuing: false,
             errexit: false,
             skipping: false,
-            functions: HashMap::new(),
+            functions: Rc::default(),
             dialect,
             depth,
-            budget: COMMANDS,
+            budget: Budget::default(),
+        }
+    }
+
+    /// The steps, with the explanation of a limit that ended the script.
+    fn into_steps(mut self) -> Vec<Step> {
+        if let Some(line) = self.budget.explanation() {
+            self.steps.truncate(self.budget.steps());
+            self.steps.extend([Step::Print(line), Step::Exit(KILLED)]);
+        }
+        self.steps
+    }
+
+    /// Runs an inner shell with the variables and the budget of this one.
+    fn inner(&mut self, dialect: Dialect, run: impl FnOnce(&mut Self)) -> Self {
+        let mut inner = Self::new(self.variables.clone(), dialect, self.depth + 1);
+        inner.budget = std::mem::take(&mut self.budget);
+        run(&mut inner);
+        self.budget = std::mem::take(&mut inner.budget);
+        self.exited |= self.budget.is_exceeded();
+        inner
+    }
+
+    /// Spends bytes of the budget. False, and the script ends, if there are not enough left.
+    pub(super) fn spend(&mut self, bytes: usize) -> bool {
+        let is_within = self.budget.spend(bytes);
+        self.exited |= !is_within;
+        is_within
+    }
+
+    /// Sets a variable.
+    fn set(&mut self, name: &str, value: String) {
+        if Rc::strong_count(&self.variables) > 1 {
+            let all = self.variables.iter();
+            let size: usize = all.map(|(k, v)| k.len() + v.len() + 2 * OVERHEAD).sum();
+            self.spend(size);
+        }
+        if self.spend(name.len() + value.len() + 2 * OVERHEAD) {
+            Rc::make_mut(&mut self.variables).insert(name.to_owned(), value);
         }
     }
 
     pub(super) fn script(&mut self, script: &str) {
+        if !self.spend(script.len()) {
+            return;
+        }
         let tokens = tokenize(script, self.dialect);
         let mut cursor = Cursor {
             tokens: &tokens,
@@ -130,6 +174,13 @@ impl Shell {
             // An unmatched keyword.
             cursor.at += 1;
         }
+        self.close();
+    }
+
+    /// Executes one command, and exits with its code.
+    fn command_words(&mut self, words: &[&str]) {
+        let words: Vec<String> = words.iter().map(|w| w.to_string()).collect();
+        self.simple_command(&words);
         self.close();
     }
 
@@ -149,9 +200,14 @@ impl Shell {
             return;
         }
         self.exited |= matches!(step, Step::Exit(_) | Step::Hang);
-        if self.steps.len() < STEPS {
+        if let Step::Print(line) = &step
+            && !self.budget.spend(line.len() + OVERHEAD)
+        {
+            self.exited = true;
+        } else if self.steps.len() < self.budget.steps() {
             self.steps.push(step);
         } else {
+            self.budget.exceed("script-steps");
             self.exited = true;
         }
     }
@@ -208,8 +264,7 @@ impl Shell {
     }
 
     fn command(&mut self, cursor: &mut Cursor<'_>) {
-        self.budget = self.budget.saturating_sub(1);
-        if self.budget == 0 || self.depth > DEPTH {
+        if !self.budget.command() || self.depth > DEPTH {
             self.exited = true;
             cursor.at = cursor.tokens.len();
             return;
@@ -217,7 +272,7 @@ impl Shell {
         self.depth += 1;
         if let Some(Token::Arithmetic(expression)) = cursor.peek() {
             cursor.at += 1;
-            if !self.is_skipping() {
+            if !self.is_skipping() && self.spend(expression.len()) {
                 self.status = i32::from(arithmetic(self, expression) == 0);
             }
             self.depth -= 1;
@@ -230,6 +285,7 @@ impl Shell {
             Some("case") => {
                 while cursor.peek().is_some() && !cursor.accept("esac") {
                     cursor.at += 1;
+                    self.spend(1);
                 }
             }
             Some("{") => {
@@ -260,6 +316,7 @@ impl Shell {
         let mut words = Vec::new();
         while let Some(Token::Word(pieces)) = cursor.peek() {
             cursor.at += 1;
+            self.spend(1);
             if !self.is_skipping() {
                 expansion::expand(self, pieces, &mut words);
             }
@@ -287,8 +344,10 @@ impl Shell {
         self.command(cursor);
         self.skipping = passing;
         let end = cursor.at.min(cursor.tokens.len()).max(begin);
-        self.functions
-            .insert(name, cursor.tokens[begin.min(end)..end].to_vec());
+        let body: Rc<[Token]> = cursor.tokens[begin.min(end)..end].into();
+        if self.spend(body.len() * size_of::<Token>()) {
+            Rc::make_mut(&mut self.functions).insert(name, body);
+        }
     }
 
     fn for_loop(&mut self, cursor: &mut Cursor<'_>) {
@@ -315,7 +374,7 @@ impl Shell {
             if self.exited || self.breaking {
                 break;
             }
-            self.variables.insert(name.clone(), value);
+            self.set(&name, value);
             cursor.at = begin;
             self.list(cursor, &["done"]);
             self.continuing = false;
@@ -336,9 +395,9 @@ impl Shell {
             while !self.exited
                 && !self.breaking
                 && (condition.is_empty() || arithmetic(self, condition) != 0)
-                && self.budget > 0
+                && self.spend(expressions.len())
+                && self.budget.command()
             {
-                self.budget -= 1;
                 cursor.at = begin;
                 self.list(cursor, &["done"]);
                 self.continuing = false;
@@ -435,7 +494,7 @@ impl Shell {
             if name.is_empty() || !name.chars().all(good) {
                 break;
             }
-            self.variables.insert(name.into(), value.into());
+            self.set(name, value.into());
             words.next();
         }
         while words
@@ -465,7 +524,11 @@ impl Shell {
                 self.step(Step::Print(text));
             }
             "printf" => {
-                let text = expansion::printf(&arguments);
+                let size: usize = arguments.iter().map(|a| a.len()).sum();
+                let text = match self.spend(2 * size) {
+                    true => expansion::printf(&arguments),
+                    false => String::new(),
+                };
                 for line in text.lines() {
                     self.step(Step::Print(line.to_string()));
                 }
@@ -480,16 +543,16 @@ impl Shell {
                 self.step(Step::Print(name.unwrap_or_default()));
             }
             "env" | "printenv" if arguments.is_empty() => {
-                let all = self.variables.iter().map(|(k, v)| format!("{k}={v}"));
-                let all: Vec<String> = all.collect();
-                for line in all {
-                    self.step(Step::Print(line));
+                let variables = self.variables.clone();
+                for (name, value) in variables.iter() {
+                    self.step(Step::Print(format!("{name}={value}")));
                 }
             }
-            "timeout" => {
+            "timeout" if self.enter_nested() => {
                 let inner = arguments.iter().skip_while(|a| a.starts_with('-')).skip(1);
                 let inner: Vec<String> = inner.map(|w| w.to_string()).collect();
                 self.simple_command(&inner);
+                self.depth -= 1;
             }
             "false" => self.status = 1,
             "let" => {
@@ -503,10 +566,11 @@ impl Shell {
                     .iter()
                     .any(|a| a.starts_with('-') && a.contains('e'))
             }
-            "export" | "local" | "readonly" => {
+            "export" | "local" | "readonly" if self.enter_nested() => {
                 let all: Vec<String> = arguments.iter().map(|a| a.to_string()).collect();
                 self.simple_command(&all);
                 self.status = 0;
+                self.depth -= 1;
             }
             "break" => self.breaking = !self.is_skipping(),
             "continue" => self.continuing = !self.is_skipping(),
@@ -520,9 +584,7 @@ impl Shell {
                     && self.depth < DEPTH
                 {
                     let dialect = Dialect::of(command.rsplit('/').next().unwrap_or_default());
-                    let mut inner = Self::new(self.variables.clone(), dialect, self.depth + 1);
-                    inner.budget = self.budget / 2;
-                    inner.script(script);
+                    let inner = self.inner(dialect, |inner| inner.script(script));
                     for step in inner.steps {
                         match step {
                             Step::Exit(code) => self.status = code,
@@ -547,7 +609,7 @@ impl Shell {
                 let entrypoint: Vec<&str> = after.copied().collect();
                 let known = match entrypoint.first() {
                     None | Some(&"ray") => None,
-                    Some(_) => super::command::steps(&entrypoint, &self.variables),
+                    Some(_) => self.entrypoint(&entrypoint),
                 };
                 for step in known.unwrap_or_else(|| vec![Step::Wait(DEFAULT_DURATION)]) {
                     match step {
@@ -558,6 +620,26 @@ impl Shell {
             }
             _ => {}
         }
+    }
+
+    /// The steps of the entrypoint of a Ray job; `None` if they cannot be derived.
+    fn entrypoint(&mut self, words: &[&str]) -> Option<Vec<Step>> {
+        if self.depth >= DEPTH || !self.budget.command() {
+            return None;
+        }
+        let inner = match super::command::interpreted(words)? {
+            Interpreted::Script {
+                script,
+                strict,
+                dialect,
+            } => self.inner(dialect, |inner| {
+                inner.errexit = strict;
+                inner.script(script);
+            }),
+            Interpreted::Command => self.inner(Dialect::Posix, |inner| inner.command_words(words)),
+            Interpreted::Steps(steps) => return Some(steps),
+        };
+        Some(inner.steps)
     }
 
     fn sleep(&mut self, arguments: &[&str]) {
@@ -576,10 +658,11 @@ impl Shell {
         if self.depth >= DEPTH {
             return Vec::new();
         }
-        let mut inner = Self::new(self.variables.clone(), self.dialect, self.depth + 1);
-        inner.functions = self.functions.clone();
-        inner.budget = self.budget / 2;
-        inner.script(script);
+        let functions = self.functions.clone();
+        let inner = self.inner(self.dialect, |inner| {
+            inner.functions = functions;
+            inner.script(script);
+        });
         self.status = inner.status;
         let lines = inner.steps.into_iter().filter_map(|step| match step {
             Step::Print(line) => Some(line),
@@ -588,11 +671,15 @@ impl Shell {
         lines.collect()
     }
 
-    /// The expanded text of a piece.
+    /// The expanded text of a piece; empty if the budget is spent.
     pub(super) fn text(&mut self, piece: &WordPart) -> String {
-        match piece {
+        let text = match piece {
             WordPart::Text(text) => text.clone(),
             WordPart::Variable(name, instead) => {
+                let size = self.variables.get(name).map_or(0, String::len);
+                if !self.spend(size) {
+                    return String::new();
+                }
                 let value = self.value(name);
                 match instead {
                     Some(instead) if value.is_empty() => instead.clone(),
@@ -600,10 +687,24 @@ impl Shell {
                 }
             }
             WordPart::Command(script, _) => self.output(script).join(" "),
-            WordPart::Arithmetic(expression) => arithmetic(self, expression).to_string(),
+            WordPart::Arithmetic(expression) => match self.spend(expression.len()) {
+                true => arithmetic(self, expression).to_string(),
+                false => String::new(),
+            },
             // Expanded before.
             WordPart::Braces(_) => String::new(),
+        };
+        match self.spend(text.len()) {
+            true => text,
+            false => String::new(),
         }
+    }
+
+    /// Enters a command in the arguments of another one. False if they are nested too deeply.
+    fn enter_nested(&mut self) -> bool {
+        let is_within = self.depth < DEPTH && self.budget.command();
+        self.depth += usize::from(is_within);
+        is_within
     }
 }
 
@@ -617,6 +718,6 @@ impl Variables for Shell {
     }
 
     fn assign(&mut self, name: String, value: String) {
-        self.variables.insert(name, value);
+        self.set(&name, value);
     }
 }

@@ -6,6 +6,11 @@ use std::str::Chars;
 
 use super::expansion::brace_sequence;
 
+/// Maximum nesting depth of brace expressions.
+const BRACE_DEPTH: usize = 16;
+/// Maximum number of characters and alternatives of the brace expressions of a script.
+const BRACE_LETTERS: usize = 200_000;
+
 /// A part of a word.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum WordPart {
@@ -64,12 +69,24 @@ impl Dialect {
 
 /// Splits a script.
 pub(super) fn tokenize(script: &str, dialect: Dialect) -> Vec<Token> {
+    tokenize_within(script, dialect, BRACE_DEPTH, &mut { BRACE_LETTERS })
+}
+
+/// Splits a script or an alternative of a brace expression.
+fn tokenize_within(
+    script: &str,
+    dialect: Dialect,
+    brace_depth: usize,
+    brace_letters: &mut usize,
+) -> Vec<Token> {
     let mut lexer = Lexer {
         rest: script.chars().peekable(),
         dialect,
         tokens: Vec::new(),
         word: None,
         here_document_delimiters: Vec::new(),
+        brace_depth,
+        brace_letters,
     };
     lexer.run();
     lexer.tokens
@@ -82,6 +99,11 @@ struct Lexer<'a> {
     word: Option<Vec<WordPart>>,
     /// Delimiters of here-documents that start on the next line.
     here_document_delimiters: Vec<String>,
+    /// How deep brace expressions may be nested.
+    brace_depth: usize,
+    /// The number of characters that may be read in search of brace expressions, and of their
+    /// alternatives; further braces are literal.
+    brace_letters: &'a mut usize,
 }
 
 impl Lexer<'_> {
@@ -133,6 +155,7 @@ impl Lexer<'_> {
     /// The brace expression after its opening brace, which is consumed: `a,b}`, `1..9}`. None if the
     /// brace is literal.
     fn brace_expression(&mut self) -> Option<Vec<Vec<WordPart>>> {
+        let inner_depth = self.brace_depth.checked_sub(1)?;
         if self.dialect != Dialect::Bash {
             return None;
         }
@@ -140,6 +163,7 @@ impl Lexer<'_> {
         let mut ahead = self.rest.clone();
         loop {
             let c = ahead.next()?;
+            *self.brace_letters = self.brace_letters.checked_sub(1)?;
             match c {
                 '{' => depth += 1,
                 '}' if depth == 0 => break,
@@ -162,10 +186,17 @@ impl Lexer<'_> {
                 parts
             }
         };
+        let left = self.brace_letters.checked_sub(alternatives.len());
+        *self.brace_letters = left.unwrap_or(0);
+        left?;
         self.rest = ahead;
-        let word = |text: String| match tokenize(&text, Dialect::Bash).into_iter().next() {
-            Some(Token::Word(pieces)) => pieces,
-            _ => vec![WordPart::Text(text)],
+        let letters = &mut *self.brace_letters;
+        let word = |text: String| {
+            let tokens = tokenize_within(&text, Dialect::Bash, inner_depth, letters);
+            match tokens.into_iter().next() {
+                Some(Token::Word(pieces)) => pieces,
+                _ => vec![WordPart::Text(text)],
+            }
         };
         Some(alternatives.into_iter().map(word).collect())
     }

@@ -2,6 +2,7 @@
 //! shell features that job examples use; every other command succeeds at once.
 
 mod arithmetic;
+mod budget;
 mod command;
 mod duration;
 mod expansion;
@@ -11,11 +12,12 @@ mod program;
 mod python;
 
 pub use arithmetic::{Variables, arithmetic};
-pub use command::steps;
+pub use budget::ScriptLimits;
+pub use command::{steps, steps_within};
 pub use duration::duration;
 pub use expansion::{brace_sequence, seq};
 pub use interpreter::Environment;
-pub use program::{DEFAULT_DURATION, Program, ProgramEvent, ProgramEvents, Step};
+pub use program::{DEFAULT_DURATION, MAX_RETAINED, Program, ProgramEvent, ProgramEvents, Step};
 
 #[cfg(test)]
 mod tests;

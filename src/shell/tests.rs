@@ -173,3 +173,85 @@ fn ray_and_spark_commands() {
     assert_eq!(end(&["/usr/sbin/sshd", "-De"]), None);
     assert_eq!(end(&["/opt/entrypoint.sh", "executor"]), None);
 }
+
+/// The bytes that the steps of a script print.
+fn printed(script: &str) -> (usize, Vec<Step>) {
+    let steps = steps(&["bash", "-c", script], &Environment::new()).unwrap();
+    let lines = steps.iter().map(|step| match step {
+        Step::Print(line) => line.len(),
+        _ => 0,
+    });
+    (lines.sum(), steps)
+}
+
+#[test]
+fn a_limit_ends_a_script_and_its_output_says_which() {
+    let doubling = "x=a; for i in {1..60}; do x=$x$x; done; echo $x";
+    let lines = "x=a; for i in {1..15}; do x=$x$x; done; for i in {1..10000}; do echo $x; done";
+    let substituted = "x=a; for i in {1..25}; do x=$(echo $x$x); done";
+    let words = "x='a a a a a a a a'; for i in {1..25}; do x=\"$x $x\"; done; echo $x $x $x";
+    let nested = "for i in {1..9999}; do x=$(for j in {1..9999}; do :; done); done";
+    let steps = "for i in {1..9000}; do echo a; sleep 1; echo b; done";
+    let limits = ScriptLimits::default();
+    let products = "echo {1..9999}{1..9999}{1..9999}";
+    let long = format!("echo {{1..9999}}{}", "x".repeat(1 << 20));
+    for (limit, script) in [
+        ("script-bytes", doubling),
+        ("script-bytes", lines),
+        ("script-bytes", substituted),
+        ("script-bytes", words),
+        ("script-bytes", &long),
+        ("script-commands", nested),
+        ("script-steps", steps),
+    ] {
+        let (bytes, steps) = printed(script);
+        assert!(
+            bytes <= limits.bytes && steps.len() <= limits.steps + 2,
+            "{limit}"
+        );
+        let [.., Step::Print(line), Step::Exit(137)] = &steps[..] else {
+            panic!("{limit}: {:?}", steps.last());
+        };
+        assert!(line.contains(&format!("the limit {limit} (")), "{line}");
+    }
+    assert!(printed(products).0 <= limits.bytes);
+}
+
+#[test]
+fn scripts_that_run_together_share_their_limits() {
+    let limits = ScriptLimits::default();
+    assert_eq!(limits.shared_by(4), limits);
+    assert_eq!(limits.shared_by(400).commands, 500);
+    let script = "for i in {1..1000}; do echo a; done; sleep 5";
+    let shared = limits.shared_by(400);
+    let words = ["bash", "-c", script];
+    let steps = steps_within(&words, &Environment::new(), shared).unwrap();
+    assert_eq!(steps.last(), Some(&Step::Exit(137)));
+    // A job that a script submits has no budget of its own.
+    let submit = "for i in {1..99}; do ray job submit -- bash -c 'x=a; for j in {1..22}; do x=$x$x; done'; echo done; done";
+    let (_, steps) = printed(submit);
+    assert_eq!(steps.last(), Some(&Step::Exit(137)));
+}
+
+#[test]
+fn nesting_does_not_overflow_the_stack() {
+    let many = |text: &str| text.repeat(50_000);
+    for script in [
+        many("timeout 1 "),
+        many("export "),
+        format!("[ {} x ]", many("! ")),
+        many("! "),
+        format!("echo $(({}1))", many("a=")),
+        format!("echo $(({}1))", many("-")),
+        format!("echo $(({}1))", many("(")),
+        many("{a,"),
+        many("{"),
+        many("$("),
+        many("if "),
+        many("ray job submit -- "),
+        many("bash -c "),
+        many("f() "),
+    ] {
+        let _ = printed(&script);
+    }
+}
