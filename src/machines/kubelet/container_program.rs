@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 use kube::ResourceExt;
-use kueue_lab_shell::{self as shell, DEFAULT_DURATION, Program, Step};
+use kueue_lab_shell::{self as shell, DEFAULT_DURATION, Program, ScriptLimits, Step};
 
 use super::environment::environment;
 use super::streams::image_name;
@@ -129,7 +129,8 @@ fn of_words(container: &Container, pod: &Pod, endless: bool) -> Program {
     {
         return Program::new(steps);
     }
-    if let Some(steps) = shell::steps(&words, &environment) {
+    let limits = ScriptLimits::default().shared_by(container_count(pod));
+    if let Some(steps) = shell::steps_within(&words, &environment, limits) {
         return Program::new(steps);
     }
     Program::new(vec![if endless {
@@ -137,6 +138,15 @@ fn of_words(container: &Container, pod: &Pod, endless: bool) -> Program {
     } else {
         Step::Wait(DEFAULT_DURATION)
     }])
+}
+
+/// The number of containers of a pod.
+fn container_count(pod: &Pod) -> usize {
+    pod.spec.as_ref().map_or(0, |spec| {
+        let init = spec.init_containers.as_ref().map_or(0, Vec::len);
+        let ephemeral = spec.ephemeral_containers.as_ref().map_or(0, Vec::len);
+        init + spec.containers.len() + ephemeral
+    })
 }
 
 /// The program of a well-known image with these arguments and no command.
