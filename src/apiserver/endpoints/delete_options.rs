@@ -7,6 +7,7 @@ use super::request_context::RequestContext;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::object_meta;
 use crate::protobuf;
+use crate::schema::strict_json;
 use kueue_lab_field::FieldError;
 
 /// Options of a delete.
@@ -29,12 +30,18 @@ impl DeleteOptions {
         }
         let value: Value = match call.content_type() {
             "application/yaml" => {
-                serde_yaml::from_slice(body).map_err(|e| ApiError::bad_request(e.to_string()))?
+                strict_json::parse_yaml(body)
+                    .map_err(ApiError::bad_request)?
+                    .value
             }
             protobuf::MEDIA_TYPE => {
                 protobuf::decode(body).map_err(|e| ApiError::bad_request(e.to_string()))?
             }
-            _ => serde_json::from_slice(body).map_err(|e| ApiError::bad_request(e.to_string()))?,
+            _ => {
+                strict_json::parse(body)
+                    .map_err(ApiError::bad_request)?
+                    .value
+            }
         };
         Self::from_value(&value)
     }

@@ -6,6 +6,7 @@
 
 pub(crate) mod builtin_types;
 pub mod decode;
+pub(crate) mod decode_limits;
 mod field;
 pub(crate) mod go_format;
 pub(crate) mod prune;

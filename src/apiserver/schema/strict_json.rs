@@ -5,6 +5,8 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use super::decode_limits::{MAX_VALUES, check_yaml, too_many_values};
+
 /// Maximum number of strict decoding errors reported for one body.
 pub const MAX_STRICT_ERRORS: usize = 100;
 
@@ -23,16 +25,19 @@ pub struct ParsedBody {
 /// The syntax error, worded as in Go.
 pub fn parse(body: &[u8]) -> Result<ParsedBody, String> {
     let mut duplicates = Vec::new();
+    let mut left = MAX_VALUES;
     let mut reader = serde_json::Deserializer::from_slice(body);
     let seed = ValueSeed {
         path: None,
         duplicates: &mut duplicates,
+        left: &mut left,
     };
     let value = seed
         .deserialize(&mut reader)
         .and_then(|v| reader.end().map(|()| v));
     match value {
         Ok(value) => Ok(ParsedBody { value, duplicates }),
+        Err(_) if left == 0 => Err(too_many_values()),
         Err(e) => Err(kueue_lab_json::go_syntax_error(body).unwrap_or_else(|| e.to_string())),
     }
 }
@@ -47,6 +52,7 @@ pub fn parse_yaml(body: &[u8]) -> Result<ParsedBody, String> {
     {
         return Ok(parsed);
     }
+    check_yaml(body).map_err(|e| format!("error converting YAML to JSON: {e}"))?;
     let value: Value = serde_yaml::from_slice(body)
         .map_err(|e| format!("error converting YAML to JSON: yaml: {e}"))?;
     Ok(ParsedBody {
@@ -84,12 +90,18 @@ impl fmt::Display for Path<'_> {
 struct ValueSeed<'p, 'd> {
     path: Option<&'p Path<'p>>,
     duplicates: &'d mut Vec<String>,
+    /// The number of values that may follow.
+    left: &'d mut usize,
 }
 
 impl<'de> DeserializeSeed<'de> for ValueSeed<'_, '_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        *self.left = self.left.saturating_sub(1);
+        if *self.left == 0 {
+            return Err(D::Error::custom(too_many_values()));
+        }
         deserializer.deserialize_any(self)
     }
 }
@@ -148,6 +160,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_, '_> {
             let seed = ValueSeed {
                 path: Some(&path),
                 duplicates: &mut *self.duplicates,
+                left: &mut *self.left,
             };
             match seq.next_element_seed(seed)? {
                 Some(item) => items.push(item),
@@ -166,6 +179,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_, '_> {
             let seed = ValueSeed {
                 path: Some(&path),
                 duplicates: &mut *self.duplicates,
+                left: &mut *self.left,
             };
             let value = access.next_value_seed(seed)?;
             if map.contains_key(&key) && self.duplicates.len() < MAX_STRICT_ERRORS {
@@ -173,9 +187,6 @@ impl<'de> Visitor<'de> for ValueSeed<'_, '_> {
                 if !self.duplicates.contains(&text) {
                     self.duplicates.push(text);
                 }
-            }
-            if map.len() > 1_000_000 {
-                return Err(A::Error::custom("too many keys"));
             }
             map.insert(key, value);
         }
