@@ -8,6 +8,7 @@
 //! Imports between the folders go one way, lowest first: `apimachinery`, `schema`, `strategy`,
 //! `printers`, `cel`, `crd`, `kinds`, `fieldmanager`, `patch`, `openapi`, `protobuf`, `storage`,
 //! `registry`, `request`, `service_client`, `auth`, `plugins`, `conversion`, `admission`, `aggregator`,
+//! `flow_control`,
 //! `server_state` with `metrics`, `bootstrap`, `endpoints`, `http`, `server`.
 //! `scripts/import-cycles.py` checks it.
 
@@ -21,6 +22,7 @@ mod conversion;
 mod crd;
 mod endpoints;
 pub mod fieldmanager;
+mod flow_control;
 mod http;
 mod kinds;
 mod metrics;
@@ -38,5 +40,6 @@ mod service_client;
 pub mod storage;
 pub mod strategy;
 
+pub use flow_control::request_limits::RequestLimits;
 pub use http::secure_serving::{ServeError, ServeOptions, ServingHandle};
 pub use server::{ApiServer, ApiServerBuilder};

@@ -12,6 +12,7 @@ use crate::auth::certificates::ClusterCertificates;
 use crate::auth::token_authenticator::TokenAuthenticator;
 use crate::conversion::version_converter::VersionConverter;
 use crate::conversion::webhook_converter::WebhookConverter;
+use crate::flow_control::request_limits::RequestLimits;
 use crate::metrics::Metrics;
 use crate::openapi::Documents;
 use crate::plugins::Plugins;
@@ -43,6 +44,8 @@ pub(crate) struct ServerState {
     pub(crate) quota_lock: Mutex<()>,
     /// Whether the FlowSchemas and PriorityLevelConfigurations are created.
     pub(crate) flow_control: Once,
+    /// The limits of requests on the network.
+    pub(crate) request_limits: RequestLimits,
     /// The writes of Events that expire.
     pub(crate) event_ttl: EventTtl,
     /// Names of the CustomResourceDefinitions that a create or apply request replaces.

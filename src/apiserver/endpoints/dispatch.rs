@@ -1,12 +1,14 @@
-//! Authorizes a request and dispatches it to the handler of its verb.
+//! Authorizes a request, and dispatches it to the handler of its verb.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use http::{Method, Response};
+use http::request::Parts;
+use http::{HeaderValue, Response};
 
 use super::aggregation::ProxiedRequest;
 use super::authenticated_request::AuthenticatedRequest;
+use super::request_attributes::RequestAttributes;
 use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use super::response_body::Body;
@@ -15,53 +17,65 @@ use super::{
     subresource, update, watch,
 };
 use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::field_selector::FieldSelector;
-use crate::apimachinery::metadata_validation::name_validation::path_segment_name;
-use crate::auth::rbac_authorizer::{self, AuthorizationAttributes};
+use crate::auth::rbac_authorizer;
+use crate::auth::user::User;
 use crate::bootstrap::{FLOW_CONTROL_GROUP, ensure_flow_control};
-use crate::metrics::RequestLabels;
 use crate::request::{Query, RequestInfo, ResourcePath};
 use crate::server_state::ServerState;
 
-/// Handles a request. Errors are returned as Status responses.
+/// Handles an authorized request. Errors are returned as Status responses.
 pub(crate) async fn handle(
     core: Arc<ServerState>,
     incoming: AuthenticatedRequest,
+    attributes: RequestAttributes,
 ) -> Response<Body> {
     let began = Instant::now();
-    let (reply, mut labels) = match RequestInfo::parse(incoming.parts.uri.path()) {
-        RequestInfo::NonResource(segments) => {
-            let reply = serve_non_resource(&core, &incoming, &segments).await;
-            let resource = segments.first().cloned().unwrap_or_default();
-            let labels = RequestLabels {
-                verb: "get",
-                group: String::new(),
-                version: String::new(),
-                resource,
-                code: 0,
-            };
-            (reply, labels)
-        }
+    let labels = attributes.labels(&core);
+    let reply = match attributes.target {
+        RequestInfo::NonResource(segments) => serve_non_resource(&core, &incoming, &segments).await,
         RequestInfo::Resource(path) => {
-            let query = Query::parse(incoming.parts.uri.query().unwrap_or_default());
-            let verb = request_verb(&incoming.parts.method, &path, &query).unwrap_or("unknown");
-            let labels = RequestLabels {
-                verb,
-                group: path.group.clone(),
-                version: path.version.clone(),
-                resource: path.resource.clone(),
-                code: 0,
-            };
-            (
-                serve_resource(&core, &incoming, path, query, verb).await,
-                labels,
-            )
+            let (query, verb) = (attributes.query, attributes.verb);
+            serve_resource(&core, &incoming, path, query, verb).await
         }
     };
     let reply = reply.unwrap_or_else(|e| ApiResponse::negotiated_error(&e, incoming.accept()));
-    labels.code = reply.status();
+    let labels = labels.with_code(reply.status());
     core.metrics.observe_request(labels, began.elapsed());
     reply.into_response()
+}
+
+/// Decides whether the user may make the request.
+///
+/// # Errors
+/// 403.
+pub(crate) fn authorize(
+    core: &ServerState,
+    head: &Parts,
+    attributes: &RequestAttributes,
+    user: &User,
+) -> Result<(), ApiError> {
+    if user.is_system_masters() || non_resource_paths::is_always_allowed(head.uri.path()) {
+        return Ok(());
+    }
+    let asked = attributes.authorization(head);
+    let decision = rbac_authorizer::authorize(&core.objects(), user, &asked);
+    match decision.is_allowed {
+        true => Ok(()),
+        false => Err(asked.forbidden_error(user, &decision.reason)),
+    }
+}
+
+/// The response to a request that is refused before its body is read.
+pub(crate) fn refusal(
+    core: &ServerState,
+    accept: Option<&HeaderValue>,
+    attributes: &RequestAttributes,
+    error: &ApiError,
+) -> Response<Body> {
+    let labels = attributes.labels(core).with_code(error.code);
+    core.metrics.observe_request(labels, Duration::ZERO);
+    let accept = accept.and_then(|v| v.to_str().ok());
+    ApiResponse::negotiated_error(error, accept.unwrap_or_default()).into_response()
 }
 
 /// The response to a request that failed before its path was parsed.
@@ -75,14 +89,6 @@ async fn serve_non_resource(
     incoming: &AuthenticatedRequest,
     segments: &[String],
 ) -> Result<ApiResponse, ApiError> {
-    let asked = AuthorizationAttributes {
-        verb: incoming.parts.method.as_str().to_lowercase(),
-        path: incoming.parts.uri.path().into(),
-        ..AuthorizationAttributes::default()
-    };
-    if !non_resource_paths::is_public(segments) {
-        authorize(core, incoming, &asked)?;
-    }
     let names: Vec<&str> = segments.iter().map(String::as_str).collect();
     if let ["apis", group, version, ..] | ["openapi", "v3", "apis", group, version] = &names[..]
         && let Some(reply) = proxy_to_extension(core, incoming, group, version).await
@@ -110,18 +116,6 @@ async fn proxy_to_extension(
     Some(aggregation::proxy(core, &service, request).await)
 }
 
-fn authorize(
-    core: &ServerState,
-    incoming: &AuthenticatedRequest,
-    asked: &AuthorizationAttributes,
-) -> Result<(), ApiError> {
-    let decision = rbac_authorizer::authorize(&core.objects(), &incoming.user, asked);
-    match decision.is_allowed {
-        true => Ok(()),
-        false => Err(asked.forbidden_error(&incoming.user, &decision.reason)),
-    }
-}
-
 /// The 404 of a path without resource: a Status in groups with a router, plain text in groups of
 /// CustomResourceDefinitions.
 pub(super) fn not_served(core: &ServerState, group: &str) -> Result<ApiResponse, ApiError> {
@@ -139,41 +133,16 @@ async fn serve_resource(
     query: Query,
     verb: &'static str,
 ) -> Result<ApiResponse, ApiError> {
-    let asked = AuthorizationAttributes {
-        verb: verb.into(),
-        group: path.group.clone(),
-        resource: path.resource.clone(),
-        subresource: path.subresource.clone(),
-        namespace: path.namespace.clone(),
-        name: match path.name.is_empty() {
-            true => selected_name(verb, &query).unwrap_or_default(),
-            false => path.name.clone(),
-        },
-        path: String::new(),
-    };
-    authorize(core, incoming, &asked)?;
     if let Some(reply) = proxy_to_extension(core, incoming, &path.group, &path.version).await {
         return Ok(reply);
     }
+    let group = path.group.clone();
     let Some(call) = RequestContext::new(core, incoming, path, query, verb)? else {
-        return not_served(core, &asked.group);
+        return not_served(core, &group);
     };
     let outcome = dispatch_verb(&call, verb).await;
     let reply = outcome.unwrap_or_else(|e| ApiResponse::negotiated_error(&e, incoming.accept()));
     Ok(reply.with_warnings(call.warnings()))
-}
-
-/// The name in the field selector `metadata.name=NAME` of a request to a collection, which
-/// authorization takes for the name of the object, as `RequestInfo` upstream.
-fn selected_name(verb: &str, query: &Query) -> Option<String> {
-    if !matches!(verb, "list" | "watch" | "deletecollection") {
-        return None;
-    }
-    let fields = FieldSelector::parse(query.text("fieldSelector")).ok()?;
-    let name = fields.requires_exact_match("metadata.name")?;
-    path_segment_name(name, false)
-        .is_empty()
-        .then(|| name.to_owned())
 }
 
 async fn dispatch_verb(call: &RequestContext<'_>, verb: &str) -> Result<ApiResponse, ApiError> {
@@ -209,26 +178,4 @@ async fn dispatch_verb(call: &RequestContext<'_>, verb: &str) -> Result<ApiRespo
         "deletecollection" => delete::delete_collection(call).await,
         _ => Err(ApiError::method_not_allowed()),
     }
-}
-
-/// The API verb of a request, as authorization and discovery use it.
-pub(super) fn request_verb(
-    method: &Method,
-    path: &ResourcePath,
-    query: &Query,
-) -> Option<&'static str> {
-    let named = !path.name.is_empty();
-    Some(match *method {
-        Method::GET | Method::HEAD if path.watch_prefix => "watch",
-        Method::GET | Method::HEAD if named && path.subresource.is_empty() => "get",
-        Method::GET | Method::HEAD if named => "get",
-        Method::GET | Method::HEAD if query.flag("watch").unwrap_or(false) => "watch",
-        Method::GET | Method::HEAD => "list",
-        Method::POST => "create",
-        Method::PUT if named => "update",
-        Method::PATCH if named => "patch",
-        Method::DELETE if named => "delete",
-        Method::DELETE => "deletecollection",
-        _ => return None,
-    })
 }

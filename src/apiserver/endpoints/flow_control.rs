@@ -1,21 +1,26 @@
-//! The FlowSchema and the priority level of a request, `util/flowcontrol`. Requests are not
-//! queued; the response names both.
+//! The FlowSchema, the priority level and the flow of a request, `util/flowcontrol`.
 
-use http::request::Parts;
 use serde_json::Value;
 
-use super::dispatch::request_verb;
+use super::RequestAttributes;
 use crate::auth::user::User;
 use crate::bootstrap::{FLOW_CONTROL_GROUP, ensure_flow_control};
+use crate::flow_control::seats::PriorityLevel;
 use crate::registry::object_reader::ObjectReader;
-use crate::request::{Query, RequestInfo, ResourcePath};
+use crate::request::{RequestInfo, ResourcePath};
 use crate::server_state::ServerState;
+use http::request::Parts;
 use kueue_lab_json::ValueExt;
 
-/// The UIDs of the FlowSchema and the PriorityLevelConfiguration of a request.
+/// The classification of a request.
 pub(crate) struct FlowControl {
+    /// The name of the FlowSchema.
+    pub(crate) flow_schema: String,
     pub(crate) flow_schema_uid: String,
+    pub(crate) priority_level: PriorityLevel,
     pub(crate) priority_level_uid: String,
+    /// The flow: the FlowSchema and the user or namespace that distinguishes its flows.
+    pub(crate) flow: String,
 }
 
 /// What a request asks for, as FlowSchemas match it.
@@ -23,25 +28,26 @@ struct RequestDigest<'a> {
     user: &'a User,
     verb: String,
     path: &'a str,
-    resource: Option<ResourcePath>,
+    resource: Option<&'a ResourcePath>,
 }
 
-/// Classifies a request.
-pub(crate) fn classify(core: &ServerState, head: &Parts, user: &User) -> Option<FlowControl> {
+/// Classifies a request; `total_seats` are those of all priority levels.
+pub(crate) fn classify(
+    core: &ServerState,
+    head: &Parts,
+    attributes: &RequestAttributes,
+    user: &User,
+    total_seats: usize,
+) -> Option<FlowControl> {
     ensure_flow_control(core);
-    let path = head.uri.path();
-    let (verb, resource) = match RequestInfo::parse(path) {
+    let (verb, resource) = match &attributes.target {
         RequestInfo::NonResource(_) => (head.method.as_str().to_lowercase(), None),
-        RequestInfo::Resource(resource) => {
-            let query = Query::parse(head.uri.query().unwrap_or_default());
-            let verb = request_verb(&head.method, &resource, &query).unwrap_or_default();
-            (verb.to_owned(), Some(resource))
-        }
+        RequestInfo::Resource(resource) => (attributes.verb.to_owned(), Some(resource)),
     };
     let digest = RequestDigest {
         user,
         verb,
-        path,
+        path: head.uri.path(),
         resource,
     };
     let objects = core.objects();
@@ -52,12 +58,42 @@ pub(crate) fn classify(core: &ServerState, head: &Parts, user: &User) -> Option<
         let by_precedence = precedence(a).cmp(&precedence(b));
         by_precedence.then_with(|| a.name().cmp(b.name()))
     })?;
-    let level = schema.text("/spec/priorityLevelConfiguration/name");
-    let level = objects.get(FLOW_CONTROL_GROUP, "prioritylevelconfigurations", "", level)?;
+    let name = schema.text("/spec/priorityLevelConfiguration/name");
+    let levels = objects.list(FLOW_CONTROL_GROUP, "prioritylevelconfigurations", "");
+    let level = levels.iter().find(|level| level.name() == name)?;
+    let distinguisher = match schema.text("/spec/distinguisherMethod/type") {
+        "ByUser" => &user.name,
+        "ByNamespace" => attributes.namespace(),
+        _ => "",
+    };
     Some(FlowControl {
+        flow_schema: schema.name().into(),
         flow_schema_uid: schema.text("/metadata/uid").into(),
+        priority_level: priority_level(level, &levels, total_seats),
         priority_level_uid: level.text("/metadata/uid").into(),
+        flow: format!("{}/{distinguisher}", schema.name()),
     })
+}
+
+/// A level with its part of all seats.
+fn priority_level(level: &Value, all: &[impl AsRef<Value>], total_seats: usize) -> PriorityLevel {
+    let shares = |level: &Value| {
+        let shares = level.int("/spec/limited/nominalConcurrencyShares");
+        usize::try_from(shares).unwrap_or(0)
+    };
+    let sum: usize = all.iter().map(|level| shares(level.as_ref())).sum();
+    let seats = total_seats
+        .saturating_mul(shares(level))
+        .div_ceil(sum.max(1));
+    let is_exempt = level.text("/spec/type") == "Exempt";
+    let response = "/spec/limited/limitResponse";
+    let does_queue = level.text(&format!("{response}/type")) == "Queue";
+    let queue = level.int(&format!("{response}/queuing/queueLengthLimit"));
+    PriorityLevel {
+        name: level.name().into(),
+        seats: (!is_exempt).then_some(seats.max(1)),
+        queue_length_limit: does_queue.then_some(usize::try_from(queue).unwrap_or(0)),
+    }
 }
 
 impl RequestDigest<'_> {
@@ -93,7 +129,7 @@ impl RequestDigest<'_> {
             let mut values = rule.list(field).iter();
             values.any(|v| v == "*" || v == wanted)
         };
-        let Some(resource) = &self.resource else {
+        let Some(resource) = self.resource else {
             let mut rules = rule.list("/nonResourceRules").iter();
             return rules.any(|rule| {
                 let mut urls = rule

@@ -30,6 +30,7 @@ mod patch;
 mod pending_object;
 mod policy_input;
 mod policy_status;
+mod request_attributes;
 mod request_body;
 mod request_context;
 mod resource_version;
@@ -48,5 +49,7 @@ mod write_options;
 
 pub(crate) use authenticated_request::AuthenticatedRequest;
 
-pub(super) use dispatch::{error_response, handle};
+pub(crate) use request_attributes::RequestAttributes;
+
+pub(super) use dispatch::{authorize, error_response, handle, refusal};
 pub(super) use subresource::session_limits;

@@ -22,10 +22,11 @@ fn health_checks(probe: &str) -> [&'static str; 3] {
 /// The media type of the Prometheus text format.
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
 
-/// Paths readable without authorization, as with the default cluster roles.
-pub(super) fn is_public(segments: &[String]) -> bool {
-    let first = segments.first().map(String::as_str);
-    matches!(first, Some("healthz" | "livez" | "readyz" | "version"))
+/// Paths that every client may read, upstream's `--authorization-always-allow-paths`, and the
+/// version.
+pub(super) fn is_always_allowed(path: &str) -> bool {
+    let path = path.trim_end_matches('/');
+    matches!(path, "/healthz" | "/livez" | "/readyz" | "/version")
 }
 
 /// Handles a non-resource path.

@@ -1,5 +1,6 @@
 //! Response bodies: bytes, a sequence of chunks, or an unbounded stream.
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -11,7 +12,11 @@ use futures::{Stream, StreamExt};
 use http_body::{Frame, SizeHint};
 
 /// A response body. It never fails: a broken stream ends.
-pub(crate) struct Body(BodyContent);
+pub(crate) struct Body {
+    content: BodyContent,
+    /// Dropped with the body.
+    held: Option<Box<dyn Any + Send>>,
+}
 
 enum BodyContent {
     Pieces { left: u64, pieces: VecDeque<Bytes> },
@@ -23,17 +28,33 @@ impl Body {
     pub(crate) fn pieces(pieces: impl Into<VecDeque<Bytes>>) -> Self {
         let pieces = pieces.into();
         let left = pieces.iter().map(|p| p.len() as u64).sum();
-        Self(BodyContent::Pieces { left, pieces })
+        Self::new(BodyContent::Pieces { left, pieces })
     }
 
     /// A body that sends the items of a stream as they become ready.
     pub(crate) fn stream(stream: BoxStream<'static, Bytes>) -> Self {
-        Self(BodyContent::Stream(stream))
+        Self::new(BodyContent::Stream(stream))
+    }
+
+    fn new(content: BodyContent) -> Self {
+        Self {
+            content,
+            held: None,
+        }
+    }
+
+    /// The same body, which holds `permit` until it is sent or dropped.
+    #[must_use]
+    pub(crate) fn holding(self, permit: impl Any + Send) -> Self {
+        Self {
+            held: Some(Box::new((self.held, permit))),
+            ..self
+        }
     }
 
     /// The length in bytes; `None` of a stream.
     pub(crate) fn length(&self) -> Option<u64> {
-        match &self.0 {
+        match &self.content {
             BodyContent::Pieces { left, .. } => Some(*left),
             BodyContent::Stream(_) => None,
         }
@@ -44,18 +65,21 @@ impl Body {
     /// # Errors
     /// The body itself if it is a stream.
     pub(crate) fn into_pieces(self) -> Result<VecDeque<Bytes>, Self> {
-        match self.0 {
+        match self.content {
             BodyContent::Pieces { pieces, .. } => Ok(pieces),
-            stream @ BodyContent::Stream(_) => Err(Self(stream)),
+            BodyContent::Stream(_) => Err(self),
         }
     }
 
     /// The same body; a stream ends when `end` completes.
     pub(crate) fn until(self, end: impl Future<Output = ()> + Send + 'static) -> Self {
-        match self.0 {
-            BodyContent::Stream(stream) => Self::stream(stream.take_until(Box::pin(end)).boxed()),
-            pieces => Self(pieces),
-        }
+        let content = match self.content {
+            BodyContent::Stream(stream) => {
+                BodyContent::Stream(stream.take_until(Box::pin(end)).boxed())
+            }
+            pieces => pieces,
+        };
+        Self { content, ..self }
     }
 }
 
@@ -84,7 +108,7 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match &mut self.0 {
+        match &mut self.content {
             BodyContent::Pieces { left, pieces } => Poll::Ready(pieces.pop_front().map(|piece| {
                 *left -= piece.len() as u64;
                 Ok(Frame::data(piece))
@@ -96,11 +120,11 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.0, BodyContent::Pieces { pieces, .. } if pieces.is_empty())
+        matches!(&self.content, BodyContent::Pieces { pieces, .. } if pieces.is_empty())
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        match &self.content {
             BodyContent::Pieces { left, .. } => SizeHint::with_exact(*left),
             BodyContent::Stream(_) => SizeHint::default(),
         }

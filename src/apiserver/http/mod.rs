@@ -4,9 +4,15 @@
 //! Does not depend on storage or kinds.
 
 mod audit_id;
+mod body_reader;
+mod filter;
 mod gzip;
+mod heavy_work;
 mod host_check;
 pub(crate) mod kubeconfig;
+mod priority_and_fairness;
+mod request_deadline;
+mod request_stack;
 pub(crate) mod secure_serving;
 pub(crate) mod tls;
 pub(crate) mod tower_service;

@@ -1,48 +1,39 @@
 //! Secure serving: one listener, TLS, connection limits, graceful shutdown.
 
-use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::AUTHORIZATION;
-use http::request::Parts;
-use http::{HeaderName, HeaderValue, Response};
-use hyper::body::Incoming;
-use kueue_lab_http::{HttpServer, Limits, PeerCertificates};
+use kueue_lab_http::{HttpServer, Limits, UnauthenticatedLimits};
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use tower::service_fn;
 
-use super::audit_id::{AUDIT_ID, audit_id};
+use super::heavy_work::HEAVY_REQUESTS;
 use super::host_check::AllowedHosts;
 use super::kubeconfig::{kubeconfig, write_private_file};
+use super::request_stack::request_stack;
 use super::tls::{self, SERVER_NAMES};
-use super::{gzip, host_check as request_filters, tower_service};
-use crate::apimachinery::api_error::ApiError;
 use crate::auth::certificates::{ClientCertificateVerifier, TlsError};
-use crate::auth::user::User;
-use crate::auth::{bearer_token, impersonation};
 use crate::bootstrap::KUBERNETES_SERVICE_IP;
-use crate::endpoints;
-use crate::endpoints::flow_control::{self, FlowControl};
-use crate::endpoints::response_body::Body;
+use crate::flow_control::seats::Seats;
+use crate::flow_control::user_limit::UserLimit;
 use crate::server_state::ServerState;
 
 /// Limits of the listener.
 const LIMITS: Limits = Limits {
     max_connections: 1024,
-    unauthenticated: None,
+    unauthenticated: Some(UnauthenticatedLimits {
+        max_connections: 128,
+        timeout: Duration::from_secs(30),
+    }),
     header_timeout: Duration::from_secs(15),
     max_header_bytes: Some(128 << 10),
     max_concurrent_streams: Some(250),
     http2_ping_interval: Some(Duration::from_secs(30)),
 };
-/// Headers that name the flow control of a request.
-const FLOW_SCHEMA_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-flowschema-uid");
-const PRIORITY_LEVEL_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-prioritylevel-uid");
 /// The grace period of open requests at shutdown.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -97,11 +88,19 @@ pub struct ServingHandle {
 }
 
 /// State shared by all connections.
-struct ConnectionContext {
-    core: Arc<ServerState>,
-    hosts: AllowedHosts,
-    client_certificates: Arc<ClientCertificateVerifier>,
-    stop: CancellationToken,
+pub(super) struct ConnectionContext {
+    pub(super) core: Arc<ServerState>,
+    pub(super) hosts: AllowedHosts,
+    pub(super) client_certificates: Arc<ClientCertificateVerifier>,
+    pub(super) stop: CancellationToken,
+    /// The seats of the priority levels.
+    pub(super) seats: Arc<Seats>,
+    /// The open watches of users.
+    pub(super) watches: Arc<UserLimit>,
+    /// The bytes of request bodies of users.
+    pub(super) body_bytes: Arc<UserLimit>,
+    /// Permits of expensive requests that compute.
+    pub(super) heavy_work: Arc<Semaphore>,
 }
 
 impl ServerState {
@@ -151,17 +150,18 @@ impl ServerState {
             self.authenticator.admin_token(),
         );
         let stop = CancellationToken::new();
-        let shared = Arc::new(ConnectionContext {
+        let limits = &self.request_limits;
+        let context = Arc::new(ConnectionContext {
             core: self.clone(),
             hosts: AllowedHosts { names, addresses },
             client_certificates,
             stop: stop.clone(),
+            seats: Arc::default(),
+            watches: UserLimit::new(limits.max_watches_per_user, usize::MAX),
+            body_bytes: UserLimit::new(limits.max_body_bytes_per_user, limits.max_body_bytes),
+            heavy_work: Arc::new(Semaphore::new(HEAVY_REQUESTS)),
         });
-        let service = service_fn(move |request| {
-            let shared = shared.clone();
-            async move { Ok::<_, Infallible>(serve_connection_request(shared, request).await) }
-        });
-        let server = tokio::spawn(server.serve(service, stop.clone()));
+        let server = tokio::spawn(server.serve(request_stack(context), stop.clone()));
         Ok(ServingHandle {
             address,
             kubeconfig,
@@ -208,75 +208,5 @@ impl Drop for ServingHandle {
     fn drop(&mut self) {
         self.stop.cancel();
         self.server.abort();
-    }
-}
-
-async fn serve_connection_request(
-    shared: Arc<ConnectionContext>,
-    request: http::Request<Incoming>,
-) -> Response<Body> {
-    let id = audit_id(request.headers(), &shared.core.entropy);
-    let accepts_gzip = gzip::accepts_gzip(request.headers());
-    let mut response = authenticate_and_handle(shared, request).await;
-    if accepts_gzip {
-        response = gzip::compress(response).await;
-    }
-    if let Some(id) = id {
-        response.headers_mut().insert(AUDIT_ID, id);
-    }
-    response
-}
-
-/// The user of the client certificate of a connection, or of the bearer token. As in Kubernetes, a
-/// certificate that is not valid is no error beside a valid token.
-fn authenticate(shared: &ConnectionContext, head: &Parts) -> Result<User, ApiError> {
-    let now = shared.core.clock.now().as_second();
-    let certificates: Option<&PeerCertificates> = head.extensions.get();
-    let verifier = &shared.client_certificates;
-    let of_certificate = certificates.map(|all| verifier.authenticate(&all.0, now));
-    match of_certificate {
-        Some(Some(user)) => return Ok(user),
-        Some(None) if !head.headers.contains_key(AUTHORIZATION) => {
-            return Err(bearer_token::unauthorized());
-        }
-        _ => {}
-    }
-    let objects = shared.core.objects();
-    bearer_token::authenticate(head, &shared.core.authenticator, &objects, now)
-}
-
-async fn authenticate_and_handle(
-    shared: Arc<ConnectionContext>,
-    request: http::Request<Incoming>,
-) -> Response<Body> {
-    let (head, body) = request.into_parts();
-    let objects = shared.core.objects();
-    let user = request_filters::check_host_and_origin(&head, &shared.hosts)
-        .and_then(|()| authenticate(&shared, &head))
-        .and_then(|user| impersonation::impersonate(&head, &objects, user));
-    let user = match user {
-        Ok(user) => user,
-        Err(error) => return endpoints::error_response(&error),
-    };
-    let flow_control = flow_control::classify(&shared.core, &head, &user);
-    let mut request = http::Request::from_parts(head, body);
-    // Sessions end with the server.
-    request.extensions_mut().insert(shared.stop.clone());
-    let mut response = tower_service::read_and_handle(shared.core.clone(), request, user).await;
-    if let Some(flow_control) = flow_control {
-        add_flow_control_headers(&mut response, &flow_control);
-    }
-    let stop = shared.stop.clone();
-    response.map(|body| body.until(stop.cancelled_owned()))
-}
-
-fn add_flow_control_headers(response: &mut Response<Body>, flow_control: &FlowControl) {
-    for (name, uid) in [
-        (FLOW_SCHEMA_UID, &flow_control.flow_schema_uid),
-        (PRIORITY_LEVEL_UID, &flow_control.priority_level_uid),
-    ] {
-        if let Ok(uid) = HeaderValue::from_str(uid) {
-            response.headers_mut().insert(name, uid);
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! The server as a `tower::Service`, for in-process kube clients and for hyper.
+//! The server as a `tower::Service` for in-process kube clients.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -9,17 +9,14 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::header::USER_AGENT;
 use http::{HeaderValue, Request, Response};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Limited};
 use tower::BoxError;
 
-use crate::apimachinery::api_error::ApiError;
+use super::body_reader::{BODY_LIMIT, body_read_error};
 use crate::auth::user::User;
 use crate::endpoints::response_body::Body;
-use crate::endpoints::{self, AuthenticatedRequest};
+use crate::endpoints::{self, AuthenticatedRequest, RequestAttributes};
 use crate::server_state::ServerState;
-
-/// The maximum request body, in bytes, as in Kubernetes.
-pub(crate) const BODY_LIMIT: usize = 3 << 20;
 
 /// The in-process service: no socket, no TLS, authenticated as the administrator.
 #[derive(Clone)]
@@ -64,40 +61,19 @@ where
                 .or_insert_with(|| user_agent.clone());
         }
         let core = self.core.clone();
-        async move { Ok(read_and_handle(core, request, User::admin()).await) }.boxed()
+        async move {
+            let (parts, body) = request.into_parts();
+            let attributes = RequestAttributes::parse(&parts);
+            let incoming = match Limited::new(body, BODY_LIMIT).collect().await {
+                Ok(body) => AuthenticatedRequest {
+                    parts,
+                    body: body.to_bytes(),
+                    user: User::admin(),
+                },
+                Err(error) => return Ok(endpoints::error_response(&body_read_error(&*error))),
+            };
+            Ok(endpoints::handle(core, incoming, attributes).await)
+        }
+        .boxed()
     }
-}
-
-/// Reads the complete request and handles it.
-pub(super) async fn read_and_handle<B>(
-    core: Arc<ServerState>,
-    request: Request<B>,
-    user: User,
-) -> Response<Body>
-where
-    B: http_body::Body<Data = Bytes> + Send,
-    B::Error: Into<BoxError>,
-{
-    let (head, body) = request.into_parts();
-    let mut incoming = AuthenticatedRequest {
-        parts: head,
-        body: Bytes::new(),
-        user,
-    };
-    match Limited::new(body, BODY_LIMIT).collect().await {
-        Ok(body) => incoming.body = body.to_bytes(),
-        Err(error) => return endpoints::error_response(&body_read_error(&*error)),
-    }
-    endpoints::handle(core, incoming).await
-}
-
-fn body_read_error(error: &(dyn std::error::Error + Send + Sync + 'static)) -> ApiError {
-    if error.is::<LengthLimitError>() {
-        return ApiError::new(
-            413,
-            "RequestEntityTooLarge",
-            format!("Request entity too large: limit is {BODY_LIMIT}"),
-        );
-    }
-    ApiError::bad_request(format!("error reading the request body: {error}"))
 }

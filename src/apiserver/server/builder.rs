@@ -13,6 +13,7 @@ use crate::auth::token_authenticator::TokenAuthenticator;
 use crate::bootstrap::create_bootstrap_objects;
 use crate::conversion::webhook_converter::WebhookConverter;
 use crate::endpoints::session_limits;
+use crate::flow_control::request_limits::RequestLimits;
 use crate::kinds;
 use crate::metrics::Metrics;
 use crate::openapi::Documents;
@@ -27,6 +28,7 @@ pub struct ApiServerBuilder {
     clock: Clock,
     entropy: Entropy,
     limits: StorageLimits,
+    request_limits: RequestLimits,
     plugins: Plugins,
 }
 
@@ -36,6 +38,7 @@ impl ApiServerBuilder {
             clock,
             entropy,
             limits: StorageLimits::default(),
+            request_limits: RequestLimits::default(),
             plugins: Plugins::default(),
         }
     }
@@ -68,6 +71,13 @@ impl ApiServerBuilder {
         self
     }
 
+    /// Sets the limits of requests on the network.
+    #[must_use]
+    pub fn request_limits(mut self, limits: RequestLimits) -> Self {
+        self.request_limits = limits;
+        self
+    }
+
     /// Builds the server with the bootstrap objects. It does not listen on the network yet.
     pub fn build(self) -> ApiServer {
         let store = Store::new(self.limits);
@@ -83,6 +93,7 @@ impl ApiServerBuilder {
             conversion_webhooks: WebhookConverter::default(),
             quota_lock: Mutex::default(),
             flow_control: Once::new(),
+            request_limits: self.request_limits,
             event_ttl: EventTtl::default(),
             replaceable_crds: Mutex::default(),
             clock: self.clock,

@@ -1,0 +1,141 @@
+//! What a request asks for, parsed once from its head.
+
+use http::Method;
+use http::request::Parts;
+
+use crate::apimachinery::field_selector::FieldSelector;
+use crate::apimachinery::metadata_validation::name_validation::path_segment_name;
+use crate::auth::rbac_authorizer::AuthorizationAttributes;
+use crate::metrics::RequestLabels;
+use crate::request::{Query, RequestInfo, ResourcePath};
+use crate::server_state::ServerState;
+
+/// Subresources whose requests last as long as the client wants, as upstream's
+/// `BasicLongRunningRequestCheck`; and those that a kubelet or another server answers.
+const LONG_RUNNING_SUBRESOURCES: [&str; 5] = ["attach", "exec", "proxy", "log", "portforward"];
+
+/// The path, query and verb of a request.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestAttributes {
+    pub(super) target: RequestInfo,
+    pub(super) query: Query,
+    /// The verb of a resource request; `unknown` if the method has none.
+    pub(super) verb: &'static str,
+}
+
+impl RequestAttributes {
+    /// Parses the head of a request.
+    pub(crate) fn parse(head: &Parts) -> Self {
+        let target = RequestInfo::parse(head.uri.path());
+        let query = Query::parse(head.uri.query().unwrap_or_default());
+        let verb = match &target {
+            RequestInfo::Resource(path) => request_verb(&head.method, path, &query),
+            RequestInfo::NonResource(_) => None,
+        };
+        Self {
+            target,
+            query,
+            verb: verb.unwrap_or("unknown"),
+        }
+    }
+
+    /// What authorization decides on.
+    pub(super) fn authorization(&self, head: &Parts) -> AuthorizationAttributes {
+        let RequestInfo::Resource(path) = &self.target else {
+            return AuthorizationAttributes {
+                verb: head.method.as_str().to_lowercase(),
+                path: head.uri.path().into(),
+                ..AuthorizationAttributes::default()
+            };
+        };
+        AuthorizationAttributes {
+            verb: self.verb.into(),
+            group: path.group.clone(),
+            resource: path.resource.clone(),
+            subresource: path.subresource.clone(),
+            namespace: path.namespace.clone(),
+            name: match path.name.is_empty() {
+                true => self.selected_name().unwrap_or_default(),
+                false => path.name.clone(),
+            },
+            path: String::new(),
+        }
+    }
+
+    /// The name in the field selector `metadata.name=NAME` of a request to a collection, which
+    /// authorization takes for the name of the object, as `RequestInfo` upstream.
+    fn selected_name(&self) -> Option<String> {
+        if !matches!(self.verb, "list" | "watch" | "deletecollection") {
+            return None;
+        }
+        let fields = FieldSelector::parse(self.query.text("fieldSelector")).ok()?;
+        let name = fields.requires_exact_match("metadata.name")?;
+        path_segment_name(name, false)
+            .is_empty()
+            .then(|| name.to_owned())
+    }
+
+    /// Whether the client decides how long the request lasts.
+    pub(crate) fn is_long_running(&self) -> bool {
+        let RequestInfo::Resource(path) = &self.target else {
+            return false;
+        };
+        self.verb == "watch" || LONG_RUNNING_SUBRESOURCES.contains(&path.subresource.as_str())
+    }
+
+    /// Whether the request is a watch.
+    pub(crate) fn is_watch(&self) -> bool {
+        self.verb == "watch"
+    }
+
+    /// Whether the request reads many objects.
+    pub(crate) fn is_list(&self) -> bool {
+        self.verb == "list"
+    }
+
+    /// The namespace of a resource request; empty without one.
+    pub(super) fn namespace(&self) -> &str {
+        match &self.target {
+            RequestInfo::Resource(path) => &path.namespace,
+            RequestInfo::NonResource(_) => "",
+        }
+    }
+
+    /// The labels of the request in metrics. Only resources that are served are named, so that
+    /// clients cannot add series.
+    pub(super) fn labels(&self, core: &ServerState) -> RequestLabels {
+        let RequestInfo::Resource(path) = &self.target else {
+            return RequestLabels::of_verb("get");
+        };
+        let served = core
+            .registry
+            .find(&path.group, &path.version, &path.resource);
+        match served {
+            Some(_) => RequestLabels {
+                verb: self.verb,
+                group: path.group.clone(),
+                version: path.version.clone(),
+                resource: path.resource.clone(),
+                code: 0,
+            },
+            None => RequestLabels::of_verb(self.verb),
+        }
+    }
+}
+
+/// The API verb of a request, as authorization and discovery use it.
+fn request_verb(method: &Method, path: &ResourcePath, query: &Query) -> Option<&'static str> {
+    let named = !path.name.is_empty();
+    Some(match *method {
+        Method::GET | Method::HEAD if path.watch_prefix => "watch",
+        Method::GET | Method::HEAD if named => "get",
+        Method::GET | Method::HEAD if query.flag("watch").unwrap_or(false) => "watch",
+        Method::GET | Method::HEAD => "list",
+        Method::POST => "create",
+        Method::PUT if named => "update",
+        Method::PATCH if named => "patch",
+        Method::DELETE if named => "delete",
+        Method::DELETE => "deletecollection",
+        _ => return None,
+    })
+}

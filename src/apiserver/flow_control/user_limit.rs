@@ -1,0 +1,101 @@
+//! Amounts that each user holds at the same time, such as watches and bytes of request bodies.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+/// Limits what one user holds and what all users hold together.
+#[derive(Debug)]
+pub(crate) struct UserLimit {
+    per_user: usize,
+    total: usize,
+    held: Mutex<Held>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    all: usize,
+    by_user: BTreeMap<String, usize>,
+}
+
+/// An amount that a user holds until it is dropped.
+#[derive(Debug)]
+pub(crate) struct UserPermit {
+    limit: Arc<UserLimit>,
+    user: String,
+    amount: usize,
+}
+
+impl UserLimit {
+    pub(crate) fn new(per_user: usize, total: usize) -> Arc<Self> {
+        Arc::new(Self {
+            per_user,
+            total,
+            held: Mutex::default(),
+        })
+    }
+
+    /// What a user may hold.
+    pub(crate) fn per_user(&self) -> usize {
+        self.per_user
+    }
+
+    /// A permit for nothing, which can be extended.
+    pub(crate) fn permit(self: &Arc<Self>, user: &str) -> UserPermit {
+        UserPermit {
+            limit: self.clone(),
+            user: user.to_owned(),
+            amount: 0,
+        }
+    }
+}
+
+impl UserPermit {
+    /// Holds more. False, without any change, if that is above a limit.
+    pub(crate) fn extend(&mut self, amount: usize) -> bool {
+        let mut held = self.limit.held.lock();
+        let all = held.all.saturating_add(amount);
+        let own = held.by_user.get(&self.user).copied().unwrap_or(0);
+        let own = own.saturating_add(amount);
+        if all > self.limit.total || own > self.limit.per_user {
+            return false;
+        }
+        held.all = all;
+        held.by_user.insert(self.user.clone(), own);
+        self.amount += amount;
+        true
+    }
+}
+
+impl Drop for UserPermit {
+    fn drop(&mut self) {
+        let mut held = self.limit.held.lock();
+        held.all -= self.amount;
+        if let Some(own) = held.by_user.get_mut(&self.user) {
+            *own -= self.amount;
+            if *own == 0 {
+                held.by_user.remove(&self.user);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_cannot_hold_what_is_left_for_others() {
+        let limit = UserLimit::new(3, 5);
+        let mut first = limit.permit("a");
+        assert!(first.extend(3) && !first.extend(1));
+        let mut second = limit.permit("b");
+        assert!(second.extend(2) && !second.extend(1));
+        drop(first);
+        assert!(second.extend(1));
+        drop(second);
+        assert_eq!(limit.held.lock().all, 0);
+        assert!(limit.held.lock().by_user.is_empty());
+    }
+}

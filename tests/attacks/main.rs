@@ -1,0 +1,18 @@
+//! Attacks on the embedded API server by clients on loopback: what one client does must not stop the
+//! others, use up the memory, or give it rights that it does not have.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should say where"
+)]
+
+mod attacker;
+mod connections;
+mod decoders;
+mod metrics;
+mod panics;
+mod request_bodies;
+mod requests_in_flight;
+#[path = "../apiserver/server_fixture.rs"]
+#[allow(dead_code, reason = "shared with tests/apiserver")]
+mod server_fixture;
