@@ -2,14 +2,13 @@
 //! OpenAPI, CustomResourceDefinitions, admission. Independent of Kueue: admission, conversion and
 //! kubelets are provided through the traits of [`plugins`].
 //!
-//! Within this workspace it depends on the crates `clock`, `cron`, `duration`, `entropy`, `field`,
+//! Within this workspace it depends on the crates `blocking`, `clock`, `cron`, `duration`, `entropy`, `field`,
 //! `http`, `json`, `prometheus`, `quantity` and `quota` (tests: also `api`).
 //!
 //! Imports between the folders go one way, lowest first: `apimachinery`, `schema`, `strategy`,
 //! `printers`, `cel`, `crd`, `kinds`, `fieldmanager`, `patch`, `openapi`, `protobuf`, `storage`,
 //! `registry`, `request`, `service_client`, `auth`, `plugins`, `conversion`, `admission`, `aggregator`,
-//! `flow_control`,
-//! `server_state` with `metrics`, `bootstrap`, `endpoints`, `http`, `server`.
+//! `flow_control`, `server_state` with `metrics`, `bootstrap`, `endpoints`, `http`, `server`.
 //! `scripts/import-cycles.py` checks it.
 
 mod admission;

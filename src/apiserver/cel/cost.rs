@@ -9,7 +9,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use kube_cel::cel::{ExecutionError, ResolveResult, Value};
-use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// The function that charges the cost of an iteration.
 pub(super) const CHARGE: &str = "@charge";
@@ -161,10 +160,7 @@ pub(crate) fn evaluate<T>(mut expressions: impl FnMut() -> T) -> T {
     if let Some(done) = within_allowance(&mut expressions) {
         return done;
     }
-    match Handle::try_current().map(|h| h.runtime_flavor()) {
-        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(expressions),
-        _ => expressions(),
-    }
+    kueue_lab_blocking::compute(expressions)
 }
 
 /// Evaluates expressions up to [`INLINE_ALLOWANCE`]; `None` if they cost more.

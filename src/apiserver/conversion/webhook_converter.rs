@@ -8,7 +8,6 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::registry::object_reader::ObjectReader;
@@ -106,10 +105,7 @@ impl WebhookConverter {
         // The thread enforces the call timeout; the longer timeout detects a failed thread.
         let patience = Duration::from_secs(TIMEOUT + 5);
         let wait = || answered.recv_timeout(patience).map_err(|_| gone())?;
-        match Handle::try_current().map(|handle| handle.runtime_flavor()) {
-            Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(wait),
-            _ => wait(),
-        }
+        kueue_lab_blocking::compute(wait)
     }
 }
 

@@ -7,7 +7,6 @@ mod audit_id;
 mod body_reader;
 mod filter;
 mod gzip;
-mod heavy_work;
 mod host_check;
 pub(crate) mod kubeconfig;
 mod priority_and_fairness;

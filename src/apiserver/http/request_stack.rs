@@ -16,7 +16,6 @@ use tower::{ServiceBuilder, service_fn};
 use super::audit_id::{AUDIT_ID, audit_id};
 use super::body_reader::read_body;
 use super::filter::{Inner, filter, respond};
-use super::heavy_work::off_the_serving_threads;
 use super::priority_and_fairness::{ExemptFromLimits, limit_in_flight};
 use super::request_deadline::limit_time;
 use super::secure_serving::ConnectionContext;
@@ -216,7 +215,7 @@ async fn read_and_handle(
         Arc::unwrap_or_clone(attributes),
     );
     let response = match is_heavy {
-        true => off_the_serving_threads(handled, context.heavy_work.clone()).await,
+        true => context.heavy_work.run(handled).await,
         false => handled.await,
     };
     drop(body.permit);

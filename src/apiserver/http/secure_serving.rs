@@ -6,12 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kueue_lab_blocking::HeavyWork;
 use kueue_lab_http::{HttpServer, Limits, UnauthenticatedLimits};
-use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::heavy_work::HEAVY_REQUESTS;
 use super::host_check::AllowedHosts;
 use super::kubeconfig::{kubeconfig, write_private_file};
 use super::request_stack::request_stack;
@@ -34,6 +33,8 @@ const LIMITS: Limits = Limits {
     max_concurrent_streams: Some(250),
     http2_ping_interval: Some(Duration::from_secs(30)),
 };
+/// Expensive requests that compute at the same time.
+const HEAVY_REQUESTS: usize = 2;
 /// The grace period of open requests at shutdown.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -99,8 +100,8 @@ pub(super) struct ConnectionContext {
     pub(super) watches: Arc<UserLimit>,
     /// The bytes of request bodies of users.
     pub(super) body_bytes: Arc<UserLimit>,
-    /// Permits of expensive requests that compute.
-    pub(super) heavy_work: Arc<Semaphore>,
+    /// Expensive requests.
+    pub(super) heavy_work: HeavyWork,
 }
 
 impl ServerState {
@@ -159,7 +160,7 @@ impl ServerState {
             seats: Arc::default(),
             watches: UserLimit::new(limits.max_watches_per_user, usize::MAX),
             body_bytes: UserLimit::new(limits.max_body_bytes_per_user, limits.max_body_bytes),
-            heavy_work: Arc::new(Semaphore::new(HEAVY_REQUESTS)),
+            heavy_work: HeavyWork::new(HEAVY_REQUESTS),
         });
         let server = tokio::spawn(server.serve(request_stack(context), stop.clone()));
         Ok(ServingHandle {
