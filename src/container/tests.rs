@@ -427,3 +427,23 @@ async fn limits_end_commands() {
     .await;
     assert_eq!(code, 1, "{stderr}");
 }
+
+#[tokio::test]
+async fn a_limit_ends_a_process_and_its_output_says_which() {
+    let double = "x=aaaaaaaaaaaaaaaa; for i in $(seq 1 15); do x=$x$x; done";
+    let all = "for i in $(seq 1 64); do y=$y'$x'; done";
+    for script in [
+        format!("{double}; {all}; eval echo $y"),
+        format!("{double}; f() {{ f \"$x\" \"$x\" \"$@\"; }}; f"),
+        format!("{double}; y=$(for i in $(seq 1 10000); do echo $x; done)"),
+        format!("{double}; echo ${{x//a/$x}}"),
+        format!("{double}; echo $x > f; sed \"s/a/$x/g\" f"),
+        format!("{double}; for i in $(seq 1 32); do echo $x; done > f; cat f f f | sort"),
+    ] {
+        let container = container();
+        let (code, _, errors) = exec_with(&container, &["bash", "-c", &script], &[]).await;
+        let limit = format!("exec-memory-bytes is {PROCESS_MEMORY}");
+        assert!(errors.contains(&limit), "{script}: {errors:.300}");
+        assert_eq!(code, 137, "{script}");
+    }
+}

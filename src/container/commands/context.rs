@@ -1,9 +1,11 @@
 //! One call of a program.
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use crate::container::Container;
 use crate::filesystem::{Errno, FileSystem, Metadata, file_name};
+use crate::memory::{MemoryHold, WORD_OVERHEAD};
 use crate::shell::Shell;
 use crate::streams::{Closed, Input, Streams};
 
@@ -18,6 +20,8 @@ pub(crate) struct Context<'a> {
     /// The arguments after the name.
     pub(crate) arguments: &'a [String],
     pub(crate) streams: &'a Streams,
+    /// The memory of the data that the program reads.
+    holds: Mutex<Vec<MemoryHold>>,
 }
 
 impl<'a> Context<'a> {
@@ -30,6 +34,7 @@ impl<'a> Context<'a> {
                 .unwrap_or_default(),
             arguments: words.get(1..).unwrap_or_default(),
             streams,
+            holds: Mutex::default(),
         }
     }
 
@@ -79,7 +84,21 @@ impl<'a> Context<'a> {
 
     /// The content of a file; `-` is the standard input.
     pub(crate) async fn read(&self, path: &str) -> Result<Vec<u8>, Errno> {
-        Ok(self.open(path)?.read_all().await)
+        let input = self.open(path)?;
+        Ok(self.read_all(&input).await)
+    }
+
+    /// All data of an input. It counts for the memory of the process as long as the program runs.
+    pub(crate) async fn read_all(&self, input: &Input) -> Vec<u8> {
+        let mut hold = self.shell.hold_memory();
+        let data = input.read_all(&mut hold).await;
+        self.holds.lock().push(hold);
+        data
+    }
+
+    /// Whether the process has memory for a result of this size. If it has not, it ends.
+    pub(crate) fn has_memory(&self, bytes: usize) -> bool {
+        self.shell.hold_memory().grow(bytes)
     }
 
     /// The content of all files, or of the standard input if there are none, and whether a file could not
@@ -96,6 +115,13 @@ impl<'a> Context<'a> {
                 }
             }
         }
+        // Most programs divide the data into lines.
+        let mut hold = self.shell.hold_memory();
+        let lines = all.iter().filter(|byte| **byte == b'\n').count();
+        if !hold.grow(lines * WORD_OVERHEAD) {
+            all.clear();
+        }
+        self.holds.lock().push(hold);
         Ok((all, failed))
     }
 

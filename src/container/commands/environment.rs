@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::arguments::Arguments;
 use super::context::{Context, Exit};
+use crate::memory::WORD_OVERHEAD;
 use crate::shell::test_expression;
 
 /// `test` and `[`
@@ -128,25 +129,36 @@ async fn xargs(context: &mut Context<'_>) -> Exit {
         [] => vec!["echo".to_owned()],
         words => words.to_vec(),
     };
-    let input = context.streams.stdin.read_all().await;
+    let stdin = context.streams.stdin.clone();
+    let input = context.read_all(&stdin).await;
     let input = String::from_utf8_lossy(&input).into_owned();
     let items: Vec<String> = match &replace {
         Some(_) => input.lines().map(str::to_owned).collect(),
         None => input.split_whitespace().map(str::to_owned).collect(),
     };
-    let calls: Vec<Vec<String>> = match &replace {
-        Some(text) => {
-            let call = |item: &String| base.iter().map(|word| word.replace(text, item)).collect();
-            items.iter().map(call).collect()
-        }
-        None if items.is_empty() => vec![base],
-        None => {
-            let call = |items: &[String]| [&base[..], items].concat();
-            items.chunks(batch).map(call).collect()
-        }
-    };
+    if !context.has_memory(items.len() * WORD_OVERHEAD) {
+        return Ok(137);
+    }
+    let batch = if replace.is_some() { 1 } else { batch };
+    let mut calls: Vec<&[String]> = items.chunks(batch).collect();
+    if items.is_empty() && replace.is_none() {
+        calls.push(&[]);
+    }
     let mut status = 0;
-    for words in calls {
+    for items in calls {
+        let words: Vec<String> = match (&replace, items) {
+            (Some(text), [item]) => {
+                let sizes = base.iter().map(|word| {
+                    let count = word.matches(text.as_str()).count();
+                    word.len().saturating_add(count.saturating_mul(item.len()))
+                });
+                if !context.has_memory(sizes.fold(0, usize::saturating_add)) {
+                    return Ok(137);
+                }
+                base.iter().map(|word| word.replace(text, item)).collect()
+            }
+            _ => [&base[..], items].concat(),
+        };
         let mut child = context.shell.child();
         child.run_program(&words, context.streams).await;
         if child.status() != 0 {

@@ -294,7 +294,7 @@ async fn dd(context: &mut Context<'_>) -> Exit {
                 .await;
         }
     };
-    let mut data = input.read_all().await;
+    let mut data = context.read_all(&input).await;
     if source == "/dev/zero" {
         data = vec![0; limit];
     }

@@ -4,6 +4,7 @@ use regex::Regex;
 
 use super::context::{Context, Exit};
 use super::grep::compile;
+use crate::filesystem::Errno;
 
 /// A line that a command applies to.
 enum Address {
@@ -71,14 +72,20 @@ pub(super) async fn sed(context: &mut Context<'_>) -> Exit {
     if !in_place {
         let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
         let (data, failed) = context.read_files(&paths).await?;
-        let out = edit(&String::from_utf8_lossy(&data), &mut commands, quiet);
+        let space = |size: usize| context.has_memory(size);
+        let text = String::from_utf8_lossy(&data);
+        let Some(out) = edit(&text, &mut commands, quiet, space) else {
+            return Ok(137);
+        };
         context.write(out).await?;
         return Ok(i32::from(failed));
     }
     for path in paths {
         let now = context.now();
         let result = context.read_file(&path).and_then(|data| {
-            let out = edit(&String::from_utf8_lossy(&data), &mut commands, quiet);
+            let space = |size: usize| context.has_memory(size);
+            let out = edit(&String::from_utf8_lossy(&data), &mut commands, quiet, space);
+            let out = out.ok_or(Errno::NoSpace)?;
             context
                 .files()
                 .write(context.directory(), &path, out.into(), now)
@@ -90,7 +97,13 @@ pub(super) async fn sed(context: &mut Context<'_>) -> Exit {
     Ok(0)
 }
 
-fn edit(text: &str, commands: &mut [Command], quiet: bool) -> String {
+/// The edited text; `None` if `has_space` for it is false.
+fn edit(
+    text: &str,
+    commands: &mut [Command],
+    quiet: bool,
+    has_space: impl Fn(usize) -> bool,
+) -> Option<String> {
     let mut out = String::new();
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     for (index, line) in lines.iter().enumerate() {
@@ -109,6 +122,18 @@ fn edit(text: &str, commands: &mut [Command], quiet: bool) -> String {
                     print,
                 } => {
                     let count = if *all { 0 } else { 1 };
+                    let matches = match all {
+                        true => pattern.find_iter(&space).count(),
+                        false => 1,
+                    };
+                    // Each reference repeats at most the line.
+                    let references = with.matches("${").count();
+                    let added = matches.saturating_mul(with.len());
+                    let added = added.saturating_add(references.saturating_mul(space.len()));
+                    let size = out.len().saturating_add(space.len());
+                    if !has_space(size.saturating_add(added)) {
+                        return None;
+                    }
                     let replaced = pattern.replacen(&space, count, with.as_str()).into_owned();
                     let changed = replaced != space;
                     space = replaced;
@@ -139,7 +164,7 @@ fn edit(text: &str, commands: &mut [Command], quiet: bool) -> String {
             break;
         }
     }
-    out
+    Some(out)
 }
 
 impl Command {
@@ -331,7 +356,8 @@ mod tests {
             ("s/$/$x/;3d", false, "one$x\ntwo$x\n"),
         ] {
             let mut commands = parse(script, false).unwrap();
-            assert_eq!(edit(text, &mut commands, quiet), expected, "{script}");
+            let edited = edit(text, &mut commands, quiet, |_| true);
+            assert_eq!(edited.as_deref(), Some(expected), "{script}");
         }
         assert!(parse("y/a/b/", false).is_none());
     }

@@ -283,7 +283,8 @@ async fn tr(context: &mut Context<'_>) -> Exit {
         true => (!from.contains_key(&c)).then_some(usize::MAX),
         false => from.get(&c).copied(),
     };
-    let data = context.streams.stdin.read_all().await;
+    let stdin = context.streams.stdin.clone();
+    let data = context.read_all(&stdin).await;
     let mut out = String::new();
     for c in String::from_utf8_lossy(&data).chars() {
         let Some(at) = position(c) else {

@@ -13,7 +13,7 @@ impl Shell {
         match compound {
             Compound::Group(list) => self.run_list(list, streams).await,
             Compound::Subshell(list) => {
-                let mut subshell = self.clone();
+                let mut subshell = self.subshell();
                 subshell.run_list(list, streams).await;
                 self.status = subshell.status;
                 Flow::Next
@@ -43,10 +43,14 @@ impl Shell {
                 body,
             } => self.run_while(condition, *until, body, streams).await,
             Compound::For { name, words, body } => {
+                let held;
                 let values = match words {
                     None => self.positional.clone(),
                     Some(words) => match self.expand_words(words, streams).await {
-                        Ok(values) => values,
+                        Ok(expanded) => {
+                            held = expanded;
+                            held.words.clone()
+                        }
                         Err(error) => return self.expansion_failed(&error, streams).await,
                     },
                 };

@@ -5,11 +5,13 @@ use futures::future::{BoxFuture, join_all};
 use tokio::sync::watch;
 
 use super::expansion::ExpansionError;
-use super::state::{Flow, Shell};
+use super::state::{Flow, Shell, words_size};
 use crate::filesystem::{FileKind, file_name};
 use crate::streams::{Streams, pipe};
 use crate::syntax::{AndOr, Command, Connector, Dialect, List, Pipeline, SimpleCommand, parse};
 
+/// The exit code of a process that a limit ended.
+const KILLED: i32 = 137;
 /// Maximum nesting depth of commands, functions and substitutions.
 const DEPTH: usize = 60;
 
@@ -18,6 +20,10 @@ impl Shell {
     pub(crate) async fn execute(&mut self, words: &[String], streams: &Streams) -> i32 {
         let _jobs = self.process.guard();
         self.run_program(words, streams).await;
+        if let Some(limit) = self.process.exceeded_limit() {
+            let _ = streams.stderr.line(limit).await;
+            self.status = KILLED;
+        }
         self.status
     }
 
@@ -46,7 +52,7 @@ impl Shell {
     }
 
     async fn run_in_background(&mut self, item: &AndOr, streams: &Streams) {
-        let mut subshell = self.clone();
+        let mut subshell = self.subshell();
         subshell.pid = self.container().next_pid();
         let (sender, receiver) = watch::channel(None);
         let (item, mut streams) = (item.clone(), streams.clone());
@@ -137,7 +143,7 @@ impl Shell {
                 own.stdout = output;
                 stdin = input;
             }
-            let mut subshell = self.clone();
+            let mut subshell = self.subshell();
             stages.push(async move {
                 let streams = own;
                 subshell.run_command(command, &streams).await;
@@ -162,7 +168,7 @@ impl Shell {
         async move {
             if self.depth >= DEPTH || !self.process.step().await {
                 let _ = streams.stderr.line("Killed").await;
-                self.status = 137;
+                self.status = KILLED;
                 return Flow::Exit;
             }
             self.depth += 1;
@@ -214,10 +220,11 @@ impl Shell {
 
     async fn run_simple(&mut self, command: &SimpleCommand, streams: &Streams) -> Flow {
         self.status_of_substitution(command);
-        let words = match self.expand_words(&command.words, streams).await {
+        let expanded = match self.expand_words(&command.words, streams).await {
             Ok(words) => words,
             Err(error) => return self.expansion_failed(&error, streams).await,
         };
+        let words = &expanded.words;
         let mut assignments = Vec::new();
         for (name, word) in &command.assignments {
             match self.expand_text(word, streams).await {
@@ -252,7 +259,7 @@ impl Shell {
         for (name, value) in assignments {
             self.export(&name, Some(value));
         }
-        let flow = self.run_words(&words, &redirected).await;
+        let flow = self.run_words(words, &redirected).await;
         for (name, variable) in saved {
             match variable {
                 Some(variable) => self.variables.insert(name, variable),
@@ -275,6 +282,12 @@ impl Shell {
             return Flow::Next;
         };
         if let Some(body) = self.functions.get(name).cloned() {
+            let mut hold = self.process.hold();
+            if !hold.grow(words_size(arguments)) {
+                let _ = streams.stderr.line("Killed").await;
+                self.status = KILLED;
+                return Flow::Exit;
+            }
             let outer = std::mem::replace(&mut self.positional, arguments.to_vec());
             let flow = self.run_command(&body, streams).await;
             self.positional = outer;
@@ -303,7 +316,7 @@ impl Shell {
             };
             if self.depth >= DEPTH || !self.process.step().await {
                 let _ = streams.stderr.line("Killed").await;
-                self.status = 137;
+                self.status = KILLED;
                 return;
             }
             self.depth += 1;

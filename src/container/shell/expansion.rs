@@ -6,6 +6,7 @@ use kueue_lab_shell::{arithmetic, brace_sequence};
 use super::fields::Fields;
 use super::pattern;
 use super::state::Shell;
+use crate::memory::{MemoryHold, WORD_OVERHEAD};
 use crate::streams::{Output, Streams};
 use crate::syntax::{Dialect, List, Operation, Part, Word};
 
@@ -18,23 +19,50 @@ pub(super) struct ExpansionError(pub(super) String);
 
 type Expanded<T> = Result<T, ExpansionError>;
 
+/// Words and the memory that they take.
+#[derive(Debug)]
+pub(super) struct HeldWords {
+    pub(super) words: Vec<String>,
+    _hold: MemoryHold,
+}
+
+/// The error of an expansion that takes too much memory.
+fn check(is_held: bool) -> Expanded<()> {
+    check_some(is_held.then_some(()))
+}
+
+fn check_some<T>(value: Option<T>) -> Expanded<T> {
+    value.ok_or_else(|| ExpansionError("Out of space".into()))
+}
+
 impl Shell {
     /// Expands words to fields.
     pub(super) async fn expand_words(
         &mut self,
         words: &[Word],
         streams: &Streams,
-    ) -> Expanded<Vec<String>> {
+    ) -> Expanded<HeldWords> {
         let mut expanded = Vec::new();
+        let mut hold = self.process.hold();
         for word in words {
-            for word in self.braces(word) {
-                expanded.extend(self.expand_word(&word, streams).await?);
+            for word in self.braces(word)? {
+                let fields = self.expand_word(&word, &mut hold, streams).await?;
+                check(hold.grow(fields.len() * WORD_OVERHEAD))?;
+                expanded.extend(fields);
             }
         }
-        Ok(expanded)
+        Ok(HeldWords {
+            words: expanded,
+            _hold: hold,
+        })
     }
 
-    async fn expand_word(&mut self, word: &Word, streams: &Streams) -> Expanded<Vec<String>> {
+    async fn expand_word(
+        &mut self,
+        word: &Word,
+        hold: &mut MemoryHold,
+        streams: &Streams,
+    ) -> Expanded<Vec<String>> {
         let separators = self.get("IFS").unwrap_or_else(|| " \t\n".into());
         let mut fields = Fields::new(separators);
         for (index, part) in word.iter().enumerate() {
@@ -55,6 +83,7 @@ impl Shell {
                         if index > 0 {
                             fields.end_field();
                         }
+                        check(hold.grow(value.len()))?;
                         fields.quoted(value);
                     }
                     if self.positional.is_empty() && word.len() <= 2 {
@@ -64,6 +93,7 @@ impl Shell {
                 }
                 part => {
                     let (text, quoted) = self.part_text(part, streams).await?;
+                    check(hold.grow(text.len()))?;
                     match quoted {
                         true => fields.quoted(&text),
                         false => fields.split(&text),
@@ -88,6 +118,7 @@ impl Shell {
         streams: &Streams,
     ) -> Expanded<String> {
         let mut text = String::new();
+        let mut hold = self.process.hold();
         for (index, part) in word.iter().enumerate() {
             match part {
                 Part::Literal(literal) if index == 0 => {
@@ -96,6 +127,7 @@ impl Shell {
                 Part::Literal(literal) => text.push_str(literal),
                 part => {
                     let (part, quoted) = self.part_text(part, streams).await?;
+                    check(hold.grow(part.len()))?;
                     match quoted {
                         true => text.push_str(&pattern::quote(&part)),
                         false => text.push_str(&part.replace('\\', "\\\\")),
@@ -118,19 +150,29 @@ impl Shell {
     }
 
     /// The words of a word with brace expressions, which only `bash` has.
-    fn braces(&self, word: &Word) -> Vec<Word> {
+    fn braces(&self, word: &Word) -> Expanded<Vec<Word>> {
         let mut words = vec![word.clone()];
         if self.dialect != Dialect::Bash {
-            return words;
+            return Ok(words);
         }
+        let mut hold = self.process.hold();
         let mut index = 0;
         while index < words.len() && words.len() < WORDS {
-            match expand_first_brace(&words[index]) {
-                Some(alternatives) => drop(words.splice(index..=index, alternatives)),
-                None => index += 1,
-            }
+            // Each alternative is a copy of the word.
+            let literals = words[index].iter().map(|part| match part {
+                Part::Literal(text) | Part::Quoted(text) => text.len(),
+                _ => WORD_OVERHEAD,
+            });
+            let size: usize = literals.sum();
+            let Some(alternatives) = expand_first_brace(&words[index], |count| {
+                hold.grow(count * (size + WORD_OVERHEAD))
+            }) else {
+                index += 1;
+                continue;
+            };
+            drop(words.splice(index..=index, check_some(alternatives)?));
         }
-        words
+        Ok(words)
     }
 
     /// The text of a part, and whether it is quoted.
@@ -223,7 +265,9 @@ impl Shell {
             Operation::Replace { all, pattern, with } => {
                 let pattern = self.expand_pattern(pattern, streams).await?;
                 let with = self.expand_text(with, streams).await?;
-                pattern::replace(&pattern, &known, &with, *all)
+                check_some(pattern::replace(&pattern, &known, &with, *all, |size| {
+                    self.process.hold().grow(size)
+                }))?
             }
             Operation::Substring { offset, length } => {
                 let offset = self.expand_text(offset, streams).await?;
@@ -242,15 +286,15 @@ impl Shell {
 
     /// The output of a command substitution, without line feeds at its end.
     async fn substitute(&mut self, list: &List, streams: &Streams) -> String {
-        let (stdout, buffer) = Output::buffer();
+        let (stdout, buffer) = Output::buffer(self.process.hold());
         let streams = Streams {
             stdout,
             ..streams.clone()
         };
-        let mut subshell = self.clone();
+        let mut subshell = self.subshell();
         subshell.run_list(list, &streams).await;
         self.status = subshell.status;
-        let output = std::mem::take(&mut *buffer.lock());
+        let output = buffer.lock().take();
         let text = String::from_utf8_lossy(&output);
         text.trim_end_matches('\n').to_owned()
     }
@@ -274,19 +318,26 @@ fn substring(text: &str, offset: i64, length: Option<i64>) -> String {
     letters[begin as usize..end as usize].iter().collect()
 }
 
-/// The words for the first brace expression of a word.
-fn expand_first_brace(word: &Word) -> Option<Vec<Word>> {
+/// The words for the first brace expression of a word; an inner `None` if `has_space` for so many
+/// copies of the word is false.
+fn expand_first_brace(
+    word: &Word,
+    has_space: impl FnOnce(usize) -> bool,
+) -> Option<Option<Vec<Word>>> {
     for (index, part) in word.iter().enumerate() {
         let Part::Literal(text) = part else { continue };
         let Some((before, alternatives, after)) = brace_expression(text) else {
             continue;
         };
+        if !has_space(alternatives.len()) {
+            return Some(None);
+        }
         let words = alternatives.into_iter().map(|alternative| {
             let mut word = word.clone();
             word[index] = Part::Literal(format!("{before}{alternative}{after}"));
             word
         });
-        return Some(words.collect());
+        return Some(Some(words.collect()));
     }
     None
 }

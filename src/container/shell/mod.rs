@@ -14,6 +14,7 @@ mod state;
 mod test_expression;
 
 pub(crate) use pattern::matches as pattern_matches;
+pub use process::MAX_COMMANDS;
 pub(crate) use process::Process;
 pub use state::SHELL_NAMES;
 pub(crate) use state::Shell;

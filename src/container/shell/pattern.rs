@@ -185,13 +185,28 @@ pub(super) fn remove_suffix<'a>(pattern: &str, text: &'a str, longest: bool) -> 
 }
 
 /// Replaces the first or all longest matches.
-pub(super) fn replace(pattern: &str, text: &str, with: &str, all: bool) -> String {
+///
+/// `None` if `has_space` for the size of the result is false.
+pub(super) fn replace(
+    pattern: &str,
+    text: &str,
+    with: &str,
+    all: bool,
+    has_space: impl FnOnce(usize) -> bool,
+) -> Option<String> {
     let limit = if all { 0 } else { 1 };
     match compile(&expression(pattern, true)) {
         Some(regex) if !pattern.is_empty() => {
-            regex.replacen(text, limit, NoExpand(with)).into_owned()
+            let matches = match all {
+                true => regex.find_iter(text).count(),
+                false => 1,
+            };
+            let size = text
+                .len()
+                .saturating_add(matches.saturating_mul(with.len()));
+            has_space(size).then(|| regex.replacen(text, limit, NoExpand(with)).into_owned())
         }
-        _ => text.to_owned(),
+        _ => Some(text.to_owned()),
     }
 }
 
@@ -271,13 +286,17 @@ mod tests {
         assert_eq!(remove_prefix("*/", "a/b/c", true), "c");
         assert_eq!(remove_prefix("*/", "a/b/c", false), "b/c");
         assert_eq!(remove_suffix(".*", "a.b.c", true), "a");
-        assert_eq!(replace("b", "abcb", "x", true), "axcx");
-        assert_eq!(replace("b*", "abcb", "x", false), "ax");
-        assert_eq!(replace("?", "a\nb", "$0", true), "$0$0$0");
-        assert_eq!(replace("[!a-c.]", "a-d.e", "x", true), "axx.x");
-        assert_eq!(replace("[[:digit:]-]", "a1-b", "", true), "ab");
-        assert_eq!(replace("[\\]d]", "a]b", "x", true), "axb");
-        assert_eq!(replace("[", "a[b", "x", true), "axb");
+        let replaced = |pattern: &str, text: &str, with: &str, all: bool| {
+            replace(pattern, text, with, all, |_| true).unwrap()
+        };
+        assert_eq!(replaced("b", "abcb", "x", true), "axcx");
+        assert_eq!(replaced("b*", "abcb", "x", false), "ax");
+        assert_eq!(replaced("?", "a\nb", "$0", true), "$0$0$0");
+        assert_eq!(replace("a", "aaa", "xx", true, |size| size < 9), None);
+        assert_eq!(replaced("[!a-c.]", "a-d.e", "x", true), "axx.x");
+        assert_eq!(replaced("[[:digit:]-]", "a1-b", "", true), "ab");
+        assert_eq!(replaced("[\\]d]", "a]b", "x", true), "axb");
+        assert_eq!(replaced("[", "a[b", "x", true), "axb");
         assert_eq!(remove_suffix("/*", "a/b/c", false), "a/b");
         assert_eq!(remove_suffix("x", "abc", false), "abc");
         assert_eq!(remove_prefix("\\*", "*a", false), "a");

@@ -10,10 +10,11 @@ use tokio::task::AbortHandle;
 
 use super::state::Shell;
 use crate::container::Container;
+use crate::memory::{Memory, MemoryHold, PROCESS_MEMORY};
 use crate::streams::{Closed, Streams};
 
 /// Maximum number of commands that a process executes.
-const STEPS: u64 = 1_000_000;
+pub const MAX_COMMANDS: u64 = 1_000_000;
 /// After this number of commands other tasks run.
 const YIELD: u64 = 64;
 /// Maximum number of commands of pipelines that run at the same time.
@@ -35,6 +36,7 @@ pub(crate) struct Process {
     container: Arc<Container>,
     run_program: RunProgram,
     steps: AtomicU64,
+    memory: Arc<Memory>,
     piped: Semaphore,
     jobs: Mutex<Vec<AbortHandle>>,
 }
@@ -56,6 +58,7 @@ impl Process {
             container,
             run_program,
             steps: AtomicU64::new(0),
+            memory: Arc::default(),
             piped: Semaphore::new(PIPED),
             jobs: Mutex::default(),
         })
@@ -73,13 +76,32 @@ impl Process {
         JobsGuard(self.clone())
     }
 
-    /// Counts a command. False if there were too many.
+    /// A hold of no memory.
+    pub(crate) fn hold(&self) -> MemoryHold {
+        self.memory.hold()
+    }
+
+    /// The message of a process that a limit ended; `None` if it is within its limits.
+    pub(super) fn exceeded_limit(&self) -> Option<String> {
+        let (limit, value) = if self.memory.is_exhausted() {
+            ("exec-memory-bytes", PROCESS_MEMORY as u64)
+        } else if self.steps.load(Ordering::Relaxed) > MAX_COMMANDS {
+            ("exec-commands", MAX_COMMANDS)
+        } else {
+            return None;
+        };
+        Some(format!(
+            "kueue-lab: the process ended, because the limit {limit} is {value} (kueue-lab up --limits)"
+        ))
+    }
+
+    /// Counts a command. False if there were too many, or if they took too much memory.
     pub(crate) async fn step(&self) -> bool {
         let steps = self.steps.fetch_add(1, Ordering::Relaxed);
         if steps.is_multiple_of(YIELD) {
             tokio::task::yield_now().await;
         }
-        steps < STEPS
+        steps < MAX_COMMANDS && !self.memory.is_exhausted()
     }
 
     /// A permit for the commands of a pipeline; `None` if there are too many.

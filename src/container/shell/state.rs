@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use super::process::Process;
 use crate::container::Container;
 use crate::filesystem::file_name;
+use crate::memory::{MemoryHold, WORD_OVERHEAD};
 use crate::streams::TerminalSize;
 use crate::syntax::{Command, Dialect};
 
@@ -78,6 +79,13 @@ pub(crate) struct Shell {
     pub(super) interactive: bool,
     /// The interrupts and the size of the terminal.
     pub(super) terminal: Option<(watch::Receiver<u64>, watch::Receiver<TerminalSize>)>,
+    /// The memory of the variables.
+    hold: MemoryHold,
+}
+
+/// The memory that words take, in bytes.
+pub(super) fn words_size(words: &[String]) -> usize {
+    words.iter().map(|word| word.len() + WORD_OVERHEAD).sum()
 }
 
 impl Shell {
@@ -105,7 +113,10 @@ impl Shell {
         default("HOSTNAME", &config.hostname);
         default("HOME", "/root");
         let pid = process.container().next_pid();
+        let mut hold = process.hold();
+        hold.grow(variables.values().map(|v| v.value.len()).sum());
         Self {
+            hold,
             process,
             dialect: Dialect::Posix,
             name: "sh".into(),
@@ -128,6 +139,11 @@ impl Shell {
 
     pub(crate) fn container(&self) -> &Arc<Container> {
         self.process.container()
+    }
+
+    /// A hold of no memory of the process.
+    pub(crate) fn hold_memory(&self) -> MemoryHold {
+        self.process.hold()
     }
 
     pub(crate) fn directory(&self) -> &str {
@@ -169,6 +185,14 @@ impl Shell {
     /// Whether a program is a shell.
     pub(crate) fn is_shell(&self, program: &str) -> bool {
         SHELL_NAMES.contains(&file_name(program))
+    }
+
+    /// A copy that runs as another process. The memory of its positional parameters counts with that
+    /// of its variables.
+    pub(super) fn subshell(&self) -> Self {
+        let mut subshell = self.clone();
+        subshell.hold.grow(words_size(&self.positional));
+        subshell
     }
 
     /// A new shell with the exported variables of this one.
@@ -224,8 +248,11 @@ impl Shell {
         if is_fixed || size + value.len() > VARIABLES {
             return false;
         }
-        self.variables.entry(name.to_owned()).or_default().value = value;
-        true
+        let variable = self.variables.entry(name.to_owned()).or_default();
+        self.hold.shrink(variable.value.len() + WORD_OVERHEAD);
+        let is_held = self.hold.grow(value.len() + WORD_OVERHEAD);
+        variable.value = value;
+        is_held
     }
 
     pub(super) fn is_read_only(&self, name: &str) -> bool {

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::sync::{Mutex, mpsc};
 
-/// Maximum size of input that a command reads completely, in bytes.
-const ALL: usize = 64 << 20;
+use crate::memory::MemoryHold;
+
+/// Size of a piece of a file, in bytes.
+const PIECE: usize = 64 << 10;
 /// Maximum length of a line, in bytes.
 const LINE: usize = 1 << 20;
 
@@ -16,12 +18,19 @@ pub(crate) struct Input(Arc<Mutex<Reader>>);
 
 struct Reader {
     source: Option<mpsc::Receiver<Bytes>>,
+    /// The rest of a file, which is shared with the file system.
+    file: Bytes,
     buffer: BytesMut,
 }
 
 impl Reader {
     /// Reads more into the buffer. False at the end.
     async fn fill(&mut self) -> bool {
+        if !self.file.is_empty() {
+            let length = self.file.len().min(PIECE);
+            self.buffer.extend_from_slice(&self.file.split_to(length));
+            return true;
+        }
         let Some(source) = &mut self.source else {
             return false;
         };
@@ -39,23 +48,27 @@ impl Reader {
 }
 
 impl Input {
-    fn new(source: Option<mpsc::Receiver<Bytes>>, buffer: BytesMut) -> Self {
-        Self(Arc::new(Mutex::new(Reader { source, buffer })))
+    fn new(source: Option<mpsc::Receiver<Bytes>>, file: Bytes) -> Self {
+        Self(Arc::new(Mutex::new(Reader {
+            source,
+            file,
+            buffer: BytesMut::new(),
+        })))
     }
 
     /// Input without data.
     pub(crate) fn empty() -> Self {
-        Self::new(None, BytesMut::new())
+        Self::new(None, Bytes::new())
     }
 
     /// The content of a file.
     pub(crate) fn bytes(data: impl Into<Bytes>) -> Self {
-        Self::new(None, BytesMut::from(data.into()))
+        Self::new(None, data.into())
     }
 
     /// The data of a channel.
     pub(crate) fn channel(source: mpsc::Receiver<Bytes>) -> Self {
-        Self::new(Some(source), BytesMut::new())
+        Self::new(Some(source), Bytes::new())
     }
 
     /// The next data; `None` at the end.
@@ -87,12 +100,20 @@ impl Input {
         }
     }
 
-    /// All data up to the end, or up to a limit.
-    pub(crate) async fn read_all(&self) -> Vec<u8> {
+    /// All data up to the end, or until `hold` has no space, which ends the process.
+    pub(crate) async fn read_all(&self, hold: &mut MemoryHold) -> Vec<u8> {
         let mut reader = self.0.lock().await;
-        while reader.buffer.len() < ALL && reader.fill().await {}
-        let length = reader.buffer.len();
-        take(&mut reader.buffer, length)
+        let mut held = 0;
+        loop {
+            let length = reader.buffer.len();
+            if !hold.grow(length - held) {
+                return Vec::new();
+            }
+            held = length;
+            if !reader.fill().await {
+                return take(&mut reader.buffer, length);
+            }
+        }
     }
 }
 

@@ -7,9 +7,8 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use crate::container::Container;
+use crate::memory::MemoryHold;
 
-/// Maximum size of the output of a command substitution, in bytes.
-const BUFFER: usize = 16 << 20;
 /// Maximum size of a piece of output, in bytes.
 const PIECE: usize = 32 << 10;
 
@@ -26,9 +25,23 @@ enum Kind {
     Channel(mpsc::Sender<Bytes>),
     /// A channel to a terminal, which starts new lines with a carriage return.
     Terminal(mpsc::Sender<Bytes>),
-    Buffer(Arc<Mutex<Vec<u8>>>),
+    Buffer(Arc<Mutex<CapturedOutput>>),
     File(Arc<Container>, Arc<str>),
     Null,
+}
+
+/// The output of a command substitution.
+pub(crate) struct CapturedOutput {
+    data: Vec<u8>,
+    hold: MemoryHold,
+}
+
+impl CapturedOutput {
+    /// The data so far.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        self.hold.shrink(self.data.len());
+        std::mem::take(&mut self.data)
+    }
 }
 
 impl Output {
@@ -49,9 +62,13 @@ impl Output {
         Self(Kind::File(container, path.into()))
     }
 
-    /// Output that is collected in memory.
-    pub(crate) fn buffer() -> (Self, Arc<Mutex<Vec<u8>>>) {
-        let buffer = Arc::<Mutex<Vec<u8>>>::default();
+    /// Output that is collected in memory, and counts for `hold`.
+    pub(crate) fn buffer(hold: MemoryHold) -> (Self, Arc<Mutex<CapturedOutput>>) {
+        let captured = CapturedOutput {
+            data: Vec::new(),
+            hold,
+        };
+        let buffer = Arc::new(Mutex::new(captured));
         (Self(Kind::Buffer(buffer.clone())), buffer)
     }
 
@@ -84,10 +101,10 @@ impl Output {
             }
             Kind::Buffer(buffer) => {
                 let mut buffer = buffer.lock();
-                if buffer.len() + data.len() > BUFFER {
+                if !buffer.hold.grow(data.len()) {
                     return Err(Closed);
                 }
-                buffer.extend_from_slice(data);
+                buffer.data.extend_from_slice(data);
             }
             Kind::File(container, path) => {
                 let now = container.system().now();
