@@ -7,6 +7,7 @@ mod control_plane;
 mod environment;
 mod log_options;
 mod logs;
+mod long_scripts;
 mod pod_ip_allocator;
 mod pod_log_source;
 mod pod_servers;

@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 
 use super::control_plane::{CONTROL_PLANE_NODE, ControlPlane, control_plane_node};
 use super::logs::LogStore;
+use super::long_scripts::has_long_script;
 use super::pod_ip_allocator::PodIpAllocator;
 use super::pod_log_source::PodLogSource;
 use super::pod_status;
@@ -258,9 +259,10 @@ impl Shared {
             control_plane.mount_volumes(&pod).await;
         }
         let now = self.context.clock.now();
+        let prepared = self.prepared_pod(&key, &pod, now);
         let (patch, next, ended) = {
             let mut runs = self.simulated_pods.lock();
-            let run = self.simulated_pod(&mut runs, &key, &pod, &node, now);
+            let run = self.simulated_pod(&mut runs, &key, &pod, &node, prepared);
             let events = run.advance(&pod, now);
             self.record_lifecycle_events(&pod, &node, run, &events);
             let host = host_ip(&node);
@@ -317,14 +319,42 @@ impl Shared {
         }
     }
 
-    /// The simulated state of a pod; created for a new pod or a new UID.
+    /// The state of a new pod or of a new UID, with the programs of its containers; `None` if it is
+    /// known. The programs are derived without holding a lock.
+    fn prepared_pod(&self, key: &ObjectKey, pod: &Pod, now: Timestamp) -> Option<SimulatedPod> {
+        let uid = pod.metadata.uid.as_deref().unwrap_or_default();
+        let known = self
+            .simulated_pods
+            .lock()
+            .get(key)
+            .map(|run| run.uid == uid);
+        if known == Some(true) {
+            return None;
+        }
+        let has_started = pod.status.as_ref().is_some_and(|s| s.start_time.is_some());
+        let jitter = match has_started {
+            true => Duration::ZERO,
+            false => self.options.jitter.mul_f64(self.context.entropy.unit()),
+        };
+        let startup = self.options.startup + jitter;
+        let create = || match has_started {
+            true => SimulatedPod::from_status(pod, now),
+            false => SimulatedPod::new(pod, now, startup),
+        };
+        Some(match has_long_script(pod) {
+            true => kueue_lab_blocking::compute(create),
+            false => create(),
+        })
+    }
+
+    /// The simulated state of a pod; `prepared` for a new pod or a new UID.
     fn simulated_pod<'a>(
         &self,
         runs: &'a mut HashMap<ObjectKey, SimulatedPod>,
         key: &ObjectKey,
         pod: &Pod,
         node: &Node,
-        now: Timestamp,
+        prepared: Option<SimulatedPod>,
     ) -> &'a mut SimulatedPod {
         let uid = pod.metadata.uid.as_deref().unwrap_or_default();
         if runs.get(key).is_some_and(|run| run.uid != uid)
@@ -335,13 +365,10 @@ impl Shared {
         runs.entry(key.clone()).or_insert_with(|| {
             let cidr = node.spec.as_ref().and_then(|s| s.pod_cidr.clone());
             let cidr = cidr.unwrap_or_else(|| self.pod_ips.lock().node_cidr(&node.name_any()));
-            let known = pod.status.as_ref().is_some_and(|s| s.start_time.is_some());
-            let mut run = if known {
-                SimulatedPod::from_status(pod, now)
-            } else {
-                let jitter = self.options.jitter.mul_f64(self.context.entropy.unit());
-                SimulatedPod::new(pod, now, self.options.startup + jitter)
-            };
+            // Only another worker of the same pod could have removed it since.
+            let mut run = prepared.unwrap_or_else(|| {
+                SimulatedPod::new(pod, self.context.clock.now(), self.options.startup)
+            });
             if let Some(control_plane) = self.control_plane(&node.name_any()) {
                 for container in &mut run.containers {
                     container.process = control_plane.process(pod, &container.name);

@@ -1,10 +1,11 @@
 //! `exec`: a command in a container.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use futures::FutureExt;
 use http::StatusCode;
 use jiff::Timestamp;
+use kueue_lab_blocking::HeavyWork;
 use kueue_lab_container::{Container, ExecStreams, TerminalSize};
 use kueue_lab_streaming::remote_command::{
     CommandError, ContainerStreams, RemoteCommand, StartError, StreamOptions,
@@ -14,6 +15,9 @@ use tokio::sync::watch;
 use super::super::pod_workers::Kubelet;
 use super::container_runtime::RunningInstance;
 use kueue_lab_runtime::ObjectKey;
+
+/// Commands that compute at the same time. They yield, but some of them take long until they do.
+static COMMANDS: LazyLock<HeavyWork> = LazyLock::new(|| HeavyWork::new(2));
 
 /// The exit code of a process that is killed with its container.
 const KILLED: i32 = 137;
@@ -112,7 +116,7 @@ pub(super) async fn run(
         std::future::pending().await
     };
     let code = tokio::select! {
-        code = container.exec(&command, streams) => code,
+        code = COMMANDS.run(container.exec(&command, streams)) => code,
         () = ended(ended_channel) => Ok(KILLED),
         () = resizing => Ok(KILLED),
     };
