@@ -22,6 +22,8 @@ mod crd;
 mod endpoints;
 pub mod fieldmanager;
 mod flow_control;
+#[cfg(test)]
+mod fuzz_tests;
 mod http;
 mod kinds;
 mod metrics;

@@ -6,12 +6,13 @@ use std::sync::{Arc, LazyLock};
 use kube_cel::KubeCelExt;
 use kube_cel::cel::extractors::Arguments;
 use kube_cel::cel::objects::OptionalValue;
-use kube_cel::cel::parser::{Expression, Parser};
+use kube_cel::cel::parser::Expression;
 use kube_cel::cel::{Context, ExecutionError, ResolveResult, Value};
 use parking_lot::RwLock;
 
 use super::cost::{self, Evaluation, metered};
 use super::instrument::instrument;
+use super::parse::parse;
 
 /// A compiled expression.
 pub(crate) struct Program {
@@ -89,20 +90,16 @@ pub(crate) fn compile(text: &str) -> Compiled {
     if let Some(compiled) = CACHE.read().get(text) {
         return compiled.clone();
     }
-    let compiled = Parser::new()
-        .enable_optional_syntax(true)
-        .parse(text)
-        .map(|expression| {
-            let uses_old_self = expression.references().has_variable("oldSelf");
-            let (runnable, base_cost) = instrument(expression.clone());
-            Arc::new(Program {
-                expression,
-                runnable,
-                base_cost,
-                uses_old_self,
-            })
+    let compiled = parse(text).map(|expression| {
+        let uses_old_self = expression.references().has_variable("oldSelf");
+        let (runnable, base_cost) = instrument(expression.clone());
+        Arc::new(Program {
+            expression,
+            runnable,
+            base_cost,
+            uses_old_self,
         })
-        .map_err(|e| e.to_string());
+    });
     let mut cache = CACHE.write();
     if cache.len() < MOST {
         cache.insert(text.into(), compiled.clone());
