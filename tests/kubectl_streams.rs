@@ -189,6 +189,7 @@ async fn kubectl_streams_over_websocket_and_spdy() {
         preset_must_be_valid: true,
         watch: false,
         port: Some(0),
+        request_limits: Default::default(),
         nodes: NodePools::parse(NODES).unwrap(),
         nodes_file: None,
         operators: false,

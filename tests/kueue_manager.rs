@@ -45,6 +45,7 @@ fn with_lab<F: Future<Output = ()>>(test: impl FnOnce(ManagerLab) -> F) {
             preset_must_be_valid: true,
             watch: false,
             port: None,
+            request_limits: Default::default(),
             nodes: NodePools::parse(NODES).unwrap(),
             nodes_file: None,
             operators: false,

@@ -35,6 +35,7 @@ async fn start(presets: &std::path::Path, preset: Option<&str>) -> Lab {
         preset_must_be_valid: true,
         watch: false,
         port: None,
+        request_limits: Default::default(),
         nodes: NodePools::parse(NODES).unwrap(),
         nodes_file: None,
         operators: false,

@@ -43,4 +43,4 @@ pub mod strategy;
 
 pub use flow_control::request_limits::RequestLimits;
 pub use http::secure_serving::{ServeError, ServeOptions, ServingHandle};
-pub use server::{ApiServer, ApiServerBuilder};
+pub use server::{ApiServer, ApiServerBuilder, Limit, limits};

@@ -109,6 +109,7 @@ fn lab_config(
         preset_must_be_valid: true,
         watch: false,
         port: None,
+        request_limits: Default::default(),
         nodes: node_pools(None, paths)?.0,
         nodes_file: None,
         kueue: None,

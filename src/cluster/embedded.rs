@@ -9,7 +9,7 @@ use super::ClusterError;
 use super::plugins::{
     AdmissionPlugin, AggregatedApi, CustomResourceConverter, KubeletClient, PreinstalledKind,
 };
-use kueue_lab_apiserver::{ApiServer, ServeError, ServeOptions, ServingHandle};
+use kueue_lab_apiserver::{ApiServer, RequestLimits, ServeError, ServeOptions, ServingHandle};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 
@@ -24,6 +24,8 @@ pub struct EmbeddedConfig {
     pub entropy: Entropy,
     /// Loopback port for external clients; 0 for any.
     pub port: u16,
+    /// The limits of requests of external clients.
+    pub request_limits: RequestLimits,
     /// Admission plugins, in order.
     pub admission: Vec<Arc<dyn AdmissionPlugin>>,
     /// Conversion of custom resources.
@@ -43,7 +45,8 @@ impl EmbeddedCluster {
     /// A cluster without a listener. Admission plugins and kinds are registered before the first
     /// request.
     pub fn new(config: EmbeddedConfig) -> Self {
-        let mut builder = ApiServer::builder(config.clock, config.entropy);
+        let mut builder =
+            ApiServer::builder(config.clock, config.entropy).request_limits(config.request_limits);
         for plugin in config.admission {
             builder = builder.admission(plugin);
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use kueue_lab_api::config::LoadedConfiguration as KueueConfig;
 use kueue_lab_clock::Clock;
-use kueue_lab_cluster::RemoteCluster;
+use kueue_lab_cluster::{RemoteCluster, RequestLimits};
 use kueue_lab_entropy::Entropy;
 use kueue_lab_machines::nodes::NodePools;
 
@@ -28,6 +28,8 @@ pub struct LabConfig {
     /// Loopback port for external clients, 0 for any; `None` for no listener. Ignored on an
     /// existing cluster.
     pub port: Option<u16>,
+    /// The limits of requests to an embedded cluster.
+    pub request_limits: RequestLimits,
     /// The node pools.
     pub nodes: NodePools,
     /// The node-pool file to watch, if any.

@@ -122,6 +122,7 @@ impl Lab {
                 clock: config.clock.clone(),
                 entropy: config.entropy.clone(),
                 port: config.port.unwrap_or_default(),
+                request_limits: config.request_limits,
                 admission: admission_plugins(&config, &kueue.gates),
                 converter: Some(Arc::new(kueue_webhooks::KueueConversion)),
                 kinds,

@@ -34,8 +34,10 @@ pub use kueue_lab_cluster::local::{
     self, ClusterTool, DeleteOutcome, HostAccess, LocalCluster, LocalClusterError,
 };
 pub use kueue_lab_cluster::{
-    Cluster, ClusterError, KubeconfigContext, RemoteCluster, context_names, error_chain, in_cluster,
+    Cluster, ClusterError, KubeconfigContext, Limit, RemoteCluster, RequestLimits, context_names,
+    error_chain, in_cluster, limits as cluster_limits,
 };
+pub use kueue_lab_machines::kubelet::limits as container_limits;
 pub use kueue_lab_machines::nodes::{NodePools, RemovedNodes, remove_all as remove_nodes};
 pub use kueue_lab_presets::remove_preset_objects as clear_presets;
 pub use lab::Lab;

@@ -94,6 +94,7 @@ impl ScenarioLab {
             preset_must_be_valid: true,
             watch: false,
             port: None,
+            request_limits: Default::default(),
             nodes: nodes(),
             nodes_file: None,
             operators: false,

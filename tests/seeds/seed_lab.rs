@@ -78,6 +78,7 @@ fn run<F: Future<Output = ()>>(
             preset_must_be_valid: true,
             watch: false,
             port: None,
+            request_limits: Default::default(),
             nodes: NodePools::parse(nodes).unwrap(),
             nodes_file: None,
             operators: true,

@@ -90,6 +90,7 @@ impl CaseLab {
             preset_must_be_valid: true,
             watch: false,
             port: None,
+            request_limits: Default::default(),
             nodes: NodePools::parse(NODES).unwrap(),
             nodes_file: None,
             operators: false,

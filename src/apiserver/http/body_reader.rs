@@ -10,7 +10,7 @@ use crate::apimachinery::api_error::ApiError;
 use crate::flow_control::user_limit::{UserLimit, UserPermit};
 
 /// The maximum request body, in bytes, as in Kubernetes.
-pub(super) const BODY_LIMIT: usize = 3 << 20;
+pub(crate) const BODY_LIMIT: usize = 3 << 20;
 
 /// A body and the permit for its size.
 pub(super) struct LimitedBody {

@@ -15,3 +15,6 @@ mod request_stack;
 pub(crate) mod secure_serving;
 pub(crate) mod tls;
 pub(crate) mod tower_service;
+
+pub(crate) use body_reader::BODY_LIMIT;
+pub(crate) use secure_serving::LISTENER_LIMITS;

@@ -22,7 +22,7 @@ use crate::flow_control::user_limit::UserLimit;
 use crate::server_state::ServerState;
 
 /// Limits of the listener.
-const LIMITS: Limits = Limits {
+pub(crate) const LISTENER_LIMITS: Limits = Limits {
     max_connections: 1024,
     unauthenticated: Some(UnauthenticatedLimits {
         max_connections: 128,
@@ -118,7 +118,7 @@ impl ServerState {
             address: asked,
             source,
         };
-        let server = HttpServer::bind("apiserver", asked, LIMITS)
+        let server = HttpServer::bind("apiserver", asked, LISTENER_LIMITS)
             .await
             .map_err(listen)?;
         let address = server.local_addr();

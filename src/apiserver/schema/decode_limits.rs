@@ -4,10 +4,10 @@
 use granit_parser::{ErrorKind, Parser};
 
 /// Maximum nesting depth of a body, as serde_json has it for JSON.
-const MAX_DEPTH: usize = 127;
+pub(crate) const MAX_DEPTH: usize = 127;
 /// Maximum number of values of a body. A value takes some 30 bytes when it is decoded, and at least
 /// two when it is encoded.
-pub(super) const MAX_VALUES: usize = 500_000;
+pub(crate) const MAX_VALUES: usize = 500_000;
 /// Up to this size, in bytes, the parser that decodes a body words its syntax errors.
 const SMALL: usize = 16 << 10;
 

@@ -4,7 +4,9 @@ mod add_aggregated_api;
 mod api_server;
 mod builder;
 mod install_crd;
+mod limits;
 mod serve;
 
 pub use api_server::ApiServer;
 pub use builder::ApiServerBuilder;
+pub use limits::{Limit, limits};

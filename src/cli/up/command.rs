@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 use std::pin::pin;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
 use super::choose_preset::choose_preset;
 use super::lab_kubeconfig::LabKubeconfig;
+use super::limits_table::limits_table;
 use crate::cli::cluster_args::{ClusterArgs, ClusterChoice};
 use crate::cli::config::ConfigUser;
 use crate::cli::node_pools::node_pools;
@@ -16,7 +17,7 @@ use crate::cli::tui_session::{self, TuiArgs};
 use crate::cli::{CliError, config, logging, runtime, signals, speed};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_lab::{Lab, LabConfig, LabPaths, PresetsFolder};
+use kueue_lab_lab::{Lab, LabConfig, LabPaths, PresetsFolder, RequestLimits};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -76,6 +77,18 @@ pub(in crate::cli) struct Args {
     /// The loopback port to serve the Kubernetes API on; 0 takes any free port.
     #[arg(long, value_name = "N", default_value_t = 0)]
     port: u16,
+    /// Seats of all priority levels of the embedded Kubernetes API together: how many requests are
+    /// executed at the same time.
+    #[arg(long, value_name = "N", default_value_t = RequestLimits::default().max_requests_inflight as u64,
+        value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    max_requests_inflight: u64,
+    /// The time for a request to the embedded Kubernetes API that is not long-running, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = RequestLimits::default().request_timeout.as_secs(),
+        value_parser = clap::value_parser!(u64).range(1..=3600))]
+    request_timeout: u64,
+    /// Print the limits of the embedded cluster and of its containers, and exit.
+    #[arg(long)]
+    limits: bool,
     /// Lab seconds per second, from 0.01 to 10000.
     #[arg(long, value_name = "N", default_value = "1", value_parser = speed::parse)]
     speed: f64,
@@ -92,7 +105,22 @@ enum ControllerChoice {
     None,
 }
 
+impl Args {
+    /// The limits of requests to the embedded cluster.
+    fn request_limits(&self) -> RequestLimits {
+        RequestLimits {
+            max_requests_inflight: usize::try_from(self.max_requests_inflight)
+                .unwrap_or(usize::MAX),
+            request_timeout: Duration::from_secs(self.request_timeout),
+            ..RequestLimits::default()
+        }
+    }
+}
+
 pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
+    if args.limits {
+        return print_stdout(limits_table(&args.request_limits()).as_bytes());
+    }
     let with_tui = !args.headless && tui_session::has_terminal();
     match with_tui {
         true => logging::to_file(),
@@ -129,6 +157,7 @@ async fn observe(args: Args) -> Result<(), CliError> {
 async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
     let started = Instant::now();
     let here = std::env::current_dir().map_err(CliError::failed)?;
+    let request_limits = args.request_limits();
     let paths = LabPaths::find(args.presets_dir, &here).map_err(CliError::Usage)?;
     log_preset_source(&paths);
     let user = match args.cluster {
@@ -163,6 +192,7 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         preset_must_be_valid: !with_tui,
         watch: true,
         port: Some(args.port),
+        request_limits,
         nodes,
         nodes_file,
         kueue,

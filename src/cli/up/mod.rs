@@ -3,5 +3,6 @@
 mod choose_preset;
 mod command;
 mod lab_kubeconfig;
+mod limits_table;
 
 pub(super) use command::{Args, run};

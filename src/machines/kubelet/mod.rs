@@ -5,6 +5,7 @@
 mod container_program;
 mod control_plane;
 mod environment;
+mod limits;
 mod log_options;
 mod logs;
 mod long_scripts;
@@ -22,5 +23,6 @@ mod wrapped_command;
 pub(crate) use container_program::container_program;
 pub use control_plane::{CONTROL_PLANE_NODE, ContainerProcess, ControlPlane};
 pub use kueue_lab_streaming::port_forward::PodConnection;
+pub use limits::limits;
 pub use logs::{LogError, LogQuery, LogStore};
 pub use pod_workers::{Kubelet, KubeletOptions, NodeScope};

@@ -81,6 +81,7 @@ pub(super) fn replay<F: Future<Output = ()>>(
             preset_must_be_valid: true,
             watch: false,
             port: None,
+            request_limits: Default::default(),
             nodes: nodes(),
             nodes_file: None,
             kueue: None,

@@ -17,7 +17,7 @@ use super::{container_files, exec_environment, volumes};
 use kueue_lab_runtime::ObjectKey;
 
 /// Bytes of all files of all containers.
-const STORAGE: usize = 256 << 20;
+pub(in super::super) const STORAGE: usize = 64 << 20;
 /// Images without a shell.
 const WITHOUT_SHELL: [&str; 6] = [
     "pause",

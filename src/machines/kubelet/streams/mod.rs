@@ -10,4 +10,4 @@ mod pod_network;
 mod port_forward;
 mod volumes;
 
-pub(super) use container_runtime::{ContainerRuntime, image_name};
+pub(super) use container_runtime::{ContainerRuntime, STORAGE, image_name};

@@ -1,0 +1,88 @@
+//! The limits of the server as a table.
+
+use crate::flow_control::request_limits::RequestLimits;
+use crate::http::{BODY_LIMIT, LISTENER_LIMITS};
+use crate::schema::decode_limits::{MAX_DEPTH, MAX_VALUES};
+
+/// A limit of the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// The name, as errors and metrics have it.
+    pub name: &'static str,
+    /// The value with its unit.
+    pub value: String,
+    /// What it limits, and what happens above it.
+    pub meaning: &'static str,
+    /// The flag of `kueue-lab up` that changes it; `None` if it is fixed.
+    pub flag: Option<&'static str>,
+}
+
+/// The limits of a server with these limits of requests.
+pub fn limits(requests: &RequestLimits) -> Vec<Limit> {
+    let limit = |name, value: String, meaning, flag| Limit {
+        name,
+        value,
+        meaning,
+        flag,
+    };
+    let fixed = |name, value: usize, meaning| limit(name, value.to_string(), meaning, None);
+    let mut all = vec![
+        limit(
+            "max-requests-inflight",
+            requests.max_requests_inflight.to_string(),
+            "seats of all priority levels; then requests wait, and get 429",
+            Some("--max-requests-inflight"),
+        ),
+        limit(
+            "request-timeout",
+            format!("{:?}", requests.request_timeout),
+            "time for a request with its body; then 504",
+            Some("--request-timeout"),
+        ),
+        fixed(
+            "request-body-bytes",
+            requests.max_body_bytes_per_user,
+            "bodies of a user at the same time; then 429",
+        ),
+        fixed(
+            "request-body-bytes (all users)",
+            requests.max_body_bytes,
+            "bodies at the same time, without those of system:masters; then 429",
+        ),
+        fixed("body-bytes", BODY_LIMIT, "body of one request; then 413"),
+        fixed(
+            "body-depth",
+            MAX_DEPTH,
+            "nesting of JSON and YAML; then 400",
+        ),
+        fixed(
+            "body-values",
+            MAX_VALUES,
+            "values of JSON and YAML; then 400",
+        ),
+        fixed(
+            "watches-per-user",
+            requests.max_watches_per_user,
+            "open watches of a user; then 429",
+        ),
+        fixed(
+            "connections",
+            LISTENER_LIMITS.max_connections,
+            "connections with an authenticated request; more stay unauthenticated",
+        ),
+    ];
+    if let Some(unauthenticated) = LISTENER_LIMITS.unauthenticated {
+        all.push(fixed(
+            "unauthenticated-connections",
+            unauthenticated.max_connections,
+            "connections without one; a further one closes the oldest",
+        ));
+        all.push(limit(
+            "unauthenticated-connection-timeout",
+            format!("{:?}", unauthenticated.timeout),
+            "time until a connection without one is closed",
+            None,
+        ));
+    }
+    all
+}
