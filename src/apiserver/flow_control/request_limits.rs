@@ -28,8 +28,8 @@ impl Default for RequestLimits {
         Self {
             max_requests_inflight: 600,
             request_timeout: Duration::from_secs(60),
-            max_body_bytes_per_user: 16 << 20,
-            max_body_bytes: 48 << 20,
+            max_body_bytes_per_user: 8 << 20,
+            max_body_bytes: 32 << 20,
             max_watches_per_user: 1000,
         }
     }

@@ -7,7 +7,7 @@ use granit_parser::{ErrorKind, Parser};
 pub(crate) const MAX_DEPTH: usize = 127;
 /// Maximum number of values of a body. A value takes some 30 bytes when it is decoded, and at least
 /// two when it is encoded.
-pub(crate) const MAX_VALUES: usize = 500_000;
+pub(crate) const MAX_VALUES: usize = 200_000;
 /// Up to this size, in bytes, the parser that decodes a body words its syntax errors.
 const SMALL: usize = 16 << 10;
 
