@@ -2,7 +2,8 @@
 
 use kube::Client;
 
-use super::attacker::{Attacker, serve};
+use super::connection::Attacker;
+use super::served::serve;
 use super::server_fixture::get;
 
 /// More than the server accepts at the same time.
@@ -21,5 +22,5 @@ async fn connections_without_a_user_do_not_keep_others_out() {
     get(&client, "/api/v1/namespaces/test").await.unwrap();
     let newcomer = served.administrator().await;
     get(&newcomer, "/api/v1/namespaces/test").await.unwrap();
-    assert!(held.remove(0).is_closed().await, "the oldest makes room");
+    assert!(held.remove(0).closes().await, "the oldest makes room");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::attacker::serve;
+use super::served::serve;
 use super::server_fixture::error_status;
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/test/configmaps";

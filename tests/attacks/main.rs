@@ -6,13 +6,14 @@
     reason = "a test that cannot go on should say where"
 )]
 
-mod attacker;
+mod connection;
 mod connections;
 mod decoders;
 mod metrics;
 mod panics;
 mod request_bodies;
 mod requests_in_flight;
+mod served;
 #[path = "../apiserver/server_fixture.rs"]
 #[allow(dead_code, reason = "shared with tests/apiserver")]
 mod server_fixture;

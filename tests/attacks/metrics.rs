@@ -3,7 +3,8 @@
 use kube::Client;
 use serde_json::json;
 
-use super::attacker::{answer, serve};
+use super::connection::answer;
+use super::served::serve;
 use super::server_fixture::error_status;
 
 async fn text(client: &Client, path: &str) -> Result<String, kube::Error> {

@@ -7,7 +7,8 @@ use kueue_lab_apiserver::apimachinery::api_error::ApiError;
 use kueue_lab_apiserver::plugins::{AdmissionPlugin, AdmissionRequest, AdmissionWarnings};
 use serde_json::{Value, json};
 
-use super::attacker::{answer, data, serve_with};
+use super::connection::{answer, data};
+use super::served::serve_with;
 use super::server_fixture::get;
 
 /// Panics at every ConfigMap.

@@ -5,7 +5,8 @@ use std::time::Duration;
 use kueue_lab_apiserver::RequestLimits;
 use serde_json::json;
 
-use super::attacker::{answer, data, serve, serve_with};
+use super::connection::{answer, data};
+use super::served::{serve, serve_with};
 use super::server_fixture::{error_status, send};
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/test/configmaps";

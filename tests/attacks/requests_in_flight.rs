@@ -4,7 +4,8 @@ use http_body_util::BodyExt;
 use kueue_lab_apiserver::RequestLimits;
 use serde_json::json;
 
-use super::attacker::{answer, serve_with};
+use super::connection::answer;
+use super::served::serve_with;
 use super::server_fixture::{get, send};
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/test/configmaps";

@@ -1,30 +1,16 @@
-//! A server under attack, its clients, and connections of an attacker.
+//! A server under attack and its clients.
 
-use std::convert::Infallible;
-use std::time::Duration;
-
-use bytes::Bytes;
-use futures::channel::mpsc;
-use http::{Request, Response};
-use http_body::Frame;
-use http_body_util::{BodyExt, StreamBody};
-use hyper::body::Incoming;
-use hyper::client::conn::http2::SendRequest;
-use hyper_util::rt::{TokioExecutor, TokioIo};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use kueue_lab_apiserver::{ApiServer, ApiServerBuilder, ServeOptions, ServingHandle};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
-use tokio::task::JoinHandle;
 
+use super::connection::Attacker;
 use super::server_fixture::{namespace, send};
 
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
-/// Longer than any of these tests takes; a test that reaches it fails.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server on the network with the namespace `test`.
 pub(crate) struct Served {
@@ -101,75 +87,6 @@ impl Served {
 
     /// An HTTP/2 connection.
     pub(crate) async fn connect(&self) -> Attacker {
-        let stream = TcpStream::connect(self.handle.addr()).await.unwrap();
-        let stream = kueue_lab_http::connect_tls_insecure(stream, "127.0.0.1")
-            .await
-            .unwrap();
-        let handshake =
-            hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
-        let (sender, connection) = handshake.await.unwrap();
-        Attacker {
-            sender,
-            connection: tokio::spawn(async move { drop(connection.await) }),
-            authority: self.handle.addr().to_string(),
-        }
+        Attacker::connect(self.handle.addr()).await
     }
-}
-
-/// The body of a request whose sender does not end it.
-pub(crate) type OpenBody = mpsc::UnboundedSender<Result<Frame<Bytes>, Infallible>>;
-type AttackerBody = StreamBody<mpsc::UnboundedReceiver<Result<Frame<Bytes>, Infallible>>>;
-
-/// An HTTP/2 connection of an attacker. It answers PING.
-pub(crate) struct Attacker {
-    sender: SendRequest<AttackerBody>,
-    connection: JoinHandle<()>,
-    authority: String,
-}
-
-impl Attacker {
-    /// Sends the head of a request, whose body stays open as long as the sender lives.
-    pub(crate) fn request(
-        &mut self,
-        method: &str,
-        path: &str,
-        token: Option<&str>,
-    ) -> (
-        OpenBody,
-        impl Future<Output = hyper::Result<Response<Incoming>>> + Send + 'static,
-    ) {
-        let (sender, body) = mpsc::unbounded();
-        let mut request = Request::builder()
-            .method(method)
-            .uri(format!("https://{}{path}", self.authority))
-            .header("content-type", "application/json");
-        if let Some(token) = token {
-            request = request.header("authorization", format!("Bearer {token}"));
-        }
-        let request = request.body(StreamBody::new(body)).unwrap();
-        (sender, self.sender.send_request(request))
-    }
-
-    /// Whether the server closes the connection.
-    pub(crate) async fn is_closed(self) -> bool {
-        tokio::time::timeout(PATIENCE, self.connection)
-            .await
-            .is_ok()
-    }
-}
-
-/// The status and the body of a response.
-pub(crate) async fn answer(
-    response: impl Future<Output = hyper::Result<Response<Incoming>>>,
-) -> (u16, Value) {
-    let response = tokio::time::timeout(PATIENCE, response).await.unwrap();
-    let response = response.unwrap();
-    let status = response.status().as_u16();
-    let body = response.into_body().collect().await.unwrap().to_bytes();
-    (status, serde_json::from_slice(&body).unwrap_or_default())
-}
-
-/// Bytes of a body.
-pub(crate) fn data(bytes: impl Into<Bytes>) -> Result<Frame<Bytes>, Infallible> {
-    Ok(Frame::data(bytes.into()))
 }
