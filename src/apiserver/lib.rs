@@ -41,6 +41,7 @@ mod service_client;
 pub mod storage;
 pub mod strategy;
 
+pub use auth::credentials::{Credentials, CredentialsError};
 pub use flow_control::request_limits::RequestLimits;
 pub use http::secure_serving::{ServeError, ServeOptions, ServingHandle};
-pub use server::{ApiServer, ApiServerBuilder, Limit, limits};
+pub use server::{ApiServer, ApiServerBuilder, Limit, RestoreError, limits};

@@ -1,6 +1,7 @@
 //! State shared by all requests.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
@@ -19,7 +20,7 @@ use crate::plugins::Plugins;
 use crate::registry::Registry;
 use crate::registry::stored_objects::StoredObjects;
 use crate::service_client::client_manager::ClientManager;
-use crate::storage::{EventTtl, Store};
+use crate::storage::{EventTtl, ResourceStorage, Store};
 
 /// State shared by all requests.
 pub(crate) struct ServerState {
@@ -50,6 +51,9 @@ pub(crate) struct ServerState {
     pub(crate) event_ttl: EventTtl,
     /// Names of the CustomResourceDefinitions that a create or apply request replaces.
     pub(crate) replaceable_crds: Mutex<BTreeSet<String>>,
+    /// The names of all CustomResourceDefinitions that were ever preinstalled, in durable storage: one
+    /// that was deleted is not installed again.
+    pub(crate) preinstalled_crds: Option<Arc<ResourceStorage>>,
 }
 
 impl ServerState {

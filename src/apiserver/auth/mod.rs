@@ -2,6 +2,7 @@
 
 pub(crate) mod bearer_token;
 pub(crate) mod certificates;
+pub(crate) mod credentials;
 pub(crate) mod escalation_check;
 pub(crate) mod impersonation;
 mod policy_comparator;

@@ -15,30 +15,38 @@ pub(crate) const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 /// The issuer of the tokens in Secrets.
 pub(crate) const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
 
-/// The signing key; exists as long as the process.
+/// The signing key.
 pub(crate) struct ServiceAccountTokenKey {
     key: EcdsaKeyPair,
     random: SystemRandom,
     id: String,
 }
 
-/// The key could not be generated: no random source.
+/// The key could not be generated or read.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot make a signing key for service account tokens")]
 pub(crate) struct TokenKeyError;
 
 impl ServiceAccountTokenKey {
-    /// Generates a new key.
+    /// Generates a new key, as PKCS#8.
     ///
     /// # Errors
     /// [`TokenKeyError`] without a random source.
-    pub(crate) fn generate() -> Result<Self, TokenKeyError> {
+    pub(crate) fn generate() -> Result<Vec<u8>, TokenKeyError> {
+        let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
+        let document = EcdsaKeyPair::generate_pkcs8(algorithm, &SystemRandom::new());
+        Ok(document.map_err(|_| TokenKeyError)?.as_ref().to_vec())
+    }
+
+    /// The key of a PKCS#8 document.
+    ///
+    /// # Errors
+    /// [`TokenKeyError`] if it is not a key of the algorithm.
+    pub(crate) fn from_pkcs8(document: &[u8]) -> Result<Self, TokenKeyError> {
         let random = SystemRandom::new();
         let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
-        let document =
-            EcdsaKeyPair::generate_pkcs8(algorithm, &random).map_err(|_| TokenKeyError)?;
-        let key = EcdsaKeyPair::from_pkcs8(algorithm, document.as_ref(), &random)
-            .map_err(|_| TokenKeyError)?;
+        let key =
+            EcdsaKeyPair::from_pkcs8(algorithm, document, &random).map_err(|_| TokenKeyError)?;
         let digest = ring::digest::digest(&ring::digest::SHA256, key.public_key().as_ref());
         Ok(Self {
             id: URL_SAFE_NO_PAD.encode(digest),
@@ -103,20 +111,20 @@ impl ServiceAccountTokenKey {
 mod tests {
     use super::*;
 
+    fn new_key() -> ServiceAccountTokenKey {
+        let document = ServiceAccountTokenKey::generate().unwrap();
+        ServiceAccountTokenKey::from_pkcs8(&document).unwrap()
+    }
+
     #[test]
     fn a_token_is_valid_until_it_expires_and_not_when_altered() {
-        let key = ServiceAccountTokenKey::generate().unwrap();
+        let key = new_key();
         let token = key
             .sign(&json!({"iss": ISSUER, "exp": 100, "sub": "x"}))
             .unwrap();
         assert_eq!(key.verify(&token, 99).unwrap()["sub"], "x");
         assert_eq!(key.verify(&token, 100), None);
-        assert_eq!(
-            ServiceAccountTokenKey::generate()
-                .unwrap()
-                .verify(&token, 99),
-            None
-        );
+        assert_eq!(new_key().verify(&token, 99), None);
         let (head, tail) = token.split_once('.').unwrap();
         let forged = URL_SAFE_NO_PAD.encode(json!({"iss": ISSUER, "exp": 999}).to_string());
         let signature = tail.rsplit_once('.').unwrap().1;

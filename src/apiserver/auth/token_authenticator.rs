@@ -7,11 +7,11 @@ use rand::rngs::OsRng;
 use subtle::ConstantTimeEq;
 
 use super::service_account::{user_of_claims, user_of_legacy_claims};
-use super::service_account_token::{ISSUER, ServiceAccountTokenKey};
+use super::service_account_token::{ISSUER, ServiceAccountTokenKey, TokenKeyError};
 use super::user::User;
 use crate::registry::object_reader::ObjectReader;
 
-/// The credentials of one server run.
+/// The credentials of the administrator and the key of service account tokens.
 pub(crate) struct TokenAuthenticator {
     admin_token: String,
     service_account_key: ServiceAccountTokenKey,
@@ -20,14 +20,26 @@ pub(crate) struct TokenAuthenticator {
 impl TokenAuthenticator {
     /// Generates new credentials.
     pub(crate) fn generate() -> Self {
-        // A server without a random source cannot generate credentials and must not start.
-        match ServiceAccountTokenKey::generate() {
-            Ok(tokens) => Self {
-                admin_token: random_token(),
-                service_account_key: tokens,
-            },
+        let key = ServiceAccountTokenKey::generate();
+        match key.and_then(|key| Self::new(random_token(), &key)) {
+            Ok(authenticator) => authenticator,
+            // A server without a random source cannot generate credentials and must not start.
             Err(e) => unreachable!("the operating system gives no random bytes: {e}"),
         }
+    }
+
+    /// The given credentials; the key of service account tokens is PKCS#8.
+    ///
+    /// # Errors
+    /// [`TokenKeyError`] when the key cannot be used.
+    pub(crate) fn new(
+        admin_token: String,
+        service_account_key: &[u8],
+    ) -> Result<Self, TokenKeyError> {
+        Ok(Self {
+            admin_token,
+            service_account_key: ServiceAccountTokenKey::from_pkcs8(service_account_key)?,
+        })
     }
 
     /// The signing key of service account tokens.
@@ -118,7 +130,7 @@ pub(crate) enum InvalidToken {
 }
 
 /// 256 random bits, encoded as text.
-fn random_token() -> String {
+pub(crate) fn random_token() -> String {
     let mut bytes = [0u8; 32];
     // A server without a random source cannot generate credentials and must not start.
     if let Err(e) = OsRng.try_fill_bytes(&mut bytes) {

@@ -13,8 +13,8 @@ use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use super::response_body::Body;
 use super::{
-    aggregation, create, delete, event_ttl, get, list, non_resource_paths, patch, reviews,
-    subresource, update, watch,
+    aggregation, create, delete, durable_write, event_ttl, get, list, non_resource_paths, patch,
+    reviews, subresource, update, watch,
 };
 use crate::apimachinery::api_error::ApiError;
 use crate::auth::rbac_authorizer;
@@ -140,7 +140,10 @@ async fn serve_resource(
     let Some(call) = RequestContext::new(core, incoming, path, query, verb)? else {
         return not_served(core, &group);
     };
-    let outcome = dispatch_verb(&call, verb).await;
+    let outcome = match core.store.is_durable() && !matches!(verb, "get" | "list" | "watch") {
+        true => durable_write::dispatch_durably(&call, dispatch_verb(&call, verb)).await,
+        false => dispatch_verb(&call, verb).await,
+    };
     let reply = outcome.unwrap_or_else(|e| ApiResponse::negotiated_error(&e, incoming.accept()));
     Ok(reply.with_warnings(call.warnings()))
 }

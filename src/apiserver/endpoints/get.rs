@@ -8,7 +8,7 @@ use crate::apimachinery::api_error::ApiError;
 /// Handles GET of a named object.
 pub(super) fn get(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {
     let asked = parse_resource_version(call.query.text("resourceVersion"))?;
-    check_not_too_large(asked, call.core.store.revision())?;
+    check_not_too_large(asked, call.core.store.durable_revision())?;
     let object = call.stored_object()?;
     call.transformer.object_response(200, &object)
 }

@@ -192,7 +192,7 @@ async fn try_update(
         // attempt decides.
         Err(CommitError::KeyNotFound) if insisted => Err(call.not_found(name)),
         Err(CommitError::ResourceVersionConflict(_) | CommitError::KeyNotFound) => Ok(None),
-        Err(CommitError::KeyExists(_) | CommitError::Closed) => Err(ApiError::no_such_resource()),
+        Err(_) => Err(ApiError::no_such_resource()),
     }
 }
 

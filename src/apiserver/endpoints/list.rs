@@ -67,7 +67,7 @@ pub(super) fn empty_list(call: &RequestContext<'_>) -> Result<ApiResponse, ApiEr
     if !call.path.name.is_empty() {
         return Err(call.not_found(&call.path.name));
     }
-    let revision = call.core.store.revision();
+    let revision = call.core.store.durable_revision();
     let page = ListPage {
         objects: Vec::new(),
         revision,
@@ -179,7 +179,7 @@ fn snapshot(
         }
         let token = decode_continue(resume)?;
         if token.rv < 0 {
-            return Ok((store.snapshot(storage), Some(token.start)));
+            return Ok((store.durable_snapshot(storage), Some(token.start)));
         }
         return match store.snapshot_at(storage, token.rv.unsigned_abs()) {
             Ok(snapshot) => Ok((snapshot, Some(token.start))),
@@ -190,13 +190,13 @@ fn snapshot(
     let exact = matching == "Exact" || (matching.is_empty() && limit > 0 && asked > 0);
     let taken = if exact {
         store.snapshot_at(storage, asked)
-    } else if asked > store.revision() {
+    } else if asked > store.durable_revision() {
         Err(SnapshotError::TooLarge {
             asked,
-            current: store.revision(),
+            current: store.durable_revision(),
         })
     } else {
-        Ok(store.snapshot(storage))
+        Ok(store.durable_snapshot(storage))
     };
     taken.map(|s| (s, None)).map_err(|e| match e {
         SnapshotError::Expired { .. } => ApiError::expired(e.to_string()),

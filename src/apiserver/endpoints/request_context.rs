@@ -150,13 +150,17 @@ impl<'s> RequestContext<'s> {
         storage_key(self.namespace(), name)
     }
 
-    /// The stored object of the name in the path.
+    /// The stored object of the name in the path; for a read, its durable version.
     ///
     /// # Errors
     /// 404 if it does not exist.
     pub(super) fn stored_object(&self) -> Result<Arc<Object>, ApiError> {
         let name = &self.path.name;
-        let object = self.storage()?.get(&self.storage_key(name));
+        let (storage, key) = (self.storage()?, self.storage_key(name));
+        let object = match self.request.parts.method.is_safe() {
+            true => self.core.store.durable_object(storage, &key),
+            false => storage.get(&key),
+        };
         object.ok_or_else(|| self.not_found(name))
     }
 

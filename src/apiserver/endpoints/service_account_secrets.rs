@@ -1,6 +1,8 @@
 //! Secrets with tokens of service accounts (`kubernetes.io/service-account-token`), as
 //! kube-controller-manager's `tokens_controller.go`.
 
+use std::sync::Arc;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -9,7 +11,7 @@ use crate::apimachinery::object_meta;
 use crate::auth::service_account::legacy_claims;
 use crate::registry::object_reader::ObjectReader;
 use crate::server_state::ServerState;
-use crate::storage::{CommitError, Object, PendingObject};
+use crate::storage::{CommitError, Object, PendingObject, ResourceStorage};
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// The type of these Secrets.
@@ -106,7 +108,7 @@ fn with_token(core: &ServerState, secret: &Value, account: &Value) -> Option<Val
 
 fn store(
     core: &ServerState,
-    storage: &crate::storage::ResourceStorage,
+    storage: &Arc<ResourceStorage>,
     present: &std::sync::Arc<Object>,
     object: Value,
 ) -> Result<(), CommitError> {
@@ -121,7 +123,7 @@ fn store(
 
 fn remove(
     core: &ServerState,
-    storage: &crate::storage::ResourceStorage,
+    storage: &Arc<ResourceStorage>,
     present: &std::sync::Arc<Object>,
 ) -> Result<(), CommitError> {
     let Ok(pending) = PendingObject::new((*present.value()).clone()) else {

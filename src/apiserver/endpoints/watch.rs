@@ -52,11 +52,11 @@ pub(super) fn watch(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> 
     let options = watch_options(call)?;
     let selection = SelectionPredicate::from_request(call)?;
     let (store, storage) = (&call.core.store, call.storage()?);
-    check_not_too_large(options.not_older_than, store.revision())?;
+    check_not_too_large(options.not_older_than, store.durable_revision())?;
     let mut start = VecDeque::new();
     let mut from = options.from.unwrap_or_default();
     if options.from.is_none() {
-        let snapshot = store.snapshot(storage);
+        let snapshot = store.durable_snapshot(storage);
         from = snapshot.revision();
         if options.send_initial_events {
             start.extend(snapshot.scan(selection.prefix(), None).cloned());

@@ -1,6 +1,6 @@
 //! The registry of built-in and custom resources.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -52,7 +52,7 @@ impl RegistryState {
         let key = format!("{group}/{plural}");
         self.storages
             .entry(key)
-            .or_insert_with(|| store.new_resource_storage())
+            .or_insert_with_key(|key| store.new_resource_storage(key))
             .clone()
     }
 }
@@ -138,8 +138,14 @@ impl Registry {
         if let Some(plural) = defined.served.first().map(|s| s.kind.plural.clone())
             && let Some(storage) = state.storages.remove(&format!("{group}/{plural}"))
         {
-            storage.close();
+            self.store.close_resource_storage(&storage);
         }
+    }
+
+    /// The names of the served CustomResourceDefinitions.
+    pub(crate) fn crd_names(&self) -> BTreeSet<String> {
+        let state = self.state.lock();
+        state.custom.keys().map(|(_, name)| name.clone()).collect()
     }
 
     /// Serves the resources of an extension API server.

@@ -35,6 +35,12 @@ impl ApiServer {
         kube::Client::new(service, "default")
     }
 
+    /// Makes all writes durable and ends writing. Later writes are not answered. Blocks for as long as
+    /// the last writes take.
+    pub fn close_storage(&self) {
+        self.core.store.close();
+    }
+
     /// Adds an admission plugin to a running server.
     pub fn add_admission(&self, plugin: Arc<dyn AdmissionPlugin>) {
         self.core.plugins.add_admission(plugin);

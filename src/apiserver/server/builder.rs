@@ -9,10 +9,11 @@ use parking_lot::{Mutex, Once};
 use super::api_server::ApiServer;
 use crate::aggregator::RemoteApiServices;
 use crate::auth::certificates::ClusterCertificates;
+use crate::auth::credentials::{Credentials, CredentialsError};
 use crate::auth::token_authenticator::TokenAuthenticator;
 use crate::bootstrap::create_bootstrap_objects;
 use crate::conversion::webhook_converter::WebhookConverter;
-use crate::endpoints::session_limits;
+use crate::endpoints::{restore_derived_state, session_limits};
 use crate::flow_control::request_limits::RequestLimits;
 use crate::kinds;
 use crate::metrics::Metrics;
@@ -21,7 +22,21 @@ use crate::plugins::{AdmissionPlugin, CustomResourceConverter, KubeletClient, Pl
 use crate::registry::Registry;
 use crate::server_state::ServerState;
 use crate::service_client::client_manager::ClientManager;
-use crate::storage::{EventTtl, StorageLimits, Store};
+use crate::storage::{EventTtl, Persistence, RestoredState, StorageLimits, Store};
+
+/// The resource of the names of preinstalled CustomResourceDefinitions, which is not served.
+const PREINSTALLED_CRDS: &str = "internal/preinstalledcustomresourcedefinitions";
+
+/// Why a server cannot be built with restored objects.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// The credentials cannot be used.
+    #[error("the credentials cannot be used: {0}")]
+    Credentials(#[from] CredentialsError),
+    /// The thread that writes cannot be started.
+    #[error("cannot start the thread that writes: {0}")]
+    Thread(#[from] std::io::Error),
+}
 
 /// Builds an [`ApiServer`].
 pub struct ApiServerBuilder {
@@ -78,13 +93,39 @@ impl ApiServerBuilder {
         self
     }
 
-    /// Builds the server with the bootstrap objects. It does not listen on the network yet.
+    /// Builds the server with the bootstrap objects, in memory only. It does not listen on the network
+    /// yet.
     pub fn build(self) -> ApiServer {
         let store = Store::new(self.limits);
+        let authenticator = TokenAuthenticator::generate();
+        self.build_with(store, authenticator, ClusterCertificates::default())
+    }
+
+    /// Builds the server with restored objects, whose writes are durable before they are answered.
+    ///
+    /// # Errors
+    /// [`RestoreError`].
+    pub fn build_durable(
+        self,
+        credentials: &Credentials,
+        state: RestoredState,
+        persistence: Box<dyn Persistence>,
+    ) -> Result<ApiServer, RestoreError> {
+        let (authenticator, certificates) = credentials.load()?;
+        let store = Store::durable(self.limits, state, persistence)?;
+        Ok(self.build_with(store, authenticator, certificates))
+    }
+
+    fn build_with(
+        self,
+        store: Store,
+        authenticator: TokenAuthenticator,
+        certificates: ClusterCertificates,
+    ) -> ApiServer {
         let registry = Registry::new(store.clone(), kinds::builtin_api_resources());
         let core = ServerState {
-            authenticator: TokenAuthenticator::generate(),
-            certificates: ClusterCertificates::default(),
+            authenticator,
+            certificates,
             remote_api_services: RemoteApiServices::default(),
             metrics: Metrics::default(),
             openapi: Documents::default(),
@@ -96,12 +137,17 @@ impl ApiServerBuilder {
             request_limits: self.request_limits,
             event_ttl: EventTtl::default(),
             replaceable_crds: Mutex::default(),
+            preinstalled_crds: (store.is_durable())
+                .then(|| store.new_resource_storage(PREINSTALLED_CRDS)),
             clock: self.clock,
             entropy: self.entropy,
             store,
             registry,
             plugins: self.plugins,
         };
+        if core.store.is_durable() {
+            restore_derived_state(&core);
+        }
         create_bootstrap_objects(&core);
         ApiServer {
             core: Arc::new(core),

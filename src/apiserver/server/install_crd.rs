@@ -1,6 +1,6 @@
 //! Preinstalled custom resources, whose definitions are parsed lazily.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::api_server::ApiServer;
 use crate::apimachinery::object_meta;
@@ -18,7 +18,9 @@ impl ApiServer {
         object: impl Fn() -> Value + Send + Sync + 'static,
     ) {
         let name = definition.name.clone();
-        self.core.replaceable_crds.lock().insert(name);
+        if self.installs_crd(&name) {
+            self.core.replaceable_crds.lock().insert(name);
+        }
         self.install_crd(definition, object);
     }
 
@@ -31,10 +33,13 @@ impl ApiServer {
         object: impl Fn() -> Value + Send + Sync + 'static,
     ) {
         let core = &self.core;
+        if !self.installs_crd(&definition.name) {
+            return;
+        }
         let Some(storage) = crd_lifecycle::crd_storage(core) else {
             return;
         };
-        let mut identity = serde_json::json!({
+        let mut identity = json!({
             "kind": "CustomResourceDefinition",
             "apiVersion": "apiextensions.k8s.io/v1",
             "metadata": {
@@ -44,12 +49,20 @@ impl ApiServer {
             "status": crd_lifecycle::established_status(&definition, core.clock.now()),
         });
         object_meta::fill_system_fields(&mut identity, &core.entropy, core.clock.now());
+        if let Some(head) = core
+            .store
+            .preinstalled(storage.resource(), &definition.name)
+        {
+            for field in ["uid", "creationTimestamp"] {
+                identity["metadata"][field] = head["metadata"][field].clone();
+            }
+        }
         object_meta::set_generation(&mut identity, 1);
         let name = definition.name.clone();
         let uid = object_meta::meta_str(&identity, "uid");
         let settled = format!("{uid} 1 {:?}", definition.names);
         core.registry.serve_crd(definition, &settled, false);
-        let head = serde_json::json!({
+        let head = json!({
             "kind": identity["kind"],
             "apiVersion": identity["apiVersion"],
             "metadata": identity["metadata"],
@@ -65,5 +78,24 @@ impl ApiServer {
         let _ = core
             .store
             .create(&storage, &name, PendingObject::lazy(head, whole));
+        if let Some(known) = &core.preinstalled_crds
+            && let Ok(entry) = PendingObject::new(json!({"metadata": {"name": name}}))
+        {
+            let _ = core.store.create(known, &name, entry);
+        }
+    }
+
+    /// Whether a definition is installed: not if one of the same name was restored, which replaced it,
+    /// or if it was deleted before the restart.
+    fn installs_crd(&self, name: &str) -> bool {
+        let core = &self.core;
+        let Some(storage) = crd_lifecycle::crd_storage(core) else {
+            return false;
+        };
+        let resource = storage.resource();
+        let known = core.preinstalled_crds.as_ref();
+        let was_deleted = known.is_some_and(|known| known.get(name).is_some())
+            && core.store.preinstalled(resource, name).is_none();
+        storage.get(name).is_none() && !was_deleted
     }
 }

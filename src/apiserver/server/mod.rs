@@ -8,5 +8,5 @@ mod limits;
 mod serve;
 
 pub use api_server::ApiServer;
-pub use builder::ApiServerBuilder;
+pub use builder::{ApiServerBuilder, RestoreError};
 pub use limits::{Limit, limits};

@@ -2,6 +2,7 @@
 
 use super::api_server::ApiServer;
 use crate::bootstrap::{create_extension_apiserver_authentication, create_system_roles};
+use crate::endpoints::restore_api_services;
 use crate::http::secure_serving::{ServeError, ServeOptions, ServingHandle};
 
 impl ApiServer {
@@ -12,6 +13,9 @@ impl ApiServer {
     pub async fn serve(&self, options: ServeOptions) -> Result<ServingHandle, ServeError> {
         let serving = self.core.serve(options).await?;
         let core = self.core.clone();
+        if core.store.is_durable() {
+            restore_api_services(&core);
+        }
         // Only clients that start later look for them.
         tokio::spawn(async move {
             create_system_roles(&core);

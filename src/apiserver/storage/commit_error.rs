@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::object::Object;
+use super::persistence::PersistenceError;
 
 /// The reason a commit failed. The store is unchanged.
 #[derive(Debug, thiserror::Error)]
@@ -20,4 +21,7 @@ pub enum CommitError {
     /// The storage is closed: its kind is no longer served.
     #[error("the kind is no longer served")]
     Closed,
+    /// Writes cannot be made durable at present.
+    #[error("{0}")]
+    NotDurable(PersistenceError),
 }

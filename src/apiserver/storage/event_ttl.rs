@@ -35,7 +35,7 @@ impl EventTtl {
     }
 
     /// Removes the expired Events from their storage.
-    pub fn expire(&self, store: &Store, storage: &ResourceStorage, now: Timestamp) {
+    pub fn expire(&self, store: &Store, storage: &Arc<ResourceStorage>, now: Timestamp) {
         while let Some(EventWrite { key, revision, .. }) = self.next_expired(now) {
             // A later write of the Event has its own entry.
             let Some(event) = storage.get(&key).filter(|e| e.revision() == revision) else {

@@ -6,20 +6,27 @@
 //! rebuilt. Watchers pull from that history at their own pace without a queue per watcher; a
 //! watcher behind the compacted revision gets [`WatchExpired`].
 //!
+//! With a [`Persistence`], writes are durable before they can be read: a response to a write waits for
+//! it ([`Store::durably`]), reads and watches return [`Store::durable_revision`].
+//!
 //! Does not depend on HTTP, kinds, validation or time.
 
 mod commit_error;
 mod decoded_cache;
+mod durability;
 mod event_ttl;
 pub(crate) mod key;
 mod limits;
 mod object;
+mod persistence;
 mod resource_storage;
 mod snapshot;
 mod store;
 mod watch_event;
 mod watcher;
 
+#[cfg(test)]
+mod durability_tests;
 #[cfg(test)]
 mod property_tests;
 #[cfg(test)]
@@ -36,5 +43,9 @@ pub use commit_error::CommitError;
 pub use event_ttl::EventTtl;
 
 pub use limits::StorageLimits;
+
+pub use persistence::{
+    Change, Persistence, PersistenceError, RestoredObject, RestoredState, StoredContent,
+};
 
 pub use store::Store;

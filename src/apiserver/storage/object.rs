@@ -1,14 +1,17 @@
 //! One version of one object, encoded once.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use smallvec::SmallVec;
 
 use super::decoded_cache::DecodedCache;
+use super::persistence::{RestoredObject, StoredContent};
 
 /// An object to be committed: encoded except for its resourceVersion, so that encoding happens
 /// outside the commit lock.
@@ -88,6 +91,12 @@ impl PendingObject {
             Content::Encoded { text, .. } => text.front.len() + text.back.len(),
             Content::Lazy { .. } => 0,
         }
+    }
+
+    /// Whether it has a deletionTimestamp.
+    pub(super) fn is_terminating(&self) -> bool {
+        let (Content::Encoded { value, .. } | Content::Lazy { head: value, .. }) = &self.content;
+        !value["metadata"]["deletionTimestamp"].is_null()
     }
 
     pub(super) fn commit(self, key: &str, revision: u64, hot: &Arc<DecodedCache>) -> Object {
@@ -225,7 +234,52 @@ pub struct Object {
     decoded_cache: Arc<DecodedCache>,
 }
 
+/// The part of an object that is read when it is restored.
+#[derive(Deserialize)]
+struct RestoredHead {
+    metadata: RestoredMetadata,
+}
+
+#[derive(Deserialize)]
+struct RestoredMetadata {
+    #[serde(default)]
+    labels: BTreeMap<Box<str>, Box<str>>,
+}
+
 impl Object {
+    /// An object from durable storage; `None` for a preinstalled object, and for one that is not JSON.
+    pub(super) fn restore(restored: RestoredObject, cache: &Arc<DecodedCache>) -> Option<Self> {
+        let StoredContent::Encoded { json, prelude } = restored.content else {
+            return None;
+        };
+        let head: RestoredHead = serde_json::from_slice(&json).ok()?;
+        let bytes = json.into();
+        Some(Self {
+            key: restored.key.into(),
+            revision: restored.revision,
+            // Custom resources are pruned and defaulted again when they are read.
+            schema_generation: 0,
+            labels: head.metadata.labels.into_iter().collect(),
+            text: OnceLock::from(EncodedJson { bytes, prelude }),
+            lazy: None,
+            value: RwLock::new(None),
+            encodings: Mutex::default(),
+            decoded_cache: cache.clone(),
+        })
+    }
+
+    /// What durable storage keeps of the object.
+    pub fn stored_content(&self) -> StoredContent {
+        if let Some(lazy) = &self.lazy {
+            return StoredContent::Preinstalled((*lazy.head).clone());
+        }
+        let text = self.text();
+        StoredContent::Encoded {
+            json: text.bytes.to_vec(),
+            prelude: text.prelude,
+        }
+    }
+
     /// The storage key: `namespace/name`, or `name` for cluster-scoped kinds.
     pub fn key(&self) -> &str {
         &self.key

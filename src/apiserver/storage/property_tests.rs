@@ -50,7 +50,10 @@ struct StepHistory {
 
 fn apply_steps(steps: &[Step], limits: StorageLimits) -> StepHistory {
     let store = Store::new(limits);
-    let (storage, other) = (store.new_resource_storage(), store.new_resource_storage());
+    let (storage, other) = (
+        store.new_resource_storage("things"),
+        store.new_resource_storage("things"),
+    );
     let mut history = StepHistory {
         states: BTreeMap::new(),
         store,
@@ -70,7 +73,13 @@ fn apply_steps(steps: &[Step], limits: StorageLimits) -> StepHistory {
 }
 
 impl Step {
-    fn take(&self, store: &Store, storage: &ResourceStorage, other: &ResourceStorage, i: usize) {
+    fn take(
+        &self,
+        store: &Store,
+        storage: &Arc<ResourceStorage>,
+        other: &Arc<ResourceStorage>,
+        i: usize,
+    ) {
         match self {
             Self::Put { key, value } => {
                 let key = name(*key);
@@ -169,7 +178,7 @@ proptest! {
     #[test]
     fn pages_are_of_one_revision(steps in steps(), more in steps(), size in 1usize..5) {
         let history = apply_steps(&steps, StorageLimits::default());
-        let other = history.store.new_resource_storage();
+        let other = history.store.new_resource_storage("things");
         let first = history.store.snapshot(&history.storage);
         let (revision, wanted) = (first.revision(), contents(&first));
         let mut writes = more.iter().enumerate();

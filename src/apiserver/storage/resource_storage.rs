@@ -8,11 +8,15 @@ use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
+use super::decoded_cache::DecodedCache;
+use super::persistence::RestoredObject;
 use super::{Object, StorageLimits, WatchEvent, WatchEventType};
 
 /// The objects of one kind, ordered by key, and the recent events.
 #[derive(Debug)]
 pub struct ResourceStorage {
+    /// The resource, as `group/plural` of the storage version.
+    resource: Arc<str>,
     state: RwLock<StorageState>,
     /// Wakes watchers. A `Notify` wakes them in the order they waited; a `watch` channel would use
     /// a random order, and runs in virtual time must be reproducible.
@@ -30,8 +34,9 @@ pub(super) struct StorageState {
 }
 
 impl ResourceStorage {
-    pub(super) fn new(born: u64) -> Self {
+    pub(super) fn new(resource: &str, born: u64) -> Self {
         Self {
+            resource: resource.into(),
             state: RwLock::new(StorageState {
                 objects: OrdMap::new(),
                 events: VecDeque::new(),
@@ -43,7 +48,12 @@ impl ResourceStorage {
         }
     }
 
-    /// The latest version of the object under `key`.
+    /// The resource, as `group/plural` of the storage version.
+    pub fn resource(&self) -> &Arc<str> {
+        &self.resource
+    }
+
+    /// The latest version of the object under `key`, which may not be durable yet.
     pub fn get(&self, key: &str) -> Option<Arc<Object>> {
         self.read().objects.get(key).cloned()
     }
@@ -92,12 +102,31 @@ impl StorageState {
         self.closed
     }
 
-    /// Applies a change and appends its event.
+    /// Adds the objects that were read from durable storage.
+    pub(super) fn restore(&mut self, restored: Vec<RestoredObject>, cache: &Arc<DecodedCache>) {
+        // Preinstalled objects are created anew.
+        let objects = restored.into_iter();
+        let objects = objects.filter_map(|restored| Object::restore(restored, cache));
+        self.objects = objects.map(|o| (o.key_shared(), Arc::new(o))).collect();
+    }
+
+    /// All objects, as they are read from durable storage.
+    pub(super) fn to_restored(&self) -> Vec<RestoredObject> {
+        let restored = |(key, object): (&Arc<str>, &Arc<Object>)| RestoredObject {
+            key: key.to_string(),
+            revision: object.revision(),
+            content: object.stored_content(),
+        };
+        self.objects.iter().map(restored).collect()
+    }
+
+    /// Applies a change and appends its event. Events after the revision `durable` are not compacted.
     pub(super) fn record(
         &mut self,
         kind: WatchEventType,
         object: Arc<Object>,
         limits: &StorageLimits,
+        durable: u64,
     ) {
         let key = object.key_shared();
         let before = match kind {
@@ -117,7 +146,7 @@ impl StorageState {
         while self.events.len() > limits.max_events
             || (self.bytes > limits.max_bytes && self.events.len() > limits.min_events)
         {
-            let Some(oldest) = self.events.pop_front() else {
+            let Some(oldest) = self.events.pop_front_if(|e| e.revision() <= durable) else {
                 break;
             };
             self.bytes -= oldest.size;
@@ -125,8 +154,22 @@ impl StorageState {
         }
     }
 
+    /// Reverts all changes after `revision`.
+    pub(super) fn revert_after(&mut self, revision: u64) {
+        while let Some(event) = self.events.pop_back_if(|e| e.revision() > revision) {
+            self.bytes -= event.size;
+            match &event.prev_object {
+                Some(before) => self.objects.insert(before.key_shared(), before.clone()),
+                None => self.objects.remove(event.object.key()),
+            };
+        }
+    }
+
     /// The events after `revision`, oldest first. The caller has checked the compacted revision.
-    pub(super) fn events_after(&self, revision: u64) -> impl Iterator<Item = &Arc<WatchEvent>> {
+    pub(super) fn events_after(
+        &self,
+        revision: u64,
+    ) -> impl DoubleEndedIterator<Item = &Arc<WatchEvent>> {
         let start = self.events.partition_point(|e| e.revision() <= revision);
         self.events.range(start..)
     }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use imbl::OrdMap;
 
-use super::{Object, ResourceStorage, Store, WatchEventType};
+use super::resource_storage::StorageState;
+use super::{Object, ResourceStorage, Store};
 
 /// A consistent, immutable view of one storage. It costs a pointer copy.
 #[derive(Clone, Debug)]
@@ -36,7 +37,32 @@ pub enum SnapshotError {
 }
 
 impl Store {
-    /// The current state of the storage.
+    /// The durable state of the storage, which reads return.
+    pub fn durable_snapshot(&self, storage: &ResourceStorage) -> Snapshot {
+        if !self.is_durable() {
+            return self.snapshot(storage);
+        }
+        let state = storage.read();
+        // Read under the storage's lock: later events are not compacted.
+        let revision = self.durable_revision();
+        state.snapshot_at(revision)
+    }
+
+    /// The durable version of the object under `key`, which reads return.
+    pub fn durable_object(&self, storage: &ResourceStorage, key: &str) -> Option<Arc<Object>> {
+        if !self.is_durable() {
+            return storage.get(key);
+        }
+        let state = storage.read();
+        let revision = self.durable_revision();
+        let mut later = state.events_after(revision);
+        match later.find(|event| event.object.key() == key) {
+            Some(event) => event.prev_object.clone(),
+            None => state.get(key).cloned(),
+        }
+    }
+
+    /// The current state of the storage, which may not be durable yet.
     pub fn snapshot(&self, storage: &ResourceStorage) -> Snapshot {
         let state = storage.read();
         // Read under the storage's lock, so that no commit to it happens in between.
@@ -56,7 +82,7 @@ impl Store {
         revision: u64,
     ) -> Result<Snapshot, SnapshotError> {
         let state = storage.read();
-        let current = self.revision();
+        let current = self.durable_revision();
         if revision > current {
             return Err(SnapshotError::TooLarge {
                 asked: revision,
@@ -69,23 +95,21 @@ impl Store {
                 current,
             });
         }
-        let mut objects = state.objects.clone();
-        let later: Vec<_> = state.events_after(revision).cloned().collect();
-        drop(state);
-        for event in later.iter().rev() {
-            match (&event.prev_object, event.event_type) {
-                (Some(before), _) => {
-                    objects.insert(before.key_shared(), before.clone());
-                }
-                (
-                    None,
-                    WatchEventType::Added | WatchEventType::Modified | WatchEventType::Deleted,
-                ) => {
-                    objects.remove(event.object.key());
-                }
-            }
+        Ok(state.snapshot_at(revision))
+    }
+}
+
+impl StorageState {
+    /// The state at a revision that is not compacted, rebuilt by reverting later events.
+    fn snapshot_at(&self, revision: u64) -> Snapshot {
+        let mut objects = self.objects.clone();
+        for event in self.events_after(revision).rev() {
+            match &event.prev_object {
+                Some(before) => objects.insert(before.key_shared(), before.clone()),
+                None => objects.remove(event.object.key()),
+            };
         }
-        Ok(Snapshot { objects, revision })
+        Snapshot { objects, revision }
     }
 }
 

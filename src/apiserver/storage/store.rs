@@ -1,14 +1,18 @@
 //! The store of all resources: revisions, transactions, watch history.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
+use serde_json::Value;
 
 use super::commit_error::CommitError;
 use super::decoded_cache::DecodedCache;
+use super::durability::Durability;
 use super::limits::StorageLimits;
 use super::object::{Object, PendingObject};
+use super::persistence::{Change, Persistence, PersistenceError, RestoredState};
 use super::resource_storage::ResourceStorage;
 use super::watch_event::WatchEventType;
 
@@ -21,33 +25,131 @@ pub struct Store {
 #[derive(Debug)]
 struct Shared {
     /// Serializes commits, so that revisions become visible in order.
-    commit: Mutex<()>,
-    revision: AtomicU64,
+    commit: Arc<Mutex<()>>,
+    revision: Arc<AtomicU64>,
     limits: StorageLimits,
     decoded_cache: Arc<DecodedCache>,
+    /// `None` if the store is in memory only.
+    durability: Option<Arc<Durability>>,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Some(durability) = &self.durability {
+            durability.close();
+        }
+    }
 }
 
 impl Store {
-    /// An empty store at revision 1.
+    /// An empty store at revision 1, in memory only.
     pub fn new(limits: StorageLimits) -> Self {
+        Self::with_durability(limits, 1, None)
+    }
+
+    /// A store with restored objects, whose writes are durable before they can be read.
+    ///
+    /// # Errors
+    /// The thread that writes cannot be started.
+    pub fn durable(
+        limits: StorageLimits,
+        restored: RestoredState,
+        persistence: Box<dyn Persistence>,
+    ) -> std::io::Result<Self> {
+        let revision = restored.revision.max(1);
+        let durability = Arc::new(Durability::new(restored));
+        let store = Self::with_durability(limits, revision, Some(durability.clone()));
+        let (commit, latest) = (store.shared.commit.clone(), store.shared.revision.clone());
+        durability.start(persistence, commit, latest)?;
+        Ok(store)
+    }
+
+    fn with_durability(
+        limits: StorageLimits,
+        revision: u64,
+        durability: Option<Arc<Durability>>,
+    ) -> Self {
         Self {
             shared: Arc::new(Shared {
-                commit: Mutex::new(()),
-                revision: AtomicU64::new(1),
+                commit: Arc::default(),
+                revision: Arc::new(AtomicU64::new(revision)),
                 limits,
                 decoded_cache: Arc::new(DecodedCache::new(limits.decoded_cache_bytes)),
+                durability,
             }),
         }
     }
 
-    /// The revision of the latest commit in any storage. All commits up to it are visible.
+    /// The revision of the latest commit in any storage. All commits up to it are visible to writers.
     pub fn revision(&self) -> u64 {
         self.shared.revision.load(Ordering::Acquire)
     }
 
-    /// A new, empty storage. Its history starts at the current revision.
-    pub fn new_resource_storage(&self) -> Arc<ResourceStorage> {
-        Arc::new(ResourceStorage::new(self.revision()))
+    /// The revision that reads and watches return: all commits up to it are durable.
+    pub fn durable_revision(&self) -> u64 {
+        match &self.shared.durability {
+            Some(durability) => durability.durable_revision(),
+            None => self.revision(),
+        }
+    }
+
+    /// Whether writes are made durable.
+    pub fn is_durable(&self) -> bool {
+        self.shared.durability.is_some()
+    }
+
+    /// Runs a request that writes and waits until what it wrote, or has seen, is durable.
+    ///
+    /// # Errors
+    /// [`PersistenceError`]: a write was refused, or reverted because it could not be made durable.
+    pub async fn durably<T>(
+        &self,
+        request: impl Future<Output = T>,
+    ) -> Result<T, PersistenceError> {
+        match &self.shared.durability {
+            Some(durability) => durability.durably(request, || self.revision()).await,
+            None => Ok(request.await),
+        }
+    }
+
+    /// Makes all commits so far durable and ends the thread that writes. No commit may follow.
+    pub fn close(&self) {
+        if let Some(durability) = &self.shared.durability {
+            durability.close();
+        }
+    }
+
+    /// The storage of a resource (`group/plural`), with its restored objects. Its history starts at the
+    /// current revision.
+    pub fn new_resource_storage(&self, resource: &str) -> Arc<ResourceStorage> {
+        let storage = ResourceStorage::new(resource, self.revision());
+        let durability = self.shared.durability.as_ref();
+        if let Some(restored) = durability.and_then(|d| d.take_unserved(resource)) {
+            storage
+                .write()
+                .restore(restored, &self.shared.decoded_cache);
+        }
+        Arc::new(storage)
+    }
+
+    /// Kind, apiVersion and metadata that a preinstalled object of a resource (`group/plural`) had before
+    /// the restart.
+    pub fn preinstalled(&self, resource: &str, key: &str) -> Option<&Value> {
+        let durability = self.shared.durability.as_ref()?;
+        durability.preinstalled(resource, key)
+    }
+
+    /// Closes the storage of a resource that is no longer served, and drops its objects.
+    pub fn close_resource_storage(&self, storage: &Arc<ResourceStorage>) {
+        let _order = self.shared.commit.lock();
+        storage.close();
+        if let Some(durability) = &self.shared.durability {
+            let change = Change::RemoveResource {
+                resource: storage.resource().clone(),
+                revision: self.revision(),
+            };
+            durability.push(change, storage);
+        }
     }
 
     /// Stores a new object under `key`.
@@ -56,11 +158,11 @@ impl Store {
     /// [`CommitError::KeyExists`] with the stored object, or [`CommitError::Closed`].
     pub fn create(
         &self,
-        storage: &ResourceStorage,
+        storage: &Arc<ResourceStorage>,
         key: &str,
         pending: PendingObject,
     ) -> Result<Arc<Object>, CommitError> {
-        self.commit(storage, key, |present, revision| match present {
+        self.commit(storage, key, false, |present, revision| match present {
             Some(present) => Err(CommitError::KeyExists(present.clone())),
             None => Ok((
                 WatchEventType::Added,
@@ -76,12 +178,13 @@ impl Store {
     /// [`CommitError::Closed`].
     pub fn replace(
         &self,
-        storage: &ResourceStorage,
+        storage: &Arc<ResourceStorage>,
         key: &str,
         expected: u64,
         pending: PendingObject,
     ) -> Result<Arc<Object>, CommitError> {
-        self.commit(storage, key, |present, revision| {
+        let is_deletion = pending.is_terminating();
+        self.commit(storage, key, is_deletion, |present, revision| {
             require_revision(present, expected)?;
             Ok((
                 WatchEventType::Modified,
@@ -98,12 +201,12 @@ impl Store {
     /// [`CommitError::Closed`].
     pub fn remove(
         &self,
-        storage: &ResourceStorage,
+        storage: &Arc<ResourceStorage>,
         key: &str,
         expected: u64,
         last: PendingObject,
     ) -> Result<Arc<Object>, CommitError> {
-        self.commit(storage, key, |present, revision| {
+        self.commit(storage, key, true, |present, revision| {
             require_revision(present, expected)?;
             Ok((
                 WatchEventType::Deleted,
@@ -114,11 +217,16 @@ impl Store {
 
     fn commit(
         &self,
-        storage: &ResourceStorage,
+        storage: &Arc<ResourceStorage>,
         key: &str,
+        is_deletion: bool,
         decide: impl FnOnce(Option<&Arc<Object>>, u64) -> Result<(WatchEventType, Object), CommitError>,
     ) -> Result<Arc<Object>, CommitError> {
+        let durability = self.shared.durability.as_ref();
         let order = self.shared.commit.lock();
+        if let Some(refusal) = durability.and_then(|d| d.refusal(is_deletion)) {
+            return Err(CommitError::NotDurable(refusal));
+        }
         let mut state = storage.write();
         if state.is_closed() {
             return Err(CommitError::Closed);
@@ -126,15 +234,39 @@ impl Store {
         let revision = self.revision() + 1;
         let (kind, object) = decide(state.get(key), revision)?;
         let object = Arc::new(object);
-        state.record(kind, object.clone(), &self.shared.limits);
+        let durable = match durability {
+            Some(durability) => durability.durable_revision(),
+            None => revision,
+        };
+        state.record(kind, object.clone(), &self.shared.limits, durable);
         self.shared.revision.store(revision, Ordering::Release);
         drop(state);
-        drop(order);
-        storage.notify_watchers();
+        match durability {
+            Some(durability) => durability.push(change(kind, storage, &object), storage),
+            None => {
+                drop(order);
+                storage.notify_watchers();
+            }
+        }
         if object.size() > 0 {
             self.shared.decoded_cache.insert(&object);
         }
         Ok(object)
+    }
+}
+
+fn change(kind: WatchEventType, storage: &ResourceStorage, object: &Arc<Object>) -> Change {
+    let resource = storage.resource().clone();
+    match kind {
+        WatchEventType::Deleted => Change::Remove {
+            resource,
+            key: object.key_shared(),
+            revision: object.revision(),
+        },
+        WatchEventType::Added | WatchEventType::Modified => Change::Put {
+            resource,
+            object: object.clone(),
+        },
     }
 }
 

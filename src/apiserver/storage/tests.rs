@@ -12,7 +12,7 @@ fn pending(value: Value) -> PendingObject {
 
 fn store() -> (Store, Arc<ResourceStorage>) {
     let store = Store::new(StorageLimits::default());
-    let storage = store.new_resource_storage();
+    let storage = store.new_resource_storage("things");
     (store, storage)
 }
 
@@ -84,7 +84,7 @@ fn an_object_dropped_from_the_decoded_cache_decodes_again() {
         decoded_cache_bytes: 0,
         ..StorageLimits::default()
     });
-    let storage = store.new_resource_storage();
+    let storage = store.new_resource_storage("things");
     let object = store
         .create(
             &storage,
@@ -138,7 +138,7 @@ async fn a_slow_watcher_gets_expired() {
         max_events: 3,
         ..StorageLimits::default()
     });
-    let storage = store.new_resource_storage();
+    let storage = store.new_resource_storage("things");
     let mut watcher = store.watch(&storage, store.revision()).unwrap();
     for i in 0..5 {
         store
@@ -152,7 +152,7 @@ async fn a_slow_watcher_gets_expired() {
 #[test]
 fn bookmarks_advance_past_commits_of_other_resources_only() {
     let (store, storage) = store();
-    let other = store.new_resource_storage();
+    let other = store.new_resource_storage("things");
     let mut watcher = store.watch(&storage, store.revision()).unwrap();
     store.create(&other, "x", pending(json!(1))).unwrap();
     assert_eq!(watcher.bookmark_revision(), Some(2));
@@ -168,7 +168,7 @@ fn history_is_bounded_by_bytes_but_keeps_min_events() {
         ..StorageLimits::default()
     };
     let store = Store::new(limits);
-    let storage = store.new_resource_storage();
+    let storage = store.new_resource_storage("things");
     let big = "x".repeat(3000);
     for i in 0..4 {
         store

@@ -70,9 +70,10 @@ impl Watcher {
     /// are pending.
     pub fn bookmark_revision(&mut self) -> Option<u64> {
         // The revision is read first: events up to it are then in the storage's history.
-        let revision = self.store.revision();
+        let revision = self.store.durable_revision();
         let state = self.storage.read();
-        if state.events_after(self.cursor).next().is_some() {
+        let next = state.events_after(self.cursor).next();
+        if next.is_some_and(|event| event.revision() <= revision) {
             return None;
         }
         self.cursor = self.cursor.max(revision);
@@ -82,8 +83,10 @@ impl Watcher {
     fn next_batch(&mut self) -> Result<(Vec<Arc<WatchEvent>>, bool), WatchExpired> {
         let state = self.storage.read();
         self.check_not_expired(state.compacted_revision)?;
+        let durable = self.store.durable_revision();
         let batch: Vec<_> = state
             .events_after(self.cursor)
+            .take_while(|event| event.revision() <= durable)
             .take(BATCH)
             .cloned()
             .collect();

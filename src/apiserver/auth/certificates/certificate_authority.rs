@@ -8,7 +8,8 @@ use rcgen::{
     BasicConstraints, Certificate, CertificateParams, CertificateSigningRequestParams, DnType,
     ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, SanType,
 };
-use rustls::pki_types::CertificateSigningRequestDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, CertificateSigningRequestDer};
 use time::OffsetDateTime;
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::pem::parse_x509_pem;
@@ -33,9 +34,10 @@ pub enum TlsError {
     Verifier(#[from] rustls::server::VerifierBuilderError),
 }
 
-/// A certificate authority that exists as long as the process.
+/// A certificate authority.
 pub(crate) struct CertificateAuthority {
-    certificate: Certificate,
+    certificate: CertificateDer<'static>,
+    certificate_pem: String,
     issuer: Issuer<'static, KeyPair>,
 }
 
@@ -76,19 +78,40 @@ impl CertificateAuthority {
         let key = KeyPair::generate()?;
         let certificate = params.self_signed(&key)?;
         Ok(Self {
-            certificate,
+            certificate: certificate.der().clone(),
+            certificate_pem: certificate.pem(),
             issuer: Issuer::new(params, key),
         })
     }
 
+    /// The authority of a certificate and its key, both in PEM.
+    ///
+    /// # Errors
+    /// [`TlsError::Certificate`] when one of them cannot be parsed.
+    pub(crate) fn from_pem(certificate: &str, key: &str) -> Result<Self, TlsError> {
+        let unreadable = |_| rcgen::Error::CouldNotParseCertificate;
+        let der = CertificateDer::from_pem_slice(certificate.as_bytes()).map_err(unreadable)?;
+        let key = KeyPair::from_pem(key)?;
+        Ok(Self {
+            issuer: Issuer::from_ca_cert_der(&der, key)?,
+            certificate: der,
+            certificate_pem: certificate.to_owned(),
+        })
+    }
+
     /// The authority's certificate.
-    pub(crate) fn certificate(&self) -> &Certificate {
+    pub(crate) fn certificate(&self) -> &CertificateDer<'static> {
         &self.certificate
     }
 
     /// The authority's certificate as PEM.
     pub(crate) fn certificate_pem(&self) -> String {
-        self.certificate.pem()
+        self.certificate_pem.clone()
+    }
+
+    /// The authority's key as PEM.
+    pub(crate) fn key_pem(&self) -> String {
+        self.issuer.key().serialize_pem()
     }
 
     /// A certificate for a server at `addresses` with `names`.

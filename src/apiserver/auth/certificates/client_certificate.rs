@@ -34,7 +34,7 @@ impl ClientCertificateVerifier {
         provider: Arc<CryptoProvider>,
     ) -> Result<Self, TlsError> {
         let mut roots = RootCertStore::empty();
-        roots.add(authority.certificate().der().clone())?;
+        roots.add(authority.certificate().clone())?;
         let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
         Ok(Self {
             signed: builder.build()?,

@@ -1,4 +1,4 @@
-//! The certificate authorities of one server run, generated on first use.
+//! The certificate authorities of a cluster, generated on first use unless they are given.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,7 +8,12 @@ use crate::service_client::client_manager::ClientIdentity;
 /// The common name of the client certificate of the API server as a front proxy.
 pub(crate) const FRONT_PROXY_CLIENT: &str = "front-proxy-client";
 
-/// The certificate authorities of one server run.
+/// The common name of the authority.
+pub(crate) const AUTHORITY: &str = "kubernetes";
+/// The common name of the authority of front proxies.
+pub(crate) const FRONT_PROXY_AUTHORITY: &str = "front-proxy-ca";
+
+/// The certificate authorities of a cluster.
 #[derive(Default)]
 pub(crate) struct ClusterCertificates {
     authority: OnceLock<CertificateAuthority>,
@@ -22,6 +27,20 @@ struct FrontProxy {
 }
 
 impl ClusterCertificates {
+    /// The given authorities, of the server and of front proxies.
+    ///
+    /// # Errors
+    /// [`TlsError`] when the identity of the API server as a front proxy cannot be generated.
+    pub(crate) fn new(
+        authority: CertificateAuthority,
+        front_proxy: CertificateAuthority,
+    ) -> Result<Self, TlsError> {
+        Ok(Self {
+            authority: OnceLock::from(authority),
+            front_proxy: OnceLock::from(FrontProxy::new(front_proxy)?),
+        })
+    }
+
     /// The authority of the server's certificate and of client certificates.
     ///
     /// # Errors
@@ -30,7 +49,7 @@ impl ClusterCertificates {
         if let Some(authority) = self.authority.get() {
             return Ok(authority);
         }
-        let authority = CertificateAuthority::generate("kubernetes")?;
+        let authority = CertificateAuthority::generate(AUTHORITY)?;
         Ok(self.authority.get_or_init(|| authority))
     }
 
@@ -54,16 +73,22 @@ impl ClusterCertificates {
         if let Some(front_proxy) = self.front_proxy.get() {
             return Ok(front_proxy);
         }
-        let authority = CertificateAuthority::generate("front-proxy-ca")?;
+        let authority = CertificateAuthority::generate(FRONT_PROXY_AUTHORITY)?;
+        let front_proxy = FrontProxy::new(authority)?;
+        Ok(self.front_proxy.get_or_init(|| front_proxy))
+    }
+}
+
+impl FrontProxy {
+    fn new(authority: CertificateAuthority) -> Result<Self, TlsError> {
         let client = authority.client_certificate(FRONT_PROXY_CLIENT)?;
         let identity = Arc::new(ClientIdentity {
             certificate: client.certificate.pem(),
             key: client.key.serialize_pem(),
         });
-        let front_proxy = FrontProxy {
+        Ok(Self {
             authority,
             identity,
-        };
-        Ok(self.front_proxy.get_or_init(|| front_proxy))
+        })
     }
 }

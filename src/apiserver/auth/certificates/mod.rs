@@ -8,4 +8,6 @@ mod subject;
 pub(crate) use certificate_authority::TlsError;
 pub(crate) use certificate_authority::{CertificateAuthority, SignedRequest};
 pub(crate) use client_certificate::ClientCertificateVerifier;
-pub(crate) use cluster_certificates::{ClusterCertificates, FRONT_PROXY_CLIENT};
+pub(crate) use cluster_certificates::{
+    AUTHORITY, ClusterCertificates, FRONT_PROXY_AUTHORITY, FRONT_PROXY_CLIENT,
+};

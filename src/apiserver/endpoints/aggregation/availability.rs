@@ -1,6 +1,7 @@
 //! The Available condition of APIServices with a Service, as kube-aggregator's
 //! `remote_available_controller.go`.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -46,7 +47,7 @@ pub(in crate::endpoints) fn sync_api_service(
     served: &ServedResource,
     name: &str,
 ) {
-    if &*served.kind.plural != PLURAL || &*served.kind.group != GROUP {
+    if !is_api_service(served) {
         return;
     }
     let object = core.objects().get(GROUP, PLURAL, "", name);
@@ -63,6 +64,25 @@ pub(in crate::endpoints) fn sync_api_service(
     } else if let Some(object) = object.filter(|o| !o.has("/spec/service")) {
         set_local_condition(core, &object);
     }
+}
+
+/// Updates the proxies of all APIServices, if that is the resource.
+pub(in crate::endpoints) fn sync_api_services(core: &Arc<ServerState>, served: &ServedResource) {
+    let Some(storage) = served.storage.as_ref().filter(|_| is_api_service(served)) else {
+        return;
+    };
+    let proxied = core.remote_api_services.all();
+    let proxied = proxied.iter().map(|s| format!("{}.{}", s.version, s.group));
+    let mut names: BTreeSet<String> = proxied.collect();
+    let stored = core.store.snapshot(storage);
+    names.extend(stored.scan("", None).map(|o| o.key().to_owned()));
+    for name in names {
+        sync_api_service(core, served, &name);
+    }
+}
+
+fn is_api_service(served: &ServedResource) -> bool {
+    &*served.kind.plural == PLURAL && &*served.kind.group == GROUP
 }
 
 /// Checks the APIServices of a Service again after a write to it or to its endpoints.

@@ -1,5 +1,7 @@
 //! Finalizer of CustomResourceDefinitions: deletes the instances of a terminating definition.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::condition::Condition;
@@ -61,7 +63,7 @@ pub(super) fn delete_instances(core: &ServerState, definition: &mut Value) -> bo
 }
 
 /// Deletes every object of a storage; objects with finalizers are marked terminating.
-fn delete_all_objects(core: &ServerState, storage: &ResourceStorage) {
+fn delete_all_objects(core: &ServerState, storage: &Arc<ResourceStorage>) {
     let snapshot = core.store.snapshot(storage);
     for object in snapshot.scan("", None) {
         let mut present = object.clone();

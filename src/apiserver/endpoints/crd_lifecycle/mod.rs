@@ -17,4 +17,4 @@ pub(crate) use sync::crd_storage;
 
 pub(super) use deletion::plan_deletion;
 
-pub(super) use sync::{after_commit, is_replaceable};
+pub(super) use sync::{after_commit, is_definition, is_replaceable, sync_all_crds};

@@ -90,8 +90,9 @@ fn sync_one_crd(core: &ServerState, group: &str, name: &str) {
         } else {
             core.store.replace(&storage, name, revision, pending)
         };
-        if let Err(CommitError::Closed | CommitError::KeyExists(_)) = outcome {
-            return;
+        match outcome {
+            Ok(_) | Err(CommitError::ResourceVersionConflict(_) | CommitError::KeyNotFound) => {}
+            Err(_) => return,
         }
     }
 }
@@ -122,6 +123,28 @@ fn serve_established_crd(
     );
     let identity = format!("{uid} {generation} {:?}", outline.names);
     core.registry.serve_crd(outline, &identity, terminating);
+}
+
+/// Reconciles all stored definitions, and those that are served.
+pub(crate) fn sync_all_crds(core: &ServerState) {
+    let Some(storage) = crd_storage(core) else {
+        return;
+    };
+    let mut names = core.registry.crd_names();
+    let stored = core.store.snapshot(&storage);
+    // A preinstalled definition is served as it was installed.
+    let stored = stored
+        .scan("", None)
+        .filter(|o| o.partial_metadata().is_none());
+    names.extend(stored.map(|o| o.key().to_owned()));
+    for name in names {
+        let preinstalled = storage
+            .get(&name)
+            .is_some_and(|o| o.partial_metadata().is_some());
+        if !preinstalled {
+            sync_crd(core, &name);
+        }
+    }
 }
 
 pub(crate) fn crds_of_group(core: &ServerState, group: &str) -> Vec<Arc<Object>> {

@@ -1,0 +1,34 @@
+//! Writes to durable storage: a response is sent when what it says is durable.
+
+use std::future::Future;
+
+use super::request_context::RequestContext;
+use super::response::ApiResponse;
+use super::restore;
+use crate::apimachinery::api_error::ApiError;
+use crate::storage::PersistenceError;
+
+/// Handles a write and waits until it is durable.
+///
+/// # Errors
+/// Those of the write; 507 `InsufficientStorage` when the disk is full, 500 when it fails otherwise.
+/// Nothing of the write is stored then.
+pub(super) async fn dispatch_durably(
+    call: &RequestContext<'_>,
+    write: impl Future<Output = Result<ApiResponse, ApiError>>,
+) -> Result<ApiResponse, ApiError> {
+    match call.core.store.durably(write).await {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            restore::sync_derived_state(call.core, &call.served);
+            Err(persistence_error(&error))
+        }
+    }
+}
+
+fn persistence_error(error: &PersistenceError) -> ApiError {
+    match error {
+        PersistenceError::Full(message) => ApiError::new(507, "InsufficientStorage", message),
+        PersistenceError::Failed(message) => ApiError::internal(message.clone()),
+    }
+}
