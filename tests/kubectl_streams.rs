@@ -190,6 +190,7 @@ async fn kubectl_streams_over_websocket_and_spdy() {
         watch: false,
         port: Some(0),
         request_limits: Default::default(),
+        data: None,
         nodes: NodePools::parse(NODES).unwrap(),
         nodes_file: None,
         operators: false,

@@ -46,6 +46,7 @@ fn with_lab<F: Future<Output = ()>>(test: impl FnOnce(ManagerLab) -> F) {
             watch: false,
             port: None,
             request_limits: Default::default(),
+            data: None,
             nodes: NodePools::parse(NODES).unwrap(),
             nodes_file: None,
             operators: false,

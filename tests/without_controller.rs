@@ -36,6 +36,7 @@ async fn start(presets: &std::path::Path, preset: Option<&str>) -> Lab {
         watch: false,
         port: None,
         request_limits: Default::default(),
+        data: None,
         nodes: NodePools::parse(NODES).unwrap(),
         nodes_file: None,
         operators: false,

@@ -110,6 +110,7 @@ fn lab_config(
         watch: false,
         port: None,
         request_limits: Default::default(),
+        data: None,
         nodes: node_pools(None, paths)?.0,
         nodes_file: None,
         kueue: None,

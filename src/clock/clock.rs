@@ -49,6 +49,17 @@ impl Clock {
         )
     }
 
+    /// As [`scaled`](Self::scaled), but not before `earliest`: lab time continues after a restart.
+    pub fn scaled_after(speed: f64, earliest: Option<Timestamp>) -> Self {
+        match earliest {
+            Some(earliest) if earliest > Timestamp::now() => Self::derived(
+                earliest,
+                speed.clamp(*SPEED_RANGE.start(), *SPEED_RANGE.end()),
+            ),
+            _ => Self::scaled(speed),
+        }
+    }
+
     /// Lab time that starts at `base` and follows tokio's clock; inside [`virtual_runtime`] that is
     /// virtual time.
     pub fn starting_at(base: Timestamp) -> Self {

@@ -69,9 +69,18 @@ impl Cluster {
     }
 
     /// Closes the listener and waits for active requests.
-    pub async fn close(self) {
+    pub async fn close(&mut self) {
         match self {
             Self::Embedded(embedded) => embedded.close().await,
+            Self::Remote(_) => {}
+        }
+    }
+
+    /// Makes all writes to an embedded cluster durable and releases its data directory. All clients have
+    /// stopped.
+    pub fn close_storage(self) {
+        match self {
+            Self::Embedded(embedded) => embedded.close_storage(),
             Self::Remote(_) => {}
         }
     }

@@ -12,6 +12,7 @@ use super::plugins::{
 use kueue_lab_apiserver::{ApiServer, RequestLimits, ServeError, ServeOptions, ServingHandle};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
+use kueue_lab_persistence::DataDir;
 
 /// Name of the cluster, its user and its context.
 const NAME: &str = "kueue-lab";
@@ -22,10 +23,12 @@ pub struct EmbeddedConfig {
     pub clock: Clock,
     /// Source of UIDs and generated names.
     pub entropy: Entropy,
-    /// Loopback port for external clients; 0 for any.
+    /// Loopback port for external clients; 0 for any, preferably that of the last run on `data`.
     pub port: u16,
     /// The limits of requests of external clients.
     pub request_limits: RequestLimits,
+    /// The data directory; `None` to keep objects in memory only.
+    pub data: Option<DataDir>,
     /// Admission plugins, in order.
     pub admission: Vec<Arc<dyn AdmissionPlugin>>,
     /// Conversion of custom resources.
@@ -38,13 +41,18 @@ pub struct EmbeddedConfig {
 pub struct EmbeddedCluster {
     server: ApiServer,
     port: u16,
+    data: Option<Box<DataDir>>,
     serving: Option<ServingHandle>,
 }
 
 impl EmbeddedCluster {
     /// A cluster without a listener. Admission plugins and kinds are registered before the first
     /// request.
-    pub fn new(config: EmbeddedConfig) -> Self {
+    ///
+    /// # Errors
+    /// [`ClusterError::Restore`].
+    pub fn new(mut config: EmbeddedConfig) -> Result<Self, ClusterError> {
+        let clock = config.clock.clone();
         let mut builder =
             ApiServer::builder(config.clock, config.entropy).request_limits(config.request_limits);
         for plugin in config.admission {
@@ -53,7 +61,17 @@ impl EmbeddedCluster {
         if let Some(converter) = config.converter {
             builder = builder.converter(converter);
         }
-        let server = builder.build();
+        let data = config.data.as_mut();
+        let content = data.and_then(|data| {
+            let (state, persistence) = data.take_content(&clock)?;
+            Some((data.credentials(), state, persistence))
+        });
+        let server = match content {
+            Some((credentials, state, persistence)) => builder
+                .build_durable(credentials, state, persistence)
+                .map_err(|e| ClusterError::Restore(e.to_string()))?,
+            None => builder.build(),
+        };
         for kind in config.kinds {
             let (name, object) = (kind.definition.name.clone(), kind.object);
             match kind.replaceable {
@@ -61,11 +79,12 @@ impl EmbeddedCluster {
                 false => server.install_crd(kind.definition, move || object(&name)),
             }
         }
-        Self {
+        Ok(Self {
             server,
             port: config.port,
+            data: config.data.map(Box::new),
             serving: None,
-        }
+        })
     }
 
     /// The name of the cluster.
@@ -100,19 +119,38 @@ impl EmbeddedCluster {
     }
 
     pub(super) async fn open(&mut self) -> Result<(), ClusterError> {
+        let last = self.data.as_ref().map_or(0, |data| data.port());
+        let serving = match self.port {
+            0 if last > 0 => match self.serve(last).await {
+                // The kubeconfigs of the last run are not valid then.
+                Err(ClusterError::Listen { reason }) => {
+                    tracing::warn!("{reason}; taking another port than before");
+                    self.serve(0).await?
+                }
+                served => served?,
+            },
+            port => self.serve(port).await?,
+        };
+        if let Some(data) = &mut self.data {
+            let remembered = data.set_port(serving.addr().port());
+            remembered.map_err(|e| ClusterError::Restore(e.to_string()))?;
+        }
+        self.serving = Some(serving);
+        Ok(())
+    }
+
+    async fn serve(&self, port: u16) -> Result<ServingHandle, ClusterError> {
         let options = ServeOptions {
-            port: self.port,
+            port,
             name: NAME.into(),
             ..ServeOptions::default()
         };
-        let serving = self.server.serve(options).await.map_err(|e| match e {
+        self.server.serve(options).await.map_err(|e| match e {
             ServeError::Listen { .. } => ClusterError::Listen {
                 reason: e.to_string(),
             },
             ServeError::Tls(e) => ClusterError::Tls(e.to_string()),
-        })?;
-        self.serving = Some(serving);
-        Ok(())
+        })
     }
 
     pub(super) fn authority(&self) -> Option<&str> {
@@ -133,9 +171,15 @@ impl EmbeddedCluster {
             })
     }
 
-    pub(super) async fn close(self) {
-        if let Some(serving) = self.serving {
+    pub(super) async fn close(&mut self) {
+        if let Some(serving) = self.serving.take() {
             serving.shutdown().await;
         }
+    }
+
+    /// Makes all writes durable and releases the data directory. All clients have stopped.
+    pub(super) fn close_storage(self) {
+        self.server.close_storage();
+        drop(self.data);
     }
 }

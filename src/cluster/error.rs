@@ -14,6 +14,9 @@ pub enum ClusterError {
     /// Certificates could not be created.
     #[error("cannot serve over TLS: {0}")]
     Tls(String),
+    /// The cluster of a data directory cannot be restored.
+    #[error("cannot restore the cluster of the data directory: {0}")]
+    Restore(String),
     /// The kubeconfig cannot be written.
     #[error("cannot write the kubeconfig {path}: {reason}")]
     Kubeconfig {
@@ -85,6 +88,6 @@ pub enum ClusterError {
 impl ClusterError {
     /// Whether the request is invalid, rather than its execution failed.
     pub fn is_usage(&self) -> bool {
-        !matches!(self, Self::Tls(_))
+        !matches!(self, Self::Tls(_) | Self::Restore(_))
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use kueue_lab_api::config::LoadedConfiguration as KueueConfig;
 use kueue_lab_clock::Clock;
-use kueue_lab_cluster::{RemoteCluster, RequestLimits};
+use kueue_lab_cluster::{DataDir, RemoteCluster, RequestLimits};
 use kueue_lab_entropy::Entropy;
 use kueue_lab_machines::nodes::NodePools;
 
@@ -30,6 +30,8 @@ pub struct LabConfig {
     pub port: Option<u16>,
     /// The limits of requests to an embedded cluster.
     pub request_limits: RequestLimits,
+    /// The data directory of an embedded cluster; `None` to keep it in memory only.
+    pub data: Option<DataDir>,
     /// The node pools.
     pub nodes: NodePools,
     /// The node-pool file to watch, if any.

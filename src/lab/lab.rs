@@ -123,10 +123,11 @@ impl Lab {
                 entropy: config.entropy.clone(),
                 port: config.port.unwrap_or_default(),
                 request_limits: config.request_limits,
+                data: config.data.take(),
                 admission: admission_plugins(&config, &kueue.gates),
                 converter: Some(Arc::new(kueue_webhooks::KueueConversion)),
                 kinds,
-            })),
+            })?),
             Some(remote) => {
                 let lead = remote::start_leading(
                     remote,
@@ -249,6 +250,7 @@ impl Lab {
                 }
                 machines.shutdown().await;
                 cluster.close().await;
+                cluster.close_storage();
                 return Err(error);
             }
         };
@@ -317,8 +319,8 @@ impl Lab {
         Some(move || controller.get())
     }
 
-    /// Stops all parts, the listener first.
-    pub async fn stop(self) {
+    /// Stops all parts, the listener first and the storage last.
+    pub async fn stop(mut self) {
         self.cluster.close().await;
         self.jobs.shutdown().await;
         self.presets.shutdown().await;
@@ -330,6 +332,7 @@ impl Lab {
             operator.stop().await;
         }
         self.machines.shutdown().await;
+        self.cluster.close_storage();
     }
 }
 

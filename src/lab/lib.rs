@@ -34,8 +34,8 @@ pub use kueue_lab_cluster::local::{
     self, ClusterTool, DeleteOutcome, HostAccess, LocalCluster, LocalClusterError,
 };
 pub use kueue_lab_cluster::{
-    Cluster, ClusterError, KubeconfigContext, Limit, RemoteCluster, RequestLimits, context_names,
-    error_chain, in_cluster, limits as cluster_limits,
+    Cluster, ClusterError, DataDir, DataDirError, KubeconfigContext, Limit, RemoteCluster,
+    RequestLimits, context_names, error_chain, in_cluster, limits as cluster_limits,
 };
 pub use kueue_lab_machines::kubelet::limits as container_limits;
 pub use kueue_lab_machines::nodes::{NodePools, RemovedNodes, remove_all as remove_nodes};

@@ -95,6 +95,7 @@ impl ScenarioLab {
             watch: false,
             port: None,
             request_limits: Default::default(),
+            data: None,
             nodes: nodes(),
             nodes_file: None,
             operators: false,

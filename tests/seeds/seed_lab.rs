@@ -79,6 +79,7 @@ fn run<F: Future<Output = ()>>(
             watch: false,
             port: None,
             request_limits: Default::default(),
+            data: None,
             nodes: NodePools::parse(nodes).unwrap(),
             nodes_file: None,
             operators: true,

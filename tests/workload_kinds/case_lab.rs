@@ -91,6 +91,7 @@ impl CaseLab {
             watch: false,
             port: None,
             request_limits: Default::default(),
+            data: None,
             nodes: NodePools::parse(NODES).unwrap(),
             nodes_file: None,
             operators: false,

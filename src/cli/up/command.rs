@@ -17,7 +17,7 @@ use crate::cli::tui_session::{self, TuiArgs};
 use crate::cli::{CliError, config, logging, runtime, signals, speed};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_lab::{Lab, LabConfig, LabPaths, PresetsFolder, RequestLimits};
+use kueue_lab_lab::{DataDir, Lab, LabConfig, LabPaths, PresetsFolder, RequestLimits};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,6 +29,7 @@ Examples:
   kueue-lab up --config kueue.yaml             with Kueue's configuration file
   kueue-lab up --headless --port 6443 --kubeconfig-out lab.kubeconfig
   kueue-lab up --headless --speed 60           a minute of lab time every second
+  kueue-lab up --data-dir ./lab-data           a lab that survives its process
   kueue-lab up --controller none               for a Kueue of your own
   kueue-lab up --cluster kind                  on a kind cluster, created if needed
   kueue-lab up --cluster context:dev           on the cluster of a kubeconfig context
@@ -89,6 +90,10 @@ pub(in crate::cli) struct Args {
     /// Print the limits of the embedded cluster and of its containers, and exit.
     #[arg(long)]
     limits: bool,
+    /// The directory that keeps the embedded cluster: a later `up` with it continues where this one ends,
+    /// also after a crash. By default the cluster is in memory only.
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
     /// Lab seconds per second, from 0.01 to 10000.
     #[arg(long, value_name = "N", default_value = "1", value_parser = speed::parse)]
     speed: f64,
@@ -130,6 +135,11 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
     if args.controller == ControllerChoice::None && !matches!(args.cluster, ClusterChoice::Embedded)
     {
         let message = "--controller none is for the embedded cluster; on an existing cluster with its own Kueue, use --observe";
+        return Err(CliError::Usage(message.into()));
+    }
+    if args.data_dir.is_some() && !matches!(args.cluster, ClusterChoice::Embedded) {
+        let message =
+            "--data-dir is for the embedded cluster; other clusters keep their objects themselves";
         return Err(CliError::Usage(message.into()));
     }
     if args.cluster_args.observe {
@@ -183,9 +193,15 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
             return Err(CliError::Failed(message.into()));
         }
     };
+    let data = match &args.data_dir {
+        Some(path) => Some(DataDir::open(path).map_err(CliError::usage)?),
+        None => None,
+    };
+    let last_time = data.as_ref().and_then(DataDir::last_time);
     let config = LabConfig {
         remote,
-        clock: Clock::scaled(args.speed),
+        data,
+        clock: Clock::scaled_after(args.speed, last_time),
         entropy: Entropy::from_os(),
         presets: paths.presets.path().to_owned(),
         preset,

@@ -82,6 +82,7 @@ pub(super) fn replay<F: Future<Output = ()>>(
             watch: false,
             port: None,
             request_limits: Default::default(),
+            data: None,
             nodes: nodes(),
             nodes_file: None,
             kueue: None,

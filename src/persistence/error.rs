@@ -1,0 +1,77 @@
+//! Errors of opening a data directory.
+
+/// Why a data directory cannot be used. It is unchanged.
+#[derive(Debug, thiserror::Error)]
+pub enum DataDirError {
+    /// Another process uses it.
+    #[error(
+        "the data directory {dir} is in use by {owner}; stop that process, or choose another directory"
+    )]
+    Locked {
+        /// The directory.
+        dir: String,
+        /// The process.
+        owner: String,
+    },
+    /// It was written by a newer version.
+    #[error(
+        "the data directory {dir} has format {found}, and this version reads formats up to {known}; use the version of kueue-lab that wrote it, or another directory"
+    )]
+    Newer {
+        /// The directory.
+        dir: String,
+        /// Its format.
+        found: u32,
+        /// The newest known format.
+        known: u32,
+    },
+    /// It has files that are not of a data directory.
+    #[error(
+        "{dir} is not empty and not a data directory: it has {entry} and no cluster.json; choose an empty or a new directory"
+    )]
+    NotADataDir {
+        /// The directory.
+        dir: String,
+        /// One of its files.
+        entry: String,
+    },
+    /// A file is missing or damaged.
+    #[error(
+        "the data directory is damaged: {file}: {reason}; restore it from a backup, or start with an empty directory and `--from` an export"
+    )]
+    Damaged {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The operating system refuses.
+    #[error("cannot use the data directory: {path}: {error}")]
+    Io {
+        /// The file or directory.
+        path: String,
+        /// The error.
+        error: std::io::Error,
+    },
+    /// The credentials cannot be generated.
+    #[error("cannot generate the credentials of the cluster: {0}")]
+    Credentials(#[from] kueue_lab_apiserver::CredentialsError),
+}
+
+impl DataDirError {
+    /// The error of an operation on a path.
+    pub(crate) fn io(path: &std::path::Path) -> impl Fn(std::io::Error) -> Self + '_ {
+        |error| Self::Io {
+            path: path.display().to_string(),
+            error,
+        }
+    }
+
+    /// A damaged file.
+    pub(crate) fn damaged(path: &std::path::Path, reason: impl std::fmt::Display) -> Self {
+        Self::Damaged {
+            file: path.display().to_string(),
+            reason: reason.to_string(),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Opening and creating data directories.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::{DataDir, DataDirError};
+use kueue_lab_apiserver::storage::{PendingObject, StorageLimits, Store};
+use kueue_lab_clock::Clock;
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+/// Opens a directory and stores objects in it.
+fn fill(path: &Path, objects: usize) -> u64 {
+    let mut dir = DataDir::open(path).unwrap();
+    let (state, persistence) = dir.take_content(&Clock::real()).unwrap();
+    let store = Store::durable(StorageLimits::default(), state, persistence).unwrap();
+    let storage = store.new_resource_storage("/configmaps");
+    for i in 0..objects {
+        let object =
+            serde_json::json!({"metadata": {"name": i.to_string()}, "data": "x".repeat(500)});
+        let pending = PendingObject::new(object).unwrap();
+        store.create(&storage, &i.to_string(), pending).unwrap();
+    }
+    store.close();
+    store.durable_revision()
+}
+
+fn error(path: &Path) -> String {
+    match DataDir::open(path) {
+        Ok(_) => panic!("{} was opened", path.display()),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn a_new_directory_is_private_and_keeps_its_content() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("a/b");
+    let revision = fill(&path, 3);
+    assert_eq!(mode(&path), 0o700);
+    for entry in std::fs::read_dir(&path).unwrap() {
+        assert_eq!(mode(&entry.unwrap().path()), 0o600);
+    }
+    let mut dir = DataDir::open(&path).unwrap();
+    assert!(!dir.is_new());
+    let (state, _) = dir.take_content(&Clock::real()).unwrap();
+    assert_eq!((state.revision, revision), (4, 4));
+    assert_eq!(state.objects["/configmaps"].len(), 3);
+    assert!(dir.last_time().is_some());
+    dir.set_port(4711).unwrap();
+    drop(dir);
+    assert_eq!(DataDir::open(&path).unwrap().port(), 4711);
+}
+
+#[test]
+fn credentials_are_the_same_after_a_start() {
+    let root = tempfile::tempdir().unwrap();
+    let first = serde_json::to_string(DataDir::open(root.path()).unwrap().credentials()).unwrap();
+    let second = serde_json::to_string(DataDir::open(root.path()).unwrap().credentials()).unwrap();
+    assert_eq!(first, second);
+}
+
+#[test]
+fn a_second_user_is_refused_with_the_process_of_the_first() {
+    let root = tempfile::tempdir().unwrap();
+    let held = DataDir::open(root.path()).unwrap();
+    let refused = error(root.path());
+    assert!(
+        refused.contains(&format!("in use by the process {};", std::process::id())),
+        "{refused}"
+    );
+    drop(held);
+    assert!(DataDir::open(root.path()).is_ok());
+}
+
+#[test]
+fn a_newer_format_and_other_directories_are_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let newer = root.path().join("newer");
+    drop(DataDir::open(&newer).unwrap());
+    std::fs::write(
+        newer.join("cluster.json"),
+        r#"{"formatVersion": 2, "new": 1}"#,
+    )
+    .unwrap();
+    let refused = error(&newer);
+    assert!(
+        refused.contains("has format 2, and this version reads formats up to 1"),
+        "{refused}"
+    );
+    let other = root.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::write(other.join("thesis.tex"), "x").unwrap();
+    assert!(error(&other).contains("it has thesis.tex and no cluster.json"));
+    assert_eq!(std::fs::read_dir(&other).unwrap().count(), 1);
+}
+
+/// Each file missing, empty or altered: one error that names it, and no file changes.
+#[test]
+fn damaged_files_are_reported_and_kept() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("data");
+    fill(&path, 40);
+    for file in ["cluster.json", "credentials.json", "objects.redb"] {
+        let file = path.join(file);
+        let good = std::fs::read(&file).unwrap();
+        let mut flipped = Vec::new();
+        // The first bytes of all files matter; in the database also pages with objects.
+        let marker = good.windows(50).rposition(|bytes| bytes == [b'x'; 50]);
+        for at in [Some(3), marker] {
+            let Some(at) = at else { continue };
+            let mut damaged = good.clone();
+            damaged[at] ^= 0x55;
+            flipped.push(damaged);
+        }
+        let half = good[..good.len() / 2].to_vec();
+        for damaged in [vec![], half].into_iter().chain(flipped) {
+            std::fs::write(&file, &damaged).unwrap();
+            let reported = match DataDir::open(&path) {
+                Err(DataDirError::Damaged { file, reason }) => format!("{file}: {reason}"),
+                Err(other) => panic!("{other}"),
+                Ok(_) => panic!("{} with {} bytes was opened", file.display(), damaged.len()),
+            };
+            assert!(reported.starts_with(&*file.to_string_lossy()), "{reported}");
+            assert!(
+                std::fs::read(&file).unwrap() == damaged,
+                "{}",
+                file.display()
+            );
+        }
+        std::fs::write(&file, good).unwrap();
+    }
+    for file in ["credentials.json", "objects.redb"] {
+        let file = path.join(file);
+        let good = std::fs::read(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        assert!(error(&path).contains("the file is missing"));
+        assert!(!file.exists());
+        std::fs::write(&file, good).unwrap();
+    }
+    assert!(DataDir::open(&path).is_ok());
+}

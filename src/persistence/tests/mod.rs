@@ -1,0 +1,6 @@
+//! Tests of data directories and of databases on disks that fail.
+
+mod data_dirs;
+mod faulty_disk;
+mod kill_points;
+mod write_model;
