@@ -191,6 +191,7 @@ async fn kubectl_streams_over_websocket_and_spdy() {
         port: Some(0),
         request_limits: Default::default(),
         data: None,
+        from: None,
         nodes: NodePools::parse(NODES).unwrap(),
         nodes_file: None,
         operators: false,

@@ -47,6 +47,7 @@ fn with_lab<F: Future<Output = ()>>(test: impl FnOnce(ManagerLab) -> F) {
             port: None,
             request_limits: Default::default(),
             data: None,
+            from: None,
             nodes: NodePools::parse(NODES).unwrap(),
             nodes_file: None,
             operators: false,

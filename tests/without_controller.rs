@@ -37,6 +37,7 @@ async fn start(presets: &std::path::Path, preset: Option<&str>) -> Lab {
         port: None,
         request_limits: Default::default(),
         data: None,
+        from: None,
         nodes: NodePools::parse(NODES).unwrap(),
         nodes_file: None,
         operators: false,

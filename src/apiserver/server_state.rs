@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
@@ -51,6 +52,8 @@ pub(crate) struct ServerState {
     pub(crate) event_ttl: EventTtl,
     /// Names of the CustomResourceDefinitions that a create or apply request replaces.
     pub(crate) replaceable_crds: Mutex<BTreeSet<String>>,
+    /// Whether there may be objects from which the server has derived nothing yet.
+    pub(crate) has_restored_objects: AtomicBool,
     /// The names of all CustomResourceDefinitions that were ever preinstalled, in durable storage: one
     /// that was deleted is not installed again.
     pub(crate) preinstalled_crds: Option<Arc<ResourceStorage>>,

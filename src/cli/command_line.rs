@@ -6,8 +6,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use super::{
-    CliError, completions, controller, crds, demo, down, explain, kubeconfig, sky, tui, uninstall,
-    up,
+    CliError, completions, controller, crds, demo, down, explain, export, kubeconfig, sky, tui,
+    uninstall, up,
 };
 
 const EXAMPLES: &str = "\
@@ -39,6 +39,7 @@ enum Command {
     Tui(tui::Args),
     Explain(explain::Args),
     Crds(crds::Args),
+    Export(export::Args),
     Sky(sky::Args),
     Kubeconfig(kubeconfig::Args),
     Controller(controller::Args),
@@ -60,6 +61,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Tui(args) => tui::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Crds(args) => crds::run(args),
+        Command::Export(args) => export::run(args),
         Command::Sky(args) => sky::run(args),
         Command::Kubeconfig(args) => kubeconfig::run(args),
         Command::Controller(args) => controller::run(args),

@@ -111,6 +111,7 @@ fn lab_config(
         port: None,
         request_limits: Default::default(),
         data: None,
+        from: None,
         nodes: node_pools(None, paths)?.0,
         nodes_file: None,
         kueue: None,

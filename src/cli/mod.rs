@@ -14,6 +14,7 @@ mod demo;
 mod down;
 mod error;
 mod explain;
+mod export;
 mod kubeconfig;
 mod kubeconfig_args;
 mod logging;

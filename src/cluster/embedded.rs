@@ -4,12 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kube::Client;
+use serde_json::Value;
 
 use super::ClusterError;
 use super::plugins::{
     AdmissionPlugin, AggregatedApi, CustomResourceConverter, KubeletClient, PreinstalledKind,
 };
-use kueue_lab_apiserver::{ApiServer, RequestLimits, ServeError, ServeOptions, ServingHandle};
+use kueue_lab_apiserver::{
+    ApiServer, LoadObjectError, RequestLimits, ServeError, ServeOptions, ServingHandle,
+};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 use kueue_lab_persistence::DataDir;
@@ -90,6 +93,23 @@ impl EmbeddedCluster {
     /// The name of the cluster.
     pub fn name(&self) -> &str {
         NAME
+    }
+
+    /// Stores objects before the first request; see [`ApiServer::load_objects`].
+    ///
+    /// # Errors
+    /// [`LoadObjectError`] for the first object that is not valid. The data directory is cleared then.
+    pub async fn load_objects(mut self, objects: Vec<Value>) -> Result<Self, LoadObjectError> {
+        if let Err(error) = self.server.load_objects(objects).await {
+            self.server.close_storage();
+            if let Some(data) = self.data.take()
+                && let Err(error) = data.remove_new()
+            {
+                tracing::error!("{error}");
+            }
+            return Err(error);
+        }
+        Ok(self)
     }
 
     /// A client that calls the server in-process.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::object_file::ObjectFile;
 use kueue_lab_api::config::LoadedConfiguration as KueueConfig;
 use kueue_lab_clock::Clock;
 use kueue_lab_cluster::{DataDir, RemoteCluster, RequestLimits};
@@ -32,6 +33,8 @@ pub struct LabConfig {
     pub request_limits: RequestLimits,
     /// The data directory of an embedded cluster; `None` to keep it in memory only.
     pub data: Option<DataDir>,
+    /// The objects to load into a new embedded cluster before anything else runs.
+    pub from: Option<ObjectFile>,
     /// The node pools.
     pub nodes: NodePools,
     /// The node-pool file to watch, if any.

@@ -16,6 +16,9 @@ pub enum LabError {
     /// The cluster cannot be used.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
+    /// An object of the file to start from is not valid.
+    #[error("{0}")]
+    ObjectFile(String),
     /// A preflight check failed.
     #[error(transparent)]
     Preflight(#[from] PreflightError),
@@ -40,7 +43,7 @@ impl LabError {
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Presets(StartError::Unreachable(_)) => false,
-            Self::Presets(_) => true,
+            Self::Presets(_) | Self::ObjectFile(_) => true,
             Self::Cluster(error) => error.is_usage(),
             Self::Preflight(error) => error.is_usage(),
             Self::Operator(error) => error.is_usage(),

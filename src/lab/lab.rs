@@ -12,6 +12,7 @@ use crate::kueue_manager::{
     self, ControllerInstances, CurrentController, CurrentGates, ManagerAdmission,
     ManagerControlPlane,
 };
+use crate::object_file::ObjectFile;
 use crate::operator_webhooks::OperatorWebhooks;
 use crate::validate_preset::validate_preset;
 use crate::visibility_server::VisibilityServer;
@@ -57,6 +58,19 @@ impl KueueStart {
             source,
         })
     }
+}
+
+/// An embedded cluster with the objects of a file, if any.
+async fn embedded_cluster(
+    from: Option<ObjectFile>,
+    config: EmbeddedConfig,
+) -> Result<EmbeddedCluster, LabError> {
+    let cluster = EmbeddedCluster::new(config)?;
+    let Some(file) = from else {
+        return Ok(cluster);
+    };
+    let loaded = cluster.load_objects(file.objects()).await;
+    loaded.map_err(|error| LabError::ObjectFile(file.message(&error)))
 }
 
 /// A running lab.
@@ -118,16 +132,22 @@ impl Lab {
         }
         let mut led = None;
         let cluster = match &config.remote {
-            None => Cluster::Embedded(EmbeddedCluster::new(EmbeddedConfig {
-                clock: config.clock.clone(),
-                entropy: config.entropy.clone(),
-                port: config.port.unwrap_or_default(),
-                request_limits: config.request_limits,
-                data: config.data.take(),
-                admission: admission_plugins(&config, &kueue.gates),
-                converter: Some(Arc::new(kueue_webhooks::KueueConversion)),
-                kinds,
-            })?),
+            None => Cluster::Embedded(
+                embedded_cluster(
+                    config.from.take(),
+                    EmbeddedConfig {
+                        clock: config.clock.clone(),
+                        entropy: config.entropy.clone(),
+                        port: config.port.unwrap_or_default(),
+                        data: config.data.take(),
+                        request_limits: config.request_limits,
+                        admission: admission_plugins(&config, &kueue.gates),
+                        converter: Some(Arc::new(kueue_webhooks::KueueConversion)),
+                        kinds,
+                    },
+                )
+                .await?,
+            ),
             Some(remote) => {
                 let lead = remote::start_leading(
                     remote,

@@ -94,6 +94,27 @@ impl DataDir {
         self.is_new
     }
 
+    /// Removes the files of a directory that [`open`](Self::open) has created; an older one is kept.
+    ///
+    /// # Errors
+    /// [`DataDirError::Io`].
+    pub fn remove_new(self) -> Result<(), DataDirError> {
+        if !self.is_new {
+            return Ok(());
+        }
+        // The file without which it is not a data directory first, the lock last.
+        for file in [
+            CLUSTER_FILE,
+            OBJECTS_FILE,
+            CREDENTIALS_FILE,
+            directory_lock::FILE,
+        ] {
+            let file = self.path.join(file);
+            std::fs::remove_file(&file).map_err(DataDirError::io(&file))?;
+        }
+        Ok(())
+    }
+
     /// The credentials of the cluster.
     pub fn credentials(&self) -> &Credentials {
         &self.credentials

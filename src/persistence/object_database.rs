@@ -35,6 +35,8 @@ pub struct ObjectDatabase {
     database: Option<Database>,
     /// The number of batches that were committed successfully.
     batches: u64,
+    /// Whether objects were removed since the database was compacted.
+    has_removed: bool,
     clock: Clock,
 }
 
@@ -55,6 +57,7 @@ impl ObjectDatabase {
             source,
             database: Some(database),
             batches,
+            has_removed: true,
             clock: Clock::real(),
         };
         Ok((opened, state, time))
@@ -97,6 +100,7 @@ impl Persistence for ObjectDatabase {
         let error = match write(database, changes, batch, self.clock.now()) {
             Ok(()) => {
                 self.batches = batch;
+                self.has_removed |= changes.iter().any(|c| !matches!(c, Change::Put { .. }));
                 return Ok(());
             }
             Err(error) => self.error(&error),
@@ -121,6 +125,15 @@ impl Persistence for ObjectDatabase {
                     self.source.location()
                 )));
             }
+        }
+        let low = self.check_space();
+        if low.is_ok() || !std::mem::take(&mut self.has_removed) {
+            return low;
+        }
+        // Gives the space of removed objects back to the file system.
+        if let Some(Err(error)) = self.database.as_mut().map(Database::compact) {
+            self.database = None;
+            return Err(self.error(&error.into()));
         }
         self.check_space()
     }

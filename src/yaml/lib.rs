@@ -15,6 +15,7 @@ mod problem;
 mod read_error;
 mod scalar;
 mod snippet;
+mod write;
 
 pub use de::{from_node, from_str, read};
 pub use located::Located;
@@ -22,6 +23,7 @@ pub use node::{Entry, Kind, Node};
 pub use parse::{Limits, documents, leading_comment, parse, parse_one, utf8};
 pub use problem::{Position, Problem, TypeMismatch, UnknownField, closest};
 pub use snippet::source_snippet;
+pub use write::to_string;
 
 #[cfg(test)]
 mod tests;

@@ -96,6 +96,7 @@ impl ScenarioLab {
             port: None,
             request_limits: Default::default(),
             data: None,
+            from: None,
             nodes: nodes(),
             nodes_file: None,
             operators: false,

@@ -80,6 +80,7 @@ fn run<F: Future<Output = ()>>(
             port: None,
             request_limits: Default::default(),
             data: None,
+            from: None,
             nodes: NodePools::parse(nodes).unwrap(),
             nodes_file: None,
             operators: true,

@@ -92,6 +92,7 @@ impl CaseLab {
             port: None,
             request_limits: Default::default(),
             data: None,
+            from: None,
             nodes: NodePools::parse(NODES).unwrap(),
             nodes_file: None,
             operators: false,

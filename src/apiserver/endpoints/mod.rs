@@ -23,6 +23,7 @@ mod get;
 mod graceful_deletion;
 mod guaranteed_update;
 mod list;
+mod load_objects;
 mod managed_fields;
 mod namespace_deletion;
 mod non_resource_paths;
@@ -54,5 +55,8 @@ pub(crate) use authenticated_request::AuthenticatedRequest;
 pub(crate) use request_attributes::RequestAttributes;
 
 pub(super) use dispatch::{authorize, error_response, handle, refusal};
+pub use load_objects::LoadObjectError;
+
+pub(super) use load_objects::load_objects;
 pub(super) use restore::{restore_api_services, restore_derived_state};
 pub(super) use subresource::session_limits;

@@ -14,6 +14,11 @@ use crate::storage::Object;
 /// Serves the restored CustomResourceDefinitions, and lets restored Events expire.
 pub(crate) fn restore_derived_state(core: &ServerState) {
     crd_lifecycle::sync_all_crds(core);
+    expire_stored_events(core);
+}
+
+/// Lets the stored Events expire.
+pub(super) fn expire_stored_events(core: &ServerState) {
     let events = core.registry.find("", "v1", "events");
     let Some(storage) = events.as_ref().and_then(|served| served.storage.as_ref()) else {
         return;

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
+use serde_json::Value;
 
 use super::builder::ApiServerBuilder;
+use crate::endpoints::{self, LoadObjectError};
 use crate::http::tower_service::InProcessService;
 use crate::plugins::{AdmissionPlugin, CustomResourceConverter, KubeletClient};
 use crate::server_state::ServerState;
@@ -33,6 +35,15 @@ impl ApiServer {
     pub fn client_of(&self, user_agent: &str) -> kube::Client {
         let service = InProcessService::new(self.core.clone()).with_user_agent(user_agent);
         kube::Client::new(service, "default")
+    }
+
+    /// Stores objects of a new cluster before its first request: uids, creation times and statuses are
+    /// kept, and no admission plugin runs. An object replaces one of the same name.
+    ///
+    /// # Errors
+    /// [`LoadObjectError`] for the first object that is not valid. The server must not be used then.
+    pub async fn load_objects(&self, objects: Vec<Value>) -> Result<(), LoadObjectError> {
+        endpoints::load_objects(&self.core, objects).await
     }
 
     /// Makes all writes durable and ends writing. Later writes are not answered. Blocks for as long as

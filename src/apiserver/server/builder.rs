@@ -1,6 +1,7 @@
 //! Builds an API server.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
@@ -137,6 +138,7 @@ impl ApiServerBuilder {
             request_limits: self.request_limits,
             event_ttl: EventTtl::default(),
             replaceable_crds: Mutex::default(),
+            has_restored_objects: AtomicBool::new(store.is_durable()),
             preinstalled_crds: (store.is_durable())
                 .then(|| store.new_resource_storage(PREINSTALLED_CRDS)),
             clock: self.clock,

@@ -1,5 +1,7 @@
 //! Serving on the network.
 
+use std::sync::atomic::Ordering;
+
 use super::api_server::ApiServer;
 use crate::bootstrap::{create_extension_apiserver_authentication, create_system_roles};
 use crate::endpoints::restore_api_services;
@@ -13,7 +15,7 @@ impl ApiServer {
     pub async fn serve(&self, options: ServeOptions) -> Result<ServingHandle, ServeError> {
         let serving = self.core.serve(options).await?;
         let core = self.core.clone();
-        if core.store.is_durable() {
+        if core.has_restored_objects.load(Ordering::Relaxed) {
             restore_api_services(&core);
         }
         // Only clients that start later look for them.

@@ -1,6 +1,6 @@
 //! `kueue-lab up`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,9 @@ use crate::cli::tui_session::{self, TuiArgs};
 use crate::cli::{CliError, config, logging, runtime, signals, speed};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_lab::{DataDir, Lab, LabConfig, LabPaths, PresetsFolder, RequestLimits};
+use kueue_lab_lab::{
+    DataDir, Lab, LabConfig, LabPaths, ObjectFile, PresetsFolder, RequestLimits,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,6 +32,7 @@ Examples:
   kueue-lab up --headless --port 6443 --kubeconfig-out lab.kubeconfig
   kueue-lab up --headless --speed 60           a minute of lab time every second
   kueue-lab up --data-dir ./lab-data           a lab that survives its process
+  kueue-lab up --from lab.yaml                 from the objects of `kueue-lab export`
   kueue-lab up --controller none               for a Kueue of your own
   kueue-lab up --cluster kind                  on a kind cluster, created if needed
   kueue-lab up --cluster context:dev           on the cluster of a kubeconfig context
@@ -94,6 +97,10 @@ pub(in crate::cli) struct Args {
     /// also after a crash. By default the cluster is in memory only.
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
+    /// A file with the objects to start from, as `kueue-lab export` writes it. They keep their status and
+    /// uids: admitted Workloads stay admitted. Only for a new embedded cluster.
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
     /// Lab seconds per second, from 0.01 to 10000.
     #[arg(long, value_name = "N", default_value = "1", value_parser = speed::parse)]
     speed: f64,
@@ -193,14 +200,22 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
             return Err(CliError::Failed(message.into()));
         }
     };
-    let data = match &args.data_dir {
-        Some(path) => Some(DataDir::open(path).map_err(CliError::usage)?),
+    let from = match &args.from {
+        Some(path) => Some(ObjectFile::read(path).map_err(CliError::Usage)?),
         None => None,
     };
-    let last_time = data.as_ref().and_then(DataDir::last_time);
+    let data = match &args.data_dir {
+        Some(path) => Some(open_data_dir(path, from.is_some())?),
+        None => None,
+    };
+    let last_time = match &data {
+        Some(data) if !data.is_new() => data.last_time(),
+        _ => from.as_ref().and_then(ObjectFile::last_time),
+    };
     let config = LabConfig {
         remote,
         data,
+        from,
         clock: Clock::scaled_after(args.speed, last_time),
         entropy: Entropy::from_os(),
         presets: paths.presets.path().to_owned(),
@@ -255,6 +270,18 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
     lab.stop().await;
     kubeconfig.remove();
     outcome
+}
+
+/// Opens the data directory. Objects of `--from` are loaded only into a new one.
+fn open_data_dir(path: &Path, is_loaded: bool) -> Result<DataDir, CliError> {
+    let data = DataDir::open(path).map_err(CliError::usage)?;
+    match is_loaded && !data.is_new() {
+        true => Err(CliError::Usage(format!(
+            "--from starts a new cluster, and the data directory {} has one; choose a new directory, or leave out --from",
+            path.display()
+        ))),
+        false => Ok(data),
+    }
 }
 
 /// Logs the presets folder unless a flag names it.

@@ -83,6 +83,7 @@ pub(super) fn replay<F: Future<Output = ()>>(
             port: None,
             request_limits: Default::default(),
             data: None,
+            from: None,
             nodes: nodes(),
             nodes_file: None,
             kueue: None,

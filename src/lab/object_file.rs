@@ -1,0 +1,137 @@
+//! The file of `up --from`: the objects of a new cluster.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use kueue_lab_cluster::LoadObjectError;
+use kueue_lab_yaml::{Limits, Node, Position, documents, source_snippet, utf8};
+
+/// Limits of the file: 512 MiB.
+const LIMITS: Limits = Limits {
+    bytes: 512 << 20,
+    nodes: 50_000_000,
+};
+
+/// Objects with their positions in a file.
+#[derive(Clone, Debug)]
+pub struct ObjectFile {
+    path: PathBuf,
+    text: String,
+    objects: Vec<Value>,
+    positions: Vec<Position>,
+}
+
+impl ObjectFile {
+    /// Reads a file with one object in each YAML document.
+    ///
+    /// # Errors
+    /// A message with the file, the line and the remedy.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let file = path.display();
+        let bytes = std::fs::read(path).map_err(|e| format!("cannot read {file}: {e}"))?;
+        let parsed = utf8(&bytes).and_then(|text| Ok((text, documents(text, LIMITS)?)));
+        let (text, documents) = parsed.map_err(|problem| format!("{file}:{problem}"))?;
+        if documents.is_empty() {
+            return Err(format!(
+                "{file} has no objects; write one with `kueue-lab export`"
+            ));
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            positions: documents.iter().map(|d| d.at).collect(),
+            objects: documents.iter().map(Node::to_json).collect(),
+            text: text.to_owned(),
+        })
+    }
+
+    /// The latest time in the objects: lab time continues there.
+    pub fn last_time(&self) -> Option<Timestamp> {
+        self.objects.iter().filter_map(latest).max()
+    }
+
+    /// The objects.
+    pub(crate) fn objects(&self) -> Vec<Value> {
+        self.objects.clone()
+    }
+
+    /// The message of an error with the file, the line and the object.
+    pub(crate) fn message(&self, error: &LoadObjectError) -> String {
+        let file = self.path.display();
+        let at = self.positions.get(error.index);
+        let at = at.copied().unwrap_or(Position::START);
+        let object = self.objects.get(error.index).map(name).unwrap_or_default();
+        let snippet = source_snippet(&self.text, at);
+        format!("{file}:{at}: {object}: {}\n{snippet}", error.message)
+    }
+}
+
+/// Kind, namespace and name of an object.
+fn name(object: &Value) -> String {
+    let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
+    let kind = text("/kind").unwrap_or("object");
+    let name = text("/metadata/name").unwrap_or_default();
+    match text("/metadata/namespace") {
+        Some(namespace) => format!("{kind} {namespace}/{name}"),
+        None => format!("{kind} {name}"),
+    }
+}
+
+/// The latest of the fields that hold the time of a change.
+fn latest(value: &Value) -> Option<Timestamp> {
+    match value {
+        Value::Object(fields) => {
+            let times = fields.iter().filter_map(|(field, value)| match value {
+                Value::String(text) if is_past_time(field) => text.parse().ok(),
+                value => latest(value),
+            });
+            times.max()
+        }
+        Value::Array(items) => items.iter().filter_map(latest).max(),
+        _ => None,
+    }
+}
+
+/// Whether a field holds the time of something that has happened.
+fn is_past_time(field: &str) -> bool {
+    matches!(
+        field,
+        "creationTimestamp"
+            | "lastTransitionTime"
+            | "lastTimestamp"
+            | "startTime"
+            | "startedAt"
+            | "finishedAt"
+            | "completionTime"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_have_their_lines_and_the_latest_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("o.yaml");
+        let text = "# comment\n---\nkind: A\nmetadata: {name: a, creationTimestamp: \"2026-01-01T00:00:00Z\"}\n---\n---\nkind: B\nmetadata: {name: b, namespace: n}\nspec: {until: 2030-01-01T00:00:00Z}\nstatus: {conditions: [{lastTransitionTime: \"2026-01-02T00:00:00Z\"}]}\n";
+        std::fs::write(&path, text).unwrap();
+        let file = ObjectFile::read(&path).unwrap();
+        assert_eq!(file.last_time(), "2026-01-02T00:00:00Z".parse().ok());
+        let error = LoadObjectError {
+            index: 1,
+            message: "why".into(),
+        };
+        let message = file.message(&error);
+        assert!(message.contains("o.yaml:7:1: B n/b: why\n"), "{message}");
+        std::fs::write(&path, "a: [\n").unwrap();
+        assert!(ObjectFile::read(&path).unwrap_err().contains("o.yaml:2:"));
+        std::fs::write(&path, "---\n").unwrap();
+        assert!(
+            ObjectFile::read(&path)
+                .unwrap_err()
+                .contains("has no objects")
+        );
+    }
+}
