@@ -38,6 +38,11 @@ impl Cluster {
         matches!(self, Self::Remote(_))
     }
 
+    /// Whether it is an embedded cluster with the objects of an earlier one.
+    pub fn is_restored(&self) -> bool {
+        matches!(self, Self::Embedded(embedded) if embedded.is_restored())
+    }
+
     /// Opens the listener of an embedded cluster.
     ///
     /// # Errors

@@ -45,6 +45,7 @@ pub struct EmbeddedCluster {
     server: ApiServer,
     port: u16,
     data: Option<Box<DataDir>>,
+    is_restored: bool,
     serving: Option<ServingHandle>,
 }
 
@@ -82,8 +83,10 @@ impl EmbeddedCluster {
                 false => server.install_crd(kind.definition, move || object(&name)),
             }
         }
+        let is_restored = config.data.as_ref().is_some_and(|data| !data.is_new());
         Ok(Self {
             server,
+            is_restored,
             port: config.port,
             data: config.data.map(Box::new),
             serving: None,
@@ -109,6 +112,7 @@ impl EmbeddedCluster {
             }
             return Err(error);
         }
+        self.is_restored = true;
         Ok(self)
     }
 
@@ -136,6 +140,10 @@ impl EmbeddedCluster {
     /// Serves the resources of an extension API server of this process.
     pub fn add_aggregated_api(&self, api: &Arc<dyn AggregatedApi>) {
         self.server.add_aggregated_api(api);
+    }
+
+    pub(super) fn is_restored(&self) -> bool {
+        self.is_restored
     }
 
     pub(super) async fn open(&mut self) -> Result<(), ClusterError> {

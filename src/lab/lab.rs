@@ -38,12 +38,15 @@ struct KueueStart {
     config: ControllerConfig,
     /// The configuration as a file.
     source: String,
+    /// Whether the user gave it.
+    is_given: bool,
     gates: CurrentGates,
 }
 
 impl KueueStart {
     fn new(loaded: Option<KueueConfig>) -> Result<Self, LabError> {
         let given = loaded.as_ref().map(|loaded| loaded.source.clone());
+        let is_given = given.is_some();
         let config = loaded.map(ControllerConfig::from).unwrap_or_default();
         let source = match given {
             Some(source) => source,
@@ -53,6 +56,7 @@ impl KueueStart {
                 .map_err(|error| LabError::Configuration(error.to_string()))?,
         };
         Ok(Self {
+            is_given,
             gates: CurrentGates::new(config.gates),
             config,
             source,
@@ -246,7 +250,13 @@ impl Lab {
         };
         let started = async {
             if let Some(instances) = &instances {
-                kueue_manager::install(&client, &kueue.source).await?;
+                match cluster.is_restored() {
+                    true => {
+                        let (source, is_given) = (&kueue.source, kueue.is_given);
+                        kueue_manager::install_missing(&client, source, is_given).await?;
+                    }
+                    false => kueue_manager::install(&client, &kueue.source).await?,
+                }
                 let processes =
                     ManagerControlPlane::new(&context, instances.clone(), &kueue.source);
                 machines.set_control_plane(Arc::new(processes));

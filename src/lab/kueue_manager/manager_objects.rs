@@ -24,6 +24,45 @@ pub(crate) async fn install(client: &Client, configuration: &str) -> Result<(), 
     apply_objects(client, objects(configuration)).await
 }
 
+/// Creates the objects that a restored cluster does not have. Others stay as they were changed, except
+/// that a given configuration replaces the restored one.
+///
+/// # Errors
+/// The API server rejects one of them.
+pub(crate) async fn install_missing(
+    client: &Client,
+    configuration: &str,
+    is_given: bool,
+) -> Result<(), kube::Error> {
+    let mut missing = Vec::new();
+    for object in objects(configuration) {
+        let is_configuration = object["kind"] == "ConfigMap";
+        let (api, name) = api_of(client, &object);
+        if (is_given && is_configuration) || api.get_opt(name).await?.is_none() {
+            missing.push(object);
+        }
+    }
+    apply_objects(client, missing).await
+}
+
+/// The API of an object, and its name.
+fn api_of<'a>(client: &Client, object: &'a Value) -> (Api<DynamicObject>, &'a str) {
+    let text = |path: &str| {
+        object
+            .pointer(path)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let (api_version, kind) = (text("/apiVersion"), text("/kind"));
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+    let api = match text("/metadata/namespace") {
+        "" => Api::all_with(client.clone(), &resource),
+        namespace => Api::namespaced_with(client.clone(), namespace, &resource),
+    };
+    (api, text("/metadata/name"))
+}
+
 /// Applies objects in order.
 ///
 /// # Errors
@@ -33,22 +72,9 @@ pub(super) async fn apply_objects(
     objects: impl IntoIterator<Item = Value>,
 ) -> Result<(), kube::Error> {
     for object in objects {
-        let text = |path: &str| {
-            object
-                .pointer(path)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-        };
-        let (api_version, kind) = (text("/apiVersion"), text("/kind"));
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
-        let api: Api<DynamicObject> = match text("/metadata/namespace") {
-            "" => Api::all_with(client.clone(), &resource),
-            namespace => Api::namespaced_with(client.clone(), namespace, &resource),
-        };
+        let (api, name) = api_of(client, &object);
         let params = PatchParams::apply(FIELD_MANAGER).force();
-        api.patch(text("/metadata/name"), &params, &Patch::Apply(&object))
-            .await?;
+        api.patch(name, &params, &Patch::Apply(&object)).await?;
     }
     Ok(())
 }

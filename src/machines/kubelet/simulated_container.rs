@@ -15,6 +15,8 @@ use kueue_lab_shell::Program;
 const INITIAL_BACKOFF: Duration = Duration::from_secs(10);
 /// Maximum CrashLoopBackOff delay.
 const MAX_BACKOFF: Duration = Duration::from_secs(300);
+/// The exit code of containers that ended while no kubelet ran.
+const LOST_EXIT_CODE: i32 = 255;
 /// A container that ran this long resets its back-off.
 const BACKOFF_RESET_AFTER: Duration = Duration::from_secs(600);
 
@@ -128,6 +130,19 @@ impl SimulatedContainer {
             if !containers.iter().any(|known| known.name == container.name) {
                 containers.push(Self::new(&container, pod, ContainerRole::Ephemeral));
             }
+        }
+    }
+
+    /// Restarts a container that was restored as running and whose process ended with an earlier run of
+    /// the lab.
+    pub(super) fn restart_lost_process(&mut self, now: Timestamp) {
+        if let (ContainerPhase::Running { since, .. }, Some(_)) = (&self.phase, &self.process) {
+            self.last_termination = Some(Termination {
+                started: *since,
+                finished: now,
+                exit_code: LOST_EXIT_CODE,
+            });
+            self.phase = ContainerPhase::BackOff(now);
         }
     }
 
