@@ -246,7 +246,7 @@ fn commit_deletion(
 /// approximate last state.
 fn remove_marked(
     store: &Store,
-    storage: &ResourceStorage,
+    storage: &Arc<ResourceStorage>,
     mut marked: Arc<Object>,
     last: Value,
 ) -> Result<DeleteOutcome, CommitError> {

@@ -1,8 +1,9 @@
 //! The objects of an installation of Kueue: namespace, service account, Services, configuration and
 //! Deployment.
 
-use kube::Client;
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
+use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 
 use super::{
@@ -42,7 +43,26 @@ pub(crate) async fn install_missing(
             missing.push(object);
         }
     }
-    apply_objects(client, missing).await
+    apply_objects(client, missing).await?;
+    release_leases(client).await
+}
+
+/// Releases the Leases that the manager of the restored cluster held: its process has ended.
+async fn release_leases(client: &Client) -> Result<(), kube::Error> {
+    let api: Api<Lease> = Api::namespaced(client.clone(), NAMESPACE);
+    let pods = format!("{DEPLOYMENT}-");
+    for lease in api.list(&ListParams::default()).await? {
+        let holder = lease
+            .spec
+            .as_ref()
+            .and_then(|s| s.holder_identity.as_deref());
+        if holder.is_some_and(|holder| holder.starts_with(&pods)) {
+            let released = Patch::Merge(json!({"spec": {"holderIdentity": ""}}));
+            api.patch(&lease.name_any(), &PatchParams::default(), &released)
+                .await?;
+        }
+    }
+    Ok(())
 }
 
 /// The API of an object, and its name.
