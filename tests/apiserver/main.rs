@@ -14,6 +14,7 @@ mod conversion_by_service;
 mod conversion_webhooks;
 mod custom_resources;
 mod deletion;
+mod durable_writes;
 mod extension_api_servers;
 mod lists;
 mod mutating_admission_policies;
