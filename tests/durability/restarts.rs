@@ -72,6 +72,8 @@ async fn jobs_continue_after_a_kill() {
             .then_some(())
     })
     .await;
+    // It does not wait until the Lease of the killed process expires.
+    assert!(!lab.log().contains("the controller waits"), "{}", lab.log());
     let pods_after = get(&after, PODS).await;
     let started = |list: &Value| {
         let state = &item(list, "one-")["status"]["containerStatuses"][0]["state"];
@@ -159,6 +161,16 @@ async fn credentials_kinds_and_configuration_survive_a_kill() {
     let watch = "/api/v1/namespaces?resourceVersion=5&resourceVersionMatch=Exact";
     let expired = send(&after, "GET", watch, &Value::Null).await;
     assert_eq!(status(expired).code, 410);
+    wait_for(
+        "the container of the controller manager is restarted",
+        || async {
+            let pods = get(&after, "/api/v1/namespaces/kueue-system/pods").await;
+            let container =
+                &item(&pods, "kueue-controller-manager")["status"]["containerStatuses"][0];
+            (container["ready"] == true && container["restartCount"] == 1).then_some(())
+        },
+    )
+    .await;
     // The API of pending workloads is served by the new process.
     get(
         &after,

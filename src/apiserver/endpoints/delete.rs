@@ -288,9 +288,9 @@ mod tests {
 
     /// Removes a pod that `other` writes after it was marked; returns the phase of the removed pod
     /// and whether a pod is stored afterwards.
-    fn removed_after(other: impl FnOnce(&Store, &ResourceStorage, u64)) -> (String, bool) {
+    fn removed_after(other: impl FnOnce(&Store, &Arc<ResourceStorage>, u64)) -> (String, bool) {
         let store = Store::new(StorageLimits::default());
-        let storage = store.new_resource_storage();
+        let storage = store.new_resource_storage("/things");
         let marked = store
             .create(&storage, KEY, pod("Running", "u"))
             .expect("stored");

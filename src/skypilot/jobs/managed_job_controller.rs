@@ -91,7 +91,7 @@ impl ManagedJobController {
                 }
                 Ok(())
             }
-            None if ManagedJobObjectStatus::of(&object).error.is_some() => Ok(()),
+            None if ManagedJobObjectStatus::of(&object).has_ended() => Ok(()),
             None => match self.launch(&spec).await {
                 Ok(id) => {
                     self.names.lock().insert(id, (name.to_owned(), None));

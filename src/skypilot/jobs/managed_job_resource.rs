@@ -70,6 +70,12 @@ impl ManagedJobObjectStatus {
     pub fn of(object: &DynamicObject) -> Self {
         Self::deserialize(&object.data["status"]).unwrap_or_default()
     }
+
+    /// Whether the job was rejected, or has ended, also in an earlier run of the lab.
+    pub(super) fn has_ended(&self) -> bool {
+        let job = self.job.as_ref();
+        self.error.is_some() || job.is_some_and(|job| job.status.is_final())
+    }
 }
 
 /// The CustomResourceDefinition of the kind.
