@@ -87,7 +87,7 @@ async fn write_until_killed(
         let name = format!("c{number}-{}", value % NAMES);
         let path = format!("{PATH}/{name}");
         let exists = known.acknowledged.get(&name).copied().flatten().is_some();
-        let deletes = exists && value % 7 == 0;
+        let deletes = exists && value.is_multiple_of(7);
         let body = json!({"metadata": {"name": name}, "data": {
             "value": value.to_string(),
             "filler": "x".repeat((value % 5000) as usize),

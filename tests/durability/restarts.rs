@@ -68,7 +68,7 @@ async fn jobs_continue_after_a_kill() {
         let complete = |name: &&str| has_condition(item(&jobs, name), "Complete");
         ["one", "two", "three"]
             .iter()
-            .all(|n| complete(&n))
+            .all(|n| complete(n))
             .then_some(())
     })
     .await;
