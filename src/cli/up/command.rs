@@ -17,9 +17,7 @@ use crate::cli::tui_session::{self, TuiArgs};
 use crate::cli::{CliError, config, logging, runtime, signals, speed};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_lab::{
-    DataDir, Lab, LabConfig, LabPaths, ObjectFile, PresetsFolder, RequestLimits,
-};
+use kueue_lab_lab::{DataDir, Lab, LabConfig, LabPaths, ObjectFile, PresetsFolder, RequestLimits};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -372,7 +372,7 @@ impl Shared {
             if let Some(control_plane) = self.control_plane(&node.name_any()) {
                 for container in &mut run.containers {
                     container.process = control_plane.process(pod, &container.name);
-                    container.restart_lost_process(now);
+                    container.restart_lost_process(self.context.clock.now());
                 }
             }
             let host = pod.spec.as_ref().and_then(|s| s.host_network) == Some(true);
