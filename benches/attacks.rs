@@ -220,6 +220,8 @@ async fn main() {
         preset_must_be_valid: true,
         watch: false,
         port: Some(0),
+        data: None,
+        from: None,
         request_limits: Default::default(),
         nodes: NodePools::default(),
         nodes_file: None,
