@@ -4,7 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::filesystem::{FileKind, FileSystem};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::task::AbortHandle;
+
+use crate::filesystem::{FileKind, FileSystem, parent};
+use crate::program::Program;
 use crate::system::System;
 
 /// The configuration of a container.
@@ -21,6 +26,8 @@ pub struct ContainerConfig {
     pub files: FileSystem,
     /// What its processes see outside of the file system.
     pub system: Arc<dyn System>,
+    /// Programs of the caller.
+    pub programs: Vec<Arc<dyn Program>>,
 }
 
 /// A running container.
@@ -28,7 +35,12 @@ pub struct Container {
     config: ContainerConfig,
     /// The identifier of the next process.
     next_pid: AtomicU32,
+    /// Processes that run until they end or the container ends.
+    daemons: Mutex<Vec<AbortHandle>>,
 }
+
+/// Maximum number of daemons.
+const DAEMONS: usize = 256;
 
 impl Container {
     /// A container.
@@ -37,7 +49,69 @@ impl Container {
             config,
             // Lower identifiers are those of the main process and its children.
             next_pid: AtomicU32::new(7),
+            daemons: Mutex::default(),
         })
+    }
+
+    /// Runs a process in the background, which outlives the command that starts it. `None` if there are too
+    /// many.
+    pub fn spawn(&self, daemon: impl Future<Output = ()> + Send + 'static) -> Option<AbortHandle> {
+        let mut daemons = self.daemons.lock();
+        daemons.retain(|daemon| !daemon.is_finished());
+        if daemons.len() >= DAEMONS {
+            return None;
+        }
+        let handle = tokio::spawn(daemon).abort_handle();
+        daemons.push(handle.clone());
+        Some(handle)
+    }
+
+    /// Ends the processes that [`spawn`](Self::spawn) started, with the container.
+    pub fn stop(&self) {
+        for daemon in self.daemons.lock().drain(..) {
+            daemon.abort();
+        }
+    }
+
+    /// The content of a file; `None` if it cannot be read. Relative paths are those of `/`.
+    pub fn read_file(&self, path: &str) -> Option<Bytes> {
+        self.files().read("/", path).ok()
+    }
+
+    /// Writes or appends to a file; directories above it are created.
+    ///
+    /// # Errors
+    /// The text of the system call's error.
+    pub fn write_file(&self, path: &str, data: &[u8], append: bool) -> Result<(), String> {
+        let (files, now) = (self.files(), self.system().now());
+        let created = files.create_directories("/", parent(path), now);
+        let written = created.and_then(|()| match append {
+            true => files.append("/", path, data, now),
+            false => files.write("/", path, Bytes::copy_from_slice(data), now),
+        });
+        written.map_err(|error| error.to_string())
+    }
+
+    /// Creates a directory and those above it.
+    ///
+    /// # Errors
+    /// The text of the system call's error.
+    pub fn create_directory(&self, path: &str) -> Result<(), String> {
+        let created = self
+            .files()
+            .create_directories("/", path, self.system().now());
+        created.map_err(|error| error.to_string())
+    }
+
+    /// Whether a path exists.
+    pub fn exists(&self, path: &str) -> bool {
+        self.files().stat("/", path).is_ok()
+    }
+
+    /// The program of the caller with this name.
+    pub(crate) fn program(&self, name: &str) -> Option<Arc<dyn Program>> {
+        let mut programs = self.config.programs.iter();
+        programs.find(|program| program.name() == name).cloned()
     }
 
     /// The file system.
@@ -52,7 +126,8 @@ impl Container {
             .collect()
     }
 
-    pub(crate) fn system(&self) -> &dyn System {
+    /// What its processes see outside of the file system.
+    pub fn system(&self) -> &dyn System {
         &*self.config.system
     }
 
@@ -60,7 +135,8 @@ impl Container {
         &self.config
     }
 
-    pub(crate) fn next_pid(&self) -> u32 {
+    /// The identifier of a new process.
+    pub fn next_pid(&self) -> u32 {
         self.next_pid.fetch_add(1, Ordering::Relaxed)
     }
 

@@ -1,7 +1,7 @@
 //! Simulated containers: an in-memory file system, a shell and the usual commands, for `exec`.
 //! Nothing runs on the host.
 //!
-//! Must not depend on other crates of the lab except `shell`; the network, the clock and the devices
+//! Must not depend on other crates of the lab except `rsync` and `shell`; the network, the clock and the devices
 //! of a container are given by the caller ([`System`]).
 
 mod commands;
@@ -9,6 +9,7 @@ mod container;
 mod exec;
 pub mod filesystem;
 mod memory;
+mod program;
 mod shell;
 mod streams;
 mod syntax;
@@ -20,6 +21,7 @@ pub use commands::programs;
 pub use container::{Container, ContainerConfig};
 pub use exec::{ExecError, ExecStreams};
 pub use memory::{ALL_PROCESSES_MEMORY, PROCESS_MEMORY};
+pub use program::{Program, ProgramCall};
 pub use shell::{MAX_COMMANDS, SHELL_NAMES};
 pub use streams::TerminalSize;
 pub use system::{ContainerProcess, Gpu, InsecureTls, RequestError, System};

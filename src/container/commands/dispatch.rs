@@ -2,14 +2,14 @@
 
 use super::context::{Context, Exit};
 use super::{
-    archive, curl, encodings, environment, files, find, grep, list, nvidia_smi, printing,
-    processes, sed, system, text,
+    archive, curl, encodings, environment, external, files, find, grep, list, nvidia_smi, printing,
+    processes, rsync, sed, system, text,
 };
 use crate::shell::{SHELL_NAMES, Shell};
 use crate::streams::Streams;
 
 /// The programs of an image with a shell.
-const PROGRAMS: [&str; 83] = [
+const PROGRAMS: [&str; 86] = [
     "[",
     "ash",
     "awk",
@@ -35,6 +35,7 @@ const PROGRAMS: [&str; 83] = [
     "false",
     "fgrep",
     "find",
+    "findmnt",
     "free",
     "getent",
     "grep",
@@ -62,6 +63,7 @@ const PROGRAMS: [&str; 83] = [
     "rev",
     "rm",
     "rmdir",
+    "rsync",
     "sed",
     "seq",
     "sh",
@@ -70,6 +72,7 @@ const PROGRAMS: [&str; 83] = [
     "sort",
     "stat",
     "stty",
+    "sudo",
     "sync",
     "tac",
     "tail",
@@ -95,10 +98,11 @@ const PROGRAMS: [&str; 83] = [
     "dash",
 ];
 
-/// The programs of an image. BusyBox has no `bash` and no `curl`.
+/// The programs of an image. BusyBox has no `bash`, no `curl`, no `rsync` and no `sudo`.
 pub fn programs(is_busybox: bool, has_gpus: bool) -> impl Iterator<Item = &'static str> {
-    let missing =
-        move |name: &str| name == "awk" || (is_busybox && matches!(name, "bash" | "curl" | "dash"));
+    let missing = move |name: &str| {
+        name == "awk" || (is_busybox && matches!(name, "bash" | "curl" | "dash" | "rsync" | "sudo"))
+    };
     let own = PROGRAMS.into_iter().filter(move |name| !missing(name));
     own.chain(has_gpus.then_some("nvidia-smi"))
 }
@@ -117,13 +121,14 @@ pub(crate) async fn run(
     let context = &mut context;
     match program {
         "true" | "sync" | "stty" | "clear" => Ok(0),
-        "false" => Ok(1),
+        // No file systems of a type that is asked for.
+        "false" | "findmnt" => Ok(1),
         "[" | "test" => environment::test(context).await,
         "echo" => printing::echo(context).await,
         "printf" => printing::printf(context).await,
         "yes" => printing::yes(context).await,
         "seq" => printing::seq(context).await,
-        "env" | "nohup" | "time" | "timeout" | "xargs" => {
+        "env" | "nohup" | "sudo" | "time" | "timeout" | "xargs" => {
             Box::pin(environment::run_other(program, context)).await
         }
         "printenv" => environment::printenv(context).await,
@@ -142,11 +147,15 @@ pub(crate) async fn run(
         "grep" | "egrep" | "fgrep" => grep::grep(program, context).await,
         "sed" => sed::sed(context).await,
         "base64" | "md5sum" | "sha256sum" => encodings::run(program, context).await,
+        "rsync" => rsync::rsync(context).await,
         "tar" => archive::tar(context).await,
         "curl" | "wget" => curl::run(program, context).await,
         "nvidia-smi" => nvidia_smi::nvidia_smi(context).await,
         "ps" | "kill" | "uptime" | "free" => processes::run(program, context).await,
         "sleep" => processes::sleep(context).await,
-        _ => system::run(program, context).await,
+        _ => match context.container().program(program) {
+            Some(program) => external::run(program, context).await,
+            None => system::run(program, context).await,
+        },
     }
 }

@@ -22,14 +22,17 @@ pub(super) async fn test(context: &mut Context<'_>) -> Exit {
     }
 }
 
-/// Runs another program: `env`, `nohup`, `time`, `timeout`, `xargs`.
+/// Runs another program: `env`, `nohup`, `sudo`, `time`, `timeout`, `xargs`.
 pub(super) async fn run_other(program: &str, context: &mut Context<'_>) -> Exit {
     match program {
         "env" => env(context).await,
         "timeout" => timeout(context).await,
         "xargs" => xargs(context).await,
         _ => {
-            let words = context.arguments;
+            // Options of `sudo`; processes are those of root.
+            let options = context.arguments.iter();
+            let options = options.take_while(|a| program == "sudo" && a.starts_with('-'));
+            let words = &context.arguments[options.count()..];
             let mut child = context.shell.child();
             child.run_program(words, context.streams).await;
             Ok(child.status())
@@ -47,6 +50,13 @@ async fn env(context: &mut Context<'_>) -> Exit {
             "-u" => {
                 if let Some(name) = rest.next() {
                     child.unset(name);
+                }
+            }
+            "-C" => {
+                let directory = rest.next().cloned().unwrap_or_default();
+                if !child.enter_directory(&directory) {
+                    let text = format!("cannot change directory to '{directory}'");
+                    return context.fail(125, text).await;
                 }
             }
             text => match text.split_once('=') {

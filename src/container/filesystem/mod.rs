@@ -7,6 +7,7 @@ mod path;
 mod tree;
 
 pub(crate) use error::Errno;
+pub(crate) use file_system::FILE_SIZE;
 pub use file_system::FileSystem;
 pub use image::base_image;
 pub(crate) use path::{file_name, normalize, parent};

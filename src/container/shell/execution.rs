@@ -4,6 +4,7 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 use tokio::sync::watch;
 
+use super::arrays::Assigned;
 use super::expansion::ExpansionError;
 use super::state::{Flow, Shell, words_size};
 use crate::filesystem::{FileKind, file_name};
@@ -226,9 +227,9 @@ impl Shell {
         };
         let words = &expanded.words;
         let mut assignments = Vec::new();
-        for (name, word) in &command.assignments {
-            match self.expand_text(word, streams).await {
-                Ok(value) => assignments.push((name.clone(), value)),
+        for assignment in &command.assignments {
+            match self.expand_assignment(assignment, streams).await {
+                Ok(assigned) => assignments.push(assigned),
                 Err(error) => return self.expansion_failed(&error, streams).await,
             }
         }
@@ -240,8 +241,9 @@ impl Shell {
             let _ = streams.stderr.line(format!("+ {}", words.join(" "))).await;
         }
         if words.is_empty() {
-            for (name, value) in assignments {
-                if !self.set(&name, value) {
+            for assigned in assignments {
+                let name = assigned.name().to_owned();
+                if !self.assign_value(assigned) {
                     let error = match self.is_read_only(&name) {
                         true => ExpansionError(format!("{name}: is read only")),
                         false => ExpansionError("Out of space".into()),
@@ -252,11 +254,13 @@ impl Shell {
             return Flow::Next;
         }
         // Assignments before a command are those of its environment.
-        let saved: Vec<_> = assignments
+        let texts = assignments.into_iter().filter_map(Assigned::into_text);
+        let texts: Vec<_> = texts.collect();
+        let saved: Vec<_> = texts
             .iter()
             .map(|(name, _)| (name.clone(), self.variables.get(name).cloned()))
             .collect();
-        for (name, value) in assignments {
+        for (name, value) in texts {
             self.export(&name, Some(value));
         }
         let flow = self.run_words(words, &redirected).await;

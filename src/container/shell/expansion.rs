@@ -8,7 +8,7 @@ use super::pattern;
 use super::state::Shell;
 use crate::memory::{MemoryHold, WORD_OVERHEAD};
 use crate::streams::{Output, Streams};
-use crate::syntax::{Dialect, List, Operation, Part, Word};
+use crate::syntax::{Dialect, Index, List, Operation, Part, Word};
 
 /// Maximum number of words of a brace expansion.
 const WORDS: usize = 10_000;
@@ -76,17 +76,19 @@ impl Shell {
                 }
                 Part::Parameter {
                     name,
+                    index,
                     operation: None,
                     quoted: true,
-                } if name == "@" => {
-                    for (index, value) in self.positional.iter().enumerate() {
+                } if is_list(name, index.as_deref()) => {
+                    let values = self.elements(name);
+                    for (index, value) in values.values().enumerate() {
                         if index > 0 {
                             fields.end_field();
                         }
                         check(hold.grow(value.len()))?;
                         fields.quoted(value);
                     }
-                    if self.positional.is_empty() && word.len() <= 2 {
+                    if values.is_empty() && word.len() <= 2 {
                         // `"$@"` without parameters is no field.
                         return Ok(Vec::new());
                     }
@@ -182,12 +184,25 @@ impl Shell {
             Part::Quoted(text) => (text.clone(), true),
             Part::Parameter {
                 name,
+                index: Some(index),
+                operation,
+                quoted,
+            } => {
+                let text = self.element(name, index, operation.as_deref(), streams);
+                (Box::pin(text).await?, *quoted)
+            }
+            Part::Parameter {
+                name,
+                index: None,
                 operation,
                 quoted,
             } => {
                 let text = match operation {
                     None => self.parameter(name)?,
-                    Some(operation) => Box::pin(self.operate(name, operation, streams)).await?,
+                    Some(operation) => {
+                        let value = self.get(name);
+                        Box::pin(self.operate(name, value, operation, streams)).await?
+                    }
                 };
                 (text, *quoted)
             }
@@ -197,6 +212,34 @@ impl Shell {
                 (arithmetic(self, &text).to_string(), true)
             }
         })
+    }
+
+    /// Elements of an array, to which an operation is applied as to a variable with their text.
+    async fn element(
+        &mut self,
+        name: &str,
+        index: &Index,
+        operation: Option<&Operation>,
+        streams: &Streams,
+    ) -> Expanded<String> {
+        let elements = self.elements(name);
+        let value = match index {
+            Index::At(expression) => {
+                let index = self.array_index(name, expression, streams).await?;
+                elements.get(&index).cloned()
+            }
+            Index::All | Index::Joined if matches!(operation, Some(Operation::Length)) => {
+                return Ok(elements.len().to_string());
+            }
+            Index::All | Index::Joined => {
+                let texts: Vec<String> = elements.into_values().collect();
+                (!texts.is_empty()).then(|| texts.join(" "))
+            }
+        };
+        match operation {
+            None => Ok(value.unwrap_or_default()),
+            Some(operation) => self.operate(name, value, operation, streams).await,
+        }
     }
 
     fn parameter(&self, name: &str) -> Expanded<String> {
@@ -216,10 +259,10 @@ impl Shell {
     async fn operate(
         &mut self,
         name: &str,
+        value: Option<String>,
         operation: &Operation,
         streams: &Streams,
     ) -> Expanded<String> {
-        let value = self.get(name);
         let is_unset = |colon: bool| match &value {
             None => true,
             Some(value) => colon && value.is_empty(),
@@ -298,6 +341,11 @@ impl Shell {
         let text = String::from_utf8_lossy(&output);
         text.trim_end_matches('\n').to_owned()
     }
+}
+
+/// Whether an expansion in quotes has a field for each value.
+fn is_list(name: &str, index: Option<&Index>) -> bool {
+    matches!(index, Some(Index::All)) || (index.is_none() && name == "@")
 }
 
 fn substring(text: &str, offset: i64, length: Option<i64>) -> String {

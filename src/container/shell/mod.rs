@@ -1,5 +1,6 @@
 //! The shell: executes syntax trees.
 
+mod arrays;
 mod builtins;
 mod compound;
 mod execution;

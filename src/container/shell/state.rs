@@ -6,9 +6,10 @@ use std::sync::Arc;
 use kueue_lab_shell::Variables;
 use tokio::sync::watch;
 
+use super::arrays::{self, Arrays};
 use super::process::Process;
 use crate::container::Container;
-use crate::filesystem::file_name;
+use crate::filesystem::{file_name, normalize};
 use crate::memory::{MemoryHold, WORD_OVERHEAD};
 use crate::streams::TerminalSize;
 use crate::syntax::{Command, Dialect};
@@ -57,6 +58,8 @@ pub(crate) struct Shell {
     /// `$0`.
     pub(super) name: String,
     pub(super) variables: BTreeMap<String, Variable>,
+    /// Arrays, without those of one element that are variables.
+    pub(super) arrays: Arrays,
     pub(super) functions: BTreeMap<String, Arc<Command>>,
     pub(super) positional: Vec<String>,
     /// The working directory.
@@ -121,6 +124,7 @@ impl Shell {
             dialect: Dialect::Posix,
             name: "sh".into(),
             variables,
+            arrays: Arrays::new(),
             functions: BTreeMap::new(),
             positional: Vec::new(),
             directory,
@@ -148,6 +152,15 @@ impl Shell {
 
     pub(crate) fn directory(&self) -> &str {
         &self.directory
+    }
+
+    /// Changes the working directory. False if it is none.
+    pub(crate) fn enter_directory(&mut self, path: &str) -> bool {
+        let is_directory = self.container().files().is_directory(&self.directory, path);
+        if is_directory {
+            self.directory = normalize(&self.directory, path);
+        }
+        is_directory
     }
 
     /// Gives the process a terminal.
@@ -199,6 +212,7 @@ impl Shell {
     pub(crate) fn child(&self) -> Self {
         let mut child = self.clone();
         child.variables.retain(|_, variable| variable.exported);
+        child.arrays.clear();
         child.functions.clear();
         child.positional.clear();
         child.options = Options::default();
@@ -235,24 +249,39 @@ impl Shell {
             }
             _ => match name.parse::<usize>() {
                 Ok(index) => self.positional.get(index.checked_sub(1)?).cloned(),
-                Err(_) => self.variables.get(name).map(|v| v.value.clone()),
+                Err(_) => match self.variables.get(name) {
+                    Some(variable) => Some(variable.value.clone()),
+                    None => self.arrays.get(name)?.get(&0).cloned(),
+                },
             },
         }
     }
 
     /// Sets a variable. False if it is read-only or there is no space.
     pub(crate) fn set(&mut self, name: &str, value: String) -> bool {
-        let size: usize = self.variables.values().map(|v| v.value.len()).sum();
+        let size = self.variables_size();
         let before = self.variables.get(name);
         let is_fixed = before.is_some_and(|variable| variable.read_only);
         if is_fixed || size + value.len() > VARIABLES {
             return false;
         }
+        self.arrays.remove(name);
         let variable = self.variables.entry(name.to_owned()).or_default();
         self.hold.shrink(variable.value.len() + WORD_OVERHEAD);
         let is_held = self.hold.grow(value.len() + WORD_OVERHEAD);
         variable.value = value;
         is_held
+    }
+
+    /// The size of all variables, in bytes.
+    fn variables_size(&self) -> usize {
+        let variables: usize = self.variables.values().map(|v| v.value.len()).sum();
+        variables + arrays::size(&self.arrays)
+    }
+
+    /// Whether this many bytes of variables can be added.
+    pub(super) fn has_space(&self, bytes: usize) -> bool {
+        self.variables_size() + bytes <= VARIABLES
     }
 
     pub(super) fn is_read_only(&self, name: &str) -> bool {
@@ -272,6 +301,7 @@ impl Shell {
         if self.variables.get(name).is_some_and(|v| !v.read_only) {
             self.variables.remove(name);
         }
+        self.arrays.remove(name);
     }
 
     /// The start of an error message of the shell.

@@ -44,9 +44,39 @@ pub(crate) enum Command {
 /// Assignments, words and redirections.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SimpleCommand {
-    pub(crate) assignments: Vec<(String, Word)>,
+    pub(crate) assignments: Vec<Assignment>,
     pub(crate) words: Vec<Word>,
     pub(crate) redirects: Vec<Redirect>,
+}
+
+/// An assignment before a command.
+#[derive(Clone, Debug)]
+pub(crate) struct Assignment {
+    pub(crate) name: String,
+    /// The index of an element of an array, an arithmetic expression.
+    pub(crate) index: Option<Word>,
+    /// `+=`
+    pub(crate) appends: bool,
+    pub(crate) value: AssignedValue,
+}
+
+/// The value of an assignment.
+#[derive(Clone, Debug)]
+pub(crate) enum AssignedValue {
+    Text(Word),
+    /// The elements of an array: `(...)`.
+    Elements(Vec<Word>),
+}
+
+/// The elements of an array that an expansion refers to.
+#[derive(Clone, Debug)]
+pub(crate) enum Index {
+    /// `[@]`
+    All,
+    /// `[*]`
+    Joined,
+    /// An arithmetic expression.
+    At(Word),
 }
 
 /// A compound command.
@@ -129,6 +159,8 @@ pub(crate) enum Part {
     /// A parameter.
     Parameter {
         name: String,
+        /// Elements of an array; the first one if absent.
+        index: Option<Box<Index>>,
         operation: Option<Box<Operation>>,
         quoted: bool,
     },

@@ -5,7 +5,7 @@ mod parser;
 mod word;
 
 pub(crate) use ast::{
-    AndOr, Command, Compound, Connector, List, Operation, Part, Pipeline, Redirect, RedirectKind,
-    SimpleCommand, Word,
+    AndOr, AssignedValue, Assignment, Command, Compound, Connector, Index, List, Operation, Part,
+    Pipeline, Redirect, RedirectKind, SimpleCommand, Word,
 };
 pub(crate) use parser::{Dialect, ParseError, parse};

@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use super::ast::{
-    AndOr, CaseArm, Command, Compound, Connector, List, Pipeline, Redirect, RedirectKind,
-    SimpleCommand, Word,
+    AndOr, AssignedValue, Assignment, CaseArm, Command, Compound, Connector, List, Pipeline,
+    Redirect, RedirectKind, SimpleCommand, Word,
 };
 use super::word::{parse_here_document, text_of};
 
@@ -315,7 +315,8 @@ impl Parser {
             word if CLOSING.contains(&word) && word != "in" => return Err(self.unexpected()),
             _ if self.peek() == Some('(') => {
                 self.at += 1;
-                if is_bash && self.accept("(") {
+                if is_bash && self.starts_arithmetic() {
+                    self.at += 1;
                     Some(Compound::Arithmetic(self.arithmetic_text()?))
                 } else {
                     let body = self.commands()?;
@@ -402,15 +403,51 @@ impl Parser {
         Ok(Command::Function(name, Arc::new(body)))
     }
 
-    fn assignment(&mut self) -> Result<Option<(String, Word)>, ParseError> {
+    fn assignment(&mut self) -> Result<Option<Assignment>, ParseError> {
         let before = self.at;
         let name = self.name();
-        if name.is_empty() || !self.accept("=") {
+        let is_bash = self.dialect == Dialect::Bash;
+        let index = match is_bash && !name.is_empty() && self.accept("[") {
+            // A pattern may start like an index.
+            true => match self.arithmetic_until("]") {
+                Ok(index) => Some(index),
+                Err(_) => {
+                    self.at = before;
+                    return Ok(None);
+                }
+            },
+            false => None,
+        };
+        let appends = is_bash && self.accept("+=");
+        if name.is_empty() || !(appends || self.accept("=")) {
             self.at = before;
             return Ok(None);
         }
-        let value = self.word()?.unwrap_or_default();
-        Ok(Some((name, value)))
+        let value = match is_bash && index.is_none() && self.accept("(") {
+            true => AssignedValue::Elements(self.elements()?),
+            false => AssignedValue::Text(self.word()?.unwrap_or_default()),
+        };
+        Ok(Some(Assignment {
+            name,
+            index,
+            appends,
+            value,
+        }))
+    }
+
+    /// The elements of an array up to its closing parenthesis.
+    fn elements(&mut self) -> Result<Vec<Word>, ParseError> {
+        let mut elements = Vec::new();
+        loop {
+            self.skip_newlines()?;
+            match self.word()? {
+                Some(element) => elements.push(element),
+                None => {
+                    self.expect(')')?;
+                    return Ok(elements);
+                }
+            }
+        }
     }
 
     fn redirects(&mut self) -> Result<Vec<Redirect>, ParseError> {
@@ -584,6 +621,25 @@ impl Parser {
         self.accept(";");
         let body = self.loop_body()?;
         Ok(Compound::For { name, words, body })
+    }
+
+    /// Whether a second parenthesis starts an arithmetic command, which ends with two of them, and no
+    /// subshell in a subshell.
+    fn starts_arithmetic(&self) -> bool {
+        if self.peek() != Some('(') {
+            return false;
+        }
+        let mut open = 0_usize;
+        let mut rest = self.text[self.at + 1..].iter();
+        while let Some(c) = rest.next() {
+            match c {
+                '(' => open += 1,
+                ')' if open == 0 => return rest.next() == Some(&')'),
+                ')' => open -= 1,
+                _ => {}
+            }
+        }
+        true
     }
 
     fn arithmetic_for(&mut self) -> Result<Compound, ParseError> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::ast::{Operation, Part, Word};
+use super::ast::{Index, Operation, Part, Word};
 use super::parser::{Dialect, ParseError, Parser, parse};
 
 /// Parses the text of a here-document without quotes at its delimiter.
@@ -193,6 +193,7 @@ impl Parser {
                 true => push(word, '$', quoted),
                 false => word.push(Part::Parameter {
                     name,
+                    index: None,
                     operation: None,
                     quoted,
                 }),
@@ -232,8 +233,7 @@ impl Parser {
             name.push(c);
             self.at += 1;
         }
-        // `${array[@]}`: arrays are not supported, their only element is.
-        let _ = self.accept("[@]") || self.accept("[*]") || self.accept("[0]");
+        let index = self.index()?;
         let operation = match is_length {
             true => Some(Operation::Length),
             false => self.operation(quoted)?,
@@ -242,6 +242,7 @@ impl Parser {
             Some('}') if !name.is_empty() => {
                 word.push(Part::Parameter {
                     name,
+                    index: index.map(Box::new),
                     operation: operation.map(Box::new),
                     quoted,
                 });
@@ -253,6 +254,19 @@ impl Parser {
                 Err(ParseError::Unexpected("Bad substitution".into(), 1))
             }
         }
+    }
+
+    /// `[...]` after the name of an array.
+    fn index(&mut self) -> Result<Option<Index>, ParseError> {
+        Ok(if self.accept("[@]") {
+            Some(Index::All)
+        } else if self.accept("[*]") {
+            Some(Index::Joined)
+        } else if self.dialect == Dialect::Bash && self.accept("[") {
+            Some(Index::At(self.arithmetic_until("]")?))
+        } else {
+            None
+        })
     }
 
     fn operation(&mut self, quoted: bool) -> Result<Option<Operation>, ParseError> {

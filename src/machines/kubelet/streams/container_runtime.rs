@@ -191,6 +191,7 @@ impl Kubelet {
             is_busybox,
             files,
             system,
+            programs: Vec::new(),
         })
     }
 }
