@@ -8,12 +8,13 @@ use k8s_openapi::api::core::v1::{Container as ContainerSpec, Pod};
 use kube::ResourceExt;
 use kueue_lab_container::filesystem::{FileSystem, StorageBudget, Tree, Volume, base_image};
 use kueue_lab_container::{Container, ContainerConfig, programs};
+use kueue_lab_skylet::{install, program_names, programs as skypilot_programs};
 use parking_lot::Mutex;
 
 use super::super::pod_workers::{Kubelet, Shared};
 use super::super::simulated_container::{ContainerPhase, ephemeral_containers};
 use super::container_system::ContainerSystem;
-use super::{container_files, exec_environment, volumes};
+use super::{container_files, exec_environment, skypilot_nodes, volumes};
 use kueue_lab_runtime::ObjectKey;
 
 /// Bytes of all files of all containers.
@@ -59,7 +60,13 @@ impl Default for ContainerRuntime {
 impl ContainerRuntime {
     /// Drops the state of a pod that has ended.
     pub(in super::super) fn remove_pod(&self, pod_uid: &str) {
-        self.containers.lock().retain(|(uid, _), _| uid != pod_uid);
+        self.containers.lock().retain(|(uid, _), running| {
+            let remains = uid != pod_uid;
+            if !remains {
+                running.container.stop();
+            }
+            remains
+        });
         self.volumes.lock().retain(|(uid, _), _| uid != pod_uid);
     }
 
@@ -144,6 +151,7 @@ impl Kubelet {
             container: container.clone(),
         });
         if current.started != instance.started {
+            current.container.stop();
             *current = RunningContainer {
                 started: instance.started,
                 container,
@@ -164,14 +172,21 @@ impl Kubelet {
                 .any(|w| name == *w || image.contains(&format!("/{w}/")))
         };
         let is_busybox = has(&BUSYBOX);
+        let skypilot = skypilot_nodes::runtime(self, pod, &spec.name);
         let system = Arc::new(ContainerSystem::new(self, instance));
         let has_gpus = !system.has_no_gpus();
         let budget = shared.runtime.budget.clone();
         let tree = match has(&WITHOUT_SHELL) {
             true => base_image([], budget, now),
-            false => base_image(programs(is_busybox, has_gpus), budget, now),
+            false => {
+                let installed = skypilot.iter().flat_map(|_| program_names());
+                base_image(programs(is_busybox, has_gpus).chain(installed), budget, now)
+            }
         };
         let files = FileSystem::new(tree);
+        if skypilot.is_some() {
+            install(&files, now);
+        }
         let hostname = pod.spec.as_ref().and_then(|s| s.hostname.clone());
         let hostname = hostname.unwrap_or_else(|| pod.name_any());
         container_files::provide(&files, pod, spec, &hostname, is_busybox, now);
@@ -191,7 +206,7 @@ impl Kubelet {
             is_busybox,
             files,
             system,
-            programs: Vec::new(),
+            programs: skypilot.iter().flat_map(skypilot_programs).collect(),
         })
     }
 }

@@ -8,6 +8,7 @@ mod exec;
 mod exec_environment;
 mod pod_network;
 mod port_forward;
+mod skypilot_nodes;
 mod volumes;
 
 pub(super) use container_runtime::{ContainerRuntime, STORAGE, image_name};
