@@ -4,6 +4,8 @@
 //! Must not depend on other crates of the lab except `rsync` and `shell`; the network, the clock and the devices
 //! of a container are given by the caller ([`System`]).
 
+#[cfg(test)]
+mod client_tests;
 mod commands;
 mod container;
 mod exec;

@@ -1,5 +1,5 @@
 //! Clients that others wrote, unmodified, as users install them from package registries: the Python clients
-//! `kubernetes` and `kr8s`, the JavaScript client `@kubernetes/client-node`, and helm.
+//! `kubernetes` and `kr8s`, the JavaScript client `@kubernetes/client-node`, helm, and SkyPilot.
 //!
 //! The test cases are written in the language of the client, in `python/` and `javascript/`; each test
 //! here runs one file of them on an embedded cluster of its own, or with
@@ -21,3 +21,4 @@ mod javascript;
 mod lab_process;
 mod package_directory;
 mod python;
+mod skypilot;

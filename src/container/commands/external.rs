@@ -6,18 +6,17 @@ use async_trait::async_trait;
 
 use super::context::{Context, Exit};
 use crate::program::{Program, ProgramCall, ProgramStreams};
-use crate::streams::Streams;
 
 #[async_trait]
-impl ProgramStreams for Streams {
+impl ProgramStreams for Context<'_> {
     async fn read_all(&self) -> Vec<u8> {
-        self.stdin.read_all().await
+        Context::read_all(self, &self.streams.stdin).await
     }
 
     async fn write(&self, is_error: bool, text: &str) -> bool {
         let output = match is_error {
-            true => &self.stderr,
-            false => &self.stdout,
+            true => &self.streams.stderr,
+            false => &self.streams.stdout,
         };
         output.write(text).await.is_ok()
     }
@@ -30,7 +29,7 @@ pub(super) async fn run(program: Arc<dyn Program>, context: &Context<'_>) -> Exi
         arguments: context.arguments,
         environment: context.shell.environment().into_iter().collect(),
         directory: context.directory(),
-        streams: context.streams,
+        streams: context,
     };
     Ok(program.run(call).await)
 }

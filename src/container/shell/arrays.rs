@@ -89,7 +89,7 @@ impl Shell {
                 let added = self.expand_words(words, streams).await?;
                 let mut elements = before(self);
                 let next = elements.last_key_value().map_or(0, |(i, _)| i + 1);
-                elements.extend((next..).zip(added));
+                elements.extend((next..).zip(added.words));
                 Ok(Assigned::Array(name, elements))
             }
             AssignedValue::Text(word) => {
