@@ -66,10 +66,7 @@ async fn jobs_continue_after_a_kill() {
     wait_for("all jobs are complete", || async {
         let jobs = get(&after, JOBS).await;
         let complete = |name: &&str| has_condition(item(&jobs, name), "Complete");
-        ["one", "two", "three"]
-            .iter()
-            .all(|n| complete(n))
-            .then_some(())
+        ["one", "two", "three"].iter().all(complete).then_some(())
     })
     .await;
     // It does not wait until the Lease of the killed process expires.
