@@ -41,7 +41,7 @@ mod views;
 mod watch;
 mod widget;
 
-pub use actions::{delete_object, submit_job};
+pub use actions::{cancel_managed_job, delete_object, submit_job};
 pub use config::{Colours, Exit, TuiConfig, TuiError};
 pub use run::{capture, run};
 pub use state::SampleJob;

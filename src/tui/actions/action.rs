@@ -11,7 +11,7 @@ pub(crate) trait Action: Debug + Sync + 'static {
     /// Whether the action is available: on this cluster, in this window, for the current row.
     ///
     /// # Errors
-    /// Why it is unavailable. Dispatch shows the reason; see also [`is_supported`].
+    /// Why it is unavailable. Dispatch shows the reason; see also [`is_available`].
     fn can(&self, state: &State) -> Result<(), UnavailableReason> {
         let _ = state;
         Ok(())
@@ -44,11 +44,7 @@ pub(crate) trait Action: Debug + Sync + 'static {
     }
 }
 
-/// Whether this window can ever run the action. Footer, help and the texts of empty views show only
-/// supported actions as available.
-pub(crate) fn is_supported(state: &State, action: ActionId) -> bool {
-    by_id(action)
-        .can(state)
-        .err()
-        .is_none_or(|reason| !reason.is_permanent())
+/// Whether the action is available now. The footer shows only available actions.
+pub(crate) fn is_available(state: &State, action: ActionId) -> bool {
+    by_id(action).can(state).is_ok()
 }

@@ -8,12 +8,14 @@ use kueue_lab_runtime::api_errors::error_message;
 use super::Action;
 use crate::backend::{Backend, OperationError};
 use crate::fetch::api_for;
-use crate::model::ObjectRef;
+use crate::model::{ObjectRef, SkyPilotCluster};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
 use crate::state::{Confirmation, Dialog, OnConfirm, State, UnavailableReason, requires};
 use crate::views::{self, Deletion};
 
+/// The name of the embedded cluster, which confirmations do not mention.
+const EMBEDDED: &str = "embedded";
 /// The most objects that the confirmation names.
 const MAX_NAMES: usize = 4;
 
@@ -31,7 +33,12 @@ impl Action for Delete {
     }
 
     fn run(&self, state: &mut State) -> Vec<Cmd> {
-        let Ok(Deletion { objects, remark }) = deletion(state) else {
+        let Ok(Deletion {
+            objects,
+            remark,
+            managed_job,
+        }) = deletion(state)
+        else {
             return Vec::new();
         };
         let names = objects.iter().take(MAX_NAMES);
@@ -40,10 +47,19 @@ impl Action for Delete {
             text.push(format!("and {} more", objects.len() - MAX_NAMES));
         }
         text.push(remark);
+        if state.env.cluster != EMBEDDED {
+            text.push(format!("Cluster: {}", state.env.cluster));
+        }
         state.ui.dialog = Some(Dialog::Confirm(Confirmation {
             title: "Delete",
             text,
-            on_confirm: OnConfirm::Delete(objects),
+            on_confirm: match managed_job {
+                Some(cluster) => OnConfirm::CancelManagedJob(SkyPilotCluster {
+                    name: cluster,
+                    pods: objects,
+                }),
+                None => OnConfirm::Delete(objects),
+            },
         }));
         Vec::new()
     }
@@ -64,7 +80,14 @@ impl Operation for DeleteObjects {
     }
 }
 
-async fn delete_objects(client: &Client, objects: &[ObjectRef]) -> Result<String, OperationError> {
+/// Deletes objects; returns one sentence about the result.
+///
+/// # Errors
+/// The API server rejects a request.
+pub(super) async fn delete_objects(
+    client: &Client,
+    objects: &[ObjectRef],
+) -> Result<String, OperationError> {
     let mut last = String::new();
     for object in objects {
         last = delete_object(client, object).await?;

@@ -7,7 +7,7 @@ use crate::backend::Backend;
 use crate::model::ObjectKey;
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
-use crate::state::{PageKind, State, UnavailableReason};
+use crate::state::{PageKind, State, UnavailableReason, requires};
 use crate::views;
 
 const NO_EXPLAINER: &str =
@@ -22,8 +22,9 @@ impl Action for Explain {
         if !state.env.can_explain {
             return Err(UnavailableReason::Unsupported(NO_EXPLAINER));
         }
-        let workload = workload(state).map(|_| ());
-        workload.ok_or_else(|| UnavailableReason::because("only workloads can be explained"))
+        let workload = workload(state)
+            .ok_or_else(|| UnavailableReason::because("only workloads can be explained"))?;
+        requires::other_page(state, &PageKind::Explain(workload))
     }
 
     fn run(&self, state: &mut State) -> Vec<Cmd> {

@@ -5,6 +5,7 @@
 mod action;
 mod back;
 mod by_id;
+mod cancel_managed_job;
 mod choose_namespace;
 mod copy_name;
 mod delete;
@@ -30,9 +31,11 @@ mod submit_preset_sample;
 mod switch_preset;
 mod toggle_finished;
 
-pub(crate) use action::{Action, is_supported};
+pub(crate) use action::{Action, is_available};
 pub(crate) use back::Back;
 pub(crate) use by_id::by_id;
+pub(crate) use cancel_managed_job::CancelManagedJob;
+pub use cancel_managed_job::cancel_managed_job;
 pub(crate) use choose_namespace::ChooseNamespace;
 pub(crate) use copy_name::CopyName;
 pub use delete::delete_object;
@@ -58,5 +61,7 @@ pub(crate) use sort_rows::SortRows;
 pub use submit_job::submit_job;
 pub(crate) use submit_job::{OpenSubmitForm, SubmitJob};
 pub(crate) use submit_preset_sample::OpenSampleMenu;
+#[cfg(test)]
+pub(crate) use switch_preset::SwitchPreset;
 pub(crate) use switch_preset::{ApplyPreset, OpenPresetMenu};
 pub(crate) use toggle_finished::ToggleFinished;

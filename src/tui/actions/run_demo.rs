@@ -39,7 +39,7 @@ impl Action for RunDemo {
         }
         if !state.env.demos.iter().any(|d| d.name == name) {
             let text = format!("there is no demo {name}; :demo lists them");
-            state.notify(Severity::Error, text);
+            state.notify(Severity::Hint, text);
             return Vec::new();
         }
         self.chosen(state, name)

@@ -34,7 +34,7 @@ impl Action for SetSpeed {
             _ => {
                 let text =
                     format!("not a speed: {argument:?}; write :speed 10 for ten times as fast");
-                state.notify(Severity::Error, text);
+                state.notify(Severity::Hint, text);
                 Vec::new()
             }
         }

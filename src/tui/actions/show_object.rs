@@ -8,7 +8,7 @@ use crate::fetch::fetch_object;
 use crate::model::ObjectRef;
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
-use crate::state::{PageKind, State, UnavailableReason};
+use crate::state::{PageKind, State, UnavailableReason, requires};
 use crate::views;
 
 /// Shows the object of the current row as `kubectl describe` does.
@@ -17,7 +17,7 @@ pub(crate) struct Describe;
 
 impl Action for Describe {
     fn can(&self, state: &State) -> Result<(), UnavailableReason> {
-        object(state).map(|_| ())
+        can_open(state, PageKind::Describe)
     }
 
     fn run(&self, state: &mut State) -> Vec<Cmd> {
@@ -31,7 +31,7 @@ pub(crate) struct ShowYaml;
 
 impl Action for ShowYaml {
     fn can(&self, state: &State) -> Result<(), UnavailableReason> {
-        object(state).map(|_| ())
+        can_open(state, PageKind::Yaml)
     }
 
     fn run(&self, state: &mut State) -> Vec<Cmd> {
@@ -44,6 +44,12 @@ fn object(state: &State) -> Result<ObjectRef, UnavailableReason> {
     let row = state.current_row();
     row.and_then(|row| views::of_row(row).object(state, row))
         .ok_or_else(|| UnavailableReason::because("this row has no API object"))
+}
+
+/// The row has an object, and its page of this kind is not open.
+fn can_open(state: &State, kind: fn(ObjectRef) -> PageKind) -> Result<(), UnavailableReason> {
+    let kind = kind(object(state)?);
+    requires::other_page(state, &kind)
 }
 
 fn open(state: &mut State, kind: fn(ObjectRef) -> PageKind) -> Vec<Cmd> {

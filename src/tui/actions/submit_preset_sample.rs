@@ -8,6 +8,7 @@ use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
 use crate::state::{ActionId, Dialog, Menu, State, UnavailableReason, requires};
 use crate::text::sanitize;
+use crate::views;
 
 /// Opens the menu of the samples of the active preset.
 #[derive(Debug)]
@@ -16,7 +17,14 @@ pub(crate) struct OpenSampleMenu;
 impl Action for OpenSampleMenu {
     fn can(&self, state: &State) -> Result<(), UnavailableReason> {
         requires::submission(state)?;
-        let reason = match state.applied_preset() {
+        let applied = state.applied_preset();
+        let selected = state.current_row();
+        let selected = selected.and_then(|row| views::of_row(row).preset(state, row));
+        if let Some(name) = selected.filter(|name| applied.is_none_or(|p| p.name != *name)) {
+            let reason = format!("preset {name} is not active: a applies it, then S its samples");
+            return Err(UnavailableReason::Because(reason));
+        }
+        let reason = match applied {
             None => "no preset is applied; p selects one, s submits any workload",
             Some(preset) if preset.samples.is_empty() => {
                 "the active preset has no samples; s submits any workload"

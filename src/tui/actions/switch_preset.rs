@@ -44,7 +44,7 @@ impl Action for OpenPresetMenu {
         if !known.iter().any(|n| n == name) {
             let known = known.join(", ");
             let text = format!("there is no preset {name}; there are: {known}");
-            state.notify(Severity::Error, text);
+            state.notify(Severity::Hint, text);
             return Vec::new();
         }
         self.chosen(state, name)
@@ -99,7 +99,7 @@ fn current_preset(state: &State) -> Option<String> {
 
 /// Switches to a preset.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct SwitchPreset(String);
+pub(crate) struct SwitchPreset(pub(crate) String);
 
 impl Operation for SwitchPreset {
     async fn run(self, backend: Backend, _: Timestamp) -> Msg {

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::input::{Binding, InputKey, input, key};
-use crate::state::{ActionId, SortBy, ViewId};
+use crate::state::{ActionId, ViewId};
 use crate::views;
 
 /// The keys of the views, from left to right.
@@ -62,7 +62,6 @@ pub(super) const LIST: &[Binding] = &[
     key(&["y"], ActionId::ShowYaml, "YAML").hint(11, "yaml"),
     key(&["c"], ActionId::CopyName, "copy the name"),
     key(&["ctrl-d"], ActionId::Delete, "delete, after confirmation").hint(13, "delete"),
-    key(&["N"], ActionId::SortRows(SortBy::Name), "sort by name"),
 ];
 
 /// Keys of all pages.
@@ -83,9 +82,9 @@ pub(super) const TEXT_PAGE: &[Binding] = &[
 /// Keys of pages about a row.
 #[rustfmt::skip]
 pub(super) const OBJECT_PAGE: &[Binding] = &[
-    key(&["d"], ActionId::Describe, "describe").hint(3, "describe"),
-    key(&["y"], ActionId::ShowYaml, "YAML").hint(3, "yaml"),
-    key(&["x"], ActionId::Explain, "explain why it is not admitted").hint(3, "explain"),
+    key(&["d"], ActionId::Describe, "describe").hint(2, "describe"),
+    key(&["y"], ActionId::ShowYaml, "YAML").hint(2, "yaml"),
+    key(&["x"], ActionId::Explain, "explain why it is not admitted").hint(2, "explain"),
     key(&["c"], ActionId::CopyName, "copy the name, or all of a fetched page"),
     key(&["ctrl-d"], ActionId::Delete, "delete, after confirmation"),
 ];
@@ -93,7 +92,8 @@ pub(super) const OBJECT_PAGE: &[Binding] = &[
 /// Keys of confirmations.
 #[rustfmt::skip]
 pub(super) const CONFIRM: &[Binding] = &[
-    input(&["enter", "y"], InputKey::Yes, "yes").hint(1, "yes"),
+    input(&["y"], InputKey::Yes, "yes").hint(1, "yes"),
+    input(&["enter"], InputKey::Accept, "yes, in the confirmation to quit"),
     input(&["esc", "n", "q"], InputKey::No, "no").hint(2, "no"),
     input(&["ctrl-c"], InputKey::Quit, "quit, in the confirmation to quit"),
 ];

@@ -1,5 +1,7 @@
 //! Scopes: where key bindings apply.
 
+use std::collections::BTreeSet;
+
 use super::bindings;
 use crate::input::{Binding, Key, Target};
 use crate::state::{Dialog, State, ViewId};
@@ -83,8 +85,15 @@ pub(crate) fn scopes(state: &State) -> Vec<Scope> {
         None => {}
     }
     match &state.ui.page {
-        Some(page) if page.row.is_none() => vec![Scope::TextPage, Scope::Global],
-        Some(_) => vec![Scope::ObjectPage, Scope::TextPage, Scope::Global],
+        Some(page) => match &page.row {
+            None => vec![Scope::TextPage, Scope::Global],
+            Some(row) => vec![
+                Scope::ObjectPage,
+                Scope::TextPage,
+                Scope::View(row.view()),
+                Scope::Global,
+            ],
+        },
         None => vec![Scope::View(state.ui.view), Scope::List, Scope::Global],
     }
 }
@@ -99,13 +108,15 @@ pub(crate) fn lookup(scopes: &[Scope], key: Key) -> Option<Target> {
     })
 }
 
-/// The key hints of the scopes, the lowest rank first: key, label and target.
+/// The key hints of the scopes, the lowest rank first, each key once: key, label and target.
 pub(crate) fn hints(scopes: &[Scope]) -> Vec<(&'static str, &'static str, Target)> {
     let bindings = scopes.iter().rev().flat_map(|scope| scope.bindings());
     let mut found: Vec<&Binding> = bindings.filter(|b| b.hint.is_some()).collect();
     found.sort_by_key(|b| b.hint.map(|(rank, _)| rank));
+    let mut keys = BTreeSet::new();
     found
         .into_iter()
+        .filter(|b| keys.insert(b.keys.first()))
         .filter_map(|b| Some((*b.keys.first()?, b.hint?.1, b.target)))
         .collect()
 }
@@ -143,7 +154,7 @@ mod tests {
         let key = Key::parse("enter").unwrap();
         assert!(matches!(
             lookup(&[Scope::Confirm, Scope::Global], key),
-            Some(Target::Input(InputKey::Yes))
+            Some(Target::Input(InputKey::Accept))
         ));
         assert!(matches!(
             lookup(&[Scope::List], key),

@@ -1,7 +1,7 @@
 //! Dialogs: they are drawn over everything and take all keys.
 
 use super::{ActionId, SubmitForm};
-use crate::model::ObjectRef;
+use crate::model::{ObjectRef, SkyPilotCluster};
 
 /// An open dialog.
 #[derive(Clone, Debug)]
@@ -28,10 +28,12 @@ pub(crate) struct Confirmation {
 /// What a yes does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum OnConfirm {
-    /// Quits; ctrl-c means yes too.
+    /// Quits; enter and ctrl-c mean yes too.
     Quit,
     /// Deletes objects.
     Delete(Vec<ObjectRef>),
+    /// Cancels the managed job of SkyPilot that launched Pods.
+    CancelManagedJob(SkyPilotCluster),
 }
 
 /// A choice of one item.

@@ -13,10 +13,19 @@ const MAX_NOTIFICATIONS: usize = 200;
 pub(crate) enum Severity {
     /// The result of an operation.
     Info,
+    /// Why a key or command did nothing.
+    Hint,
     /// A warning.
     Warning,
     /// An error.
     Error,
+}
+
+impl Severity {
+    /// Whether the notification is dismissed by a later one or by a key, once it was shown long enough.
+    fn expires(self) -> bool {
+        matches!(self, Self::Info | Self::Hint)
+    }
 }
 
 /// A notification.
@@ -50,7 +59,7 @@ impl Notifications {
         }
     }
 
-    /// Adds a notification and dismisses older results.
+    /// Adds a notification and dismisses older results and hints.
     pub(crate) fn add(&mut self, at: Timestamp, severity: Severity, text: impl Into<String>) {
         self.add_for_subject(None, at, severity, text);
     }
@@ -64,7 +73,7 @@ impl Notifications {
         text: impl Into<String>,
     ) {
         for note in &mut self.all {
-            if note.severity == Severity::Info {
+            if note.severity.expires() {
                 note.dismissed = true;
             }
         }
@@ -80,10 +89,10 @@ impl Notifications {
         }
     }
 
-    /// Dismisses results older than `before`.
+    /// Dismisses results and hints older than `before`.
     pub(crate) fn expire(&mut self, before: Timestamp) {
         for note in &mut self.all {
-            if note.severity == Severity::Info && note.at < before {
+            if note.severity.expires() && note.at < before {
                 note.dismissed = true;
             }
         }

@@ -1,6 +1,6 @@
 //! Conditions that actions require and views show.
 
-use super::{RowId, State, UnavailableReason};
+use super::{PageKind, RowId, State, UnavailableReason};
 use crate::backend::{Demo, PresetList};
 
 /// The window is not read-only; `what` is the verb phrase of the action.
@@ -37,6 +37,14 @@ pub(crate) fn list(state: &State) -> Result<(), UnavailableReason> {
     match state.ui.page {
         Some(_) => Err(UnavailableReason::NotApplicable),
         None => Ok(()),
+    }
+}
+
+/// The open page is of another kind, or no page is open.
+pub(crate) fn other_page(state: &State, kind: &PageKind) -> Result<(), UnavailableReason> {
+    match &state.ui.page {
+        Some(page) if page.kind == *kind => Err(UnavailableReason::NotApplicable),
+        _ => Ok(()),
     }
 }
 

@@ -2,9 +2,15 @@
 
 use std::sync::Arc;
 
-use super::driver::press;
-use super::fixture::{busy, empty, presets, scenario};
-use crate::actions::{DeleteObjects, ExplainWorkload, FetchObject, StartDemo, SubmitJob};
+use jiff::SignedDuration;
+use serde_json::json;
+
+use super::driver::{press, render_text};
+use super::fixture::{busy, busy_with, empty, presets, scenario};
+use crate::actions::{
+    CancelManagedJob, DeleteObjects, ExplainWorkload, FetchObject, StartDemo, SubmitJob,
+    SwitchPreset,
+};
 use crate::backend::PresetState;
 use crate::model::cohort_tree::QuotaNode;
 use crate::model::{ObjectKey, ObjectRef};
@@ -12,7 +18,7 @@ use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
 use crate::state::{PageKind, RowId, SampleJob, State, ViewId};
 use crate::update::update;
-use crate::views::{QueueRow, QueuesView, View, WorkloadsView};
+use crate::views::{self, QueueRow, QueuesView, View, WorkloadsView};
 
 #[test]
 fn quitting_asks_only_if_it_stops_the_lab() {
@@ -27,16 +33,151 @@ fn quitting_asks_only_if_it_stops_the_lab() {
 #[test]
 fn deleting_a_workload_deletes_its_owners() {
     let mut state = busy();
-    let cmds = press(
-        &mut state,
-        &["2", "/", "train-a", "enter", "ctrl-d", "enter"],
-    );
+    let cmds = press(&mut state, &["2", "/", "train-a", "enter", "ctrl-d", "y"]);
     let job = ObjectRef {
         api_version: "batch/v1".to_owned(),
         kind: "Job".to_owned(),
         key: ObjectKey::new("ml", "train-a"),
     };
     assert_eq!(cmds, [Cmd::operation(DeleteObjects(vec![job]))]);
+}
+
+#[test]
+fn enter_does_not_confirm_a_deletion() {
+    let mut state = busy();
+    state.env.cluster = "prod".to_owned();
+    let keys = ["2", "/", "train-a", "enter", "ctrl-d", "enter"];
+    assert_eq!(press(&mut state, &keys), []);
+    let screen = render_text(&state, 80, 24);
+    assert!(screen.contains("Cluster: prod"), "{screen}");
+    assert!(!screen.contains("enter"), "{screen}");
+    assert_eq!(press(&mut state, &["y"]).len(), 1);
+}
+
+#[test]
+fn deleting_a_workload_of_skypilot_cancels_its_managed_job() {
+    let mut state = busy_with(vec![
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {
+            "namespace": "default", "name": "job1-1-head", "uid": "sky",
+            "labels": {"skypilot-cluster-name": "job1-1-5c1e"}}}),
+        json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {
+            "namespace": "default", "name": "pod-job1-1-head-1", "uid": "sky-workload",
+            "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "job1-1-head",
+                "uid": "sky", "controller": true}]},
+            "spec": {"queueName": "lq", "podSets": []}}),
+    ]);
+    let keys = ["2", "/", "job1-1-head", "enter", "ctrl-d"];
+    press(&mut state, &keys);
+    let screen = render_text(&state, 80, 24);
+    assert!(screen.contains("job of SkyPilot is cancelled"), "{screen}");
+    let CancelManagedJob(cluster) = operation(&press(&mut state, &["y"]));
+    assert_eq!(cluster.name, "job1-1-5c1e");
+    assert_eq!(cluster.pods[0].key.name, "job1-1-head");
+}
+
+#[test]
+fn the_footer_offers_what_the_row_has() {
+    let mut state = busy();
+    let footer = |state: &State| {
+        let screen = render_text(state, 200, 40);
+        screen.lines().last().unwrap_or_default().to_owned()
+    };
+    press(&mut state, &["5"]);
+    let of_preset = footer(&state);
+    assert!(of_preset.contains("a apply"), "{of_preset}");
+    for missing in ["describe", "yaml", "delete", "sample"] {
+        assert!(!of_preset.contains(missing), "{of_preset}");
+    }
+    press(&mut state, &["4"]);
+    let of_node = footer(&state);
+    assert!(of_node.contains("describe"), "{of_node}");
+    press(&mut state, &["enter"]);
+    let of_page = footer(&state);
+    assert!(
+        of_page.contains("yaml") && !of_page.contains("explain"),
+        "{of_page}"
+    );
+    press(&mut state, &["y"]);
+    assert!(!footer(&state).contains("yaml"));
+}
+
+#[test]
+fn keys_of_a_view_work_on_its_pages() {
+    let mut state = busy();
+    let cmds = press(&mut state, &["5", "enter", "a"]);
+    let switched: SwitchPreset = operation(&cmds);
+    assert_eq!(switched, SwitchPreset("skypilot-priority".to_owned()));
+    press(&mut state, &["S"]);
+    assert!(state.ui.dialog.is_none());
+    let note = state.ui.notifications.newest_first().next().unwrap();
+    assert!(
+        note.text.contains("skypilot-priority is not active"),
+        "{}",
+        note.text
+    );
+    press(&mut state, &["esc", "esc", "G", "enter", "S"]);
+    assert!(state.ui.dialog.is_some());
+    press(&mut state, &["esc", "esc", "1", "enter", "w"]);
+    assert_eq!(state.ui.view, ViewId::Workloads);
+    assert!(state.ui.page.is_none());
+}
+
+#[test]
+fn evictions_are_sorted_by_name() {
+    let mut state = busy();
+    press(&mut state, &["3", "N"]);
+    let names = |state: &State| {
+        let view = views::by_id(ViewId::Evictions);
+        let rows = state.ui.list().rows.iter();
+        let names = rows.filter_map(|row| view.row_name(state, row));
+        names.collect::<Vec<_>>()
+    };
+    let sorted = names(&state);
+    assert!(sorted.len() > 1 && sorted.is_sorted(), "{sorted:?}");
+    press(&mut state, &["N"]);
+    assert!(names(&state).iter().rev().is_sorted());
+}
+
+#[test]
+fn a_similar_command_is_suggested_and_the_hint_expires() {
+    let mut state = busy();
+    for (typed, known) in [
+        ("qeues", "queues"),
+        ("peset", "preset"),
+        ("worklods", "workloads"),
+    ] {
+        press(&mut state, &[":", typed, "enter"]);
+        let note = state.ui.notifications.newest_first().next().unwrap();
+        assert!(
+            note.text.contains(&format!("did you mean :{known}?")),
+            "{}",
+            note.text
+        );
+    }
+    press(&mut state, &[":", "xyzzy", "enter"]);
+    let note = state.ui.notifications.newest_first().next().unwrap();
+    assert!(!note.text.contains("did you mean"), "{}", note.text);
+    state.data.now = state
+        .data
+        .now
+        .checked_add(SignedDuration::from_secs(5))
+        .unwrap();
+    press(&mut state, &["2"]);
+    let note = state.ui.notifications.newest_first().next().unwrap();
+    assert!(note.text.contains("xyzzy") && note.dismissed);
+}
+
+#[test]
+fn the_heading_of_a_sorted_column_is_not_cut() {
+    let mut state = busy();
+    for key in ["P", "O", "A"] {
+        press(&mut state, &["2", key]);
+        for (columns, rows) in [(80, 24), (160, 50)] {
+            let screen = render_text(&state, columns, rows);
+            let heading = screen.lines().nth(2).unwrap_or_default();
+            assert!(!heading.contains('…'), "{heading}");
+        }
+    }
 }
 
 #[test]

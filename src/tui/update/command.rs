@@ -7,6 +7,9 @@ use crate::state::{Severity, State};
 
 use super::dispatch::dispatch;
 
+/// The Jaro-Winkler similarity from which a command is suggested for an unknown one.
+const MIN_SIMILARITY: f64 = 0.7;
+
 /// Runs a command line.
 pub(super) fn run_command(state: &mut State, line: &str) -> Vec<Cmd> {
     let (name, argument) = match line.split_once(char::is_whitespace) {
@@ -16,14 +19,21 @@ pub(super) fn run_command(state: &mut State, line: &str) -> Vec<Cmd> {
     if let Some(found) = commands().find(|c| c.names.contains(&name)) {
         return dispatch(state, found.action, Some(argument));
     }
-    let similar = completions(state, name.get(..1).unwrap_or_default());
-    let hint = match similar.first() {
+    let hint = match similar_command(name) {
         Some(similar) => format!("; did you mean :{similar}?"),
         None => String::new(),
     };
     let text = format!("there is no command :{name}{hint} (? lists all)");
-    state.notify(Severity::Error, text);
+    state.notify(Severity::Hint, text);
     Vec::new()
+}
+
+/// The name of a command that is most similar to an unknown one; `None` if none is similar.
+fn similar_command(name: &str) -> Option<&'static str> {
+    let names = commands().flat_map(|command| command.names);
+    let similarity = names.map(|known| (strsim::jaro_winkler(name, known), *known));
+    let (similarity, known) = similarity.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (similarity >= MIN_SIMILARITY).then_some(known)
 }
 
 /// The lines that a typed line can be completed to: command names, or arguments of the command.

@@ -2,7 +2,7 @@
 
 use crossterm::event::KeyCode;
 
-use crate::actions::{self, DeleteObjects, SubmitJob};
+use crate::actions::{self, CancelManagedJob, DeleteObjects, SubmitJob};
 use crate::input::{InputKey, Key, Target};
 use crate::keymap;
 use crate::msg::Cmd;
@@ -29,7 +29,9 @@ fn handle_confirmation(
 ) -> Vec<Cmd> {
     match input {
         Some(InputKey::Yes) => confirmed(confirmation.on_confirm),
-        Some(InputKey::Quit) if confirmation.on_confirm == OnConfirm::Quit => vec![Cmd::Quit],
+        Some(InputKey::Quit | InputKey::Accept) if confirmation.on_confirm == OnConfirm::Quit => {
+            vec![Cmd::Quit]
+        }
         Some(InputKey::No | InputKey::Quit) => Vec::new(),
         _ => {
             state.ui.dialog = Some(Dialog::Confirm(confirmation));
@@ -43,6 +45,7 @@ fn confirmed(on_confirm: OnConfirm) -> Vec<Cmd> {
     vec![match on_confirm {
         OnConfirm::Quit => Cmd::Quit,
         OnConfirm::Delete(objects) => Cmd::operation(DeleteObjects(objects)),
+        OnConfirm::CancelManagedJob(cluster) => Cmd::operation(CancelManagedJob(cluster)),
     }]
 }
 

@@ -11,7 +11,7 @@ pub(super) fn dispatch(state: &mut State, action: ActionId, argument: Option<&st
     match action.can(state) {
         Err(UnavailableReason::NotApplicable) => Vec::new(),
         Err(reason) => {
-            state.notify(Severity::Warning, reason.to_string());
+            state.notify(Severity::Hint, reason.to_string());
             Vec::new()
         }
         Ok(()) => match argument {

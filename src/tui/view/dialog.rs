@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::state::{Confirmation, Dialog, Menu, SubmitForm};
+use crate::state::{Confirmation, Dialog, Menu, OnConfirm, SubmitForm};
 use crate::text::{width, wrap};
 use crate::theme::Role;
 use crate::widget::Canvas;
@@ -31,7 +31,11 @@ fn centered(all: Rect, columns: usize, lines: usize) -> Rect {
 fn draw_confirmation(confirmation: &Confirmation, all: Rect, canvas: &mut Canvas<'_>) {
     let mut text = confirmation.text.clone();
     text.push(String::new());
-    text.push("enter or y: yes    esc or n: no".to_owned());
+    let yes = match confirmation.on_confirm {
+        OnConfirm::Quit => "enter or y",
+        OnConfirm::Delete(_) | OnConfirm::CancelManagedJob(_) => "y",
+    };
+    text.push(format!("{yes}: yes    esc or n: no"));
     let room = 60.min(usize::from(all.width).saturating_sub(4));
     let lines: Vec<String> = text.iter().flat_map(|t| wrap(t, room)).collect();
     let inner = canvas.bordered(centered(all, room + 4, lines.len() + 2), confirmation.title);

@@ -18,19 +18,22 @@ use crate::widget::{Canvas, PageBuilder};
 
 const COLUMNS: [Column; 7] = [
     Column::new("TIME", 8, 8, 0).no_truncate(),
-    Column::new("TYPE", 4, 7, 4).sort_by(SortBy::Warning),
+    Column::new("TYPE", 4, 7, 4)
+        .no_truncate()
+        .sort_by(SortBy::Warning),
     Column::new("REASON", 10, 28, 1).name(),
-    Column::new("NS", 4, 16, 6).name(),
+    Column::new("NS", 4, 16, 6).no_truncate(),
     Column::new("OBJECT", 18, 52, 3)
         .name()
         .sort_by(SortBy::Name),
     Column::new("MESSAGE", 20, 200, 2).fraction(3),
-    Column::new("FROM", 10, 36, 5).name(),
+    Column::new("FROM", 10, 36, 5).no_truncate(),
 ];
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
     key(&["w"], ActionId::GoToWorkloads, "go to its workload"),
+    key(&["N"], ActionId::SortRows(SortBy::Name), "sort by object"),
     key(&["W"], ActionId::SortRows(SortBy::Warning), "warnings first"),
 ];
 
@@ -85,7 +88,9 @@ impl View for EventsView {
         list: TypedList<'_, ObjectKey>,
         canvas: &mut Canvas<'_>,
     ) {
-        table::draw(canvas, area, &COLUMNS, list, |c, key| {
+        let mut columns = COLUMNS;
+        columns[4] = columns[4].preferred(area.rows.width / 5);
+        table::draw(canvas, area, &columns, list, |c, key| {
             Some(row(state, c, state.data.events.get(key)?))
         });
     }
@@ -135,7 +140,10 @@ impl View for EventsView {
                 .map(|wl| wl.key().clone())
             }
         });
-        Some(RelatedWorkloads::One(workload))
+        Some(match workload {
+            Some(workload) => RelatedWorkloads::One(Some(workload)),
+            None => RelatedWorkloads::None("no workload belongs to this Event".to_owned()),
+        })
     }
 }
 

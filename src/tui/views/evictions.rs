@@ -10,7 +10,7 @@ use super::{Deletion, RelatedWorkloads, RowQuery, View, ViewInfo, ViewRows};
 use crate::input::{Binding, key};
 use crate::model::evictions::{Eviction, InvolvedWorkload};
 use crate::model::{Kind, ObjectKey, ObjectRef};
-use crate::state::{ActionId, State, TypedList, UnavailableReason, ViewId};
+use crate::state::{ActionId, SortBy, State, TypedList, UnavailableReason, ViewId};
 use crate::text::clock_time;
 use crate::theme::Role;
 use crate::widget::format::requests_text;
@@ -19,7 +19,10 @@ use crate::widget::{Canvas, PageBuilder};
 
 const COLUMNS: [Column; 9] = [
     Column::new("TIME", 8, 8, 0).no_truncate(),
-    Column::new("EVICTED", 16, 44, 1).preferred(22).name(),
+    Column::new("EVICTED", 16, 44, 1)
+        .preferred(22)
+        .name()
+        .sort_by(SortBy::Name),
     Column::new("PRI", 4, 8, 5).right().no_truncate(),
     Column::new("PREEMPTOR", 16, 44, 2).preferred(22).name(),
     Column::new("PRI", 4, 8, 6).right().no_truncate(),
@@ -42,6 +45,7 @@ pub(crate) struct EvictionRow {
 const BINDINGS: &[Binding] = &[
     key(&["w"], ActionId::GoToWorkloads, "go to the evicted workload"),
     key(&["u"], ActionId::GoToClusterQueue, "go to the ClusterQueue of the preemptor"),
+    key(&["N"], ActionId::SortRows(SortBy::Name), "sort by the evicted workload"),
     key(&["x"], ActionId::Explain, "explain the evicted workload"),
 ];
 
@@ -60,7 +64,7 @@ impl View for EvictionsView {
         kind: Some(Kind::Workload),
         namespaced: false,
         side_panel: true,
-        sorts: &[],
+        sorts: &[SortBy::Name],
     };
 
     fn hash_revision(&self, state: &State, hasher: &mut DefaultHasher) {
@@ -68,7 +72,7 @@ impl View for EvictionsView {
     }
 
     fn rows(&self, state: &State, query: RowQuery<'_>) -> ViewRows<EvictionRow> {
-        let mut rows = Vec::new();
+        let mut found = Vec::new();
         let mut unfiltered = 0;
         for e in state.data.evictions.newest_first() {
             if !state.shows_namespace(&e.victim.key.namespace) {
@@ -76,11 +80,17 @@ impl View for EvictionsView {
             }
             unfiltered += 1;
             if query.passes(|| filter_text(e), &NO_LABELS) {
-                let uid = e.victim.uid.clone();
-                rows.push(EvictionRow { uid, at: e.at });
+                found.push(e);
             }
         }
-        ViewRows { rows, unfiltered }
+        if query.sort_by() == Some(SortBy::Name) {
+            found.sort_by(|a, b| a.victim.key.cmp(&b.victim.key));
+        }
+        let rows = found.into_iter().map(|e| EvictionRow {
+            uid: e.victim.uid.clone(),
+            at: e.at,
+        });
+        query.in_direction(rows, unfiltered)
     }
 
     fn draw(

@@ -41,6 +41,7 @@ const MAX_NAMES: usize = 40;
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
     key(&["w"], ActionId::GoToWorkloads, "go to the workloads on it").hint(9, "workloads"),
+    key(&["N"], ActionId::SortRows(SortBy::Name), "sort by name"),
     key(&["U"], ActionId::SortRows(SortBy::DevicesUsed), "sort by devices in use"),
     key(&["A"], ActionId::SortRows(SortBy::Age), "sort by age"),
 ];

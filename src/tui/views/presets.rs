@@ -26,6 +26,7 @@ const COLUMNS: [Column; 4] = [
 const BINDINGS: &[Binding] = &[
     key(&["a"], ActionId::ApplyPreset, "make it the active preset").hint(8, "apply"),
     key(&["S"], ActionId::OpenSampleMenu, "submit a sample of the active preset").hint(9, "sample"),
+    key(&["N"], ActionId::SortRows(SortBy::Name), "sort by name"),
 ];
 
 /// The view of presets; a row is a preset name.

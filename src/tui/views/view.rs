@@ -137,6 +137,9 @@ pub(crate) struct Deletion {
     pub(crate) objects: Vec<ObjectRef>,
     /// What else the deletion affects; empty for nothing.
     pub(crate) remark: String,
+    /// The SkyPilot cluster of the objects, if all are Pods of one. Its managed job would launch them
+    /// again.
+    pub(crate) managed_job: Option<String>,
 }
 
 /// The Workloads related to a row.

@@ -10,7 +10,7 @@ use super::queues::draw_incomplete_pod_groups;
 use super::{Deletion, RowQuery, View, ViewInfo, ViewRows};
 use crate::input::{Binding, key};
 use crate::model::workload::{WorkloadRow, WorkloadState, status_reason};
-use crate::model::{Kind, ObjectKey, ObjectRef, Row};
+use crate::model::{Kind, ObjectKey, ObjectRef, Row, SKYPILOT_CLUSTER_LABEL};
 use crate::state::{ActionId, SortBy, State, TypedList, UnavailableReason, ViewId, requires};
 use crate::text::age;
 use crate::theme::Role;
@@ -24,8 +24,8 @@ const COLUMNS: [Column; 11] = [
     Column::new("STATE", 8, 8, 1)
         .no_truncate()
         .sort_by(SortBy::State),
-    Column::new("QUEUE", 8, 20, 3).name().sort_by(SortBy::Queue),
-    Column::new("CLUSTERQUEUE", 12, 20, 9).name(),
+    Column::new("QUEUE", 8, 24, 3).name().sort_by(SortBy::Queue),
+    Column::new("CLUSTERQUEUE", 12, 24, 9).no_truncate(),
     Column::new("PRI", 3, 8, 4)
         .right()
         .no_truncate()
@@ -51,6 +51,7 @@ const BINDINGS: &[Binding] = &[
     key(&["x"], ActionId::Explain, "explain why it is not admitted").hint(9, "explain"),
     key(&["u"], ActionId::GoToClusterQueue, "go to its ClusterQueue"),
     key(&["t"], ActionId::ToggleFinished, "show or hide finished workloads").hint(8, "ended"),
+    key(&["N"], ActionId::SortRows(SortBy::Name), "sort by name"),
     key(&["S"], ActionId::SortRows(SortBy::State), "sort by state"),
     key(&["Q"], ActionId::SortRows(SortBy::Queue), "sort by queue"),
     key(&["P"], ActionId::SortRows(SortBy::Priority), "sort by priority"),
@@ -120,7 +121,7 @@ impl View for WorkloadsView {
         let mut columns = COLUMNS;
         let wide = area.rows.width >= WIDE_NAMES_MIN_WIDTH;
         columns[1] = columns[1].preferred(if wide { 30 } else { 20 });
-        columns[3] = columns[3].preferred(10);
+        columns[3] = columns[3].preferred(if wide { 24 } else { 10 });
         if wide {
             columns[10] = columns[10].fraction(3);
         }
@@ -195,11 +196,18 @@ impl View for WorkloadsView {
             Deletion {
                 objects: self.object(state, key).into_iter().collect(),
                 remark: String::new(),
+                managed_job: None,
             }
         } else {
+            let managed_job = sky_pilot_cluster(state, &owners);
+            let launched = match managed_job {
+                Some(_) => " Its managed job of SkyPilot is cancelled, if this lab runs it.",
+                None => "",
+            };
             Deletion {
                 objects: owners,
-                remark: format!("Workload {key} goes with it."),
+                remark: format!("Workload {key} goes with it.{launched}"),
+                managed_job,
             }
         })
     }
@@ -218,6 +226,18 @@ impl View for WorkloadsView {
         let queue = ObjectKey::new(&key.namespace, &wl.queue);
         state.data.local_queues.get(&queue).map(|q| q.key().clone())
     }
+}
+
+/// The SkyPilot cluster that all of these objects are Pods of.
+fn sky_pilot_cluster(state: &State, objects: &[ObjectRef]) -> Option<String> {
+    let mut clusters = objects.iter().map(|object| {
+        let pod = state.data.pods.get(&object.key);
+        let pod = pod.filter(|_| object.kind == "Pod")?;
+        pod.meta.labels.get(SKYPILOT_CLUSTER_LABEL).cloned()
+    });
+    let first = clusters.next().flatten()?;
+    let same = clusters.all(|cluster| cluster.as_ref() == Some(&first));
+    same.then_some(first)
 }
 
 fn filter_text(state: &State, wl: &WorkloadRow, at: WorkloadState) -> String {

@@ -1,5 +1,7 @@
 //! Formats that several views share.
 
+use std::collections::BTreeMap;
+
 use ratatui::text::Span;
 
 use super::Canvas;
@@ -106,6 +108,23 @@ pub(crate) fn share_text(share: &FairShare, endless: &str) -> String {
     }
 }
 
+/// The flavors of resources, on one line: `spot`, or `cpu, memory: on-demand; gpu: a100` for several.
+pub(crate) fn flavors_text(flavors: &BTreeMap<String, String>) -> String {
+    let mut resources: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (resource, flavor) in flavors {
+        let of_flavor = resources.entry(flavor).or_default();
+        of_flavor.push(resource_label(resource));
+    }
+    match resources.len() {
+        1 => resources.into_keys().collect(),
+        _ => {
+            let groups = resources.iter();
+            let groups = groups.map(|(flavor, names)| format!("{}: {flavor}", names.join(", ")));
+            groups.collect::<Vec<_>>().join("; ")
+        }
+    }
+}
+
 /// Requests on one line: `6 cpu, 2 gpu`.
 pub(crate) fn requests_text(requests: &Requests) -> String {
     let parts: Vec<String> = requests
@@ -117,5 +136,31 @@ pub(crate) fn requests_text(requests: &Requests) -> String {
         "nothing".to_owned()
     } else {
         parts.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flavor_of_all_resources_is_named_once() {
+        let flavors = |pairs: &[(&str, &str)]| {
+            let pairs = pairs.iter();
+            flavors_text(
+                &pairs
+                    .map(|(r, f)| ((*r).to_owned(), (*f).to_owned()))
+                    .collect(),
+            )
+        };
+        assert_eq!(flavors(&[("cpu", "spot"), ("memory", "spot")]), "spot");
+        assert_eq!(
+            flavors(&[
+                ("cpu", "any"),
+                ("memory", "any"),
+                ("nvidia.com/gpu", "a100")
+            ]),
+            "gpu: a100; cpu, memory: any"
+        );
     }
 }

@@ -2,10 +2,11 @@
 
 use ratatui::text::{Line, Span};
 
+use super::table_columns::{TableCell, TableColumns};
 use crate::glyphs::Glyphs;
 use crate::model::condition::Conditions;
 use crate::state::State;
-use crate::text::{clock_time, pad, sanitize, truncate, truncate_middle, width, wrap};
+use crate::text::{clock_time, pad, sanitize, width, wrap};
 use crate::theme::Role;
 use kueue_lab_loops::SchedulingLoop;
 
@@ -25,9 +26,6 @@ pub(crate) struct PageBuilder<'a> {
     /// The glyphs.
     pub glyphs: &'static Glyphs,
 }
-
-/// A cell of a table: text and role.
-pub(crate) type TableCell = (String, Role);
 
 impl<'a> PageBuilder<'a> {
     pub(crate) fn new(state: &'a State, width: u16) -> Self {
@@ -134,52 +132,20 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// Adds a table. The last column may be truncated; columns whose title begins with `>` are
-    /// aligned to the right.
+    /// Adds a table. Columns whose title begins with `>` are aligned to the right. In a table wider than
+    /// the page the widest column of names is truncated, and the last column is wrapped.
     pub(crate) fn table(&mut self, titles: &[&str], rows: &[Vec<TableCell>]) {
-        let widths: Vec<usize> = titles
+        let columns = TableColumns::new(titles, rows, self.width);
+        let head: Vec<TableCell> = titles
             .iter()
-            .enumerate()
-            .map(|(i, title)| {
-                let cells = rows.iter().filter_map(|r| r.get(i));
-                let widest = cells.map(|(text, _)| width(text)).max().unwrap_or(0);
-                widest.max(title.trim_start_matches('>').len()).min(44)
-            })
+            .map(|title| (title.trim_start_matches('>').to_owned(), Role::Dim))
             .collect();
-        let titled = |i: usize, text: &str| {
-            let right = titles[i].starts_with('>');
-            if i + 1 == titles.len() && !right {
-                text.to_owned()
-            } else {
-                format!("{}  ", pad(text, widths[i], right))
+        for row in std::iter::once(&head).chain(rows) {
+            for line in columns.lines(row, self.glyphs.ellipsis) {
+                let spans = line.into_iter().map(|(text, role)| self.span(text, role));
+                let spans = spans.collect();
+                self.line(spans);
             }
-        };
-        let mut used = 0;
-        let mut line = Vec::new();
-        for (i, title) in titles.iter().enumerate() {
-            let text = titled(i, title.trim_start_matches('>'));
-            used += width(&text);
-            if used <= self.width + 2 {
-                line.push(self.span(text, Role::Dim));
-            }
-        }
-        self.line(line);
-        for row in rows {
-            let mut left = self.width;
-            let mut line = Vec::new();
-            for (i, (text, role)) in row.iter().enumerate() {
-                let last = i + 1 == row.len();
-                let room = if last { left } else { widths[i].min(left) };
-                let shown = if last {
-                    truncate(text, room, self.glyphs.ellipsis)
-                } else {
-                    truncate_middle(text, room, self.glyphs.ellipsis)
-                };
-                let text = titled(i, &shown);
-                left = left.saturating_sub(width(&text));
-                line.push(self.span(text, *role));
-            }
-            self.line(line);
         }
     }
 

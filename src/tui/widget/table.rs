@@ -5,7 +5,7 @@ use ratatui::text::Span;
 
 use super::{Canvas, spans_width};
 use crate::state::{SortBy, TypedList};
-use crate::text::truncate_middle;
+use crate::text::{pad, truncate_middle, width as text_width};
 use crate::theme::Role;
 
 /// The areas of a list.
@@ -135,16 +135,25 @@ pub(crate) fn draw<R: 'static>(
         .map(|(at, id)| (at, row(canvas, id).unwrap_or_default()))
         .collect();
     let list = list.state;
+    let title = |column: &Column, canvas: &Canvas<'_>| {
+        let sorted = list.sort.filter(|s| column.sort == Some(s.by));
+        let sign = sorted.map_or("", |s| match s.reversed {
+            true => canvas.glyphs.descending,
+            false => canvas.glyphs.ascending,
+        });
+        format!("{}{sign}", column.title)
+    };
     let needed: Vec<u16> = columns
         .iter()
         .enumerate()
         .map(|(i, column)| {
+            let heading = text_width(&title(column, canvas)) as u16;
             let widest = cells
                 .iter()
                 .filter_map(|(_, c)| c.get(i))
                 .map(|c| spans_width(c));
-            let widest = widest.max().unwrap_or(0).max(column.title.len());
-            (widest.min(column.max.into()) as u16).max(column.min.min(column.max))
+            let widest = widest.max().unwrap_or(0).min(column.max.into()) as u16;
+            widest.max(column.min.min(column.max)).max(heading)
         })
         .collect();
     let gap = if rows.width < WIDE_GAP_MIN_WIDTH {
@@ -156,16 +165,7 @@ pub(crate) fn draw<R: 'static>(
     let mut x = rows.x + MARGIN;
     for (column, width) in columns.iter().zip(&widths) {
         let Some(width) = *width else { continue };
-        let sorted = list.sort.filter(|s| column.sort == Some(s.by));
-        let sign = sorted.map_or("", |s| {
-            if s.reversed {
-                canvas.glyphs.descending
-            } else {
-                canvas.glyphs.ascending
-            }
-        });
-        let title = format!("{}{sign}", column.title);
-        let title = crate::text::pad(&title, width.into(), column.right);
+        let title = pad(&title(column, canvas), width.into(), column.right);
         canvas.text(x, heading.y, width, &title, Role::Heading);
         x += width + gap;
     }

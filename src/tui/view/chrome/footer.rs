@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::actions::is_supported;
+use crate::actions::is_available;
 use crate::input::Target;
 use crate::keymap;
 use crate::state::State;
@@ -10,7 +10,7 @@ use crate::text::width;
 use crate::theme::Role;
 use crate::widget::Canvas;
 
-/// Draws the hints of supported actions, as many as fit.
+/// Draws the hints of available actions, as many as fit.
 pub(in crate::view) fn footer(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     if area.height == 0 {
         return;
@@ -18,7 +18,7 @@ pub(in crate::view) fn footer(state: &State, area: Rect, canvas: &mut Canvas<'_>
     let mut x = area.x + 1;
     for (key, word, target) in keymap::hints(&keymap::scopes(state)) {
         if let Target::Action(action) = target
-            && !is_supported(state, action)
+            && !is_available(state, action)
         {
             continue;
         }

@@ -113,6 +113,7 @@ impl CurrentNotification {
         let (note, more) = state.ui.notifications.current()?;
         let (word, role) = match note.severity {
             Severity::Info => ("", Role::Success),
+            Severity::Hint => ("", Role::Warning),
             Severity::Warning => ("note: ", Role::Warning),
             Severity::Error => ("error: ", Role::Error),
         };
@@ -120,7 +121,7 @@ impl CurrentNotification {
             text: format!("{word}{}", note.text),
             role,
             hint: match (note.severity, more) {
-                (Severity::Info, 0) => String::new(),
+                (Severity::Info | Severity::Hint, 0) => String::new(),
                 (_, 0) => "  esc dismisses".to_owned(),
                 (_, n) => format!("  +{n} (m lists, esc dismisses)"),
             },

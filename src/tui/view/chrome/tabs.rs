@@ -1,9 +1,11 @@
 //! The second line: the views, and the status of the open list.
 
+use std::borrow::Cow;
+
 use ratatui::layout::Rect;
 
 use crate::state::{State, ViewId};
-use crate::text::width;
+use crate::text::{truncate, width};
 use crate::theme::Role;
 use crate::views;
 use crate::widget::Canvas;
@@ -54,5 +56,29 @@ pub(in crate::view) fn tabs(state: &State, area: Rect, canvas: &mut Canvas<'_>) 
         .width
         .saturating_sub(width(&status) as u16 + 1)
         .max(end + 2);
+    let status = shorten(&status, room.into(), canvas.glyphs.ellipsis);
     canvas.text(x, area.y, room, &status, Role::InProgress);
+}
+
+/// The status in at most `room` columns: a long filter is truncated, and the count after it stays.
+fn shorten<'a>(status: &'a str, room: usize, ellipsis: &str) -> Cow<'a, str> {
+    match status.rsplit_once(' ') {
+        Some((filter, count)) if width(status) > room && count.contains('/') => {
+            let filter = truncate(filter, room.saturating_sub(width(count) + 1), ellipsis);
+            Cow::Owned(format!("{filter} {count}"))
+        }
+        _ => truncate(status, room, ellipsis),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_filter_leaves_room_for_the_count() {
+        assert_eq!(shorten("/cluster-queue 1/12", 12, "…"), "/clust… 1/12");
+        assert_eq!(shorten("/job 1/12", 12, "…"), "/job 1/12");
+        assert_eq!(shorten("/cluster-queue", 8, "…"), "/cluste…");
+    }
 }

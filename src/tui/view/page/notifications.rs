@@ -12,7 +12,7 @@ pub(super) fn write(state: &State, doc: &mut PageBuilder<'_>) {
         none = false;
         let (word, role) = match note.severity {
             Severity::Info => ("done ", Role::Success),
-            Severity::Warning => ("note ", Role::Warning),
+            Severity::Hint | Severity::Warning => ("note ", Role::Warning),
             Severity::Error => ("error", Role::Error),
         };
         let time = clock_time(note.at, &state.env.zone);

@@ -1,7 +1,7 @@
 //! Details of a preset: state, diagnostics, description, samples and files.
 
 use crate::backend::PresetState;
-use crate::state::State;
+use crate::state::{State, requires};
 use crate::text::{age, sanitize, sanitize_lines, wrap, wrap_indented};
 use crate::theme::Role;
 use crate::widget::PageBuilder;
@@ -14,7 +14,8 @@ pub(crate) fn write(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
         return;
     };
     let (word, role) = match &preset.state {
-        PresetState::Idle => ("idle; a applies it", Role::Text),
+        PresetState::Idle if requires::presets(state).is_ok() => ("idle; a applies it", Role::Text),
+        PresetState::Idle => ("idle", Role::Text),
         PresetState::Applying => ("being applied", Role::InProgress),
         PresetState::Active => ("active", Role::Success),
         PresetState::Invalid {
@@ -74,7 +75,11 @@ pub(crate) fn write(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
         }
     }
     if !preset.samples.is_empty() {
-        doc.section("Samples (S submits one)");
+        let applied = state.applied_preset().is_some_and(|p| p.name == name);
+        doc.section(match applied && requires::submission(state).is_ok() {
+            true => "Samples (S submits one)",
+            false => "Samples",
+        });
         for (name, about) in &preset.samples {
             doc.field(&sanitize(name), &sanitize(about), Role::Text);
         }

@@ -9,7 +9,7 @@ use crate::state::State;
 use crate::text::{age, clock_time, human_duration};
 use crate::theme::Role;
 use crate::widget::PageBuilder;
-use crate::widget::format::{requests_text, state_role};
+use crate::widget::format::{flavors_text, requests_text, state_role};
 use kueue_lab_api::v1beta2::CheckState;
 
 /// Writes the details of a Workload.
@@ -111,9 +111,12 @@ fn identity(state: &State, wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
     }
     let pods = wl.pod_count();
     let noun = if pods == 1 { "pod" } else { "pods" };
+    // The resource `pods` is the number of pods again.
+    let mut requests = wl.requests();
+    requests.remove("pods");
     doc.field(
         "Requests",
-        &format!("{pods} {noun}, {}", requests_text(&wl.requests())),
+        &format!("{pods} {noun}, {}", requests_text(&requests)),
         Role::Text,
     );
     doc.field("Age", &age(state.data.now, wl.meta.created), Role::Text);
@@ -187,17 +190,7 @@ fn pod_sets(wl: &WorkloadRow, doc: &mut PageBuilder<'_>) {
             (None, Some(min)) => format!("{} (min {min})", set.count),
             _ => set.count.to_string(),
         };
-        let flavors = got.map_or_else(
-            || "-".to_owned(),
-            |got| {
-                let pairs: Vec<String> = got
-                    .flavors
-                    .iter()
-                    .map(|(resource, flavor)| format!("{resource}: {flavor}"))
-                    .collect();
-                pairs.join(", ")
-            },
-        );
+        let flavors = got.map_or_else(|| "-".to_owned(), |got| flavors_text(&got.flavors));
         vec![
             (set.name.clone(), Role::Text),
             (count, Role::Text),

@@ -210,6 +210,7 @@ impl View for QueuesView {
         Ok(Deletion {
             objects: vec![object],
             remark: remark.to_owned(),
+            managed_job: None,
         })
     }
 
