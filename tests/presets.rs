@@ -510,3 +510,31 @@ async fn a_lab_does_not_start_on_a_missing_or_invalid_preset() {
     );
     assert!(Path::new(&fixture.folder()).is_dir());
 }
+
+#[tokio::test]
+async fn an_object_in_use_is_applied_when_it_is_deleted() {
+    let fixture = PresetsFixture::new(&[
+        ("p/a.yaml", &class("gold", 1)),
+        ("p/b.yaml", &class("iron", 1)),
+    ]);
+    let presets = fixture.start("p").await;
+    let set_finalizers = async |names: serde_json::Value| {
+        let patch = Patch::Merge(json!({"metadata": {"finalizers": names}}));
+        let classes = fixture.classes();
+        let params = PatchParams::default();
+        classes.patch("gold", &params, &patch).await.unwrap();
+    };
+    set_finalizers(json!(["kueue.x-k8s.io/resource-in-use"])).await;
+    std::fs::remove_file(fixture.path("p/a.yaml")).unwrap();
+    until(&presets, "the file is gone", |s| s.revision == 2).await;
+    fixture.write("p/a.yaml", &class("gold", 1));
+    let state = until(&presets, "an error", |s| !s.errors.is_empty()).await;
+    let remedy = state.errors[0].remedy.as_deref().unwrap();
+    assert!(remedy.contains("applied again when"), "{remedy}");
+    set_finalizers(json!(null)).await;
+    until(&presets, "it is applied without a save", |s| {
+        s.errors.is_empty() && s.sync_status == SyncStatus::Synced
+    })
+    .await;
+    assert_eq!(fixture.value("gold").await, Some(1));
+}

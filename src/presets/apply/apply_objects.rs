@@ -111,9 +111,10 @@ fn describe_finalizers(object: &Value) -> String {
     let finalizers = object["metadata"]["finalizers"].as_array();
     match finalizers.map(Vec::as_slice) {
         Some([first, ..]) if first == RESOURCE_IN_USE_FINALIZER => {
-            "Workloads still use it; wait for them or delete them, then save again".into()
+            "Workloads still use it; the preset is applied again when they are finished or deleted"
+                .into()
         }
         Some([first, ..]) => format!("it has the finalizer {first}"),
-        _ => "save again when it is deleted".into(),
+        _ => "the preset is applied again when it is deleted".into(),
     }
 }
