@@ -12,10 +12,13 @@ use kueue_lab_api::crds;
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
+use kueue_lab_skypilot::jobs::{managed_job_definition, managed_job_definition_name};
 use kueue_lab_tui::backend::Backend;
-use kueue_lab_tui::model::{ObjectKey, ObjectRef};
+use kueue_lab_tui::model::{ObjectKey, ObjectRef, SkyPilotCluster};
 use kueue_lab_tui::screen_dump::{svg, text};
-use kueue_lab_tui::{Colours, SampleJob, TuiConfig, capture, delete_object, submit_job};
+use kueue_lab_tui::{
+    Colours, SampleJob, TuiConfig, cancel_managed_job, capture, delete_object, submit_job,
+};
 use ratatui::buffer::Buffer;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -162,6 +165,57 @@ async fn samples_are_submitted_and_deleted() {
     assert!(
         error.contains("must be greater than or equal to 0"),
         "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_managed_job_is_cancelled_instead_of_its_pods_deleted() {
+    let client = cluster();
+    let pod = json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"namespace": "default", "name": "job1-1-head"},
+        "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    create(&client, pod.clone()).await;
+    let cluster = SkyPilotCluster {
+        name: "job1-1-5c1e".to_owned(),
+        pods: vec![ObjectRef {
+            api_version: "v1".to_owned(),
+            kind: "Pod".to_owned(),
+            key: ObjectKey::new("default", "job1-1-head"),
+        }],
+    };
+    let name = managed_job_definition_name();
+    create(&client, managed_job_definition(&name)).await;
+    let job = |name: &str, id: u64| {
+        json!({"apiVersion": "skypilot.kueue-lab.dev/v1alpha1", "kind": "ManagedJob",
+            "metadata": {"name": format!("job-{name}")}, "spec": {"name": name},
+            "status": {"job": {"id": id, "name": name, "cluster": format!("{name}-{id}-5c1e")}}})
+    };
+    for job in [job("job1", 1), job("job2", 2)] {
+        create(&client, job.clone()).await;
+        let patch = Patch::Merge(json!({"status": job["status"]}));
+        let jobs = api(&client, &job);
+        let name = job["metadata"]["name"].as_str().unwrap();
+        let params = PatchParams::default();
+        jobs.patch_status(name, &params, &patch).await.unwrap();
+    }
+    let message = cancel_managed_job(&client, &cluster).await.unwrap();
+    assert_eq!(message, "cancelled managed job 1 (job1)");
+    let jobs = api(&client, &job("job1", 1));
+    let spec = |job: DynamicObject| job.data["spec"].clone();
+    let first = spec(jobs.get("job-job1").await.unwrap());
+    assert_eq!(first["cancelled"], true);
+    let second = spec(jobs.get("job-job2").await.unwrap());
+    assert_eq!(second["cancelled"], Value::Null);
+    assert!(api(&client, &pod).get("job1-1-head").await.is_ok());
+
+    let unknown = SkyPilotCluster {
+        name: "other".to_owned(),
+        ..cluster
+    };
+    let message = cancel_managed_job(&client, &unknown).await.unwrap();
+    assert!(
+        message.contains("deleted Pod default/job1-1-head"),
+        "{message}"
     );
 }
 

@@ -4,5 +4,5 @@ mod bindings;
 mod commands;
 mod scope;
 
-pub(crate) use commands::commands;
+pub(crate) use commands::{Command, commands};
 pub(crate) use scope::{Scope, hints, lookup, scopes};

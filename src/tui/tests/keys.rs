@@ -123,6 +123,16 @@ fn keys_of_a_view_work_on_its_pages() {
 }
 
 #[test]
+fn impossible_commands_are_not_completed() {
+    let mut state = busy();
+    press(&mut state, &[":", "sp", "tab"]);
+    assert_eq!(state.ui.prompt.as_ref().unwrap().text(), "sp");
+    state.env.can_set_speed = true;
+    press(&mut state, &["esc", ":", "sp", "tab"]);
+    assert_eq!(state.ui.prompt.as_ref().unwrap().text(), "speed");
+}
+
+#[test]
 fn evictions_are_sorted_by_name() {
     let mut state = busy();
     press(&mut state, &["3", "N"]);

@@ -1,7 +1,7 @@
 //! Running and completing commands of the prompt.
 
 use crate::actions;
-use crate::keymap::commands;
+use crate::keymap::{Command, commands};
 use crate::msg::Cmd;
 use crate::state::{Severity, State};
 
@@ -36,13 +36,21 @@ fn similar_command(name: &str) -> Option<&'static str> {
     (similarity >= MIN_SIMILARITY).then_some(known)
 }
 
+/// Whether this window can ever run a command.
+fn is_possible(state: &State, command: &Command) -> bool {
+    let reason = actions::by_id(command.action).can(state).err();
+    reason.is_none_or(|reason| !reason.is_permanent())
+}
+
 /// The lines that a typed line can be completed to: command names, or arguments of the command.
 pub(super) fn completions(state: &State, typed: &str) -> Vec<String> {
     let Some((name, argument)) = typed.split_once(' ') else {
-        let names = commands().filter_map(|c| {
-            let first = c.names.first().filter(|n| n.starts_with(typed));
-            first.or_else(|| c.names.iter().find(|n| n.starts_with(typed)))
-        });
+        let names = commands()
+            .filter(|c| is_possible(state, c))
+            .filter_map(|c| {
+                let first = c.names.first().filter(|n| n.starts_with(typed));
+                first.or_else(|| c.names.iter().find(|n| n.starts_with(typed)))
+            });
         let mut names: Vec<String> = names.map(|n| (*n).to_owned()).collect();
         names.dedup();
         return names;

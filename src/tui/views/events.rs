@@ -89,6 +89,7 @@ impl View for EventsView {
         canvas: &mut Canvas<'_>,
     ) {
         let mut columns = COLUMNS;
+        columns[2] = columns[2].preferred(area.rows.width / 6);
         columns[4] = columns[4].preferred(area.rows.width / 5);
         table::draw(canvas, area, &columns, list, |c, key| {
             Some(row(state, c, state.data.events.get(key)?))

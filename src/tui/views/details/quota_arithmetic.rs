@@ -31,10 +31,8 @@ pub(super) fn quota_arithmetic(state: &State, wl: &WorkloadRow, doc: &mut PageBu
             let s = state.derived.cohort_tree.quota_status(&node, fr);
             let text = |a| amount_text(resource, a);
             let (verdict, role) = if *amount > s.potential_available {
-                (
-                    format!("never: at most {}", text(s.potential_available)),
-                    Role::Error,
-                )
+                // The column MAX shows the limit.
+                ("never".to_owned(), Role::Error)
             } else if *amount <= s.available {
                 ("fits".to_owned(), Role::Success)
             } else {
