@@ -563,6 +563,65 @@ fn a_kubeconfig_is_written_to_the_requested_path() {
     let lab = RunningLab::start(dir.command(&["up", "--headless", "--kubeconfig-out", &flag]));
     assert_eq!(lab.kubeconfig, Path::new(&flag));
     assert!(wanted.is_file());
+    lab.signal("-TERM");
+    lab.wait();
+    assert!(!wanted.exists(), "its cluster is gone");
+}
+
+#[test]
+fn commands_use_the_second_lab_after_the_end_of_the_first() {
+    let dir = WorkDir::new();
+    let first = RunningLab::start(dir.command(&["up", "--headless"]));
+    let second = RunningLab::start(dir.command(&["up", "--headless"]));
+    assert_ne!(first.kubeconfig, second.kubeconfig);
+    first.signal("-KILL");
+    first.wait();
+    let output = dir.run(&["sky", "jobs", "queue"]);
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(printed, "No in-progress managed jobs.\n");
+    second.signal("-TERM");
+    second.wait();
+    let gone = dir.run_rejected(&["sky", "jobs", "queue"]);
+    assert!(gone.starts_with("no cluster found"), "{gone}");
+}
+
+#[test]
+fn a_workload_is_explained_in_the_namespace_of_the_context() {
+    let dir = WorkDir::new();
+    let lab = RunningLab::start(dir.command(&["up", "--headless"]));
+    let text = std::fs::read_to_string(&lab.kubeconfig).unwrap();
+    let mut config: serde_json::Value = serde_yaml::from_str(&text).unwrap();
+    config["contexts"][0]["context"]["namespace"] = "team".into();
+    let file = dir.write("team.kubeconfig", &config.to_string());
+    let explained = |more: &[&str]| {
+        let args = ["explain", "workload", "train", "--kubeconfig", &file];
+        let args: Vec<&str> = args.iter().chain(more).copied().collect();
+        String::from_utf8(dir.run(&args).stderr).unwrap()
+    };
+    let own = explained(&[]);
+    assert!(own.contains("in namespace \"team\""), "{own}");
+    let named = explained(&["-n", "other"]);
+    assert!(named.contains("in namespace \"other\""), "{named}");
+}
+
+#[test]
+fn context_is_short_for_a_cluster() {
+    let dir = WorkDir::new();
+    dir.write(".kube/config", "apiVersion: v1\nkind: Config\n");
+    for command in ["up", "down"] {
+        let long = dir.run_rejected(&[command, "--cluster", "context:nowhere"]);
+        assert!(long.contains("nowhere"), "{long}");
+        assert_eq!(dir.run_rejected(&[command, "--context", "nowhere"]), long);
+        let both = dir.run_rejected(&[command, "--cluster", "kind", "--context", "nowhere"]);
+        assert!(both.contains("cannot be used with"), "{both}");
+    }
+}
+
+#[test]
+fn a_missing_argument_is_named_in_one_sentence() {
+    let error = WorkDir::new().run_rejected(&["kubeconfig"]);
+    let expected = "the following required arguments were not provided: --as <ROLE>; see kueue-lab kubeconfig --help";
+    assert_eq!(error, expected);
 }
 
 #[test]

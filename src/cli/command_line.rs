@@ -100,7 +100,8 @@ fn report_usage_error(error: &clap::Error) -> ExitCode {
                 .map(|l| l.trim_start_matches("error: "))
                 .collect();
             let command = subcommand_path(std::env::args().skip(1));
-            eprintln!("kueue-lab: {}; see {command} --help", message.join("; "));
+            let message = message.join("; ").replace(":; ", ": ");
+            eprintln!("kueue-lab: {message}; see {command} --help");
             ExitCode::from(2)
         }
     }

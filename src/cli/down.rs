@@ -27,6 +27,9 @@ pub(super) struct Args {
     /// The cluster: `kind`, `k3d` or `context:NAME` [default: all that `up` created].
     #[arg(long, value_name = "WHERE", value_parser = ClusterChoice::parse)]
     cluster: Option<ClusterChoice>,
+    /// Short for --cluster context:NAME.
+    #[arg(long, value_name = "NAME", conflicts_with = "cluster")]
+    context: Option<String>,
     /// With --cluster context:NAME: the kubeconfig file [default: $KUBECONFIG, then ~/.kube/config].
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
@@ -35,7 +38,10 @@ pub(super) struct Args {
     yes: bool,
 }
 
-pub(super) fn run(args: Args) -> Result<(), CliError> {
+pub(super) fn run(mut args: Args) -> Result<(), CliError> {
+    if let Some(name) = args.context.take() {
+        args.cluster = Some(ClusterChoice::Context(name));
+    }
     logging::to_stderr();
     runtime()?.block_on(down(args))
 }

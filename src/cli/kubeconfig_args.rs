@@ -6,7 +6,8 @@ use kube::Client;
 use kube::config::Kubeconfig;
 
 use super::CliError;
-use kueue_lab_lab::{KubeconfigContext, context_names, error_chain, state_dir};
+use super::running_lab::running_lab_kubeconfig;
+use kueue_lab_lab::{KubeconfigContext, context_names, error_chain};
 
 /// The flags that select a kubeconfig and a context.
 #[derive(Debug, Default, clap::Args)]
@@ -75,7 +76,7 @@ impl KubeconfigArgs {
         let mut found = Vec::new();
         let named = std::env::var_os("KUBECONFIG").is_some_and(|v| !v.is_empty());
         let running_lab = || {
-            let path = state_dir().join("kubeconfig");
+            let path = running_lab_kubeconfig()?;
             let config = Kubeconfig::read_from(&path).ok()?;
             Some(KubeconfigSource {
                 source: path.display().to_string(),

@@ -20,6 +20,7 @@ mod kubeconfig_args;
 mod logging;
 mod node_pools;
 mod output;
+mod running_lab;
 mod signals;
 mod sky;
 mod speed;

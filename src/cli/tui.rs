@@ -55,7 +55,8 @@ pub(super) fn run(args: Args) -> Result<(), CliError> {
 
 async fn show(args: Args) -> Result<(), CliError> {
     if args.picture.is_none() && !super::tui_session::has_terminal() {
-        let message = "the terminal UI needs a terminal on stdin and stdout";
+        let message =
+            "the terminal UI needs a terminal on stdin and stdout, and TERM other than dumb";
         return Err(CliError::Usage(message.into()));
     }
     let (client, name) = args.target.connect().await?;

@@ -131,6 +131,14 @@ impl KubeconfigContext {
         })
     }
 
+    /// The namespace of the context; `default` if it has none.
+    pub fn namespace(&self) -> &str {
+        let context = self.config.contexts.first();
+        let context = context.and_then(|named| named.context.as_ref());
+        let namespace = context.and_then(|context| context.namespace.as_deref());
+        namespace.unwrap_or("default")
+    }
+
     /// The name of the context.
     pub fn name(&self) -> &str {
         &self.name

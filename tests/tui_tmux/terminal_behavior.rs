@@ -29,6 +29,19 @@ fn quitting_confirms_and_restores_the_terminal() {
 }
 
 #[test]
+fn a_dumb_terminal_gets_no_ui() {
+    if !available() {
+        return;
+    }
+    let command = up(&presets(), "");
+    let terminal = TmuxPane::open(100, 30, &command, &[("TERM", "dumb")]);
+    terminal.wait_for_text("ready kubeconfig");
+    assert!(!terminal.in_alternate_screen());
+    terminal.signal("-TERM", "kueue-lab");
+    terminal.assert_exited("0");
+}
+
+#[test]
 fn a_signal_exits_cleanly() {
     if !available() {
         return;

@@ -38,9 +38,9 @@ enum ExplainCommand {
 struct WorkloadArgs {
     /// Name of the Workload, or of its Job or Pod.
     name: String,
-    /// Its namespace.
-    #[arg(short, long, default_value = "default")]
-    namespace: String,
+    /// Its namespace [default: that of the context].
+    #[arg(short, long)]
+    namespace: Option<String>,
     /// Output format.
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     output: Output,
@@ -69,7 +69,10 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
                 Some(config::engine_config(&file.loaded))
             }
         };
-        let (client, _) = args.target.connect().await?;
+        let context = args.target.context()?;
+        let namespace = args.namespace.as_deref();
+        let namespace = namespace.unwrap_or_else(|| context.namespace());
+        let client = context.client().await.map_err(CliError::usage)?;
         let settings = match given {
             Some(settings) => settings,
             None => config::engine_config_of_cluster(&client)
@@ -81,7 +84,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
                     EngineConfig::default()
                 }),
         };
-        let workload = find_workload(&client, &args.namespace, &args.name).await?;
+        let workload = find_workload(&client, namespace, &args.name).await?;
         let clock = Clock::real();
         let (explanation, workload) = explain(&client, settings, &clock, &workload)
             .await

@@ -100,9 +100,10 @@ fn exit_result(exit: Result<Exit, TuiError>) -> Result<(), CliError> {
     }
 }
 
-/// Whether stdin and stdout are terminals.
+/// Whether stdin and stdout are terminals that can position the cursor.
 pub(in crate::cli) fn has_terminal() -> bool {
-    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    !dumb && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
 /// A cluster without a lab, with explanations by an engine whose configuration is from `engine`.

@@ -45,10 +45,13 @@ pub(in crate::cli) struct Args {
     /// containers, created if needed; or `context:NAME`, any cluster of your kubeconfig.
     #[arg(long, value_name = "WHERE", default_value = "embedded", value_parser = ClusterChoice::parse)]
     cluster: ClusterChoice,
+    /// Short for --cluster context:NAME.
+    #[arg(long, value_name = "NAME", conflicts_with = "cluster")]
+    context: Option<String>,
     #[command(flatten)]
     cluster_args: ClusterArgs,
     /// Run without the terminal UI: print `ready KUBECONFIG` and serve until interrupted. The default
-    /// without a terminal.
+    /// without a terminal, or with TERM=dumb.
     #[arg(long)]
     headless: bool,
     /// The preset to apply at the start, or `none` to apply no preset [default: the only preset of the
@@ -127,9 +130,12 @@ impl Args {
     }
 }
 
-pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
+pub(in crate::cli) fn run(mut args: Args) -> Result<(), CliError> {
     if args.limits {
         return print_stdout(limits_table(&args.request_limits()).as_bytes());
+    }
+    if let Some(name) = args.context.take() {
+        args.cluster = ClusterChoice::Context(name);
     }
     let with_tui = !args.headless && tui_session::has_terminal();
     match with_tui {

@@ -3,13 +3,17 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use kueue_lab_lab::{Lab, state_dir};
+use kueue_lab_lab::{Cluster, Lab, state_dir};
+
+use crate::cli::running_lab::{DEFAULT_NAME, lock_path};
 
 /// The kubeconfig file of this run.
 pub(super) struct LabKubeconfig {
     path: PathBuf,
-    /// Whether the file is removed at the end.
-    temporary: bool,
+    /// Whether `--kubeconfig-out` named the file.
+    requested: bool,
+    /// The content, if it is of no use after the end of the lab.
+    written: Option<Vec<u8>>,
     /// The lock that keeps other labs from using the same path.
     lock: Option<File>,
 }
@@ -20,28 +24,29 @@ impl LabKubeconfig {
         if let Some(path) = flag {
             return Self {
                 path,
-                temporary: false,
+                requested: true,
+                written: None,
                 lock: None,
             };
         }
-        let folder = state_dir();
-        let default_lock = std::fs::create_dir_all(&folder)
-            .and_then(|()| File::create(folder.join("kubeconfig.lock")))
-            .ok()
-            .filter(|file| file.try_lock().is_ok());
-        let name = match default_lock {
-            Some(_) => "kubeconfig".to_owned(),
-            None => format!("kubeconfig-{}", std::process::id()),
-        };
-        let folder = if folder.is_dir() {
-            folder
-        } else {
-            std::env::temp_dir()
+        let mut folder = state_dir();
+        if std::fs::create_dir_all(&folder).is_err() {
+            folder = std::env::temp_dir();
+        }
+        let default = folder.join(DEFAULT_NAME);
+        let (path, lock) = match lock(&default) {
+            Some(lock) => (default, Some(lock)),
+            None => {
+                let path = folder.join(format!("{DEFAULT_NAME}-{}", std::process::id()));
+                let lock = lock(&path);
+                (path, lock)
+            }
         };
         Self {
-            path: folder.join(name),
-            temporary: true,
-            lock: default_lock,
+            path,
+            requested: false,
+            written: None,
+            lock,
         }
     }
 
@@ -55,7 +60,11 @@ impl LabKubeconfig {
             made.map_err(|e| format!("cannot create the folder {}: {e}", folder.display()))?;
         }
         let written = lab.cluster().write_kubeconfig(&self.path);
-        written.map_err(|e| e.to_string())
+        written.map_err(|e| e.to_string())?;
+        if matches!(lab.cluster(), Cluster::Embedded(_)) {
+            self.written = std::fs::read(&self.path).ok();
+        }
+        Ok(())
     }
 
     /// The path of the file.
@@ -63,12 +72,23 @@ impl LabKubeconfig {
         &self.path
     }
 
-    /// Removes the file unless `--kubeconfig-out` named it.
+    /// Removes the file. A file of `--kubeconfig-out` is kept if it was changed, or if its cluster
+    /// continues.
     pub(super) fn remove(self) {
-        if self.temporary {
+        let unchanged = || self.written.is_some() && std::fs::read(&self.path).ok() == self.written;
+        if !self.requested || unchanged() {
             // It may be deleted already.
             let _ = std::fs::remove_file(&self.path);
         }
+        if self.lock.is_some() && self.path.file_name() != Some(DEFAULT_NAME.as_ref()) {
+            let _ = std::fs::remove_file(lock_path(&self.path));
+        }
         drop(self.lock);
     }
+}
+
+/// Locks a kubeconfig; `None` if another lab uses it.
+fn lock(kubeconfig: &Path) -> Option<File> {
+    let file = File::create(lock_path(kubeconfig)).ok()?;
+    file.try_lock().is_ok().then_some(file)
 }
