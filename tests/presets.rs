@@ -259,7 +259,8 @@ async fn added_and_removed_files_create_and_prune_objects() {
     let fixture = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
     let presets = fixture.start("p").await;
     fixture.write("p/b.yaml", &class("silver", 1));
-    until(&presets, "added", |s| s.objects == 2).await;
+    let state = until(&presets, "added", |s| s.objects == 2).await;
+    assert_eq!(state.presets[0].files, ["a.yaml", "b.yaml"]);
     assert_eq!(fixture.value("silver").await, Some(1));
     std::fs::remove_file(fixture.path("p/b.yaml")).unwrap();
     let state = until(&presets, "removed", |s| s.objects == 1).await;

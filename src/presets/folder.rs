@@ -69,6 +69,17 @@ pub struct SourceFile {
     pub bytes: Vec<u8>,
 }
 
+impl SourceFile {
+    /// The name without folders.
+    pub(crate) fn file_name(&self) -> String {
+        let name = Path::new(&self.name).file_name();
+        name.map_or_else(
+            || self.name.clone(),
+            |name| name.to_string_lossy().into_owned(),
+        )
+    }
+}
+
 /// A sample workload of a preset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::api_client::ApiClient;
 use super::apply::{Applier, ApplyError, ApplyOutcome};
 use super::file_notify::{FileWatcher, folders_of_preset};
-use super::folder::{self, FolderError, PresetSource};
+use super::folder::{self, FolderError, PresetSource, SourceFile};
 use super::{Finding, ParsedPreset, PresetInfo, PresetsState, SyncStatus, parse};
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_clock::Clock;
@@ -426,6 +426,7 @@ impl Reloader {
         let info = |name: String| match folder::read(&self.config.folder, &name) {
             Ok(source) => PresetInfo {
                 name,
+                files: source.files.iter().map(SourceFile::file_name).collect(),
                 description: source.description,
                 samples: source.samples,
             },

@@ -11,6 +11,8 @@ pub struct PresetInfo {
     pub name: String,
     /// The leading comment of its files.
     pub description: String,
+    /// The names of its files, without samples.
+    pub files: Vec<String>,
     /// Samples to submit to its queues.
     pub samples: Vec<Sample>,
 }

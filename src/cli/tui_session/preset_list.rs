@@ -15,6 +15,7 @@ fn preset(state: &PresetsState, info: &PresetInfo) -> Preset {
     let idle = Preset {
         name: info.name.clone(),
         description: info.description.clone(),
+        files: info.files.clone(),
         samples: info
             .samples
             .iter()
@@ -65,6 +66,7 @@ mod tests {
         let info = |name: &str| PresetInfo {
             name: name.into(),
             description: "Teaches.".into(),
+            files: vec!["x.yaml".into()],
             samples: Vec::new(),
         };
         let state = PresetsState {
@@ -81,6 +83,7 @@ mod tests {
         };
         let list = preset_list(&state);
         assert_eq!(list.presets[0].state, PresetState::Idle);
+        assert_eq!(list.presets[0].files, ["x.yaml"]);
         let PresetState::Invalid {
             diagnostics,
             last_good_applied,
