@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// The slowest and fastest accepted `--speed`.
@@ -20,12 +21,36 @@ pub struct Clock {
 enum Mode {
     /// The machine's wall clock, as every real cluster needs it.
     Real,
-    /// Lab time derived from tokio's clock: `base + elapsed * speed`.
-    Derived {
-        base: Timestamp,
-        origin: Instant,
-        speed: f64,
-    },
+    /// Lab time derived from tokio's clock.
+    Derived(Timeline),
+    /// The wall clock until the speed is first set to another value than 1, then derived lab time.
+    Adjustable(watch::Sender<Option<Timeline>>),
+}
+
+/// Lab time as a function of tokio's clock: `base + elapsed * speed`.
+#[derive(Clone, Copy, Debug)]
+struct Timeline {
+    base: Timestamp,
+    origin: Instant,
+    speed: f64,
+}
+
+impl Timeline {
+    fn starting_at(base: Timestamp, speed: f64) -> Self {
+        Self {
+            base,
+            origin: Instant::now(),
+            speed,
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        let lab = self.origin.elapsed().mul_f64(self.speed);
+        SignedDuration::try_from(lab)
+            .ok()
+            .and_then(|d| self.base.checked_add(d).ok())
+            .unwrap_or(Timestamp::MAX)
+    }
 }
 
 impl Clock {
@@ -42,11 +67,34 @@ impl Clock {
         if speed == 1.0 {
             return Self::real();
         }
-        let speed = if speed.is_finite() { speed } else { 1.0 };
-        Self::derived(
-            Timestamp::now(),
-            speed.clamp(*SPEED_RANGE.start(), *SPEED_RANGE.end()),
-        )
+        Self::derived(Timestamp::now(), accepted(speed))
+    }
+
+    /// As [`Clock::scaled`], and [`Clock::set_speed`] changes the speed.
+    pub fn adjustable(speed: f64) -> Self {
+        let timeline = match accepted(speed) {
+            1.0 => None,
+            speed => Some(Timeline::starting_at(Timestamp::now(), speed)),
+        };
+        Self {
+            mode: Arc::new(Mode::Adjustable(watch::Sender::new(timeline))),
+        }
+    }
+
+    /// Changes the speed of an adjustable clock from now on, also for waits that have begun. Returns
+    /// `false` for other clocks. Values outside [`SPEED_RANGE`] are clamped.
+    pub fn set_speed(&self, speed: f64) -> bool {
+        let Mode::Adjustable(timeline) = &*self.mode else {
+            return false;
+        };
+        let next = Timeline::starting_at(self.now(), accepted(speed));
+        timeline.send_replace(Some(next));
+        true
+    }
+
+    /// Whether [`Clock::set_speed`] has an effect.
+    pub fn is_adjustable(&self) -> bool {
+        matches!(*self.mode, Mode::Adjustable(_))
     }
 
     /// As [`scaled`](Self::scaled), but not before `earliest`: lab time continues after a restart.
@@ -68,19 +116,16 @@ impl Clock {
 
     fn derived(base: Timestamp, speed: f64) -> Self {
         Self {
-            mode: Arc::new(Mode::Derived {
-                base,
-                origin: Instant::now(),
-                speed,
-            }),
+            mode: Arc::new(Mode::Derived(Timeline::starting_at(base, speed))),
         }
     }
 
     /// How many lab seconds pass in one wall-clock second.
     pub fn speed(&self) -> f64 {
-        match *self.mode {
+        match &*self.mode {
             Mode::Real => 1.0,
-            Mode::Derived { speed, .. } => speed,
+            Mode::Derived(timeline) => timeline.speed,
+            Mode::Adjustable(timeline) => timeline.borrow().map_or(1.0, |t| t.speed),
         }
     }
 
@@ -88,16 +133,10 @@ impl Clock {
     pub fn now(&self) -> Timestamp {
         match &*self.mode {
             Mode::Real => Timestamp::now(),
-            Mode::Derived {
-                base,
-                origin,
-                speed,
-            } => {
-                let lab = origin.elapsed().mul_f64(*speed);
-                SignedDuration::try_from(lab)
-                    .ok()
-                    .and_then(|d| base.checked_add(d).ok())
-                    .unwrap_or(Timestamp::MAX)
+            Mode::Derived(timeline) => timeline.now(),
+            Mode::Adjustable(timeline) => {
+                let timeline = *timeline.borrow();
+                timeline.map_or_else(Timestamp::now, |t| t.now())
             }
         }
     }
@@ -115,7 +154,25 @@ impl Clock {
 
     /// Waits for `lab` time to pass.
     pub async fn sleep(&self, lab: Duration) {
-        tokio::time::sleep(self.to_wall(lab)).await;
+        let Mode::Adjustable(timeline) = &*self.mode else {
+            return tokio::time::sleep(self.to_wall(lab)).await;
+        };
+        let mut changes = timeline.subscribe();
+        let mut left = lab;
+        loop {
+            let speed = changes.borrow_and_update().map_or(1.0, |t| t.speed);
+            let started = Instant::now();
+            let changed = async {
+                if changes.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            };
+            let wait = tokio::time::timeout(wall_duration(left, speed), changed);
+            if wait.await.is_err() {
+                return;
+            }
+            left = left.saturating_sub(started.elapsed().mul_f64(speed));
+        }
     }
 
     /// Waits until lab time reaches `deadline`; returns at once if it has passed.
@@ -133,9 +190,23 @@ impl Clock {
     pub fn to_wall(&self, lab: Duration) -> Duration {
         match *self.mode {
             Mode::Real => lab,
-            Mode::Derived { speed, .. } => lab.div_f64(speed),
+            Mode::Derived(_) | Mode::Adjustable(_) => wall_duration(lab, self.speed()),
         }
     }
+}
+
+/// The wall-clock duration of `lab` time, at most [`Duration::MAX`].
+fn wall_duration(lab: Duration, speed: f64) -> Duration {
+    if speed == 1.0 {
+        return lab;
+    }
+    Duration::try_from_secs_f64(lab.as_secs_f64() / speed).unwrap_or(Duration::MAX)
+}
+
+/// A speed within [`SPEED_RANGE`].
+fn accepted(speed: f64) -> f64 {
+    let speed = if speed.is_finite() { speed } else { 1.0 };
+    speed.clamp(*SPEED_RANGE.start(), *SPEED_RANGE.end())
 }
 
 /// Truncates a time to whole seconds, the precision of `metav1.Time` on the wire.
@@ -163,6 +234,28 @@ mod tests {
             let clock = Clock::starting_at(base);
             clock.sleep(Duration::from_secs(3600)).await;
             assert_eq!(clock.now().duration_since(base).as_secs(), 3600);
+        });
+    }
+
+    #[test]
+    fn a_change_of_speed_shortens_waits_that_have_begun() {
+        let rt = virtual_runtime().unwrap();
+        rt.block_on(async {
+            let clock = Clock::adjustable(1.0);
+            let (wall, lab) = (Instant::now(), clock.now());
+            let waiting = tokio::spawn({
+                let clock = clock.clone();
+                async move { clock.sleep(Duration::from_secs(110)).await }
+            });
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            assert!(clock.set_speed(10.0));
+            assert_eq!(clock.speed(), 10.0);
+            let changed = clock.now();
+            waiting.await.unwrap();
+            assert_eq!(wall.elapsed().as_secs(), 20);
+            assert_eq!(clock.now().duration_since(changed).as_secs(), 100);
+            assert!(lab <= changed);
+            assert!(!Clock::scaled(2.0).set_speed(3.0));
         });
     }
 
