@@ -134,14 +134,16 @@ impl LeaderElector {
 
     /// Renews the Lease; returns when leadership is lost, before another candidate can acquire it.
     pub async fn renew(&mut self) {
-        let mut renewed = Instant::now();
+        // Fixed at each renewal: a later change of the clock's speed does not end the leadership.
+        let mut deadline = Instant::now() + self.clock.to_wall(self.config.renew_deadline);
         loop {
             self.clock.sleep(self.config.retry_period).await;
-            let deadline = renewed + self.clock.to_wall(self.config.renew_deadline);
             let begun = Instant::now();
             match self.try_with_timeout(deadline).await {
                 // The renewal counts from the time of its request.
-                AcquireResult::Acquired => renewed = begun,
+                AcquireResult::Acquired => {
+                    deadline = begun + self.clock.to_wall(self.config.renew_deadline);
+                }
                 AcquireResult::HeldByOther => return,
                 AcquireResult::Unknown | AcquireResult::NamespaceMissing
                     if Instant::now() >= deadline =>
