@@ -99,7 +99,7 @@ fn lab_config(
 ) -> Result<LabConfig, CliError> {
     Ok(LabConfig {
         remote: None,
-        clock: Clock::scaled(speed.unwrap_or(scenario.pace)),
+        clock: Clock::adjustable(speed.unwrap_or(scenario.pace)),
         entropy: Entropy::from_os(),
         presets: paths.presets.path().to_owned(),
         preset: scenario

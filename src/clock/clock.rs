@@ -72,9 +72,15 @@ impl Clock {
 
     /// As [`Clock::scaled`], and [`Clock::set_speed`] changes the speed.
     pub fn adjustable(speed: f64) -> Self {
-        let timeline = match accepted(speed) {
-            1.0 => None,
-            speed => Some(Timeline::starting_at(Timestamp::now(), speed)),
+        Self::adjustable_after(speed, None)
+    }
+
+    /// As [`Clock::adjustable`], but not before `earliest`: lab time continues after a restart.
+    pub fn adjustable_after(speed: f64, earliest: Option<Timestamp>) -> Self {
+        let now = Timestamp::now();
+        let timeline = match (accepted(speed), earliest.filter(|earliest| *earliest > now)) {
+            (1.0, None) => None,
+            (speed, earliest) => Some(Timeline::starting_at(earliest.unwrap_or(now), speed)),
         };
         Self {
             mode: Arc::new(Mode::Adjustable(watch::Sender::new(timeline))),
@@ -95,17 +101,6 @@ impl Clock {
     /// Whether [`Clock::set_speed`] has an effect.
     pub fn is_adjustable(&self) -> bool {
         matches!(*self.mode, Mode::Adjustable(_))
-    }
-
-    /// As [`scaled`](Self::scaled), but not before `earliest`: lab time continues after a restart.
-    pub fn scaled_after(speed: f64, earliest: Option<Timestamp>) -> Self {
-        match earliest {
-            Some(earliest) if earliest > Timestamp::now() => Self::derived(
-                earliest,
-                speed.clamp(*SPEED_RANGE.start(), *SPEED_RANGE.end()),
-            ),
-            _ => Self::scaled(speed),
-        }
     }
 
     /// Lab time that starts at `base` and follows tokio's clock; inside [`virtual_runtime`] that is

@@ -66,11 +66,15 @@ fn one_key_runs_the_preemption_demo() {
     if !available() {
         return;
     }
-    let command = up(&super::presets(), "--speed 20");
-    let terminal = TmuxPane::open(120, 40, &command, &[]);
+    let terminal = TmuxPane::open(120, 40, &up(&super::presets(), ""), &[]);
     terminal.wait_for_text("0/9");
     terminal.press(&["D"]);
     terminal.wait_for_text("demo skypilot-priority-preemption");
+    terminal.wait_for_text("at 5x");
+    // Faster than its pace.
+    terminal.press(&[":"]);
+    terminal.type_text("speed 20");
+    terminal.press(&["Enter"]);
     let end = terminal.wait_for_text("esc closes");
     assert!(!end.contains("✗"), "{end}");
     terminal.press(&["3"]);
@@ -79,6 +83,29 @@ fn one_key_runs_the_preemption_demo() {
         screen.contains("withinClusterQueue: LowerPriority"),
         "{screen}"
     );
+}
+
+#[test]
+fn the_speed_changes_while_the_lab_runs() {
+    if !available() {
+        return;
+    }
+    let terminal = lab(120, 30, &[]);
+    terminal.press(&[":"]);
+    terminal.type_text("speed 20");
+    terminal.press(&["Enter"]);
+    terminal.wait_for_text("at 20x");
+    // A Job of a minute ends.
+    terminal.press(&["s"]);
+    terminal.wait_for_text("Submit sample workloads");
+    terminal.press(&["Enter", "2"]);
+    terminal.wait_until("a finished workload", |s| {
+        s.contains("job-sample-") && s.contains("Finished")
+    });
+    terminal.press(&[":"]);
+    terminal.type_text("speed 1");
+    terminal.press(&["Enter"]);
+    terminal.wait_until("the speed 1", |s| !s.contains("at 20x"));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::scenario_progress::ProgressReporter;
+use kueue_lab_clock::Clock;
 use kueue_lab_lab::{FileSource, Lab};
 use kueue_lab_scenario::{Scenario, ScenarioEnvironment, run_scenario};
 use kueue_lab_tui::backend::{Demo, DemoBackend, OperationError, ScenarioProgress};
@@ -53,10 +54,12 @@ impl LabDemos {
             return Err(format!("the demo {name} is still running"));
         }
         let environment = self.environment.clone();
+        let pace = DemoPace::start(&environment.clock, scenario.pace);
         let progress = self.progress.clone();
         *running = Some(tokio::spawn(async move {
             let reporter = ProgressReporter { progress };
             let outcome = run_scenario(&environment, &scenario, &reporter).await;
+            drop(pace);
             match outcome.result {
                 Ok(text) => tracing::info!("{text}"),
                 Err(reason) => tracing::warn!("{}: {reason}", scenario.name),
@@ -79,6 +82,28 @@ impl LabDemos {
         let paths = self.files.scenarios(SCENARIOS);
         let read = |path: &PathBuf| Scenario::load(&self.files, path).ok();
         paths.iter().filter_map(read).collect()
+    }
+}
+
+/// Lab time at the pace of a demo, in a lab without a speed of its own. Dropped, it restores the speed
+/// unless that was changed meanwhile.
+struct DemoPace {
+    clock: Clock,
+    pace: f64,
+}
+
+impl DemoPace {
+    fn start(clock: &Clock, pace: f64) -> Option<Self> {
+        let clock = clock.clone();
+        (clock.speed() == 1.0 && clock.set_speed(pace)).then_some(Self { clock, pace })
+    }
+}
+
+impl Drop for DemoPace {
+    fn drop(&mut self) {
+        if self.clock.speed() == self.pace {
+            self.clock.set_speed(1.0);
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 mod engine_explainer;
 mod lab_demos;
 mod lab_presets;
+mod lab_speed;
 mod preset_list;
 mod preset_samples;
 mod scenario_progress;

@@ -9,11 +9,12 @@ use kube::Client;
 use super::engine_explainer::{EngineExplainer, EngineSource};
 use super::lab_demos::LabDemos;
 use super::lab_presets::LabPresets;
+use super::lab_speed::LabSpeed;
 use crate::cli::CliError;
 use kueue_lab_clock::Clock;
 use kueue_lab_lab::{Cluster, FileSource, Lab, RemoteCluster};
 use kueue_lab_scenario::Scenario;
-use kueue_lab_tui::backend::Backend;
+use kueue_lab_tui::backend::{Backend, SpeedBackend};
 use kueue_lab_tui::{Colours, Exit, TuiConfig, TuiError};
 
 /// Flags of the terminal UI.
@@ -72,6 +73,7 @@ impl TuiArgs {
         let backend = Backend {
             presets: Some(Arc::new(LabPresets::new(lab))),
             demos: Some(demos.clone()),
+            speed: LabSpeed::new(&clock).map(|speed| Arc::new(speed) as Arc<dyn SpeedBackend>),
             ..backend(lab.client(), &clock, engine)
         };
         let config = TuiConfig {

@@ -217,10 +217,13 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         _ => from.as_ref().and_then(ObjectFile::last_time),
     };
     let config = LabConfig {
+        clock: match remote {
+            None => Clock::adjustable_after(args.speed, last_time),
+            Some(_) => Clock::real(),
+        },
         remote,
         data,
         from,
-        clock: Clock::scaled_after(args.speed, last_time),
         entropy: Entropy::from_os(),
         presets: paths.presets.path().to_owned(),
         preset,

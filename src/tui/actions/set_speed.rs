@@ -8,7 +8,7 @@ use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
 use crate::state::{Severity, State, UnavailableReason};
 
-const FIXED_SPEED: &str = "the speed is set when the lab starts: up --speed N";
+const FIXED_SPEED: &str = "only a lab with the embedded cluster in this process has a speed";
 
 /// Sets the speed of lab time. A command: the argument is the speed.
 #[derive(Debug)]
