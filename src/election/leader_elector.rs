@@ -28,6 +28,9 @@ pub struct LeaderElectionConfig {
     pub renew_deadline: Duration,
     /// The interval between attempts.
     pub retry_period: Duration,
+    /// Whether the durations are wall-clock time while the clock is faster than it: the Lease is then
+    /// renewed as often as in a real cluster, whatever the speed is.
+    pub keeps_wall_time: bool,
 }
 
 impl LeaderElectionConfig {
@@ -44,6 +47,21 @@ impl LeaderElectionConfig {
             lease_duration: Duration::from_secs(15),
             renew_deadline: Duration::from_secs(10),
             retry_period: Duration::from_secs(2),
+            keeps_wall_time: false,
+        }
+    }
+
+    /// The configuration with the durations of an attempt in lab time, at a speed of the clock.
+    fn at_speed(&self, speed: f64) -> Self {
+        let factor = match self.keeps_wall_time {
+            true => speed.max(1.0),
+            false => 1.0,
+        };
+        Self {
+            lease_duration: self.lease_duration.mul_f64(factor),
+            renew_deadline: self.renew_deadline.mul_f64(factor),
+            retry_period: self.retry_period.mul_f64(factor),
+            ..self.clone()
         }
     }
 }
@@ -70,6 +88,9 @@ pub struct LeaderElector {
     api: Api<Lease>,
     clock: Clock,
     entropy: Entropy,
+    /// The configuration with durations as they were given.
+    given: LeaderElectionConfig,
+    /// The configuration at the speed of the last attempt.
     config: LeaderElectionConfig,
     /// The Lease as last observed, and when it was observed to change.
     observed: Option<(Lease, Instant)>,
@@ -85,9 +106,10 @@ impl LeaderElector {
     ) -> Self {
         Self {
             api: Api::namespaced(client, &config.namespace),
-            clock,
             entropy,
-            config,
+            config: config.at_speed(clock.speed()),
+            given: config,
+            clock,
             observed: None,
         }
     }
@@ -193,6 +215,7 @@ impl LeaderElector {
 
     /// One attempt to acquire or renew. A hanging request is cancelled in time for another attempt.
     async fn try_with_timeout(&mut self, deadline: Instant) -> AcquireResult {
+        self.config = self.given.at_speed(self.clock.speed());
         let timeout = self.clock.to_wall(self.config.renew_deadline) / 2;
         let deadline = deadline.min(Instant::now() + timeout);
         match tokio::time::timeout_at(deadline, self.try_acquire_or_renew()).await {

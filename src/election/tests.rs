@@ -93,6 +93,29 @@ fn run<F: Future<Output = ()>>(test: impl FnOnce(TestCluster) -> F) {
 }
 
 #[test]
+fn a_change_of_speed_does_not_end_the_leadership() {
+    run(|cluster| async move {
+        let clock = Clock::adjustable(1.0);
+        let config = LeaderElectionConfig {
+            keeps_wall_time: true,
+            ..LeaderElectionConfig::new("kube-system", "lab", "a")
+        };
+        let (client, entropy) = (cluster.server.client(), Entropy::seeded(1));
+        let mut elector = LeaderElector::new(client, clock.clone(), entropy, config);
+        elector.acquire(|_| ()).await.unwrap();
+        let leading = tokio::spawn(async move { elector.renew().await });
+        cluster.sleep(1).await;
+        assert!(clock.set_speed(60.0));
+        cluster.sleep(30).await;
+        assert!(!leading.is_finished());
+        // 15 seconds of the wall clock.
+        let duration = cluster.lease().await.lease_duration;
+        assert_eq!(duration, Some(Duration::from_secs(900)));
+        leading.abort();
+    });
+}
+
+#[test]
 fn a_released_lease_is_acquired_at_once() {
     run(|cluster| async move {
         let (mut a, _) = cluster.candidate("a", 0);

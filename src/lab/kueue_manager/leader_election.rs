@@ -77,16 +77,15 @@ fn elector(context: &Context, candidate: &Candidate) -> LeaderElector {
     let election = &candidate.election;
     let identity = format!("{}_{}", candidate.pod, context.entropy.uid());
     let config = LeaderElectionConfig::new(NAMESPACE, &election.resource_name, identity);
-    // In a lab faster than the wall clock, the Lease is renewed as often as in a real cluster.
-    let speed = context.clock.speed().max(1.0);
     LeaderElector::new(
         context.client.clone(),
         context.clock.clone(),
         context.entropy.clone(),
         LeaderElectionConfig {
-            lease_duration: election.lease_duration.to_std().mul_f64(speed),
-            renew_deadline: election.renew_deadline.to_std().mul_f64(speed),
-            retry_period: election.retry_period.to_std().mul_f64(speed),
+            lease_duration: election.lease_duration.to_std(),
+            renew_deadline: election.renew_deadline.to_std(),
+            retry_period: election.retry_period.to_std(),
+            keeps_wall_time: true,
             ..config
         },
     )
