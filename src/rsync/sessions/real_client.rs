@@ -68,9 +68,13 @@ async fn rsync(files: &Arc<MemoryFiles>, directory: &Path, arguments: &[&str]) -
         written.await.unwrap();
         code
     });
-    let output = tokio::time::timeout(std::time::Duration::from_secs(60), client.output());
-    let output = output.await.expect("the session ends").unwrap();
-    let served = server.await.unwrap();
+    let limit = std::time::Duration::from_secs(60);
+    let output = tokio::time::timeout(limit, client.output()).await;
+    let output = output.expect("the client ends").unwrap();
+    // A client that fails early does not connect.
+    let served = tokio::time::timeout(limit, server).await;
+    let served = served.unwrap_or_else(|_| panic!("no session: {}", text(&output)));
+    let served = served.unwrap();
     assert!(served.is_ok(), "{served:?}: {}", text(&output));
     Some(output)
 }
