@@ -225,6 +225,7 @@ async fn main() {
         request_limits: Default::default(),
         nodes: NodePools::default(),
         nodes_file: None,
+        nodes_of_presets: true,
         kueue: None,
         operators: true,
         controller: true,

@@ -194,6 +194,7 @@ async fn kubectl_streams_over_websocket_and_spdy() {
         from: None,
         nodes: NodePools::parse(NODES).unwrap(),
         nodes_file: None,
+        nodes_of_presets: true,
         operators: false,
         controller: false,
         kueue: None,

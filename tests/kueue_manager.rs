@@ -50,6 +50,7 @@ fn with_lab<F: Future<Output = ()>>(test: impl FnOnce(ManagerLab) -> F) {
             from: None,
             nodes: NodePools::parse(NODES).unwrap(),
             nodes_file: None,
+            nodes_of_presets: true,
             operators: false,
             controller: true,
             kueue: None,

@@ -10,11 +10,12 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, Client};
-use kueue_lab_api::config::FeatureGates;
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_presets::{Presets, PresetsConfig, PresetsState, StartError, SyncStatus};
+use kueue_lab_presets::{
+    BaseConfiguration, PresetSettings, Presets, PresetsConfig, PresetsState, StartError, SyncStatus,
+};
 use serde_json::json;
 
 struct PresetsFixture {
@@ -56,7 +57,9 @@ impl PresetsFixture {
             active: active.map(str::to_owned),
             active_must_be_valid: true,
             watch: true,
-            gates: FeatureGates::default(),
+            base: BaseConfiguration::default(),
+            lab: None,
+            applied_settings: PresetSettings::default(),
         }
     }
 

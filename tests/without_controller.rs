@@ -40,6 +40,7 @@ async fn start(presets: &std::path::Path, preset: Option<&str>) -> Lab {
         from: None,
         nodes: NodePools::parse(NODES).unwrap(),
         nodes_file: None,
+        nodes_of_presets: true,
         operators: false,
         controller: false,
         kueue: None,

@@ -114,6 +114,7 @@ fn lab_config(
         from: None,
         nodes: node_pools(None, paths)?.0,
         nodes_file: None,
+        nodes_of_presets: true,
         kueue: None,
         operators: true,
         controller: true,

@@ -39,7 +39,10 @@ pub struct LabConfig {
     pub nodes: NodePools,
     /// The node-pool file to watch, if any.
     pub nodes_file: Option<PathBuf>,
-    /// Kueue's configuration; by default the lab's own.
+    /// Whether presets replace the nodes by those of their `nodes.yaml`.
+    pub nodes_of_presets: bool,
+    /// Kueue's configuration, also in place of that of presets; by default that of the preset, or the
+    /// lab's own.
     pub kueue: Option<KueueConfig>,
     /// Whether an embedded cluster serves the kinds of job operators, and stand-ins run them.
     /// Ignored on an existing cluster.

@@ -9,60 +9,31 @@ use crate::config::LabConfig;
 use crate::error::LabError;
 use crate::job_webhooks::JobWebhooksPlugin;
 use crate::kueue_manager::{
-    self, ControllerInstances, CurrentController, CurrentGates, ManagerAdmission,
-    ManagerControlPlane,
+    self, ConfigurationRollout, ControllerInstances, CurrentController, CurrentGates,
+    ManagerAdmission, ManagerControlPlane,
 };
+use crate::kueue_start::KueueStart;
+use crate::node_pool_sources::NodePoolSources;
 use crate::object_file::ObjectFile;
 use crate::operator_webhooks::OperatorWebhooks;
+use crate::preset_lab_settings::{PresetLabSettings, read_pools};
 use crate::validate_preset::validate_preset;
 use crate::visibility_server::VisibilityServer;
 use crate::{
     kubelet_client, kueue_crds, kueue_webhooks, managed_job_kind, node_pools_reloader,
     operator_crds, remote,
 };
-use kueue_lab_api::config::LoadedConfiguration as KueueConfig;
 use kueue_lab_clock::Clock;
 use kueue_lab_cluster::Cluster;
 use kueue_lab_cluster::plugins::{AdmissionPlugin, AggregatedApi};
 use kueue_lab_cluster::{EmbeddedCluster, EmbeddedConfig};
-use kueue_lab_controller::{Controller, ControllerConfig, UpstreamLatency};
+use kueue_lab_controller::{Controller, UpstreamLatency};
 use kueue_lab_machines::{Machines, MachinesConfig};
 use kueue_lab_operator::Operator;
-use kueue_lab_presets::{Presets, PresetsConfig};
+use kueue_lab_presets::{IgnoredSettings, PresetSettings, Presets, PresetsConfig, read_settings};
 use kueue_lab_runtime::{ComponentClients, Context};
 use kueue_lab_skypilot::SkyEnv;
 use kueue_lab_skypilot::jobs::ManagedJobs;
-
-/// How the controller starts.
-struct KueueStart {
-    config: ControllerConfig,
-    /// The configuration as a file.
-    source: String,
-    /// Whether the user gave it.
-    is_given: bool,
-    gates: CurrentGates,
-}
-
-impl KueueStart {
-    fn new(loaded: Option<KueueConfig>) -> Result<Self, LabError> {
-        let given = loaded.as_ref().map(|loaded| loaded.source.clone());
-        let is_given = given.is_some();
-        let config = loaded.map(ControllerConfig::from).unwrap_or_default();
-        let source = match given {
-            Some(source) => source,
-            None => config
-                .configuration
-                .to_yaml()
-                .map_err(|error| LabError::Configuration(error.to_string()))?,
-        };
-        Ok(Self {
-            is_given,
-            gates: CurrentGates::new(config.gates),
-            config,
-            source,
-        })
-    }
-}
 
 /// An embedded cluster with the objects of a file, if any.
 async fn embedded_cluster(
@@ -110,9 +81,11 @@ impl Lab {
         mut config: LabConfig,
         stop: &CancellationToken,
     ) -> Result<Self, LabError> {
-        let kueue = config.kueue.take();
-        let mut kueue = KueueStart::new(kueue)?;
-        let gates = kueue.config.gates;
+        let settings = match &config.preset {
+            Some(preset) => read_settings(&config.presets, preset),
+            None => PresetSettings::default(),
+        };
+        let mut kueue = KueueStart::new(&mut config, &settings)?;
         if config.remote.is_some() {
             kueue.config.upstream_latency = UpstreamLatency::NONE;
             // An invalid preset must not leave a partial installation behind.
@@ -121,7 +94,7 @@ impl Lab {
                 .as_ref()
                 .filter(|_| config.preset_must_be_valid)
             {
-                validate_preset(&config.presets, preset, &gates)?;
+                validate_preset(&config.presets, preset, &kueue.base)?;
             }
         }
         // Without controller and preset an installation of Kueue brings its own definitions: helm does
@@ -169,7 +142,7 @@ impl Lab {
             None => (None, None),
         };
         let raised = tokio::select! {
-            raised = Self::start_components(config, kueue, cluster, operator.as_ref(), controller) => raised,
+            raised = Self::start_components(config, settings, kueue, cluster, operator.as_ref(), controller) => raised,
             () = stop.cancelled() => Err(LabError::Interrupted),
         };
         match raised {
@@ -186,12 +159,12 @@ impl Lab {
     /// Starts all other parts for `controller`, or with a new one.
     async fn start_components(
         config: LabConfig,
+        settings: PresetSettings,
         kueue: KueueStart,
         mut cluster: Cluster,
         operator: Option<&Operator>,
         controller: Option<Controller>,
     ) -> Result<Self, LabError> {
-        let gates = kueue.config.gates;
         let client = cluster.client();
         let clients = match &cluster {
             Cluster::Embedded(embedded) => ComponentClients::new(embedded.client_factory()),
@@ -221,11 +194,19 @@ impl Lab {
         if let Cluster::Remote(remote) = &cluster {
             remote::serve_logs(remote, &machines, &config.clock).await;
         }
-        machines.apply_pools(config.nodes).await;
+        let ignored = IgnoredSettings {
+            configuration: kueue.ignores_presets,
+            nodes: (!config.nodes_of_presets).then_some("--nodes names the nodes"),
+        };
         let machines = Arc::new(machines);
+        let nodes = settings.nodes.as_ref().filter(|_| config.nodes_of_presets);
+        let nodes =
+            NodePoolSources::start(&machines, config.nodes, nodes.and_then(read_pools)).await;
         if let Some(file) = config.nodes_file {
-            node_pools_reloader::watch_file(&context, &machines, file);
+            node_pools_reloader::watch_file(&context, &nodes, file);
         }
+        let (base, base_text, start_text) =
+            (kueue.base.clone(), kueue.base_text(), kueue.start_text());
         let (controller, instances) = match controller {
             Some(controller) => (Some(CurrentController::new(controller)), None),
             None if !config.controller => (None, None),
@@ -241,12 +222,19 @@ impl Lab {
             let visibility = VisibilityServer::new(controller);
             embedded.add_aggregated_api(&(Arc::new(visibility) as Arc<dyn AggregatedApi>));
         }
+        let rollout = instances
+            .clone()
+            .filter(|_| ignored.configuration.is_none());
+        let rollout = rollout.map(|instances| ConfigurationRollout::new(&context, instances));
+        let lab = PresetLabSettings::new(rollout, nodes, ignored, base_text, start_text);
         let presets = PresetsConfig {
             folder: config.presets,
             active: config.preset,
             active_must_be_valid: config.preset_must_be_valid,
             watch: config.watch,
-            gates,
+            base,
+            lab: Some(Arc::new(lab)),
+            applied_settings: settings,
         };
         let started = async {
             if let Some(instances) = &instances {

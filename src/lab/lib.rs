@@ -6,22 +6,27 @@
 //! opens last.
 
 mod config;
+mod configuration_changes;
 mod error;
 mod file_source;
 mod job_webhooks;
 mod kubelet_client;
 mod kueue_crds;
 mod kueue_manager;
+mod kueue_start;
 mod kueue_webhooks;
 mod lab;
 mod managed_job_kind;
+mod node_pool_sources;
 mod node_pools_reloader;
 mod object_file;
 mod operator_crds;
 mod operator_webhooks;
 mod paths;
 mod preflight;
+mod preset_lab_settings;
 mod remote;
+mod sample_capacity;
 mod shipped;
 mod validate_preset;
 mod visibility_server;

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::preset_settings::PresetSettings;
 use kueue_lab_yaml::leading_comment;
 
 /// Maximum size of a file, in bytes.
@@ -102,6 +103,8 @@ pub struct PresetSource {
     pub description: String,
     /// The files to apply, by name.
     pub files: Vec<SourceFile>,
+    /// The settings.
+    pub settings: PresetSettings,
     /// The samples, by name.
     pub samples: Vec<Sample>,
 }
@@ -200,6 +203,7 @@ pub fn read(folder: &Path, name: &str) -> Result<PresetSource, FolderError> {
         return Err(FolderError::Empty(path));
     }
     source.description = description(&source.files);
+    source.settings = PresetSettings::take_from(&mut source.files);
     let samples = path.join(SAMPLES);
     if samples.is_dir() {
         for file in yaml_files(&samples)? {
@@ -210,6 +214,22 @@ pub fn read(folder: &Path, name: &str) -> Result<PresetSource, FolderError> {
         }
     }
     Ok(source)
+}
+
+/// The settings of one preset; none if it cannot be read.
+pub fn read_settings(folder: &Path, name: &str) -> PresetSettings {
+    let preset = preset_folder(folder, name);
+    let names = ["kueue", "nodes", "clusters"];
+    let exists = |extension: &&str| {
+        let mut files = names
+            .iter()
+            .map(|name| preset.join(format!("{name}.{extension}")));
+        files.any(|file| file.exists())
+    };
+    match ["yaml", "yml"].iter().any(exists) {
+        true => read(folder, name).map_or_else(|_| PresetSettings::default(), |s| s.settings),
+        false => PresetSettings::default(),
+    }
 }
 
 /// The leading comment of the first file that has one.

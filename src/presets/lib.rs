@@ -4,34 +4,42 @@
 //! A preset is a sub-folder of YAML files; the files of the active preset are watched. On each save all
 //! files are parsed and validated, a server-side dry run checks every change, changed objects are
 //! applied, and objects removed from the files are pruned. On an error the last good state stays
-//! applied, and [`PresetsState`] reports the findings. Depends on `api` and `yaml`, never on the
+//! applied, and [`PresetsState`] reports the findings. The settings of a preset (configuration and
+//! nodes) are checked with its objects and applied before them, by [`LabSettings`]. Depends on `api` and `yaml`, never on the
 //! controller, the machines or the API server.
 
 mod api_client;
 mod apply;
 mod builtin;
+mod check_preset;
+mod configuration_check;
 mod discovery;
 mod file_notify;
 mod finding;
 mod folder;
 mod inventory;
+mod lab_settings;
 mod namespace_contents;
 mod object_key;
 mod parse;
 mod plan;
 mod preset_label;
+mod preset_settings;
 mod references;
 mod reloader;
 mod removal;
 mod state;
 
 pub use builtin::{BuiltInFile, write_out};
+pub use check_preset::check_preset;
 pub use file_notify::{FileWatcher, folders_of_file};
 pub use finding::{Finding, Severity};
-pub use folder::{FolderError, PresetSource, Sample, SourceFile, list, read};
+pub use folder::{FolderError, PresetSource, Sample, SourceFile, list, read, read_settings};
+pub use lab_settings::{BaseConfiguration, IgnoredSettings, LabSettings};
 pub use object_key::ObjectKey;
 pub use parse::{Manifest, ParsedPreset, parse};
 pub use plan::{Plan, plan};
+pub use preset_settings::PresetSettings;
 pub use reloader::{Presets, PresetsConfig, StartError};
 pub use removal::{RemovalReport, remove_preset_objects};
 pub use state::{PresetInfo, PresetsState, SyncStatus};

@@ -128,7 +128,8 @@ fn parse_document(
     }
 }
 
-fn finding(file: &SourceFile, problem: Problem) -> Finding {
+/// The error for a problem of a file.
+pub(super) fn finding(file: &SourceFile, problem: Problem) -> Finding {
     let message = match problem.path.is_empty() {
         true => problem.message,
         false => format!("{}: {}", problem.path, problem.message),

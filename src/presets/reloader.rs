@@ -12,10 +12,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::api_client::ApiClient;
 use super::apply::{Applier, ApplyError, ApplyOutcome};
+use super::check_preset::check_preset;
 use super::file_notify::{FileWatcher, folders_of_preset};
 use super::folder::{self, FolderError, PresetSource, SourceFile};
-use super::{Finding, ParsedPreset, PresetInfo, PresetsState, SyncStatus, parse};
-use kueue_lab_api::config::FeatureGates;
+use super::lab_settings::{BaseConfiguration, LabSettings};
+use super::preset_settings::PresetSettings;
+use super::{Finding, ParsedPreset, PresetInfo, PresetsState, SyncStatus};
 use kueue_lab_clock::Clock;
 use kueue_lab_yaml::Position;
 
@@ -25,7 +27,7 @@ const EMPTY_FILE_GRACE: Duration = Duration::from_millis(60);
 const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The configuration of [`Presets`].
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct PresetsConfig {
     /// The presets folder.
     pub folder: PathBuf,
@@ -36,8 +38,12 @@ pub struct PresetsConfig {
     pub active_must_be_valid: bool,
     /// Whether to watch the files.
     pub watch: bool,
-    /// Feature gates of the controller, for validation.
-    pub gates: FeatureGates,
+    /// The configuration of the controller for presets without `kueue.yaml`.
+    pub base: BaseConfiguration,
+    /// Applies the settings of presets; without it they are ignored.
+    pub lab: Option<Arc<dyn LabSettings>>,
+    /// The settings that are applied already.
+    pub applied_settings: PresetSettings,
 }
 
 /// Why no preset could be applied at the start.
@@ -331,7 +337,7 @@ impl Reloader {
         let ParsedPreset {
             manifests,
             findings,
-        } = parse::parse(&source.files, &self.config.gates);
+        } = check_preset(&source, &self.config.base, self.config.lab.as_deref());
         let active = self.config.active.as_deref() == Some(name);
         if active {
             self.last_read = Some(source.clone());
@@ -342,9 +348,14 @@ impl Reloader {
             return Err(errors);
         }
         let count = manifests.len();
+        let changes = self.apply_settings(&source.settings).await;
+        let previous =
+            std::mem::replace(&mut self.config.applied_settings, source.settings.clone());
         let outcome = match self.applier.apply(name, manifests).await {
             Ok(outcome) => outcome,
             Err(error) => {
+                self.apply_settings(&previous).await;
+                self.config.applied_settings = previous;
                 if active && !matches!(error, ApplyError::Rejected(_)) {
                     self.retry_at = Some(tokio::time::Instant::now() + RETRY_INTERVAL);
                 }
@@ -357,7 +368,11 @@ impl Reloader {
         self.last_read = Some(source);
         self.config.active = Some(name.to_owned());
         warnings.extend(outcome.warnings.iter().cloned());
-        let summary = summary(&outcome);
+        let mut summary = summary(&outcome);
+        for change in &changes {
+            tracing::info!("preset {name}: {change}");
+            summary = format!("{summary}; {change}");
+        }
         let took = started.elapsed().as_millis();
         tracing::info!("preset {name} applied: {count} objects ({summary}) in {took} ms");
         for warning in &warnings {
@@ -376,6 +391,14 @@ impl Reloader {
             state.warnings = warnings;
         });
         Ok(())
+    }
+
+    /// Applies settings that differ from the applied ones; returns a line for each change.
+    async fn apply_settings(&self, settings: &PresetSettings) -> Vec<String> {
+        match &self.config.lab {
+            Some(lab) if *settings != self.config.applied_settings => lab.apply(settings).await,
+            _ => Vec::new(),
+        }
     }
 
     /// Keeps the last good state and reports the findings.

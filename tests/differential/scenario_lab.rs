@@ -99,6 +99,7 @@ impl ScenarioLab {
             from: None,
             nodes: nodes(),
             nodes_file: None,
+            nodes_of_presets: true,
             operators: false,
             controller: true,
             kueue: Some(config::load(configuration).unwrap()),

@@ -83,6 +83,7 @@ fn run<F: Future<Output = ()>>(
             from: None,
             nodes: NodePools::parse(nodes).unwrap(),
             nodes_file: None,
+            nodes_of_presets: true,
             operators: true,
             controller: true,
             kueue: None,

@@ -95,6 +95,7 @@ impl CaseLab {
             from: None,
             nodes: NodePools::parse(NODES).unwrap(),
             nodes_file: None,
+            nodes_of_presets: true,
             operators: false,
             controller: true,
             kueue: Some(config::load(&configuration).unwrap()),

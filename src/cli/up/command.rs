@@ -62,10 +62,12 @@ pub(in crate::cli) struct Args {
     /// checkout, otherwise ~/.local/state/kueue-lab/presets].
     #[arg(long, value_name = "DIR")]
     presets_dir: Option<PathBuf>,
-    /// The pools of fake nodes [default: ./lab/nodes.yaml in a checkout, otherwise built in].
+    /// The pools of fake nodes, also in place of the nodes.yaml of a preset [default: ./lab/nodes.yaml in
+    /// a checkout, otherwise built in].
     #[arg(long, value_name = "FILE")]
     nodes: Option<PathBuf>,
-    /// Kueue's configuration file (config.kueue.x-k8s.io), as its controller manager reads it.
+    /// Kueue's configuration file (config.kueue.x-k8s.io), as its controller manager reads it, also in
+    /// place of the kueue.yaml of a preset.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Do not serve the kinds of job operators (RayJob, JobSet, PyTorchJob, …) on the embedded cluster
@@ -233,6 +235,7 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         request_limits,
         nodes,
         nodes_file,
+        nodes_of_presets: args.nodes.is_none(),
         kueue,
         operators: !args.no_operators,
         controller: args.controller == ControllerChoice::KueueLab,

@@ -20,6 +20,8 @@ pub(crate) struct ControllerInstances {
     gates: CurrentGates,
     metrics: Metrics,
     requests: mpsc::UnboundedSender<InstanceRequest>,
+    /// The text of the configuration of the current instance, if it is from the ConfigMap.
+    running: watch::Sender<Option<Arc<str>>>,
     /// The Pod that takes part in leader election.
     candidate: watch::Sender<Option<Candidate>>,
     /// The contexts of the running instances: more than one only during a restart.
@@ -37,6 +39,8 @@ enum InstanceRequest {
 pub(super) struct InstanceStart {
     /// Its configuration.
     pub(super) config: ControllerConfig,
+    /// The text of the configuration.
+    pub(super) text: Arc<str>,
     /// Set when it is the current instance.
     pub(super) ready: Arc<AtomicBool>,
 }
@@ -59,6 +63,7 @@ impl ControllerInstances {
             gates,
             metrics,
             requests,
+            running: watch::Sender::new(None),
             candidate,
             contexts: Arc::new(Mutex::new(vec![first])),
         };
@@ -79,6 +84,16 @@ impl ControllerInstances {
     /// The metrics of all instances.
     pub(super) fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// The text of the configuration of the current instance; `None` until a Pod runs one.
+    pub(super) fn running_configuration(&self) -> watch::Receiver<Option<Arc<str>>> {
+        self.running.subscribe()
+    }
+
+    /// Records that the first instance runs with this configuration.
+    pub(super) fn set_running_configuration(&self, text: Arc<str>) {
+        self.running.send_replace(Some(text));
     }
 
     /// Requests a new instance.
@@ -128,10 +143,15 @@ impl ControllerInstances {
         while let Some(request) = requests.recv().await {
             match request {
                 InstanceRequest::Start(start) => {
-                    let InstanceStart { config, ready } = *start;
+                    let InstanceStart {
+                        config,
+                        text,
+                        ready,
+                    } = *start;
                     last = config.clone();
                     self.replace_instance(lab, config).await;
                     ready.store(true, Ordering::SeqCst);
+                    self.set_running_configuration(text);
                     tracing::info!("the controller runs with the configuration of the ConfigMap");
                     machines.probe_control_plane();
                 }

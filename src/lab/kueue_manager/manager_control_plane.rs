@@ -227,12 +227,15 @@ impl ManagerProcess {
         }
         state.leader = Some(self.pod.clone());
         let instances = &self.shared.instances;
+        let text: Arc<str> = state.mounted.clone().unwrap_or_default().into();
         instances.set_candidate(&self.pod.name, &config);
         if runs_already {
+            instances.set_running_configuration(text);
             self.ready.store(true, Ordering::SeqCst);
         } else {
             instances.request_start(InstanceStart {
                 config,
+                text,
                 ready: self.ready.clone(),
             });
         }

@@ -4,6 +4,7 @@
 //! A container that starts in that Pod starts a new instance of the controller with the
 //! configuration in the ConfigMap, as a restart of upstream's manager does.
 
+mod configuration_rollout;
 mod controller_instances;
 mod current_controller;
 mod leader_election;
@@ -14,6 +15,7 @@ mod manager_control_plane;
 mod manager_objects;
 mod metrics_server;
 
+pub(crate) use configuration_rollout::ConfigurationRollout;
 pub(crate) use controller_instances::ControllerInstances;
 pub(crate) use current_controller::{CurrentController, CurrentGates};
 pub(crate) use manager_access::create_access;

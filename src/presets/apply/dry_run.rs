@@ -2,9 +2,11 @@
 
 use super::api_errors;
 use super::applier::{Applier, ApplyError, ApplyOutcome, ResolvedPlan, with_preset_label};
+use super::foreign_changes;
 use crate::api_client::{ApplyMode, RequestError, RestMapping};
 use crate::preset_label::is_managed;
-use crate::{Finding, ObjectKey};
+use crate::{Finding, Manifest, ObjectKey};
+use std::collections::BTreeSet;
 
 /// The state of an object in the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +29,7 @@ impl Applier {
         outcome: &mut ApplyOutcome,
     ) -> Result<(), ApplyError> {
         let mut findings = self.missing_namespaces(resolved).await?;
+        self.report_unchanged(resolved, outcome).await?;
         for &index in &resolved.plan.apply {
             let (manifest, kind) = (&resolved.manifests[index], &resolved.kinds[index].kind);
             let live_state = match self.remote.get(kind, &manifest.key).await {
@@ -43,16 +46,29 @@ impl Applier {
             if depends_on_preset_objects(resolved, index) || live_state == LiveState::Terminating {
                 continue;
             }
-            let mode = ApplyMode {
-                dry_run: true,
-                force: live_state != LiveState::Unmanaged,
+            let managed = live_state != LiveState::Unmanaged;
+            let object = with_preset_label(&manifest.object, resolved.preset, managed);
+            if live_state == LiveState::Absent && self.was_applied(manifest) {
+                outcome
+                    .warnings
+                    .push(foreign_changes::deleted(manifest, true));
+            }
+            let dry_run = |force| {
+                let mode = ApplyMode {
+                    dry_run: true,
+                    force,
+                };
+                self.remote.apply(kind, &manifest.key, &object, mode)
             };
-            let object = with_preset_label(
-                &manifest.object,
-                resolved.preset,
-                live_state != LiveState::Unmanaged,
-            );
-            match self.remote.apply(kind, &manifest.key, &object, mode).await {
+            let mut reply = dry_run(false).await;
+            if let (true, Err(error)) = (managed, &reply)
+                && let Some(changes) = error.status().and_then(foreign_changes::of_conflict)
+            {
+                let warnings = changes.iter().map(|change| change.overwritten(manifest));
+                outcome.warnings.extend(warnings);
+                reply = dry_run(true).await;
+            }
+            match reply {
                 Ok(reply) => {
                     let warnings = reply
                         .warnings
@@ -80,6 +96,45 @@ impl Applier {
             true => Ok(()),
             false => Err(ApplyError::Rejected(findings)),
         }
+    }
+
+    /// Whether this process applied the object before.
+    fn was_applied(&self, manifest: &Manifest) -> bool {
+        let applied = self.applied_objects.get(&manifest.key);
+        applied.is_some_and(|object| !object.is_null())
+    }
+
+    /// Reports changes that other clients made to the fields of objects that the plan does not change.
+    async fn report_unchanged(
+        &self,
+        resolved: &ResolvedPlan<'_>,
+        outcome: &mut ApplyOutcome,
+    ) -> Result<(), RequestError> {
+        let changed: BTreeSet<usize> = resolved.plan.apply.iter().copied().collect();
+        for (index, manifest) in resolved.manifests.iter().enumerate() {
+            if changed.contains(&index) {
+                continue;
+            }
+            let kind = &resolved.kinds[index].kind;
+            if self.remote.get(kind, &manifest.key).await?.is_none() {
+                outcome
+                    .warnings
+                    .push(foreign_changes::deleted(manifest, false));
+                continue;
+            }
+            let object = with_preset_label(&manifest.object, resolved.preset, true);
+            let mode = ApplyMode {
+                dry_run: true,
+                force: false,
+            };
+            let reply = self.remote.apply(kind, &manifest.key, &object, mode).await;
+            let conflict = reply.as_ref().err().and_then(RequestError::status);
+            let changes = conflict.and_then(foreign_changes::of_conflict);
+            let warnings = changes.unwrap_or_default();
+            let warnings = warnings.iter().map(|change| change.kept(manifest));
+            outcome.warnings.extend(warnings);
+        }
+        Ok(())
     }
 
     /// Checks the namespaces of the objects; one that neither exists nor is in the preset is an error.

@@ -4,6 +4,7 @@ mod api_errors;
 mod applier;
 mod apply_objects;
 mod dry_run;
+mod foreign_changes;
 mod prune;
 mod rollback;
 

@@ -86,6 +86,7 @@ pub(super) fn replay<F: Future<Output = ()>>(
             from: None,
             nodes: nodes(),
             nodes_file: None,
+            nodes_of_presets: true,
             kueue: None,
             operators: false,
             controller: true,

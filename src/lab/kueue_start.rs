@@ -1,0 +1,110 @@
+//! How the controller of a lab starts: with the configuration of a flag, of the first preset, or the
+//! lab's own.
+
+use crate::config::LabConfig;
+use crate::error::LabError;
+use crate::kueue_manager::CurrentGates;
+use crate::preset_lab_settings::ConfigurationText;
+use kueue_lab_api::config::{LoadedConfiguration, load};
+use kueue_lab_controller::ControllerConfig;
+use kueue_lab_presets::{BaseConfiguration, PresetSettings};
+
+/// How the controller starts.
+pub(crate) struct KueueStart {
+    /// Its configuration.
+    pub(crate) config: ControllerConfig,
+    /// The configuration as a file.
+    pub(crate) source: String,
+    /// Whether a flag or the first preset has the configuration.
+    pub(crate) is_given: bool,
+    /// Its feature gates.
+    pub(crate) gates: CurrentGates,
+    /// The configuration of presets without `kueue.yaml`.
+    pub(crate) base: BaseConfiguration,
+    /// That configuration as a file.
+    pub(crate) base_source: String,
+    /// Why `kueue.yaml` of presets is ignored, if it is.
+    pub(crate) ignores_presets: Option<&'static str>,
+}
+
+impl KueueStart {
+    /// Takes the configuration out of `config`; `settings` are those of the first preset.
+    ///
+    /// # Errors
+    /// The configuration cannot be written as a file.
+    pub(crate) fn new(config: &mut LabConfig, settings: &PresetSettings) -> Result<Self, LabError> {
+        let ignores_presets = match config {
+            LabConfig { kueue: Some(_), .. } => Some("--config names the configuration"),
+            LabConfig {
+                remote: Some(_), ..
+            } => Some("on an existing cluster the configuration is that of --config"),
+            LabConfig {
+                controller: false, ..
+            } => Some("this lab runs no controller"),
+            _ => None,
+        };
+        let has_flag = config.kueue.is_some();
+        let base = Source::new(config.kueue.take())?;
+        let of_preset = settings.configuration.as_ref();
+        let of_preset = of_preset.filter(|_| ignores_presets.is_none());
+        let of_preset = of_preset.and_then(|file| std::str::from_utf8(&file.bytes).ok());
+        // An invalid configuration is reported when the preset is applied.
+        let of_preset = of_preset.and_then(|text| load(text).ok());
+        let base_configuration = BaseConfiguration {
+            configuration: base.config.configuration.clone(),
+            gates: base.config.gates,
+        };
+        let base_source = base.text.clone();
+        let is_given = has_flag || of_preset.is_some();
+        let start = match of_preset {
+            Some(loaded) => Source::new(Some(loaded))?,
+            None => base,
+        };
+        Ok(Self {
+            gates: CurrentGates::new(start.config.gates),
+            config: start.config,
+            source: start.text,
+            is_given,
+            base: base_configuration,
+            base_source,
+            ignores_presets,
+        })
+    }
+
+    /// The configuration of presets without `kueue.yaml`.
+    pub(crate) fn base_text(&self) -> ConfigurationText {
+        ConfigurationText {
+            configuration: self.base.configuration.clone(),
+            text: self.base_source.clone(),
+        }
+    }
+
+    /// The configuration of the start.
+    pub(crate) fn start_text(&self) -> ConfigurationText {
+        ConfigurationText {
+            configuration: self.config.configuration.clone(),
+            text: self.source.clone(),
+        }
+    }
+}
+
+/// A configuration and its text.
+struct Source {
+    config: ControllerConfig,
+    text: String,
+}
+
+impl Source {
+    fn new(loaded: Option<LoadedConfiguration>) -> Result<Self, LabError> {
+        let given = loaded.as_ref().map(|loaded| loaded.source.clone());
+        let config = loaded.map(ControllerConfig::from).unwrap_or_default();
+        let text = match given {
+            Some(text) => text,
+            None => config
+                .configuration
+                .to_yaml()
+                .map_err(|error| LabError::Configuration(error.to_string()))?,
+        };
+        Ok(Self { config, text })
+    }
+}

@@ -1,0 +1,128 @@
+//! Applies the settings of presets: Kueue's configuration and the node pools.
+
+use async_trait::async_trait;
+use tokio::sync::Mutex;
+
+use crate::configuration_changes::describe_changes;
+use crate::kueue_manager::ConfigurationRollout;
+use crate::node_pool_sources::NodePoolSources;
+use crate::sample_capacity::check_samples;
+use kueue_lab_api::config::{Configuration, load};
+use kueue_lab_machines::nodes::NodePools;
+use kueue_lab_presets::{
+    Finding, IgnoredSettings, LabSettings, PresetSettings, Sample, SourceFile,
+};
+
+/// A configuration and its text.
+#[derive(Clone)]
+pub(crate) struct ConfigurationText {
+    pub(crate) configuration: Configuration,
+    pub(crate) text: String,
+}
+
+/// The parts of a lab that presets configure.
+pub(crate) struct PresetLabSettings {
+    /// Rolls out configurations; `None` if [`IgnoredSettings::configuration`] says why not.
+    rollout: Option<ConfigurationRollout>,
+    nodes: NodePoolSources,
+    ignored: IgnoredSettings,
+    /// The configuration of presets without `kueue.yaml`.
+    base: ConfigurationText,
+    /// The configuration that was applied last.
+    applied: Mutex<ConfigurationText>,
+}
+
+impl PresetLabSettings {
+    /// The settings of a lab that runs with `applied`.
+    pub(crate) fn new(
+        rollout: Option<ConfigurationRollout>,
+        nodes: NodePoolSources,
+        ignored: IgnoredSettings,
+        base: ConfigurationText,
+        applied: ConfigurationText,
+    ) -> Self {
+        Self {
+            rollout,
+            nodes,
+            ignored,
+            base,
+            applied: Mutex::new(applied),
+        }
+    }
+
+    async fn apply_configuration(&self, file: Option<&SourceFile>) -> Vec<String> {
+        let Some(rollout) = &self.rollout else {
+            return Vec::new();
+        };
+        let wanted = match file {
+            None => Some(self.base.clone()),
+            Some(file) => read_configuration(file),
+        };
+        let mut applied = self.applied.lock().await;
+        let Some(wanted) = wanted.filter(|wanted| wanted.text != applied.text) else {
+            return Vec::new();
+        };
+        let changes = describe_changes(&applied.configuration, &wanted.configuration);
+        let outcome = rollout
+            .apply(&wanted.text, &applied.text, changes.is_some())
+            .await;
+        *applied = wanted;
+        let mut lines: Vec<String> = outcome.warning.into_iter().collect();
+        lines.extend(changes.map(|changes| match outcome.restarted {
+            true => format!("the controller restarted with a new configuration: {changes}"),
+            false => format!("configuration: {changes}"),
+        }));
+        lines
+    }
+
+    async fn apply_nodes(&self, file: Option<&SourceFile>) -> Option<String> {
+        if self.ignored.nodes.is_some() {
+            return None;
+        }
+        let pools = file.and_then(read_pools);
+        let of = if pools.is_some() {
+            "the preset"
+        } else {
+            "the lab"
+        };
+        let count = self.nodes.set_preset(pools).await?;
+        Some(format!("{count} nodes of {of}"))
+    }
+}
+
+/// The pools of a checked file.
+pub(crate) fn read_pools(file: &SourceFile) -> Option<NodePools> {
+    NodePools::parse(std::str::from_utf8(&file.bytes).ok()?).ok()
+}
+
+/// The configuration of a checked file.
+fn read_configuration(file: &SourceFile) -> Option<ConfigurationText> {
+    let loaded = load(std::str::from_utf8(&file.bytes).ok()?).ok()?;
+    Some(ConfigurationText {
+        configuration: loaded.configuration,
+        text: loaded.source,
+    })
+}
+
+#[async_trait]
+impl LabSettings for PresetLabSettings {
+    fn ignored(&self) -> IgnoredSettings {
+        self.ignored
+    }
+
+    fn check_nodes(&self, nodes: &SourceFile, samples: &[Sample]) -> Vec<Finding> {
+        let text = String::from_utf8_lossy(&nodes.bytes);
+        match NodePools::parse(&text) {
+            Ok(pools) => check_samples(nodes, &pools, samples),
+            Err(problem) => vec![Finding::error(&nodes.name, problem.at, problem.message)],
+        }
+    }
+
+    async fn apply(&self, settings: &PresetSettings) -> Vec<String> {
+        let mut lines = self
+            .apply_configuration(settings.configuration.as_ref())
+            .await;
+        lines.extend(self.apply_nodes(settings.nodes.as_ref()).await);
+        lines
+    }
+}

@@ -1,0 +1,55 @@
+//! Checks all files of a preset before anything is applied.
+
+use kueue_lab_yaml::Position;
+
+use super::configuration_check::{check, load_configuration};
+use super::lab_settings::{BaseConfiguration, IgnoredSettings, LabSettings};
+use super::{Finding, ParsedPreset, PresetSource, SourceFile, parse};
+
+/// Parses the files of a preset and checks its settings, alone and against its objects and samples.
+/// Without `lab`, `nodes.yaml` is not checked.
+pub fn check_preset(
+    source: &PresetSource,
+    base: &BaseConfiguration,
+    lab: Option<&dyn LabSettings>,
+) -> ParsedPreset {
+    let settings = &source.settings;
+    let ignored = lab.map_or_else(IgnoredSettings::default, LabSettings::ignored);
+    let mut findings = Vec::new();
+    let configuration = settings.configuration.as_ref();
+    let used = configuration.filter(|_| ignored.configuration.is_none());
+    let mut effective = base.clone();
+    if let Some(file) = used {
+        match load_configuration(file) {
+            Ok((loaded, warnings)) => {
+                findings.extend(warnings);
+                effective.configuration = loaded.configuration;
+                effective.gates = loaded.gates;
+            }
+            Err(errors) => findings.extend(errors),
+        }
+    }
+    let loads = !findings.iter().any(Finding::is_error);
+    let mut parsed = parse(&source.files, &effective.gates);
+    if loads {
+        findings.extend(check(&parsed.manifests, &source.samples, &effective, used));
+    }
+    match (&settings.nodes, ignored.nodes) {
+        (Some(nodes), None) => {
+            findings.extend(lab.map_or_else(Vec::new, |l| l.check_nodes(nodes, &source.samples)));
+        }
+        (nodes, reason) => findings.extend(notice(nodes.as_ref(), reason)),
+    }
+    findings.extend(notice(configuration, ignored.configuration));
+    let clusters = "worker clusters of MultiKueue are not supported yet";
+    findings.extend(notice(settings.clusters.as_ref(), Some(clusters)));
+    parsed.findings.extend(findings);
+    parsed
+}
+
+/// The warning about a file that is ignored for a reason.
+fn notice(file: Option<&SourceFile>, reason: Option<&str>) -> Option<Finding> {
+    let (file, reason) = (file?, reason?);
+    let message = format!("the file has no effect: {reason}");
+    Some(Finding::warning(&file.name, Position::START, message))
+}

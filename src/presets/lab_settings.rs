@@ -1,0 +1,48 @@
+//! The lab that a preset configures.
+
+use async_trait::async_trait;
+use kueue_lab_api::config::{Configuration, FeatureGates};
+
+use super::preset_settings::PresetSettings;
+use super::{Finding, Sample, SourceFile};
+
+/// The configuration of a lab without `kueue.yaml`.
+#[derive(Clone, Debug)]
+pub struct BaseConfiguration {
+    /// The configuration.
+    pub configuration: Configuration,
+    /// Its feature gates.
+    pub gates: FeatureGates,
+}
+
+impl Default for BaseConfiguration {
+    fn default() -> Self {
+        Self {
+            configuration: Configuration::defaulted(),
+            gates: FeatureGates::default(),
+        }
+    }
+}
+
+/// Why a lab ignores settings of presets; `None` for settings that it applies.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct IgnoredSettings {
+    /// Why `kueue.yaml` is ignored.
+    pub configuration: Option<&'static str>,
+    /// Why `nodes.yaml` is ignored.
+    pub nodes: Option<&'static str>,
+}
+
+/// A lab that applies the settings of presets.
+#[async_trait]
+pub trait LabSettings: Send + Sync {
+    /// The settings that have no effect.
+    fn ignored(&self) -> IgnoredSettings;
+
+    /// Checks `nodes.yaml`, and that its nodes can run the Pods of the samples.
+    fn check_nodes(&self, nodes: &SourceFile, samples: &[Sample]) -> Vec<Finding>;
+
+    /// Applies checked settings; settings that are absent become those of the lab. Returns one line for
+    /// each change.
+    async fn apply(&self, settings: &PresetSettings) -> Vec<String>;
+}

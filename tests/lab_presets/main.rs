@@ -1,0 +1,6 @@
+//! Presets of a running lab in virtual time: their settings, and their objects for other processes.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod fixture;
+mod settings;
