@@ -679,3 +679,62 @@ fn managed_jobs_are_launched_listed_and_cancelled() {
     let gone = dir.run_rejected(&["sky", "jobs", "queue"]);
     assert!(gone.starts_with("no cluster found"), "{gone}");
 }
+
+#[test]
+fn the_presets_of_a_running_lab_are_listed_and_switched() {
+    let dir = WorkDir::new();
+    for (file, text) in [
+        ("p/one/q.yaml", format!("# Teaches one.\n{}", quota("1"))),
+        ("p/two/q.yaml", format!("# Teaches two.\n{}", quota("2"))),
+        ("p/wrong/q.yaml", quota("-1")),
+    ] {
+        std::fs::create_dir_all(dir.path(file).parent().unwrap()).unwrap();
+        dir.write(file, &text);
+    }
+    let folder = dir.path("p").display().to_string();
+    let up = [
+        "up",
+        "--headless",
+        "--presets-dir",
+        &folder,
+        "--preset",
+        "one",
+    ];
+    let lab = RunningLab::start(dir.command(&up));
+    let preset = |args: &[&str]| {
+        let args: Vec<&str> = ["preset"].iter().chain(args).copied().collect();
+        let output = dir.run(&args);
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (
+            output.status.code(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    };
+    let mut listed = String::new();
+    for _ in 0..300 {
+        listed = preset(&[]).1;
+        if listed.lines().count() == 3 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let lines: Vec<_> = listed.lines().collect();
+    assert!(lines[0].starts_with("* one    Active: "), "{listed}");
+    assert_eq!(lines[1], "  two    Teaches two.");
+    let (code, printed, error) = preset(&["two"]);
+    assert_eq!(code, Some(0), "{error}");
+    assert!(printed.starts_with("preset two is active: "), "{printed}");
+    let (code, _, error) = preset(&["wrong"]);
+    assert_eq!(code, Some(1));
+    assert!(error.contains("wrong/q.yaml:"), "{error}");
+    let (code, _, error) = preset(&["nope"]);
+    assert_eq!(code, Some(2));
+    assert!(
+        error.contains("there is no preset \"nope\"; the presets are one, two, wrong"),
+        "{error}"
+    );
+    assert!(preset(&[]).1.contains("* two "));
+    lab.signal("-TERM");
+    lab.wait();
+}

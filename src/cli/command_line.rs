@@ -6,8 +6,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use super::{
-    CliError, completions, controller, crds, demo, down, explain, export, kubeconfig, sky, tui,
-    uninstall, up,
+    CliError, completions, controller, crds, demo, down, explain, export, kubeconfig, preset, sky,
+    tui, uninstall, up,
 };
 
 const EXAMPLES: &str = "\
@@ -36,6 +36,7 @@ enum Command {
     Up(up::Args),
     Down(down::Args),
     Demo(demo::Args),
+    Preset(preset::Args),
     Tui(tui::Args),
     Explain(explain::Args),
     Crds(crds::Args),
@@ -58,6 +59,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Up(args) => up::run(args),
         Command::Down(args) => down::run(args),
         Command::Demo(args) => demo::run(args),
+        Command::Preset(args) => preset::run(args),
         Command::Tui(args) => tui::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Crds(args) => crds::run(args),

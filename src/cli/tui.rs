@@ -1,11 +1,16 @@
 //! `kueue-lab tui`
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kube::Client;
 
 use super::kubeconfig_args::{KubeconfigArgs, error_message};
-use super::tui_session::{EngineSource, TuiArgs, backend};
+use super::lab_time::lab_time;
+use super::tui_session::{ClusterDemos, ClusterPresets, EngineSource, TuiArgs, backend};
 use super::{CliError, logging, runtime};
 use kueue_lab_clock::Clock;
+use kueue_lab_tui::backend::{Backend, DemoBackend, PresetBackend};
 use kueue_lab_tui::{Colours, Exit, TuiConfig, screen_dump};
 
 /// Seconds to wait for the cluster's objects before `--picture` fails.
@@ -63,8 +68,17 @@ async fn show(args: Args) -> Result<(), CliError> {
     // Reports an unreachable cluster before the terminal is set up.
     let version = client.apiserver_version().await;
     version.map_err(|e| CliError::Failed(format!("context {name}: {}", error_message(&e))))?;
-    let clock = Clock::real();
-    let backend = backend(client, &clock, EngineSource::Cluster);
+    let presets = ClusterPresets::find(&client).await.map(Arc::new);
+    let clock = match &presets {
+        Some(presets) => lab_clock(&client, presets.speed()).await,
+        None => Clock::real(),
+    };
+    let demos = ClusterDemos::find(&client).await.map(Arc::new);
+    let backend = Backend {
+        presets: presets.map(|presets| presets as Arc<dyn PresetBackend>),
+        demos: demos.map(|demos| demos as Arc<dyn DemoBackend>),
+        ..backend(client, &clock, EngineSource::Cluster)
+    };
     let config = TuiConfig {
         cluster: name,
         read_only: args.read_only,
@@ -75,6 +89,14 @@ async fn show(args: Args) -> Result<(), CliError> {
         None => match kueue_lab_tui::run(config).await.map_err(CliError::failed)? {
             Exit::Quit | Exit::Signal | Exit::Cancelled => Ok(()),
         },
+    }
+}
+
+/// The clock of a lab that another process runs.
+async fn lab_clock(client: &Client, speed: f64) -> Clock {
+    match lab_time(client).await {
+        Ok(now) if speed != 1.0 => Clock::scaled_from(now, speed),
+        _ => Clock::real(),
     }
 }
 

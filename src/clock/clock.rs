@@ -103,6 +103,12 @@ impl Clock {
         matches!(*self.mode, Mode::Adjustable(_))
     }
 
+    /// Lab time that starts at `base` and runs `speed` times as fast as the wall clock. Values outside
+    /// [`SPEED_RANGE`] are clamped.
+    pub fn scaled_from(base: Timestamp, speed: f64) -> Self {
+        Self::derived(base, accepted(speed))
+    }
+
     /// Lab time that starts at `base` and follows tokio's clock; inside [`virtual_runtime`] that is
     /// virtual time.
     pub fn starting_at(base: Timestamp) -> Self {

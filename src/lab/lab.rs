@@ -20,7 +20,7 @@ use crate::preset_lab_settings::{PresetLabSettings, read_pools};
 use crate::validate_preset::validate_preset;
 use crate::visibility_server::VisibilityServer;
 use crate::{
-    kubelet_client, kueue_crds, kueue_webhooks, managed_job_kind, node_pools_reloader,
+    kubelet_client, kueue_crds, kueue_webhooks, lab_kinds, managed_job_kind, node_pools_reloader,
     operator_crds, remote,
 };
 use kueue_lab_clock::Clock;
@@ -104,6 +104,7 @@ impl Lab {
             false => Vec::new(),
         };
         kinds.push(managed_job_kind::definition());
+        kinds.extend(lab_kinds::definitions());
         if config.operators {
             kinds.extend(operator_crds::definitions());
         }
@@ -283,6 +284,7 @@ impl Lab {
         let jobs = ManagedJobs::new(client, config.clock, config.entropy, sky);
         if matches!(cluster, Cluster::Embedded(_)) {
             kueue_lab_skypilot::jobs::serve(&context, &jobs);
+            lab_kinds::serve(&context, &presets);
         }
         Ok(Self {
             jobs,
@@ -309,6 +311,11 @@ impl Lab {
     /// Lab time.
     pub fn clock(&self) -> &Clock {
         &self.context.clock
+    }
+
+    /// The context of tasks that end with the lab.
+    pub fn context(&self) -> &Context {
+        &self.context
     }
 
     /// The presets.

@@ -110,6 +110,20 @@ pub struct PresetSource {
 }
 
 impl PresetSource {
+    /// The names of all files but the samples, sorted.
+    pub(crate) fn file_names(&self) -> Vec<String> {
+        let PresetSettings {
+            configuration,
+            nodes,
+            clusters,
+        } = &self.settings;
+        let settings = [configuration, nodes, clusters].into_iter().flatten();
+        let files = self.files.iter().chain(settings);
+        let mut names: Vec<String> = files.map(SourceFile::file_name).collect();
+        names.sort();
+        names
+    }
+
     /// Whether a file is empty, as it is while an editor writes it.
     pub(crate) fn has_blank_file(&self) -> bool {
         self.files.iter().any(|f| f.bytes.trim_ascii().is_empty())

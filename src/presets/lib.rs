@@ -30,6 +30,7 @@ mod reloader;
 mod removal;
 mod state;
 
+pub use apply::SCENARIO_MANAGER;
 pub use builtin::{BuiltInFile, write_out};
 pub use check_preset::check_preset;
 pub use file_notify::{FileWatcher, folders_of_file};

@@ -14,7 +14,7 @@ use super::api_client::ApiClient;
 use super::apply::{Applier, ApplyError, ApplyOutcome};
 use super::check_preset::check_preset;
 use super::file_notify::{FileWatcher, folders_of_preset};
-use super::folder::{self, FolderError, PresetSource, SourceFile};
+use super::folder::{self, FolderError, PresetSource};
 use super::lab_settings::{BaseConfiguration, LabSettings};
 use super::preset_settings::PresetSettings;
 use super::{Finding, ParsedPreset, PresetInfo, PresetsState, SyncStatus};
@@ -63,6 +63,7 @@ pub enum StartError {
 enum Command {
     Switch(String, oneshot::Sender<Result<(), Vec<Finding>>>),
     Reload(oneshot::Sender<()>),
+    Restore(oneshot::Sender<Result<(), Vec<Finding>>>),
 }
 
 /// Set while another lab applies presets to the cluster.
@@ -161,6 +162,18 @@ impl Presets {
         received.await.map_err(|_| stopped())?
     }
 
+    /// Applies all objects of the active preset again, in place of changes that other clients made.
+    ///
+    /// # Errors
+    /// The findings; the last good state stays applied.
+    pub async fn restore(&self) -> Result<(), Vec<Finding>> {
+        let (reply, received) = oneshot::channel();
+        let stopped = || vec![Finding::error("", Position::START, "the lab is stopping")];
+        let sent = self.commands.send(Command::Restore(reply)).await;
+        sent.map_err(|_| stopped())?;
+        received.await.map_err(|_| stopped())?
+    }
+
     /// Reloads the files now, whether or not they are watched.
     pub async fn reload(&self) {
         let (reply, received) = oneshot::channel();
@@ -232,6 +245,9 @@ impl Reloader {
                     None => return,
                     Some(Command::Switch(name, reply)) => {
                         let _ = reply.send(self.switch(&name).await);
+                    }
+                    Some(Command::Restore(reply)) => {
+                        let _ = reply.send(self.restore().await);
                     }
                     Some(Command::Reload(reply)) => {
                         self.reload(false).await;
@@ -329,6 +345,14 @@ impl Reloader {
             vec![Finding::error(&file, Position::START, error.to_string())]
         })?;
         self.apply_preset(name, source).await
+    }
+
+    async fn restore(&mut self) -> Result<(), Vec<Finding>> {
+        let Some(name) = self.config.active.clone() else {
+            return Ok(());
+        };
+        self.applier.forget_applied_values();
+        self.switch(&name).await
     }
 
     /// Applies the files of the preset `name` and makes it the active one. On an error nothing changes.
@@ -449,7 +473,7 @@ impl Reloader {
         let info = |name: String| match folder::read(&self.config.folder, &name) {
             Ok(source) => PresetInfo {
                 name,
-                files: source.files.iter().map(SourceFile::file_name).collect(),
+                files: source.file_names(),
                 description: source.description,
                 samples: source.samples,
             },

@@ -4,6 +4,8 @@
 //! about the cluster, all in lab time. Depends on `skypilot`, `presets`, `yaml` and the lab, never on
 //! the UI.
 
+mod actions;
+mod clean_up;
 mod duration;
 mod expect;
 mod format;
@@ -15,6 +17,7 @@ mod run;
 mod selector;
 mod timeline;
 
+pub use clean_up::ScenarioTraces;
 pub use expect::{Expectation, Expected};
 pub use format::{Scenario, ScenarioError, Step, StepAction, StepTrigger};
 pub use run::{Outcome, ScenarioEnvironment, run_scenario};

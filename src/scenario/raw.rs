@@ -28,6 +28,7 @@ pub(super) struct RawStep {
     pub(super) after: Option<Located<ScenarioDuration>>,
     pub(super) when: Option<Located<RawExpectation>>,
     pub(super) launch: Option<Located<RawLaunch>>,
+    pub(super) sample: Option<Located<RawSample>>,
     pub(super) cancel: Option<Located<String>>,
     pub(super) apply: Option<Located<RawApply>>,
     pub(super) patch: Option<Located<RawPatch>>,
@@ -44,6 +45,21 @@ pub(super) struct RawLaunch {
     pub(super) task: Located<String>,
     #[serde(rename = "as")]
     pub(super) name: Option<Located<String>>,
+}
+
+/// A sample of the active preset, with another name for it.
+#[derive(Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "sample takes the name of a sample, or a mapping of name and as"
+)]
+pub(super) enum RawSample {
+    Name(String),
+    Named {
+        name: String,
+        #[serde(rename = "as")]
+        renamed: String,
+    },
 }
 
 /// A file to apply, or inline objects.

@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::Client;
-use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
-use kueue_lab_runtime::Api;
-use serde_json::Value;
 
+use super::actions::preset_error;
+use super::clean_up::ScenarioTraces;
 use super::duration::format_duration;
 use super::expect::Expectation;
 use super::format::{Scenario, Step, StepAction, StepTrigger};
-use super::observed_state::{ApiVersionKind, ObjectChange, ObservedState, resource};
+use super::observed_state::{ApiVersionKind, ObjectChange, ObservedState};
 use super::selector::Selector;
 use super::timeline::{
     Observer, Progress, StepProgress, StepState, TimelineEntry, TimelineEntryKind,
@@ -24,8 +23,6 @@ use kueue_lab_skypilot::jobs::ManagedJobs;
 
 /// The kind of the Events that the timeline shows.
 const EVENT_KIND: (&str, &str) = ("events.k8s.io/v1", "Event");
-/// The field manager of `apply` steps.
-const FIELD_MANAGER: &str = "kueue-lab-scenario";
 /// The minimum timeout of an expectation in real time, whatever the speed, unless its own timeout is
 /// shorter.
 const MIN_WALL_CLOCK_TIMEOUT: Duration = Duration::from_secs(15);
@@ -51,6 +48,8 @@ pub struct Outcome {
     pub result: Result<String, String>,
     /// The duration, in lab time.
     pub took: Duration,
+    /// What the run left behind.
+    pub traces: ScenarioTraces,
 }
 
 /// Runs a scenario to its end and reports to `observer`.
@@ -74,6 +73,7 @@ pub async fn run_scenario(
         reported_events: HashSet::new(),
         last_events: HashMap::new(),
         job_events: environment.jobs.events().len(),
+        traces: ScenarioTraces::of(environment),
         environment,
         started,
         observer,
@@ -110,7 +110,13 @@ pub async fn run_scenario(
     };
     run.progress.outcome = Some(result.clone());
     run.observer.progress(&run.progress);
-    Outcome { result, took }
+    let mut traces = run.traces;
+    traces.jobs = run.observed.job_ids.into_values().collect();
+    Outcome {
+        result,
+        took,
+        traces,
+    }
 }
 
 fn pending_steps(scenario: &Scenario) -> Vec<StepProgress> {
@@ -141,9 +147,10 @@ fn watched_kinds(scenario: &Scenario) -> BTreeSet<ApiVersionKind> {
     kinds
 }
 
-struct ScenarioRun<'a> {
-    environment: &'a ScenarioEnvironment,
-    observed: ObservedState,
+pub(super) struct ScenarioRun<'a> {
+    pub(super) environment: &'a ScenarioEnvironment,
+    pub(super) observed: ObservedState,
+    pub(super) traces: ScenarioTraces,
     started: Timestamp,
     observer: &'a dyn Observer,
     progress: Progress,
@@ -212,130 +219,8 @@ impl ScenarioRun<'_> {
         self.wait_for(&expectations).await
     }
 
-    async fn run_action(&mut self, action: &StepAction) -> Result<(), String> {
-        match action {
-            StepAction::ExpectOnly => Ok(()),
-            StepAction::Wait(time) => {
-                self.wait_until(add_duration(self.environment.clock.now(), *time))
-                    .await;
-                Ok(())
-            }
-            StepAction::Launch { name, task } => {
-                let launched = self
-                    .environment
-                    .jobs
-                    .launch((**task).clone(), Some(name))
-                    .await;
-                let id = launched.map_err(|e| e.to_string())?;
-                self.observed.job_ids.insert(name.clone(), id);
-                Ok(())
-            }
-            StepAction::Cancel(name) => {
-                let id = self.observed.job_ids.get(name).copied().unwrap_or_default();
-                self.environment.jobs.cancel(id);
-                Ok(())
-            }
-            StepAction::SwitchPreset(preset) => match &self.environment.presets {
-                None => Err("this lab has no presets folder".into()),
-                Some(presets) => {
-                    let switched = presets.switch(preset).await;
-                    switched.map_err(|f| preset_error(&format!("the preset {preset}"), &f))
-                }
-            },
-            StepAction::Apply(objects) => {
-                for object in objects {
-                    self.apply(object).await.map_err(|e| e.to_string())?;
-                }
-                Ok(())
-            }
-            StepAction::Patch {
-                object,
-                merge,
-                subresource,
-            } => {
-                let patch = Patch::Merge(merge);
-                let params = PatchParams::default();
-                let kind = (object.api_version.clone(), object.kind.clone());
-                for (api, name) in self.selected_objects(object)? {
-                    let patched = match subresource.as_deref() {
-                        None => api.patch(&name, &params, &patch).await,
-                        Some(sub) => api.patch_subresource(sub, &name, &params, &patch).await,
-                    };
-                    let written = patched.map_err(|e| e.to_string())?;
-                    self.observed.record_write(&kind, &written);
-                }
-                Ok(())
-            }
-            StepAction::Delete(object) => {
-                for (api, name) in self.selected_objects(object)? {
-                    let deleted = api.delete(&name, &DeleteParams::background()).await;
-                    deleted.map_err(|e| e.to_string())?;
-                }
-                Ok(())
-            }
-        }
-    }
-
-    async fn apply(&mut self, object: &Value) -> Result<(), kube::Error> {
-        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
-        let kind = (
-            text("/apiVersion").unwrap_or_default().to_owned(),
-            text("/kind").unwrap_or_default().to_owned(),
-        );
-        let api = self.api(&kind, text("/metadata/namespace"));
-        let dynamic: DynamicObject =
-            serde_json::from_value(object.clone()).map_err(kube::Error::SerdeError)?;
-        let written = match text("/metadata/name") {
-            None => api.create(&PostParams::default(), &dynamic).await?,
-            Some(name) => {
-                let params = PatchParams::apply(FIELD_MANAGER).force();
-                api.patch(name, &params, &Patch::Apply(&dynamic)).await?
-            }
-        };
-        self.observed.record_write(&kind, &written);
-        Ok(())
-    }
-
-    /// The selected objects. Fails if there is none.
-    fn selected_objects(
-        &self,
-        selector: &Selector,
-    ) -> Result<Vec<(Api<DynamicObject>, String)>, String> {
-        let kind = (selector.api_version.clone(), selector.kind.clone());
-        let found: Vec<_> = self
-            .observed
-            .select(selector)
-            .into_iter()
-            .map(|o| {
-                let text = |field: &str| o["metadata"][field].as_str();
-                let api = self.api(&kind, text("namespace"));
-                (api, text("name").unwrap_or_default().to_owned())
-            })
-            .collect();
-        if !found.is_empty() {
-            return Ok(found);
-        }
-        // The watch may not have delivered a new object yet; a full name is enough then.
-        match &selector.name {
-            Some(name) if !name.contains('*') => {
-                let api = self.api(&kind, selector.namespace.as_deref());
-                Ok(vec![(api, name.clone())])
-            }
-            _ => Err(format!("there is no {selector}")),
-        }
-    }
-
-    fn api(&self, kind: &ApiVersionKind, namespace: Option<&str>) -> Api<DynamicObject> {
-        let client = self.environment.client.clone();
-        match namespace {
-            Some(namespace) => Api::namespaced_with(client, namespace, &resource(kind)),
-            None if is_cluster_scoped(&kind.1) => Api::all_with(client, &resource(kind)),
-            None => Api::default_namespaced_with(client, &resource(kind)),
-        }
-    }
-
     /// Waits until a lab time and reports events meanwhile.
-    async fn wait_until(&mut self, moment: Timestamp) {
+    pub(super) async fn wait_until(&mut self, moment: Timestamp) {
         let clock = self.environment.clock.clone();
         let mut jobs = self.environment.jobs.changes();
         loop {
@@ -471,40 +356,17 @@ impl PendingExpectation<'_> {
     }
 }
 
-/// Whether a kind without a namespace in the scenario is cluster-scoped.
-fn is_cluster_scoped(kind: &str) -> bool {
-    matches!(
-        kind,
-        "ClusterQueue"
-            | "Cohort"
-            | "ResourceFlavor"
-            | "AdmissionCheck"
-            | "WorkloadPriorityClass"
-            | "ProvisioningRequestConfig"
-            | "Topology"
-            | "Node"
-            | "Namespace"
-            | "PriorityClass"
-            | "CustomResourceDefinition"
-    )
-}
-
 /// The timeout in lab time. At a high speed a timeout can be too short in real time, so it is raised to
 /// [`MIN_WALL_CLOCK_TIMEOUT`] of real time, or to its own length if that is less.
 fn scale_timeout(clock: &Clock, timeout: Duration) -> Duration {
     timeout.max(timeout.min(MIN_WALL_CLOCK_TIMEOUT).mul_f64(clock.speed()))
 }
 
-fn add_duration(from: Timestamp, by: Duration) -> Timestamp {
+pub(super) fn add_duration(from: Timestamp, by: Duration) -> Timestamp {
     jiff::SignedDuration::try_from(by)
         .ok()
         .and_then(|by| from.checked_add(by).ok())
         .unwrap_or(Timestamp::MAX)
-}
-
-fn preset_error(what: &str, findings: &[kueue_lab_presets::Finding]) -> String {
-    let messages: Vec<_> = findings.iter().map(ToString::to_string).collect();
-    format!("{what} cannot be applied: {}", messages.join("; "))
 }
 
 #[cfg(test)]

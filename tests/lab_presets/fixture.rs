@@ -118,6 +118,11 @@ pub(crate) struct PresetLab {
 }
 
 impl PresetLab {
+    /// The path of a file of the presets folder.
+    pub(crate) fn path(&self, file: &str) -> PathBuf {
+        self.folder.join(file)
+    }
+
     /// Saves a file and waits until the presets are reloaded.
     pub(crate) async fn save(&self, file: &str, text: &str) {
         write(&self.folder.join(file), text);

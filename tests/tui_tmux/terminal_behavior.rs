@@ -157,6 +157,7 @@ impl DemoBackend for Panicking {
         vec![Demo {
             name: "fall".to_owned(),
             summary: "falls".to_owned(),
+            preset: None,
         }]
     }
 

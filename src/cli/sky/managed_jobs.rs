@@ -1,8 +1,8 @@
 //! [`ManagedJobObjects`]: the managed jobs of a running lab.
 
 use jiff::Timestamp;
-use kube::ResourceExt;
 use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::{Client, ResourceExt};
 use kueue_lab_runtime::Api;
 use kueue_lab_runtime::api_errors::is_not_found;
 use kueue_lab_skypilot::jobs::{ManagedJob, ManagedJobObjectStatus, ManagedJobSpec};
@@ -10,9 +10,11 @@ use serde_json::json;
 
 use crate::cli::CliError;
 use crate::cli::kubeconfig_args::{KubeconfigArgs, error_message};
+use crate::cli::lab_time::lab_time;
 
 /// The managed jobs of a running lab.
 pub(super) struct ManagedJobObjects {
+    client: Client,
     api: Api<DynamicObject>,
     context: String,
 }
@@ -21,7 +23,8 @@ impl ManagedJobObjects {
     pub(super) async fn connect(target: &KubeconfigArgs) -> Result<Self, CliError> {
         let (client, context) = target.connect().await?;
         Ok(Self {
-            api: Api::all_with(client, &ManagedJobSpec::api_resource()),
+            api: Api::all_with(client.clone(), &ManagedJobSpec::api_resource()),
+            client,
             context,
         })
     }
@@ -72,16 +75,9 @@ impl ManagedJobObjects {
         Ok(())
     }
 
-    /// The lab time: the creation time of an object that is not stored.
+    /// The lab time.
     pub(super) async fn now(&self) -> Result<Timestamp, CliError> {
-        let params = PostParams {
-            dry_run: true,
-            ..PostParams::default()
-        };
-        let object = ManagedJobSpec::default().object();
-        let object = self.api.create(&params, &object).await;
-        let object = object.map_err(|error| self.failed(&error))?;
-        let created = object.metadata.creation_timestamp;
-        Ok(created.map_or_else(|| kueue_lab_clock::Clock::real().now(), |time| time.0))
+        let now = lab_time(&self.client).await;
+        now.map_err(|error| self.failed(&error))
     }
 }

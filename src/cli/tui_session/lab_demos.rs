@@ -60,9 +60,12 @@ impl LabDemos {
             let reporter = ProgressReporter { progress };
             let outcome = run_scenario(&environment, &scenario, &reporter).await;
             drop(pace);
-            match outcome.result {
+            match &outcome.result {
                 Ok(text) => tracing::info!("{text}"),
                 Err(reason) => tracing::warn!("{}: {reason}", scenario.name),
+            }
+            for problem in outcome.traces.clean_up(&environment).await {
+                tracing::warn!("{}: {problem}", scenario.name);
             }
         }));
         Ok(())
@@ -114,6 +117,7 @@ impl DemoBackend for LabDemos {
         let demos = scenarios.map(|s| Demo {
             name: s.name,
             summary: s.summary,
+            preset: s.preset,
         });
         let mut demos: Vec<Demo> = demos.collect();
         demos.sort_by_key(|demo| demo.name != DEFAULT_DEMO);

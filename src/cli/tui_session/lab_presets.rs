@@ -8,16 +8,15 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::preset_list::preset_list;
-use super::preset_samples::submit_preset_sample;
+use super::preset_samples::{TaskTarget, submit_named_sample};
 use kueue_lab_lab::{Lab, sky_config_file};
 use kueue_lab_presets::Presets;
-use kueue_lab_skypilot::jobs::ManagedJobs;
 use kueue_lab_tui::backend::{OperationError, PresetBackend, PresetList};
 
 /// Switches the preset of a lab and submits samples.
 pub(in crate::cli) struct LabPresets {
     client: Client,
-    jobs: ManagedJobs,
+    tasks: TaskTarget,
     presets: Arc<Presets>,
     list: watch::Receiver<Arc<PresetList>>,
     /// Keeps `list` up to date.
@@ -38,10 +37,10 @@ impl LabPresets {
         };
         Self {
             client: lab.client(),
-            jobs: match sky_config_file() {
+            tasks: TaskTarget::Jobs(match sky_config_file() {
                 Some(file) => lab.jobs().clone().with_config_file(file),
                 None => lab.jobs().clone(),
-            },
+            }),
             presets,
             list,
             list_task: tokio::spawn(follow),
@@ -73,14 +72,6 @@ impl PresetBackend for LabPresets {
 
     async fn submit_sample(&self, preset: &str, sample: &str) -> Result<String, OperationError> {
         let state = self.presets.state();
-        let preset_info = state.presets.iter().find(|p| p.name == preset);
-        let found = preset_info.and_then(|p| p.samples.iter().find(|s| s.name == sample));
-        let Some(found) = found else {
-            return Err(OperationError(format!(
-                "no sample {sample:?} of preset {preset:?} here: it is not in the folder"
-            )));
-        };
-        let submitted = submit_preset_sample(&self.client, &self.jobs, found).await;
-        submitted.map_err(OperationError)
+        submit_named_sample(&self.client, &self.tasks, &state, preset, sample).await
     }
 }

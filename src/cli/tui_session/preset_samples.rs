@@ -10,28 +10,76 @@ use serde_json::Value;
 use crate::cli::kubeconfig_args::error_message;
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::load;
-use kueue_lab_presets::Sample;
+use kueue_lab_presets::{PresetsState, Sample};
 use kueue_lab_skypilot::Task;
-use kueue_lab_skypilot::jobs::ManagedJobs;
+use kueue_lab_skypilot::jobs::{ManagedJobSpec, ManagedJobs};
+use kueue_lab_tui::backend::OperationError;
 
-/// Submits a sample; returns one sentence about the created objects.
+/// What runs the SkyPilot tasks of samples.
+pub(super) enum TaskTarget {
+    /// The managed jobs of this process.
+    Jobs(ManagedJobs),
+    /// The lab of the cluster, by `ManagedJob` objects.
+    Objects,
+}
+
+impl TaskTarget {
+    /// Launches a task; returns one sentence about the job.
+    async fn launch(&self, client: &Client, sample: &Sample) -> Result<String, String> {
+        let task = Task::parse(&sample.text).map_err(|e| e.to_string())?;
+        let name = task.name.clone().unwrap_or_else(|| sample.name.clone());
+        let job = match self {
+            Self::Jobs(jobs) => {
+                let id = jobs.launch(task, None).await.map_err(|e| e.to_string())?;
+                format!("managed job {id} ({name})")
+            }
+            Self::Objects => {
+                let spec = ManagedJobSpec {
+                    task: Some(sample.text.clone()),
+                    ..ManagedJobSpec::default()
+                };
+                let api = Api::all_with(client.clone(), &ManagedJobSpec::api_resource());
+                let created = api.create(&PostParams::default(), &spec.object()).await;
+                created.map_err(|e| error_message(&e))?;
+                format!("a managed job ({name})")
+            }
+        };
+        Ok(format!(
+            "launched {job}; `kueue-lab sky jobs queue` lists it"
+        ))
+    }
+}
+
+/// Submits a sample of a preset; returns one sentence about the created objects.
 ///
 /// # Errors
-/// The sample is invalid, or the API server rejects its objects.
-pub(super) async fn submit_preset_sample(
+/// The sample does not exist or is invalid, or the API server rejects its objects.
+pub(super) async fn submit_named_sample(
     client: &Client,
-    jobs: &ManagedJobs,
+    target: &TaskTarget,
+    state: &PresetsState,
+    preset: &str,
+    sample: &str,
+) -> Result<String, OperationError> {
+    let preset_info = state.presets.iter().find(|p| p.name == preset);
+    let found = preset_info.and_then(|p| p.samples.iter().find(|s| s.name == sample));
+    let Some(found) = found else {
+        return Err(OperationError(format!(
+            "no sample {sample:?} of preset {preset:?} here: it is not in the folder"
+        )));
+    };
+    let submitted = submit_preset_sample(client, target, found).await;
+    submitted.map_err(OperationError)
+}
+
+async fn submit_preset_sample(
+    client: &Client,
+    target: &TaskTarget,
     sample: &Sample,
 ) -> Result<String, String> {
     let in_file = |e: &dyn std::fmt::Display| format!("{}: {e}", sample.file);
     if sample.is_task {
-        let task = Task::parse(&sample.text).map_err(|e| in_file(&e))?;
-        let name = task.name.clone();
-        let id = jobs.launch(task, None).await.map_err(|e| in_file(&e))?;
-        let name = name.unwrap_or_else(|| sample.name.clone());
-        return Ok(format!(
-            "launched managed job {id} ({name}); `kueue-lab sky jobs queue` lists it"
-        ));
+        return target.launch(client, sample).await.map_err(|e| in_file(&e));
     }
     let loaded = load::objects(&sample.text, &FeatureGates::default());
     let objects = loaded.map_err(|problems| {

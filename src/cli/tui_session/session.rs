@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use kube::Client;
 
+use super::demo_controller::serve_demos;
 use super::engine_explainer::{EngineExplainer, EngineSource};
 use super::lab_demos::LabDemos;
 use super::lab_presets::LabPresets;
@@ -62,6 +63,9 @@ impl TuiArgs {
         warnings: Vec<String>,
     ) -> Result<(), CliError> {
         let demos = Arc::new(LabDemos::new(lab, files.clone()));
+        if matches!(lab.cluster(), Cluster::Embedded(_)) {
+            serve_demos(lab.context(), &demos);
+        }
         if let Some(scenario) = scenario {
             demos.start_scenario(scenario).map_err(CliError::Failed)?;
         }

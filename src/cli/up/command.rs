@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
@@ -13,11 +14,13 @@ use crate::cli::cluster_args::{ClusterArgs, ClusterChoice};
 use crate::cli::config::ConfigUser;
 use crate::cli::node_pools::node_pools;
 use crate::cli::output::print_stdout;
-use crate::cli::tui_session::{self, TuiArgs};
+use crate::cli::tui_session::{self, LabDemos, TuiArgs};
 use crate::cli::{CliError, config, logging, runtime, signals, speed};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_lab::{DataDir, Lab, LabConfig, LabPaths, ObjectFile, PresetsFolder, RequestLimits};
+use kueue_lab_lab::{
+    Cluster, DataDir, Lab, LabConfig, LabPaths, ObjectFile, PresetsFolder, RequestLimits,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -269,11 +272,16 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         false => {
             let ready = format!("ready {}\n", kubeconfig.path().display());
             let printed = print_stdout(ready.as_bytes());
+            let demos = Arc::new(LabDemos::new(&lab, paths.lab.clone()));
+            if matches!(lab.cluster(), Cluster::Embedded(_)) {
+                tui_session::serve_demos(lab.context(), &demos);
+            }
             match stop.await {
                 Ok(Ok(())) => tracing::info!("stopping"),
                 Ok(Err(error)) => tracing::error!("cannot wait for signals: {error}"),
                 Err(error) => tracing::error!("cannot wait for signals: {error}"),
             }
+            demos.shutdown().await;
             printed
         }
     };

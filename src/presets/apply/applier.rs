@@ -275,6 +275,13 @@ impl Applier {
         Ok(outcome)
     }
 
+    /// Makes the next run apply all objects.
+    pub(crate) fn forget_applied_values(&mut self) {
+        self.applied_objects
+            .values_mut()
+            .for_each(|value| *value = Value::Null);
+    }
+
     /// The client of the cluster.
     pub(crate) fn remote(&self) -> ApiClient {
         self.remote.clone()

@@ -7,6 +7,9 @@ use regex::Regex;
 
 use crate::{Finding, Manifest};
 
+/// The field manager of scenarios.
+pub const SCENARIO_MANAGER: &str = "kueue-lab-scenario";
+
 /// `conflict with "kubectl-edit" using kueue.x-k8s.io/v1beta2`
 static MANAGER: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"conflict with "([^"]+)""#).ok());
@@ -44,10 +47,14 @@ impl ForeignChange {
 
 /// The fields of a conflict of server-side apply; `None` for other errors.
 pub(super) fn of_conflict(status: &Status) -> Option<Vec<ForeignChange>> {
+    if status.reason != "Conflict" {
+        return None;
+    }
     let causes = status.details.as_ref()?.causes.iter();
     let of_cause = |cause: &kube::core::response::StatusCause| {
         let manager = MANAGER.as_ref()?.captures(&cause.message)?;
-        Some(ForeignChange {
+        // A scenario changes what it shows; its changes are undone at its end.
+        (&manager[1] != SCENARIO_MANAGER).then(|| ForeignChange {
             field: cause.field.trim_start_matches('.').to_owned(),
             manager: manager[1].to_owned(),
         })
@@ -56,7 +63,7 @@ pub(super) fn of_conflict(status: &Status) -> Option<Vec<ForeignChange>> {
         .filter(|cause| cause.reason == "FieldManagerConflict")
         .filter_map(of_cause)
         .collect();
-    (!changes.is_empty()).then_some(changes)
+    Some(changes)
 }
 
 /// The warning about an object of the preset that another client deleted.

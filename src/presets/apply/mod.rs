@@ -9,3 +9,4 @@ mod prune;
 mod rollback;
 
 pub(super) use applier::{Applier, ApplyError, ApplyOutcome};
+pub use foreign_changes::SCENARIO_MANAGER;

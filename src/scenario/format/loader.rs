@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::scenario::{Scenario, ScenarioError, Step, StepAction, StepTrigger};
 use crate::duration::format_duration;
 use crate::expect::Expectation;
-use crate::raw::{RawApply, RawLaunch, RawScenario, RawStep};
+use crate::raw::{RawApply, RawLaunch, RawSample, RawScenario, RawStep};
 use crate::selector::Selector;
 use kueue_lab_lab::FileSource;
 use kueue_lab_skypilot::Task;
@@ -106,6 +106,15 @@ impl ScenarioLoader<'_> {
         let mut actions = Vec::new();
         if let Some(launch) = raw.launch {
             actions.push(self.launch(launch.value, launch.at)?);
+        }
+        if let Some(sample) = raw.sample {
+            let (sample, name) = match sample.value {
+                RawSample::Name(name) => (name.clone(), name),
+                RawSample::Named { name, renamed } => (name, renamed),
+            };
+            // It may be a SkyPilot task.
+            self.jobs.insert(name.clone());
+            actions.push(StepAction::Sample { sample, name });
         }
         if let Some(name) = raw.cancel {
             if !self.jobs.contains(&name.value) {
@@ -230,6 +239,8 @@ fn default_description(action: &StepAction) -> String {
     match action {
         StepAction::ExpectOnly => "watch".into(),
         StepAction::Launch { name, .. } => format!("sky jobs launch -n {name}"),
+        StepAction::Sample { sample, name } if sample == name => format!("submit {sample}"),
+        StepAction::Sample { sample, name } => format!("submit {sample} as {name}"),
         StepAction::Cancel(name) => format!("sky jobs cancel {name}"),
         StepAction::Apply(objects) => {
             let names: Vec<_> = objects.iter().map(kind_and_name).collect();

@@ -84,6 +84,13 @@ pub enum StepAction {
         /// The task.
         task: Box<Task>,
     },
+    /// Submits a sample of the active preset.
+    Sample {
+        /// The name of the sample.
+        sample: String,
+        /// Name of the object or of the managed job.
+        name: String,
+    },
     /// `sky jobs cancel`.
     Cancel(String),
     /// Applies objects; those with `generateName` are created.

@@ -50,9 +50,9 @@ pub(crate) use next_match::NextMatch;
 pub(crate) use open_details::OpenDetails;
 pub(crate) use open_prompt::{OpenCommandPrompt, OpenFilterPrompt, OpenSearchPrompt};
 pub(crate) use quit::{Quit, QuitAtOnce, Suspend};
-pub(crate) use run_demo::RunDemo;
 #[cfg(test)]
 pub(crate) use run_demo::StartDemo;
+pub(crate) use run_demo::{RunDemo, start as start_demo};
 pub(crate) use scroll::Scroll;
 pub(crate) use set_speed::SetSpeed;
 pub(crate) use show_object::{Describe, FetchObject, ShowYaml};

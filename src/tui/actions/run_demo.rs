@@ -3,13 +3,17 @@
 use jiff::Timestamp;
 
 use super::{Action, navigation};
-use crate::backend::{Backend, OperationError};
+use crate::backend::{Backend, Demo, OperationError};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
-use crate::state::{ActionId, Dialog, Menu, Severity, State, UnavailableReason, ViewId, requires};
+use crate::state::{
+    ActionId, Confirmation, Dialog, Menu, OnConfirm, Severity, State, UnavailableReason, ViewId,
+    requires,
+};
 use crate::text::sanitize;
 
-/// Runs the default demo; as a command without an argument opens the menu of demos.
+/// Runs the demo of the active preset; if it has none or several, or as a command without an argument,
+/// opens the menu of demos, those of the active preset first.
 #[derive(Debug)]
 pub(crate) struct RunDemo;
 
@@ -19,16 +23,26 @@ impl Action for RunDemo {
     }
 
     fn run(&self, state: &mut State) -> Vec<Cmd> {
-        match state.env.demos.first().map(|demo| demo.name.clone()) {
-            Some(name) => self.chosen(state, &name),
-            None => Vec::new(),
+        let mut of_preset = state.env.demos.iter().filter(|d| is_of_active(state, d));
+        let only_one = Some(&state.env.demos).filter(|demos| demos.len() == 1);
+        let first = of_preset
+            .next()
+            .or(only_one.and_then(|demos| demos.first()));
+        match (first, of_preset.next()) {
+            (Some(only), None) => {
+                let name = only.name.clone();
+                self.chosen(state, &name)
+            }
+            _ => self.run_with(state, ""),
         }
     }
 
     fn run_with(&self, state: &mut State, name: &str) -> Vec<Cmd> {
         if name.is_empty() {
-            let demos = state.env.demos.iter();
-            let items = demos.map(|d| (d.name.clone(), sanitize(&d.summary)));
+            let mut demos: Vec<&Demo> = state.env.demos.iter().collect();
+            demos.sort_by_key(|demo| !is_of_active(state, demo));
+            let items = demos.iter();
+            let items = items.map(|d| (d.name.clone(), sanitize(&d.summary)));
             state.ui.dialog = Some(Dialog::Menu(Menu {
                 title: "Run a demo",
                 items: items.collect(),
@@ -49,11 +63,37 @@ impl Action for RunDemo {
         state.env.demos.iter().map(|d| d.name.clone()).collect()
     }
 
-    /// Starts the demo and opens the view of workloads.
+    /// Starts the demo and opens the view of workloads; asks before the demo switches the preset.
     fn chosen(&self, state: &mut State, item: &str) -> Vec<Cmd> {
-        navigation::open_view(state, ViewId::Workloads);
-        vec![Cmd::operation(StartDemo(item.to_owned()))]
+        let demo = state.env.demos.iter().find(|demo| demo.name == item);
+        let preset = demo.and_then(|demo| demo.preset.clone());
+        let active = state.applied_preset().map(|preset| preset.name.clone());
+        if let (Some(preset), Some(active)) = (preset, active)
+            && preset != active
+        {
+            state.ui.dialog = Some(Dialog::Confirm(Confirmation {
+                title: "Run a demo",
+                text: vec![format!(
+                    "The demo {item} switches from the preset {active} to {preset}, and back at its end. The objects of {active} are deleted meanwhile."
+                )],
+                on_confirm: OnConfirm::StartDemo(item.to_owned()),
+            }));
+            return Vec::new();
+        }
+        start(state, item)
     }
+}
+
+/// Whether a demo is one of the active preset.
+fn is_of_active(state: &State, demo: &Demo) -> bool {
+    let active = state.applied_preset();
+    active.is_some_and(|active| demo.preset.as_ref() == Some(&active.name))
+}
+
+/// Starts a demo and opens the view of workloads.
+pub(crate) fn start(state: &mut State, demo: &str) -> Vec<Cmd> {
+    navigation::open_view(state, ViewId::Workloads);
+    vec![Cmd::operation(StartDemo(demo.to_owned()))]
 }
 
 /// Starts a demo.

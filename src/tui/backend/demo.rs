@@ -31,6 +31,8 @@ pub struct Demo {
     pub name: String,
     /// Its description, one line.
     pub summary: String,
+    /// The preset that it switches to, if it has one.
+    pub preset: Option<String>,
 }
 
 /// The progress of a demo.

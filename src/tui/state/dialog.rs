@@ -34,6 +34,8 @@ pub(crate) enum OnConfirm {
     Delete(Vec<ObjectRef>),
     /// Cancels the managed job of SkyPilot that launched Pods.
     CancelManagedJob(SkyPilotCluster),
+    /// Starts a demo.
+    StartDemo(String),
 }
 
 /// A choice of one item.

@@ -11,12 +11,12 @@ use crate::actions::{
     CancelManagedJob, DeleteObjects, ExplainWorkload, FetchObject, StartDemo, SubmitJob,
     SwitchPreset,
 };
-use crate::backend::PresetState;
+use crate::backend::{Demo, PresetState};
 use crate::model::cohort_tree::QuotaNode;
 use crate::model::{ObjectKey, ObjectRef};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
-use crate::state::{PageKind, RowId, SampleJob, State, ViewId};
+use crate::state::{Dialog, PageKind, RowId, SampleJob, State, ViewId};
 use crate::update::update;
 use crate::views::{self, QueueRow, QueuesView, View, WorkloadsView};
 
@@ -217,14 +217,38 @@ fn read_only_changes_nothing() {
 }
 
 #[test]
-fn one_key_runs_the_first_demo() {
+fn one_key_runs_the_demo_of_the_active_preset() {
     let mut state = busy();
-    let demo = "skypilot-priority-preemption".to_owned();
+    let demo = "cohort-borrow-and-reclaim".to_owned();
     assert_eq!(press(&mut state, &["D"]), [Cmd::operation(StartDemo(demo))]);
-    let other = "cohort-borrow-and-reclaim".to_owned();
+    // A demo of another preset switches to it after a confirmation.
+    assert_eq!(press(&mut state, &[":", "demo sky", "tab", "enter"]), []);
+    assert!(state.ui.dialog.is_some());
+    assert_eq!(press(&mut state, &["n"]), []);
+    press(&mut state, &[":", "demo sky", "tab", "enter"]);
+    let other = "skypilot-priority-preemption".to_owned();
     assert_eq!(
-        press(&mut state, &[":", "demo coh", "tab", "enter"]),
+        press(&mut state, &["y"]),
         [Cmd::operation(StartDemo(other))]
+    );
+    // The menu starts with the demos of the active preset.
+    state.env.demos.push(Demo {
+        name: "another".to_owned(),
+        preset: Some("team-cohort".to_owned()),
+        ..Demo::default()
+    });
+    assert_eq!(press(&mut state, &["D"]), []);
+    let Some(Dialog::Menu(menu)) = &state.ui.dialog else {
+        panic!("no menu");
+    };
+    let names: Vec<_> = menu.items.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "cohort-borrow-and-reclaim",
+            "another",
+            "skypilot-priority-preemption"
+        ]
     );
 }
 

@@ -28,7 +28,7 @@ fn handle_confirmation(
     input: Option<InputKey>,
 ) -> Vec<Cmd> {
     match input {
-        Some(InputKey::Yes) => confirmed(confirmation.on_confirm),
+        Some(InputKey::Yes) => confirmed(state, confirmation.on_confirm),
         Some(InputKey::Quit | InputKey::Accept) if confirmation.on_confirm == OnConfirm::Quit => {
             vec![Cmd::Quit]
         }
@@ -41,12 +41,13 @@ fn handle_confirmation(
 }
 
 /// The commands of a yes.
-fn confirmed(on_confirm: OnConfirm) -> Vec<Cmd> {
-    vec![match on_confirm {
-        OnConfirm::Quit => Cmd::Quit,
-        OnConfirm::Delete(objects) => Cmd::operation(DeleteObjects(objects)),
-        OnConfirm::CancelManagedJob(cluster) => Cmd::operation(CancelManagedJob(cluster)),
-    }]
+fn confirmed(state: &mut State, on_confirm: OnConfirm) -> Vec<Cmd> {
+    match on_confirm {
+        OnConfirm::Quit => vec![Cmd::Quit],
+        OnConfirm::Delete(objects) => vec![Cmd::operation(DeleteObjects(objects))],
+        OnConfirm::CancelManagedJob(cluster) => vec![Cmd::operation(CancelManagedJob(cluster))],
+        OnConfirm::StartDemo(demo) => actions::start_demo(state, &demo),
+    }
 }
 
 fn handle_menu(state: &mut State, mut menu: Menu, input: Option<InputKey>) -> Vec<Cmd> {

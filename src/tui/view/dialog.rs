@@ -33,7 +33,7 @@ fn draw_confirmation(confirmation: &Confirmation, all: Rect, canvas: &mut Canvas
     text.push(String::new());
     let yes = match confirmation.on_confirm {
         OnConfirm::Quit => "enter or y",
-        OnConfirm::Delete(_) | OnConfirm::CancelManagedJob(_) => "y",
+        OnConfirm::Delete(_) | OnConfirm::CancelManagedJob(_) | OnConfirm::StartDemo(_) => "y",
     };
     text.push(format!("{yes}: yes    esc or n: no"));
     let room = 60.min(usize::from(all.width).saturating_sub(4));

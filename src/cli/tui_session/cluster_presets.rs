@@ -1,0 +1,83 @@
+//! The presets of a lab that another process runs, for the UI: its `Preset` objects.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kube::Client;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::object_list::ObjectList;
+use super::preset_list::preset_list;
+use super::preset_samples::{TaskTarget, submit_named_sample};
+use kueue_lab_lab::{PresetSpec, PresetStatus};
+use kueue_lab_tui::backend::{OperationError, PresetBackend, PresetList};
+
+/// The presets of a lab that another process runs.
+pub(in crate::cli) struct ClusterPresets {
+    client: Client,
+    objects: ObjectList,
+    list: watch::Receiver<Arc<PresetList>>,
+    /// Keeps `list` up to date.
+    list_task: JoinHandle<()>,
+}
+
+impl ClusterPresets {
+    /// The presets of a cluster; `None` if it is not that of a lab.
+    pub(in crate::cli) async fn find(client: &Client) -> Option<Self> {
+        let objects = ObjectList::find(client, &PresetSpec::api_resource()).await?;
+        let mut changes = objects.changes();
+        let read = |changes: &mut watch::Receiver<Vec<_>>| {
+            let state = PresetStatus::presets_state(&changes.borrow_and_update());
+            Arc::new(preset_list(&state))
+        };
+        let (sender, list) = watch::channel(read(&mut changes));
+        let follow = async move {
+            while changes.changed().await.is_ok() {
+                sender.send_replace(read(&mut changes));
+            }
+        };
+        Some(Self {
+            client: client.clone(),
+            objects,
+            list,
+            list_task: tokio::spawn(follow),
+        })
+    }
+
+    /// The speed of the lab, in lab seconds per second.
+    pub(in crate::cli) fn speed(&self) -> f64 {
+        let changes = self.objects.changes();
+        let objects = changes.borrow();
+        let speed = objects.first().map(|object| PresetStatus::of(object).speed);
+        speed.filter(|speed| *speed > 0.0).unwrap_or(1.0)
+    }
+}
+
+impl Drop for ClusterPresets {
+    fn drop(&mut self) {
+        self.list_task.abort();
+    }
+}
+
+#[async_trait]
+impl PresetBackend for ClusterPresets {
+    fn changes(&self) -> watch::Receiver<Arc<PresetList>> {
+        self.list.clone()
+    }
+
+    async fn switch(&self, name: &str) -> Result<String, OperationError> {
+        let object = self.objects.request(name, "active").await?;
+        let status = PresetStatus::of(&object);
+        match status.active {
+            true => Ok(format!("preset {name} is active")),
+            false => Err(OperationError(status.error_lines().join("; "))),
+        }
+    }
+
+    async fn submit_sample(&self, preset: &str, sample: &str) -> Result<String, OperationError> {
+        let state = PresetStatus::presets_state(&self.objects.changes().borrow());
+        let target = TaskTarget::Objects;
+        submit_named_sample(&self.client, &target, &state, preset, sample).await
+    }
+}

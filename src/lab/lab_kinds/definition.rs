@@ -1,0 +1,112 @@
+//! The CustomResourceDefinitions of the kinds.
+
+use std::sync::Arc;
+
+use kube::core::ApiResource;
+use serde_json::{Value, json};
+
+use super::{DemoSpec, GROUP, PresetSpec, VERSION};
+use kueue_lab_cluster::plugins::{CrdSpec, PreinstalledKind};
+
+/// The definitions, with the builders of their CustomResourceDefinitions.
+pub(crate) fn definitions() -> [PreinstalledKind; 2] {
+    [
+        kind(&preset(&name_of(&PresetSpec::api_resource())), preset),
+        kind(&demo(&name_of(&DemoSpec::api_resource())), demo),
+    ]
+}
+
+/// The resource of a kind.
+pub(super) fn api_resource(kind: &str, plural: &str) -> ApiResource {
+    ApiResource {
+        group: GROUP.into(),
+        version: VERSION.into(),
+        api_version: format!("{GROUP}/{VERSION}"),
+        kind: kind.into(),
+        plural: plural.into(),
+    }
+}
+
+fn kind(definition: &Value, object: fn(&str) -> Value) -> PreinstalledKind {
+    let schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
+    PreinstalledKind {
+        definition: CrdSpec::from_object(definition, |_| {
+            let schema = schema.clone();
+            Arc::new(move || schema.clone())
+        }),
+        object,
+        replaceable: true,
+    }
+}
+
+fn name_of(resource: &ApiResource) -> String {
+    format!("{}.{GROUP}", resource.plural)
+}
+
+fn preset(name: &str) -> Value {
+    let columns = [
+        ("Active", "boolean", ".spec.active"),
+        ("State", "string", ".status.state"),
+        ("Objects", "integer", ".status.objects"),
+        ("Summary", "string", ".status.summary"),
+    ];
+    let spec = json!({"active": {
+        "type": "boolean",
+        "description": "Set it to true to switch to the preset.",
+    }});
+    let about = "A preset of the presets folder.";
+    definition(name, &PresetSpec::api_resource(), about, &spec, &columns)
+}
+
+fn demo(name: &str) -> Value {
+    let columns = [
+        ("Preset", "string", ".status.preset"),
+        ("Running", "boolean", ".spec.running"),
+        ("Outcome", "string", ".status.outcome"),
+    ];
+    let spec = json!({"running": {
+        "type": "boolean",
+        "description": "Set it to true to run the demo.",
+    }});
+    let about = "A demo of the lab.";
+    definition(name, &DemoSpec::api_resource(), about, &spec, &columns)
+}
+
+fn definition(
+    name: &str,
+    resource: &ApiResource,
+    about: &str,
+    spec: &Value,
+    columns: &[(&str, &str, &str)],
+) -> Value {
+    let columns = columns
+        .iter()
+        .map(|(name, kind, path)| json!({"name": name, "type": kind, "jsonPath": path}));
+    let (kind, plural) = (&resource.kind, &resource.plural);
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": name},
+        "spec": {
+            "group": GROUP,
+            "scope": "Cluster",
+            "names": {
+                "kind": kind, "listKind": format!("{kind}List"),
+                "plural": plural, "singular": kind.to_lowercase(),
+            },
+            "versions": [{
+                "name": VERSION, "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {
+                    "type": "object",
+                    "description": about,
+                    "properties": {
+                        "spec": {"type": "object", "properties": spec},
+                        "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+                    },
+                }},
+                "subresources": {"status": {}},
+                "additionalPrinterColumns": columns.collect::<Vec<_>>(),
+            }],
+        },
+    })
+}
