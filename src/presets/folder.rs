@@ -216,8 +216,8 @@ pub fn read(folder: &Path, name: &str) -> Result<PresetSource, FolderError> {
     if source.files.is_empty() {
         return Err(FolderError::Empty(path));
     }
-    source.description = description(&source.files);
     source.settings = PresetSettings::take_from(&mut source.files);
+    source.description = description(&source.files);
     let samples = path.join(SAMPLES);
     if samples.is_dir() {
         for file in yaml_files(&samples)? {
