@@ -16,6 +16,51 @@ macro_rules! files {
 /// The presets folder.
 pub const PRESETS: &[BuiltInFile] = files![
     "presets":
+    "admission-check/nodes.yaml",
+    "admission-check/queues.yaml",
+    "admission-check/samples/approved.yaml",
+    "admission-check/samples/rejected.yaml",
+    "borrow-within-cohort/nodes.yaml",
+    "borrow-within-cohort/queues.yaml",
+    "borrow-within-cohort/samples/batch.yaml",
+    "borrow-within-cohort/samples/production.yaml",
+    "borrow-within-cohort/samples/urgent.yaml",
+    "borrowing-limits/nodes.yaml",
+    "borrowing-limits/queues.yaml",
+    "borrowing-limits/samples/borrower.yaml",
+    "borrowing-limits/samples/lender.yaml",
+    "fair-sharing/kueue.yaml",
+    "fair-sharing/nodes.yaml",
+    "fair-sharing/queues.yaml",
+    "fair-sharing/samples/heavy.yaml",
+    "fair-sharing/samples/light.yaml",
+    "flavor-fungibility/nodes.yaml",
+    "flavor-fungibility/queues.yaml",
+    "flavor-fungibility/samples/next-flavor-high.yaml",
+    "flavor-fungibility/samples/next-flavor-low.yaml",
+    "flavor-fungibility/samples/preempt-high.yaml",
+    "flavor-fungibility/samples/preempt-low.yaml",
+    "hierarchical-cohorts/nodes.yaml",
+    "hierarchical-cohorts/queues.yaml",
+    "hierarchical-cohorts/samples/shop.yaml",
+    "hierarchical-cohorts/samples/speech.yaml",
+    "hierarchical-cohorts/samples/vision.yaml",
+    "maximum-execution-time/nodes.yaml",
+    "maximum-execution-time/queues.yaml",
+    "maximum-execution-time/samples/in-time.yaml",
+    "maximum-execution-time/samples/too-long.yaml",
+    "partial-admission/nodes.yaml",
+    "partial-admission/queues.yaml",
+    "partial-admission/samples/complete.yaml",
+    "partial-admission/samples/partial.yaml",
+    "queueing-strategy/nodes.yaml",
+    "queueing-strategy/queues.yaml",
+    "queueing-strategy/samples/best-effort-large.yaml",
+    "queueing-strategy/samples/best-effort-running.yaml",
+    "queueing-strategy/samples/best-effort-small.yaml",
+    "queueing-strategy/samples/strict-large.yaml",
+    "queueing-strategy/samples/strict-running.yaml",
+    "queueing-strategy/samples/strict-small.yaml",
     "rayjob-gang/kueue-resources.yaml",
     "rayjob-gang/samples/pytorch-text-classifier.yaml",
     "skypilot-priority/10-single-clusterqueue-setup.yaml",
@@ -30,11 +75,26 @@ pub const PRESETS: &[BuiltInFile] = files![
     "spot-and-on-demand/10-flavors.yaml",
     "spot-and-on-demand/20-queues.yaml",
     "spot-and-on-demand/samples/sample-job.yaml",
+    "stop-policy/nodes.yaml",
+    "stop-policy/queues.yaml",
+    "stop-policy/samples/first.yaml",
+    "stop-policy/samples/second.yaml",
     "team-cohort/10-shared.yaml",
     "team-cohort/20-team-a.yaml",
     "team-cohort/20-team-b.yaml",
     "team-cohort/samples/team-a-train.yaml",
     "team-cohort/samples/team-b-train.yaml",
+    "topology-aware/nodes.yaml",
+    "topology-aware/queues.yaml",
+    "topology-aware/samples/preferred.yaml",
+    "topology-aware/samples/required.yaml",
+    "topology-aware/samples/slices.yaml",
+    "topology-aware/samples/too-large.yaml",
+    "wait-for-pods-ready/kueue.yaml",
+    "wait-for-pods-ready/nodes.yaml",
+    "wait-for-pods-ready/queues.yaml",
+    "wait-for-pods-ready/samples/ready.yaml",
+    "wait-for-pods-ready/samples/stuck.yaml",
 ];
 
 /// The lab folder.
@@ -51,6 +111,18 @@ pub const LAB_FILES: &[BuiltInFile] = files![
     "skypilot/job2.task.yaml",
     "scenarios/skypilot-priority-preemption.yaml",
     "scenarios/cohort-borrow-and-reclaim.yaml",
+    "scenarios/admission-check.yaml",
+    "scenarios/borrow-within-cohort.yaml",
+    "scenarios/borrowing-limits.yaml",
+    "scenarios/fair-sharing.yaml",
+    "scenarios/flavor-fungibility.yaml",
+    "scenarios/hierarchical-cohorts.yaml",
+    "scenarios/maximum-execution-time.yaml",
+    "scenarios/partial-admission.yaml",
+    "scenarios/queueing-strategy.yaml",
+    "scenarios/stop-policy.yaml",
+    "scenarios/topology-aware.yaml",
+    "scenarios/wait-for-pods-ready.yaml",
 ];
 
 #[cfg(test)]
@@ -59,8 +131,8 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::*;
-    use kueue_lab_api::config::FeatureGates;
-    use kueue_lab_presets::{list, parse, read};
+    use kueue_lab_controller::ControllerConfig;
+    use kueue_lab_presets::{BaseConfiguration, check_preset, list, read};
     use kueue_lab_skypilot::Task;
 
     fn root() -> &'static Path {
@@ -101,13 +173,30 @@ mod tests {
         assert_eq!(
             names,
             [
+                "admission-check",
+                "borrow-within-cohort",
+                "borrowing-limits",
+                "fair-sharing",
+                "flavor-fungibility",
+                "hierarchical-cohorts",
+                "maximum-execution-time",
+                "partial-admission",
+                "queueing-strategy",
                 "rayjob-gang",
                 "skypilot",
                 "skypilot-priority",
                 "spot-and-on-demand",
-                "team-cohort"
+                "stop-policy",
+                "team-cohort",
+                "topology-aware",
+                "wait-for-pods-ready",
             ]
         );
+        let own = ControllerConfig::default();
+        let base = BaseConfiguration {
+            configuration: own.configuration,
+            gates: own.gates,
+        };
         for name in names {
             let source = read(&folder, &name).unwrap();
             assert!(
@@ -115,7 +204,7 @@ mod tests {
                 "{name} teaches nothing"
             );
             assert!(!source.samples.is_empty(), "{name} has no samples");
-            let parsed = parse(&source.files, &FeatureGates::default());
+            let parsed = check_preset(&source, &base, None);
             let findings: Vec<_> = parsed.findings.iter().map(ToString::to_string).collect();
             assert_eq!(findings, Vec::<String>::new(), "{name}");
             for sample in source.samples.iter().filter(|s| s.is_task) {

@@ -5,3 +5,4 @@
 mod fixture;
 mod preset_objects;
 mod settings;
+mod shipped_scenarios;
