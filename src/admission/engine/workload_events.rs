@@ -5,11 +5,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{Engine, order_context};
-use crate::feature_gates::Gates;
-use crate::workload::ordering::effective_priority;
 use crate::workload::predicates::{self, Status};
-use crate::workload::{DraRequests, LocalQueueKey, WorkloadKey, adjust_resources};
-use kueue_lab_api::v1beta2::{PriorityClassKind, PriorityClassRef, Workload};
+use crate::workload::{
+    DraRequests, LocalQueueKey, WorkloadKey, adjust_resources, is_priority_changed, is_scaled_down,
+};
+use kueue_lab_api::v1beta2::Workload;
 
 impl Engine {
     /// Adds or updates a Workload.
@@ -233,42 +233,6 @@ impl Engine {
             self.queue_workload(&adjusted, None, now);
         }
     }
-}
-
-/// Whether some pod set has fewer pods than before, and none has more.
-fn is_scaled_down(old: &Workload, new: &Workload) -> bool {
-    let count = |wl: &Workload, name: &str| {
-        let mut sets = wl.spec.pod_sets.iter();
-        sets.find(|ps| ps.name == name).map(|ps| ps.count)
-    };
-    let changes = new
-        .spec
-        .pod_sets
-        .iter()
-        .filter_map(|ps| Some((count(old, &ps.name)?, ps.count)));
-    let mut fewer = false;
-    for (was, is) in changes {
-        if is > was {
-            return false;
-        }
-        fewer |= is < was;
-    }
-    fewer
-}
-
-/// Whether the priority of a Workload with a WorkloadPriorityClass changed. A pod priority does not
-/// change.
-fn is_priority_changed(old: &Workload, new: &Workload, gates: &Gates) -> bool {
-    let of_pods = |r: &PriorityClassRef| r.kind == PriorityClassKind::PriorityClass;
-    let was = old.spec.priority_class_ref.as_ref();
-    let Some(is) = new.spec.priority_class_ref.as_ref() else {
-        return false;
-    };
-    if was.is_some_and(of_pods) || of_pods(is) {
-        return false;
-    }
-    (!is.name.is_empty() && was.map_or("", |w| &w.name) != is.name)
-        || effective_priority(old, gates) != effective_priority(new, gates)
 }
 
 #[cfg(test)]
