@@ -29,6 +29,7 @@ mod tas;
 mod update;
 mod upstream_latency;
 pub mod visibility;
+mod worker_clients;
 mod workload_patching;
 
 pub use controller_context::ControllerContext;
@@ -38,3 +39,4 @@ pub use jobs::webhooks::JobWebhooks;
 pub use metric_events::{AdmissionAttempt, MetricEvent};
 pub use settings::{ControllerConfig, Settings};
 pub use upstream_latency::UpstreamLatency;
+pub use worker_clients::{NetworkClients, WorkerClients};

@@ -53,6 +53,20 @@ pub enum MetricEvent<'a> {
         /// Whether the pod is a member of a pod group.
         is_group: bool,
     },
+    /// MultiKueue created a Workload in a worker cluster.
+    MultiKueueWorkloadDispatched {
+        /// The ClusterQueue of the Workload; empty without quota reservation.
+        cluster_queue: &'a str,
+        /// The worker cluster.
+        cluster: &'a str,
+    },
+    /// A Workload was admitted in a worker cluster.
+    MultiKueueWorkloadAdmitted {
+        /// The ClusterQueue of the Workload; empty without quota reservation.
+        cluster_queue: &'a str,
+        /// The worker cluster.
+        cluster: &'a str,
+    },
 }
 
 type MetricObserver = Arc<dyn Fn(&MetricEvent<'_>) + Send + Sync>;

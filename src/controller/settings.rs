@@ -1,6 +1,9 @@
 //! [`Settings`]: the parts of Kueue's Configuration that the controller uses.
 
+use std::sync::Arc;
+
 use crate::upstream_latency::UpstreamLatency;
+use crate::worker_clients::{NetworkClients, WorkerClients};
 use kueue_lab_admission::EngineConfig;
 use kueue_lab_admission::config as engine;
 use kueue_lab_admission::dra::{DeviceClassMappings, DeviceSource, DeviceSourceConfig};
@@ -23,6 +26,8 @@ pub struct ControllerConfig {
     pub instance: String,
     /// The latencies of upstream to wait for.
     pub upstream_latency: UpstreamLatency,
+    /// Makes the clients of MultiKueue's worker clusters.
+    pub worker_clients: Arc<dyn WorkerClients>,
 }
 
 impl Default for ControllerConfig {
@@ -46,6 +51,7 @@ impl Default for ControllerConfig {
             gates: FeatureGates::default(),
             instance: "kueue-lab".to_owned(),
             upstream_latency: UpstreamLatency::RECORDED,
+            worker_clients: Arc::new(NetworkClients),
         }
     }
 }
@@ -72,6 +78,8 @@ pub struct Settings {
     pub instance: String,
     /// The latencies of upstream to wait for.
     pub upstream_latency: UpstreamLatency,
+    /// Makes the clients of MultiKueue's worker clusters.
+    pub worker_clients: Arc<dyn WorkerClients>,
     /// `waitForPodsReady`; None if it is disabled.
     pub wait_for_pods_ready: Option<api::WaitForPodsReady>,
 }
@@ -84,6 +92,7 @@ impl Settings {
             gates,
             instance,
             upstream_latency,
+            worker_clients,
         } = config;
         let off = gates.enabled(Feature::DisableWaitForPodsReady);
         let wait_for_pods_ready = configuration.wait_for_pods_ready.clone().filter(|_| !off);
@@ -92,6 +101,7 @@ impl Settings {
             gates,
             instance,
             upstream_latency,
+            worker_clients,
             wait_for_pods_ready,
         }
     }

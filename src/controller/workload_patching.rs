@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kube::Client;
 use kube::api::{Patch, PatchParams};
 use kueue_lab_runtime::Api;
 use serde_json::{Value, json};
@@ -51,6 +52,19 @@ pub(crate) async fn apply_workload_status(
     status: Value,
     mode: StatusApplyMode,
 ) -> kube::Result<Arc<Workload>> {
+    let written = apply_status(&shared.ctx.client, wl, manager, status, mode).await?;
+    let written = Arc::new(written);
+    shared.informers.workloads.observe_write(written.clone());
+    Ok(written)
+}
+
+async fn apply_status(
+    client: &Client,
+    wl: &Workload,
+    manager: &str,
+    status: Value,
+    mode: StatusApplyMode,
+) -> kube::Result<Workload> {
     let meta = &wl.metadata;
     let mut metadata = json!({ "name": meta.name, "namespace": meta.namespace });
     if let Some(uid) = &meta.uid {
@@ -65,14 +79,10 @@ pub(crate) async fn apply_workload_status(
         "metadata": metadata,
         "status": status,
     });
-    let api = workload_api(shared, predicates::namespace(wl));
+    let api: Api<Workload> = Api::namespaced(client.clone(), predicates::namespace(wl));
     let params = PatchParams::apply(manager).force();
-    let written = api
-        .patch_status(predicates::name(wl), &params, &Patch::Apply(&body))
-        .await?;
-    let written = Arc::new(written);
-    shared.informers.workloads.observe_write(written.clone());
-    Ok(written)
+    api.patch_status(predicates::name(wl), &params, &Patch::Apply(&body))
+        .await
 }
 
 /// The status fields of the admission field manager.
@@ -118,6 +128,25 @@ pub(crate) async fn patch_admission_status(
     let part = admission_status_patch(&after.status);
     let written = apply_workload_status(shared, &after, c::ADMISSION_MANAGER, part, mode).await?;
     Ok(Some(written))
+}
+
+/// As [`patch_admission_status`], of a Workload in a worker cluster.
+///
+/// # Errors
+/// As [`patch_admission_status`].
+pub(crate) async fn patch_remote_admission_status(
+    client: &Client,
+    wl: &Workload,
+    change: impl FnOnce(&mut Workload) -> bool,
+) -> kube::Result<()> {
+    let mut after = wl.clone();
+    if !change(&mut after) {
+        return Ok(());
+    }
+    let part = admission_status_patch(&after.status);
+    let (manager, mode) = (c::ADMISSION_MANAGER, StatusApplyMode::Strict);
+    apply_status(client, &after, manager, part, mode).await?;
+    Ok(())
 }
 
 /// Maps NotFound to None.

@@ -3,8 +3,6 @@
 //! Counters and histograms are updated from changes of Workloads and from admission attempts;
 //! gauges are collected from informers and the engine on each scrape. The controller does not
 //! depend on this crate.
-//!
-//! Not implemented: the metrics of MultiKueue.
 
 mod cluster_queue_gauges;
 mod cohort_gauges;
@@ -13,6 +11,7 @@ mod job_metrics;
 mod labels;
 mod local_queue_gauges;
 mod metric_sources;
+mod multi_kueue_metrics;
 mod registry;
 mod scheduler_metrics;
 mod series;

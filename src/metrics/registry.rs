@@ -9,7 +9,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use super::metric_sources::MetricSources;
-use super::{job_metrics, scheduler_metrics, state_gauges, workload_metrics};
+use super::{job_metrics, multi_kueue_metrics, scheduler_metrics, state_gauges, workload_metrics};
 use kueue_lab_api::config::Feature;
 use kueue_lab_controller::{ControllerContext, MetricEvent};
 use kueue_lab_runtime::Change;
@@ -49,6 +49,7 @@ pub(super) struct Inner {
     pub(super) gauges: state_gauges::StateGauges,
     pub(super) scheduler: scheduler_metrics::SchedulerMetrics,
     pub(super) jobs: job_metrics::JobMetrics,
+    pub(super) multi_kueue: multi_kueue_metrics::MultiKueueMetrics,
 }
 
 /// Buckets of 1 s, 2.5 s and its doubles: `COUNT` in all.
@@ -107,6 +108,18 @@ impl Inner {
                 self.jobs
                     .observe_gate_removal(gate, workload, *is_group, now, labels);
             }
+            MetricEvent::MultiKueueWorkloadDispatched {
+                cluster_queue,
+                cluster,
+            } => self
+                .multi_kueue
+                .observe_dispatch(cluster_queue, cluster, role),
+            MetricEvent::MultiKueueWorkloadAdmitted {
+                cluster_queue,
+                cluster,
+            } => self
+                .multi_kueue
+                .observe_admission(cluster_queue, cluster, role),
         }
     }
 }
@@ -114,11 +127,13 @@ impl Inner {
 impl Metrics {
     /// Empty metrics. With leader election only the leader counts.
     pub fn new(role: ReplicaRole) -> Self {
-        let mut registry = Registry::with_prefix("kueue");
-        let workloads = workload_metrics::WorkloadMetrics::register(&mut registry);
-        let gauges = state_gauges::StateGauges::register(&mut registry);
-        let scheduler = scheduler_metrics::SchedulerMetrics::register(&mut registry);
-        let jobs = job_metrics::JobMetrics::register(&mut registry);
+        let mut registry = Registry::default();
+        let of_kueue = registry.sub_registry_with_prefix("kueue");
+        let workloads = workload_metrics::WorkloadMetrics::register(of_kueue);
+        let gauges = state_gauges::StateGauges::register(of_kueue);
+        let scheduler = scheduler_metrics::SchedulerMetrics::register(of_kueue);
+        let jobs = job_metrics::JobMetrics::register(of_kueue);
+        let multi_kueue = multi_kueue_metrics::MultiKueueMetrics::register(&mut registry);
         Self {
             inner: Arc::new(Inner {
                 registry: Mutex::new(registry),
@@ -127,6 +142,7 @@ impl Metrics {
                 gauges,
                 scheduler,
                 jobs,
+                multi_kueue,
             }),
         }
     }

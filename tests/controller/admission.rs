@@ -191,7 +191,7 @@ fn a_workload_is_deactivated_after_its_maximum_execution_time() {
 }
 
 #[test]
-fn a_check_of_multikueue_is_inactive_with_the_reason() {
+fn a_check_of_multikueue_without_parameters_is_inactive() {
     with_cluster(|w| async move {
         w.apply(
             "{apiVersion: kueue.x-k8s.io/v1beta2, kind: AdmissionCheck, metadata: {name: mk}, spec: {controllerName: kueue.x-k8s.io/multikueue}}
@@ -207,11 +207,11 @@ fn a_check_of_multikueue_is_inactive_with_the_reason() {
                 &condition["status"],
                 &condition["reason"]
             ),
-            (&json!("Active"), &json!("False"), &json!("NotImplemented"))
+            (&json!("Active"), &json!("False"), &json!("BadConfig"))
         );
         assert_eq!(
             condition["message"],
-            "MultiKueue is not implemented; ClusterQueues with this check stay inactive"
+            "Cannot load the AdmissionChecks parameters: missing parameters reference"
         );
         let other = w.get("AdmissionCheck", "own").await;
         assert!(other["status"]["conditions"].is_null(), "{other}");

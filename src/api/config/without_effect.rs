@@ -61,7 +61,7 @@ const fn gate(
     }
 }
 
-const NO_MULTI_KUEUE: &str = "MultiKueue is not implemented";
+const NO_CLUSTER_PROFILE: &str = "MultiKueueClusters with a ClusterProfile are not connected";
 const SPEED_ONLY: &str = "it changes only the speed of upstream's scheduler";
 
 /// The settings without effect.
@@ -99,7 +99,7 @@ pub const SETTINGS_WITHOUT_EFFECT: &[SettingWithoutEffect] = {
             Labs,
             "the address is that of the metrics Service, or of --metrics",
         ),
-        field("multiKueue", Everywhere, NO_MULTI_KUEUE),
+        field("multiKueue.clusterProfile", Everywhere, NO_CLUSTER_PROFILE),
         field("pprofBindAddress", Everywhere, "pprof profiles Go programs"),
         field(
             "tls",
@@ -136,41 +136,10 @@ pub const SETTINGS_WITHOUT_EFFECT: &[SettingWithoutEffect] = {
             Some(true),
             "the gate is locked",
         ),
-        gate(Feature::MultiKueue, Some(false), NO_MULTI_KUEUE),
-        gate(
-            Feature::MultiKueueAdaptersForCustomJobs,
-            Some(false),
-            NO_MULTI_KUEUE,
-        ),
         gate(
             Feature::MultiKueueClusterProfile,
             Some(false),
-            NO_MULTI_KUEUE,
-        ),
-        gate(
-            Feature::MultiKueueIncrementalDispatcherConfig,
-            Some(false),
-            NO_MULTI_KUEUE,
-        ),
-        gate(
-            Feature::MultiKueueIncrementalDispatcherRespectConfigOrder,
-            Some(false),
-            NO_MULTI_KUEUE,
-        ),
-        gate(
-            Feature::MultiKueueKubeConfigPathValidation,
-            Some(false),
-            NO_MULTI_KUEUE,
-        ),
-        gate(
-            Feature::MultiKueueManagerQuotaAutomation,
-            Some(false),
-            NO_MULTI_KUEUE,
-        ),
-        gate(
-            Feature::MultiKueueRemoteSpecSync,
-            Some(false),
-            NO_MULTI_KUEUE,
+            NO_CLUSTER_PROFILE,
         ),
         gate(
             Feature::RemoveFinalizersWithStrictPatch,

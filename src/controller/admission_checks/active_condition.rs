@@ -12,7 +12,7 @@ use kueue_lab_api::v1beta2::AdmissionCheck;
 use kueue_lab_runtime::{Api, ObjectKey, WorkQueue};
 
 /// The status of the condition, if it is set.
-pub(super) fn active_status(check: &AdmissionCheck) -> Option<&str> {
+fn active_status(check: &AdmissionCheck) -> Option<&str> {
     let mut conditions = check.status.conditions.iter();
     let condition = conditions.find(|cond| cond.type_ == c::ACTIVE)?;
     Some(&condition.status)
@@ -37,9 +37,22 @@ pub(super) async fn set_active_condition(
     (status, reason): (&str, &str),
     message: String,
 ) -> kube::Result<()> {
-    if active_status(check) == Some(status) {
-        return Ok(());
+    match active_status(check) == Some(status) {
+        true => Ok(()),
+        false => write_active_condition(shared, check, (status, reason), message).await,
     }
+}
+
+/// Sets the condition.
+///
+/// # Errors
+/// The status cannot be written.
+pub(super) async fn write_active_condition(
+    shared: &ControllerContext,
+    check: &AdmissionCheck,
+    (status, reason): (&str, &str),
+    message: String,
+) -> kube::Result<()> {
     let mut after = check.clone();
     let condition = Condition {
         type_: c::ACTIVE.to_owned(),

@@ -2,7 +2,8 @@
 //! controllers named in the AdmissionCheck.
 
 mod active_condition;
-mod multi_kueue;
+mod multikueue;
+mod parameters_reference;
 mod provisioning;
 mod start;
 

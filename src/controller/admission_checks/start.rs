@@ -1,10 +1,10 @@
 //! Starts the controllers of admission checks.
 
-use super::{multi_kueue, provisioning};
+use super::{multikueue, provisioning};
 use crate::ControllerContext;
 
 /// Starts the controllers of admission checks.
 pub(crate) fn start(shared: &ControllerContext) {
-    multi_kueue::start(shared);
+    multikueue::start(shared);
     provisioning::start(shared);
 }

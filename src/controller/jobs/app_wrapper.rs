@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::app_wrapper_pod_sets::{
     SUB_GROUP_COUNT, SUB_GROUP_INDEX_LABEL, TAS_POD_INDEX_LABEL, infer_pod_sets, pod_template_spec,
 };
-use super::generic_job::{JobKind, JobResult};
+use super::generic_job::{JobKind, JobResult, ManagedBy};
 use super::pod_set_info::{PodSetInfo, PodSetInfoError};
 use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
 use kueue_lab_api::config::FeatureGates;
@@ -176,6 +176,14 @@ pub(crate) struct AppWrapperKind;
 impl JobKind for AppWrapperKind {
     type Object = AppWrapper;
     const FRAMEWORK: &'static str = "workload.codeflare.dev/appwrapper";
+
+    fn managed_by(wrapper: &mut AppWrapper) -> Option<(ManagedBy<'_>, &'static str)> {
+        let fields = &mut wrapper.spec.other;
+        Some((
+            ManagedBy::Other(fields),
+            "workload.codeflare.dev/appwrapper-controller",
+        ))
+    }
 
     fn is_suspended(wrapper: &AppWrapper) -> bool {
         wrapper.spec.suspend

@@ -5,7 +5,7 @@ use k8s_openapi::api::batch::v1::{Job, JobSpec};
 use kueue_lab_runtime::Api;
 
 use super::error::JobError;
-use super::generic_job::{JobKind, JobResult};
+use super::generic_job::{JobKind, JobResult, ManagedBy};
 use super::integration_context::IntegrationContext;
 use super::patching::{PatchTarget, patch_object};
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore_pod_spec};
@@ -26,6 +26,12 @@ const MANAGED_LABELS: [&str; 4] = [
     "batch.kubernetes.io/controller-uid",
 ];
 const JOB_NAME_LABEL: &str = "batch.kubernetes.io/job-name";
+
+/// Whether a label of the pod template is not copied to Workloads and worker clusters. The job-name
+/// label is: pod selectors may use it.
+pub(super) fn is_generated_label(key: &str) -> bool {
+    key != JOB_NAME_LABEL && MANAGED_LABELS.contains(&key)
+}
 
 /// `batch/v1` Jobs.
 pub(crate) struct BatchJobKind;
@@ -75,6 +81,11 @@ fn set_parallelism(job: &mut Job, count: i32) {
 impl JobKind for BatchJobKind {
     type Object = Job;
     const FRAMEWORK: &'static str = "batch/job";
+
+    fn managed_by(job: &mut Job) -> Option<(ManagedBy<'_>, &'static str)> {
+        let field = &mut job.spec.get_or_insert_default().managed_by;
+        Some((ManagedBy::Field(field), "kubernetes.io/job-controller"))
+    }
 
     fn is_suspended(job: &Job) -> bool {
         spec_suspend(job) && annotation(&job.metadata, c::STOPPING_ANNOTATION) != Some("true")
@@ -145,9 +156,7 @@ impl JobKind for BatchJobKind {
         let topology_request =
             pod_set_topology_request(template.metadata.as_ref(), indexes, gates)?;
         if let Some(labels) = template.metadata.as_mut().and_then(|m| m.labels.as_mut()) {
-            // The job-name label stays: pod selectors may use it.
-            labels
-                .retain(|key, _| key == JOB_NAME_LABEL || !MANAGED_LABELS.contains(&key.as_str()));
+            labels.retain(|key, _| !is_generated_label(key));
         }
         Ok(vec![PodSet {
             name: c::DEFAULT_POD_SET_NAME.to_owned(),

@@ -14,6 +14,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::Resource;
 use kueue_lab_codec::Codec;
 use kueue_lab_runtime::{Api, ObjectKey, WorkQueue};
+use serde_json::{Map, Value};
 
 use super::error::JobError;
 use super::integration_context::IntegrationContext;
@@ -53,6 +54,34 @@ pub(crate) struct MatchingWorkloads {
     pub matched: Option<Arc<Workload>>,
     /// Workloads to delete.
     pub to_delete: Vec<Arc<Workload>>,
+}
+
+/// The field of a job with the controller that runs it (upstream `JobWithManagedBy`).
+pub(crate) enum ManagedBy<'a> {
+    /// A typed field.
+    Field(&'a mut Option<String>),
+    /// `managedBy` among the fields without a type.
+    Other(&'a mut Map<String, Value>),
+}
+
+impl ManagedBy<'_> {
+    /// The controller.
+    pub(crate) fn controller(&self) -> Option<&str> {
+        match self {
+            Self::Field(field) => field.as_deref(),
+            Self::Other(fields) => fields.get("managedBy")?.as_str(),
+        }
+    }
+
+    /// Sets the controller.
+    pub(crate) fn set(self, controller: &str) {
+        match self {
+            Self::Field(field) => *field = Some(controller.to_owned()),
+            Self::Other(fields) => {
+                fields.insert("managedBy".to_owned(), controller.into());
+            }
+        }
+    }
 }
 
 /// Bounds of a job object.
@@ -207,6 +236,12 @@ pub(crate) trait JobKind: Send + Sync + Sized + 'static {
         None
     }
 
+    /// The field with the controller that runs the job, and the kind's own controller. None for kinds
+    /// without such a field.
+    fn managed_by(_job: &mut Self::Object) -> Option<(ManagedBy<'_>, &'static str)> {
+        None
+    }
+
     /// Brings the fields that upstream's webhook writes with any other change into the form in which Go
     /// encodes them, for types that are not decoded in that form.
     fn encode_as_go(_job: &mut Self::Object) {}
@@ -315,6 +350,11 @@ pub(crate) trait GenericJob: Send + Sync {
         _env: &IntegrationContext,
     ) -> Result<(), JobError> {
         Ok(())
+    }
+
+    /// Whether the job consists of several objects (upstream `ComposableJob`).
+    fn is_composable(&self) -> bool {
+        false
     }
 
     /// Whether the job always has its own Workload, independent of its owner.

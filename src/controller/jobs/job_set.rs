@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::generic_job::{JobKind, JobResult};
+use super::generic_job::{JobKind, JobResult, ManagedBy};
 use super::go_pod_template;
 use super::integration_context::IntegrationContext;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore_pod_spec};
@@ -116,6 +116,13 @@ pub(crate) struct JobSetKind;
 impl JobKind for JobSetKind {
     type Object = JobSet;
     const FRAMEWORK: &'static str = "jobset.x-k8s.io/jobset";
+
+    fn managed_by(set: &mut JobSet) -> Option<(ManagedBy<'_>, &'static str)> {
+        Some((
+            ManagedBy::Other(&mut set.spec.other),
+            "jobset.sigs.k8s.io/jobset-controller",
+        ))
+    }
 
     fn is_suspended(set: &JobSet) -> bool {
         set.spec.suspend == Some(true)

@@ -13,7 +13,7 @@ use kueue_lab_codec::Codec;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::generic_job::{JobKind, JobResult};
+use super::generic_job::{JobKind, JobResult, ManagedBy};
 use super::go_pod_template;
 use super::integration_context::IntegrationContext;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, merge_into, restore_pod_spec};
@@ -46,6 +46,8 @@ pub(crate) trait KubeflowJobControl:
     const REPLICA_SPECS_FIELD_NAME: &'static str;
     /// The replica types, in the order of pod sets.
     const ORDERED_REPLICA_TYPES: &'static [&'static str];
+    /// The value of `managedBy` of its operator.
+    const CONTROLLER: &'static str = "kubeflow.org/training-operator";
     /// Whether an update is also validated as a new job, and errors are sorted by field.
     const HAS_OWN_WEBHOOK: bool = false;
 
@@ -304,6 +306,11 @@ impl<C: KubeflowJobControl> JobKind for KubeflowJobKind<C> {
     type Object = KubeflowJob<C>;
     const FRAMEWORK: &'static str = C::FRAMEWORK;
     const SORTS_FIELD_ERRORS: bool = C::HAS_OWN_WEBHOOK;
+
+    fn managed_by(job: &mut KubeflowJob<C>) -> Option<(ManagedBy<'_>, &'static str)> {
+        let policy = job.spec.run_policy.get_or_insert_default();
+        Some((ManagedBy::Other(&mut policy.other), C::CONTROLLER))
+    }
 
     fn is_suspended(job: &KubeflowJob<C>) -> bool {
         let policy = job.spec.run_policy.as_ref();

@@ -229,14 +229,18 @@ pub(crate) fn group_workload_name(
     let origin =
         object_meta::annotation(meta, c::MULTI_KUEUE_ORIGIN_UID_ANNOTATION).filter(|_| remote);
     let uid = origin.unwrap_or(object_meta::uid(meta));
-    let name = format!("{}-{group_index}", object_meta::name(meta));
-    workload_name(
-        &name,
-        uid,
-        &GVK,
-        "",
-        env.enabled(Feature::ShortWorkloadNames),
-    )
+    let short = env.enabled(Feature::ShortWorkloadNames);
+    workload_name_of_group(object_meta::name(meta), uid, group_index, short)
+}
+
+/// The name of the Workload of a group of the LeaderWorkerSet with this name and UID.
+pub(crate) fn workload_name_of_group(
+    name: &str,
+    uid: &str,
+    group_index: &str,
+    short: bool,
+) -> String {
+    workload_name(&format!("{name}-{group_index}"), uid, &GVK, "", short)
 }
 
 /// The pod sets of a group.

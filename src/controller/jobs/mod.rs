@@ -29,6 +29,7 @@ pub(crate) mod leader_worker_set;
 mod leader_worker_set_pods;
 mod metadata_to_copy;
 mod mpi_job;
+pub(crate) mod multikueue;
 mod paddle_job;
 mod patching;
 pub(crate) mod pod_set_info;

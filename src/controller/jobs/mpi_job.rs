@@ -29,6 +29,7 @@ impl KubeflowJobControl for MpiJob {
     const REPLICA_SPECS_FIELD_NAME: &'static str = "mpiReplicaSpecs";
     const ORDERED_REPLICA_TYPES: &'static [&'static str] = &[LAUNCHER, WORKER];
     const HAS_OWN_WEBHOOK: bool = true;
+    const CONTROLLER: &'static str = "kubeflow.org/mpi-operator";
 
     fn set_defaults(env: &IntegrationContext, job: &mut KubeflowJob<Self>) {
         if env.enabled(Feature::TopologyAwareScheduling) {

@@ -6,10 +6,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::generic_job::{JobKind, JobResult};
+use super::generic_job::{JobKind, JobResult, ManagedBy};
 use super::integration_context::IntegrationContext;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError, gate};
-use super::ray_cluster_spec::RayClusterSpec;
+use super::ray_cluster_spec::{KUBERAY_CONTROLLER, RayClusterSpec};
 use super::ray_cluster_validation::{
     TemplatePaths, validate_ray_cluster_topology_request, validate_worker_groups,
 };
@@ -69,6 +69,13 @@ pub(crate) struct RayClusterKind;
 impl JobKind for RayClusterKind {
     type Object = RayCluster;
     const FRAMEWORK: &'static str = "ray.io/raycluster";
+
+    fn managed_by(cluster: &mut RayCluster) -> Option<(ManagedBy<'_>, &'static str)> {
+        Some((
+            ManagedBy::Field(&mut cluster.spec.managed_by),
+            KUBERAY_CONTROLLER,
+        ))
+    }
 
     fn is_suspended(cluster: &RayCluster) -> bool {
         cluster.spec.is_suspended()

@@ -12,13 +12,15 @@ use serde_json::{Map, Value};
 
 use super::child_ray_cluster;
 use super::error::JobError;
-use super::generic_job::{JobKind, JobResult, PodSetCounts};
+use super::generic_job::{JobKind, JobResult, ManagedBy, PodSetCounts};
 use super::go_pod_template;
 use super::integration_context::IntegrationContext;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError};
 use super::pod_set_topology_request::{TopologyIndexLabels, pod_set_topology_request};
 use super::ray_cluster::{RayClusterStatus, is_managed};
-use super::ray_cluster_spec::{RayClusterSpec, merge_into_template, restore_template};
+use super::ray_cluster_spec::{
+    KUBERAY_CONTROLLER, RayClusterSpec, merge_into_template, restore_template,
+};
 use super::ray_cluster_validation::{self, TemplatePaths};
 use crate::jobs::webhooks::{Denial, base_webhook, validation};
 use kueue_lab_api::config::FeatureGates;
@@ -177,6 +179,10 @@ pub(crate) struct RayJobKind;
 impl JobKind for RayJobKind {
     type Object = RayJob;
     const FRAMEWORK: &'static str = "ray.io/rayjob";
+
+    fn managed_by(job: &mut RayJob) -> Option<(ManagedBy<'_>, &'static str)> {
+        Some((ManagedBy::Other(&mut job.spec.other), KUBERAY_CONTROLLER))
+    }
 
     fn is_suspended(job: &RayJob) -> bool {
         job.spec.suspend == Some(true)

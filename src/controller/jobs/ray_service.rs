@@ -10,11 +10,11 @@ use serde_json::{Map, Value};
 
 use super::child_ray_cluster;
 use super::error::JobError;
-use super::generic_job::{JobKind, JobResult, PodSetCounts};
+use super::generic_job::{JobKind, JobResult, ManagedBy, PodSetCounts};
 use super::integration_context::IntegrationContext;
 use super::pod_set_info::{PodSetInfo, PodSetInfoError};
 use super::ray_cluster::is_managed;
-use super::ray_cluster_spec::RayClusterSpec;
+use super::ray_cluster_spec::{KUBERAY_CONTROLLER, RayClusterSpec};
 use super::ray_cluster_validation::{self, TemplatePaths};
 use crate::job_annotations;
 use crate::jobs::webhooks::{Denial, base_webhook, validation};
@@ -97,6 +97,13 @@ pub(crate) struct RayServiceKind;
 impl JobKind for RayServiceKind {
     type Object = RayService;
     const FRAMEWORK: &'static str = "ray.io/rayservice";
+
+    fn managed_by(service: &mut RayService) -> Option<(ManagedBy<'_>, &'static str)> {
+        Some((
+            ManagedBy::Other(&mut service.spec.other),
+            KUBERAY_CONTROLLER,
+        ))
+    }
 
     fn is_suspended(service: &RayService) -> bool {
         service.spec.ray_cluster_spec.is_suspended()

@@ -21,7 +21,7 @@ use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants::{self as c, event, evicted, finished, quota_reserved};
 use kueue_lab_api::v1beta2::{CheckState, ReclaimablePod, Workload, WorkloadStatus};
-use kueue_lab_runtime::ReconcileResult;
+use kueue_lab_runtime::{ObjectKey, ReconcileResult};
 
 /// Reconciles a job with its Workload.
 ///
@@ -488,6 +488,16 @@ async fn handle_suspended_job(
     Ok(ReconcileResult::Done)
 }
 
+/// Whether a Workload has a MultiKueue check (upstream `ShouldSkipLocalExecution`).
+fn runs_in_worker_cluster(env: &IntegrationContext, wl: &Workload) -> bool {
+    let checks = &env.shared.informers.admission_checks;
+    env.enabled(Feature::MultiKueue)
+        && wl.status.admission_checks.iter().any(|state| {
+            let check = checks.get(&ObjectKey::cluster(&state.name));
+            check.is_some_and(|check| check.spec.controller_name == c::MULTI_KUEUE_CONTROLLER)
+        })
+}
+
 async fn start_job(
     env: &IntegrationContext,
     job: &mut dyn GenericJob,
@@ -498,6 +508,9 @@ async fn start_job(
         .admission
         .as_ref()
         .map_or("", |a| a.cluster_queue.as_str());
+    if job.is_composable() && runs_in_worker_cluster(env, wl) {
+        return Ok(ReconcileResult::Done);
+    }
     let message = format!("Admitted by clusterQueue {queue}");
     let started = match pod_set_infos::pod_set_infos_from_status(env, wl) {
         Ok(infos) => job.start(env, &infos, &message).await,

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::child_job_set::child_job_set;
 use super::error::JobError;
-use super::generic_job::{JobKind, JobResult};
+use super::generic_job::{JobKind, JobResult, ManagedBy};
 use super::integration_context::IntegrationContext;
 use super::job_set::{JobSet, JobSetKind, JobSetSpec, JobSetStatus, ReplicatedJobStatus};
 use super::patching::{PatchTarget, patch_object};
@@ -27,7 +27,8 @@ use kueue_lab_api::v1beta2::{PodSet, ReclaimablePod};
 use kueue_lab_runtime::Api;
 
 /// The manager of Kueue's runtime patch.
-const RUNTIME_PATCH_MANAGER: &str = "kueue.x-k8s.io/manager";
+/// The manager of the patch with the pod set infos.
+pub(super) const RUNTIME_PATCH_MANAGER: &str = "kueue.x-k8s.io/manager";
 
 /// A TrainJob with the fields that Kueue reads; others are preserved.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -99,6 +100,14 @@ impl JobKind for TrainJobKind {
     async fn load_references(env: &IntegrationContext, job: &mut TrainJob) {
         let namespace = object_meta::namespace(&job.metadata).to_owned();
         load_job_set(env, &namespace, job).await;
+    }
+
+    fn managed_by(job: &mut TrainJob) -> Option<(ManagedBy<'_>, &'static str)> {
+        let fields = &mut job.spec.other;
+        Some((
+            ManagedBy::Other(fields),
+            "trainer.kubeflow.org/trainjob-controller",
+        ))
     }
 
     fn is_suspended(job: &TrainJob) -> bool {

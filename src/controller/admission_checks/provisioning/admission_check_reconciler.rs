@@ -5,62 +5,23 @@ use std::sync::Arc;
 
 use crate::ControllerContext;
 use crate::admission_checks::active_condition::{admission_check_queue, set_active_condition};
+use crate::admission_checks::parameters_reference::{BadParametersRef, config_name};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::constants::active::BAD_PARAMETERS_REF;
-use kueue_lab_api::v1beta2::{
-    AdmissionCheck, AdmissionCheckParametersReference, ProvisioningRequestConfig,
-};
+use kueue_lab_api::v1beta2::{AdmissionCheck, ProvisioningRequestConfig};
 use kueue_lab_runtime::{ObjectKey, ReconcileResult};
-
-/// Why `spec.parameters` of an AdmissionCheck does not resolve, with upstream's messages.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum BadParametersRef {
-    /// No `spec.parameters`.
-    #[error("missing parameters reference")]
-    Missing,
-    /// The name is empty.
-    #[error("empty name: bad parameters reference")]
-    NoName,
-    /// Another API group.
-    #[error("wrong group {0:?}, expecting \"kueue.x-k8s.io\": bad parameters reference")]
-    Group(String),
-    /// Another kind.
-    #[error("wrong kind {0:?}, expecting \"ProvisioningRequestConfig\": bad parameters reference")]
-    Kind(String),
-    /// The ProvisioningRequestConfig does not exist.
-    #[error("ProvisioningRequestConfig.kueue.x-k8s.io {0:?} not found")]
-    NotFound(String),
-    /// The AdmissionCheck does not exist.
-    #[error("AdmissionCheck.kueue.x-k8s.io {0:?} not found")]
-    NoCheck(String),
-}
-
-fn config_name(
-    reference: Option<&AdmissionCheckParametersReference>,
-) -> Result<&str, BadParametersRef> {
-    let reference = reference.ok_or(BadParametersRef::Missing)?;
-    if reference.name.is_empty() {
-        return Err(BadParametersRef::NoName);
-    }
-    if reference.api_group != kueue_lab_api::v1beta2::GROUP {
-        return Err(BadParametersRef::Group(reference.api_group.clone()));
-    }
-    if reference.kind != c::PROVISIONING_REQUEST_CONFIG_KIND {
-        return Err(BadParametersRef::Kind(reference.kind.clone()));
-    }
-    Ok(&reference.name)
-}
 
 fn config_from_reference(
     shared: &ControllerContext,
     check: &AdmissionCheck,
 ) -> Result<Arc<ProvisioningRequestConfig>, BadParametersRef> {
-    let name = config_name(check.spec.parameters.as_ref())?;
+    let kind = c::PROVISIONING_REQUEST_CONFIG_KIND;
+    let name = config_name(check.spec.parameters.as_ref(), kind)?;
     let config = shared
         .informers
         .provisioning_request_configs
         .get(&ObjectKey::cluster(name));
-    config.ok_or_else(|| BadParametersRef::NotFound(name.to_owned()))
+    config.ok_or_else(|| BadParametersRef::NotFound(kind, name.to_owned()))
 }
 
 /// The ProvisioningRequestConfig of an AdmissionCheck.
@@ -72,7 +33,8 @@ pub(super) fn config_for_check(
         .informers
         .admission_checks
         .get(&ObjectKey::cluster(check));
-    let check = known.ok_or_else(|| BadParametersRef::NoCheck(check.to_owned()))?;
+    let check =
+        known.ok_or_else(|| BadParametersRef::NotFound("AdmissionCheck", check.to_owned()))?;
     config_from_reference(shared, &check)
 }
 
@@ -81,7 +43,11 @@ pub(super) fn checks_using_config(shared: &ControllerContext, config: &str) -> V
     let checks = shared.informers.admission_checks.list().into_iter();
     let users = checks.filter(|check| {
         check.spec.controller_name == c::PROVISIONING_REQUEST_CONTROLLER
-            && config_name(check.spec.parameters.as_ref()).is_ok_and(|name| name == config)
+            && config_name(
+                check.spec.parameters.as_ref(),
+                c::PROVISIONING_REQUEST_CONFIG_KIND,
+            )
+            .is_ok_and(|name| name == config)
     });
     users
         .filter_map(|check| check.metadata.name.clone())

@@ -177,6 +177,10 @@ impl GenericJob for PodJob {
         &self.gvk
     }
 
+    fn is_composable(&self) -> bool {
+        true
+    }
+
     fn meta(&self) -> &ObjectMeta {
         &self.pod.metadata
     }

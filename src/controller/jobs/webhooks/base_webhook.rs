@@ -28,6 +28,7 @@ pub(crate) async fn default<K: JobKind>(
     {
         K::suspend(job);
     }
+    defaults::apply_default_for_managed_by::<K>(env, namespace, job);
     K::default(env, namespace, job).await?;
     if *job != given {
         K::encode_as_go(job);

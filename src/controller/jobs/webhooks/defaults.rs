@@ -2,11 +2,13 @@
 
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
 use kueue_lab_runtime::Api;
 
 use super::Denial;
 use crate::job_annotations;
 use crate::jobs::ancestor_job::AncestorJob;
+use crate::jobs::generic_job::JobKind;
 use crate::jobs::integration_context::IntegrationContext;
 use kueue_lab_admission::kube::label_selector::Labels;
 use kueue_lab_api::config::Feature;
@@ -149,4 +151,55 @@ pub(crate) async fn workload_should_be_suspended(
         return Ok(true);
     }
     Ok(env.manage_jobs_without_queue_name() && namespace_is_managed(env, namespace).await?)
+}
+
+/// Leaves a job in a LocalQueue with a MultiKueue check to MultiKueue, unless another controller than the
+/// kind's own is set.
+pub(super) fn apply_default_for_managed_by<K: JobKind>(
+    env: &IntegrationContext,
+    namespace: &str,
+    job: &mut K::Object,
+) {
+    if !env.enabled(Feature::MultiKueue) || !has_multikueue_check(env, namespace, job.meta()) {
+        return;
+    }
+    if let Some((managed_by, own)) = K::managed_by(job)
+        && managed_by
+            .controller()
+            .is_none_or(|controller| controller == own)
+    {
+        managed_by.set(c::MULTI_KUEUE_CONTROLLER);
+    }
+}
+
+/// Whether the ClusterQueue of a job has a MultiKueue check.
+fn has_multikueue_check(env: &IntegrationContext, namespace: &str, meta: &ObjectMeta) -> bool {
+    let Some(queue) = meta
+        .labels
+        .as_ref()
+        .and_then(|labels| labels.get(c::QUEUE_LABEL))
+    else {
+        return false;
+    };
+    let informers = &env.shared.informers;
+    let local_queue = informers
+        .local_queues
+        .get(&ObjectKey::new(namespace, queue));
+    let cluster_queue = local_queue.and_then(|queue| {
+        informers
+            .cluster_queues
+            .get(&ObjectKey::cluster(&queue.spec.cluster_queue))
+    });
+    let strategy = cluster_queue
+        .as_ref()
+        .and_then(|queue| queue.spec.admission_checks_strategy.as_ref());
+    let mut rules = strategy
+        .into_iter()
+        .flat_map(|strategy| &strategy.admission_checks);
+    rules.any(|rule| {
+        let check = informers
+            .admission_checks
+            .get(&ObjectKey::cluster(&rule.name));
+        check.is_some_and(|check| check.spec.controller_name == c::MULTI_KUEUE_CONTROLLER)
+    })
 }

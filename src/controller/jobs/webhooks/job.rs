@@ -28,6 +28,7 @@ pub(super) async fn default(
     {
         BatchJobKind::suspend(job);
     }
+    defaults::apply_default_for_managed_by::<BatchJobKind>(env, namespace, job);
     if job_annotations::is_elastic(&job.metadata, &env.gates) {
         let template = &mut job.spec.get_or_insert_default().template;
         let gates = template

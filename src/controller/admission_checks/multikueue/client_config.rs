@@ -1,0 +1,131 @@
+//! The kubeconfig of a worker cluster: read from its Secret or file, and checked.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::config::Kubeconfig;
+use kueue_lab_runtime::Api;
+
+use super::context::MultiKueueContext;
+use super::kubeconfig_path::{KUBE_CONFIG_PATH_PREFIX, validate_kube_config_path};
+use super::validate_kubeconfig::validate_kubeconfig;
+use kueue_lab_api::config::Feature;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::v1beta2::{KubeConfig, LocationType, MultiKueueCluster};
+
+/// A kubeconfig that is allowed.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct ClientConfig(Arc<str>);
+
+impl ClientConfig {
+    /// Parses the kubeconfig.
+    ///
+    /// # Errors
+    /// It is not YAML of a kubeconfig.
+    pub(super) fn kubeconfig(&self) -> Result<Kubeconfig, String> {
+        Kubeconfig::from_yaml(&self.0).map_err(|error| error.to_string())
+    }
+}
+
+/// Why there is no usable kubeconfig.
+pub(super) struct ConfigError {
+    /// The reason of the Active condition.
+    pub reason: &'static str,
+    /// A message.
+    pub message: String,
+    /// Whether an object is missing; its creation enqueues the cluster.
+    pub not_found: bool,
+}
+
+fn bad(message: String) -> ConfigError {
+    ConfigError {
+        reason: "BadKubeConfig",
+        message,
+        not_found: false,
+    }
+}
+
+/// Reads the kubeconfig of a cluster.
+///
+/// # Errors
+/// It cannot be read, or is not allowed.
+pub(super) async fn load_client_config(
+    mk: &MultiKueueContext,
+    cluster: &MultiKueueCluster,
+) -> Result<ClientConfig, ConfigError> {
+    let source = &cluster.spec.cluster_source;
+    if source.cluster_profile_ref.is_some() {
+        let enabled = mk
+            .shared
+            .settings
+            .enabled(Feature::MultiKueueClusterProfile);
+        let (reason, message) = match enabled {
+            true => ("BadClusterProfile", "no access provider configured"),
+            false => (
+                "MultiKueueClusterProfileFeatureDisabled",
+                "MultiKueueClusterProfile feature gate is disabled",
+            ),
+        };
+        return Err(ConfigError {
+            reason,
+            message: message.to_owned(),
+            not_found: false,
+        });
+    }
+    let Some(reference) = &source.kube_config else {
+        return Err(bad("kubeconfig reference is nil".to_owned()));
+    };
+    let text = match reference.location_type() {
+        LocationType::Secret => kubeconfig_from_secret(mk, &reference.location).await?,
+        LocationType::Path => kubeconfig_from_path(mk, reference)?,
+    };
+    let config = ClientConfig(text.into());
+    let insecure = |message| ConfigError {
+        reason: "InsecureKubeConfig",
+        message,
+        not_found: false,
+    };
+    let parsed = config
+        .kubeconfig()
+        .map_err(|error| insecure(format!("failed to parse kubeconfig(apiconfig): {error}")))?;
+    validate_kubeconfig(&parsed).map_err(insecure)?;
+    Ok(config)
+}
+
+async fn kubeconfig_from_secret(mk: &MultiKueueContext, name: &str) -> Result<String, ConfigError> {
+    let client = mk.shared.ctx.client.clone();
+    let secrets: Api<Secret> = Api::namespaced(client, mk.config_namespace());
+    let secret = secrets.get_opt(name).await;
+    let secret = secret.map_err(|error| bad(error.to_string()))?;
+    let secret = secret.ok_or_else(|| ConfigError {
+        not_found: true,
+        ..bad(format!("Secret {name:?} not found"))
+    })?;
+    let key = c::MULTI_KUEUE_CONFIG_SECRET_KEY;
+    let data = secret.data.as_ref().and_then(|data| data.get(key));
+    let missing = || bad(format!("key {key:?} not found in secret {name:?}"));
+    let bytes = data.ok_or_else(missing)?.0.clone();
+    String::from_utf8(bytes).map_err(|error| bad(error.to_string()))
+}
+
+fn kubeconfig_from_path(
+    mk: &MultiKueueContext,
+    reference: &KubeConfig,
+) -> Result<String, ConfigError> {
+    let path = &reference.location;
+    let checked = mk
+        .shared
+        .settings
+        .enabled(Feature::MultiKueueKubeConfigPathValidation);
+    let file = match checked {
+        true => validate_kube_config_path(path, KUBE_CONFIG_PATH_PREFIX).map_err(bad)?,
+        false => path.into(),
+    };
+    std::fs::read_to_string(&file).map_err(|error| {
+        let reason = match error.kind() {
+            std::io::ErrorKind::NotFound => "no such file or directory".to_owned(),
+            _ => error.to_string(),
+        };
+        bad(format!("open {}: {reason}", file.display()))
+    })
+}

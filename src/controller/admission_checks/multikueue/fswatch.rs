@@ -1,0 +1,60 @@
+//! Watches kubeconfig files: a changed file enqueues its cluster.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use super::context::MultiKueueContext;
+use kueue_lab_api::v1beta2::LocationType;
+use kueue_lab_runtime::ObjectKey;
+
+/// The interval of checks.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Time and size of a file; None if it cannot be read.
+type FileVersion = Option<(SystemTime, u64)>;
+
+/// Starts the watch. Without clusters of this type it reads no files.
+pub(super) fn start(mk: &MultiKueueContext) {
+    let watched = mk.clone();
+    mk.shared.ctx.tasks.spawn("multikueue-fswatch", async move {
+        let mut seen: BTreeMap<ObjectKey, (String, FileVersion)> = BTreeMap::new();
+        let changes = changes_of_clusters(&watched);
+        loop {
+            let files = kubeconfig_files(&watched);
+            for (cluster, file) in &files {
+                let current = (file.clone(), version(file));
+                let before = seen.insert(cluster.clone(), current.clone());
+                if before.is_some_and(|before| before.0 == *file && before.1 != current.1) {
+                    watched.cluster_events.add(cluster.clone());
+                }
+            }
+            seen.retain(|cluster, _| files.contains_key(cluster));
+            match files.is_empty() {
+                true => changes.notified().await,
+                false => watched.shared.ctx.clock.sleep(INTERVAL).await,
+            }
+        }
+    });
+}
+
+fn changes_of_clusters(mk: &MultiKueueContext) -> std::sync::Arc<tokio::sync::Notify> {
+    let changes = std::sync::Arc::new(tokio::sync::Notify::new());
+    let notify = changes.clone();
+    mk.clusters.add_event_handler(move |_| notify.notify_one());
+    changes
+}
+
+fn kubeconfig_files(mk: &MultiKueueContext) -> BTreeMap<ObjectKey, String> {
+    let clusters = mk.clusters.list().into_iter();
+    let files = clusters.filter_map(|cluster| {
+        let config = cluster.spec.cluster_source.kube_config.as_ref()?;
+        (config.location_type() == LocationType::Path)
+            .then(|| (ObjectKey::of(cluster.as_ref()), config.location.clone()))
+    });
+    files.collect()
+}
+
+fn version(file: &str) -> FileVersion {
+    let metadata = std::fs::metadata(file).ok()?;
+    Some((metadata.modified().ok()?, metadata.len()))
+}

@@ -1,0 +1,95 @@
+//! Which files MultiKueueClusters with `locationType: Path` may name: those below one directory.
+
+use std::path::{Component, Path, PathBuf};
+
+/// The directory of kubeconfig files.
+pub(super) const KUBE_CONFIG_PATH_PREFIX: &str = "/etc/multikueue/kubeconfigs";
+
+/// The file at `path`, with symbolic links resolved.
+///
+/// # Errors
+/// Upstream's message: it is not below `prefix`.
+pub(super) fn validate_kube_config_path(path: &str, prefix: &str) -> Result<PathBuf, String> {
+    const NOT_ALLOWED: &str = "kubeconfig path is not under the allowed prefix";
+    if path.is_empty() {
+        return Err("kubeconfig path must not be empty".to_owned());
+    }
+    let cleaned = clean(Path::new(path));
+    if cleaned
+        .components()
+        .any(|part| part == Component::ParentDir)
+    {
+        return Err(format!("{NOT_ALLOWED}: path contains \"..\""));
+    }
+    if !cleaned.is_absolute() {
+        return Err(format!("{NOT_ALLOWED}: path must be absolute"));
+    }
+    let outside = |path: &Path, prefix: &Path| {
+        let (path, prefix) = (path.display().to_string(), prefix.display().to_string());
+        format!("{NOT_ALLOWED}: {path:?} is not under {prefix:?}")
+    };
+    let Ok(allowed) = Path::new(prefix).canonicalize() else {
+        return Err(outside(&cleaned, Path::new(prefix)));
+    };
+    let resolved = cleaned.canonicalize().map_err(|error| {
+        let reason = lstat_error(&cleaned, &error);
+        format!("cannot resolve kubeconfig path symlinks: {reason}")
+    })?;
+    match resolved.starts_with(&allowed) {
+        true => Ok(resolved),
+        false => Err(outside(&resolved, &allowed)),
+    }
+}
+
+/// The error text of Go for a file that cannot be found.
+fn lstat_error(path: &Path, error: &std::io::Error) -> String {
+    let reason = match error.kind() {
+        std::io::ErrorKind::NotFound => "no such file or directory".to_owned(),
+        _ => error.to_string(),
+    };
+    format!("lstat {}: {reason}", path.display())
+}
+
+/// Removes `.` and resolves `..` where it is possible, as Go's `filepath.Clean`.
+fn clean(path: &Path) -> PathBuf {
+    let mut cleaned = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => match cleaned.components().next_back() {
+                Some(Component::Normal(_)) => {
+                    cleaned.pop();
+                }
+                Some(Component::RootDir) => {}
+                _ => cleaned.push(".."),
+            },
+            part => cleaned.push(part),
+        }
+    }
+    cleaned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_below_the_directory_are_allowed() {
+        let folder = std::env::temp_dir().join(format!("kubeconfigs-{}", std::process::id()));
+        let allowed = folder.join("allowed");
+        std::fs::create_dir_all(&allowed).unwrap();
+        std::fs::write(folder.join("outside"), "").unwrap();
+        std::fs::write(allowed.join("worker1"), "").unwrap();
+        let prefix = allowed.display().to_string();
+        let validate = |path: &str| validate_kube_config_path(path, &prefix);
+        assert!(validate(&format!("{prefix}/./worker1")).is_ok());
+        let refused = validate(&format!("{prefix}/../outside")).unwrap_err();
+        assert!(refused.contains("is not under"), "{refused}");
+        let refused = validate("worker1").unwrap_err();
+        assert!(refused.ends_with("path must be absolute"), "{refused}");
+        let refused = validate("../worker1").unwrap_err();
+        assert!(refused.ends_with("path contains \"..\""), "{refused}");
+        assert!(validate(&format!("{prefix}/none")).is_err());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,119 @@
+//! Watches of a worker cluster: changes of Workloads and jobs that this manager created enqueue the
+//! local Workloads.
+
+use std::error::Error;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use kube::Client;
+use kube::api::WatchEvent;
+use kube::core::DynamicObject;
+use kueue_lab_runtime::{Context, ObjectKey};
+
+use super::context::{MultiKueueContext, UPDATES_BATCH_PERIOD};
+use crate::jobs::multikueue::Adapter;
+
+/// The kind whose changes are watched.
+#[derive(Clone, Copy)]
+pub(super) enum WatchedKind<'a> {
+    /// Workloads.
+    Workload,
+    /// Jobs of an adapter.
+    Job(&'a Adapter),
+}
+
+impl WatchedKind<'_> {
+    /// The URL path of all namespaces.
+    fn url_path(self) -> String {
+        match self {
+            Self::Workload => "/apis/kueue.x-k8s.io/v1beta2/workloads".to_owned(),
+            Self::Job(adapter) => adapter.url_path(),
+        }
+    }
+
+    fn api_version(self) -> String {
+        match self {
+            Self::Workload => kueue_lab_api::v1beta2::API_VERSION.to_owned(),
+            Self::Job(adapter) => adapter.gvk.api_version(),
+        }
+    }
+}
+
+/// The events of a watch.
+pub(super) type RemoteEvents = BoxStream<'static, kube::Result<WatchEvent<DynamicObject>>>;
+
+/// Opens a watch of the objects that the manager `origin` created.
+///
+/// # Errors
+/// A message: the cluster does not answer within `timeout`, or does not serve the kind.
+pub(super) async fn establish_watch(
+    client: &Client,
+    kind: WatchedKind<'_>,
+    origin: &str,
+    (ctx, timeout): (&Context, Duration),
+) -> Result<RemoteEvents, String> {
+    let url = format!(
+        "{}?watch=true&allowWatchBookmarks=true&labelSelector=kueue.x-k8s.io/multikueue-origin%3D{origin}",
+        kind.url_path()
+    );
+    let request = http::Request::get(url).body(Vec::new());
+    let request = request.map_err(|error| error.to_string())?;
+    let opened = tokio::select! {
+        opened = client.request_events::<DynamicObject>(request) => opened,
+        () = ctx.clock.sleep(timeout) => return Err("watch establishment timed out".to_owned()),
+    };
+    match opened {
+        Ok(events) => Ok(events.boxed()),
+        Err(kube::Error::Api(status)) if status.code == 404 => Err(format!(
+            "failed to get API group resources: unable to retrieve the complete list of server APIs: {}: the server could not find the requested resource",
+            kind.api_version()
+        )),
+        Err(error) => Err(error_text(&error)),
+    }
+}
+
+/// The message of the API server, or the error with its causes.
+pub(super) fn error_text(error: &kube::Error) -> String {
+    if let kube::Error::Api(status) = error {
+        return status.message.clone();
+    }
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let message = error.to_string();
+        if !text.contains(&message) {
+            text = format!("{text}: {message}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// Enqueues the Workloads of changed objects, until the watch ends.
+pub(super) async fn consume_watch(
+    mk: &MultiKueueContext,
+    kind: WatchedKind<'_>,
+    mut events: RemoteEvents,
+) {
+    while let Some(Ok(event)) = events.next().await {
+        let (WatchEvent::Added(object)
+        | WatchEvent::Modified(object)
+        | WatchEvent::Deleted(object)) = event
+        else {
+            continue;
+        };
+        let keys = match kind {
+            WatchedKind::Workload => vec![ObjectKey::new(
+                object.metadata.namespace.unwrap_or_default(),
+                object.metadata.name.unwrap_or_default(),
+            )],
+            WatchedKind::Job(adapter) => adapter.workload_keys(&object, &mk.shared.settings),
+        };
+        for key in keys {
+            if mk.shared.informers.workloads.get(&key).is_some() {
+                mk.workload_events.add_after(key, UPDATES_BATCH_PERIOD);
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Which kubeconfigs MultiKueue accepts: those that refer to no files or programs of the manager.
+
+use kube::config::{AuthInfo, Kubeconfig};
+
+/// Checks a kubeconfig.
+///
+/// # Errors
+/// The message of upstream for the first part that is not allowed.
+pub(super) fn validate_kubeconfig(config: &Kubeconfig) -> Result<(), String> {
+    let users = config
+        .auth_infos
+        .iter()
+        .filter_map(|u| u.auth_info.as_ref());
+    if users.clone().any(|user| is_set(&user.token_file)) {
+        return Err("tokenFile is not allowed".to_owned());
+    }
+    for named in &config.clusters {
+        let name = &named.name;
+        let cluster = named.cluster.clone().unwrap_or_default();
+        if cluster.insecure_skip_tls_verify == Some(true) {
+            return Err(format!(
+                "insecure TLS verification is not allowed for cluster {name}"
+            ));
+        }
+        if is_set(&cluster.certificate_authority) {
+            return Err(format!(
+                "certificate-authority file paths are not allowed, use certificate-authority-data for cluster {name}"
+            ));
+        }
+        if !is_set(&cluster.server) {
+            return Err(format!("server URL is required for cluster {name}"));
+        }
+    }
+    let (server, user) = current(config)?;
+    validate_rest_config(&server, &user)
+}
+
+fn is_set(text: &Option<String>) -> bool {
+    text.as_ref().is_some_and(|text| !text.is_empty())
+}
+
+/// The server and the user of the current context.
+fn current(config: &Kubeconfig) -> Result<(String, AuthInfo), String> {
+    let name = config.current_context.as_deref().unwrap_or_default();
+    let missing = |what: &str| format!("invalid configuration: {what}");
+    let context = config.contexts.iter().find(|c| c.name == name);
+    let context = context.and_then(|c| c.context.as_ref());
+    let context = context.ok_or_else(|| {
+        missing(&match name {
+            "" => "no configuration has been provided".to_owned(),
+            name => format!("context was not found for specified context: {name}"),
+        })
+    })?;
+    let cluster = config.clusters.iter().find(|c| c.name == context.cluster);
+    let server = cluster
+        .and_then(|cluster| cluster.cluster.as_ref())
+        .and_then(|cluster| cluster.server.clone());
+    let server = server.ok_or_else(|| missing("no server found for cluster of the context"))?;
+    let user = context.user.as_deref().unwrap_or_default();
+    let user = config.auth_infos.iter().find(|u| u.name == user);
+    let user = user.and_then(|user| user.auth_info.clone());
+    Ok((server, user.unwrap_or_default()))
+}
+
+fn validate_rest_config(server: &str, user: &AuthInfo) -> Result<(), String> {
+    let refusal = if is_set(&user.token_file) {
+        "bearerTokenFile is not allowed"
+    } else if !is_valid_host(&server.to_lowercase()) {
+        "untrusted server endpoint"
+    } else if is_set(&user.username) || user.password.is_some() {
+        "basic auth is not allowed"
+    } else if user.exec.is_some() {
+        "exec plugins are not allowed"
+    } else if user.auth_provider.is_some() {
+        "auth providers are not allowed"
+    } else {
+        return Ok(());
+    };
+    Err(refusal.to_owned())
+}
+
+/// Whether the host of a URL is an IP address or a DNS subdomain.
+fn is_valid_host(server: &str) -> bool {
+    let Some((_, rest)) = server.split_once("://") else {
+        return false;
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let bracketed = authority.strip_prefix('[').and_then(|r| r.split_once(']'));
+    let host = match bracketed {
+        Some((address, _)) => address,
+        None => authority
+            .rsplit_once(':')
+            .map_or(authority, |(host, _)| host),
+    };
+    host.parse::<std::net::IpAddr>().is_ok() || is_dns1123_subdomain(host)
+}
+
+fn is_dns1123_subdomain(host: &str) -> bool {
+    let alphanumeric = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let label = |label: &str| {
+        let bytes = label.as_bytes();
+        let ends = [bytes.first(), bytes.last()];
+        ends.into_iter()
+            .all(|b| b.is_some_and(|b| alphanumeric(*b)))
+            && bytes.iter().all(|b| alphanumeric(*b) || *b == b'-')
+    };
+    !host.is_empty() && host.len() <= 253 && host.split('.').all(label)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn refusal(cluster: Value, user: Value) -> Option<String> {
+        let config = json!({
+            "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+            "clusters": [{"name": "k", "cluster": cluster}],
+            "users": [{"name": "u", "user": user}],
+        });
+        let config: Kubeconfig = serde_json::from_value(config).unwrap();
+        validate_kubeconfig(&config).err()
+    }
+
+    #[test]
+    fn kubeconfigs_with_files_and_programs_of_the_manager_are_refused() {
+        let https = json!({"server": "https://127.0.0.1:6443"});
+        let refused = |cluster: Value, user: Value| refusal(cluster, user).unwrap();
+        let token_file = json!({"tokenFile": "/token"});
+        assert_eq!(
+            refused(https.clone(), token_file),
+            "tokenFile is not allowed"
+        );
+        let insecure = json!({"server": "https://a", "insecure-skip-tls-verify": true});
+        assert_eq!(
+            refused(insecure, json!({})),
+            "insecure TLS verification is not allowed for cluster k"
+        );
+        let file = json!({"server": "https://a", "certificate-authority": "/ca"});
+        assert_eq!(
+            refused(file, json!({})),
+            "certificate-authority file paths are not allowed, use certificate-authority-data for cluster k"
+        );
+        assert_eq!(
+            refused(json!({}), json!({})),
+            "server URL is required for cluster k"
+        );
+        let basic = json!({"username": "u", "password": "p"});
+        assert_eq!(refused(https.clone(), basic), "basic auth is not allowed");
+        let exec = json!({"exec": {"command": "x", "apiVersion": "v1"}});
+        assert_eq!(refused(https.clone(), exec), "exec plugins are not allowed");
+        let host = json!({"server": "https://a_b:1"});
+        assert_eq!(refused(host, json!({})), "untrusted server endpoint");
+        assert_eq!(refusal(https, json!({"token": "t"})), None);
+        let name = json!({"server": "https://API.example.com/x"});
+        assert_eq!(refusal(name, json!({})), None);
+        assert_eq!(
+            refusal(json!({"server": "https://[::1]:6443"}), json!({})),
+            None
+        );
+    }
+}

@@ -1,0 +1,35 @@
+//! [`WorkerClients`]: makes clients of MultiKueue's worker clusters from their kubeconfigs.
+
+use std::fmt::Debug;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+/// Makes the clients of worker clusters.
+pub trait WorkerClients: Debug + Send + Sync {
+    /// A client of the cluster of the current context. It does not have to connect.
+    ///
+    /// The error of the future is a message: the kubeconfig is incomplete, or its certificates are not
+    /// valid.
+    fn client(&self, kubeconfig: Kubeconfig) -> BoxFuture<'static, Result<Client, String>>;
+}
+
+/// Clients over the network.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NetworkClients;
+
+impl WorkerClients for NetworkClients {
+    fn client(&self, kubeconfig: Kubeconfig) -> BoxFuture<'static, Result<Client, String>> {
+        async move {
+            let options = KubeConfigOptions::default();
+            let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+            let mut config = config.map_err(|error| error.to_string())?;
+            // A watch without events is idle for longer.
+            config.read_timeout = None;
+            Client::try_from(config).map_err(|error| error.to_string())
+        }
+        .boxed()
+    }
+}
