@@ -370,3 +370,31 @@ fn an_incomplete_pod_group_has_no_workload() {
     press(&mut state, &["2"]);
     shot("pod-group-waits", &state, SMALL);
 }
+
+#[test]
+fn workloads_name_the_worker_clusters_of_multikueue() {
+    let workload = |name: &str, status: serde_json::Value| {
+        json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
+            "metadata": {"namespace": "ml", "name": name}, "status": status,
+            "spec": {"queueName": "research", "podSets": [{"name": "main", "count": 1,
+                "template": {"spec": {"containers": []}}}]}})
+    };
+    let mut state = state_of(vec![
+        workload("runs", json!({"clusterName": "worker2"})),
+        workload(
+            "waits",
+            json!({"nominatedClusterNames": ["worker1", "worker3"]}),
+        ),
+    ]);
+    press(&mut state, &["2"]);
+    let text = render_text(&state, 160, 20);
+    let line = |name: &str| {
+        let mut lines = text.lines().filter(|line| line.contains(name));
+        lines.next().unwrap_or_default().to_owned()
+    };
+    assert!(line("runs").contains("worker2: "), "{text}");
+    assert!(line("waits").contains("worker1 or worker3: "), "{text}");
+    press(&mut state, &["/", "worker2", "enter"]);
+    let text = render_text(&state, 160, 20);
+    assert!(text.contains("runs") && !text.contains("waits"), "{text}");
+}

@@ -242,13 +242,14 @@ fn sky_pilot_cluster(state: &State, objects: &[ObjectRef]) -> Option<String> {
 
 fn filter_text(state: &State, wl: &WorkloadRow, at: WorkloadState) -> String {
     format!(
-        "{} {} {} {} {} {}",
+        "{} {} {} {} {} {} {}",
         wl.key(),
         at.as_str(),
         wl.queue,
         state.data.cluster_queue_of(wl).unwrap_or_default(),
         wl.priority_class.as_deref().unwrap_or_default(),
-        wl.owner_text()
+        wl.owner_text(),
+        wl.worker_clusters.join(" ")
     )
 }
 
@@ -321,6 +322,10 @@ fn row(state: &State, c: &Canvas<'_>, key: &ObjectKey, wl: &WorkloadRow) -> Vec<
             )
         } else {
             let mut reason = Vec::new();
+            if !wl.worker_clusters.is_empty() {
+                let clusters = format!("{}: ", wl.worker_clusters.join(" or "));
+                reason.push(c.span(&clusters, Role::Bold));
+            }
             if state.derived.loop_of(&wl.meta.uid).is_some() {
                 reason.push(c.span("loop: ", Role::Error));
             }
