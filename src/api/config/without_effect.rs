@@ -61,7 +61,6 @@ const fn gate(
     }
 }
 
-const NO_CLUSTER_PROFILE: &str = "MultiKueueClusters with a ClusterProfile are not connected";
 const SPEED_ONLY: &str = "it changes only the speed of upstream's scheduler";
 
 /// The settings without effect.
@@ -99,7 +98,11 @@ pub const SETTINGS_WITHOUT_EFFECT: &[SettingWithoutEffect] = {
             Labs,
             "the address is that of the metrics Service, or of --metrics",
         ),
-        field("multiKueue.clusterProfile", Everywhere, NO_CLUSTER_PROFILE),
+        field(
+            "multiKueue.clusterProfile",
+            Everywhere,
+            "MultiKueueClusters with a ClusterProfile are not connected",
+        ),
         field("pprofBindAddress", Everywhere, "pprof profiles Go programs"),
         field(
             "tls",
@@ -135,11 +138,6 @@ pub const SETTINGS_WITHOUT_EFFECT: &[SettingWithoutEffect] = {
             Feature::ManagedJobsNamespaceSelectorAlwaysRespected,
             Some(true),
             "the gate is locked",
-        ),
-        gate(
-            Feature::MultiKueueClusterProfile,
-            Some(false),
-            NO_CLUSTER_PROFILE,
         ),
         gate(
             Feature::RemoveFinalizersWithStrictPatch,
