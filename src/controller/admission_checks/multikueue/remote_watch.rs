@@ -74,12 +74,14 @@ pub(super) async fn establish_watch(
 }
 
 /// The message of the API server, or the error with its causes.
-pub(super) fn error_text(error: &kube::Error) -> String {
-    if let kube::Error::Api(status) = error {
-        return status.message.clone();
-    }
-    let mut text = error.to_string();
-    let mut cause = error.source();
+fn error_text(error: &kube::Error) -> String {
+    let first: &dyn Error = match error {
+        kube::Error::Api(status) => return status.message.clone(),
+        kube::Error::Service(error) => error.as_ref(),
+        error => error,
+    };
+    let mut text = first.to_string();
+    let mut cause = first.source();
     while let Some(error) = cause {
         let message = error.to_string();
         if !text.contains(&message) {
