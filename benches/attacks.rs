@@ -25,7 +25,7 @@ use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_lab::{Lab, LabConfig, NodePools};
+use kueue_lab_lab::{ClusterRole, Lab, LabConfig, NodePools};
 use serde_json::{Value, json};
 
 /// As in the binary.
@@ -229,6 +229,7 @@ async fn main() {
         kueue: None,
         operators: true,
         controller: true,
+        role: ClusterRole::default(),
     };
     let lab = Lab::start(config).await.unwrap();
     let path = folder.path().join("kubeconfig");

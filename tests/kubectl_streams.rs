@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_lab::{Lab, LabConfig, NodePools};
+use kueue_lab_lab::{ClusterRole, Lab, LabConfig, NodePools};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -181,6 +181,7 @@ async fn kubectl_streams_over_websocket_and_spdy() {
     std::fs::create_dir_all(presets.join("empty")).unwrap();
     std::fs::write(presets.join("empty/a.yaml"), PRESET).unwrap();
     let lab = Lab::start(LabConfig {
+        role: ClusterRole::default(),
         remote: None,
         clock: Clock::real(),
         entropy: Entropy::seeded(1),

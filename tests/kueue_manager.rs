@@ -37,6 +37,7 @@ fn with_lab<F: Future<Output = ()>>(test: impl FnOnce(ManagerLab) -> F) {
         let presets = tempfile::tempdir().unwrap();
         let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
         let lab = Lab::start(LabConfig {
+            role: kueue_lab_lab::ClusterRole::default(),
             remote: None,
             clock: clock.clone(),
             entropy: Entropy::seeded(1),

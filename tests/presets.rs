@@ -60,6 +60,7 @@ impl PresetsFixture {
             base: BaseConfiguration::default(),
             lab: None,
             applied_settings: PresetSettings::default(),
+            adapt: None,
         }
     }
 

@@ -12,7 +12,7 @@ use kube::api::{ListParams, PostParams};
 use kube::{Api, Client};
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_entropy::Entropy;
-use kueue_lab_lab::{Lab, LabConfig};
+use kueue_lab_lab::{ClusterRole, Lab, LabConfig};
 use kueue_lab_machines::nodes::NodePools;
 use serde_json::json;
 
@@ -27,6 +27,7 @@ async fn start(presets: &std::path::Path, preset: Option<&str>) -> Lab {
     std::fs::create_dir(presets.join("one")).unwrap();
     std::fs::write(presets.join("one/a.yaml"), QUEUE).unwrap();
     let lab = Lab::start(LabConfig {
+        role: ClusterRole::default(),
         remote: None,
         clock: Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap()),
         entropy: Entropy::seeded(1),

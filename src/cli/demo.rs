@@ -8,7 +8,7 @@ use super::tui_session::{self, TuiArgs};
 use super::{CliError, logging, runtime, signals, speed};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_lab::{DEFAULT_PRESET, FileSource, Lab, LabConfig, LabPaths};
+use kueue_lab_lab::{ClusterRole, DEFAULT_PRESET, FileSource, Lab, LabConfig, LabPaths};
 use kueue_lab_scenario::{Observer, Scenario, ScenarioEnvironment, TimelineEntry, run_scenario};
 
 const EXAMPLES: &str = "\
@@ -98,6 +98,7 @@ fn lab_config(
     speed: Option<f64>,
 ) -> Result<LabConfig, CliError> {
     Ok(LabConfig {
+        role: ClusterRole::default(),
         remote: None,
         clock: Clock::adjustable(speed.unwrap_or(scenario.pace)),
         entropy: Entropy::from_os(),

@@ -62,6 +62,14 @@ impl Cluster {
         }
     }
 
+    /// The kubeconfig of an embedded API server, once its listener is open.
+    pub fn kubeconfig(&self) -> Option<&str> {
+        match self {
+            Self::Embedded(embedded) => embedded.kubeconfig(),
+            Self::Remote(_) => None,
+        }
+    }
+
     /// Writes a kubeconfig that is readable by its owner only.
     ///
     /// # Errors

@@ -17,11 +17,13 @@ use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 use kueue_lab_persistence::DataDir;
 
-/// Name of the cluster, its user and its context.
-const NAME: &str = "kueue-lab";
+/// The default name of a cluster, its user and its context.
+pub const DEFAULT_NAME: &str = "kueue-lab";
 
 /// Configuration of an embedded cluster.
 pub struct EmbeddedConfig {
+    /// Name of the cluster, its user and its context.
+    pub name: String,
     /// Lab time.
     pub clock: Clock,
     /// Source of UIDs and generated names.
@@ -43,6 +45,7 @@ pub struct EmbeddedConfig {
 /// The embedded API server, and its network side once it is open.
 pub struct EmbeddedCluster {
     server: ApiServer,
+    name: String,
     port: u16,
     data: Option<Box<DataDir>>,
     is_restored: bool,
@@ -87,6 +90,7 @@ impl EmbeddedCluster {
         Ok(Self {
             server,
             is_restored,
+            name: config.name,
             port: config.port,
             data: config.data.map(Box::new),
             serving: None,
@@ -95,7 +99,7 @@ impl EmbeddedCluster {
 
     /// The name of the cluster.
     pub fn name(&self) -> &str {
-        NAME
+        &self.name
     }
 
     /// Stores objects before the first request; see [`ApiServer::load_objects`].
@@ -170,7 +174,7 @@ impl EmbeddedCluster {
     async fn serve(&self, port: u16) -> Result<ServingHandle, ClusterError> {
         let options = ServeOptions {
             port,
-            name: NAME.into(),
+            name: self.name.clone(),
             ..ServeOptions::default()
         };
         self.server.serve(options).await.map_err(|e| match e {
@@ -185,6 +189,10 @@ impl EmbeddedCluster {
         self.serving
             .as_ref()
             .map(ServingHandle::certificate_authority_pem)
+    }
+
+    pub(super) fn kubeconfig(&self) -> Option<&str> {
+        self.serving.as_ref().map(ServingHandle::kubeconfig)
     }
 
     pub(super) fn write_kubeconfig(&self, path: &Path) -> Result<(), ClusterError> {

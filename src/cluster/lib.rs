@@ -16,7 +16,7 @@ mod remote;
 
 pub use cluster::Cluster;
 pub use credentials::ExecPluginError;
-pub use embedded::{EmbeddedCluster, EmbeddedConfig};
+pub use embedded::{DEFAULT_NAME, EmbeddedCluster, EmbeddedConfig};
 pub use error::ClusterError;
 pub use kubeconfig_context::{KubeconfigContext, context_names, error_chain};
 pub use kueue_lab_apiserver::{Limit, LoadObjectError, RequestLimits, limits};

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::object_file::ObjectFile;
+use crate::cluster_role::ClusterRole;
 use kueue_lab_api::config::LoadedConfiguration as KueueConfig;
 use kueue_lab_clock::Clock;
 use kueue_lab_cluster::{DataDir, RemoteCluster, RequestLimits};
@@ -50,4 +51,6 @@ pub struct LabConfig {
     /// Whether the admission controller runs, with its webhooks, visibility API and Deployment.
     /// Without it, an embedded cluster is for another Kueue. Ignored on an existing cluster.
     pub controller: bool,
+    /// Whether an embedded cluster has worker clusters, or is one.
+    pub role: ClusterRole,
 }

@@ -1,5 +1,6 @@
 //! A running lab: starts and stops its parts in order.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use kube::Client;
@@ -19,6 +20,8 @@ use crate::operator_webhooks::OperatorWebhooks;
 use crate::preset_lab_settings::{PresetLabSettings, read_pools};
 use crate::validate_preset::validate_preset;
 use crate::visibility_server::VisibilityServer;
+use crate::worker_clusters::{WorkerCluster, WorkerClusters};
+use crate::workers::{merged_kubeconfig, without_multikueue};
 use crate::{
     kubelet_client, kueue_crds, kueue_webhooks, lab_kinds, managed_job_kind, node_pools_reloader,
     operator_crds, remote,
@@ -26,7 +29,7 @@ use crate::{
 use kueue_lab_clock::Clock;
 use kueue_lab_cluster::Cluster;
 use kueue_lab_cluster::plugins::{AdmissionPlugin, AggregatedApi};
-use kueue_lab_cluster::{EmbeddedCluster, EmbeddedConfig};
+use kueue_lab_cluster::{DEFAULT_NAME, EmbeddedCluster, EmbeddedConfig};
 use kueue_lab_controller::{Controller, UpstreamLatency};
 use kueue_lab_machines::{Machines, MachinesConfig};
 use kueue_lab_operator::Operator;
@@ -61,6 +64,8 @@ pub struct Lab {
     operator: Option<Operator>,
     presets: Arc<Presets>,
     jobs: ManagedJobs,
+    /// The embedded worker clusters.
+    workers: WorkerClusters,
 }
 
 impl Lab {
@@ -85,7 +90,12 @@ impl Lab {
             Some(preset) => read_settings(&config.presets, preset),
             None => PresetSettings::default(),
         };
+        let worker_configs = WorkerClusters::configs(&config);
         let mut kueue = KueueStart::new(&mut config, &settings)?;
+        let workers = WorkerClusters::start(worker_configs).await?;
+        if let Some(clients) = workers.clients() {
+            kueue.config.worker_clients = clients;
+        }
         if config.remote.is_some() {
             kueue.config.upstream_latency = UpstreamLatency::NONE;
             // An invalid preset must not leave a partial installation behind.
@@ -114,6 +124,7 @@ impl Lab {
                 embedded_cluster(
                     config.from.take(),
                     EmbeddedConfig {
+                        name: config.role.worker_name().unwrap_or(DEFAULT_NAME).to_owned(),
                         clock: config.clock.clone(),
                         entropy: config.entropy.clone(),
                         port: config.port.unwrap_or_default(),
@@ -142,13 +153,22 @@ impl Lab {
             Some((operator, controller)) => (Some(operator), Some(controller)),
             None => (None, None),
         };
+        let leader = operator.as_ref().zip(controller);
         let raised = tokio::select! {
-            raised = Self::start_components(config, settings, kueue, cluster, operator.as_ref(), controller) => raised,
+            raised = Self::start_components(config, settings, kueue, cluster, leader, &workers) => raised,
             () = stop.cancelled() => Err(LabError::Interrupted),
         };
         match raised {
-            Ok(lab) => Ok(Self { operator, ..lab }),
+            Ok(lab) => {
+                workers.follow(&lab.context, &lab.presets);
+                Ok(Self {
+                    operator,
+                    workers,
+                    ..lab
+                })
+            }
             Err(error) => {
+                workers.stop().await;
                 if let Some(operator) = operator {
                     operator.stop().await;
                 }
@@ -157,15 +177,16 @@ impl Lab {
         }
     }
 
-    /// Starts all other parts for `controller`, or with a new one.
+    /// Starts all other parts, for a controller that leads or with a new one.
     async fn start_components(
         config: LabConfig,
         settings: PresetSettings,
         kueue: KueueStart,
         mut cluster: Cluster,
-        operator: Option<&Operator>,
-        controller: Option<Controller>,
+        leader: Option<(&Operator, Controller)>,
+        workers: &WorkerClusters,
     ) -> Result<Self, LabError> {
+        let (operator, controller) = leader.unzip();
         let client = cluster.client();
         let clients = match &cluster {
             Cluster::Embedded(embedded) => ComponentClients::new(embedded.client_factory()),
@@ -236,6 +257,7 @@ impl Lab {
             base,
             lab: Some(Arc::new(lab)),
             applied_settings: settings,
+            adapt: config.role.worker_name().map(|_| without_multikueue as _),
         };
         let started = async {
             if let Some(instances) = &instances {
@@ -249,6 +271,9 @@ impl Lab {
                 let processes =
                     ManagerControlPlane::new(&context, instances.clone(), &kueue.source);
                 machines.set_control_plane(Arc::new(processes));
+            }
+            if !workers.as_slice().is_empty() {
+                workers.connect(&client).await?;
             }
             let presets = Presets::start(client.clone(), config.clock.clone(), presets).await?;
             if config.port.is_some() {
@@ -294,8 +319,30 @@ impl Lab {
             controller,
             instances,
             operator: None,
+            workers: WorkerClusters::default(),
             cluster,
         })
+    }
+
+    /// The embedded worker clusters.
+    pub fn workers(&self) -> &[WorkerCluster] {
+        self.workers.as_slice()
+    }
+
+    /// Writes a kubeconfig that is readable by its owner only: with the contexts of the worker clusters,
+    /// if there are any.
+    ///
+    /// # Errors
+    /// The file cannot be written; a message.
+    pub fn write_kubeconfig(&self, path: &Path) -> Result<(), String> {
+        let written = self.cluster.write_kubeconfig(path);
+        written.map_err(|error| error.to_string())?;
+        let (Some(own), false) = (self.cluster.kubeconfig(), self.workers().is_empty()) else {
+            return Ok(());
+        };
+        let all = std::iter::once(own).chain(self.workers.kubeconfigs());
+        let merged = merged_kubeconfig(all)?;
+        std::fs::write(path, merged).map_err(|error| format!("{}: {error}", path.display()))
     }
 
     /// A client with full permissions.
@@ -358,6 +405,7 @@ impl Lab {
         }
         self.machines.shutdown().await;
         self.cluster.close_storage();
+        self.workers.stop().await;
     }
 }
 

@@ -5,6 +5,7 @@
 //! machines start their watches before presets create queues; the listener for external clients
 //! opens last.
 
+mod cluster_role;
 mod config;
 mod configuration_changes;
 mod error;
@@ -31,7 +32,10 @@ mod sample_capacity;
 mod shipped;
 mod validate_preset;
 mod visibility_server;
+mod worker_clusters;
+mod workers;
 
+pub use cluster_role::ClusterRole;
 pub use config::LabConfig;
 pub use error::LabError;
 pub use file_source::FileSource;
@@ -54,6 +58,7 @@ pub use paths::{LabPaths, PresetsFolder, sky_config_file, state_dir};
 pub use preflight::{PreflightError, UpstreamKueue, find_upstream, preflight};
 pub use remote::IDENTITY_PREFIX;
 pub use shipped::{LAB_FILES, PRESETS};
+pub use worker_clusters::WorkerCluster;
 
 /// The default preset: that of the first demo.
 pub const DEFAULT_PRESET: &str = "skypilot-priority";

@@ -17,7 +17,7 @@ use super::file_notify::{FileWatcher, folders_of_preset};
 use super::folder::{self, FolderError, PresetSource};
 use super::lab_settings::{BaseConfiguration, LabSettings};
 use super::preset_settings::PresetSettings;
-use super::{Finding, ParsedPreset, PresetInfo, PresetsState, SyncStatus};
+use super::{Finding, Manifest, ParsedPreset, PresetInfo, PresetsState, SyncStatus};
 use kueue_lab_clock::Clock;
 use kueue_lab_yaml::Position;
 
@@ -44,6 +44,8 @@ pub struct PresetsConfig {
     pub lab: Option<Arc<dyn LabSettings>>,
     /// The settings that are applied already.
     pub applied_settings: PresetSettings,
+    /// Changes the objects of a preset before they are applied.
+    pub adapt: Option<fn(&mut Vec<Manifest>)>,
 }
 
 /// Why no preset could be applied at the start.
@@ -359,7 +361,7 @@ impl Reloader {
     async fn apply_preset(&mut self, name: &str, source: PresetSource) -> Result<(), Vec<Finding>> {
         let started = Instant::now();
         let ParsedPreset {
-            manifests,
+            mut manifests,
             findings,
         } = check_preset(&source, &self.config.base, self.config.lab.as_deref());
         let active = self.config.active.as_deref() == Some(name);
@@ -370,6 +372,9 @@ impl Reloader {
             findings.into_iter().partition(Finding::is_error);
         if !errors.is_empty() {
             return Err(errors);
+        }
+        if let Some(adapt) = self.config.adapt {
+            adapt(&mut manifests);
         }
         let count = manifests.len();
         let changes = self.apply_settings(&source.settings).await;

@@ -74,6 +74,7 @@ impl Start {
         virtual_runtime().unwrap().block_on(async {
             let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
             let lab = Lab::start(LabConfig {
+                role: Default::default(),
                 remote: None,
                 clock: clock.clone(),
                 entropy: Entropy::seeded(1),

@@ -14,7 +14,8 @@ use parking_lot::Mutex;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 /// The presets whose samples `tests/seeds/preset_samples.rs` submits.
-const TESTED_ELSEWHERE: [&str; 5] = [
+const TESTED_ELSEWHERE: [&str; 6] = [
+    "multikueue",
     "rayjob-gang",
     "skypilot",
     "skypilot-priority",
@@ -45,6 +46,7 @@ fn run(scenario: &Scenario) -> Result<(), String> {
     let outcome = virtual_runtime().unwrap().block_on(async {
         let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
         let lab = Lab::start(LabConfig {
+            role: Default::default(),
             remote: None,
             clock: clock.clone(),
             entropy: Entropy::seeded(3),

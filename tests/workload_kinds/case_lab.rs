@@ -9,7 +9,7 @@ use kube::client::Body;
 use kueue_lab_api::config;
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_lab::{Lab, LabConfig, NodePools};
+use kueue_lab_lab::{ClusterRole, Lab, LabConfig, NodePools};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -82,6 +82,7 @@ impl CaseLab {
         let configuration = std::fs::read_to_string(recordings.join("kueue-config.yaml")).unwrap();
         let clock = Clock::starting_at("2026-08-23T12:00:00Z".parse().unwrap());
         let lab = Lab::start(LabConfig {
+            role: ClusterRole::default(),
             remote: None,
             clock: clock.clone(),
             entropy: Entropy::seeded(1),

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::choose_preset::choose_preset;
 use super::lab_kubeconfig::LabKubeconfig;
 use super::limits_table::limits_table;
+use super::workers_args::WorkersArgs;
 use crate::cli::cluster_args::{ClusterArgs, ClusterChoice};
 use crate::cli::config::ConfigUser;
 use crate::cli::node_pools::node_pools;
@@ -35,6 +36,7 @@ Examples:
   kueue-lab up --data-dir ./lab-data           a lab that survives its process
   kueue-lab up --from lab.yaml                 from the objects of `kueue-lab export`
   kueue-lab up --controller none               for a Kueue of your own
+  kueue-lab up --workers 2 --preset multikueue     a MultiKueue manager with two worker clusters
   kueue-lab up --cluster kind                  on a kind cluster, created if needed
   kueue-lab up --cluster context:dev           on the cluster of a kubeconfig context
   kueue-lab up --cluster context:prod --observe    show the Kueue that runs there, read-only";
@@ -81,6 +83,8 @@ pub(in crate::cli) struct Args {
     /// own.
     #[arg(long, value_name = "WHICH", default_value = "kueue-lab")]
     controller: ControllerChoice,
+    #[command(flatten)]
+    workers: WorkersArgs,
     /// The file to write the kubeconfig to [default: ~/.local/state/kueue-lab/kubeconfig].
     #[arg(long, value_name = "FILE")]
     kubeconfig_out: Option<PathBuf>,
@@ -158,6 +162,9 @@ pub(in crate::cli) fn run(mut args: Args) -> Result<(), CliError> {
             "--data-dir is for the embedded cluster; other clusters keep their objects themselves";
         return Err(CliError::Usage(message.into()));
     }
+    let embedded = matches!(args.cluster, ClusterChoice::Embedded)
+        && args.controller == ControllerChoice::KueueLab;
+    args.workers.check(embedded)?;
     if args.cluster_args.observe {
         return runtime()?.block_on(observe(args));
     }
@@ -242,6 +249,7 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         kueue,
         operators: !args.no_operators,
         controller: args.controller == ControllerChoice::KueueLab,
+        role: args.workers.role(),
     };
     let cancellation = CancellationToken::new();
     let mut starting = pin!(Lab::start_cancellable(config, &cancellation));

@@ -59,8 +59,7 @@ impl LabKubeconfig {
             let made = std::fs::create_dir_all(folder);
             made.map_err(|e| format!("cannot create the folder {}: {e}", folder.display()))?;
         }
-        let written = lab.cluster().write_kubeconfig(&self.path);
-        written.map_err(|e| e.to_string())?;
+        lab.write_kubeconfig(&self.path)?;
         if matches!(lab.cluster(), Cluster::Embedded(_)) {
             self.written = std::fs::read(&self.path).ok();
         }

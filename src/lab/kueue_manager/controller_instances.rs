@@ -144,10 +144,12 @@ impl ControllerInstances {
             match request {
                 InstanceRequest::Start(start) => {
                     let InstanceStart {
-                        config,
+                        mut config,
                         text,
                         ready,
                     } = *start;
+                    // The ConfigMap does not have it.
+                    config.worker_clients = last.worker_clients.clone();
                     last = config.clone();
                     self.replace_instance(lab, config).await;
                     ready.store(true, Ordering::SeqCst);

@@ -87,7 +87,7 @@ fn api_of<'a>(client: &Client, object: &'a Value) -> (Api<DynamicObject>, &'a st
 ///
 /// # Errors
 /// The API server rejects one of them.
-pub(super) async fn apply_objects(
+pub(crate) async fn apply_objects(
     client: &Client,
     objects: impl IntoIterator<Item = Value>,
 ) -> Result<(), kube::Error> {

@@ -1,0 +1,45 @@
+//! `--workers` of `kueue-lab up`.
+
+use kueue_lab_lab::ClusterRole;
+
+use crate::cli::CliError;
+
+/// The maximum number of worker clusters: that of a MultiKueueConfig.
+const MAX_WORKERS: usize = 20;
+
+/// The worker clusters of `up`.
+#[derive(Debug, clap::Args)]
+pub(super) struct WorkersArgs {
+    /// Start this number of embedded worker clusters, `worker1` and so on, for MultiKueue. They have the
+    /// nodes and the preset of the manager, and contexts in its kubeconfig.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    workers: usize,
+}
+
+impl WorkersArgs {
+    /// Checks the number, and that the manager is an embedded cluster with its controller.
+    ///
+    /// # Errors
+    /// The arguments do not fit together.
+    pub(super) fn check(&self, embedded: bool) -> Result<(), CliError> {
+        let message = if self.workers > MAX_WORKERS {
+            format!(
+                "--workers {}: a manager has at most {MAX_WORKERS} workers",
+                self.workers
+            )
+        } else if self.workers > 0 && !embedded {
+            "--workers is for the embedded cluster with its controller; to use other clusters as workers, create a Secret with a kubeconfig and a MultiKueueCluster for each".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(CliError::Usage(message))
+    }
+
+    /// The role of the cluster.
+    pub(super) fn role(&self) -> ClusterRole {
+        match self.workers {
+            0 => ClusterRole::Single,
+            workers => ClusterRole::Manager { workers },
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! [`EmbeddedWorkerClients`]: clients of embedded worker clusters without sockets, and of others over
+//! the network.
+
+use std::fmt;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use kube::Client;
+use kube::config::Kubeconfig;
+use kueue_lab_controller::{NetworkClients, WorkerClients};
+use serde_json::Value;
+
+/// An embedded worker cluster with its kubeconfig.
+pub(crate) struct EmbeddedWorker {
+    /// The kubeconfig, as a value to compare.
+    kubeconfig: Value,
+    /// The client.
+    client: Client,
+}
+
+impl EmbeddedWorker {
+    /// A worker; None if the text is not a kubeconfig.
+    pub(crate) fn new(kubeconfig: &str, client: Client) -> Option<Self> {
+        let kubeconfig = Kubeconfig::from_yaml(kubeconfig).ok()?;
+        Some(Self {
+            kubeconfig: comparable(&kubeconfig),
+            client,
+        })
+    }
+}
+
+/// Clients of worker clusters. A kubeconfig of an embedded worker, with its address and credentials,
+/// gets a client of this process.
+pub(crate) struct EmbeddedWorkerClients(pub(crate) Vec<EmbeddedWorker>);
+
+impl fmt::Debug for EmbeddedWorkerClients {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EmbeddedWorkerClients({})", self.0.len())
+    }
+}
+
+/// A kubeconfig as a value that can be compared.
+fn comparable(kubeconfig: &Kubeconfig) -> Value {
+    serde_json::to_value(kubeconfig).unwrap_or_default()
+}
+
+impl WorkerClients for EmbeddedWorkerClients {
+    fn client(&self, kubeconfig: Kubeconfig) -> BoxFuture<'static, Result<Client, String>> {
+        let asked = comparable(&kubeconfig);
+        let embedded = self.0.iter().find(|worker| worker.kubeconfig == asked);
+        match embedded {
+            Some(worker) => futures::future::ready(Ok(worker.client.clone())).boxed(),
+            None => NetworkClients.client(kubeconfig),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The preset of the manager as worker clusters apply it: without MultiKueue, which would dispatch the
+//! Workloads once more.
+
+use std::collections::BTreeSet;
+
+use kueue_lab_api::constants as c;
+use kueue_lab_presets::Manifest;
+use serde_json::Value;
+
+use super::manager_objects::NAME;
+
+/// Removes the objects of MultiKueue, and its AdmissionChecks from ClusterQueues.
+pub(crate) fn without_multikueue(manifests: &mut Vec<Manifest>) {
+    let checks = manifests.iter().filter(|m| is_multikueue_check(&m.object));
+    let checks: BTreeSet<String> = checks
+        .map(|manifest| text(&manifest.object, "/metadata/name").to_owned())
+        .chain([NAME.to_owned()])
+        .collect();
+    manifests.retain(|manifest| {
+        let kind = text(&manifest.object, "/kind");
+        !is_multikueue_check(&manifest.object)
+            && !matches!(kind, "MultiKueueCluster" | "MultiKueueConfig")
+    });
+    for manifest in manifests {
+        if text(&manifest.object, "/kind") == "ClusterQueue" {
+            remove_checks(&mut manifest.object, &checks);
+        }
+    }
+}
+
+fn text<'a>(object: &'a Value, path: &str) -> &'a str {
+    let value = object.pointer(path).and_then(Value::as_str);
+    value.unwrap_or_default()
+}
+
+fn is_multikueue_check(object: &Value) -> bool {
+    text(object, "/kind") == "AdmissionCheck"
+        && text(object, "/spec/controllerName") == c::MULTI_KUEUE_CONTROLLER
+}
+
+fn remove_checks(queue: &mut Value, checks: &BTreeSet<String>) {
+    let Some(spec) = queue.get_mut("spec").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let strategy = spec.get_mut("admissionChecksStrategy");
+    let rules = strategy.and_then(|strategy| strategy.get_mut("admissionChecks"));
+    let Some(rules) = rules.and_then(Value::as_array_mut) else {
+        return;
+    };
+    rules.retain(|rule| !checks.contains(text(rule, "/name")));
+    if rules.is_empty() {
+        spec.remove("admissionChecksStrategy");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn other_checks_of_a_queue_stay() {
+        let mut queue = json!({"spec": {"admissionChecksStrategy": {"admissionChecks": [
+            {"name": NAME}, {"name": "other"},
+        ]}}});
+        let checks = [NAME.to_owned()].into();
+        remove_checks(&mut queue, &checks);
+        let rules = &queue["spec"]["admissionChecksStrategy"]["admissionChecks"];
+        assert_eq!(*rules, json!([{"name": "other"}]));
+        let checks = ["other".to_owned()].into();
+        remove_checks(&mut queue, &checks);
+        assert_eq!(queue, json!({"spec": {}}));
+    }
+}

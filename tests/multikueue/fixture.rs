@@ -1,0 +1,388 @@
+//! [`Fixture`]: a manager with worker clusters, and functions to use them.
+
+use std::future::Future;
+use std::path::Path;
+use std::time::Duration;
+
+use kube::Client;
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
+};
+use kueue_lab_api::config::{Configuration, Feature};
+use kueue_lab_clock::{Clock, virtual_runtime};
+use kueue_lab_entropy::Entropy;
+use kueue_lab_lab::{ClusterRole, KueueConfig, Lab, LabConfig};
+use kueue_lab_machines::nodes::NodePools;
+use kueue_lab_runtime::Api;
+use serde_json::{Value, json};
+
+/// A ClusterQueue of 4 CPUs with the check of MultiKueue, and a LocalQueue.
+const QUEUES: &str = "apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: default-flavor}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: cq}
+spec:
+  namespaceSelector: {}
+  admissionChecksStrategy: {admissionChecks: [{name: multikueue}]}
+  preemption: {withinClusterQueue: LowerPriority}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors:
+    - name: default-flavor
+      resources: [{name: cpu, nominalQuota: 4}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: lq, namespace: default}
+spec: {clusterQueue: cq}
+";
+const NODES: &str = "pools:
+- name: cpu
+  count: 2
+  resources: {cpu: 8, memory: 32Gi, pods: 110}
+";
+
+pub(crate) struct Fixture {
+    lab: Lab,
+}
+
+/// A cluster of the fixture: the manager, or the worker with a number from 1.
+#[derive(Clone, Copy)]
+pub(crate) enum On {
+    Manager,
+    Worker(usize),
+}
+
+/// Runs a test with a manager and `workers` workers.
+pub(crate) fn with_workers<F: Future<Output = Fixture>>(
+    workers: usize,
+    test: impl FnOnce(Fixture) -> F,
+) {
+    with_config(workers, |_| {}, test);
+}
+
+/// As [`with_workers`], with another configuration of Kueue.
+pub(crate) fn with_config<F: Future<Output = Fixture>>(
+    workers: usize,
+    change: impl FnOnce(&mut KueueConfig),
+    test: impl FnOnce(Fixture) -> F,
+) {
+    let presets = tempfile::tempdir().unwrap();
+    std::fs::create_dir(presets.path().join("one")).unwrap();
+    std::fs::write(presets.path().join("one/queues.yaml"), QUEUES).unwrap();
+    let mut kueue = kueue_config();
+    change(&mut kueue);
+    let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
+    let config = LabConfig {
+        kueue: Some(kueue),
+        nodes: NodePools::parse(NODES).unwrap(),
+        ..lab_config(clock, presets.path(), "one", workers)
+    };
+    virtual_runtime().unwrap().block_on(run(config, test));
+}
+
+/// Runs a test with a shipped preset, two workers and the nodes of the lab.
+pub(crate) fn with_shipped_preset<F: Future<Output = Fixture>>(
+    preset: &str,
+    test: impl FnOnce(Fixture) -> F,
+) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
+    let config = LabConfig {
+        nodes: NodePools::load(&root.join("lab/nodes.yaml")).unwrap(),
+        ..lab_config(clock, &root.join("presets"), preset, 2)
+    };
+    virtual_runtime().unwrap().block_on(run(config, test));
+}
+
+/// The configuration of a manager without listener and nodes.
+pub(crate) fn lab_config(clock: Clock, presets: &Path, preset: &str, workers: usize) -> LabConfig {
+    LabConfig {
+        remote: None,
+        clock,
+        entropy: Entropy::seeded(1),
+        presets: presets.to_owned(),
+        preset: Some(preset.to_owned()),
+        preset_must_be_valid: true,
+        watch: false,
+        port: None,
+        request_limits: Default::default(),
+        data: None,
+        from: None,
+        nodes: NodePools::default(),
+        nodes_file: None,
+        nodes_of_presets: true,
+        kueue: None,
+        operators: true,
+        controller: true,
+        role: ClusterRole::Manager { workers },
+    }
+}
+
+async fn run<F: Future<Output = Fixture>>(config: LabConfig, test: impl FnOnce(Fixture) -> F) {
+    let fixture = Fixture {
+        lab: Lab::start(config).await.unwrap(),
+    };
+    fixture
+        .until(On::Manager, "AdmissionCheck", "multikueue", |check| {
+            condition(check, "Active").as_deref()
+                == Some("True/Active: The admission check is active")
+        })
+        .await;
+    let fixture = test(fixture).await;
+    fixture.lab.stop().await;
+}
+
+fn kueue_config() -> KueueConfig {
+    let text = "apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+integrations:
+  frameworks: [batch/job, pod, deployment, statefulset, jobset.x-k8s.io/jobset, kubeflow.org/mpijob,
+    kubeflow.org/pytorchjob, ray.io/rayjob, ray.io/raycluster, ray.io/rayservice,
+    trainer.kubeflow.org/trainjob, workload.codeflare.dev/appwrapper,
+    leaderworkerset.x-k8s.io/leaderworkerset]
+";
+    kueue_lab_api::config::load(text).unwrap()
+}
+
+/// Enables a feature gate.
+pub(crate) fn enable(config: &mut KueueConfig, feature: Feature) {
+    config.gates = config.gates.with(feature, true);
+}
+
+pub(crate) fn configuration(config: &mut KueueConfig) -> &mut Configuration {
+    &mut config.configuration
+}
+
+fn resource(kind: &str) -> (ApiResource, bool) {
+    let (group, version, namespaced) = match kind {
+        "Job" => ("batch", "v1", true),
+        "Pod" | "Secret" | "Event" => ("", "v1", true),
+        "Workload" | "LocalQueue" => ("kueue.x-k8s.io", "v1beta2", true),
+        "AdmissionCheck"
+        | "MultiKueueCluster"
+        | "MultiKueueConfig"
+        | "ClusterQueue"
+        | "WorkloadPriorityClass" => ("kueue.x-k8s.io", "v1beta2", false),
+        "JobSet" => ("jobset.x-k8s.io", "v1alpha2", true),
+        "PyTorchJob" => ("kubeflow.org", "v1", true),
+        "MPIJob" => ("kubeflow.org", "v2beta1", true),
+        "RayJob" | "RayCluster" | "RayService" => ("ray.io", "v1", true),
+        "AppWrapper" => ("workload.codeflare.dev", "v1beta2", true),
+        "StatefulSet" | "Deployment" => ("apps", "v1", true),
+        "LeaderWorkerSet" => ("leaderworkerset.x-k8s.io", "v1", true),
+        other => panic!("{other}"),
+    };
+    let gvk = GroupVersionKind::gvk(group, version, kind);
+    let mut resource = ApiResource::from_gvk(&gvk);
+    if kind == "MPIJob" {
+        resource.plural = "mpijobs".to_owned();
+    }
+    (resource, namespaced)
+}
+
+/// `status/reason: message` of a condition.
+pub(crate) fn condition(object: &Value, type_: &str) -> Option<String> {
+    let conditions = object["status"]["conditions"].as_array()?;
+    let condition = conditions.iter().find(|c| c["type"] == type_)?;
+    let text = |field: &str| condition[field].as_str().unwrap_or_default();
+    let (status, reason, message) = (text("status"), text("reason"), text("message"));
+    Some(format!("{status}/{reason}: {message}"))
+}
+
+/// `state: message` of the check of MultiKueue.
+pub(crate) fn check(workload: &Value) -> Option<String> {
+    let checks = workload["status"]["admissionChecks"].as_array()?;
+    let check = checks.iter().find(|c| c["name"] == "multikueue")?;
+    let text = |field: &str| check[field].as_str().unwrap_or_default();
+    Some(format!("{}: {}", text("state"), text("message")))
+}
+
+impl Fixture {
+    pub(crate) fn client(&self, on: On) -> Client {
+        match on {
+            On::Manager => self.lab.client(),
+            On::Worker(number) => self.lab.workers()[number - 1].lab().client(),
+        }
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        self.lab.clock()
+    }
+
+    pub(crate) async fn sleep(&self, seconds: u64) {
+        self.clock().sleep(Duration::from_secs(seconds)).await;
+    }
+
+    fn api(&self, on: On, kind: &str) -> Api<DynamicObject> {
+        let (resource, namespaced) = resource(kind);
+        match namespaced {
+            true => Api::namespaced_with(self.client(on), namespace(kind), &resource),
+            false => Api::all_with(self.client(on), &resource),
+        }
+    }
+
+    /// Creates the objects of a YAML stream.
+    pub(crate) async fn apply(&self, on: On, yaml: &str) {
+        for document in yaml.split("\n---\n") {
+            let object: Value = serde_yaml::from_str(document).unwrap();
+            let kind = object["kind"].as_str().unwrap().to_owned();
+            let object: DynamicObject = serde_json::from_value(object).unwrap();
+            let api = self.api(on, &kind);
+            api.create(&kube::api::PostParams::default(), &object)
+                .await
+                .unwrap();
+        }
+    }
+
+    pub(crate) async fn find(&self, on: On, kind: &str, name: &str) -> Option<Value> {
+        let found = self.api(on, kind).get_opt(name).await.unwrap();
+        found.map(|object| serde_json::to_value(object).unwrap())
+    }
+
+    pub(crate) async fn list(&self, on: On, kind: &str) -> Vec<Value> {
+        let api = self.api(on, kind);
+        let items = api.list(&ListParams::default()).await.unwrap().items;
+        items
+            .into_iter()
+            .map(|object| serde_json::to_value(object).unwrap())
+            .collect()
+    }
+
+    pub(crate) async fn patch(&self, on: On, kind: &str, name: &str, patch: Value) {
+        let api = self.api(on, kind);
+        let patch = Patch::Merge(patch);
+        api.patch(name, &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+    }
+
+    /// Nominates clusters as an external dispatcher does: with the fields and the manager of Kueue's
+    /// admission.
+    pub(crate) async fn nominate(&self, name: &str, clusters: &[&str]) {
+        let mut workload = self.find(On::Manager, "Workload", name).await.unwrap();
+        workload["status"]["nominatedClusterNames"] = json!(clusters);
+        let body = json!({
+            "apiVersion": workload["apiVersion"],
+            "kind": "Workload",
+            "metadata": {"name": name, "namespace": "default"},
+            "status": workload["status"],
+        });
+        let params = PatchParams::apply("kueue-admission").force();
+        let api = self.api(On::Manager, "Workload");
+        api.patch_status(name, &params, &Patch::Apply(body))
+            .await
+            .unwrap();
+    }
+
+    pub(crate) async fn delete(&self, on: On, kind: &str, name: &str) {
+        let api = self.api(on, kind);
+        api.delete(name, &DeleteParams::background()).await.unwrap();
+    }
+
+    /// Waits until an object exists and `done`; returns it.
+    pub(crate) async fn until(
+        &self,
+        on: On,
+        kind: &str,
+        name: &str,
+        done: impl Fn(&Value) -> bool,
+    ) -> Value {
+        let mut last = None;
+        for _ in 0..3600 {
+            last = self.find(on, kind, name).await;
+            if let Some(object) = last.as_ref().filter(|object| done(object)) {
+                return object.clone();
+            }
+            self.clock().sleep(Duration::from_millis(250)).await;
+        }
+        let last = last.map(|object| object["status"].to_string());
+        panic!("{kind} {name}: {last:?}");
+    }
+
+    pub(crate) async fn until_gone(&self, on: On, kind: &str, name: &str) {
+        for _ in 0..3600 {
+            if self.find(on, kind, name).await.is_none() {
+                return;
+            }
+            self.clock().sleep(Duration::from_millis(250)).await;
+        }
+        panic!("{kind} {name} exists");
+    }
+
+    /// The only Workload of a cluster whose name starts with `prefix`.
+    pub(crate) async fn workload(&self, on: On, prefix: &str) -> String {
+        for _ in 0..400 {
+            for workload in self.list(on, "Workload").await {
+                let name = workload["metadata"]["name"].as_str().unwrap();
+                if name.starts_with(prefix) {
+                    return name.to_owned();
+                }
+            }
+            self.clock().sleep(Duration::from_millis(250)).await;
+        }
+        panic!("no Workload {prefix}");
+    }
+
+    /// The notes of the Events about an object with this reason.
+    pub(crate) async fn events(&self, on: On, name: &str, reason: &str) -> Vec<String> {
+        let events = self.list(on, "Event").await.into_iter();
+        let events = events
+            .filter(|event| event["involvedObject"]["name"] == name && event["reason"] == reason);
+        events
+            .map(|event| event["message"].as_str().unwrap_or_default().to_owned())
+            .collect()
+    }
+
+    /// Cuts or restores the connection to a worker.
+    pub(crate) async fn set_network(&self, worker: usize, connected: bool) {
+        let value = if connected {
+            Value::Null
+        } else {
+            json!("down")
+        };
+        let patch = json!({"metadata": {"annotations": {"kueue-lab.dev/network": value}}});
+        let name = format!("worker{worker}");
+        self.patch(On::Manager, "MultiKueueCluster", &name, patch)
+            .await;
+    }
+
+    /// Leaves less quota than a Job needs in a worker.
+    pub(crate) async fn set_quota(&self, on: On, cpu: u32) {
+        let patch = json!({"spec": {"resourceGroups": [{
+            "coveredResources": ["cpu"],
+            "flavors": [{"name": "default-flavor", "resources": [
+                {"name": "cpu", "nominalQuota": cpu.to_string()},
+            ]}],
+        }]}});
+        self.patch(on, "ClusterQueue", "cq", patch).await;
+    }
+}
+
+fn namespace(kind: &str) -> &'static str {
+    match kind {
+        "Secret" => "kueue-system",
+        _ => "default",
+    }
+}
+
+/// A Job of one pod.
+pub(crate) fn job(name: &str, cpu: u32, seconds: u32) -> String {
+    format!(
+        "apiVersion: batch/v1
+kind: Job
+metadata: {{name: {name}, namespace: default, labels: {{kueue.x-k8s.io/queue-name: lq}}}}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - name: c
+        image: busybox
+        command: [sleep, '{seconds}']
+        resources: {{requests: {{cpu: {cpu}}}}}"
+    )
+}

@@ -1,0 +1,92 @@
+//! Workers that are lost and found again.
+
+use crate::fixture::{On, condition, configuration, job, with_config, with_workers};
+
+#[test]
+fn a_worker_that_comes_back_in_time_keeps_its_job() {
+    with_workers(1, |f| async move {
+        f.apply(On::Manager, &job("a", 1, 300)).await;
+        let name = f.workload(On::Manager, "job-a-").await;
+        f.until(On::Manager, "Job", "a", |job| job["status"]["active"] == 1)
+            .await;
+        f.set_network(1, false).await;
+        let lost = f
+            .until(On::Manager, "MultiKueueCluster", "worker1", |c| {
+                condition(c, "Active")
+                    .is_some_and(|c| c.starts_with("False/ClientConnectionFailed"))
+            })
+            .await;
+        let message = condition(&lost, "Active").unwrap();
+        assert!(
+            message.contains(
+                "no route to host; connection attempts: 1, next connection attempt: 2026-03-02T"
+            ),
+            "{message}"
+        );
+        f.sleep(120).await;
+        let workload = f.find(On::Manager, "Workload", &name).await.unwrap();
+        assert!(
+            condition(&workload, "Admitted")
+                .unwrap()
+                .starts_with("True")
+        );
+        f.set_network(1, true).await;
+        f.until(On::Manager, "Workload", &name, |wl| {
+            condition(wl, "Finished")
+                .is_some_and(|c| c == "True/Succeeded: Reached expected number of succeeded pods")
+        })
+        .await;
+        f
+    });
+}
+
+#[test]
+fn a_job_of_a_lost_worker_is_dispatched_to_another_after_the_timeout() {
+    let short = |config: &mut _| {
+        let multi_kueue = configuration(config).multi_kueue.as_mut().unwrap();
+        multi_kueue.worker_lost_timeout = Some(kueue_lab_api::config::Duration::from_secs(60));
+    };
+    with_config(2, short, |f| async move {
+        f.set_quota(On::Worker(2), 0).await;
+        f.apply(On::Manager, &job("a", 1, 3600)).await;
+        let name = f.workload(On::Manager, "job-a-").await;
+        f.until(On::Manager, "Job", "a", |job| job["status"]["active"] == 1)
+            .await;
+        f.set_quota(On::Worker(2), 4).await;
+        let lost = f.clock().now();
+        f.set_network(1, false).await;
+        f.until(On::Manager, "Workload", &name, |wl| {
+            wl["status"]["clusterName"] == "worker2"
+        })
+        .await;
+        let waited = f.clock().now().duration_since(lost).as_secs();
+        assert!((60..90).contains(&waited), "{waited}");
+        // The lost worker still has the job.
+        assert!(f.find(On::Worker(1), "Job", "a").await.is_some());
+        f
+    });
+}
+
+#[test]
+fn orphans_in_a_worker_are_deleted() {
+    with_workers(1, |f| async move {
+        f.apply(On::Manager, &job("a", 1, 3600)).await;
+        let name = f.workload(On::Manager, "job-a-").await;
+        f.until(On::Worker(1), "Job", "a", |job| {
+            job["status"]["active"] == 1
+        })
+        .await;
+        f.set_network(1, false).await;
+        f.until(On::Manager, "MultiKueueCluster", "worker1", |c| {
+            condition(c, "Active").is_some_and(|c| c.starts_with("False"))
+        })
+        .await;
+        f.delete(On::Manager, "Job", "a").await;
+        f.until_gone(On::Manager, "Workload", &name).await;
+        assert!(f.find(On::Worker(1), "Job", "a").await.is_some());
+        f.set_network(1, true).await;
+        f.until_gone(On::Worker(1), "Job", "a").await;
+        f.until_gone(On::Worker(1), "Workload", &name).await;
+        f
+    });
+}

@@ -1,0 +1,12 @@
+//! MultiKueue: a manager and worker clusters in one process, in virtual time.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod clusters;
+mod dispatch;
+mod dispatchers;
+mod fixture;
+mod kinds;
+mod lost_workers;
+mod network;
+mod preset;
