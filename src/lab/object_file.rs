@@ -115,7 +115,7 @@ mod tests {
     fn objects_have_their_lines_and_the_latest_time() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("o.yaml");
-        let text = "# comment\n---\nkind: A\nmetadata: {name: a, creationTimestamp: \"2026-01-01T00:00:00Z\"}\n---\n---\nkind: B\nmetadata: {name: b, namespace: n}\nspec: {until: 2030-01-01T00:00:00Z}\nstatus: {conditions: [{lastTransitionTime: \"2026-01-02T00:00:00Z\"}]}\n";
+        let text = "# comment\n---\nkind: A\nmetadata: {name: a, creationTimestamp: \"2026-01-01T00:00:00Z\"}\n---\n---\nkind: B\nmetadata: {name: b, namespace: team}\nspec: {until: 2030-01-01T00:00:00Z}\nstatus: {conditions: [{lastTransitionTime: \"2026-01-02T00:00:00Z\"}]}\n";
         std::fs::write(&path, text).unwrap();
         let file = ObjectFile::read(&path).unwrap();
         assert_eq!(file.last_time(), "2026-01-02T00:00:00Z".parse().ok());
@@ -124,7 +124,7 @@ mod tests {
             message: "why".into(),
         };
         let message = file.message(&error);
-        assert!(message.contains("o.yaml:7:1: B n/b: why\n"), "{message}");
+        assert!(message.contains("o.yaml:7:1: B team/b: why\n"), "{message}");
         std::fs::write(&path, "a: [\n").unwrap();
         assert!(ObjectFile::read(&path).unwrap_err().contains("o.yaml:2:"));
         std::fs::write(&path, "---\n").unwrap();
