@@ -25,7 +25,7 @@ use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_lab::{ClusterRole, Lab, LabConfig, NodePools};
+use kueue_lab_lab::{Lab, LabConfig};
 use serde_json::{Value, json};
 
 /// As in the binary.
@@ -212,24 +212,8 @@ async fn latencies(client: Client, stop: Arc<AtomicBool>) -> Vec<Duration> {
 async fn main() {
     let folder = tempfile::tempdir().unwrap();
     let config = LabConfig {
-        remote: None,
-        clock: Clock::real(),
-        entropy: Entropy::seeded(1),
-        presets: folder.path().to_owned(),
-        preset: None,
-        preset_must_be_valid: true,
-        watch: false,
         port: Some(0),
-        data: None,
-        from: None,
-        request_limits: Default::default(),
-        nodes: NodePools::default(),
-        nodes_file: None,
-        nodes_of_presets: true,
-        kueue: None,
-        operators: true,
-        controller: true,
-        role: ClusterRole::default(),
+        ..LabConfig::embedded(Clock::real(), Entropy::seeded(1), folder.path())
     };
     let lab = Lab::start(config).await.unwrap();
     let path = folder.path().join("kubeconfig");

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_lab::{ClusterRole, Lab, LabConfig, NodePools};
+use kueue_lab_lab::{Lab, LabConfig, NodePools};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -181,24 +181,12 @@ async fn kubectl_streams_over_websocket_and_spdy() {
     std::fs::create_dir_all(presets.join("empty")).unwrap();
     std::fs::write(presets.join("empty/a.yaml"), PRESET).unwrap();
     let lab = Lab::start(LabConfig {
-        role: ClusterRole::default(),
-        remote: None,
-        clock: Clock::real(),
-        entropy: Entropy::seeded(1),
-        presets,
         preset: Some("empty".into()),
-        preset_must_be_valid: true,
-        watch: false,
         port: Some(0),
-        request_limits: Default::default(),
-        data: None,
-        from: None,
         nodes: NodePools::parse(NODES).unwrap(),
-        nodes_file: None,
-        nodes_of_presets: true,
         operators: false,
         controller: false,
-        kueue: None,
+        ..LabConfig::embedded(Clock::real(), Entropy::seeded(1), presets)
     });
     let lab = lab.await.unwrap();
     let kubeconfig = folder.path().join("kubeconfig");

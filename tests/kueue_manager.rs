@@ -37,24 +37,9 @@ fn with_lab<F: Future<Output = ()>>(test: impl FnOnce(ManagerLab) -> F) {
         let presets = tempfile::tempdir().unwrap();
         let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
         let lab = Lab::start(LabConfig {
-            role: kueue_lab_lab::ClusterRole::default(),
-            remote: None,
-            clock: clock.clone(),
-            entropy: Entropy::seeded(1),
-            presets: presets.path().to_owned(),
-            preset: None,
-            preset_must_be_valid: true,
-            watch: false,
-            port: None,
-            request_limits: Default::default(),
-            data: None,
-            from: None,
             nodes: NodePools::parse(NODES).unwrap(),
-            nodes_file: None,
-            nodes_of_presets: true,
             operators: false,
-            controller: true,
-            kueue: None,
+            ..LabConfig::embedded(clock.clone(), Entropy::seeded(1), presets.path())
         });
         let lab = lab.await.unwrap();
         test(ManagerLab {

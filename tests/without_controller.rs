@@ -12,7 +12,7 @@ use kube::api::{ListParams, PostParams};
 use kube::{Api, Client};
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_entropy::Entropy;
-use kueue_lab_lab::{ClusterRole, Lab, LabConfig};
+use kueue_lab_lab::{Lab, LabConfig};
 use kueue_lab_machines::nodes::NodePools;
 use serde_json::json;
 
@@ -26,25 +26,13 @@ metadata: {name: any}
 async fn start(presets: &std::path::Path, preset: Option<&str>) -> Lab {
     std::fs::create_dir(presets.join("one")).unwrap();
     std::fs::write(presets.join("one/a.yaml"), QUEUE).unwrap();
+    let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
     let lab = Lab::start(LabConfig {
-        role: ClusterRole::default(),
-        remote: None,
-        clock: Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap()),
-        entropy: Entropy::seeded(1),
-        presets: presets.to_owned(),
         preset: preset.map(str::to_owned),
-        preset_must_be_valid: true,
-        watch: false,
-        port: None,
-        request_limits: Default::default(),
-        data: None,
-        from: None,
         nodes: NodePools::parse(NODES).unwrap(),
-        nodes_file: None,
-        nodes_of_presets: true,
         operators: false,
         controller: false,
-        kueue: None,
+        ..LabConfig::embedded(clock, Entropy::seeded(1), presets)
     });
     lab.await.unwrap()
 }

@@ -8,7 +8,7 @@ use super::tui_session::{self, TuiArgs};
 use super::{CliError, logging, runtime, signals, speed};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_lab::{ClusterRole, DEFAULT_PRESET, FileSource, Lab, LabConfig, LabPaths};
+use kueue_lab_lab::{DEFAULT_PRESET, FileSource, Lab, LabConfig, LabPaths};
 use kueue_lab_scenario::{Observer, Scenario, ScenarioEnvironment, TimelineEntry, run_scenario};
 
 const EXAMPLES: &str = "\
@@ -97,28 +97,12 @@ fn lab_config(
     scenario: &Scenario,
     speed: Option<f64>,
 ) -> Result<LabConfig, CliError> {
+    let clock = Clock::adjustable(speed.unwrap_or(scenario.pace));
+    let preset = scenario.preset.clone();
     Ok(LabConfig {
-        role: ClusterRole::default(),
-        remote: None,
-        clock: Clock::adjustable(speed.unwrap_or(scenario.pace)),
-        entropy: Entropy::from_os(),
-        presets: paths.presets.path().to_owned(),
-        preset: scenario
-            .preset
-            .clone()
-            .or_else(|| Some(DEFAULT_PRESET.into())),
-        preset_must_be_valid: true,
-        watch: false,
-        port: None,
-        request_limits: Default::default(),
-        data: None,
-        from: None,
+        preset: preset.or_else(|| Some(DEFAULT_PRESET.into())),
         nodes: node_pools(None, paths)?.0,
-        nodes_file: None,
-        nodes_of_presets: true,
-        kueue: None,
-        operators: true,
-        controller: true,
+        ..LabConfig::embedded(clock, Entropy::from_os(), paths.presets.path())
     })
 }
 

@@ -54,3 +54,30 @@ pub struct LabConfig {
     /// Whether an embedded cluster has worker clusters, or is one.
     pub role: ClusterRole,
 }
+
+impl LabConfig {
+    /// An embedded cluster with `clock`, in memory only: operators and controller run, nothing listens,
+    /// no preset is active, presets are not watched and there are no nodes.
+    pub fn embedded(clock: Clock, entropy: Entropy, presets: impl Into<PathBuf>) -> Self {
+        Self {
+            remote: None,
+            clock,
+            entropy,
+            presets: presets.into(),
+            preset: None,
+            preset_must_be_valid: true,
+            watch: false,
+            port: None,
+            request_limits: RequestLimits::default(),
+            data: None,
+            from: None,
+            nodes: NodePools::default(),
+            nodes_file: None,
+            nodes_of_presets: true,
+            kueue: None,
+            operators: true,
+            controller: true,
+            role: ClusterRole::default(),
+        }
+    }
+}

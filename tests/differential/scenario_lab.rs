@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 use kueue_lab_api::config;
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_lab::{ClusterRole, Lab, LabConfig, NodePools};
+use kueue_lab_lab::{Lab, LabConfig, NodePools};
 use kueue_lab_runtime::Context;
 use serde_json::Value;
 
@@ -86,24 +86,15 @@ impl ScenarioLab {
         std::fs::write(presets.path().join("empty/a.yaml"), PRESET).unwrap();
         let clock = Clock::starting_at("2026-08-23T12:00:00Z".parse().unwrap());
         let lab = Lab::start(LabConfig {
-            role: ClusterRole::default(),
-            remote: None,
-            clock: clock.clone(),
-            entropy: Entropy::seeded(scenario["seed"].as_u64().unwrap_or_default()),
-            presets: presets.path().to_owned(),
             preset: Some("empty".into()),
-            preset_must_be_valid: true,
-            watch: false,
-            port: None,
-            request_limits: Default::default(),
-            data: None,
-            from: None,
             nodes: nodes(),
-            nodes_file: None,
-            nodes_of_presets: true,
             operators: false,
-            controller: true,
             kueue: Some(config::load(configuration).unwrap()),
+            ..LabConfig::embedded(
+                clock.clone(),
+                Entropy::seeded(scenario["seed"].as_u64().unwrap_or_default()),
+                presets.path(),
+            )
         })
         .await
         .unwrap();

@@ -74,24 +74,12 @@ impl Start {
         virtual_runtime().unwrap().block_on(async {
             let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
             let lab = Lab::start(LabConfig {
-                role: Default::default(),
-                remote: None,
-                clock: clock.clone(),
-                entropy: Entropy::seeded(1),
-                presets: self.folder.path().to_owned(),
                 preset: self.preset.map(str::to_owned),
-                preset_must_be_valid: true,
-                watch: false,
-                port: None,
                 nodes: NodePools::parse(OWN_NODES).unwrap(),
-                nodes_file: None,
                 nodes_of_presets: self.nodes_of_presets,
                 kueue: self.kueue,
                 operators: false,
-                controller: true,
-                request_limits: Default::default(),
-                data: None,
-                from: None,
+                ..LabConfig::embedded(clock.clone(), Entropy::seeded(1), self.folder.path())
             });
             let lab = lab.await.unwrap();
             walk(PresetLab {

@@ -46,24 +46,13 @@ fn run(scenario: &Scenario) -> Result<(), String> {
     let outcome = virtual_runtime().unwrap().block_on(async {
         let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
         let lab = Lab::start(LabConfig {
-            role: Default::default(),
-            remote: None,
-            clock: clock.clone(),
-            entropy: Entropy::seeded(3),
-            presets: Path::new(ROOT).join("presets"),
             preset: scenario.preset.clone(),
-            preset_must_be_valid: true,
-            watch: false,
-            port: None,
             nodes: NodePools::built_in(),
-            nodes_file: None,
-            nodes_of_presets: true,
-            operators: true,
-            controller: true,
-            request_limits: Default::default(),
-            data: None,
-            from: None,
-            kueue: None,
+            ..LabConfig::embedded(
+                clock.clone(),
+                Entropy::seeded(3),
+                Path::new(ROOT).join("presets"),
+            )
         });
         let lab = lab.await.unwrap();
         let warnings = lab.presets().state().warnings.clone();

@@ -101,24 +101,9 @@ pub(crate) fn with_shipped_preset<F: Future<Output = Fixture>>(
 /// The configuration of a manager without listener and nodes.
 pub(crate) fn lab_config(clock: Clock, presets: &Path, preset: &str, workers: usize) -> LabConfig {
     LabConfig {
-        remote: None,
-        clock,
-        entropy: Entropy::seeded(1),
-        presets: presets.to_owned(),
         preset: Some(preset.to_owned()),
-        preset_must_be_valid: true,
-        watch: false,
-        port: None,
-        request_limits: Default::default(),
-        data: None,
-        from: None,
-        nodes: NodePools::default(),
-        nodes_file: None,
-        nodes_of_presets: true,
-        kueue: None,
-        operators: true,
-        controller: true,
         role: ClusterRole::Manager { workers },
+        ..LabConfig::embedded(clock, Entropy::seeded(1), presets)
     }
 }
 

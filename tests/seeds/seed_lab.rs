@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_entropy::Entropy;
-use kueue_lab_lab::{ClusterRole, Lab, LabConfig, NodePools};
+use kueue_lab_lab::{Lab, LabConfig, NodePools};
 
 use super::kubectl::Kubectl;
 
@@ -70,24 +70,9 @@ fn run<F: Future<Output = ()>>(
     virtual_runtime().unwrap().block_on(async {
         let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
         let lab = Lab::start(LabConfig {
-            role: ClusterRole::default(),
-            remote: None,
-            clock: clock.clone(),
-            entropy: Entropy::seeded(7),
-            presets: presets.to_owned(),
             preset: Some(preset.into()),
-            preset_must_be_valid: true,
-            watch: false,
-            port: None,
-            request_limits: Default::default(),
-            data: None,
-            from: None,
             nodes: NodePools::parse(nodes).unwrap(),
-            nodes_file: None,
-            nodes_of_presets: true,
-            operators: true,
-            controller: true,
-            kueue: None,
+            ..LabConfig::embedded(clock.clone(), Entropy::seeded(7), presets)
         });
         let lab = lab.await.unwrap();
         walk(SeedLab {

@@ -9,7 +9,7 @@ use kube::client::Body;
 use kueue_lab_api::config;
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_lab::{ClusterRole, Lab, LabConfig, NodePools};
+use kueue_lab_lab::{Lab, LabConfig, NodePools};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -82,24 +82,11 @@ impl CaseLab {
         let configuration = std::fs::read_to_string(recordings.join("kueue-config.yaml")).unwrap();
         let clock = Clock::starting_at("2026-08-23T12:00:00Z".parse().unwrap());
         let lab = Lab::start(LabConfig {
-            role: ClusterRole::default(),
-            remote: None,
-            clock: clock.clone(),
-            entropy: Entropy::seeded(1),
-            presets: presets.path().to_owned(),
             preset: Some("empty".into()),
-            preset_must_be_valid: true,
-            watch: false,
-            port: None,
-            request_limits: Default::default(),
-            data: None,
-            from: None,
             nodes: NodePools::parse(NODES).unwrap(),
-            nodes_file: None,
-            nodes_of_presets: true,
             operators: false,
-            controller: true,
             kueue: Some(config::load(&configuration).unwrap()),
+            ..LabConfig::embedded(clock.clone(), Entropy::seeded(1), presets.path())
         })
         .await
         .unwrap();

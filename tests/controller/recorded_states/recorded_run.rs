@@ -13,7 +13,7 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_entropy::Entropy;
-use kueue_lab_lab::{ClusterRole, Lab, LabConfig, NodePools};
+use kueue_lab_lab::{Lab, LabConfig, NodePools};
 use kueue_lab_machines::nodes::NodePool;
 use kueue_lab_testing::recordings;
 use serde::Serialize;
@@ -73,24 +73,10 @@ pub(super) fn replay<F: Future<Output = ()>>(
         std::fs::write(presets.path().join("recorded/common.yaml"), common).unwrap();
         let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
         let config = LabConfig {
-            role: ClusterRole::default(),
-            remote: None,
-            clock: clock.clone(),
-            entropy: Entropy::seeded(7),
-            presets: presets.path().to_owned(),
             preset: Some("recorded".into()),
-            preset_must_be_valid: true,
-            watch: false,
-            port: None,
-            request_limits: Default::default(),
-            data: None,
-            from: None,
             nodes: nodes(),
-            nodes_file: None,
-            nodes_of_presets: true,
-            kueue: None,
             operators: false,
-            controller: true,
+            ..LabConfig::embedded(clock.clone(), Entropy::seeded(7), presets.path())
         };
         let lab = Lab::start(config).await.unwrap();
         let run = RecordedRun {
