@@ -79,9 +79,20 @@ impl Fixture {
         };
         let before = self.store.revision();
         let writing = tokio::spawn(async move {
-            let store = other.store.clone();
-            let written = store.durably(async move { other.write(key, value) }).await;
-            written.map(|object| object.unwrap().revision())
+            loop {
+                let mut is_refused = false;
+                let write = async {
+                    let written = other.write(key, value);
+                    is_refused = matches!(written, Err(CommitError::NotDurable(_)));
+                    written
+                };
+                let written = other.store.durably(write).await;
+                // After a failure, writes are refused until the persistence has recovered.
+                if !is_refused {
+                    return written.map(|object| object.unwrap().revision());
+                }
+                tokio::task::yield_now().await;
+            }
         });
         while self.store.revision() == before {
             tokio::task::yield_now().await;
