@@ -146,6 +146,11 @@ impl EmbeddedCluster {
         self.server.add_aggregated_api(api);
     }
 
+    /// See [`ApiServer::state_revision`].
+    pub fn state_revision(&self) -> u64 {
+        self.server.state_revision()
+    }
+
     pub(super) fn is_restored(&self) -> bool {
         self.is_restored
     }

@@ -10,6 +10,7 @@ mod config;
 mod configuration_changes;
 mod error;
 mod file_source;
+mod idle;
 mod job_webhooks;
 mod kubelet_client;
 mod kueue_crds;
@@ -31,6 +32,7 @@ mod remote;
 mod sample_capacity;
 mod shipped;
 mod validate_preset;
+mod virtual_lab;
 mod visibility_server;
 mod worker_clusters;
 mod workers;
@@ -58,6 +60,7 @@ pub use paths::{LabPaths, PresetsFolder, sky_config_file, state_dir};
 pub use preflight::{PreflightError, UpstreamKueue, find_upstream, preflight};
 pub use remote::IDENTITY_PREFIX;
 pub use shipped::{LAB_FILES, PRESETS};
+pub use virtual_lab::{VirtualLab, VirtualLabError};
 pub use worker_clusters::WorkerCluster;
 
 /// The default preset: that of the first demo.

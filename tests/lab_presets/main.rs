@@ -6,3 +6,4 @@ mod fixture;
 mod preset_objects;
 mod settings;
 mod shipped_scenarios;
+mod virtual_lab;

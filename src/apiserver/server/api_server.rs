@@ -46,6 +46,12 @@ impl ApiServer {
         endpoints::load_objects(&self.core, objects).await
     }
 
+    /// The revision of the latest write of an object that is neither a Lease nor an Event: it does not
+    /// change in a cluster without work.
+    pub fn state_revision(&self) -> u64 {
+        self.core.store.state_revision()
+    }
+
     /// Makes all writes durable and ends writing. Later writes are not answered. Blocks for as long as
     /// the last writes take.
     pub fn close_storage(&self) {

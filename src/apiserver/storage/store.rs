@@ -16,6 +16,13 @@ use super::persistence::{Change, Persistence, PersistenceError, RestoredState};
 use super::resource_storage::ResourceStorage;
 use super::watch_event::WatchEventType;
 
+/// The resources (`group/plural` of the storage version) that change in a cluster without work.
+const NOT_STATE: [&str; 3] = [
+    "coordination.k8s.io/leases",
+    "events.k8s.io/events",
+    "/events",
+];
+
 /// The store of one API server. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Store {
@@ -27,6 +34,8 @@ struct Shared {
     /// Serializes commits, so that revisions become visible in order.
     commit: Arc<Mutex<()>>,
     revision: Arc<AtomicU64>,
+    /// The revision of the latest commit that is not a heartbeat or an Event.
+    state_revision: AtomicU64,
     limits: StorageLimits,
     decoded_cache: Arc<DecodedCache>,
     /// `None` if the store is in memory only.
@@ -73,6 +82,7 @@ impl Store {
             shared: Arc::new(Shared {
                 commit: Arc::default(),
                 revision: Arc::new(AtomicU64::new(revision)),
+                state_revision: AtomicU64::new(revision),
                 limits,
                 decoded_cache: Arc::new(DecodedCache::new(limits.decoded_cache_bytes)),
                 durability,
@@ -83,6 +93,12 @@ impl Store {
     /// The revision of the latest commit in any storage. All commits up to it are visible to writers.
     pub fn revision(&self) -> u64 {
         self.shared.revision.load(Ordering::Acquire)
+    }
+
+    /// The revision of the latest commit in any storage except those of Leases and Events, which change
+    /// in a cluster without work.
+    pub fn state_revision(&self) -> u64 {
+        self.shared.state_revision.load(Ordering::Acquire)
     }
 
     /// The revision that reads and watches return: all commits up to it are durable.
@@ -240,6 +256,11 @@ impl Store {
         };
         state.record(kind, object.clone(), &self.shared.limits, durable);
         self.shared.revision.store(revision, Ordering::Release);
+        if !NOT_STATE.contains(&&**storage.resource()) {
+            self.shared
+                .state_revision
+                .store(revision, Ordering::Release);
+        }
         drop(state);
         match durability {
             Some(durability) => durability.push(change(kind, storage, &object), storage),

@@ -1,0 +1,148 @@
+//! [`VirtualLab`]: a lab in virtual time as a function.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use kube::api::{ListParams, PostParams};
+use kube::{Api, api::DynamicObject};
+use kueue_lab_clock::Clock;
+use kueue_lab_entropy::Entropy;
+use kueue_lab_lab::{Lab, LabConfig, NodePools, VirtualLab, VirtualLabError};
+use serde_json::json;
+
+use crate::fixture::{Start, queues};
+
+const NODES: &str = "pools:\n- {name: a, count: 1, resources: {cpu: 8, memory: 8Gi, pods: 20}}\n";
+
+fn config(folder: &std::path::Path, clock: Clock, entropy: Entropy) -> LabConfig {
+    LabConfig {
+        preset: Some("a".to_owned()),
+        nodes: NodePools::parse(NODES).unwrap(),
+        operators: false,
+        ..LabConfig::embedded(clock, entropy, folder)
+    }
+}
+
+/// Creates three Jobs that run for ten minutes in a queue for one, and returns the Workloads when the lab is
+/// idle, and the time since which it is.
+async fn three_jobs(lab: &Lab) -> (Vec<String>, SignedDuration) {
+    let start = lab.clock().now();
+    let jobs: Api<DynamicObject> = Api::default_namespaced_with(
+        lab.client(),
+        &kube::api::ApiResource::from_gvk(&kube::api::GroupVersionKind::gvk("batch", "v1", "Job")),
+    );
+    for name in ["one", "two", "three"] {
+        let container = json!({"name": "c", "image": "busybox", "command": ["sleep", "600"],
+            "resources": {"requests": {"cpu": 1}}});
+        let job = json!({
+            "apiVersion": "batch/v1", "kind": "Job",
+            "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": "lq"}},
+            "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
+        });
+        let job: DynamicObject = serde_json::from_value(job).unwrap();
+        jobs.create(&PostParams::default(), &job).await.unwrap();
+    }
+    let limit = start + SignedDuration::from_mins(5);
+    let idle = lab.wait_until_idle(limit).await.expect("the lab is idle");
+    let workloads: Api<DynamicObject> = Api::all_with(
+        lab.client(),
+        &kube::api::ApiResource::from_gvk(&kube::api::GroupVersionKind::gvk(
+            "kueue.x-k8s.io",
+            "v1beta2",
+            "Workload",
+        )),
+    );
+    let workloads = workloads.list(&ListParams::default()).await.unwrap();
+    let described = workloads.iter().map(|w| {
+        let m = &w.metadata;
+        let admitted = !w.data["status"]["admission"].is_null();
+        format!(
+            "{:?} {:?} {:?} {admitted}",
+            m.name, m.uid, m.resource_version
+        )
+    });
+    (described.collect(), idle.duration_since(start))
+}
+
+#[test]
+fn runs_on_several_threads_take_the_same_course() {
+    let start = Start::new(&[("a/queues.yaml", &queues(1, ""))]);
+    let folder = start.folder.path();
+    let lab = VirtualLab::default();
+    let run = || lab.run(|c, e| config(folder, c, e), three_jobs).unwrap();
+    let runs: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(run)).collect();
+        threads.into_iter().map(|t| t.join().unwrap()).collect()
+    });
+    let (workloads, idle) = &runs[0];
+    assert_eq!(workloads.len(), 3);
+    let admitted = workloads.iter().filter(|w| w.ends_with("true")).count();
+    assert_eq!(admitted, 1, "{workloads:?}");
+    // Long before the first Job ends.
+    assert!(*idle < SignedDuration::from_secs(30), "{idle}");
+    assert!(runs.iter().all(|run| run == &runs[0]), "{runs:?}");
+}
+
+#[test]
+fn a_lab_with_work_is_not_idle() {
+    let start = Start::new(&[("a/queues.yaml", &queues(1, ""))]);
+    let folder = start.folder.path();
+    let ran = VirtualLab::default().run(
+        |c, e| config(folder, c, e),
+        async |lab: &Lab| {
+            three_jobs(lab).await;
+            // A Job ends after 10 minutes, then the next one starts.
+            let now = lab.clock().now();
+            lab.run_until(now + SignedDuration::from_mins(9)).await;
+            let at = now + SignedDuration::from_mins(12);
+            let passed = lab.clock().now().duration_since(now);
+            assert_eq!(passed.as_mins(), 9);
+            let mut busy = false;
+            while lab.clock().now() < at {
+                let soon = lab.clock().now() + SignedDuration::from_secs(4);
+                busy |= lab.wait_until_idle(soon).await.is_none();
+            }
+            busy
+        },
+    );
+    assert!(ran.unwrap());
+}
+
+#[test]
+fn a_deadline_and_cancellation_end_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let embedded = |c, e| LabConfig::embedded(c, e, folder.path());
+    let forever = async |lab: &Lab| loop {
+        lab.clock().sleep(Duration::from_secs(3600)).await;
+    };
+    let late = VirtualLab {
+        deadline: Some(Duration::from_millis(200)),
+        ..VirtualLab::default()
+    };
+    let ended: Result<(), _> = late.run(embedded, forever);
+    assert!(
+        matches!(ended, Err(VirtualLabError::Deadline(_))),
+        "{ended:?}"
+    );
+    let cancelled = VirtualLab::default();
+    let stop = cancelled.stop.clone();
+    let ended: Result<(), _> = std::thread::scope(|scope| {
+        let running = scope.spawn(|| cancelled.run(embedded, forever));
+        stop.cancel();
+        running.join().unwrap()
+    });
+    assert!(
+        matches!(ended, Err(VirtualLabError::Cancelled)),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_lab_that_does_not_start_is_an_error() {
+    let start = Start::new(&[("a/queues.yaml", "kind: [")]);
+    let ran =
+        VirtualLab::default().run(|c, e| config(start.folder.path(), c, e), async |_: &Lab| ());
+    let error = ran.unwrap_err();
+    assert!(matches!(error, VirtualLabError::Start(_)), "{error}");
+    assert!(error.to_string().contains("queues.yaml:1"), "{error}");
+}
