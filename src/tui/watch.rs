@@ -14,6 +14,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::task::JoinSet;
 
 use super::model::event::EventRow;
+use super::model::managed_job::ManagedJobRow;
 use super::model::meta::object_key;
 use super::model::node::NodeRow;
 use super::model::pod::PodRow;
@@ -63,6 +64,7 @@ pub(crate) fn start_watches(
     w.cluster_scoped(Kind::Node, NodeRow::of, WatchUpdate::Node);
     w.namespaced(Kind::Pod, PodRow::of, WatchUpdate::Pod);
     w.namespaced(Kind::Event, EventRow::of, WatchUpdate::Event);
+    w.cluster_scoped(Kind::ManagedJob, ManagedJobRow::of, WatchUpdate::ManagedJob);
     w.tasks
 }
 

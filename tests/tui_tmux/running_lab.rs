@@ -17,6 +17,7 @@ fn every_view_shows_its_objects() {
         ("4", "DEVICES"),
         ("5", "DESCRIPTION OR ERROR"),
         ("6", "6 Events"),
+        ("7", "No managed jobs"),
         ("?", "Keys and commands"),
     ] {
         terminal.press(&[key]);

@@ -10,18 +10,42 @@ use serde_json::json;
 
 use super::delete::delete_objects;
 use crate::backend::{Backend, OperationError};
-use crate::model::SkyPilotCluster;
+use crate::model::{ManagedJobRef, SkyPilotCluster};
 use crate::msg::Msg;
 use crate::operation::Operation;
 
-/// Cancels the managed job that launched the Pods of a cluster. Deleted Pods would be launched again.
+/// Cancels a managed job. Deleted Pods of its cluster would be launched again.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct CancelManagedJob(pub(crate) SkyPilotCluster);
+pub(crate) struct CancelManagedJob(pub(crate) ManagedJobRef);
 
 impl Operation for CancelManagedJob {
     async fn run(self, backend: Backend, _: Timestamp) -> Msg {
-        Msg::OperationFinished(cancel_managed_job(&backend.client, &self.0).await)
+        let client = &backend.client;
+        Msg::OperationFinished(match &self.0 {
+            ManagedJobRef::OfCluster(cluster) => cancel_managed_job(client, cluster).await,
+            ManagedJobRef::Object { name, title } => {
+                let cancelled = cancel(&managed_jobs(client), name).await;
+                cancelled.map(|()| format!("cancelled {title}"))
+            }
+        })
     }
+}
+
+fn managed_jobs(client: &Client) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("skypilot.kueue-lab.dev", "v1alpha1", "ManagedJob");
+    Api::all_with(client.clone(), &ApiResource::from_gvk(&kind))
+}
+
+fn failed(error: &kube::Error) -> OperationError {
+    let reason = error_message(error);
+    OperationError(format!("cannot cancel the managed job: {reason}"))
+}
+
+/// Sets `spec.cancelled` of a `ManagedJob`.
+async fn cancel(jobs: &Api<DynamicObject>, name: &str) -> Result<(), OperationError> {
+    let patch = Patch::Merge(json!({"spec": {"cancelled": true}}));
+    let patched = jobs.patch(name, &PatchParams::default(), &patch).await;
+    patched.map(|_| ()).map_err(|error| failed(&error))
 }
 
 /// Cancels the managed job that launched the Pods of a cluster; returns one sentence about the result.
@@ -33,16 +57,11 @@ pub async fn cancel_managed_job(
     client: &Client,
     cluster: &SkyPilotCluster,
 ) -> Result<String, OperationError> {
-    let kind = GroupVersionKind::gvk("skypilot.kueue-lab.dev", "v1alpha1", "ManagedJob");
-    let jobs: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
-    let failed = |error: kube::Error| {
-        let reason = error_message(&error);
-        OperationError(format!("cannot cancel the managed job: {reason}"))
-    };
+    let jobs = managed_jobs(client);
     let listed = match jobs.list(&ListParams::default()).await {
         Ok(listed) => listed.items,
         Err(error) if is_not_found(&error) => Vec::new(),
-        Err(error) => return Err(failed(error)),
+        Err(error) => return Err(failed(&error)),
     };
     let of_cluster = |job: &&DynamicObject| {
         job.data.pointer("/status/job/cluster") == Some(&json!(cluster.name))
@@ -53,10 +72,7 @@ pub async fn cancel_managed_job(
             "{deleted}; SkyPilot launches a managed job again until `sky jobs cancel`"
         ));
     };
-    let patch = Patch::Merge(json!({"spec": {"cancelled": true}}));
-    let params = PatchParams::default();
-    let patched = jobs.patch(&job.name_any(), &params, &patch).await;
-    patched.map_err(failed)?;
+    cancel(&jobs, &job.name_any()).await?;
     let text = |field: &str| job.data["status"]["job"][field].to_string();
     let name = text("name");
     Ok(format!(

@@ -8,7 +8,7 @@ use kueue_lab_runtime::api_errors::error_message;
 use super::Action;
 use crate::backend::{Backend, OperationError};
 use crate::fetch::api_for;
-use crate::model::{ObjectRef, SkyPilotCluster};
+use crate::model::{ManagedJobRef, ObjectRef};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
 use crate::state::{Confirmation, Dialog, OnConfirm, State, UnavailableReason, requires};
@@ -41,28 +41,36 @@ impl Action for Delete {
         else {
             return Vec::new();
         };
-        let names = objects.iter().take(MAX_NAMES);
-        let mut text: Vec<String> = names.map(|o| format!("Delete {o}?")).collect();
-        if objects.len() > MAX_NAMES {
-            text.push(format!("and {} more", objects.len() - MAX_NAMES));
-        }
+        let (title, mut text) = match &managed_job {
+            Some(ManagedJobRef::Object { title, .. }) => {
+                ("Cancel", vec![format!("Cancel {title}?")])
+            }
+            _ => ("Delete", delete_questions(&objects)),
+        };
         text.push(remark);
         if state.env.cluster != EMBEDDED {
             text.push(format!("Cluster: {}", state.env.cluster));
         }
         state.ui.dialog = Some(Dialog::Confirm(Confirmation {
-            title: "Delete",
+            title,
             text,
             on_confirm: match managed_job {
-                Some(cluster) => OnConfirm::CancelManagedJob(SkyPilotCluster {
-                    name: cluster,
-                    pods: objects,
-                }),
+                Some(job) => OnConfirm::CancelManagedJob(job),
                 None => OnConfirm::Delete(objects),
             },
         }));
         Vec::new()
     }
+}
+
+/// A question for each object, up to a limit.
+fn delete_questions(objects: &[ObjectRef]) -> Vec<String> {
+    let names = objects.iter().take(MAX_NAMES);
+    let mut text: Vec<String> = names.map(|o| format!("Delete {o}?")).collect();
+    if objects.len() > MAX_NAMES {
+        text.push(format!("and {} more", objects.len() - MAX_NAMES));
+    }
+    text
 }
 
 fn deletion(state: &State) -> Result<Deletion, UnavailableReason> {

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::event::EventLog;
 use super::evictions::EvictionLog;
 use super::loops::record_events;
+use super::managed_job::ManagedJobRow;
 use super::node::NodeRow;
 use super::pod::PodRow;
 use super::queues::{
@@ -36,6 +37,8 @@ pub(crate) struct ClusterData {
     pub nodes: Store<NodeRow>,
     /// Pods.
     pub pods: Store<PodRow>,
+    /// Managed jobs of SkyPilot.
+    pub managed_jobs: Store<ManagedJobRow>,
     /// Events.
     pub events: EventLog,
     /// Evictions.
@@ -86,6 +89,7 @@ impl ClusterData {
             WatchUpdate::PriorityClass(change) => self.priority_classes.apply(change),
             WatchUpdate::Node(change) => self.nodes.apply(change),
             WatchUpdate::Pod(change) => self.pods.apply(change),
+            WatchUpdate::ManagedJob(change) => self.managed_jobs.apply(change),
             WatchUpdate::Status(kind, health) => {
                 self.watch_statuses.insert(kind, health);
             }

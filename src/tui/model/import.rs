@@ -8,6 +8,7 @@ use kueue_lab_codec::Codec;
 use serde_json::Value;
 
 use super::event::EventRow;
+use super::managed_job::{ManagedJob, ManagedJobRow};
 use super::node::NodeRow;
 use super::pod::PodRow;
 use super::queues::{
@@ -71,6 +72,9 @@ pub fn import_objects(
         WatchUpdate::Node(rows(take(Kind::Node), |o: core::Node| NodeRow::of(&o))?),
         WatchUpdate::Workload(rows(take(Kind::Workload), |o: kueue::Workload| {
             WorkloadRow::of(&o)
+        })?),
+        WatchUpdate::ManagedJob(rows(take(Kind::ManagedJob), |o: ManagedJob| {
+            ManagedJobRow::of(&o)
         })?),
         WatchUpdate::Pod(rows(take(Kind::Pod), |o: core::Pod| PodRow::of(&o))?),
     ];

@@ -21,11 +21,13 @@ pub enum Kind {
     Pod,
     /// core Event.
     Event,
+    /// skypilot.kueue-lab.dev ManagedJob, of an embedded cluster.
+    ManagedJob,
 }
 
 impl Kind {
     /// All kinds; kinds that others refer to come first.
-    pub const ALL: [Kind; 9] = [
+    pub const ALL: [Kind; 10] = [
         Kind::ResourceFlavor,
         Kind::WorkloadPriorityClass,
         Kind::Cohort,
@@ -35,6 +37,7 @@ impl Kind {
         Kind::Workload,
         Kind::Pod,
         Kind::Event,
+        Kind::ManagedJob,
     ];
 
     /// The kind in manifests.
@@ -49,7 +52,14 @@ impl Kind {
             Kind::Node => "Node",
             Kind::Pod => "Pod",
             Kind::Event => "Event",
+            Kind::ManagedJob => "ManagedJob",
         }
+    }
+
+    /// Whether a cluster may lack the kind: an old Kueue has no Cohorts, and only an embedded cluster has
+    /// managed jobs.
+    pub(crate) fn is_optional(self) -> bool {
+        matches!(self, Kind::Cohort | Kind::ManagedJob)
     }
 
     /// The resource name in URLs.
@@ -64,6 +74,7 @@ impl Kind {
             Kind::Node => "nodes",
             Kind::Pod => "pods",
             Kind::Event => "events",
+            Kind::ManagedJob => "managedjobs",
         }
     }
 
@@ -71,6 +82,7 @@ impl Kind {
     pub fn api_version(self) -> &'static str {
         match self {
             Kind::Node | Kind::Pod | Kind::Event => "v1",
+            Kind::ManagedJob => "skypilot.kueue-lab.dev/v1alpha1",
             _ => kueue_lab_api::v1beta2::API_VERSION,
         }
     }

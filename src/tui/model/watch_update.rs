@@ -1,6 +1,7 @@
 //! Watch events.
 
 use super::event::EventRow;
+use super::managed_job::ManagedJobRow;
 use super::node::NodeRow;
 use super::pod::PodRow;
 use super::queues::{
@@ -31,6 +32,8 @@ pub enum WatchUpdate {
     Pod(Delta<PodRow>),
     /// Events.
     Event(Delta<EventRow>),
+    /// Managed jobs of SkyPilot.
+    ManagedJob(Delta<ManagedJobRow>),
     /// Status of a watch.
     Status(Kind, WatchStatus),
 }

@@ -1,7 +1,7 @@
 //! Dialogs: they are drawn over everything and take all keys.
 
 use super::{ActionId, SubmitForm};
-use crate::model::{ObjectRef, SkyPilotCluster};
+use crate::model::{ManagedJobRef, ObjectRef};
 
 /// An open dialog.
 #[derive(Clone, Debug)]
@@ -32,8 +32,8 @@ pub(crate) enum OnConfirm {
     Quit,
     /// Deletes objects.
     Delete(Vec<ObjectRef>),
-    /// Cancels the managed job of SkyPilot that launched Pods.
-    CancelManagedJob(SkyPilotCluster),
+    /// Cancels a managed job of SkyPilot.
+    CancelManagedJob(ManagedJobRef),
     /// Starts a demo.
     StartDemo(String),
 }

@@ -16,17 +16,20 @@ pub(crate) enum ViewId {
     Presets,
     /// Events.
     Events,
+    /// Managed jobs of SkyPilot.
+    Jobs,
 }
 
 impl ViewId {
     /// All views, from left to right.
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Queues,
         Self::Workloads,
         Self::Evictions,
         Self::Nodes,
         Self::Presets,
         Self::Events,
+        Self::Jobs,
     ];
 
     /// The index from the left, from zero.

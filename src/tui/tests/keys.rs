@@ -13,7 +13,7 @@ use crate::actions::{
 };
 use crate::backend::{Demo, PresetState};
 use crate::model::cohort_tree::QuotaNode;
-use crate::model::{ObjectKey, ObjectRef};
+use crate::model::{ManagedJobRef, ObjectKey, ObjectRef};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
 use crate::state::{Dialog, PageKind, RowId, SampleJob, State, ViewId};
@@ -70,9 +70,53 @@ fn deleting_a_workload_of_skypilot_cancels_its_managed_job() {
     press(&mut state, &keys);
     let screen = render_text(&state, 80, 24);
     assert!(screen.contains("job of SkyPilot is cancelled"), "{screen}");
-    let CancelManagedJob(cluster) = operation(&press(&mut state, &["y"]));
+    let CancelManagedJob(job) = operation(&press(&mut state, &["y"]));
+    let ManagedJobRef::OfCluster(cluster) = job else {
+        panic!("{job:?} is no job of a cluster")
+    };
     assert_eq!(cluster.name, "job1-1-5c1e");
     assert_eq!(cluster.pods[0].key.name, "job1-1-head");
+}
+
+#[test]
+fn deleting_a_managed_job_cancels_it() {
+    let mut state = busy();
+    press(&mut state, &["7", "/", "RECOVERING", "enter", "ctrl-d"]);
+    let screen = render_text(&state, 80, 24);
+    assert!(screen.contains("Cancel managed job 2 (train)?"), "{screen}");
+    let CancelManagedJob(job) = operation(&press(&mut state, &["y"]));
+    let expected = ManagedJobRef::Object {
+        name: "job-b".to_owned(),
+        title: "managed job 2 (train)".to_owned(),
+    };
+    assert_eq!(job, expected);
+    // A job that has ended cannot be cancelled.
+    press(&mut state, &["esc", "/", "SUCCEEDED", "enter", "ctrl-d"]);
+    assert!(state.ui.dialog.is_none());
+}
+
+#[test]
+fn the_workloads_of_a_managed_job_are_those_of_its_pods() {
+    let mut state = busy_with(vec![
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {
+            "namespace": "default", "name": "eval-3-head", "uid": "eval",
+            "labels": {"skypilot-cluster-name": "eval-3-9c1d"}}}),
+        json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {
+            "namespace": "default", "name": "sky-eval", "uid": "eval-workload",
+            "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "eval-3-head",
+                "uid": "eval", "controller": true}]},
+            "spec": {"queueName": "lq", "podSets": []}}),
+    ]);
+    press(&mut state, &["7", "/", "RUNNING", "enter", "w"]);
+    assert_eq!(state.ui.view, ViewId::Workloads);
+    let names: Vec<_> = state
+        .ui
+        .list()
+        .rows
+        .iter()
+        .map(|row| views::of_row(row).row_name(&state, row))
+        .collect();
+    assert_eq!(names, [Some("sky-eval".to_owned())]);
 }
 
 #[test]

@@ -94,6 +94,15 @@ fn events() {
 }
 
 #[test]
+fn jobs() {
+    let mut state = busy();
+    press(&mut state, &["7"]);
+    shot("jobs", &state, BOTH);
+    press(&mut state, &["/", "RUNNING", "enter", "enter"]);
+    shot("details-job", &state, SMALL);
+}
+
+#[test]
 fn details_of_a_waiting_workload() {
     let mut state = busy();
     press(&mut state, &["2", "/", "train-b", "enter", "enter"]);

@@ -45,7 +45,7 @@ fn confirmed(state: &mut State, on_confirm: OnConfirm) -> Vec<Cmd> {
     match on_confirm {
         OnConfirm::Quit => vec![Cmd::Quit],
         OnConfirm::Delete(objects) => vec![Cmd::operation(DeleteObjects(objects))],
-        OnConfirm::CancelManagedJob(cluster) => vec![Cmd::operation(CancelManagedJob(cluster))],
+        OnConfirm::CancelManagedJob(job) => vec![Cmd::operation(CancelManagedJob(job))],
         OnConfirm::StartDemo(demo) => actions::start_demo(state, &demo),
     }
 }

@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::model::watch_status::WatchStatus;
+use crate::model::watch_status::{WatchFailure, WatchStatus};
 use crate::state::State;
 use crate::theme::Role;
 use crate::views;
@@ -57,6 +57,7 @@ fn empty_text(state: &State) -> String {
     }
     if let Some(kind) = view.info().kind {
         match state.data.watch_status(kind) {
+            WatchStatus::Failing(WatchFailure::NotInstalled) if kind.is_optional() => {}
             WatchStatus::Failing(failure) => return failure.message(kind.plural()),
             WatchStatus::Starting => return "Waiting for the cluster ...".to_owned(),
             WatchStatus::Synced => {}

@@ -3,6 +3,7 @@
 use super::AnyView;
 use super::events::EventsView;
 use super::evictions::EvictionsView;
+use super::jobs::JobsView;
 use super::nodes::NodesView;
 use super::presets::PresetsView;
 use super::queues::QueuesView;
@@ -18,6 +19,7 @@ pub(crate) fn by_id(id: ViewId) -> &'static dyn AnyView {
         ViewId::Nodes => &NodesView,
         ViewId::Presets => &PresetsView,
         ViewId::Events => &EventsView,
+        ViewId::Jobs => &JobsView,
     }
 }
 

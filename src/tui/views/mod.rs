@@ -6,6 +6,7 @@ mod by_id;
 mod details;
 mod events;
 mod evictions;
+mod jobs;
 mod name_pattern;
 mod nodes;
 mod presets;

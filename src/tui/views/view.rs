@@ -6,7 +6,7 @@ use std::hash::DefaultHasher;
 use ratatui::layout::Rect;
 
 use super::{RowQuery, ViewInfo};
-use crate::model::{ObjectKey, ObjectRef};
+use crate::model::{ManagedJobRef, ObjectKey, ObjectRef};
 use crate::state::{ListState, RowId, State, TypedList, UnavailableReason};
 use crate::widget::table::ListArea;
 use crate::widget::{Canvas, PageBuilder};
@@ -137,9 +137,8 @@ pub(crate) struct Deletion {
     pub(crate) objects: Vec<ObjectRef>,
     /// What else the deletion affects; empty for nothing.
     pub(crate) remark: String,
-    /// The SkyPilot cluster of the objects, if all are Pods of one. Its managed job would launch them
-    /// again.
-    pub(crate) managed_job: Option<String>,
+    /// The managed job of SkyPilot to cancel instead: it would launch its Pods again.
+    pub(crate) managed_job: Option<ManagedJobRef>,
 }
 
 /// The Workloads related to a row.

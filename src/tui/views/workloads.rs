@@ -10,7 +10,9 @@ use super::queues::draw_incomplete_pod_groups;
 use super::{Deletion, RowQuery, View, ViewInfo, ViewRows};
 use crate::input::{Binding, key};
 use crate::model::workload::{WorkloadRow, WorkloadState, status_reason};
-use crate::model::{Kind, ObjectKey, ObjectRef, Row, SKYPILOT_CLUSTER_LABEL};
+use crate::model::{
+    Kind, ManagedJobRef, ObjectKey, ObjectRef, Row, SKYPILOT_CLUSTER_LABEL, SkyPilotCluster,
+};
 use crate::state::{ActionId, SortBy, State, TypedList, UnavailableReason, ViewId, requires};
 use crate::text::age;
 use crate::theme::Role;
@@ -199,7 +201,12 @@ impl View for WorkloadsView {
                 managed_job: None,
             }
         } else {
-            let managed_job = sky_pilot_cluster(state, &owners);
+            let managed_job = sky_pilot_cluster(state, &owners).map(|name| {
+                ManagedJobRef::OfCluster(SkyPilotCluster {
+                    name,
+                    pods: owners.clone(),
+                })
+            });
             let launched = match managed_job {
                 Some(_) => " Its managed job of SkyPilot is cancelled, if this lab runs it.",
                 None => "",

@@ -92,9 +92,10 @@ fn failing_watches(state: &State) -> Option<String> {
         .data
         .watch_statuses
         .iter()
-        // An old Kueue without the Cohort API is not an error.
         .filter(|(kind, h)| match h {
-            WatchStatus::Failing(WatchFailure::NotInstalled) => **kind != Kind::Cohort,
+            WatchStatus::Failing(WatchFailure::NotInstalled) => !kind.is_optional(),
+            // A role for Kueue does not permit what an existing cluster does not have.
+            WatchStatus::Failing(WatchFailure::Forbidden(_)) => **kind != Kind::ManagedJob,
             WatchStatus::Failing(_) => true,
             _ => false,
         })

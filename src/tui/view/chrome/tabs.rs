@@ -10,21 +10,31 @@ use crate::theme::Role;
 use crate::views;
 use crate::widget::Canvas;
 
+/// Columns that the tabs leave for the status of the list. On a narrow screen they are closer together.
+const STATUS_COLUMNS: u16 = 16;
+
 /// The column and text of each tab.
 fn tab_texts(state: &State) -> Vec<(ViewId, u16, String)> {
+    let texts = ViewId::ALL.into_iter().enumerate().map(|(n, id)| {
+        let view = views::by_id(id);
+        let text = format!("{} {}{}", n + 1, view.info().title, view.badge(state));
+        let columns = width(&text) as u16;
+        (id, columns, text)
+    });
+    let texts: Vec<_> = texts.collect();
+    let total: u16 = texts.iter().map(|(_, columns, _)| columns + 2).sum();
+    let gap = if total + STATUS_COLUMNS > state.ui.width {
+        1
+    } else {
+        2
+    };
     let mut x = 1;
-    let mut out = Vec::new();
-    for (n, view) in ViewId::ALL.into_iter().enumerate() {
-        let (title, badge) = (
-            views::by_id(view).info().title,
-            views::by_id(view).badge(state),
-        );
-        let text = format!("{} {title}{badge}", n + 1);
-        let wide = width(&text) as u16;
-        out.push((view, x, text));
-        x += wide + 2;
-    }
-    out
+    let place = |(id, columns, text)| {
+        let start = x;
+        x += columns + gap;
+        (id, start, text)
+    };
+    texts.into_iter().map(place).collect()
 }
 
 /// The tab at a column.

@@ -2,6 +2,7 @@
 
 pub(super) mod event;
 pub(super) mod eviction;
+pub(super) mod managed_job;
 pub(super) mod node;
 pub(super) mod preset;
 pub(super) mod queue;
