@@ -31,6 +31,27 @@ pub(crate) struct ApplyOutcome {
     pub(crate) warnings: Vec<Finding>,
 }
 
+impl ApplyOutcome {
+    /// The counts, such as `2 applied, 1 removed`.
+    pub(crate) fn summary(&self) -> String {
+        let parts = [
+            (self.applied, "applied"),
+            (self.recreated, "of them recreated"),
+            (self.pruned, "removed"),
+            (self.unchanged, "unchanged"),
+        ];
+        let texts: Vec<_> = parts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, word)| format!("{count} {word}"))
+            .collect();
+        match texts.is_empty() {
+            true => "no changes".into(),
+            false => texts.join(", "),
+        }
+    }
+}
+
 /// Why a run failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApplyError {

@@ -8,5 +8,5 @@ mod foreign_changes;
 mod prune;
 mod rollback;
 
-pub(super) use applier::{Applier, ApplyError, ApplyOutcome};
+pub(super) use applier::{Applier, ApplyError};
 pub use foreign_changes::SCENARIO_MANAGER;
