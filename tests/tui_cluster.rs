@@ -12,7 +12,7 @@ use kueue_lab_api::crds;
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_skypilot::jobs::{managed_job_definition, managed_job_definition_name};
+use kueue_lab_lab::managed_job_definition;
 use kueue_lab_tui::backend::Backend;
 use kueue_lab_tui::model::{ObjectKey, ObjectRef, SkyPilotCluster};
 use kueue_lab_tui::screen_dump::{svg, text};
@@ -183,8 +183,7 @@ async fn a_managed_job_is_cancelled_instead_of_its_pods_deleted() {
             key: ObjectKey::new("default", "job1-1-head"),
         }],
     };
-    let name = managed_job_definition_name();
-    create(&client, managed_job_definition(&name)).await;
+    create(&client, managed_job_definition()).await;
     let job = |name: &str, id: u64| {
         json!({"apiVersion": "skypilot.kueue-lab.dev/v1alpha1", "kind": "ManagedJob",
             "metadata": {"name": format!("job-{name}")}, "spec": {"name": name},

@@ -23,8 +23,8 @@ use crate::visibility_server::VisibilityServer;
 use crate::worker_clusters::{WorkerCluster, WorkerClusters};
 use crate::workers::{merged_kubeconfig, without_multikueue};
 use crate::{
-    kubelet_client, kueue_crds, kueue_webhooks, lab_kinds, managed_job_kind, node_pools_reloader,
-    operator_crds, remote,
+    kubelet_client, kueue_crds, kueue_webhooks, lab_kinds, node_pools_reloader, operator_crds,
+    remote,
 };
 use kueue_lab_clock::Clock;
 use kueue_lab_cluster::Cluster;
@@ -113,7 +113,6 @@ impl Lab {
             true => kueue_crds::definitions(),
             false => Vec::new(),
         };
-        kinds.push(managed_job_kind::definition());
         kinds.extend(lab_kinds::definitions());
         if config.operators {
             kinds.extend(operator_crds::definitions());

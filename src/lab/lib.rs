@@ -19,7 +19,6 @@ mod kueue_start;
 mod kueue_webhooks;
 mod lab;
 mod lab_kinds;
-mod managed_job_kind;
 mod node_pool_sources;
 mod node_pools_reloader;
 mod object_file;
@@ -54,7 +53,10 @@ pub use kueue_lab_machines::kubelet::limits as container_limits;
 pub use kueue_lab_machines::nodes::{NodePools, RemovedNodes, remove_all as remove_nodes};
 pub use kueue_lab_presets::remove_preset_objects as clear_presets;
 pub use lab::Lab;
-pub use lab_kinds::{DemoSpec, DemoState, DemoStatus, DemoStepStatus, PresetSpec, PresetStatus};
+pub use lab_kinds::{
+    DemoSpec, DemoState, DemoStatus, DemoStepStatus, PresetSpec, PresetStatus, ServedKind,
+    managed_job_definition, serve_kind,
+};
 pub use object_file::ObjectFile;
 pub use paths::{LabPaths, PresetsFolder, sky_config_file, state_dir};
 pub use preflight::{PreflightError, UpstreamKueue, find_upstream, preflight};

@@ -7,16 +7,40 @@ use serde_json::{Value, json};
 
 use super::{DemoSpec, GROUP, PresetSpec, VERSION};
 use kueue_lab_cluster::plugins::{CrdSpec, PreinstalledKind};
+use kueue_lab_skypilot::jobs::ManagedJobSpec;
 
 /// The definitions, with the builders of their CustomResourceDefinitions.
-pub(crate) fn definitions() -> [PreinstalledKind; 2] {
+pub(crate) fn definitions() -> [PreinstalledKind; 3] {
+    let kind = |resource: &ApiResource, object: fn(&str) -> Value| {
+        let definition = object(&name_of(resource));
+        let schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
+        PreinstalledKind {
+            definition: CrdSpec::from_object(&definition, |_| {
+                let schema = schema.clone();
+                Arc::new(move || schema.clone())
+            }),
+            object,
+            replaceable: true,
+        }
+    };
     [
-        kind(&preset(&name_of(&PresetSpec::api_resource())), preset),
-        kind(&demo(&name_of(&DemoSpec::api_resource())), demo),
+        kind(&PresetSpec::api_resource(), preset),
+        kind(&DemoSpec::api_resource(), demo),
+        kind(&ManagedJobSpec::api_resource(), managed_job),
     ]
 }
 
-/// The resource of a kind.
+/// The CustomResourceDefinition of the managed jobs of SkyPilot.
+pub fn managed_job_definition() -> Value {
+    managed_job(&name_of(&ManagedJobSpec::api_resource()))
+}
+
+/// The name of the CustomResourceDefinition of a resource.
+fn name_of(resource: &ApiResource) -> String {
+    format!("{}.{}", resource.plural, resource.group)
+}
+
+/// The resource of a kind of [`GROUP`].
 pub(super) fn api_resource(kind: &str, plural: &str) -> ApiResource {
     ApiResource {
         group: GROUP.into(),
@@ -25,22 +49,6 @@ pub(super) fn api_resource(kind: &str, plural: &str) -> ApiResource {
         kind: kind.into(),
         plural: plural.into(),
     }
-}
-
-fn kind(definition: &Value, object: fn(&str) -> Value) -> PreinstalledKind {
-    let schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
-    PreinstalledKind {
-        definition: CrdSpec::from_object(definition, |_| {
-            let schema = schema.clone();
-            Arc::new(move || schema.clone())
-        }),
-        object,
-        replaceable: true,
-    }
-}
-
-fn name_of(resource: &ApiResource) -> String {
-    format!("{}.{GROUP}", resource.plural)
 }
 
 fn preset(name: &str) -> Value {
@@ -72,6 +80,26 @@ fn demo(name: &str) -> Value {
     definition(name, &DemoSpec::api_resource(), about, &spec, &columns)
 }
 
+fn managed_job(name: &str) -> Value {
+    let columns = [
+        ("ID", "integer", ".status.job.id"),
+        ("Job", "string", ".status.job.name"),
+        ("Requested", "string", ".status.job.requested"),
+        ("Recoveries", "integer", ".status.job.recoveries"),
+        ("Status", "string", ".status.job.status"),
+        ("Error", "string", ".status.error"),
+        ("Age", "date", ".metadata.creationTimestamp"),
+    ];
+    let text = json!({"type": "string"});
+    let spec = json!({
+        "name": text, "task": text, "config": text, "cancelled": {"type": "boolean"},
+    });
+    let about = "A managed job of the simulation of SkyPilot.";
+    let resource = ManagedJobSpec::api_resource();
+    definition(name, &resource, about, &spec, &columns)
+}
+
+/// The definition of a cluster-scoped kind with these properties of `spec` and any `status`.
 fn definition(
     name: &str,
     resource: &ApiResource,
@@ -88,14 +116,14 @@ fn definition(
         "kind": "CustomResourceDefinition",
         "metadata": {"name": name},
         "spec": {
-            "group": GROUP,
+            "group": resource.group,
             "scope": "Cluster",
             "names": {
                 "kind": kind, "listKind": format!("{kind}List"),
                 "plural": plural, "singular": kind.to_lowercase(),
             },
             "versions": [{
-                "name": VERSION, "served": true, "storage": true,
+                "name": resource.version, "served": true, "storage": true,
                 "schema": {"openAPIV3Schema": {
                     "type": "object",
                     "description": about,

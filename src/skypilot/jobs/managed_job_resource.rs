@@ -2,7 +2,7 @@
 
 use kube::core::{ApiResource, DynamicObject};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::ManagedJob;
 
@@ -76,63 +76,4 @@ impl ManagedJobObjectStatus {
         let job = self.job.as_ref();
         self.error.is_some() || job.is_some_and(|job| job.status.is_final())
     }
-}
-
-/// The CustomResourceDefinition of the kind.
-pub fn managed_job_definition(name: &str) -> Value {
-    let column = |name: &str, type_: &str, path: &str| json!({"name": name, "type": type_, "jsonPath": path});
-    let columns = [
-        column("ID", "integer", ".status.job.id"),
-        column("Job", "string", ".status.job.name"),
-        column("Requested", "string", ".status.job.requested"),
-        column("Recoveries", "integer", ".status.job.recoveries"),
-        column("Status", "string", ".status.job.status"),
-        column("Error", "string", ".status.error"),
-        column("Age", "date", ".metadata.creationTimestamp"),
-    ];
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": name},
-        "spec": {
-            "group": GROUP,
-            "scope": "Cluster",
-            "names": {
-                "kind": KIND, "listKind": "ManagedJobList",
-                "plural": PLURAL, "singular": "managedjob",
-            },
-            "versions": [{
-                "name": VERSION, "served": true, "storage": true,
-                "schema": {"openAPIV3Schema": schema()},
-                "subresources": {"status": {}},
-                "additionalPrinterColumns": columns,
-            }],
-        },
-    })
-}
-
-/// The name of the CustomResourceDefinition.
-pub fn managed_job_definition_name() -> String {
-    format!("{PLURAL}.{GROUP}")
-}
-
-fn schema() -> Value {
-    let text = json!({"type": "string"});
-    let spec = json!({
-        "type": "object",
-        "properties": {
-            "name": text, "task": text, "config": text, "cancelled": {"type": "boolean"},
-        },
-    });
-    let job =
-        json!({"type": "object", "nullable": true, "x-kubernetes-preserve-unknown-fields": true});
-    let status = json!({
-        "type": "object",
-        "properties": {"job": job, "error": {"type": "string", "nullable": true}},
-    });
-    json!({
-        "type": "object",
-        "description": "A managed job of the simulation of SkyPilot.",
-        "properties": {"spec": spec, "status": status},
-    })
 }

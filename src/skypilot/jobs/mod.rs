@@ -12,9 +12,7 @@ mod queue_table;
 mod state;
 
 pub use managed_job_controller::serve;
-pub use managed_job_resource::{
-    ManagedJobObjectStatus, ManagedJobSpec, managed_job_definition, managed_job_definition_name,
-};
+pub use managed_job_resource::{ManagedJobObjectStatus, ManagedJobSpec};
 pub use managed_jobs::{ManagedJobs, SubmitError, Timing};
 pub use queue_table::queue_table;
 pub use state::{JobEvent, ManagedJob, ManagedJobScheduleState, ManagedJobStatus};
