@@ -3,8 +3,8 @@
 use crate::jobs::ancestor_job::AncestorFinder;
 use crate::settings::ControllerConfig;
 use crate::{
-    ControllerContext, JobWebhooks, admission_checks, concurrent_admission, core, jobs, scheduler,
-    tas,
+    ControllerContext, JobWebhooks, admission_checks, concurrent_admission, core, failure_recovery,
+    jobs, scheduler, tas,
 };
 use kueue_lab_api::config::Feature;
 use kueue_lab_runtime::Context;
@@ -41,6 +41,9 @@ impl WebhooksOnlyInstance {
         core::start(&shared);
         if shared.settings.enabled(Feature::TopologyAwareScheduling) {
             tas::start(&shared);
+        }
+        if shared.settings.enabled(Feature::FailureRecoveryPolicy) {
+            failure_recovery::start(&shared);
         }
         admission_checks::start(&shared);
         concurrent_admission::start(&shared);

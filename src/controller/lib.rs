@@ -6,7 +6,8 @@
 //! and the Event recorder. `core` reconciles Kueue's own kinds, `scheduler` runs scheduling cycles
 //! and applies their decisions, `jobs` constructs Workloads and starts and stops jobs,
 //! `admission_checks` has the built-in admission checks, `tas` the topology ungater and node
-//! failures, `jobs/webhooks` the defaulting and validation of jobs.
+//! failures, `failure_recovery` the deletion of pods on unreachable nodes, `jobs/webhooks` the
+//! defaulting and validation of jobs.
 
 mod admission_checks;
 mod concurrent_admission;
@@ -16,6 +17,7 @@ mod core;
 mod event_handlers;
 mod event_recorder;
 mod expectations;
+mod failure_recovery;
 mod informers;
 mod instance;
 mod job_annotations;

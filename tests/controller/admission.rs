@@ -1,5 +1,6 @@
 //! Quota, admission, pending workloads, preemption.
 
+use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 use super::cluster_fixture::*;
@@ -187,6 +188,32 @@ fn a_workload_is_deactivated_after_its_maximum_execution_time() {
             w.condition("a", "Evicted").await.unwrap(),
             "True/DeactivatedDueToMaximumExecutionTimeExceeded: The workload is deactivated due to exceeding the maximum execution time"
         );
+    });
+}
+
+#[test]
+fn a_workload_without_a_job_has_its_quota_until_a_client_finishes_it() {
+    with_cluster(|w| async move {
+        w.apply(QUEUES).await;
+        w.sleep(2).await;
+        w.apply(&workload("a", 6, 0)).await;
+        w.until("a", "Admitted", "True/Admitted").await;
+        w.apply(&workload("b", 6, 0)).await;
+        w.sleep(600).await;
+        assert_eq!(w.condition("a", "Finished").await, None);
+        assert!(w.get("Workload", "b").await["status"]["admission"].is_null());
+        let wl = w.workloads().get("a").await.unwrap();
+        let mut conditions = json!(wl.status.conditions);
+        conditions.as_array_mut().unwrap().push(json!({
+            "type": "Finished", "status": "True", "reason": "Succeeded", "message": "by hand",
+            "lastTransitionTime": "2026-03-02T13:00:00Z",
+        }));
+        let patch = Patch::Merge(json!({"status": {"conditions": conditions}}));
+        w.workloads()
+            .patch_status("a", &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+        w.until("b", "Admitted", "True/Admitted").await;
     });
 }
 

@@ -7,6 +7,7 @@ mod cluster_fixture;
 mod concurrent_admission;
 mod deployments_statefulsets_jobsets;
 mod dynamic_resource_allocation;
+mod failure_recovery;
 mod jobs;
 mod pods;
 mod ray_jobs;

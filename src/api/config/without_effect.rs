@@ -130,11 +130,6 @@ pub const SETTINGS_WITHOUT_EFFECT: &[SettingWithoutEffect] = {
             "the port is that of --webhook-port",
         ),
         gate(
-            Feature::FailureRecoveryPolicy,
-            Some(false),
-            "pods that are stuck in termination are not deleted",
-        ),
-        gate(
             Feature::ManagedJobsNamespaceSelectorAlwaysRespected,
             Some(true),
             "the gate is locked",

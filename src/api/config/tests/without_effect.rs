@@ -251,13 +251,14 @@ fn gates_are_named_if_the_behaviour_differs() {
         featureGates:
           MultiKueue: false
           TASCacheTopologyTree: true
-          FailureRecoveryPolicy: true
+          RemoveFinalizersWithStrictPatch: false
           PriorityBoost: true
     ";
     let named = ignored(text);
     assert_eq!(named.len(), 1, "{named:?}");
     assert!(
-        named[0].contains("featureGates.FailureRecoveryPolicy: has no effect: pods"),
+        named[0]
+            .contains("featureGates.RemoveFinalizersWithStrictPatch: has no effect: finalizers"),
         "{named:?}"
     );
     let named = ignored("featureGates: {AllAlpha: true}");
