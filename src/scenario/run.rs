@@ -27,6 +27,11 @@ const EVENT_KIND: (&str, &str) = ("events.k8s.io/v1", "Event");
 /// shorter.
 const MIN_WALL_CLOCK_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// How long after a change its Event is recorded at most, in real time.
+const EVENT_DELAY: Duration = Duration::from_millis(50);
+/// The reasons of Events after which the reasons of an object may be the same as before.
+const ADMISSION_REASONS: [&str; 2] = ["QuotaReserved", "Admitted"];
+
 /// The lab on which a scenario runs.
 #[derive(Clone)]
 pub struct ScenarioEnvironment {
@@ -71,7 +76,7 @@ pub async fn run_scenario(
             outcome: None,
         },
         reported_events: HashSet::new(),
-        last_events: HashMap::new(),
+        reported_lines: HashMap::new(),
         job_events: environment.jobs.events().len(),
         traces: ScenarioTraces::of(environment),
         environment,
@@ -156,8 +161,8 @@ pub(super) struct ScenarioRun<'a> {
     progress: Progress,
     /// UIDs of the Events reported so far.
     reported_events: HashSet<String>,
-    /// The last Event reported for each object, by the object's UID.
-    last_events: HashMap<String, String>,
+    /// The lines of the Events reported for each object since its last admission, by the object's UID.
+    reported_lines: HashMap<String, HashSet<String>>,
     /// The number of job events reported so far.
     job_events: usize,
 }
@@ -252,15 +257,13 @@ impl ScenarioRun<'_> {
             self.report_job_events();
             let now = clock.now();
             let mut remaining = Vec::new();
+            let mut reached = Vec::new();
             for mut one in pending {
                 match self.observed.check(one.expectation, since) {
                     Ok(()) => {
                         let met = *one.met_at.get_or_insert(now);
                         if now >= add_duration(met, one.expectation.holds) {
-                            self.report(
-                                TimelineEntryKind::ExpectationMet,
-                                &one.expectation.to_string(),
-                            );
+                            reached.push(one.expectation.to_string());
                         } else {
                             remaining.push(one);
                         }
@@ -277,6 +280,7 @@ impl ScenarioRun<'_> {
                 }
             }
             pending = remaining;
+            self.report_met(&reached).await;
             let Some(next) = pending.iter().map(PendingExpectation::next_check).min() else {
                 return Ok(());
             };
@@ -286,6 +290,19 @@ impl ScenarioRun<'_> {
                 Ok(()) = jobs.changed() => {}
                 () = clock.sleep_until(next) => {}
             }
+        }
+    }
+
+    /// Reports expectations that are met, after the Events of the changes that met them.
+    async fn report_met(&mut self, expectations: &[String]) {
+        if expectations.is_empty() {
+            return;
+        }
+        let clock = self.environment.clock.clone();
+        let delay = EVENT_DELAY.mul_f64(clock.speed());
+        self.wait_until(add_duration(clock.now(), delay)).await;
+        for expectation in expectations {
+            self.report(TimelineEntryKind::ExpectationMet, expectation);
         }
     }
 
@@ -323,10 +340,13 @@ impl ScenarioRun<'_> {
             text("reason"),
             text("note")
         );
-        // An Event for another version of the object repeats the last one.
+        // An Event for another version of the object repeats an earlier one.
         let object = about["uid"].as_str().unwrap_or_default().to_owned();
-        let last = self.last_events.insert(object, line.clone());
-        if last.as_ref() != Some(&line) {
+        let lines = self.reported_lines.entry(object).or_default();
+        if ADMISSION_REASONS.contains(&text("reason")) {
+            lines.retain(|reported| *reported == line);
+        }
+        if lines.insert(line.clone()) {
             self.report(TimelineEntryKind::Event, &line);
         }
     }

@@ -8,7 +8,8 @@ use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_entropy::Entropy;
 use kueue_lab_lab::{FileSource, Lab, LabConfig, NodePools};
 use kueue_lab_scenario::{
-    Observer, Scenario, ScenarioEnvironment, StepAction, TimelineEntry, run_scenario,
+    Observer, Scenario, ScenarioEnvironment, StepAction, TimelineEntry, TimelineEntryKind,
+    run_scenario,
 };
 use parking_lot::Mutex;
 
@@ -30,18 +31,18 @@ fn scenarios() -> Vec<Scenario> {
     paths.iter().map(load).collect()
 }
 
-/// The lines of a timeline.
+/// The entries of a timeline.
 #[derive(Default)]
-struct Timeline(Mutex<Vec<String>>);
+struct Timeline(Mutex<Vec<TimelineEntry>>);
 
 impl Observer for Timeline {
     fn entry(&self, entry: &TimelineEntry) {
-        self.0.lock().push(entry.to_string());
+        self.0.lock().push(entry.clone());
     }
 }
 
-/// Runs a scenario and then cleans up; the timeline and the reason of a failure.
-fn run(scenario: &Scenario) -> Result<(), String> {
+/// Runs a scenario and then cleans up; the timeline, or the reason of a failure with it.
+fn run(scenario: &Scenario) -> Result<Vec<TimelineEntry>, String> {
     let timeline = Timeline::default();
     let outcome = virtual_runtime().unwrap().block_on(async {
         let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
@@ -70,10 +71,48 @@ fn run(scenario: &Scenario) -> Result<(), String> {
             false => Err(problems.join("; ")),
         }
     });
-    let lines = timeline.0.into_inner().join("\n");
-    outcome
-        .map(|_| ())
-        .map_err(|reason| format!("{}: {reason}\n{lines}", scenario.name))
+    let entries = timeline.0.into_inner();
+    match outcome {
+        Ok(_) => Ok(entries),
+        Err(reason) => {
+            let lines: Vec<String> = entries.iter().map(ToString::to_string).collect();
+            let lines = lines.join("\n");
+            Err(format!("{}: {reason}\n{lines}", scenario.name))
+        }
+    }
+}
+
+/// An Event about a pending Workload that the timeline repeats before the next reservation of quota.
+fn repeated_reason(entries: &[TimelineEntry]) -> Option<&str> {
+    let mut reported: BTreeSet<&str> = BTreeSet::new();
+    for entry in entries {
+        let Some((object, reason)) = entry.text.split_once(": ") else {
+            continue;
+        };
+        if entry.kind != TimelineEntryKind::Event {
+            continue;
+        }
+        if reason.starts_with("QuotaReserved ") {
+            reported.retain(|text| !text.starts_with(object));
+        } else if reason.starts_with("Pending ") && !reported.insert(&entry.text) {
+            return Some(&entry.text);
+        }
+    }
+    None
+}
+
+#[test]
+fn events_are_reported_before_the_expectations_that_they_meet() {
+    let scenario = scenarios().into_iter().find(|s| s.name == "stop-policy");
+    let entries = run(&scenario.unwrap()).unwrap();
+    let position = |kind: TimelineEntryKind, text: &str| {
+        let mut all = entries.iter();
+        let found = all.position(|entry| entry.kind == kind && entry.text.contains(text));
+        found.unwrap_or_else(|| panic!("{text:?} is missing in {entries:#?}"))
+    };
+    let evicted = position(TimelineEntryKind::Event, "EvictedDueToClusterQueueStopped");
+    let met = position(TimelineEntryKind::ExpectationMet, "ClusterQueueStopped");
+    assert!(evicted < met, "{entries:#?}");
 }
 
 #[test]
@@ -86,7 +125,13 @@ fn every_scenario_passes() {
     let work = || {
         while let Some(scenario) = { remaining.lock().pop() } {
             let started = std::time::Instant::now();
-            failed.lock().extend(run(&scenario).err());
+            let repeated = |entries: Vec<TimelineEntry>| {
+                let text = repeated_reason(&entries)?;
+                Some(format!("{}: repeats {text:?}", scenario.name))
+            };
+            failed
+                .lock()
+                .extend(run(&scenario).map_or_else(Some, repeated));
             println!("{}: {:.1?}", scenario.name, started.elapsed());
         }
     };
