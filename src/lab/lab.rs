@@ -90,6 +90,7 @@ impl Lab {
             Some(preset) => read_settings(&config.presets, preset),
             None => PresetSettings::default(),
         };
+        config.role = WorkerClusters::role(&config, &settings);
         let worker_configs = WorkerClusters::configs(&config);
         let mut kueue = KueueStart::new(&mut config, &settings)?;
         let workers = WorkerClusters::start(worker_configs).await?;
@@ -247,7 +248,11 @@ impl Lab {
             .clone()
             .filter(|_| ignored.configuration.is_none());
         let rollout = rollout.map(|instances| ConfigurationRollout::new(&context, instances));
-        let lab = PresetLabSettings::new(rollout, nodes, ignored, base_text, start_text);
+        let running = match config.role.worker_name() {
+            Some(_) => None,
+            None => Some(workers.as_slice().len()),
+        };
+        let lab = PresetLabSettings::new(rollout, nodes, ignored, running, base_text, start_text);
         let presets = PresetsConfig {
             folder: config.presets,
             active: config.preset,

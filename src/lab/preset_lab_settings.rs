@@ -26,6 +26,8 @@ pub(crate) struct PresetLabSettings {
     rollout: Option<ConfigurationRollout>,
     nodes: NodePoolSources,
     ignored: IgnoredSettings,
+    /// The number of worker clusters; `None` for a worker cluster.
+    workers: Option<usize>,
     /// The configuration of presets without `kueue.yaml`.
     base: ConfigurationText,
     /// The configuration that was applied last.
@@ -38,6 +40,7 @@ impl PresetLabSettings {
         rollout: Option<ConfigurationRollout>,
         nodes: NodePoolSources,
         ignored: IgnoredSettings,
+        workers: Option<usize>,
         base: ConfigurationText,
         applied: ConfigurationText,
     ) -> Self {
@@ -45,6 +48,7 @@ impl PresetLabSettings {
             rollout,
             nodes,
             ignored,
+            workers,
             base,
             applied: Mutex::new(applied),
         }
@@ -108,6 +112,10 @@ fn read_configuration(file: &SourceFile) -> Option<ConfigurationText> {
 impl LabSettings for PresetLabSettings {
     fn ignored(&self) -> IgnoredSettings {
         self.ignored
+    }
+
+    fn workers(&self) -> Option<usize> {
+        self.workers
     }
 
     fn check_nodes(&self, nodes: &SourceFile, samples: &[Sample]) -> Vec<Finding> {

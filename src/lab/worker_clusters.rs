@@ -7,7 +7,7 @@ use futures::future::LocalBoxFuture;
 use kube::Client;
 use kueue_lab_api::v1beta2::MultiKueueCluster;
 use kueue_lab_controller::WorkerClients;
-use kueue_lab_presets::Presets;
+use kueue_lab_presets::{PresetSettings, Presets, read_workers};
 use kueue_lab_runtime::{Api, Change, Context, Informer};
 
 use crate::cluster_role::ClusterRole;
@@ -48,6 +48,20 @@ impl WorkerCluster {
 pub(crate) struct WorkerClusters(Vec<WorkerCluster>);
 
 impl WorkerClusters {
+    /// The role of a cluster: that of the configuration, or manager of the workers that `clusters.yaml` of
+    /// the first preset names. An invalid file is reported when the preset is applied.
+    pub(crate) fn role(config: &LabConfig, settings: &PresetSettings) -> ClusterRole {
+        let role = config.role.clone();
+        if role != ClusterRole::Single || config.remote.is_some() || !config.controller {
+            return role;
+        }
+        let workers = settings.clusters.as_ref().map(read_workers);
+        match workers {
+            Some(Ok(workers)) => ClusterRole::Manager { workers },
+            _ => role,
+        }
+    }
+
     /// The configurations of the worker clusters of a manager; none for other roles.
     pub(crate) fn configs(config: &LabConfig) -> Vec<LabConfig> {
         let ClusterRole::Manager { workers } = config.role else {

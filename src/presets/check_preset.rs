@@ -2,6 +2,7 @@
 
 use kueue_lab_yaml::Position;
 
+use super::clusters_file::read_workers;
 use super::configuration_check::{check, load_configuration};
 use super::lab_settings::{BaseConfiguration, IgnoredSettings, LabSettings};
 use super::{Finding, ParsedPreset, PresetSource, SourceFile, parse};
@@ -41,10 +42,24 @@ pub fn check_preset(
         (nodes, reason) => findings.extend(notice(nodes.as_ref(), reason)),
     }
     findings.extend(notice(configuration, ignored.configuration));
-    let clusters = "worker clusters of MultiKueue are not supported yet";
-    findings.extend(notice(settings.clusters.as_ref(), Some(clusters)));
+    if let Some(file) = &settings.clusters {
+        findings.extend(check_workers(file, lab));
+    }
     parsed.findings.extend(findings);
     parsed
+}
+
+/// Checks `clusters.yaml`: its number of worker clusters is that of the lab.
+fn check_workers(file: &SourceFile, lab: Option<&dyn LabSettings>) -> Option<Finding> {
+    let wanted = match read_workers(file) {
+        Ok(wanted) => wanted,
+        Err(error) => return Some(error),
+    };
+    let running = lab?.workers().filter(|running| *running != wanted)?;
+    let message = format!(
+        "the file has no effect: the number of worker clusters of this lab is {running}; start a lab with this preset and without --workers for {wanted}"
+    );
+    Some(Finding::warning(&file.name, Position::START, message))
 }
 
 /// The warning about a file that is ignored for a reason.

@@ -39,6 +39,9 @@ pub trait LabSettings: Send + Sync {
     /// The settings that have no effect.
     fn ignored(&self) -> IgnoredSettings;
 
+    /// The number of its worker clusters, which does not change; `None` for a worker cluster.
+    fn workers(&self) -> Option<usize>;
+
     /// Checks `nodes.yaml`, and that its nodes can run the Pods of the samples.
     fn check_nodes(&self, nodes: &SourceFile, samples: &[Sample]) -> Vec<Finding>;
 

@@ -189,7 +189,6 @@ fn flags_win_over_presets() {
             ("a/queues.yaml", &queues(1, "")),
             ("a/kueue.yaml", &config),
             ("a/nodes.yaml", NODES),
-            ("a/clusters.yaml", "clusters:\n- name: worker\n"),
         ])
     };
     start.run(async |lab: PresetLab| {
@@ -200,9 +199,31 @@ fn flags_win_over_presets() {
             [
                 "a/nodes.yaml:1:1: the file has no effect: --nodes names the nodes",
                 "a/kueue.yaml:1:1: the file has no effect: --config names the configuration",
-                "a/clusters.yaml:1:1: the file has no effect: worker clusters of MultiKueue are not supported yet",
             ]
         );
+    });
+}
+
+#[test]
+fn clusters_of_the_first_preset_are_started() {
+    let start = Start::new(&[
+        ("a/queues.yaml", &queues(1, "")),
+        ("a/clusters.yaml", "workers: 1\n"),
+    ]);
+    start.run(async |lab: PresetLab| {
+        let names: Vec<&str> = lab.lab.workers().iter().map(|w| w.name()).collect();
+        assert_eq!(names, ["worker1"]);
+        assert_eq!(lab.warnings(), Vec::<String>::new());
+        lab.save("a/clusters.yaml", "workers: 2\n").await;
+        assert_eq!(
+            lab.warnings(),
+            [
+                "a/clusters.yaml:1:1: the file has no effect: the number of worker clusters of this lab is 1; start a lab with this preset and without --workers for 2"
+            ]
+        );
+        lab.save("a/clusters.yaml", "workers: none\n").await;
+        let error = &lab.errors()[0];
+        assert!(error.starts_with("a/clusters.yaml:1:10: "), "{error}");
     });
 }
 

@@ -36,7 +36,7 @@ Examples:
   kueue-lab up --data-dir ./lab-data           a lab that survives its process
   kueue-lab up --from lab.yaml                 from the objects of `kueue-lab export`
   kueue-lab up --controller none               for a Kueue of your own
-  kueue-lab up --workers 2 --preset multikueue     a MultiKueue manager with two worker clusters
+  kueue-lab up --preset multikueue             a MultiKueue manager with two worker clusters
   kueue-lab up --cluster kind                  on a kind cluster, created if needed
   kueue-lab up --cluster context:dev           on the cluster of a kubeconfig context
   kueue-lab up --cluster context:prod --observe    show the Kueue that runs there, read-only";

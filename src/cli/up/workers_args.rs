@@ -1,17 +1,16 @@
 //! `--workers` of `kueue-lab up`.
 
 use kueue_lab_lab::ClusterRole;
+use kueue_lab_presets::MAX_WORKERS;
 
 use crate::cli::CliError;
-
-/// The maximum number of worker clusters: that of a MultiKueueConfig.
-const MAX_WORKERS: usize = 20;
 
 /// The worker clusters of `up`.
 #[derive(Debug, clap::Args)]
 pub(super) struct WorkersArgs {
     /// Start this number of embedded worker clusters, `worker1` and so on, for MultiKueue. They have the
-    /// nodes and the preset of the manager, and contexts in its kubeconfig.
+    /// nodes and the preset of the manager, and contexts in its kubeconfig. By default the number is that of
+    /// clusters.yaml of the first preset.
     #[arg(long, value_name = "N", default_value_t = 0)]
     workers: usize,
 }
