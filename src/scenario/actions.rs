@@ -190,6 +190,7 @@ fn is_cluster_scoped(kind: &str) -> bool {
             | "Cohort"
             | "ResourceFlavor"
             | "AdmissionCheck"
+            | "MultiKueueCluster"
             | "WorkloadPriorityClass"
             | "ProvisioningRequestConfig"
             | "Topology"
