@@ -276,3 +276,53 @@ async fn a_field_selector_of_a_name_is_authorized_as_that_name() {
         .collect();
     assert_eq!(names, [Some("other")]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn policies_check_the_permissions_of_the_user() {
+    const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
+    const MAPS: &str = "/api/v1/namespaces/test/configmaps";
+    let served = serve().await;
+    let rules = json!([
+        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "delete"]},
+        {"apiGroups": ["queues.dev"], "resources": ["queues"], "verbs": ["use"],
+         "resourceNames": ["fast"]},
+    ]);
+    served.grant("writer", rules).await;
+    let policy = json!({"metadata": {"name": "queues"}, "spec": {
+        "matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"],
+            "operations": ["CREATE"], "resources": ["configmaps"]}]},
+        "matchConditions": [{"name": "people", "expression":
+            "!authorizer.group('admin.dev').resource('everything').check('use').allowed()"}],
+        "variables": [{"name": "queue", "expression":
+            "authorizer.group('queues.dev').resource('queues').name(object.data.queue).check('use')"}],
+        "validations": [
+            {"expression": "authorizer.requestResource.check('delete').allowed()"},
+            {"expression": "variables.queue.allowed()", "message": "the queue is not yours"},
+            {"expression": "variables.queue.reason().contains('writer')"},
+            {"expression":
+                "!authorizer.serviceAccount('test', 'other').path('/metrics').check('get').allowed()"},
+        ],
+    }});
+    let path = format!("{ADMISSION}/validatingadmissionpolicies");
+    send(&served.admin, "POST", &path, policy).await.unwrap();
+    let binding = json!({"metadata": {"name": "queues"},
+        "spec": {"policyName": "queues", "validationActions": ["Deny"]}});
+    let path = format!("{ADMISSION}/validatingadmissionpolicybindings");
+    send(&served.admin, "POST", &path, binding).await.unwrap();
+    let account = served.account(json!({})).await;
+    let map =
+        |name: &str, queue: &str| json!({"metadata": {"name": name}, "data": {"queue": queue}});
+    send(&account, "POST", MAPS, map("a", "fast"))
+        .await
+        .unwrap();
+    let refused = error_status(send(&account, "POST", MAPS, map("b", "slow")).await);
+    let message = &refused.message;
+    assert!(
+        message.ends_with("denied request: the queue is not yours"),
+        "{message}"
+    );
+    // The administrator does not meet the match condition.
+    send(&served.admin, "POST", MAPS, map("c", "slow"))
+        .await
+        .unwrap();
+}

@@ -1,11 +1,14 @@
 //! Matches writes against the rules and conditions of webhooks and policies.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::label_selector::LabelSelector;
 use crate::auth::user::User;
 use crate::cel::activation::{Activation, EvaluationResult, OutOfBudget};
+use crate::cel::authorizer::Authorizer;
 use crate::cel::cost::{self, CostBudget, OUT_OF_BUDGET};
 use crate::plugins::{AdmissionRequest, Operation};
 use crate::registry::object_reader::ObjectReader;
@@ -21,6 +24,8 @@ pub(crate) struct AdmissionAttributes<'a> {
     pub versions: &'a [String],
     /// The options of the operation, such as CreateOptions; null for a connection.
     pub options: &'a Value,
+    /// Decides about the checks of `authorizer` in expressions.
+    pub authorizer: &'a Arc<dyn Authorizer>,
     /// Reads stored objects.
     pub reader: &'a (dyn ObjectReader + Sync),
 }
@@ -180,11 +185,10 @@ fn selector_matches(selector: &LabelSelector, object: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use serde_json::json;
 
     use super::*;
+    use crate::cel::authorizer::{AuthorizationCheck, CheckDecision};
 
     struct One(Value);
 
@@ -195,6 +199,17 @@ mod tests {
 
         fn list(&self, _: &str, _: &str, _: &str) -> Vec<Arc<Value>> {
             Vec::new()
+        }
+    }
+
+    struct Denying;
+
+    impl Authorizer for Denying {
+        fn check(&self, _: &AuthorizationCheck) -> CheckDecision {
+            CheckDecision {
+                is_allowed: false,
+                reason: String::new(),
+            }
         }
     }
 
@@ -225,6 +240,7 @@ mod tests {
             user: &User::admin(),
             versions: &["v1".into(), "v1beta1".into()],
             options: &Value::Null,
+            authorizer: &(Arc::new(Denying) as Arc<dyn Authorizer>),
             reader: &reader,
         };
         match subject.matching_version(criteria, object) {

@@ -32,6 +32,18 @@ impl User {
         }
     }
 
+    /// A service account, without its uid and the attributes of its token.
+    pub(crate) fn service_account(namespace: &str, name: &str) -> Self {
+        Self {
+            name: format!("system:serviceaccount:{namespace}:{name}"),
+            groups: vec![
+                "system:serviceaccounts".into(),
+                format!("system:serviceaccounts:{namespace}"),
+            ],
+            ..Self::default()
+        }
+    }
+
     /// The anonymous user.
     pub(crate) fn anonymous() -> Self {
         Self {

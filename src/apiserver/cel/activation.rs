@@ -8,8 +8,10 @@ use kube_cel::cel::objects::{Key, Map};
 use kube_cel::cel::{ExecutionError, Value as Cel};
 use serde_json::Value;
 
+use super::authorizer::{self, AuthorizationCheck, Authorizer};
 use super::cost::CostBudget;
 use super::error::error_reason;
+use super::instrument::REQUEST_RESOURCE;
 use super::program::{compile, evaluate_with};
 use super::value;
 use crate::schema::Schema;
@@ -46,8 +48,23 @@ impl Activation {
             Some(schema) if value.is_object() => value::to_cel(schema, value),
             _ => value::untyped_to_cel(value),
         };
+        self.bind_value(name, seen);
+    }
+
+    /// Binds `authorizer`; `authorizer.requestResource` checks `request`.
+    pub(crate) fn bind_authorizer(
+        &mut self,
+        authorizer: Arc<dyn Authorizer>,
+        request: AuthorizationCheck,
+    ) {
+        let [authorizer, request_resource] = authorizer::variables(authorizer, request);
+        self.bind_value("authorizer", authorizer);
+        self.bind_value(REQUEST_RESOURCE, request_resource);
+    }
+
+    fn bind_value(&mut self, name: &'static str, value: Cel) {
         self.values.retain(|(known, _)| *known != name);
-        self.values.push((name, seen));
+        self.values.push((name, value));
     }
 
     /// Evaluates a variable and makes it available as `variables.NAME`. The error of a variable is

@@ -1,8 +1,7 @@
 //! Runtime cost of expressions, `k8s.io/apiserver/pkg/apis/cel` and cel-go's cost tracker.
 //!
-//! The interpreter has no hook for cost. [`super::instrument`] adds a call of [`CHARGE`] to each
-//! iteration of a comprehension, with the cost of its body; the rest of an expression costs the
-//! same in each evaluation. An expression above the limit ends with an error.
+//! The interpreter has no hook for cost. [`super::instrument`] adds calls of functions that charge
+//! it. An expression above the limit ends with an error.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +9,7 @@ use std::sync::Arc;
 
 use kube_cel::cel::{ExecutionError, ResolveResult, Value};
 
-/// The function that charges the cost of an iteration.
+/// The function that charges a cost: `charge(COST)`, which is true.
 pub(super) const CHARGE: &str = "@charge";
 
 /// The maximum cost of one expression, `PerCallLimit`.
@@ -70,6 +69,12 @@ impl CostBudget {
         }
     }
 
+    /// The remaining cost.
+    #[cfg(test)]
+    pub(super) fn remaining(&self) -> u64 {
+        self.0
+    }
+
     /// Whether nothing remains.
     pub(crate) fn is_spent(&self) -> bool {
         self.0 == 0
@@ -114,7 +119,7 @@ pub(super) fn charge(units: u64) -> Result<(), ExecutionError> {
 }
 
 /// The function [`CHARGE`].
-pub(super) fn charge_iteration(units: i64) -> ResolveResult {
+pub(super) fn charge_units(units: i64) -> ResolveResult {
     charge(u64::try_from(units).unwrap_or_default())?;
     Ok(Value::Bool(true))
 }
@@ -123,14 +128,15 @@ fn limit_exceeded() -> ExecutionError {
     function_error(LIMIT_EXCEEDED)
 }
 
-fn function_error(message: &str) -> ExecutionError {
+/// An error of a function, with the message alone.
+pub(super) fn function_error(message: &str) -> ExecutionError {
     ExecutionError::FunctionError {
         function: String::new(),
         message: message.into(),
     }
 }
 
-/// Runs an expression of which the parts outside of comprehensions cost `base`.
+/// Runs an expression of which the parts that are always evaluated cost `base`.
 pub(super) fn metered(base: u64, run: impl FnOnce() -> ResolveResult) -> Evaluation {
     METER.with(|meter| {
         meter.set(Meter {

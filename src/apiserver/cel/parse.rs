@@ -74,7 +74,7 @@ fn bracket_depth(text: &str) -> usize {
 }
 
 /// Whether an expression is nested deeper than `left` levels.
-fn has_depth(e: &IdedExpr, left: usize) -> bool {
+pub(super) fn has_depth(e: &IdedExpr, left: usize) -> bool {
     let Some(left) = left.checked_sub(1) else {
         return true;
     };

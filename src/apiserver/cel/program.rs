@@ -10,9 +10,11 @@ use kube_cel::cel::parser::Expression;
 use kube_cel::cel::{Context, ExecutionError, ResolveResult, Value};
 use parking_lot::RwLock;
 
+use super::authorizer;
 use super::cost::{self, Evaluation, metered};
 use super::instrument::instrument;
-use super::parse::parse;
+use super::parse::{has_depth, parse};
+use super::size_charge;
 
 /// A compiled expression.
 pub(crate) struct Program {
@@ -20,8 +22,10 @@ pub(crate) struct Program {
     expression: Expression,
     /// The expression that is evaluated.
     runnable: Expression,
-    /// The cost of an evaluation outside of comprehensions.
+    /// The cost of the parts that every evaluation has.
     base_cost: u64,
+    /// Whether the evaluation needs a large stack.
+    is_deep: bool,
     /// Whether the expression uses `oldSelf`.
     pub uses_old_self: bool,
 }
@@ -30,6 +34,10 @@ pub(crate) struct Program {
 pub(crate) type Compiled = Result<Arc<Program>, String>;
 
 static CACHE: LazyLock<RwLock<HashMap<String, Compiled>>> = LazyLock::new(RwLock::default);
+/// Up to this nesting a program is evaluated on the stack of the thread.
+const INLINE_DEPTH: usize = 16;
+/// The stack for other programs, in bytes.
+const STACK: usize = 128 << 20;
 /// Maximum number of cached programs; further ones are compiled on each call.
 const MOST: usize = 16_384;
 
@@ -47,7 +55,9 @@ fn base() -> Context<'static> {
             .ok_or(ExecutionError::MissingArgumentOrTarget)?;
         Ok(Value::String(Arc::new(type_name(value))))
     });
-    context.add_function(cost::CHARGE, cost::charge_iteration);
+    context.add_function(cost::CHARGE, cost::charge_units);
+    size_charge::add_functions(&mut context);
+    authorizer::add_functions(&mut context);
     context.add_function("lists.range", cost::lists_range);
     for name in TYPES {
         context.add_variable_from_value(name, Value::String(Arc::new(name.into())));
@@ -94,6 +104,7 @@ pub(crate) fn compile(text: &str) -> Compiled {
         let uses_old_self = expression.references().has_variable("oldSelf");
         let (runnable, base_cost) = instrument(expression.clone());
         Arc::new(Program {
+            is_deep: has_depth(&runnable, INLINE_DEPTH),
             expression,
             runnable,
             base_cost,
@@ -152,7 +163,7 @@ pub(crate) fn evaluate_with(
         for (name, value) in values {
             scope.add_variable_from_value(name, value);
         }
-        metered(program.base_cost, || scope.resolve(&program.runnable))
+        program.evaluate(&scope)
     })
 }
 
@@ -162,10 +173,20 @@ impl Program {
         &self.expression
     }
 
+    /// Evaluates the expression. The interpreter is recursive and takes much of the stack for each
+    /// level.
+    fn evaluate(&self, context: &Context<'_>) -> Evaluation {
+        let evaluate = || metered(self.base_cost, || context.resolve(&self.runnable));
+        match self.is_deep {
+            true => stacker::grow(STACK, evaluate),
+            false => evaluate(),
+        }
+    }
+
     /// Evaluates the expression.
     pub(crate) fn run(&self, scope: &RuleActivation<'_>, optional: bool) -> Evaluation {
         let context = scope.optional.as_ref().filter(|_| optional);
         let context = context.unwrap_or(&scope.plain);
-        metered(self.base_cost, || context.resolve(&self.runnable))
+        self.evaluate(context)
     }
 }

@@ -7,11 +7,13 @@ use serde_json::Value;
 
 use super::admission_chain::AdmissionChain;
 use super::policy_input::PolicyInput;
+use super::request_authorizer::RequestAuthorizer;
 use crate::admission::matching::AdmissionAttributes;
 use crate::admission::policies::{mutating_admission_policy, validating_admission_policy};
 use crate::admission::reinvocation::ReinvocationContext;
 use crate::admission::webhooks::dispatcher::{VersionedAttributes, WebhookResponse};
 use crate::apimachinery::api_error::ApiError;
+use crate::cel::authorizer::Authorizer;
 use crate::plugins::{AdmissionRequest, Operation};
 use crate::registry::object_reader::ObjectReader;
 use crate::registry::stored_objects::StoredObjects;
@@ -128,6 +130,7 @@ pub(super) struct ConfiguredAdmission<'a> {
     pub(super) table: Arc<ResourceTable>,
     versions: Vec<String>,
     options: Value,
+    authorizer: Arc<dyn Authorizer>,
 }
 
 /// A webhook response and the API version it was requested in.
@@ -158,6 +161,10 @@ impl<'a> ConfiguredAdmission<'a> {
             table,
             versions,
             options: chain.options.to_value(chain.operation),
+            authorizer: Arc::new(RequestAuthorizer {
+                core: chain.context.core.clone(),
+                user: chain.context.request.user.clone(),
+            }),
         }
     }
 
@@ -167,6 +174,7 @@ impl<'a> ConfiguredAdmission<'a> {
             user: &self.chain.context.request.user,
             versions: &self.versions,
             options: &self.options,
+            authorizer: &self.authorizer,
             reader: &self.stored,
         }
     }

@@ -33,6 +33,7 @@ mod pending_object;
 mod policy_input;
 mod policy_status;
 mod request_attributes;
+mod request_authorizer;
 mod request_body;
 mod request_context;
 mod resource_version;

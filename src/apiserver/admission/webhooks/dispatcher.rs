@@ -6,6 +6,7 @@ use super::admission_review::{self, AdmissionResponse, AdmissionReviewBuilder};
 use crate::admission::matching::AdmissionAttributes;
 use crate::apimachinery::api_error::ApiError;
 use crate::cel::activation::Activation;
+use crate::cel::authorizer::AuthorizationCheck;
 use crate::schema::Schema;
 use crate::service_client::client_manager::ClientManager;
 use crate::service_client::webhook_target::WebhookTarget;
@@ -47,7 +48,7 @@ impl VersionedAttributes<'_> {
         }
     }
 
-    /// The CEL variables of match conditions.
+    /// The CEL variables of match conditions and policies.
     pub(crate) fn activation(&self) -> Activation {
         let mut request = self.review_builder().admission_request();
         if let Some(fields) = request.as_object_mut() {
@@ -58,6 +59,16 @@ impl VersionedAttributes<'_> {
         names.bind("object", self.schema, self.object);
         names.bind("oldObject", self.schema, self.old);
         names.bind("request", None, &request);
+        let request = self.subject.request;
+        let resource = AuthorizationCheck {
+            group: request.group.into(),
+            resource: request.resource.into(),
+            subresource: request.subresource.into(),
+            namespace: request.namespace.into(),
+            name: request.name.into(),
+            ..AuthorizationCheck::default()
+        };
+        names.bind_authorizer(self.subject.authorizer.clone(), resource);
         names
     }
 
