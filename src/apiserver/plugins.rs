@@ -222,6 +222,17 @@ pub trait KubeletClient: Send + Sync {
         Err(not_supported("port-forward"))
     }
 
+    /// Connects to a port of a node, or to its kubelet.
+    ///
+    /// # Errors
+    /// The text of the error, as Go words it.
+    async fn dial_node(&self, node: &str, port: Option<u16>) -> Result<PodConnection, String> {
+        Err(match port {
+            Some(port) => format!("dial tcp {node}:{port}: connect: no route to host"),
+            None => format!("dial tcp {node}: connect: no route to host"),
+        })
+    }
+
     /// Connects to an address of the cluster's network, as the API server does for `proxy`.
     ///
     /// # Errors

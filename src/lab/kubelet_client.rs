@@ -73,6 +73,10 @@ impl KubeletClient for LabKubelets {
         self.kubelet.port_forward(&key(pod), &pod.uid)
     }
 
+    async fn dial_node(&self, node: &str, port: Option<u16>) -> Result<PodConnection, String> {
+        self.kubelet.dial_node(node, port)
+    }
+
     async fn dial(&self, address: IpAddr, port: u16) -> Result<PodConnection, String> {
         self.kubelet.dial(address, port).await
     }

@@ -89,6 +89,23 @@ impl Session {
         })
     }
 
+    /// Copies the data of the connection to another upgraded one and back, until both end.
+    pub fn tunnel(self, other: OnUpgrade) {
+        self.spawn(async move |mut connection| {
+            let copied = match other.await {
+                Ok(other) => {
+                    let mut other = TokioIo::new(other);
+                    let copied = tokio::io::copy_bidirectional(&mut connection, &mut other);
+                    copied.await.map(drop).map_err(|error| error.to_string())
+                }
+                Err(error) => Err(error.to_string()),
+            };
+            if let Err(error) = copied {
+                tracing::debug!(%error, "proxied connection failed");
+            }
+        });
+    }
+
     /// Serves the connection in a task, after the response 101 has been sent.
     pub(crate) fn spawn<F, S>(self, serve: F)
     where

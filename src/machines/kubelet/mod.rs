@@ -9,6 +9,7 @@ mod limits;
 mod log_options;
 mod logs;
 mod long_scripts;
+mod node_server;
 mod pod_ip_allocator;
 mod pod_log_source;
 mod pod_servers;

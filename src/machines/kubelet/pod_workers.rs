@@ -246,8 +246,7 @@ impl Shared {
         let Some(node) = node_of(&pod).and_then(|n| self.node(n)) else {
             return Ok(ReconcileResult::Done);
         };
-        let ours = self.options.nodes.contains(&node) && !self.paused.load(Ordering::SeqCst);
-        if !ours || (self.has_failed)(&node.name_any()) {
+        if self.paused.load(Ordering::SeqCst) || !self.runs_kubelet(&node) {
             return Ok(ReconcileResult::Done);
         }
         if is_terminal(&pod) {
@@ -309,6 +308,11 @@ impl Shared {
             .get()
             .filter(|_| node == CONTROL_PLANE_NODE);
         control_plane.map(|(control_plane, _)| control_plane)
+    }
+
+    /// Whether the kubelet of a node runs here.
+    pub(super) fn runs_kubelet(&self, node: &Node) -> bool {
+        self.options.nodes.contains(node) && !(self.has_failed)(&node.name_any())
     }
 
     /// The node with this name.

@@ -8,12 +8,13 @@ use http::header::{
     AUTHORIZATION, CONNECTION, HeaderMap, HeaderName, HeaderValue, LOCATION, PROXY_AUTHENTICATE,
     PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
-use http::{Method, Request, Uri};
+use http::{Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper_util::rt::TokioIo;
 
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
+use super::remote_command::session;
 use crate::apimachinery::api_error::ApiError;
 use crate::endpoints::response_body::Body;
 use crate::plugins::PodConnection;
@@ -21,9 +22,8 @@ use crate::registry::object_reader::ObjectReader;
 use crate::service_client::service_resolver;
 use kueue_lab_http::connect_tls_insecure;
 use kueue_lab_json::ValueExt;
+use kueue_lab_streaming::is_upgrade_request;
 
-/// The port of the kubelets.
-const KUBELET_PORT: u16 = 10_250;
 /// Headers of one connection, which are not forwarded.
 const HOP_BY_HOP: [HeaderName; 9] = [
     CONNECTION,
@@ -40,8 +40,15 @@ const HOP_BY_HOP: [HeaderName; 9] = [
 /// Where a request is forwarded to.
 struct Location {
     is_tls: bool,
-    address: IpAddr,
-    port: u16,
+    target: Target,
+}
+
+/// What a request is forwarded to.
+enum Target {
+    /// An address of the cluster's network.
+    Address(IpAddr, u16),
+    /// A node and a port; without one, its kubelet.
+    Node(String, Option<u16>),
 }
 
 /// Handles a request to `proxy`.
@@ -53,48 +60,40 @@ pub(super) async fn proxy(call: &RequestContext<'_>) -> Result<ApiResponse, ApiE
     };
     let head = &call.request.parts;
     let path = proxied_path(head.uri.path(), call);
-    if path.is_empty() && matches!(head.method, Method::GET | Method::HEAD) {
+    let is_upgrade = is_upgrade_request(&head.headers);
+    if path.is_empty() && !is_upgrade && matches!(head.method, Method::GET | Method::HEAD) {
         let query = head.uri.query().map(|query| format!("?{query}"));
         let to = format!("{}/{}", head.uri.path(), query.unwrap_or_default());
         return Ok(ApiResponse::empty(301).with_header(LOCATION, &to));
     }
-    let kubelet = call.core.plugins.kubelet();
-    let unreachable = |error: String| {
-        let message = format!("error trying to reach service: {error}");
-        ApiError::new(503, "ServiceUnavailable", message)
-    };
-    let Location {
-        is_tls,
-        address,
-        port,
-    } = location;
-    let connection = match kubelet {
-        Some(kubelet) => kubelet.dial(address, port).await,
-        None => Err(format!(
-            "dial tcp {address}:{port}: connect: no route to host"
-        )),
-    };
-    let connection = connection.map_err(unreachable)?;
-    let connection: PodConnection = match is_tls {
-        true => {
-            // As upstream, whose transport to pods and Services does not verify certificates.
-            let connection = connect_tls_insecure(connection, &address.to_string()).await;
-            let error = |_| "tls: first record does not look like a TLS handshake".to_owned();
-            Box::new(connection.map_err(error).map_err(unreachable)?)
+    let session = is_upgrade.then(|| session(call)).transpose()?;
+    let connection = connect(call, &location).await.map_err(unreachable)?;
+    let mut request = forwarded_request(call, path)?;
+    if is_upgrade {
+        for name in [CONNECTION, UPGRADE] {
+            if let Some(value) = head.headers.get(&name) {
+                request.headers_mut().insert(name, value.clone());
+            }
         }
-        false => connection,
-    };
-    let request = forwarded_request(call, path)?;
+    }
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(connection))
         .await
         .map_err(|error| unreachable(error.to_string()))?;
     tokio::spawn(async move {
-        if let Err(error) = connection.await {
+        if let Err(error) = connection.with_upgrades().await {
             tracing::debug!(%error, "proxied connection failed");
         }
     });
     let response = sender.send_request(request).await;
-    let response = response.map_err(|error| unreachable(error.to_string()))?;
+    let mut response = response.map_err(|error| unreachable(error.to_string()))?;
+    if response.status() == StatusCode::SWITCHING_PROTOCOLS
+        && let Some(session) = session
+    {
+        session.tunnel(hyper::upgrade::on(&mut response));
+        let (head, _) = response.into_parts();
+        let response = http::Response::from_parts(head, String::new());
+        return Ok(ApiResponse::from_http(response));
+    }
     let (mut head, body) = response.into_parts();
     remove_hop_by_hop(&mut head.headers);
     let data = body.into_data_stream();
@@ -106,6 +105,37 @@ pub(super) async fn proxy(call: &RequestContext<'_>) -> Result<ApiResponse, ApiE
     });
     let response = http::Response::from_parts(head, Body::stream(data.boxed()));
     Ok(ApiResponse::from_http(response))
+}
+
+fn unreachable(error: String) -> ApiError {
+    let message = format!("error trying to reach service: {error}");
+    ApiError::new(503, "ServiceUnavailable", message)
+}
+
+/// Connects to the target of a request.
+async fn connect(call: &RequestContext<'_>, location: &Location) -> Result<PodConnection, String> {
+    let kubelet = call.core.plugins.kubelet();
+    let (host, connection) = match &location.target {
+        Target::Address(address, port) => match kubelet {
+            Some(kubelet) => (address.to_string(), kubelet.dial(*address, *port).await?),
+            None => {
+                return Err(format!(
+                    "dial tcp {address}:{port}: connect: no route to host"
+                ));
+            }
+        },
+        Target::Node(name, port) => match kubelet {
+            Some(kubelet) => (name.clone(), kubelet.dial_node(name, *port).await?),
+            None => return Err(format!("dial tcp {name}: connect: no route to host")),
+        },
+    };
+    if !location.is_tls {
+        return Ok(connection);
+    }
+    // As upstream, whose transport to pods and Services does not verify certificates.
+    let connection = connect_tls_insecure(connection, &host).await;
+    let error = |_| "tls: first record does not look like a TLS handshake".to_owned();
+    Ok(Box::new(connection.map_err(error)?))
 }
 
 /// The path after `proxy`, percent-encoded as in the request; empty if there is not even a slash.
@@ -228,8 +258,7 @@ fn pod_location(call: &RequestContext<'_>) -> Result<Location, ApiError> {
     };
     Ok(Location {
         is_tls,
-        address: allowed_address(pod.text("/status/podIP"))?,
-        port,
+        target: Target::Address(allowed_address(pod.text("/status/podIP"))?, port),
     })
 }
 
@@ -265,8 +294,7 @@ fn service_location(call: &RequestContext<'_>) -> Result<Location, ApiError> {
     };
     Ok(Location {
         is_tls: scheme == "https",
-        address: endpoint.address.ip(),
-        port: endpoint.address.port(),
+        target: Target::Address(endpoint.address.ip(), endpoint.address.port()),
     })
 }
 
@@ -275,19 +303,17 @@ fn node_location(call: &RequestContext<'_>) -> Result<Location, ApiError> {
     let (_, name, port) = split_scheme_name_port(id)
         .ok_or_else(|| ApiError::bad_request(format!("invalid node request {id:?}")))?;
     let node = call.core.objects().get("", "nodes", "", name);
-    let node = node.ok_or_else(|| call.not_found(name))?;
-    let addresses = node.list("/status/addresses");
-    let internal = addresses.iter().find(|a| a.text("/type") == "InternalIP");
-    let address = internal.map_or("", |a| a.text("/address"));
+    node.ok_or_else(|| call.not_found(name))?;
+    let port = match port {
+        "" => None,
+        port => Some(
+            port.parse()
+                .map_err(|_| ApiError::bad_request(format!("invalid node request {id:?}")))?,
+        ),
+    };
     Ok(Location {
         is_tls: false,
-        address: allowed_address(address)?,
-        port: match port {
-            "" => KUBELET_PORT,
-            port => port
-                .parse()
-                .map_err(|_| ApiError::bad_request(format!("invalid node request {id:?}")))?,
-        },
+        target: Target::Node(name.into(), port),
     })
 }
 

@@ -146,7 +146,7 @@ fn check_create_permission(call: &RequestContext<'_>) -> Result<(), ApiError> {
 }
 
 /// The session of a request that asks for an upgrade.
-fn session(call: &RequestContext<'_>) -> Result<Session, ApiError> {
+pub(super) fn session(call: &RequestContext<'_>) -> Result<Session, ApiError> {
     let head: &Parts = &call.request.parts;
     let required = || ApiError::bad_request("Upgrade request required");
     if !is_upgrade_request(&head.headers) {

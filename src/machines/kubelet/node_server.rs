@@ -1,0 +1,111 @@
+//! The endpoints of the kubelet of a node, as `nodes/proxy` reaches them: health, pods and metrics.
+
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use http::header::{ALLOW, CONTENT_TYPE};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kueue_lab_streaming::port_forward::PodConnection;
+use serde_json::json;
+
+use super::pod_workers::Kubelet;
+
+/// The port of a kubelet whose node does not tell it.
+const KUBELET_PORT: i32 = 10250;
+/// Bytes that are buffered in each direction of a connection.
+const BUFFER: usize = 64 << 10;
+
+impl Kubelet {
+    /// Connects to the kubelet of a node.
+    ///
+    /// # Errors
+    /// The text of the error as Go words it.
+    pub fn dial_node(&self, name: &str, port: Option<u16>) -> Result<PodConnection, String> {
+        let shared = self.shared();
+        let node = shared.node(name).filter(|node| shared.runs_kubelet(node));
+        let kubelet_port = node.as_deref().map_or(KUBELET_PORT, kubelet_port);
+        let port = port.map_or(kubelet_port, i32::from);
+        if node.is_none() || port != kubelet_port {
+            return Err(format!(
+                "dial tcp {name}:{port}: connect: connection refused"
+            ));
+        }
+        let (client, connection) = tokio::io::duplex(BUFFER);
+        let (kubelet, name) = (self.clone(), name.to_owned());
+        let tasks = self.shared().context.tasks.clone();
+        tasks.spawn("kubelet-connection", async move {
+            let service = service_fn(|request: Request<Incoming>| {
+                let response = kubelet.respond(&name, request.method(), request.uri().path());
+                async move { Ok::<_, Infallible>(response) }
+            });
+            let builder = hyper::server::conn::http1::Builder::new();
+            let serving = builder.serve_connection(TokioIo::new(connection), service);
+            if let Err(error) = serving.await {
+                tracing::debug!(%error, "connection to a kubelet failed");
+            }
+        });
+        Ok(Box::new(client))
+    }
+
+    fn respond(&self, node: &str, method: &Method, path: &str) -> Response<Full<Bytes>> {
+        const TEXT: &str = "text/plain; charset=utf-8";
+        if !matches!(*method, Method::GET | Method::HEAD) {
+            let text = "405: Method Not Allowed".into();
+            let mut response = response(StatusCode::METHOD_NOT_ALLOWED, TEXT, text);
+            let allowed = HeaderValue::from_static("GET, HEAD");
+            response.headers_mut().insert(ALLOW, allowed);
+            return response;
+        }
+        let pods = || self.shared().pods.by_index("node", node);
+        match path.trim_end_matches('/') {
+            "/healthz" | "/healthz/ping" | "/healthz/log" | "/healthz/syncloop" => {
+                response(StatusCode::OK, TEXT, "ok".into())
+            }
+            "/pods" => {
+                let pods: Vec<_> = pods().iter().map(|pod| (**pod).clone()).collect();
+                let list =
+                    json!({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": pods});
+                response(StatusCode::OK, "application/json", list.to_string())
+            }
+            "/metrics" => {
+                let running = pods().iter().filter(|pod| is_running(pod)).count();
+                let text = format!(
+                    "# HELP kubelet_node_name [ALPHA] The node's name. The count is always 1.\n\
+                     # TYPE kubelet_node_name gauge\n\
+                     kubelet_node_name{{node=\"{node}\"}} 1\n\
+                     # HELP kubelet_running_pods [ALPHA] Number of pods that have a running pod \
+                     sandbox\n\
+                     # TYPE kubelet_running_pods gauge\n\
+                     kubelet_running_pods {running}\n"
+                );
+                response(StatusCode::OK, "text/plain; version=0.0.4", text)
+            }
+            _ => response(StatusCode::NOT_FOUND, TEXT, "404 page not found\n".into()),
+        }
+    }
+}
+
+fn kubelet_port(node: &Node) -> i32 {
+    let status = node.status.as_ref();
+    let endpoints = status.and_then(|s| s.daemon_endpoints.as_ref());
+    let endpoint = endpoints.and_then(|e| e.kubelet_endpoint.as_ref());
+    endpoint.map_or(KUBELET_PORT, |endpoint| endpoint.port)
+}
+
+fn is_running(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|s| s.phase.as_deref());
+    phase == Some("Running")
+}
+
+fn response(status: StatusCode, kind: &'static str, text: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(text)));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
