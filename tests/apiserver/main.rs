@@ -21,6 +21,7 @@ mod mutating_admission_policies;
 mod object_histories;
 mod objects;
 mod protobuf;
+mod proxies;
 mod remote_commands;
 mod request_paths;
 mod secure_serving;

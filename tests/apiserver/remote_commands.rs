@@ -119,19 +119,24 @@ async fn serve_with(kubelet: EchoKubelet) -> (ApiServer, ServingHandle) {
     (server, serving)
 }
 
-fn admin_token(serving: &ServingHandle) -> String {
+pub(crate) fn admin_token(serving: &ServingHandle) -> String {
     let config: Value = serde_yaml::from_str(serving.kubeconfig()).unwrap();
     config["users"][0]["user"]["token"].as_str().unwrap().into()
 }
 
 /// A connection after its response head, and that head.
-struct Upgraded {
-    head: String,
-    stream: TlsStream<TcpStream>,
+pub(crate) struct Upgraded {
+    pub(crate) head: String,
+    pub(crate) stream: TlsStream<TcpStream>,
 }
 
 /// Sends a request with an upgrade.
-async fn upgrade(serving: &ServingHandle, target: &str, token: &str, headers: &str) -> Upgraded {
+pub(crate) async fn upgrade(
+    serving: &ServingHandle,
+    target: &str,
+    token: &str,
+    headers: &str,
+) -> Upgraded {
     let mut roots = RootCertStore::empty();
     let authority = serving.certificate_authority_pem().as_bytes();
     roots

@@ -3,6 +3,7 @@
 mod bootstrap_object;
 mod extension_apiserver_authentication;
 mod flow_control;
+mod kubernetes_service;
 mod rbac_bootstrap_policy;
 mod system_objects;
 mod system_roles;
@@ -12,6 +13,7 @@ pub(super) use bootstrap_object::{
     status_manager,
 };
 pub(super) use extension_apiserver_authentication::create_extension_apiserver_authentication;
+pub(super) use kubernetes_service::KubernetesServiceController;
 
 pub(crate) use flow_control::GROUP as FLOW_CONTROL_GROUP;
 pub(crate) use system_objects::KUBERNETES_SERVICE_IP;

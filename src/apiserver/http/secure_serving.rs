@@ -179,6 +179,11 @@ impl ServingHandle {
         self.address
     }
 
+    /// Cancelled when the listener stops.
+    pub(crate) fn stop_token(&self) -> CancellationToken {
+        self.stop.clone()
+    }
+
     /// A kubeconfig with administrator credentials.
     pub fn kubeconfig(&self) -> &str {
         &self.kubeconfig

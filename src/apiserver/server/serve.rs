@@ -3,7 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use super::api_server::ApiServer;
-use crate::bootstrap::{create_extension_apiserver_authentication, create_system_roles};
+use crate::bootstrap::{
+    KubernetesServiceController, create_extension_apiserver_authentication, create_system_roles,
+};
 use crate::endpoints::restore_api_services;
 use crate::http::secure_serving::{ServeError, ServeOptions, ServingHandle};
 
@@ -18,6 +20,9 @@ impl ApiServer {
         if core.has_restored_objects.load(Ordering::Relaxed) {
             restore_api_services(&core);
         }
+        let service = KubernetesServiceController::new(core.clone(), serving.addr());
+        service.reconcile(true);
+        tokio::spawn(service.run(serving.stop_token()));
         // Only clients that start later look for them.
         tokio::spawn(async move {
             create_system_roles(&core);
