@@ -100,6 +100,11 @@ const EDIT_RULES: &[PolicyRule] = &[
         WRITE,
     ),
     ("coordination.k8s.io", &["leases"], ALL),
+    (
+        "resource.k8s.io",
+        &["resourceclaims", "resourceclaimtemplates"],
+        WRITE,
+    ),
 ];
 
 const VIEW_RULES: &[PolicyRule] = &[
@@ -175,6 +180,15 @@ const VIEW_RULES: &[PolicyRule] = &[
     (
         "networking.k8s.io",
         &["ingresses", "ingresses/status", "networkpolicies"],
+        READ,
+    ),
+    (
+        "resource.k8s.io",
+        &[
+            "resourceclaims",
+            "resourceclaims/status",
+            "resourceclaimtemplates",
+        ],
         READ,
     ),
 ];
