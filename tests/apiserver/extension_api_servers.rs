@@ -36,6 +36,9 @@ fn answer(request: &Received) -> Response<TestBody> {
                 "serverRelativeURL": "/openapi/v3/apis/wardle.example.com/v1?hash=1",
             },
         }})),
+        "/openapi/v2" => tls_server::json_response(&json!({
+            "paths": {"/apis/wardle.example.com/v1/flunders": {"get": {}}, "/version": {}},
+        })),
         "/openapi/v3/apis/wardle.example.com/v1" => {
             tls_server::json_response(&json!({"openapi": "3.0.0"}))
         }

@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
+use crate::openapi::ExtensionOpenApi;
 use crate::service_client::client_manager::{ClientIdentity, ServerAddress};
 use crate::service_client::service_resolver::{ServiceEndpoint, ServiceReference};
 use kueue_lab_json::ValueExt;
@@ -39,6 +40,8 @@ pub(crate) struct Discovered {
     pub(crate) resources: Value,
     /// The URL of its OpenAPI v3 document, relative to the server.
     pub(crate) openapi_url: Option<String>,
+    /// Its OpenAPI v2 document.
+    pub(crate) openapi_v2: Option<Arc<ExtensionOpenApi>>,
 }
 
 /// The results of the checks.
@@ -118,6 +121,11 @@ impl RemoteApiService {
     /// The URL of the OpenAPI v3 document, relative to the server.
     pub(crate) fn openapi_url(&self) -> Option<String> {
         self.checked.lock().discovered.openapi_url.clone()
+    }
+
+    /// The OpenAPI v2 document.
+    pub(crate) fn openapi_v2(&self) -> Option<Arc<ExtensionOpenApi>> {
+        self.checked.lock().discovered.openapi_v2.clone()
     }
 
     /// Sets the result of a check; `None` if it failed.

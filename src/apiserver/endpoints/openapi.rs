@@ -73,7 +73,11 @@ fn serve_v2(
     let Some(media) = accepted(incoming, &[JSON, PROTOBUF_V2]) else {
         return ApiResponse::empty(406);
     };
-    let (bytes, hash) = core.openapi.openapi_v2(source, media == PROTOBUF_V2);
+    let (bytes, hash) = {
+        let extensions = aggregation::openapi_v2(&core.remote_api_services);
+        core.openapi
+            .openapi_v2(source, &extensions, media == PROTOBUF_V2)
+    };
     not_modified(incoming, &hash)
         .unwrap_or_else(|| ApiResponse::new(200, media, bytes.into()))
         .with_header(ETAG, &format!("\"{hash}\""))

@@ -1,11 +1,13 @@
 //! Cache of the OpenAPI documents by path, with their hashes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
+use super::extension_api::ExtensionOpenApi;
 use super::openapi_v3::{group_version, whole};
 use super::source::OpenApiSource;
 use super::{gnostic, openapi_v2};
@@ -93,9 +95,16 @@ impl Documents {
     }
 
     /// Returns the OpenAPI v2 document, as JSON or gnostic protobuf, and its hash.
-    pub(crate) fn openapi_v2(&self, source: &dyn OpenApiSource, protobuf: bool) -> (Bytes, String) {
+    /// Those of extension API servers are merged into it.
+    pub(crate) fn openapi_v2(
+        &self,
+        source: &dyn OpenApiSource,
+        extensions: &[Arc<ExtensionOpenApi>],
+        protobuf: bool,
+    ) -> (Bytes, String) {
         let versions = source.group_versions();
         let states = versions.iter().map(|(g, v)| source.fingerprint(g, v));
+        let states = states.chain(extensions.iter().map(|extension| extension.hash.clone()));
         let path = if protobuf { "v2+protobuf" } else { "v2" };
         let state = hash(path, &states.collect::<Vec<_>>().join(","));
         if let Some((known, bytes)) = self.cache.lock().get(path)
@@ -107,6 +116,9 @@ impl Documents {
         for (group, version) in &versions {
             let kinds = source.kinds(group, version);
             openapi_v2::add(&mut whole, group_version(source, group, version, &kinds));
+        }
+        for extension in extensions {
+            extension.merge_into(&mut whole);
         }
         let bytes = if protobuf {
             Bytes::from(gnostic::encode(&whole))
@@ -247,7 +259,7 @@ mod tests {
 
     #[test]
     fn version_two_of_all() {
-        let (bytes, _) = Documents::default().openapi_v2(&Builtins, false);
+        let (bytes, _) = Documents::default().openapi_v2(&Builtins, &[], false);
         let doc: Value = serde_json::from_slice(&bytes).expect("JSON");
         assert_eq!(doc["swagger"], "2.0");
         let map = &doc["definitions"]["io.k8s.api.core.v1.ConfigMap"];

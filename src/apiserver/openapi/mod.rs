@@ -9,6 +9,7 @@ mod builtin;
 mod custom;
 mod descriptions;
 mod documents;
+mod extension_api;
 #[cfg(test)]
 mod generate;
 mod gnostic;
@@ -24,5 +25,6 @@ pub(crate) use custom::CustomSchema;
 pub(crate) use gnostic::MEDIA_TYPE as PROTOBUF_V2;
 
 pub(crate) use documents::Documents;
+pub(crate) use extension_api::ExtensionOpenApi;
 
 pub(crate) use source::OpenApiSource;

@@ -16,6 +16,7 @@ use super::proxy::{ProxiedRequest, server_address};
 use crate::aggregator::{Discovered, RemoteApiService, version_discovery};
 use crate::apimachinery::object_meta;
 use crate::auth::user::{SYSTEM_MASTERS, User};
+use crate::openapi::ExtensionOpenApi;
 use crate::registry::ServedResource;
 use crate::registry::object_reader::ObjectReader;
 use crate::server_state::ServerState;
@@ -200,8 +201,12 @@ async fn discover(core: &ServerState, service: &RemoteApiService) -> Result<Disc
     let index = get_json(core, &server, "/openapi/v3").await;
     let document = index.unwrap_or_default();
     let document = &document["paths"][path.as_str()]["serverRelativeURL"];
+    let version_two = get_json(core, &server, "/openapi/v2").await;
+    let version_two = version_two.unwrap_or_default();
+    let openapi_v2 = ExtensionOpenApi::of(&version_two, &service.group_version());
     Ok(Discovered {
         resources: version_discovery(&list),
+        openapi_v2: openapi_v2.map(Arc::new),
         openapi_url: document.as_str().map(str::to_owned),
     })
 }

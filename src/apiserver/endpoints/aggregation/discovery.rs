@@ -1,8 +1,17 @@
 //! The groups of extension API servers in discovery.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::aggregator::RemoteApiServices;
+use crate::openapi::ExtensionOpenApi;
+
+/// The OpenAPI v2 documents of extension API servers.
+pub(in crate::endpoints) fn openapi_v2(services: &RemoteApiServices) -> Vec<Arc<ExtensionOpenApi>> {
+    let services = services.all();
+    services.iter().filter_map(|s| s.openapi_v2()).collect()
+}
 
 /// Adds the group versions of extension API servers to the groups of an `APIGroupList`.
 pub(in crate::endpoints) fn api_group_list(services: &RemoteApiServices, groups: &mut Vec<Value>) {
