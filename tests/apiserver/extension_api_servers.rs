@@ -245,6 +245,17 @@ async fn discovery_has_the_groups_of_extension_api_servers() {
     let document = &index["paths"]["apis/wardle.example.com/v1"]["serverRelativeURL"];
     let document = get(&client, document.as_str().unwrap()).await.unwrap();
     assert_eq!(document["openapi"], "3.0.0");
+    let whole = get(&client, "/openapi/v2").await.unwrap();
+    assert!(
+        whole["paths"]
+            .get("/apis/wardle.example.com/v1/flunders")
+            .is_some()
+    );
+    assert!(
+        whole["paths"].get("/version").is_none(),
+        "only the paths of the group"
+    );
+    assert!(whole["paths"].get("/api/v1/pods").is_some());
 
     let path = format!("{API_SERVICES}/{NAME}");
     send(&client, "DELETE", &path, Value::Null).await.unwrap();
