@@ -311,6 +311,11 @@ impl Plugins {
         self.admission.read().clone()
     }
 
+    /// The number of admission plugins.
+    pub(crate) fn admission_len(&self) -> usize {
+        self.admission.read().len()
+    }
+
     /// Whether a plugin takes the place of the webhooks of a Service.
     pub(crate) fn replace_service(&self, namespace: &str, service: &str) -> bool {
         let plugins = self.admission.read();

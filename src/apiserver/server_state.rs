@@ -20,6 +20,7 @@ use crate::openapi::Documents;
 use crate::plugins::Plugins;
 use crate::registry::Registry;
 use crate::registry::stored_objects::StoredObjects;
+use crate::registry::webhook_manager::WebhookManager;
 use crate::service_client::client_manager::ClientManager;
 use crate::storage::{EventTtl, ResourceStorage, Store};
 
@@ -36,6 +37,10 @@ pub(crate) struct ServerState {
     pub(crate) remote_api_services: RemoteApiServices,
     pub(crate) metrics: Metrics,
     pub(crate) openapi: Documents,
+    /// The configured mutating webhooks.
+    pub(crate) mutating_webhooks: WebhookManager,
+    /// The configured validating webhooks.
+    pub(crate) validating_webhooks: WebhookManager,
     /// Connections to admission webhooks.
     pub(crate) webhook_clients: ClientManager,
     /// Calls conversion webhooks.

@@ -14,12 +14,14 @@ use crate::admission::reinvocation::ReinvocationContext;
 use crate::admission::webhooks::dispatcher::{VersionedAttributes, WebhookResponse};
 use crate::apimachinery::api_error::ApiError;
 use crate::cel::authorizer::Authorizer;
-use crate::plugins::{AdmissionRequest, Operation};
+use crate::plugins::{AdmissionRequest, Operation, Plugins};
 use crate::registry::object_reader::ObjectReader;
 use crate::registry::stored_objects::StoredObjects;
+use crate::registry::webhook_manager::{ConfiguredWebhook, WebhookManager};
 use crate::registry::{ResourceTable, ServedResource};
 use crate::schema::decode::{DecodeSource, decode};
 use crate::schema::{Schema, builtin_schema};
+use crate::server_state::ServerState;
 use kueue_lab_json::ValueExt;
 
 const GROUP: &str = "admissionregistration.k8s.io";
@@ -30,10 +32,17 @@ fn is_exempt(request: &AdmissionRequest<'_>) -> bool {
 }
 
 /// Whether an in-process plugin takes the place of a webhook.
-fn is_replaced(admitting: &AdmissionChain<'_>, hook: &Value) -> bool {
+fn is_replaced(plugins: &Plugins, hook: &Value) -> bool {
     let service = hook.at("/clientConfig/service");
-    let plugins = &admitting.context.core.plugins;
     !service.is_null() && plugins.replace_service(service.text("/namespace"), service.text("/name"))
+}
+
+/// The webhooks that no in-process plugin replaces.
+fn called_webhooks(core: &ServerState, manager: &WebhookManager) -> Arc<[ConfiguredWebhook]> {
+    let plugins = &core.plugins;
+    manager.webhooks(&core.objects(), plugins.admission_len(), |hook| {
+        !is_replaced(plugins, hook)
+    })
 }
 
 /// Applies the MutatingAdmissionPolicies and calls the mutating webhooks.
@@ -63,15 +72,14 @@ pub(super) async fn mutate(
             rounds,
         )?;
     }
-    let configurations = stored.list(GROUP, "mutatingwebhookconfigurations", "");
-    if !configurations.is_empty() {
+    let core = admitting.context.core;
+    let webhooks = called_webhooks(core, &core.mutating_webhooks);
+    if !webhooks.is_empty() {
         let admission = ConfiguredAdmission::of(admitting, &request);
         rounds.webhooks.begin(rounds.is_reinvoke, object);
-        for configuration in &configurations {
-            admission
-                .call_mutating_webhooks(configuration, object, rounds)
-                .await?;
-        }
+        admission
+            .call_mutating_webhooks(&webhooks, object, rounds)
+            .await?;
         rounds.webhooks.end(object);
     }
     Ok(())
@@ -108,14 +116,15 @@ pub(super) async fn validate(
             return Err(denial);
         }
     }
-    let configurations = stored.list(GROUP, "validatingwebhookconfigurations", "");
-    if configurations.is_empty() {
+    let core = admitting.context.core;
+    let webhooks = called_webhooks(core, &core.validating_webhooks);
+    if webhooks.is_empty() {
         return Ok(());
     }
     let admission = ConfiguredAdmission::of(admitting, &request);
-    let hooks = configurations.iter().flat_map(|c| c.list("/webhooks"));
-    let hooks = hooks.filter(|hook| !is_replaced(admitting, hook));
-    let calls = hooks.map(|hook| admission.call_webhook(hook, object, false));
+    let calls = webhooks
+        .iter()
+        .map(|webhook| admission.call_webhook(&webhook.hook, object, false));
     for outcome in futures::future::join_all(calls).await {
         outcome?;
     }
@@ -240,18 +249,20 @@ impl<'a> ConfiguredAdmission<'a> {
         }))
     }
 
-    /// Calls the mutating webhooks of a configuration.
+    /// Calls the mutating webhooks.
     async fn call_mutating_webhooks(
         &self,
-        configuration: &Value,
+        webhooks: &[ConfiguredWebhook],
         object: &mut Value,
         rounds: &mut ReinvocationContext,
     ) -> Result<(), ApiError> {
-        for hook in configuration.list("/webhooks") {
-            let name = hook.text("/name");
-            let key = (configuration.name().to_owned(), name.to_owned());
-            let is_due = rounds.webhooks.is_due(rounds.is_reinvoke, &key);
-            if !is_due || is_replaced(self.chain, hook) {
+        for ConfiguredWebhook {
+            configuration,
+            hook,
+        } in webhooks
+        {
+            let key = (configuration.clone(), hook.text("/name").to_owned());
+            if !rounds.webhooks.is_due(rounds.is_reinvoke, &key) {
                 continue;
             }
             let Some(changed) = self.call_mutating_webhook(hook, object).await? else {

@@ -8,6 +8,7 @@ mod resource_registry;
 mod resource_table;
 mod served_resource;
 pub(crate) mod stored_objects;
+pub(crate) mod webhook_manager;
 
 pub use crd_spec::{CrdNames, CrdSpec, CrdSpecVersion, SchemaSource};
 pub use resource_table::{ResourceTable, ServedGroup, ServedVersion};

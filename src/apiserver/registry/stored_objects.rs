@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Registry;
 use super::object_reader::ObjectReader;
 use crate::storage::key::storage_key;
-use crate::storage::{ResourceStorage, Store};
+use crate::storage::{ResourceStorage, Snapshot, Store};
 
 /// The stored objects of a server, each in its storage version.
 pub(crate) struct StoredObjects<'a> {
@@ -24,6 +24,12 @@ impl StoredObjects<'_> {
             served.storage.clone()
         })
     }
+
+    /// All objects of a resource; `None` without any.
+    pub(super) fn snapshot(&self, group: &str, resource: &str) -> Option<Snapshot> {
+        let storage = self.storage(group, resource)?;
+        (!storage.is_empty()).then(|| self.store.snapshot(&storage))
+    }
 }
 
 impl ObjectReader for StoredObjects<'_> {
@@ -33,18 +39,14 @@ impl ObjectReader for StoredObjects<'_> {
     }
 
     fn list(&self, group: &str, resource: &str, namespace: &str) -> Vec<Arc<Value>> {
-        let Some(storage) = self.storage(group, resource) else {
+        let Some(snapshot) = self.snapshot(group, resource) else {
             return Vec::new();
         };
-        if storage.is_empty() {
-            return Vec::new();
-        }
         let prefix = if namespace.is_empty() {
             String::new()
         } else {
             storage_key(namespace, "")
         };
-        let snapshot = self.store.snapshot(&storage);
         snapshot.scan(&prefix, None).map(|o| o.value()).collect()
     }
 }

@@ -21,6 +21,7 @@ use crate::metrics::Metrics;
 use crate::openapi::Documents;
 use crate::plugins::{AdmissionPlugin, CustomResourceConverter, KubeletClient, Plugins};
 use crate::registry::Registry;
+use crate::registry::webhook_manager::WebhookManager;
 use crate::server_state::ServerState;
 use crate::service_client::client_manager::ClientManager;
 use crate::storage::{EventTtl, Persistence, RestoredState, StorageLimits, Store};
@@ -131,6 +132,8 @@ impl ApiServerBuilder {
             metrics: Metrics::default(),
             openapi: Documents::default(),
             sessions: session_limits(),
+            mutating_webhooks: WebhookManager::new("mutatingwebhookconfigurations"),
+            validating_webhooks: WebhookManager::new("validatingwebhookconfigurations"),
             webhook_clients: ClientManager::default(),
             conversion_webhooks: WebhookConverter::default(),
             quota_lock: Mutex::default(),

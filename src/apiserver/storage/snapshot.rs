@@ -119,6 +119,12 @@ impl Snapshot {
         self.revision
     }
 
+    /// Whether both have the same objects in the same versions because no write lies between them.
+    /// It may be false although they do.
+    pub fn has_same_objects(&self, other: &Self) -> bool {
+        self.objects.ptr_eq(&other.objects)
+    }
+
     /// The object under `key`.
     pub fn get(&self, key: &str) -> Option<&Arc<Object>> {
         self.objects.get(key)
