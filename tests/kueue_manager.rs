@@ -157,6 +157,84 @@ fn the_objects_of_an_installation_are_there() {
     });
 }
 
+/// The caBundles of Kueue's webhook configurations and of a CustomResourceDefinition.
+async fn ca_bundles(client: &Client) -> Vec<Value> {
+    let mut found = Vec::new();
+    for path in [MUTATING, VALIDATING] {
+        let request = http::Request::get(path).body(Vec::new()).unwrap();
+        let Ok(configuration) = client.request::<Value>(request).await else {
+            return Vec::new();
+        };
+        let hooks = configuration["webhooks"].as_array().unwrap().iter();
+        found.extend(hooks.map(|hook| hook["clientConfig"]["caBundle"].clone()));
+    }
+    let request = http::Request::get(DEFINITION).body(Vec::new()).unwrap();
+    let definition: Value = client.request(request).await.unwrap();
+    let conversion = &definition["spec"]["conversion"]["webhook"];
+    found.push(conversion["clientConfig"]["caBundle"].clone());
+    found
+}
+
+const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/kueue-mutating-webhook-configuration";
+const VALIDATING: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/kueue-validating-webhook-configuration";
+const DEFINITION: &str =
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/localqueues.kueue.x-k8s.io";
+
+/// Waits until all caBundles are the authority in the Secret; returns it.
+async fn rotated(lab: &ManagerLab) -> Value {
+    let what = "all caBundles are the authority of the Secret";
+    let secrets = lab.api::<Secret>();
+    lab.until(what, async || {
+        let secret = secrets.get_opt("kueue-webhook-server-cert").await;
+        let data = secret.unwrap()?.data?;
+        let authority = json!(data.get("ca.crt")?);
+        let bundles = ca_bundles(&lab.client).await;
+        (!bundles.is_empty() && bundles.iter().all(|bundle| *bundle == authority))
+            .then_some(authority)
+    })
+    .await
+}
+
+#[test]
+fn the_certificate_of_the_webhooks_is_rotated() {
+    with_lab(|lab| async move {
+        let first = rotated(&lab).await;
+        let merge = async |path: &str, patch: Value| {
+            let request = http::Request::patch(path)
+                .header("content-type", "application/merge-patch+json")
+                .body(patch.to_string().into_bytes())
+                .unwrap();
+            lab.client.request::<Value>(request).await.unwrap()
+        };
+        let request = http::Request::get(MUTATING).body(Vec::new()).unwrap();
+        let mut configuration: Value = lab.client.request(request).await.unwrap();
+        for hook in configuration["webhooks"].as_array_mut().unwrap() {
+            hook["clientConfig"]["caBundle"].take();
+        }
+        let cleared = json!({"webhooks": configuration["webhooks"]});
+        let written = merge(MUTATING, cleared).await;
+        assert!(written["webhooks"][0]["clientConfig"]["caBundle"].is_null());
+        let client = json!({"clientConfig": {"caBundle": null}});
+        merge(
+            DEFINITION,
+            json!({"spec": {"conversion": {"webhook": client}}}),
+        )
+        .await;
+        assert_eq!(rotated(&lab).await, first);
+
+        // A Secret without a valid certificate: the same one is stored again.
+        let secret = "/api/v1/namespaces/kueue-system/secrets/kueue-webhook-server-cert";
+        merge(secret, json!({"data": {"tls.crt": null, "ca.crt": null}})).await;
+        assert_eq!(rotated(&lab).await, first);
+
+        // An authority that cannot be read is replaced.
+        merge(secret, json!({"data": {"ca.crt": "AAAA"}})).await;
+        let second = rotated(&lab).await;
+        assert!(second != first && second != "AAAA", "{second}");
+        lab.lab.stop().await;
+    });
+}
+
 #[test]
 fn metrics_are_served_through_the_service_proxy() {
     with_lab(|lab| async move {

@@ -11,12 +11,15 @@ pub use kueue_lab_apiserver::registry::{CrdNames, CrdSpec, CrdSpecVersion};
 pub use kueue_lab_apiserver::strategy::scale_paths::ScalePaths;
 pub use kueue_lab_apiserver::strategy::table_column::TableColumn;
 
+/// Builds a CustomResourceDefinition by name.
+pub type DefinitionBuilder = Box<dyn Fn(&str) -> serde_json::Value + Send + Sync>;
+
 /// A preinstalled custom resource definition.
 pub struct PreinstalledKind {
     /// How it is served.
     pub definition: CrdSpec,
     /// Builds its CustomResourceDefinition by name, on first read.
-    pub object: fn(&str) -> serde_json::Value,
+    pub object: DefinitionBuilder,
     /// Whether a definition that is created or applied later replaces it.
     pub replaceable: bool,
 }

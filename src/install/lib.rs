@@ -20,7 +20,7 @@ mod webhook_probe;
 mod webhook_route;
 
 pub use batch_role::BatchRole;
-pub use cert_rotator::CertRotator;
+pub use cert_rotator::{CertRotator, CertificateSecret};
 pub use cluster_roles::cluster_roles;
 pub use error::InstallError;
 pub use installer::{Installer, WebhookEndpoint};

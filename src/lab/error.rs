@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::preflight::PreflightError;
 use kueue_lab_cluster::ClusterError;
+use kueue_lab_install::InstallError;
 use kueue_lab_operator::OperatorError;
 use kueue_lab_presets::StartError;
 
@@ -31,6 +32,9 @@ pub enum LabError {
     /// The objects of Kueue's installation cannot be created.
     #[error("cannot create the objects of kueue-system: {0}")]
     Installation(#[from] kube::Error),
+    /// The certificate of Kueue's webhooks cannot be read or generated.
+    #[error("cannot prepare the certificate of Kueue's webhooks: {0}")]
+    Certificate(#[from] InstallError),
     /// It was cancelled before it was ready.
     #[error(
         "interrupted before the lab was ready; run `up` again, or remove what was installed with `down` or `uninstall`"
@@ -47,7 +51,10 @@ impl LabError {
             Self::Cluster(error) => error.is_usage(),
             Self::Preflight(error) => error.is_usage(),
             Self::Operator(error) => error.is_usage(),
-            Self::Configuration(_) | Self::Installation(_) | Self::Interrupted => false,
+            Self::Configuration(_)
+            | Self::Installation(_)
+            | Self::Certificate(_)
+            | Self::Interrupted => false,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::ca_bundle::CaBundle;
 use kueue_lab_api::convert::{LEGACY_KIND, LEGACY_VERSION};
 use kueue_lab_api::crds::{CRDS, Conversion, Crd, CrdVersion, PrinterColumn as CrdColumn};
 use kueue_lab_api::v1beta2::GROUP;
@@ -12,32 +13,39 @@ use kueue_lab_cluster::plugins::{
 };
 
 /// The definitions of all kinds, each with the builder of its CustomResourceDefinition.
-pub(super) fn definitions() -> Vec<PreinstalledKind> {
-    let plug = |crd| PreinstalledKind {
-        definition: definition(crd),
-        object,
-        replaceable: false,
+pub(super) fn definitions(ca_bundle: &CaBundle) -> Vec<PreinstalledKind> {
+    let plug = |crd| {
+        let ca_bundle = ca_bundle.clone();
+        PreinstalledKind {
+            definition: definition(crd),
+            object: Box::new(move |name| object(name, &ca_bundle)),
+            replaceable: false,
+        }
     };
     CRDS.iter().map(plug).collect()
 }
 
 /// The spec of the built-in CustomResourceDefinition with a name.
-pub(super) fn built_in_spec(name: &str) -> Option<Value> {
+pub(super) fn built_in_spec(name: &str, ca_bundle: &CaBundle) -> Option<Value> {
     let found = CRDS.iter().find(|crd| crd.name() == name)?;
-    Some(found.object(&conversion())["spec"].take())
+    Some(found.object(&conversion(ca_bundle))["spec"].take())
 }
 
 /// The CustomResourceDefinition with a name.
-fn object(name: &str) -> Value {
+fn object(name: &str, ca_bundle: &CaBundle) -> Value {
     let found = CRDS.iter().find(|crd| crd.name() == name);
-    found.map_or(Value::Null, |crd| crd.object(&conversion()))
+    found.map_or(Value::Null, |crd| crd.object(&conversion(ca_bundle)))
 }
 
-/// The webhook of upstream's manifests, with the port that the API server adds.
-fn conversion() -> Conversion {
+/// The webhook of upstream's manifests, with the port that the API server adds and the `caBundle` of
+/// upstream's cert-controller.
+fn conversion(ca_bundle: &CaBundle) -> Conversion {
     match Conversion::upstream() {
         Conversion::Webhook(mut client) => {
             client["service"]["port"] = 443.into();
+            if let Some(ca_bundle) = ca_bundle.to_value() {
+                client["caBundle"] = ca_bundle;
+            }
             Conversion::Webhook(client)
         }
         Conversion::None => Conversion::None,

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
+use crate::ca_bundle::CaBundle;
 use crate::config::LabConfig;
 use crate::error::LabError;
 use crate::job_webhooks::JobWebhooksPlugin;
 use crate::kueue_manager::{
-    self, ConfigurationRollout, ControllerInstances, CurrentController, CurrentGates,
+    self, CertRotation, ConfigurationRollout, ControllerInstances, CurrentController, CurrentGates,
     ManagerAdmission, ManagerControlPlane,
 };
 use crate::kueue_start::KueueStart;
@@ -110,8 +111,9 @@ impl Lab {
         }
         // Without controller and preset an installation of Kueue brings its own definitions: helm does
         // not adopt existing ones.
+        let ca_bundle = CaBundle::default();
         let mut kinds = match config.controller || config.preset.is_some() {
-            true => kueue_crds::definitions(),
+            true => kueue_crds::definitions(&ca_bundle),
             false => Vec::new(),
         };
         kinds.extend(lab_kinds::definitions());
@@ -130,7 +132,7 @@ impl Lab {
                         port: config.port.unwrap_or_default(),
                         data: config.data.take(),
                         request_limits: config.request_limits,
-                        admission: admission_plugins(&config, &kueue.gates),
+                        admission: admission_plugins(&config, &kueue.gates, &ca_bundle),
                         converter: Some(Arc::new(kueue_webhooks::KueueConversion)),
                         kinds,
                     },
@@ -149,13 +151,20 @@ impl Lab {
                 Cluster::Remote(Box::new(remote.clone()))
             }
         };
+        let rotation = match &cluster {
+            // No definition is read before.
+            Cluster::Embedded(embedded) if config.controller => {
+                Some(CertRotation::new(embedded.client(), &config.clock, ca_bundle).await?)
+            }
+            _ => None,
+        };
         let (operator, controller) = match led {
             Some((operator, controller)) => (Some(operator), Some(controller)),
             None => (None, None),
         };
         let leader = operator.as_ref().zip(controller);
         let raised = tokio::select! {
-            raised = Self::start_components(config, settings, kueue, cluster, leader, &workers) => raised,
+            raised = Self::start_components(config, settings, kueue, cluster, rotation, leader, &workers) => raised,
             () = stop.cancelled() => Err(LabError::Interrupted),
         };
         match raised {
@@ -183,6 +192,7 @@ impl Lab {
         settings: PresetSettings,
         kueue: KueueStart,
         mut cluster: Cluster,
+        rotation: Option<CertRotation>,
         leader: Option<(&Operator, Controller)>,
         workers: &WorkerClusters,
     ) -> Result<Self, LabError> {
@@ -304,7 +314,7 @@ impl Lab {
         };
         let presets = Arc::new(presets);
         if instances.is_some() {
-            kueue_manager::create_access(&context);
+            kueue_manager::create_access(&context, rotation);
         }
         if let Some(operator) = operator {
             remote::pause_when_not_leading(operator, &context, &machines, &presets);
@@ -414,11 +424,15 @@ impl Lab {
 }
 
 /// The admission plugins of an embedded cluster that do not need a running controller.
-fn admission_plugins(config: &LabConfig, gates: &CurrentGates) -> Vec<Arc<dyn AdmissionPlugin>> {
+fn admission_plugins(
+    config: &LabConfig,
+    gates: &CurrentGates,
+    ca_bundle: &CaBundle,
+) -> Vec<Arc<dyn AdmissionPlugin>> {
     let mut plugins: Vec<Arc<dyn AdmissionPlugin>> = Vec::new();
     if config.controller {
         plugins.push(Arc::new(kueue_webhooks::KueueWebhooks::new(gates.clone())));
-        plugins.push(Arc::new(ManagerAdmission));
+        plugins.push(Arc::new(ManagerAdmission::new(ca_bundle.clone())));
     }
     if config.operators {
         plugins.push(Arc::new(OperatorWebhooks));

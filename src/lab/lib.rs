@@ -5,6 +5,7 @@
 //! machines start their watches before presets create queues; the listener for external clients
 //! opens last.
 
+mod ca_bundle;
 mod cluster_role;
 mod config;
 mod configuration_changes;

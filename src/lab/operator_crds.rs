@@ -20,7 +20,7 @@ pub(super) fn definitions() -> Vec<PreinstalledKind> {
         };
         PreinstalledKind {
             definition: CrdSpec::from_object(&definition, schema),
-            object,
+            object: Box::new(object),
             replaceable: true,
         }
     };

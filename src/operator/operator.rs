@@ -14,7 +14,8 @@ use kueue_lab_controller::{Controller, ControllerConfig};
 use kueue_lab_election::LeaderElectionConfig;
 use kueue_lab_entropy::Entropy;
 use kueue_lab_install::{
-    CertRotator, FailurePolicy, InstallError, Installer, WebhookEndpoint, WebhookRoute,
+    CertRotator, CertificateSecret, FailurePolicy, InstallError, Installer, WebhookEndpoint,
+    WebhookRoute,
 };
 use kueue_lab_metrics::Metrics;
 use kueue_lab_runtime::Tasks;
@@ -107,8 +108,7 @@ impl Operator {
                     WebhookRoute::Service { .. } => {
                         let client = config.client.clone();
                         CertRotator::in_secret(
-                            client,
-                            &config.namespace,
+                            CertificateSecret::of_installation(client, &config.namespace),
                             hosts,
                             config.certificate_lifetimes,
                             clock,

@@ -35,6 +35,8 @@ pub struct WebhookDefinition {
     pub subject: WebhookSubject,
     /// API group, empty for core.
     pub group: &'static str,
+    /// The kind of the first resource.
+    pub kind: &'static str,
     /// API version; the API server converts objects of other versions before the call.
     pub version: &'static str,
     /// Resources, with subresources.
@@ -46,13 +48,27 @@ pub struct WebhookDefinition {
 const CREATE: &[&str] = &["CREATE"];
 const CREATE_AND_UPDATE: &[&str] = &["CREATE", "UPDATE"];
 
+impl WebhookDefinition {
+    /// The path of the webhook in upstream's manifests, as controller-runtime generates it, such as
+    /// `/mutate-batch-v1-job`.
+    pub fn path(&self) -> String {
+        let verb = match self.phase {
+            AdmissionPhase::Mutate => "mutate",
+            AdmissionPhase::Validate => "validate",
+        };
+        let (group, kind) = (self.group.replace('.', "-"), self.kind.to_lowercase());
+        format!("/{verb}-{group}-{}-{kind}", self.version)
+    }
+}
+
 fn kueue_kind_webhook(
-    name: &str,
+    kind: &'static str,
     phase: AdmissionPhase,
     resources: &[&'static str],
 ) -> WebhookDefinition {
     WebhookDefinition {
-        name: name.to_owned(),
+        name: webhook_name(kind, phase == AdmissionPhase::Mutate),
+        kind,
         phase,
         subject: WebhookSubject::Kueue,
         group: v1beta2::GROUP,
@@ -80,6 +96,7 @@ fn job_webhook(framework: &Framework, phase: AdmissionPhase) -> WebhookDefinitio
             _ => WebhookSubject::Jobs,
         },
         group: framework.group,
+        kind: framework.kind,
         version: framework.version,
         resources: vec![framework.resource],
         operations,
@@ -89,30 +106,22 @@ fn job_webhook(framework: &Framework, phase: AdmissionPhase) -> WebhookDefinitio
 /// All webhooks; those of jobs if `managed` returns true for their framework.
 pub fn webhook_definitions(managed: impl Fn(&str) -> bool) -> Vec<WebhookDefinition> {
     let mut hooks = vec![
+        kueue_kind_webhook("ClusterQueue", AdmissionPhase::Mutate, &["clusterqueues"]),
         kueue_kind_webhook(
-            "mclusterqueue.kb.io",
-            AdmissionPhase::Mutate,
-            &["clusterqueues"],
-        ),
-        kueue_kind_webhook(
-            "mresourceflavor.kb.io",
+            "ResourceFlavor",
             AdmissionPhase::Mutate,
             &["resourceflavors"],
         ),
-        kueue_kind_webhook("mworkload.kb.io", AdmissionPhase::Mutate, &["workloads"]),
+        kueue_kind_webhook("Workload", AdmissionPhase::Mutate, &["workloads"]),
+        kueue_kind_webhook("ClusterQueue", AdmissionPhase::Validate, &["clusterqueues"]),
+        kueue_kind_webhook("Cohort", AdmissionPhase::Validate, &["cohorts"]),
         kueue_kind_webhook(
-            "vclusterqueue.kb.io",
-            AdmissionPhase::Validate,
-            &["clusterqueues"],
-        ),
-        kueue_kind_webhook("vcohort.kb.io", AdmissionPhase::Validate, &["cohorts"]),
-        kueue_kind_webhook(
-            "vresourceflavor.kb.io",
+            "ResourceFlavor",
             AdmissionPhase::Validate,
             &["resourceflavors"],
         ),
         kueue_kind_webhook(
-            "vworkload.kb.io",
+            "Workload",
             AdmissionPhase::Validate,
             &["workloads", "workloads/status"],
         ),

@@ -1,11 +1,13 @@
 //! What other clients of an installation of Kueue look for, and the controller does not need: the
-//! metrics Service, the Secret of the webhooks, Roles and ClusterRoles.
+//! metrics Service, the webhook configurations and their Secret, Roles and ClusterRoles.
 
 use kueue_lab_runtime::Context;
 use serde_json::{Value, json};
 
+use super::cert_rotation::CertRotation;
 use super::manager_objects::{apply_objects, labels};
-use super::{DEPLOYMENT, METRICS_SERVICE, NAMESPACE, POD_LABEL};
+use super::webhook_configurations::webhook_configurations;
+use super::{DEPLOYMENT, METRICS_SERVICE, NAMESPACE, POD_LABEL, SECRET};
 use kueue_lab_install::cluster_roles;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -13,16 +15,21 @@ const ALL: [&str; 7] = [
     "get", "list", "watch", "create", "update", "patch", "delete",
 ];
 
-/// Creates the objects in the background: nothing that the lab starts needs them.
-pub(crate) fn create_access(context: &Context) {
-    let client = context.client.clone();
+/// Creates the objects in the background: nothing that the lab starts needs them. Then the certificate
+/// of the webhooks is rotated.
+pub(crate) fn create_access(context: &Context, rotation: Option<CertRotation>) {
+    let (client, lab) = (context.client.clone(), context.clone());
     context.tasks.spawn("kueue-access", async move {
         let mut roles = cluster_roles();
         // Those that aggregate others are last, so that their rules are written once.
         roles.sort_by_key(|role| role["aggregationRule"].is_object());
         let objects = objects().into_iter().chain(roles);
+        let objects = objects.chain(webhook_configurations());
         if let Err(error) = apply_objects(&client, objects).await {
             tracing::warn!("cannot create the Services and roles of Kueue: {error}");
+        }
+        if let Some(rotation) = rotation {
+            rotation.start(&lab);
         }
     });
 }
@@ -62,7 +69,6 @@ fn objects() -> Vec<Value> {
         });
         object(RBAC, kind, namespace, name, "", fields)
     };
-    let cert = "kueue-webhook-server-cert";
     let (election, secrets_role) = ("kueue-leader-election-role", "kueue-manager-secrets-role");
     let metrics_role = "kueue-metrics-auth-role";
     let reader = "extension-apiserver-authentication-reader";
@@ -75,7 +81,7 @@ fn objects() -> Vec<Value> {
             "metrics-service",
             json!({"spec": spec}),
         ),
-        object("", "Secret", NAMESPACE, cert, "", json!({})),
+        object("", "Secret", NAMESPACE, SECRET, "", json!({})),
         role("Role", NAMESPACE, election, &leader_election),
         binding(
             NAMESPACE,

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::manager_config::load_manager_config;
 use super::manager_control_plane::is_manager_replica_set;
 use super::{CONFIG_MAP, CONTAINER, DEPLOYMENT, NAMESPACE, POD_LABEL, WEBHOOK_SERVICE};
+use crate::ca_bundle::CaBundle;
 use crate::kueue_crds;
 use kueue_lab_api::config::CONFIG_MAP_KEY;
 use kueue_lab_cluster::plugins::{
@@ -23,7 +24,16 @@ const WEBHOOK_CONFIGURATIONS: [&str; 2] = [
 ];
 
 /// Admission of the objects of an installation of Kueue.
-pub(crate) struct ManagerAdmission;
+pub(crate) struct ManagerAdmission {
+    ca_bundle: CaBundle,
+}
+
+impl ManagerAdmission {
+    /// Admission with the `caBundle` of the webhooks.
+    pub(crate) fn new(ca_bundle: CaBundle) -> Self {
+        Self { ca_bundle }
+    }
+}
 
 #[async_trait]
 impl AdmissionPlugin for ManagerAdmission {
@@ -54,7 +64,10 @@ impl AdmissionPlugin for ManagerAdmission {
                 bind_manager_pod(request, object);
                 None
             }
-            CRDS => keep_spec(object, kueue_crds::built_in_spec(request.name)),
+            CRDS => {
+                let spec = kueue_crds::built_in_spec(request.name, &self.ca_bundle);
+                keep_spec(object, spec)
+            }
             API_SERVICES if is_visibility_service(request.name) => {
                 keep_spec(object, request.old_object.map(|old| old["spec"].clone()))
             }

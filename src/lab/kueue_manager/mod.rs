@@ -4,6 +4,7 @@
 //! A container that starts in that Pod starts a new instance of the controller with the
 //! configuration in the ConfigMap, as a restart of upstream's manager does.
 
+mod cert_rotation;
 mod configuration_rollout;
 mod controller_instances;
 mod current_controller;
@@ -14,7 +15,9 @@ mod manager_config;
 mod manager_control_plane;
 mod manager_objects;
 mod metrics_server;
+mod webhook_configurations;
 
+pub(crate) use cert_rotation::CertRotation;
 pub(crate) use configuration_rollout::ConfigurationRollout;
 pub(crate) use controller_instances::ControllerInstances;
 pub(crate) use current_controller::{CurrentController, CurrentGates};
@@ -35,6 +38,8 @@ const CONTAINER: &str = "manager";
 const CONFIG_MAP: &str = "kueue-manager-config";
 /// The Service of the webhooks.
 const WEBHOOK_SERVICE: &str = "kueue-webhook-service";
+/// The Secret of the certificate of the webhooks.
+const SECRET: &str = "kueue-webhook-server-cert";
 /// The Service of the metrics.
 const METRICS_SERVICE: &str = "kueue-controller-manager-metrics-service";
 /// The Service of the visibility server.

@@ -19,7 +19,7 @@ pub(crate) fn definitions() -> [PreinstalledKind; 3] {
                 let schema = schema.clone();
                 Arc::new(move || schema.clone())
             }),
-            object,
+            object: Box::new(object),
             replaceable: true,
         }
     };
