@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use futures::TryStreamExt;
 use kube::ResourceExt;
-use kube::api::{Api, DynamicObject, ListParams, PostParams};
+use kube::api::{
+    Api, DeleteParams, DynamicObject, ListParams, PostParams, WatchEvent, WatchParams,
+};
 use serde_json::{Value, json};
 
 use super::cluster_fixture::*;
@@ -47,6 +50,34 @@ fn ray_cluster_becomes_ready_scales_and_is_suspended() {
         cluster.wait_for_pods(0, "").await;
         cluster.patch(json!({"suspend": false})).await;
         cluster.wait("ready", |s| s["state"] == "ready").await;
+    });
+}
+
+#[test]
+fn head_of_an_autoscaled_ray_cluster_has_the_sidecar() {
+    with_operators(NODES, |lab| async move {
+        let mut spec = ray_cluster_spec(1);
+        spec["enableInTreeAutoscaling"] = json!(true);
+        spec["autoscalerOptions"] = json!({
+            "imagePullPolicy": "Never",
+            "env": [{"name": "OWN", "value": "1"}],
+        });
+        let cluster = Subject::create(&lab, RAY_CLUSTER, spec).await;
+        let status = cluster.wait("ready", |s| s["state"] == "ready").await;
+        let head = status["head"]["podName"].as_str().unwrap();
+        let head = lab.pods.get(head).await.unwrap().spec.unwrap();
+        let [ray, autoscaler] = head.containers.as_slice() else {
+            panic!("{:?}", head.containers);
+        };
+        assert_eq!(autoscaler.name, "autoscaler");
+        assert_eq!(autoscaler.image, ray.image);
+        assert_eq!(autoscaler.image_pull_policy.as_deref(), Some("Never"));
+        let requests = autoscaler.resources.clone().unwrap().requests.unwrap();
+        assert_eq!(requests["cpu"].0, "500m");
+        assert_eq!(requests["memory"].0, "512Mi");
+        let variables = autoscaler.env.as_deref().unwrap();
+        assert!(variables.iter().any(|variable| variable.name == "OWN"));
+        cluster.wait_for_pods(2, "Running").await;
     });
 }
 
@@ -390,6 +421,108 @@ fn leader_worker_set_becomes_available_and_scales() {
         set.wait("scaled", |s| s["readyReplicas"] == 1).await;
         set.patch(json!({"replicas": 0})).await;
         set.wait_for_pods(0, "").await;
+    });
+}
+
+/// A LeaderWorkerSet of two groups of two pods, with these fields of its spec.
+async fn two_groups<'a>(lab: &'a TestCluster, fields: Value) -> Subject<'a> {
+    let template = json!({"spec": {"containers": [container("sleep infinity")]}});
+    let mut spec = json!({
+        "replicas": 2,
+        "leaderWorkerTemplate": {
+            "size": 2,
+            "workerTemplate": template,
+            "restartPolicy": "RecreateGroupOnPodRestart",
+        },
+    });
+    for (field, value) in fields.as_object().unwrap() {
+        spec[field] = value.clone();
+    }
+    let set = Subject::create(lab, LEADER_WORKER_SET, spec).await;
+    set.wait("available", |s| is_true(s, "Available")).await;
+    set
+}
+
+#[test]
+fn leader_worker_set_updates_with_surge_groups() {
+    with_operators(NODES, |lab| async move {
+        let configuration = json!({"maxUnavailable": 0, "maxSurge": 1, "partition": 0});
+        let strategy =
+            json!({"type": "RollingUpdate", "rollingUpdateConfiguration": configuration});
+        let set = two_groups(&lab, json!({"rolloutStrategy": strategy})).await;
+        set.wait_for_pods(4, "Running").await;
+        let version = set.api.get("a").await.unwrap().resource_version().unwrap();
+        let events = set.api.watch(&WatchParams::default(), &version).await;
+        let mut events = std::pin::pin!(events.unwrap());
+        let template = json!({"spec": {"containers": [container("sleep 1000000")]}});
+        set.patch(json!({"leaderWorkerTemplate": {"workerTemplate": template}}))
+            .await;
+        let (mut most, mut fewest_ready, mut was_updating) = (0, i64::MAX, false);
+        let status = loop {
+            let Some(event) = events.try_next().await.unwrap() else {
+                panic!("the watch ended");
+            };
+            let WatchEvent::Modified(object) = event else {
+                continue;
+            };
+            let status = &object.data["status"];
+            most = most.max(status["replicas"].as_i64().unwrap());
+            fewest_ready = fewest_ready.min(status["readyReplicas"].as_i64().unwrap());
+            was_updating |= is_true(status, "UpdateInProgress");
+            let is_done = is_true(status, "Available") && status["replicas"] == 2;
+            if is_done && status["observedGeneration"] == 2 {
+                break status.clone();
+            }
+        };
+        assert!(was_updating);
+        assert_eq!(
+            (most, fewest_ready),
+            (3, 2),
+            "one group more, never one less"
+        );
+        assert_eq!(status["updatedReplicas"], 2);
+        assert!(!is_true(&status, "UpdateInProgress"), "{status}");
+        set.wait_for_pods(4, "Running").await;
+        for pod in lab.pods.list(&ListParams::default()).await.unwrap() {
+            let arguments = format!("{:?}", pod.spec.unwrap().containers[0]);
+            assert!(arguments.contains("sleep 1000000"), "{arguments}");
+        }
+    });
+}
+
+#[test]
+fn leader_worker_set_recreates_the_group_of_a_deleted_worker() {
+    with_operators(NODES, |lab| async move {
+        let set = two_groups(&lab, json!({})).await;
+        set.wait_for_pods(4, "Running").await;
+        let uids = async || {
+            let pods = lab.pods.list(&ListParams::default()).await.unwrap();
+            let running = pods.iter().filter(|pod| {
+                let status = pod.status.as_ref().unwrap();
+                pod.metadata.deletion_timestamp.is_none()
+                    && status.phase.as_deref() == Some("Running")
+            });
+            let uids = running.map(|pod| (pod.name_any(), pod.uid().unwrap()));
+            uids.collect::<std::collections::BTreeMap<_, _>>()
+        };
+        let before = uids().await;
+        let params = DeleteParams::default();
+        lab.pods.delete("a-0-1", &params).await.unwrap();
+        let mut after = uids().await;
+        for _ in 0..600 {
+            if after.len() == 4 && after["a-0"] != before["a-0"] {
+                break;
+            }
+            lab.clock.sleep(Duration::from_secs(1)).await;
+            after = uids().await;
+        }
+        let changed = |name: &str| before[name] != after[name];
+        assert!(changed("a-0") && changed("a-0-1"), "{before:?} {after:?}");
+        assert!(!changed("a-1") && !changed("a-1-1"), "{before:?} {after:?}");
+        set.wait("available", |s| is_true(s, "Available")).await;
+        // The new group is not recreated again.
+        lab.clock.sleep(Duration::from_secs(120)).await;
+        assert_eq!(uids().await, after);
     });
 }
 

@@ -58,18 +58,6 @@ fn ignored_fields(kind: &str) -> Vec<IgnoredField> {
             ),
             ("leaderWorkerTemplate.subGroupPolicy", None),
             ("networkConfig.subdomainPolicy", Some("\"Shared\"")),
-            (
-                "rolloutStrategy.rollingUpdateConfiguration.maxSurge",
-                Some("0"),
-            ),
-            (
-                "rolloutStrategy.rollingUpdateConfiguration.maxUnavailable",
-                Some("1"),
-            ),
-            (
-                "rolloutStrategy.rollingUpdateConfiguration.partition",
-                Some("0"),
-            ),
         ],
         "SparkApplication" => {
             let own: [IgnoredField; 8] = [

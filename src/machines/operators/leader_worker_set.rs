@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
+use kube::core::DynamicObject;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::child_objects::{self, count, has_containers, label};
 use super::conditions::is_true;
+use super::group_restart_policy::failed_pod;
+use super::group_rolling_update::{GroupState, LeaderStatefulSet, RollingUpdate};
 use super::observed::Observed;
 use super::plan::{ChildReference, Plan, controller_reference};
 use crate::event_recorder::NewEvent;
@@ -17,9 +20,11 @@ use crate::workload_controllers::pods::{is_deleting, is_ready};
 /// Label: the LeaderWorkerSet of a pod or StatefulSet.
 pub(super) const NAME_LABEL: &str = "leaderworkerset.sigs.k8s.io/name";
 const GROUP_INDEX: &str = "leaderworkerset.sigs.k8s.io/group-index";
-const GROUP_KEY: &str = "leaderworkerset.sigs.k8s.io/group-key";
+/// Label: the group of a pod.
+pub(super) const GROUP_KEY: &str = "leaderworkerset.sigs.k8s.io/group-key";
 const WORKER_INDEX: &str = "leaderworkerset.sigs.k8s.io/worker-index";
-const REVISION: &str = "leaderworkerset.sigs.k8s.io/template-revision-hash";
+/// Label: the revision of the templates.
+pub(super) const REVISION: &str = "leaderworkerset.sigs.k8s.io/template-revision-hash";
 const SIZE: &str = "leaderworkerset.sigs.k8s.io/size";
 const LEADER_NAME: &str = "leaderworkerset.sigs.k8s.io/leader-name";
 const REPLICAS: &str = "leaderworkerset.sigs.k8s.io/replicas";
@@ -38,7 +43,7 @@ pub(super) fn reconcile(set: &Observed<'_>) -> Plan {
     for leader in &leaders {
         plan_group(set, leader, size, &mut plan);
     }
-    plan.status = Some(status(set, &leaders, size, &mut plan.events));
+    plan.status = Some(status(set, &leaders, &mut plan.events));
     plan
 }
 
@@ -92,7 +97,18 @@ fn plan_leaders(set: &Observed<'_>, plan: &mut Plan) {
     ];
     child_objects::add_env(&mut template["spec"], &environment);
     let replicas_text = replicas.to_string();
-    match set.child("StatefulSet", &name) {
+    let leaders = set.child("StatefulSet", &name);
+    let target = {
+        let existing = leaders.map(|leaders| existing_leaders(leaders, &revision));
+        let count = existing.map_or(0, |existing| existing.replicas);
+        let states: Vec<_> = (0..count)
+            .map(|index| group_state(set, index, &revision))
+            .collect();
+        RollingUpdate::of(spec).target(existing, &states)
+    };
+    let update_strategy =
+        json!({"type": "RollingUpdate", "rollingUpdate": {"partition": target.partition}});
+    match leaders {
         None => {
             let mut own = json!({
                 "apiVersion": "apps/v1",
@@ -103,9 +119,10 @@ fn plan_leaders(set: &Observed<'_>, plan: &mut Plan) {
                     "annotations": strings(set.object.annotations()),
                 },
                 "spec": {
-                    "replicas": replicas,
+                    "replicas": target.replicas,
                     "serviceName": name,
                     "podManagementPolicy": "Parallel",
+                    "updateStrategy": update_strategy,
                     "selector": {"matchLabels": {NAME_LABEL: name, WORKER_INDEX: "0"}},
                     "template": template,
                 },
@@ -121,13 +138,17 @@ fn plan_leaders(set: &Observed<'_>, plan: &mut Plan) {
         }
         Some(own) => {
             let mut change = json!({});
-            if own.data["spec"]["replicas"] != json!(replicas) {
-                change["replicas"] = json!(replicas);
+            if own.data["spec"]["replicas"] != json!(target.replicas) {
+                change["replicas"] = json!(target.replicas);
+            }
+            if partition_of(own) != target.partition {
+                change["updateStrategy"] = update_strategy;
             }
             if own.labels().get(REVISION) != Some(&revision) {
                 change["template"] = template;
             }
-            if change != json!({}) {
+            let is_scaled = own.annotations().get(REPLICAS) != Some(&replicas_text);
+            if is_scaled || change != json!({}) {
                 let patch = json!({
                     "metadata": {
                         "labels": {REVISION: revision},
@@ -139,6 +160,58 @@ fn plan_leaders(set: &Observed<'_>, plan: &mut Plan) {
             }
         }
     }
+}
+
+/// The partition of the StatefulSet of leaders.
+fn partition_of(leaders: &DynamicObject) -> usize {
+    let strategy = &leaders.data["spec"]["updateStrategy"];
+    count(&strategy["rollingUpdate"]["partition"], 0)
+}
+
+fn existing_leaders(leaders: &DynamicObject, revision: &str) -> LeaderStatefulSet {
+    let replicas = count(&leaders.data["spec"]["replicas"], 1);
+    let annotation = leaders.annotations().get(REPLICAS);
+    LeaderStatefulSet {
+        replicas,
+        partition: partition_of(leaders),
+        desired_replicas: annotation
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(replicas),
+        updated: leaders
+            .labels()
+            .get(REVISION)
+            .is_some_and(|own| own == revision),
+    }
+}
+
+/// The state of the group with an index.
+fn group_state(set: &Observed<'_>, index: usize, revision: &str) -> GroupState {
+    let size = count(&set.spec()["leaderWorkerTemplate"]["size"], 1);
+    let name = format!("{}-{index}", set.name());
+    let Some(leader) = leaders(set).find(|leader| leader.name_any() == name) else {
+        return GroupState::default();
+    };
+    let workers = set.child("StatefulSet", &name);
+    let has_revision = |object: &DynamicObject| {
+        let own = object.labels().get(REVISION);
+        own.is_some_and(|own| own == revision)
+    };
+    GroupState {
+        ready: !is_deleting(leader) && is_group_ready(set, leader, size),
+        updated: label(leader, REVISION) == Some(revision)
+            && (size <= 1 || workers.is_some_and(|workers| has_revision(workers))),
+    }
+}
+
+/// Whether the leader and all workers are ready.
+fn is_group_ready(set: &Observed<'_>, leader: &Pod, size: usize) -> bool {
+    let key = label(leader, GROUP_KEY);
+    let group = set
+        .pods
+        .iter()
+        .filter(|pod| label(pod, GROUP_KEY) == key && !is_deleting(pod));
+    is_ready(leader)
+        && (size <= 1 || key.is_some() && group.filter(|pod| is_ready(pod)).count() >= size)
 }
 
 fn strings(own: &std::collections::BTreeMap<String, String>) -> Value {
@@ -162,25 +235,10 @@ fn service(set: &Observed<'_>) -> Value {
     })
 }
 
-/// Whether the group restarts as a whole.
-fn must_recreate(set: &Observed<'_>, leader: &Pod) -> bool {
-    let policy = &set.spec()["leaderWorkerTemplate"]["restartPolicy"];
-    let key = label(leader, GROUP_KEY);
-    let restarted = |pod: &Pod| {
-        let statuses = pod
-            .status
-            .as_ref()
-            .and_then(|s| s.container_statuses.as_ref());
-        statuses
-            .into_iter()
-            .flatten()
-            .any(|status| status.restart_count > 0)
-    };
-    let mut group = set
-        .pods
-        .iter()
-        .filter(|pod| key.is_some() && label(pod, GROUP_KEY) == key);
-    policy == "RecreateGroupOnPodRestart" && group.any(|pod| restarted(pod))
+/// Whether the StatefulSet of workers is that of this leader pod, not of an earlier one of its name.
+pub(super) fn is_owned_by(workers: &DynamicObject, leader: &Pod) -> bool {
+    let mut owners = workers.owner_references().iter();
+    owners.any(|owner| Some(&owner.uid) == leader.metadata.uid.as_ref())
 }
 
 /// Labels the leader, creates the workers of its group and labels them.
@@ -191,12 +249,14 @@ fn plan_group(set: &Observed<'_>, leader: &Arc<Pod>, size: usize, plan: &mut Pla
     if is_deleting(leader) {
         return;
     }
-    if must_recreate(set, leader) {
+    if let Some(failed) = failed_pod(set, leader, size) {
         plan.events.push(NewEvent::normal(
-            "RecreateGroupOnPodRestart",
-            format!("Recreating group {index}"),
+            "RecreateGroup",
+            format!(
+                "Worker pod {failed} failed, deleted leader pod {leader_name} to recreate group {index}"
+            ),
         ));
-        plan.delete.push(reference);
+        plan.delete_foreground.push(reference);
         return;
     }
     let key = hash(&format!("{}/{leader_name}", set.namespace()));
@@ -222,11 +282,7 @@ fn plan_group(set: &Observed<'_>, leader: &Arc<Pod>, size: usize, plan: &mut Pla
         return;
     }
     if let Some(workers) = set.child("StatefulSet", &leader_name) {
-        let owned_by_leader = workers
-            .owner_references()
-            .iter()
-            .any(|o| Some(&o.uid) == leader.metadata.uid.as_ref());
-        if !owned_by_leader {
+        if !is_owned_by(workers, leader) {
             // The workers of an earlier leader of that name.
             plan.delete.push(ChildReference::dynamic(workers));
         }
@@ -277,39 +333,43 @@ fn plan_group(set: &Observed<'_>, leader: &Arc<Pod>, size: usize, plan: &mut Pla
     plan.create.push(workers);
 }
 
-fn status(
-    set: &Observed<'_>,
-    leaders: &[&Arc<Pod>],
-    size: usize,
-    events: &mut Vec<NewEvent>,
-) -> Value {
+fn status(set: &Observed<'_>, leaders: &[&Arc<Pod>], events: &mut Vec<NewEvent>) -> Value {
     let mut status = set.status();
     let (revision, replicas) = (revision(set), count(&set.spec()["replicas"], 1));
-    let is_group_ready = |leader: &Pod| {
-        let key = label(leader, GROUP_KEY);
-        let group = set
-            .pods
-            .iter()
-            .filter(|pod| label(pod, GROUP_KEY) == key && !is_deleting(pod));
-        is_ready(leader)
-            && (size <= 1 || key.is_some() && group.filter(|pod| is_ready(pod)).count() >= size)
+    let groups: Vec<(usize, GroupState)> = leaders
+        .iter()
+        .map(|leader| {
+            let index = ordinal(&leader.name_any());
+            (index, group_state(set, index, &revision))
+        })
+        .collect();
+    let partition = RollingUpdate::of(set.spec()).partition;
+    let count_of = |is: &dyn Fn(usize, &GroupState) -> bool| {
+        let groups = groups.iter().filter(|(index, state)| is(*index, state));
+        groups.count()
     };
-    let ready = leaders
-        .iter()
-        .filter(|leader| is_group_ready(leader))
-        .count();
-    let updated = leaders
-        .iter()
-        .filter(|leader| label(leader, REVISION) == Some(&revision))
-        .count();
+    let ready = count_of(&|_, state| state.ready);
+    let updated = count_of(&|_, state| state.updated);
+    // Groups above the replicas do not count for the conditions.
+    let is_current = |index: usize| index >= partition && index < replicas;
+    let current = count_of(&|index, _| is_current(index));
+    let is_updating = count_of(&|index, state| is_current(index) && state.updated) < current;
+    let all_ready = count_of(&|index, state| index < replicas && state.ready) == replicas;
+    let all_updated =
+        count_of(&|index, state| is_current(index) && state.ready && state.updated) == current;
     status["replicas"] = json!(leaders.len());
     status["readyReplicas"] = json!(ready);
     status["updatedReplicas"] = json!(updated);
     status["observedGeneration"] = json!(set.object.metadata.generation);
     status["hpaPodSelector"] = json!(format!("{NAME_LABEL}={},{WORKER_INDEX}=0", set.name()));
-    let available = ready >= replicas && updated >= replicas.min(leaders.len());
-    let was = is_true(&status, "Available");
-    for (condition_type, is, reason, message) in [
+    let available = !is_updating && all_ready && all_updated;
+    let conditions = [
+        (
+            "UpdateInProgress",
+            is_updating,
+            "GroupsUpdating",
+            "Rolling Upgrade is in progress",
+        ),
         (
             "Available",
             available,
@@ -322,16 +382,20 @@ fn status(
             "GroupsProgressing",
             "Replicas are progressing",
         ),
-    ] {
-        set.set_condition(&mut status, condition_type, is, reason, message);
+    ];
+    let mut is_changed = false;
+    for (condition_type, is, reason, message) in conditions {
+        let was = is_true(&status, condition_type);
+        is_changed |= is != was;
+        // Until the first update there is no such condition.
+        if is || was || condition_type != "UpdateInProgress" {
+            set.set_condition(&mut status, condition_type, is, reason, message);
+        }
     }
-    if available != was {
-        let (reason, message) = match available {
-            true => ("AllGroupsReady", "All replicas are ready"),
-            false => ("GroupsProgressing", "Replicas are progressing"),
-        };
+    let first_true = conditions.iter().find(|(_, is, ..)| *is);
+    if let Some((_, _, reason, message)) = first_true.filter(|_| is_changed) {
         let message = format!("{message}, with {ready} groups ready of total {replicas} groups");
-        events.push(NewEvent::normal(reason, message));
+        events.push(NewEvent::normal(*reason, message));
     }
     status
 }

@@ -2,8 +2,8 @@
 //! Kubeflow training operator, MPI operator and trainer, LeaderWorkerSet, AppWrapper and the Spark
 //! operator; and for operators whose pods Kueue queues without an integration of their kind: KServe,
 //! Kubeflow Notebooks, Tekton, Argo Workflows and agent-sandbox. Each creates the child objects of its kind, deletes them on suspend and reports the
-//! status that users and Kueue read. Networking, autoscaling, rolling updates and storage of the
-//! kinds are not simulated; a spec that needs them gets a Warning Event.
+//! status that users and Kueue read. Networking, autoscaling and storage of the kinds are
+//! not simulated; a spec that needs them gets a Warning Event.
 
 pub mod crds;
 pub mod webhooks;
@@ -12,6 +12,8 @@ mod app_wrapper;
 mod argo;
 mod child_objects;
 mod conditions;
+mod group_restart_policy;
+mod group_rolling_update;
 mod ignored_fields;
 mod inference_service;
 mod job_set;

@@ -271,7 +271,12 @@ impl OperatorController {
         };
         plan.warnings.into_iter().for_each(record);
         for child in &plan.delete {
-            self.delete(object, child).await?;
+            self.delete(object, child, PropagationPolicy::Background)
+                .await?;
+        }
+        for child in &plan.delete_foreground {
+            self.delete(object, child, PropagationPolicy::Foreground)
+                .await?;
         }
         for child in plan.create {
             if let Err(error) = self.create(operator, object, child).await {
@@ -307,7 +312,8 @@ impl OperatorController {
                 name: object.name_any(),
                 uid: object.uid(),
             };
-            self.delete(object, &own).await?;
+            self.delete(object, &own, PropagationPolicy::Background)
+                .await?;
         }
         Ok(())
     }
@@ -387,10 +393,11 @@ impl OperatorController {
         &self,
         owner: &DynamicObject,
         child: &ChildReference,
+        propagation_policy: PropagationPolicy,
     ) -> Result<(), kube::Error> {
         let api = self.api(owner, &child.api_version, &child.kind).await?;
         let params = DeleteParams {
-            propagation_policy: Some(PropagationPolicy::Background),
+            propagation_policy: Some(propagation_policy),
             preconditions: child.uid.as_ref().map(|uid| Preconditions {
                 uid: Some(uid.clone()),
                 resource_version: None,

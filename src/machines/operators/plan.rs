@@ -55,6 +55,8 @@ impl ChildReference {
 pub(super) struct Plan {
     /// Child objects to delete.
     pub delete: Vec<ChildReference>,
+    /// Child objects to delete after their own dependents.
+    pub delete_foreground: Vec<ChildReference>,
     /// Child objects to create; without owner references the object becomes their controller.
     pub create: Vec<Value>,
     /// JSON merge patches of child objects.
