@@ -599,11 +599,12 @@ impl Shell {
         }
     }
 
-    /// `ray start --block` runs forever; `ray job submit -- ENTRYPOINT` runs as long as the
+    /// `ray start --block` and `ray kuberay-autoscaler` run forever; `ray job submit -- ENTRYPOINT` runs as long as the
     /// entrypoint.
     fn ray(&mut self, arguments: &[&str]) {
         match arguments {
             ["start", rest @ ..] if rest.contains(&"--block") => self.step(Step::Hang),
+            ["kuberay-autoscaler", ..] => self.step(Step::Hang),
             ["job", "submit", rest @ ..] => {
                 let after = rest.iter().skip_while(|a| **a != "--").skip(1);
                 let entrypoint: Vec<&str> = after.copied().collect();

@@ -170,6 +170,7 @@ fn ray_and_spark_commands() {
     assert_eq!(submit("sleep 5"), Some((5, 0)));
     assert_eq!(submit("sh -c 'sleep 5; exit 3'"), Some((5, 3)));
     assert_eq!(end(&["ray", "start", "--head", "--block"]), None);
+    assert_eq!(end(&["ray", "kuberay-autoscaler"]), None);
     assert_eq!(end(&["/usr/sbin/sshd", "-De"]), None);
     assert_eq!(end(&["/opt/entrypoint.sh", "executor"]), None);
 }

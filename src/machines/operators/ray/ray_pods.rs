@@ -16,14 +16,56 @@ pub(super) const HEAD_GROUP: &str = "headgroup";
 /// The longest part of the cluster's name in the name of a pod.
 const LONGEST_PREFIX: usize = 50;
 
-/// The head pod.
+/// The head pod, with the sidecar of the autoscaler if it is enabled.
 pub(super) fn head_pod(cluster: &Observed<'_>) -> Value {
-    ray_pod(
-        cluster,
-        &cluster.spec()["headGroupSpec"],
-        "head",
-        HEAD_GROUP,
-    )
+    let spec = cluster.spec();
+    let mut pod = ray_pod(cluster, &spec["headGroupSpec"], "head", HEAD_GROUP);
+    if spec["enableInTreeAutoscaling"] == true {
+        let ray_image = pod["spec"]["containers"][0]["image"].clone();
+        let sidecar = autoscaler_container(&spec["autoscalerOptions"], ray_image);
+        if let Some(containers) = pod["spec"]["containers"].as_array_mut() {
+            containers.push(sidecar);
+        }
+    }
+    pod
+}
+
+/// The container of the autoscaler, KubeRay's `BuildAutoscalerContainer`.
+fn autoscaler_container(options: &Value, ray_image: Value) -> Value {
+    let field = |path: &str| json!({"fieldRef": {"fieldPath": path}});
+    let cluster = field(&format!("metadata.labels['{CLUSTER}']"));
+    let requests = json!({"cpu": "500m", "memory": "512Mi"});
+    let mut container = json!({
+        "name": "autoscaler",
+        "image": ray_image,
+        "env": [
+            {"name": "RAY_CLUSTER_NAME", "valueFrom": cluster},
+            {"name": "RAY_CLUSTER_NAMESPACE", "valueFrom": field("metadata.namespace")},
+            {"name": "RAY_HEAD_POD_NAME", "valueFrom": field("metadata.name")},
+            {"name": "KUBERAY_CRD_VER", "value": "v1"},
+        ],
+        "command": ["/bin/bash", "-c", "--"],
+        "args": ["ray kuberay-autoscaler --cluster-name $(RAY_CLUSTER_NAME) --cluster-namespace $(RAY_CLUSTER_NAMESPACE)"],
+        "resources": {"requests": requests, "limits": requests},
+    });
+    for name in [
+        "image",
+        "imagePullPolicy",
+        "command",
+        "args",
+        "resources",
+        "envFrom",
+        "securityContext",
+    ] {
+        if !options[name].is_null() {
+            container[name] = options[name].clone();
+        }
+    }
+    let own_variables = child_objects::items(&options["env"]).iter().cloned();
+    if let Some(variables) = container["env"].as_array_mut() {
+        variables.extend(own_variables);
+    }
+    container
 }
 
 /// One pod of a worker group.
