@@ -439,7 +439,12 @@ async fn two_groups<'a>(lab: &'a TestCluster, fields: Value) -> Subject<'a> {
         spec[field] = value.clone();
     }
     let set = Subject::create(lab, LEADER_WORKER_SET, spec).await;
-    set.wait("available", |s| is_true(s, "Available")).await;
+    let status = set.wait("available", |s| is_true(s, "Available")).await;
+    let mut conditions = status["conditions"].as_array().unwrap().iter();
+    assert!(
+        !conditions.any(|c| c["type"] == "UpdateInProgress"),
+        "{status}"
+    );
     set
 }
 

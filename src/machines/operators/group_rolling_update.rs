@@ -5,6 +5,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::Value;
 
 use super::child_objects::count;
+use super::group_state::GroupState;
 use crate::int_or_percent::scaled_value_from_int_or_percent;
 
 /// `rollingUpdateConfiguration` as numbers of groups.
@@ -18,15 +19,6 @@ pub(super) struct RollingUpdate {
     pub max_unavailable: usize,
     /// The first group that is updated.
     pub partition: usize,
-}
-
-/// The state of a group.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct GroupState {
-    /// Whether all its pods are ready.
-    pub ready: bool,
-    /// Whether its pods are of the current revision.
-    pub updated: bool,
 }
 
 /// The existing StatefulSet of leaders.

@@ -11,7 +11,8 @@ use sha2::{Digest, Sha256};
 use super::child_objects::{self, count, has_containers, label};
 use super::conditions::is_true;
 use super::group_restart_policy::failed_pod;
-use super::group_rolling_update::{GroupState, LeaderStatefulSet, RollingUpdate};
+use super::group_rolling_update::{LeaderStatefulSet, RollingUpdate};
+use super::group_state::{GroupState, group_state};
 use super::observed::Observed;
 use super::plan::{ChildReference, Plan, controller_reference};
 use crate::event_recorder::NewEvent;
@@ -68,7 +69,7 @@ fn hash(text: &str) -> String {
 }
 
 /// The leader pods.
-fn leaders<'a>(set: &'a Observed<'_>) -> impl Iterator<Item = &'a Arc<Pod>> {
+pub(super) fn leaders<'a>(set: &'a Observed<'_>) -> impl Iterator<Item = &'a Arc<Pod>> {
     set.pods
         .iter()
         .filter(|pod| label(pod, WORKER_INDEX) == Some("0"))
@@ -182,36 +183,6 @@ fn existing_leaders(leaders: &DynamicObject, revision: &str) -> LeaderStatefulSe
             .get(REVISION)
             .is_some_and(|own| own == revision),
     }
-}
-
-/// The state of the group with an index.
-fn group_state(set: &Observed<'_>, index: usize, revision: &str) -> GroupState {
-    let size = count(&set.spec()["leaderWorkerTemplate"]["size"], 1);
-    let name = format!("{}-{index}", set.name());
-    let Some(leader) = leaders(set).find(|leader| leader.name_any() == name) else {
-        return GroupState::default();
-    };
-    let workers = set.child("StatefulSet", &name);
-    let has_revision = |object: &DynamicObject| {
-        let own = object.labels().get(REVISION);
-        own.is_some_and(|own| own == revision)
-    };
-    GroupState {
-        ready: !is_deleting(leader) && is_group_ready(set, leader, size),
-        updated: label(leader, REVISION) == Some(revision)
-            && (size <= 1 || workers.is_some_and(|workers| has_revision(workers))),
-    }
-}
-
-/// Whether the leader and all workers are ready.
-fn is_group_ready(set: &Observed<'_>, leader: &Pod, size: usize) -> bool {
-    let key = label(leader, GROUP_KEY);
-    let group = set
-        .pods
-        .iter()
-        .filter(|pod| label(pod, GROUP_KEY) == key && !is_deleting(pod));
-    is_ready(leader)
-        && (size <= 1 || key.is_some() && group.filter(|pod| is_ready(pod)).count() >= size)
 }
 
 fn strings(own: &std::collections::BTreeMap<String, String>) -> Value {
@@ -336,8 +307,13 @@ fn plan_group(set: &Observed<'_>, leader: &Arc<Pod>, size: usize, plan: &mut Pla
 fn status(set: &Observed<'_>, leaders: &[&Arc<Pod>], events: &mut Vec<NewEvent>) -> Value {
     let mut status = set.status();
     let (revision, replicas) = (revision(set), count(&set.spec()["replicas"], 1));
+    let size = count(&set.spec()["leaderWorkerTemplate"]["size"], 1);
+    // A group counts from the creation of its workers.
+    let has_workers =
+        |leader: &Pod| size <= 1 || set.child("StatefulSet", &leader.name_any()).is_some();
     let groups: Vec<(usize, GroupState)> = leaders
         .iter()
+        .filter(|leader| has_workers(leader))
         .map(|leader| {
             let index = ordinal(&leader.name_any());
             (index, group_state(set, index, &revision))

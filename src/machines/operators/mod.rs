@@ -14,6 +14,7 @@ mod child_objects;
 mod conditions;
 mod group_restart_policy;
 mod group_rolling_update;
+mod group_state;
 mod ignored_fields;
 mod inference_service;
 mod job_set;
