@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::Engine;
+use super::pending_verdict::PendingVerdict;
 use super::pending_workloads::PendingState;
 use super::quota_reserved_condition::QueueInadmissibleReason;
 use crate::cycle::{CycleProgress, Decision};
@@ -22,6 +23,8 @@ pub struct Explanation {
     pub cluster_queue: Option<Arc<str>>,
     /// Its effective priority.
     pub priority: i64,
+    /// Why it is pending; none when it reserves quota or is finished.
+    pub verdict: Option<PendingVerdict>,
     /// Its state in the queues.
     pub pending_state: Option<PendingState>,
     /// Its position among the pending workloads of its ClusterQueue, from 0.
@@ -64,16 +67,19 @@ impl Engine {
             info.cluster_queue = queue;
             self.dry_run(info, now)
         });
-        Some(Explanation {
+        let mut explanation = Explanation {
             workload: key.clone(),
             cluster_queue: queue,
             priority,
+            verdict: None,
             pending_state: self.pending_state(key),
             position,
             blocker: self.queue_inadmissible_reason(&wl).filter(|_| waits),
             last: self.decisions.get(key).cloned(),
             now: decision_as_head,
-        })
+        };
+        explanation.verdict = self.pending_verdict(&wl, &explanation, now);
+        Some(explanation)
     }
 
     /// What a cycle with the workload as the only head would decide.
@@ -191,6 +197,55 @@ mod tests {
         };
         assert_eq!((&*spot.flavor, &spot.mismatch), ("spot", &Some(taint)));
         assert!(spot.resources.is_empty());
+    }
+
+    /// The verdict on a workload that is pending beside a running one of 25 CPUs.
+    fn verdict(wl: Arc<Workload>) -> String {
+        let mut engine = lab(EngineConfig::default());
+        engine.upsert_workload(workload("running", "a", 25, true), at(0));
+        let name = wl.metadata.name.clone().unwrap();
+        engine.upsert_workload(wl, at(0));
+        explained(&mut engine, &name).verdict.unwrap().to_string()
+    }
+
+    #[test]
+    fn the_verdict_names_the_missing_quota() {
+        let waits = verdict(workload("waiting", "b", 8, false));
+        assert_eq!(waits, "waits: it needs the quota of ns/running");
+        let mut engine = lab(EngineConfig::default());
+        engine.upsert_workload(workload("running", "a", 8, true), at(0));
+        engine.upsert_workload(workload("other", "b", 10, true), at(0));
+        engine.upsert_workload(workload("third", "c", 10, true), at(0));
+        engine.upsert_workload(workload("waiting", "a", 8, false), at(0));
+        let verdict = explained(&mut engine, "waiting").verdict.unwrap();
+        assert_eq!(verdict.to_string(), "waits: 6 more cpu in on-demand");
+    }
+
+    #[test]
+    fn the_verdict_is_never_when_an_empty_cluster_does_not_suffice() {
+        let never = verdict(workload("waiting", "a", 31, false));
+        assert!(never.starts_with("never: untolerated taint"), "{never}");
+        assert!(
+            never.ends_with("; 31 cpu > maximum 30 in on-demand"),
+            "{never}"
+        );
+        // With fewer pods it may fit.
+        let mut partial = Workload::clone(&workload("waiting", "a", 16, false));
+        partial.spec.pod_sets[0].count = 2;
+        let both = verdict(Arc::new(partial.clone()));
+        assert!(both.starts_with("never: "), "{both}");
+        partial.spec.pod_sets[0].min_count = Some(1);
+        let one = verdict(Arc::new(partial));
+        assert!(one.starts_with("waits: "), "{one}");
+        let absent = verdict(workload("waiting", "d", 1, false));
+        assert_eq!(absent, "never: LocalQueue d doesn't exist");
+    }
+
+    #[test]
+    fn an_admitted_workload_has_no_verdict() {
+        let mut engine = lab(EngineConfig::default());
+        engine.upsert_workload(workload("running", "a", 25, true), at(0));
+        assert_eq!(explained(&mut engine, "running").verdict, None);
     }
 
     #[test]

@@ -113,7 +113,7 @@ impl Engine {
     }
 
     /// Why a workload is inadmissible regardless of quota.
-    fn inadmissible_error(&self, wl: &Workload) -> Option<String> {
+    pub(super) fn inadmissible_error(&self, wl: &Workload) -> Option<String> {
         let lq = self
             .store
             .local_queues

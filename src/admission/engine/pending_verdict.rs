@@ -1,0 +1,316 @@
+//! [`PendingVerdict`]: whether a pending workload can ever be admitted as it is, and its blocker.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::quota_reserved_condition::QueueInadmissibleReason;
+use super::{Engine, Explanation};
+use crate::cycle::{Decision, PodSetDecision};
+use crate::flavor_assigner::{FlavorAssignmentAttempt, FlavorAssignmentMode, ResourceAttempt};
+use crate::resources::{Amount, ResourceFormatter, ResourceName};
+use crate::workload::predicates;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::constants::quota_reserved as q;
+use kueue_lab_api::v1beta2::Workload;
+
+/// The kind of a [`PendingVerdict`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PendingVerdictKind {
+    /// Not admissible unless the workload or the queue changes, even without any usage.
+    Never,
+    /// Held until a user or a controller releases it.
+    Held,
+    /// Waits for quota, for its turn or for preempted workloads.
+    Waits,
+}
+
+/// Why a pending workload is pending.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PendingVerdict {
+    /// Its kind.
+    pub kind: PendingVerdictKind,
+    /// The blocker, with the missing amounts.
+    pub text: String,
+}
+
+impl PendingVerdict {
+    fn never(text: impl Into<String>) -> Self {
+        PendingVerdict {
+            kind: PendingVerdictKind::Never,
+            text: text.into(),
+        }
+    }
+
+    fn held(text: impl Into<String>) -> Self {
+        PendingVerdict {
+            kind: PendingVerdictKind::Held,
+            text: text.into(),
+        }
+    }
+
+    fn waits(text: impl Into<String>) -> Self {
+        PendingVerdict {
+            kind: PendingVerdictKind::Waits,
+            text: text.into(),
+        }
+    }
+}
+
+impl std::fmt::Display for PendingVerdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kind = match self.kind {
+            PendingVerdictKind::Never => "never",
+            PendingVerdictKind::Held => "held",
+            PendingVerdictKind::Waits => "waits",
+        };
+        write!(f, "{kind}: {}", self.text)
+    }
+}
+
+impl Engine {
+    /// The verdict on an explained pending workload; none when it reserves quota or is finished.
+    pub(super) fn pending_verdict(
+        &self,
+        wl: &Workload,
+        explanation: &Explanation,
+        now: Timestamp,
+    ) -> Option<PendingVerdict> {
+        if predicates::has_quota_reservation(wl) || predicates::is_finished(wl) {
+            return None;
+        }
+        let verdict = self
+            .verdict_without_evaluation(wl, explanation.blocker.as_ref(), now)
+            .or_else(|| self.verdict_of_decision(wl, explanation));
+        Some(verdict.unwrap_or_else(|| PendingVerdict::waits("not evaluated yet")))
+    }
+
+    /// The verdict on a workload that is not nominated.
+    fn verdict_without_evaluation(
+        &self,
+        wl: &Workload,
+        blocker: Option<&QueueInadmissibleReason>,
+        now: Timestamp,
+    ) -> Option<PendingVerdict> {
+        if wl.spec.queue_name.is_empty() {
+            return Some(PendingVerdict::never("it names no LocalQueue"));
+        }
+        if !wl.spec.is_active() {
+            return Some(PendingVerdict::held("spec.active is false"));
+        }
+        if let Some(blocker) = blocker {
+            return Some(match blocker.reason {
+                q::MISCONFIGURED => PendingVerdict::never(&blocker.message),
+                _ => PendingVerdict::held(&blocker.message),
+            });
+        }
+        if let Some(error) = self.inadmissible_error(wl) {
+            return Some(PendingVerdict::never(error));
+        }
+        if predicates::has_admission_gate(wl, &self.config.gates) {
+            let by = predicates::annotation(wl, c::ADMISSION_GATED_BY_ANNOTATION);
+            let text = format!("admission is gated by {}", by.unwrap_or_default());
+            return Some(PendingVerdict::held(text));
+        }
+        if predicates::is_on_hold(wl) {
+            return Some(PendingVerdict::held("its job is on hold"));
+        }
+        let state = wl.status.requeue_state.as_ref();
+        let backoff = state.and_then(|state| state.requeue_at.as_ref());
+        if let Some(at) = backoff.filter(|at| at.0 > now) {
+            let text = format!("its requeue backoff ends at {}", at.0);
+            return Some(PendingVerdict::waits(text));
+        }
+        None
+    }
+
+    /// The verdict on a workload from its decision as the only head.
+    fn verdict_of_decision(
+        &self,
+        wl: &Workload,
+        explanation: &Explanation,
+    ) -> Option<PendingVerdict> {
+        let decision = explanation.now.as_ref()?;
+        let formatter = &self.config.formatter;
+        for pod_set in &decision.pod_sets {
+            let least = least_count(wl, pod_set);
+            if let Some(texts) = self.permanent_failures(decision, pod_set, least) {
+                return Some(PendingVerdict::never(in_pod_set(
+                    decision,
+                    pod_set,
+                    &texts.join("; "),
+                )));
+            }
+        }
+        let behind = self.workloads_ahead(explanation);
+        let text = match decision.mode {
+            Some(FlavorAssignmentMode::Fit) => match behind {
+                Some(behind) => format!("it fits, {behind}"),
+                None => "it fits, the next cycle evaluates it".to_owned(),
+            },
+            Some(FlavorAssignmentMode::DeferredFit) => {
+                "it fits once the preempted workloads release their quota".to_owned()
+            }
+            Some(FlavorAssignmentMode::Preempt) if !decision.victims.is_empty() => {
+                let names: Vec<String> = decision
+                    .victims
+                    .iter()
+                    .take(3)
+                    .map(|victim| victim.workload.to_string())
+                    .collect();
+                let more = decision.victims.len() - names.len();
+                let more = match more {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                let text = format!("it needs the quota of {}{more}", names.join(", "));
+                match behind {
+                    Some(behind) => format!("{text}; {behind}"),
+                    None => text,
+                }
+            }
+            _ => {
+                let texts = decision
+                    .pod_sets
+                    .iter()
+                    .filter_map(|ps| Some(in_pod_set(decision, ps, &shortage(ps, formatter)?)));
+                let texts: Vec<String> = texts.collect();
+                match texts.is_empty() {
+                    true if decision.message.is_empty() => return None,
+                    true => decision.message.clone(),
+                    false => texts.join("; "),
+                }
+            }
+        };
+        Some(PendingVerdict::waits(text))
+    }
+
+    /// `behind ns/first (3 ahead)`, unless the workload is the first of its queue.
+    fn workloads_ahead(&self, explanation: &Explanation) -> Option<String> {
+        let ahead = explanation.position.filter(|&ahead| ahead > 0)?;
+        let queue = self
+            .queues
+            .cluster_queue(explanation.cluster_queue.as_deref()?)?;
+        let first = queue.in_order(self.order_context()).into_iter().next()?;
+        Some(format!("behind {} ({ahead} ahead)", first.key))
+    }
+
+    /// Why a pod set can never fit, if it cannot: a resource without quota, or a resource group
+    /// with no flavor that it could be assigned without any usage.
+    fn permanent_failures(
+        &self,
+        decision: &Decision,
+        pod_set: &PodSetDecision,
+        least: i32,
+    ) -> Option<Vec<String>> {
+        let queue = self.cache.cluster_queue(&decision.cluster_queue)?;
+        let formatter = &self.config.formatter;
+        for (resource, amount) in pod_set.requests.iter().filter(|(_, amount)| *amount > 0) {
+            let Some(group) = queue.resource_group_for(resource) else {
+                if self.config.ignores_undeclared_resources() {
+                    continue;
+                }
+                let amount = formatter.text(resource, amount);
+                let queue = &decision.cluster_queue;
+                return Some(vec![format!(
+                    "{amount} {resource}, for which ClusterQueue {queue} has no quota"
+                )]);
+            };
+            let mut texts = Vec::new();
+            let attempts = &pod_set.attempts;
+            for flavor in &group.flavors {
+                let attempt = attempts.iter().find(|attempt| attempt.flavor == *flavor);
+                match attempt.and_then(|a| permanent_failure(a, pod_set.count, least, formatter)) {
+                    Some(text) => texts.push(text),
+                    None => {
+                        texts.clear();
+                        break;
+                    }
+                }
+            }
+            if !texts.is_empty() {
+                return Some(texts);
+            }
+        }
+        None
+    }
+}
+
+/// The number of pods of a pod set below which it cannot be admitted.
+fn least_count(wl: &Workload, pod_set: &PodSetDecision) -> i32 {
+    let spec = wl.spec.pod_sets.iter().find(|ps| ps.name == pod_set.name);
+    let least = spec.and_then(|ps| ps.min_count);
+    least.unwrap_or(pod_set.count).min(pod_set.count)
+}
+
+/// A text with the pod set it is about, if there are several.
+fn in_pod_set(decision: &Decision, pod_set: &PodSetDecision, text: &str) -> String {
+    match decision.pod_sets.len() {
+        1 => text.to_owned(),
+        _ => format!("pod set {}: {text}", pod_set.name),
+    }
+}
+
+/// Why a flavor can never be assigned, with `least` of `count` pods.
+fn permanent_failure(
+    attempt: &FlavorAssignmentAttempt,
+    count: i32,
+    least: i32,
+    formatter: &ResourceFormatter,
+) -> Option<String> {
+    if attempt.mismatch.is_some() {
+        return Some(attempt.reasons.join(", "));
+    }
+    let exceeds = attempt.resources.iter().find_map(|resource| {
+        let total = least_total(resource, count, least);
+        let exceeds = total > resource.capacity;
+        exceeds.then_some((resource, total))
+    });
+    exceeds.map(|(resource, total)| {
+        format!(
+            "{} {} > maximum {} in {}",
+            formatter.amount_text(resource.resource, total),
+            resource.resource,
+            formatter.amount_text(resource.resource, resource.capacity),
+            attempt.flavor
+        )
+    })
+}
+
+/// The request of `least` of `count` pods, with those of earlier pod sets.
+fn least_total(resource: &ResourceAttempt, count: i32, least: i32) -> Amount {
+    if least >= count || count <= 0 {
+        return resource.requested.plus(resource.taken_before);
+    }
+    let requested = resource.requested.value() / i64::from(count) * i64::from(least);
+    requested.into()
+}
+
+/// The smallest shortage of a pod set: the missing amounts in the flavor that lacks the fewest
+/// resources.
+fn shortage(pod_set: &PodSetDecision, formatter: &ResourceFormatter) -> Option<String> {
+    let missing = |attempt: &FlavorAssignmentAttempt| -> Vec<(ResourceName, Amount)> {
+        let all = attempt.resources.iter();
+        let missing = all.filter(|resource| resource.missing.is_positive());
+        missing.map(|r| (r.resource, r.missing)).collect()
+    };
+    let possible = pod_set.attempts.iter().filter(|attempt| {
+        let mut resources = attempt.resources.iter();
+        attempt.mismatch.is_none()
+            && resources.all(|r| r.requested.plus(r.taken_before) <= r.capacity)
+    });
+    let short = possible
+        .map(|attempt| (attempt, missing(attempt)))
+        .filter(|(_, missing)| !missing.is_empty())
+        .min_by_key(|(_, missing)| missing.len());
+    let Some((attempt, missing)) = short else {
+        let reasons = &pod_set.reasons;
+        return (!reasons.is_empty()).then(|| reasons.join(", "));
+    };
+    let texts = missing.into_iter().map(|(resource, amount)| {
+        let amount = formatter.amount_text(resource, amount);
+        format!("{amount} more {resource} in {}", attempt.flavor)
+    });
+    Some(texts.collect::<Vec<_>>().join(", "))
+}
