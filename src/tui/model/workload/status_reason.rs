@@ -91,6 +91,9 @@ pub(crate) fn status_reason(
     }
 }
 
+/// The start of the message of a workload that is not evaluated because an equivalent one did not fit.
+const BYPASSED_EVALUATION: &str = "Bypassed scheduling evaluation";
+
 /// Why a workload is pending.
 fn pending_reason(wl: &WorkloadRow, data: &ClusterData, derived: &DerivedData) -> StatusReason {
     let Some(cond) = wl.conditions.when_false(QUOTA_RESERVED) else {
@@ -129,7 +132,9 @@ fn pending_reason(wl: &WorkloadRow, data: &ClusterData, derived: &DerivedData) -
     if !failures.is_empty() {
         return StatusReason::new(kind, summarize_failures(&failures, kind));
     }
-    if cond.reason == quota_reserved::PENDING_EVALUATION {
+    if cond.reason == quota_reserved::PENDING_EVALUATION
+        || cond.message.starts_with(BYPASSED_EVALUATION)
+    {
         return unevaluated_reason(wl, data, derived);
     }
     StatusReason::new(kind, strip_pod_set_prefix(&cond.message))
@@ -383,6 +388,8 @@ mod tests {
     #[test]
     fn what_was_said_of_its_like_holds_for_one_that_was_passed_over() {
         let message = "couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor f, 3 more needed";
+        let bypassed =
+            "Bypassed scheduling evaluation because an equivalent workload recently failed";
         let objects = [
             json!({"kind": "ClusterQueue", "metadata": {"name": "cq"}, "spec": {}}),
             json!({"kind": "LocalQueue", "metadata": {"namespace": "ns", "name": "lq"},
@@ -390,6 +397,7 @@ mod tests {
             workload("first", 1, "6", Some(message)),
             workload("like", 2, "6", None),
             workload("other", 3, "2", None),
+            workload("bypassed", 4, "6", Some(bypassed)),
         ];
         let mut data = ClusterData::default();
         for update in import_objects(objects).unwrap() {
@@ -403,6 +411,7 @@ mod tests {
         };
         assert_eq!(line("first"), "waits: 3 more cpu in f");
         assert_eq!(line("like"), "waits: 3 more cpu in f (as first)");
+        assert_eq!(line("bypassed"), "waits: 3 more cpu in f (as first)");
         assert_eq!(line("other"), "waits: not evaluated yet, position 3");
     }
 }
