@@ -12,7 +12,7 @@ pub use conditions::{condition, set_condition};
 pub use eviction::{Eviction, evict, finish};
 pub(crate) use quota_reservation::admission_checks_for_admission;
 pub use quota_reservation::{
-    admission_checks_for_workload, propagate_resource_requests, resource_requests,
+    admission_checks_for_workload, propagate_resource_requests, release_evicted, resource_requests,
     set_quota_reservation, sync_admitted_condition, unset_quota_reservation,
 };
 pub use status_change::StatusChange;

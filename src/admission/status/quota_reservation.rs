@@ -43,6 +43,25 @@ pub fn unset_quota_reservation(
     changed | sync_admitted_condition(wl, now, gates)
 }
 
+/// Releases the quota of an evicted Workload, whose pods are gone. `requeued` is whether it is requeued
+/// at once. True when anything changed.
+pub fn release_evicted(
+    wl: &mut Workload,
+    reason: &str,
+    message: &str,
+    requeued: bool,
+    now: Timestamp,
+    gates: &Gates,
+) -> bool {
+    let pending = match gates.unadmitted_workloads_observability {
+        true => c::quota_reserved::PENDING_EVALUATION,
+        false => c::quota_reserved::PENDING,
+    };
+    let cond = condition(wl, c::REQUEUED, requeued, reason, message, now);
+    let changed = set_condition(&mut wl.status.conditions, cond);
+    unset_quota_reservation(wl, pending, message, now, gates) || changed
+}
+
 /// Syncs the Admitted condition with quota reservation, admission checks and delayed topology
 /// requests, and accumulates the admitted time. True when anything changed.
 pub fn sync_admitted_condition(wl: &mut Workload, now: Timestamp, gates: &Gates) -> bool {

@@ -16,7 +16,7 @@ use crate::job_annotations;
 use crate::object_meta;
 use crate::workload_patching::{self, StatusApplyMode};
 use kueue_lab_admission::messages::EventType;
-use kueue_lab_admission::status::{condition, set_condition, unset_quota_reservation};
+use kueue_lab_admission::status::{release_evicted, set_condition, unset_quota_reservation};
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants::{self as c, event, evicted, finished, quota_reserved};
@@ -384,15 +384,9 @@ async fn release_quota(
 ) -> Result<(), JobError> {
     let now = env.shared.now();
     let requeued = requeues_immediately(env, wl, reason);
-    let why = match env.enabled(Feature::UnadmittedWorkloadsObservability) {
-        true => quota_reserved::PENDING_EVALUATION,
-        false => quota_reserved::PENDING,
-    };
     let gates = env.engine_gates.clone();
     workload_patching::patch_admission_status(&env.shared, wl, StatusApplyMode::Strict, |wl| {
-        let condition = condition(wl, c::REQUEUED, requeued, reason, message, now);
-        let changed = set_condition(&mut wl.status.conditions, condition);
-        unset_quota_reservation(wl, why, message, now, &gates) || changed
+        release_evicted(wl, reason, message, requeued, now, &gates)
     })
     .await?;
     Ok(())
