@@ -11,8 +11,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use kube::api::ObjectMeta;
 
-use super::NodePool;
 use super::ttl_controller::TTL_ANNOTATION;
+use super::{NodePool, NodePools};
 use kueue_lab_clock::whole_seconds;
 
 /// Label of virtual nodes; nodes without it are never changed.
@@ -179,6 +179,18 @@ fn provider_id(pool: &NodePool, name: &str) -> String {
 /// The template node of a pool for scale-up simulations.
 pub(crate) fn template_node(pool: &NodePool, index: u32, now: Timestamp) -> Node {
     node(pool, index, index, now, ClusterType::Embedded, None)
+}
+
+impl NodePools {
+    /// The nodes of all pools as they register on an embedded cluster, ready and without pods.
+    pub fn nodes(&self, now: Timestamp) -> Vec<Node> {
+        let pools = self.pools.iter();
+        let all = pools.flat_map(|pool| (0..pool.count).map(move |index| (pool, index)));
+        let nodes = all.zip(0..).map(|((pool, index), number)| {
+            node(pool, index, number, now, ClusterType::Embedded, None)
+        });
+        nodes.collect()
+    }
 }
 
 /// The pod CIDR of the n-th node: 10.64.0.0/10 has room for 16,384 nodes.
