@@ -1,0 +1,20 @@
+//! The replay of a trace through a configuration, in virtual time.
+//!
+//! An event queue holds submissions, completions and the end of evicted pods; the engine decides at each
+//! event, and its own deadlines are events as well. See `docs/replay.md` for what it does not model.
+
+mod configuration;
+mod event_queue;
+mod job_run;
+mod metrics;
+mod outcome;
+mod queue_mapping;
+mod replayer;
+#[cfg(test)]
+mod tests;
+
+pub use configuration::ReplayConfiguration;
+pub use metrics::WaitPercentiles;
+pub use outcome::{QueueOutcome, ReplayOutcome, UsagePoint};
+pub use queue_mapping::QueueMapping;
+pub use replayer::{ReplayOptions, replay};

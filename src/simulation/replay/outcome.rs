@@ -1,0 +1,84 @@
+//! [`ReplayOutcome`]: the results of a replay.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::metrics::WaitPercentiles;
+
+/// The usage of a resource from a time on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct UsagePoint {
+    /// Seconds since the first submission.
+    pub seconds: f64,
+    /// The usage in units of the resource.
+    pub used: f64,
+}
+
+/// The results of the jobs of one LocalQueue.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QueueOutcome {
+    /// The LocalQueue, `NAMESPACE/NAME`.
+    pub queue: String,
+    /// The number of its jobs.
+    pub jobs: usize,
+    /// The number of jobs that were never admitted.
+    pub never_admitted: usize,
+    /// The waits from submission to first admission, in seconds.
+    pub wait: WaitPercentiles,
+    /// The mean of (wait + duration) / duration of its finished jobs, with lost work in the wait.
+    pub mean_slowdown: f64,
+    /// The unit-hours of the main resource that its jobs held.
+    pub held_hours: f64,
+    /// How often its jobs were preempted.
+    pub preemptions: usize,
+}
+
+/// The results of a replay through one configuration.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReplayOutcome {
+    /// The configuration.
+    pub configuration: String,
+    /// The number of jobs.
+    pub jobs: usize,
+    /// The number of jobs that were admitted.
+    pub admitted: usize,
+    /// The number of jobs that finished.
+    pub finished: usize,
+    /// The waits from submission to first admission, in seconds.
+    pub wait: WaitPercentiles,
+    /// The time from the first submission to the last completion, in seconds.
+    pub makespan_seconds: f64,
+    /// The share of the nominal quota of each resource that was held, from 0, over the makespan.
+    pub utilisation: BTreeMap<String, f64>,
+    /// The resource of held and lost hours and of the usage over time: the first device, or cpu.
+    pub main_resource: String,
+    /// The nominal quota of the main resource.
+    pub main_quota: f64,
+    /// The number of preemptions by reason, such as `InClusterQueue`.
+    pub preemptions: BTreeMap<String, usize>,
+    /// The number of jobs that were preempted.
+    pub preempted_jobs: usize,
+    /// The unit-hours of the main resource of runs whose work was lost.
+    pub lost_hours: f64,
+    /// Jain's index of the mean slowdowns of the LocalQueues with finished jobs: 1 is fair.
+    pub fairness: f64,
+    /// The results of each LocalQueue with jobs.
+    pub queues: Vec<QueueOutcome>,
+    /// The LocalQueues that were chosen for queues of the trace which no LocalQueue is named after.
+    pub assumed_queues: Vec<String>,
+    /// Why the replay ended early, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
+    /// All waits of admitted jobs, sorted, in seconds.
+    #[serde(skip)]
+    pub waits: Vec<f64>,
+    /// The usage of the main resource over time.
+    #[serde(skip)]
+    pub usage: Vec<UsagePoint>,
+    /// The first admission of each job in the order of the trace, in seconds since the first submission.
+    #[serde(skip)]
+    pub admissions: Vec<Option<f64>>,
+}

@@ -1,0 +1,192 @@
+//! Tests of replays with small traces.
+
+use jiff::SignedDuration;
+use kueue_lab_admission::EngineConfig;
+use kueue_lab_admission::config::FairSharing;
+use serde_json::{Value, json};
+
+use super::{QueueMapping, ReplayConfiguration, ReplayOptions, ReplayOutcome, replay};
+use crate::report;
+use crate::trace::{ReadOptions, Trace, read_trace};
+
+fn trace(records: &str) -> Trace {
+    let text = format!("queue,submit_time,duration,priority,gpu\n{records}");
+    read_trace("t", &text, &ReadOptions::default()).unwrap()
+}
+
+/// Two ClusterQueues `a` and `b` of a cohort with these numbers of GPUs.
+fn queues(quotas: [u32; 2], preemption: &Value) -> ReplayConfiguration {
+    let flavor = json!({"kind": "ResourceFlavor", "metadata": {"name": "f"}, "spec": {}});
+    let mut objects = vec![flavor];
+    for (name, quota) in ["a", "b"].into_iter().zip(quotas) {
+        let flavors = json!([{"name": "f", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": quota}]}]);
+        objects.push(
+            json!({"kind": "ClusterQueue", "metadata": {"name": name}, "spec": {
+                "cohortName": "all", "namespaceSelector": {}, "preemption": preemption,
+                "resourceGroups": [{"coveredResources": ["nvidia.com/gpu"], "flavors": flavors}],
+            }}),
+        );
+        objects.push(
+            json!({"kind": "LocalQueue", "metadata": {"name": name, "namespace": "ns"},
+            "spec": {"clusterQueue": name}}),
+        );
+    }
+    ReplayConfiguration {
+        name: "queues".to_owned(),
+        objects,
+        ..ReplayConfiguration::default()
+    }
+}
+
+fn run(records: &str, configuration: &ReplayConfiguration) -> ReplayOutcome {
+    replay(&trace(records), configuration, &ReplayOptions::default()).unwrap()
+}
+
+/// The whole seconds of each admission.
+fn admissions(outcome: &ReplayOutcome) -> Vec<Option<i64>> {
+    let all = outcome.admissions.iter();
+    all.map(|at| at.map(|at| at.round() as i64)).collect()
+}
+
+#[test]
+fn a_job_waits_for_the_end_of_another() {
+    let never = json!({});
+    let outcome = run(
+        "a,0,100,0,2\na,10,50,0,2\nb,10,5,0,3\n",
+        &queues([2, 0], &never),
+    );
+    // The engine requeues inadmissible workloads one second after quota is released.
+    assert_eq!(admissions(&outcome), [Some(0), Some(101), None]);
+    assert_eq!((outcome.admitted, outcome.finished), (2, 2));
+    assert_eq!(outcome.wait.max, 91.0);
+    assert_eq!(outcome.makespan_seconds, 151.0);
+    let used = outcome.utilisation["nvidia.com/gpu"];
+    assert!((used - 150.0 / 151.0).abs() < 1e-9, "{used}");
+    let queue = &outcome.queues[1];
+    assert_eq!(
+        (queue.queue.as_str(), queue.jobs, queue.never_admitted),
+        ("ns/b", 1, 1)
+    );
+    assert!((outcome.queues[0].held_hours - 300.0 / 3_600.0).abs() < 1e-9);
+}
+
+#[test]
+fn preempted_work_is_lost_or_kept_at_checkpoints() {
+    let lower = json!({"withinClusterQueue": "LowerPriority"});
+    let configuration = queues([1, 0], &lower);
+    let records = "a,0,100,0,1\na,50,10,5,1\n";
+    let outcome = run(records, &configuration);
+    // The first job is preempted after 50 s; its pods hold the quota for 30 s.
+    assert_eq!(outcome.preemptions["InClusterQueue"], 1);
+    let admitted = admissions(&outcome)[1].unwrap();
+    assert!((80..=82).contains(&admitted), "{admitted}");
+    assert!((outcome.lost_hours - 50.0 / 3_600.0).abs() < 1e-9);
+    assert!(
+        outcome.makespan_seconds >= 190.0,
+        "{}",
+        outcome.makespan_seconds
+    );
+    let options = ReplayOptions {
+        checkpoint_interval: Some(SignedDuration::from_secs(20)),
+        termination_grace_period: SignedDuration::ZERO,
+        ..ReplayOptions::default()
+    };
+    let kept = replay(&trace(records), &configuration, &options).unwrap();
+    assert!((kept.lost_hours - 10.0 / 3_600.0).abs() < 1e-9);
+    assert!(kept.makespan_seconds < 125.0, "{}", kept.makespan_seconds);
+}
+
+#[test]
+fn strict_and_best_effort_queues_differ() {
+    let mut strict = queues([2, 0], &json!({}));
+    strict.objects[1]["spec"]["queueingStrategy"] = json!("StrictFIFO");
+    let records = "a,0,100,0,1\na,1,100,0,2\na,2,10,0,1\n";
+    let strict = run(records, &strict);
+    let best_effort = run(records, &queues([2, 0], &json!({})));
+    assert_eq!(admissions(&best_effort)[2], Some(2));
+    assert_eq!(admissions(&strict)[2], Some(200));
+}
+
+#[test]
+fn queues_are_mapped_by_option_name_or_in_turn() {
+    let configuration = queues([9, 9], &json!({}));
+    let options = |pairs: &[&str]| ReplayOptions {
+        queues: QueueMapping::parse(&pairs.iter().map(|p| (*p).to_owned()).collect::<Vec<_>>())
+            .unwrap(),
+        ..ReplayOptions::default()
+    };
+    let trace = trace("x,0,1,0,1\nb,0,1,0,1\ny,0,1,0,1\nz,0,1,0,1\n");
+    let by_queue = |pairs: &[&str]| {
+        let outcome = replay(&trace, &configuration, &options(pairs)).unwrap();
+        let jobs: Vec<usize> = outcome.queues.iter().map(|queue| queue.jobs).collect();
+        (jobs, outcome.assumed_queues)
+    };
+    let assumed = ["x=ns/a", "y=ns/b", "z=ns/a"].map(str::to_owned).to_vec();
+    assert_eq!(by_queue(&[]), (vec![2, 2], assumed));
+    assert_eq!(by_queue(&["x=b", "*=ns/a"]), (vec![3, 1], Vec::new()));
+    let absent = replay(&trace, &configuration, &options(&["x=c"])).unwrap_err();
+    assert_eq!(
+        absent,
+        r#"there is no LocalQueue "c"; the LocalQueues are ns/a, ns/b"#
+    );
+}
+
+#[test]
+fn a_loop_of_preemptions_ends_the_replay() {
+    // As in the test of `explain`: reclaim and fair sharing preempt each other without end.
+    let mut configuration = queues(
+        [1, 3],
+        &json!({"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}),
+    );
+    configuration.engine = EngineConfig {
+        fair_sharing: Some(FairSharing::default()),
+        ..EngineConfig::default()
+    };
+    let outcome = run("a,0,100000,0,4\nb,10,100000,0,1\n", &configuration);
+    // Whether it loops or not, it ends, and no job is lost.
+    assert_eq!(outcome.jobs, 2);
+    assert!(
+        outcome.stopped.is_some() || outcome.finished == 2,
+        "{outcome:?}"
+    );
+}
+
+#[test]
+fn reports_have_all_configurations() {
+    let one = run("a,0,100,0,2\na,10,50,0,2\n", &queues([2, 0], &json!({})));
+    let mut two = one.clone();
+    two.configuration = "<other>".to_owned();
+    let outcomes = [one, two];
+    let table = report::table("t", 3, &outcomes);
+    assert!(
+        table.starts_with("t: 2 jobs, 3 incomplete jobs skipped\n"),
+        "{table}"
+    );
+    assert!(table.contains("Not modelled: admission checks"), "{table}");
+    let json: Value = serde_json::from_str(&report::json("t", 0, &outcomes).unwrap()).unwrap();
+    assert_eq!(json["configurations"][1]["wait"]["max"], 91.0);
+    assert_eq!(json["configurations"][0]["queues"][0]["queue"], "ns/a");
+    let svg = report::svg("t", &outcomes);
+    assert!(svg.contains("&lt;other&gt;") && !svg.contains("NaN") && svg.ends_with("</svg>\n"));
+}
+
+#[test]
+fn replays_are_repeatable() {
+    let records: String = (0..200)
+        .map(|i| {
+            format!(
+                "{},{},{},{},{}\n",
+                ["a", "b"][i % 2],
+                i * 7,
+                20 + i * 13 % 90,
+                i % 3,
+                1 + i % 4
+            )
+        })
+        .collect();
+    let preemption = json!({"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"});
+    let configuration = queues([4, 4], &preemption);
+    let first = run(&records, &configuration);
+    assert_eq!(first, run(&records, &configuration));
+    assert_eq!(first.finished, 200);
+}

@@ -1,0 +1,158 @@
+//! [`simulate`]: adds workloads to a copy of a cluster's state.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::settle::settle;
+use crate::{DriverEvent, EngineDriver};
+use kueue_lab_admission::Engine;
+use kueue_lab_admission::engine::{Explanation, PendingVerdict};
+use kueue_lab_admission::workload::{WorkloadKey, predicates};
+use kueue_lab_api::v1beta2::{Admission, Workload};
+
+/// The most workloads ahead in the queue that are listed.
+const MAX_AHEAD: usize = 10;
+
+/// A workload that is preempted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PreemptedWorkload {
+    /// The workload.
+    pub workload: WorkloadKey,
+    /// The reason, such as `InClusterQueue`.
+    pub reason: String,
+    /// The preemptor, if it is known.
+    pub preemptor: Option<WorkloadKey>,
+}
+
+/// What would become of a workload.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SimulatedWorkload {
+    /// The workload.
+    pub workload: WorkloadKey,
+    /// Its admission, if it reserves quota.
+    pub admission: Option<Admission>,
+    /// Whether it is admitted. Admission checks are answered Ready.
+    pub admitted: bool,
+    /// The admission checks that it passes first.
+    pub admission_checks: Vec<String>,
+    /// Why it is pending otherwise.
+    pub verdict: Option<PendingVerdict>,
+    /// The first workloads ahead of it in its ClusterQueue.
+    pub behind: Vec<WorkloadKey>,
+    /// The whole decision on a pending workload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<Explanation>,
+}
+
+/// The result of a simulation.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Simulation {
+    /// The workloads.
+    pub workloads: Vec<SimulatedWorkload>,
+    /// All preemptions that follow, in order.
+    pub preemptions: Vec<PreemptedWorkload>,
+    /// Other workloads that were to be admitted without the new ones, and are not with them.
+    pub displaced: Vec<WorkloadKey>,
+    /// Whether the state settles. Otherwise workloads preempt each other without end, and the results are
+    /// those after some rounds.
+    pub settles: bool,
+}
+
+impl Simulation {
+    /// Whether all workloads are admitted.
+    pub fn all_admitted(&self) -> bool {
+        self.workloads.iter().all(|wl| wl.admitted)
+    }
+}
+
+/// Adds workloads to a copy of a cluster's state, and runs scheduling cycles until nothing changes.
+/// Workloads that the state has already are not added again.
+pub fn simulate(
+    live: &Engine,
+    pods_ready: bool,
+    workloads: &[Arc<Workload>],
+    now: Timestamp,
+) -> Simulation {
+    let mut without = EngineDriver::new(live.clone(), pods_ready);
+    let mut with = without.clone();
+    settle(&mut without, &mut now.clone());
+    let mut at = now;
+    // What the cluster would do anyway comes first.
+    let settled = settle(&mut with, &mut at);
+    for wl in workloads {
+        if with.engine().workload(&predicates::key(wl)).is_none() {
+            with.engine_mut().upsert_workload(wl.clone(), at);
+        }
+    }
+    let events = settle(&mut with, &mut at);
+    let settles = settled.is_some() && events.is_some();
+    let preemptions = events
+        .into_iter()
+        .flatten()
+        .filter_map(|event| match event {
+            DriverEvent::Evicted {
+                workload,
+                preemptor,
+                reason,
+            } => Some(PreemptedWorkload {
+                workload,
+                reason,
+                preemptor,
+            }),
+            DriverEvent::Admitted(_) => None,
+        });
+    let preemptions = preemptions.collect();
+    let is_admitted = |driver: &EngineDriver, key: &WorkloadKey| {
+        let wl = driver.engine().workload(key);
+        wl.is_some_and(|wl| predicates::is_admitted(wl) && !predicates::is_finished(wl))
+    };
+    let others = without.engine().workloads().map(|wl| predicates::key(wl));
+    let displaced = others.filter(|key| is_admitted(&without, key) && !is_admitted(&with, key));
+    let displaced = displaced.collect();
+    let simulated = workloads.iter().map(|wl| simulated(&mut with, wl, at));
+    Simulation {
+        workloads: simulated.collect(),
+        preemptions,
+        displaced,
+        settles,
+    }
+}
+
+/// What became of a workload.
+fn simulated(driver: &mut EngineDriver, wl: &Arc<Workload>, now: Timestamp) -> SimulatedWorkload {
+    let key = predicates::key(wl);
+    let latest = driver.engine().workload(&key).unwrap_or(wl).clone();
+    let admitted = predicates::is_admitted(&latest);
+    let explanation = match predicates::has_quota_reservation(&latest) {
+        true => None,
+        false => driver.engine_mut().explain(&key, now),
+    };
+    let queue = explanation.as_ref().and_then(|e| e.cluster_queue.clone());
+    let position = explanation.as_ref().and_then(|e| e.position);
+    let behind = match (queue, position) {
+        (Some(queue), Some(position)) => {
+            let shown = position.min(MAX_AHEAD);
+            let ahead = driver.engine().pending_positions(&queue, 0, shown);
+            let ahead = ahead.unwrap_or_default().into_iter();
+            ahead
+                .map(|ahead| predicates::key(&ahead.workload))
+                .collect()
+        }
+        _ => Vec::new(),
+    };
+    let checks = latest.status.admission_checks.iter();
+    SimulatedWorkload {
+        workload: key,
+        admission: latest.status.admission.clone(),
+        admitted,
+        admission_checks: checks.map(|check| check.name.clone()).collect(),
+        verdict: explanation.as_ref().and_then(|e| e.verdict.clone()),
+        behind,
+        explanation,
+    }
+}

@@ -1,0 +1,175 @@
+//! Tests of simulations on small states.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kueue_lab_admission::{Engine, EngineConfig};
+use kueue_lab_api::load::structural_defaults;
+use kueue_lab_api::v1beta2::Workload;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::{admitting_changes, simulate};
+
+fn at() -> Timestamp {
+    "2026-08-01T12:00:00Z".parse().unwrap()
+}
+
+fn typed<T: DeserializeOwned>(kind: &str, mut object: Value) -> T {
+    object["apiVersion"] = json!("kueue.x-k8s.io/v1beta2");
+    object["kind"] = json!(kind);
+    structural_defaults(&mut object);
+    serde_json::from_value(object).unwrap()
+}
+
+/// ClusterQueues with this number of CPUs each, in a cohort, that reclaim.
+fn engine(queues: &[(&str, i64)]) -> Engine {
+    let mut engine = Engine::new(EngineConfig::default());
+    engine.upsert_namespace(
+        &serde_json::from_value(json!({"metadata": {"name": "ns"}})).unwrap(),
+        at(),
+    );
+    let flavor = json!({"metadata": {"name": "f"}, "spec": {}});
+    engine.upsert_flavor(Arc::new(typed("ResourceFlavor", flavor)), at());
+    for (name, quota) in queues {
+        let flavors = json!([{"name": "f", "resources": [{"name": "cpu", "nominalQuota": quota}]}]);
+        let queue = json!({"metadata": {"name": name}, "spec": {
+            "cohortName": "all", "namespaceSelector": {},
+            "preemption": {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"},
+            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": flavors}],
+        }});
+        engine.upsert_cluster_queue(Arc::new(typed("ClusterQueue", queue)), at());
+        let local =
+            json!({"metadata": {"name": name, "namespace": "ns"}, "spec": {"clusterQueue": name}});
+        engine.upsert_local_queue(Arc::new(typed("LocalQueue", local)));
+    }
+    engine
+}
+
+fn workload(name: &str, queue: &str, cpu: i64, priority: i32) -> Arc<Workload> {
+    let template = json!({"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu.to_string()}}}]}});
+    let wl = json!({
+        "metadata": {"name": name, "namespace": "ns", "uid": name, "creationTimestamp": at().to_string()},
+        "spec": {"queueName": queue, "priority": priority, "podSets": [{"name": "main", "count": 1, "template": template}]},
+    });
+    Arc::new(typed("Workload", wl))
+}
+
+/// The engine after these workloads were submitted and scheduled, one after the other.
+fn running(mut engine: Engine, workloads: &[Arc<Workload>]) -> Engine {
+    for wl in workloads {
+        engine.upsert_workload(wl.clone(), at());
+        let mut driver = crate::EngineDriver::new(engine, false);
+        driver.schedule(at());
+        engine = driver.engine().clone();
+    }
+    engine
+}
+
+fn changes(engine: &Engine, wl: &Arc<Workload>) -> Vec<String> {
+    let found = admitting_changes(engine, false, std::slice::from_ref(wl), at());
+    found.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_workload_that_fits_is_admitted() {
+    let engine = engine(&[("a", 4)]);
+    let wl = workload("new", "a", 3, 0);
+    let found = simulate(&engine, false, std::slice::from_ref(&wl), at());
+    assert!(found.all_admitted() && found.settles && found.preemptions.is_empty());
+    let admission = found.workloads[0].admission.as_ref().unwrap();
+    assert_eq!(admission.pod_set_assignments[0].flavors["cpu"], "f");
+    assert_eq!(changes(&engine, &wl), Vec::<String>::new());
+}
+
+#[test]
+fn preemptions_and_their_victims_are_named() {
+    let borrowed = workload("borrowed", "b", 6, 0);
+    let engine = running(engine(&[("a", 4), ("b", 4)]), &[borrowed]);
+    let found = simulate(&engine, false, &[workload("new", "a", 4, 0)], at());
+    assert!(found.all_admitted());
+    let victims: Vec<String> = found
+        .preemptions
+        .iter()
+        .map(|p| format!("{} {}", p.workload, p.reason))
+        .collect();
+    assert_eq!(victims, ["ns/borrowed InCohortReclamation"]);
+    assert_eq!(found.displaced.len(), 1);
+}
+
+#[test]
+fn changes_that_admit_a_workload_are_the_smallest() {
+    let first = workload("first", "a", 3, 5);
+    let second = workload("second", "a", 1, 5);
+    let engine = running(engine(&[("a", 4)]), &[first, second]);
+    let wl = workload("new", "a", 3, 1);
+    let found = simulate(&engine, false, std::slice::from_ref(&wl), at());
+    let verdict = found.workloads[0].verdict.as_ref().unwrap();
+    assert_eq!(verdict.to_string(), "waits: 3 more cpu in f");
+    assert_eq!(
+        changes(&engine, &wl),
+        [
+            "raise nominalQuota in flavor f of ClusterQueue a: cpu from 4 to 7",
+            "raise the priority from 1 to 6",
+            "when finished: ns/first",
+        ]
+    );
+}
+
+#[test]
+fn two_workloads_have_to_finish_for_a_large_one() {
+    let running = running(
+        engine(&[("a", 4)]),
+        &[workload("x", "a", 2, 5), workload("y", "a", 2, 5)],
+    );
+    let wl = workload("new", "a", 4, 9);
+    // It preempts both.
+    let found = simulate(&running, false, std::slice::from_ref(&wl), at());
+    assert!(found.all_admitted());
+    assert_eq!(found.preemptions.len(), 2);
+    let wl = workload("new", "a", 4, 5);
+    let found = changes(&running, &wl);
+    assert!(
+        found.contains(&"when finished: ns/x, ns/y".to_owned()),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_workload_that_never_fits_needs_quota() {
+    let engine = engine(&[("a", 4)]);
+    let wl = workload("new", "a", 9, 0);
+    let found = simulate(&engine, false, std::slice::from_ref(&wl), at());
+    let verdict = found.workloads[0].verdict.as_ref().unwrap();
+    assert_eq!(verdict.to_string(), "never: 9 cpu > maximum 4 in f");
+    assert_eq!(
+        changes(&engine, &wl),
+        ["raise nominalQuota in flavor f of ClusterQueue a: cpu from 4 to 9"]
+    );
+}
+
+#[test]
+fn a_workload_behind_another_is_reported_so() {
+    let mut engine = engine(&[("a", 4)]);
+    let mut queue = kueue_lab_api::v1beta2::ClusterQueue::clone(engine.cluster_queue("a").unwrap());
+    queue.spec.queueing_strategy = Some(kueue_lab_api::v1beta2::QueueingStrategy::StrictFIFO);
+    engine.upsert_cluster_queue(Arc::new(queue), at());
+    let engine = running(
+        engine,
+        &[workload("running", "a", 3, 0), workload("large", "a", 4, 0)],
+    );
+    let found = simulate(&engine, false, &[workload("new", "a", 1, 0)], at());
+    let new = &found.workloads[0];
+    assert!(!new.admitted);
+    assert_eq!(
+        new.behind
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>(),
+        ["ns/large"]
+    );
+    assert_eq!(
+        new.verdict.as_ref().unwrap().to_string(),
+        "waits: it fits, behind ns/large (1 ahead)"
+    );
+}

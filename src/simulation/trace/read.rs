@@ -1,0 +1,239 @@
+//! Reads a trace.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::alibaba_v2020::{self, TaskJobs};
+use super::csv_record::{Header, Record, fields};
+use super::error::RecordError;
+use super::job::PodSets;
+use super::{
+    ColumnMapping, Trace, TraceError, TraceFormat, TraceJob, helios, openb, philly, workload_list,
+};
+
+/// How a trace is read.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    /// The format; `None` to detect it.
+    pub format: Option<TraceFormat>,
+    /// The columns of a CSV file.
+    pub columns: ColumnMapping,
+    /// The resource of GPUs.
+    pub gpu_resource: String,
+    /// Whether jobs with missing values are skipped instead of being errors.
+    pub skip_incomplete: bool,
+    /// Whether jobs are sorted by submission instead of an earlier submission being an error.
+    pub sort: bool,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self {
+            format: None,
+            columns: ColumnMapping::default(),
+            gpu_resource: "nvidia.com/gpu".to_owned(),
+            skip_incomplete: false,
+            sort: false,
+        }
+    }
+}
+
+/// Reads the jobs of a trace, sorted by submission. `file` is its name in errors.
+///
+/// # Errors
+/// The first problem: the format, a missing value, or a clock that goes back.
+pub fn read_trace(file: &str, text: &str, options: &ReadOptions) -> Result<Trace, TraceError> {
+    let format = options.format.unwrap_or_else(|| TraceFormat::detect(text));
+    let mut reader = Reader {
+        file,
+        options,
+        trace: Trace::default(),
+        pod_sets: PodSets::default(),
+    };
+    match format {
+        TraceFormat::Philly | TraceFormat::Workloads => reader.read_json(text, format)?,
+        _ => reader.read_csv(text, format)?,
+    }
+    let mut trace = reader.trace;
+    if format.is_ordered() && !options.sort {
+        check_order(file, &trace.jobs)?;
+    }
+    trace.jobs.sort_by_key(|job| (job.submitted, job.line));
+    if trace.jobs.is_empty() {
+        return Err(error(
+            file,
+            1,
+            RecordError::invalid("the trace has no jobs"),
+        ));
+    }
+    Ok(trace)
+}
+
+fn error(file: &str, line: usize, error: RecordError) -> TraceError {
+    let mut message = error.message;
+    if error.incomplete {
+        message.push_str("; skip such jobs with --skip-incomplete");
+    }
+    TraceError {
+        file: file.to_owned(),
+        line,
+        message,
+        incomplete: error.incomplete,
+    }
+}
+
+/// Fails at a job that was submitted before the job of an earlier line.
+fn check_order(file: &str, jobs: &[TraceJob]) -> Result<(), TraceError> {
+    for pair in jobs.windows(2) {
+        let [before, job] = pair else { continue };
+        if job.submitted < before.submitted {
+            let message = format!(
+                "the clock goes back: job {} is submitted at {}, before {} of line {}; sort the jobs with --sort",
+                job.name, job.submitted, before.submitted, before.line
+            );
+            return Err(error(file, job.line, RecordError::invalid(message)));
+        }
+    }
+    Ok(())
+}
+
+/// A Kubernetes list.
+#[derive(Deserialize)]
+struct ObjectList<'a> {
+    #[serde(borrow)]
+    items: Vec<&'a RawValue>,
+}
+
+struct Reader<'a> {
+    file: &'a str,
+    options: &'a ReadOptions,
+    trace: Trace,
+    pod_sets: PodSets,
+}
+
+impl Reader<'_> {
+    /// Adds a job, or skips it if it is incomplete.
+    fn add(
+        &mut self,
+        line: usize,
+        job: Result<Option<TraceJob>, RecordError>,
+    ) -> Result<(), TraceError> {
+        match job {
+            Ok(job) => self.trace.jobs.extend(job),
+            Err(found) if found.incomplete && self.options.skip_incomplete => {
+                self.trace.skipped += 1;
+            }
+            Err(found) => return Err(error(self.file, line, found)),
+        }
+        Ok(())
+    }
+
+    fn read_csv(&mut self, text: &str, format: TraceFormat) -> Result<(), TraceError> {
+        let options = self.options;
+        let invalid = |line, message: &str| error(self.file, line, RecordError::invalid(message));
+        let first = text.lines().next().unwrap_or_default();
+        let unquoted = "a quote in this line does not end";
+        let (header, has_header) = match format {
+            TraceFormat::AlibabaV2020 => alibaba_v2020::header(first)
+                .ok_or_else(|| invalid(1, "these are not the columns of pai_task_table"))?,
+            _ => (
+                Header::new(first).ok_or_else(|| invalid(1, unquoted))?,
+                true,
+            ),
+        };
+        let fits = match format {
+            TraceFormat::Openb => openb::is_header(&header),
+            TraceFormat::Helios => helios::is_header(&header),
+            _ => true,
+        };
+        if !fits {
+            let message = format!("these are not the columns of the format {}", format.name());
+            return Err(invalid(1, &message));
+        }
+        if format == TraceFormat::Csv {
+            let checked = options.columns.check(&header);
+            checked.map_err(|message| invalid(1, &message))?;
+        }
+        let mut tasks = TaskJobs::default();
+        for (index, text) in text.lines().enumerate().skip(usize::from(has_header)) {
+            let line = index + 1;
+            if text.trim().is_empty() {
+                continue;
+            }
+            let Some(fields) = fields(text) else {
+                return Err(error(self.file, line, RecordError::invalid(unquoted)));
+            };
+            if fields.len() != header.names().len() {
+                let message = format!(
+                    "the line has {} fields, the header has {}",
+                    fields.len(),
+                    header.names().len()
+                );
+                return Err(error(self.file, line, RecordError::invalid(message)));
+            }
+            let record = Record {
+                header: &header,
+                fields,
+            };
+            let (gpu, pod_sets) = (&options.gpu_resource, &mut self.pod_sets);
+            let job = match format {
+                TraceFormat::Openb => openb::job(&record, line, gpu, pod_sets).map(Some),
+                TraceFormat::Helios => helios::job(&record, line, gpu, pod_sets).map(Some),
+                TraceFormat::AlibabaV2020 => tasks.add(&record, line, gpu, pod_sets).map(|()| None),
+                _ => options.columns.job(&record, line, gpu, pod_sets).map(Some),
+            };
+            self.add(line, job)?;
+        }
+        self.trace.jobs.extend(tasks.into_jobs());
+        Ok(())
+    }
+
+    fn read_json(&mut self, text: &str, format: TraceFormat) -> Result<(), TraceError> {
+        let syntax = |found: serde_json::Error| {
+            let message = format!("the JSON cannot be read: {found}");
+            error(
+                self.file,
+                found.line().max(1),
+                RecordError::invalid(message),
+            )
+        };
+        let items: Vec<&RawValue> = match format {
+            TraceFormat::Philly => serde_json::from_str(text).map_err(syntax)?,
+            _ => {
+                let list: ObjectList<'_> = serde_json::from_str(text).map_err(syntax)?;
+                list.items
+            }
+        };
+        let mut lines = LineCounter::default();
+        for item in items {
+            let offset = item.get().as_ptr() as usize - text.as_ptr() as usize;
+            let line = lines.line_at(text, offset);
+            let job = match format {
+                TraceFormat::Philly => {
+                    let gpu = &self.options.gpu_resource;
+                    philly::job(item.get(), line, gpu, &mut self.pod_sets)
+                }
+                _ => workload_list::job(item.get(), line),
+            };
+            self.add(line, job.map(Some))?;
+        }
+        Ok(())
+    }
+}
+
+/// Counts lines up to increasing offsets.
+#[derive(Default)]
+struct LineCounter {
+    offset: usize,
+    newlines: usize,
+}
+
+impl LineCounter {
+    /// The line of an offset, from 1.
+    fn line_at(&mut self, text: &str, offset: usize) -> usize {
+        let between = text.as_bytes().get(self.offset..offset).unwrap_or_default();
+        self.newlines += between.iter().filter(|byte| **byte == b'\n').count();
+        self.offset = offset;
+        self.newlines + 1
+    }
+}

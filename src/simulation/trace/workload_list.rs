@@ -1,0 +1,61 @@
+//! Workloads of a cluster, as `kubectl get workloads -o json` prints them.
+
+use jiff::SignedDuration;
+use serde_json::Value;
+
+use super::error::RecordError;
+use super::fields::between;
+use super::job::TraceJob;
+use kueue_lab_api::constants::{ADMITTED, FINISHED};
+use kueue_lab_api::v1beta2::{self, Workload};
+
+/// The job of a Workload. It runs as long as the Workload was admitted until it finished. The queue is its
+/// LocalQueue with the namespace.
+pub(super) fn job(text: &str, line: usize) -> Result<TraceJob, RecordError> {
+    let invalid =
+        |error: serde_json::Error| RecordError::invalid(format!("it is not a Workload: {error}"));
+    let value: Value = serde_json::from_str(text).map_err(invalid)?;
+    let field = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
+    if field("kind") != "Workload" {
+        return Err(RecordError::invalid(format!(
+            "it is a {:?}, not a Workload",
+            field("kind")
+        )));
+    }
+    if field("apiVersion") != v1beta2::API_VERSION {
+        return Err(RecordError::invalid(format!(
+            "its version is {:?}; print {} with `kubectl get workloads.v1beta2.kueue.x-k8s.io -A -o json`",
+            field("apiVersion"),
+            v1beta2::API_VERSION
+        )));
+    }
+    let wl: Workload = serde_json::from_value(value).map_err(invalid)?;
+    let namespace = wl.metadata.namespace.clone().unwrap_or_default();
+    let name = wl.metadata.name.clone().unwrap_or_default();
+    let Some(created) = wl.metadata.creation_timestamp.as_ref() else {
+        return Err(RecordError::missing(format!(
+            "Workload {namespace}/{name} has no creationTimestamp"
+        )));
+    };
+    let time_of = |type_: &str| {
+        let condition = wl.condition(type_).filter(|c| c.status == "True");
+        condition.map(|condition| condition.last_transition_time.0)
+    };
+    let (Some(admitted), Some(finished)) = (time_of(ADMITTED), time_of(FINISHED)) else {
+        return Err(RecordError::missing(format!(
+            "Workload {namespace}/{name} is not finished after an admission, so its duration is not known"
+        )));
+    };
+    between(("creationTimestamp", created.0), ("Admitted", admitted))?;
+    let last = between(("Admitted", admitted), ("Finished", finished))?;
+    let past = wl.status.accumulated_past_execution_time_seconds;
+    let past = SignedDuration::from_secs(past.unwrap_or(0).into());
+    Ok(TraceJob {
+        line,
+        name: format!("{namespace}/{name}"),
+        queue: format!("{namespace}/{}", wl.spec.queue_name),
+        submitted: created.0,
+        duration: last.saturating_add(past),
+        spec: wl.spec,
+    })
+}
