@@ -6,8 +6,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use super::{
-    CliError, completions, controller, crds, demo, down, explain, export, kubeconfig, preset, sky,
-    tui, uninstall, up,
+    CliError, completions, controller, crds, demo, down, explain, export, kubeconfig, preset,
+    replay, simulate, sky, tui, uninstall, up,
 };
 
 const EXAMPLES: &str = "\
@@ -19,6 +19,8 @@ Examples:
   kueue-lab demo skypilot-priority-preemption --headless
   kueue-lab tui --context kind-kueue            the terminal UI on another cluster
   kueue-lab explain workload job-train-5f2c1    why it is pending
+  kueue-lab simulate -f job.yaml                whether it would be admitted now
+  kueue-lab replay --trace jobs.csv --preset a --preset b   compare queues on a trace
   kueue-lab crds | kubectl apply --server-side -f -";
 
 /// The whole Kueue laboratory: admission controller, embedded Kubernetes API, fake GPUs, live queue
@@ -39,6 +41,8 @@ enum Command {
     Preset(preset::Args),
     Tui(tui::Args),
     Explain(explain::Args),
+    Simulate(simulate::Args),
+    Replay(replay::Args),
     Crds(crds::Args),
     Export(export::Args),
     Sky(sky::Args),
@@ -62,6 +66,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Preset(args) => preset::run(args),
         Command::Tui(args) => tui::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Simulate(args) => simulate::run(args),
+        Command::Replay(args) => replay::run(args),
         Command::Crds(args) => crds::run(args),
         Command::Export(args) => export::run(args),
         Command::Sky(args) => sky::run(args),

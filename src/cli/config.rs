@@ -114,24 +114,29 @@ pub(super) fn engine_config(kueue: &LoadedConfiguration) -> EngineConfig {
 /// of Kueue.
 ///
 /// # Errors
-/// The ConfigMap cannot be read, or its content cannot be loaded.
+/// As for [`configuration_of_cluster`].
 pub(super) async fn engine_config_of_cluster(client: &Client) -> Result<EngineConfig, String> {
+    let loaded = configuration_of_cluster(client).await?;
+    Ok(loaded.as_ref().map(engine_config).unwrap_or_default())
+}
+
+/// The configuration of a cluster's Kueue; `None` if the cluster has no ConfigMap of Kueue.
+///
+/// # Errors
+/// The ConfigMap cannot be read, or its content cannot be loaded.
+pub(super) async fn configuration_of_cluster(
+    client: &Client,
+) -> Result<Option<LoadedConfiguration>, String> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), DEFAULT_NAMESPACE);
     let name = format!("ConfigMap {DEFAULT_NAMESPACE}/{CONFIG_MAP}");
     let found = api.get_opt(CONFIG_MAP).await;
     let found = found.map_err(|error| format!("cannot read {name}: {}", error_message(&error)))?;
     let text = found.and_then(|found| found.data?.remove(CONFIG_MAP_KEY));
     let Some(text) = text else {
-        return Ok(EngineConfig::default());
+        return Ok(None);
     };
-    match load(&text) {
-        Ok(loaded) => Ok(engine_config(&loaded)),
-        Err(problems) => {
-            let problem = problems
-                .first()
-                .map(ToString::to_string)
-                .unwrap_or_default();
-            Err(format!("cannot load {name}: {problem}"))
-        }
-    }
+    load(&text).map(Some).map_err(|problems| {
+        let problem = problems.first().map(ToString::to_string);
+        format!("cannot load {name}: {}", problem.unwrap_or_default())
+    })
 }

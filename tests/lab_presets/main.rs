@@ -6,4 +6,5 @@ mod fixture;
 mod preset_objects;
 mod settings;
 mod shipped_scenarios;
+mod simulations;
 mod virtual_lab;

@@ -86,16 +86,16 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
         };
         let workload = find_workload(&client, namespace, &args.name).await?;
         let clock = Clock::real();
-        let (explanation, workload) = explain(&client, settings, &clock, &workload)
+        let explained = explain(&client, settings, &clock, &workload)
             .await
             .map_err(CliError::Failed)?;
         let printed = match args.output {
             Output::Text => {
-                let found = loop_of(&client, &workload, &clock).await;
-                text::render(&explanation, &workload, found.as_ref())
+                let found = loop_of(&client, &explained.workload, &clock).await;
+                text::render(&explained, found.as_ref())
             }
             Output::Json => {
-                let json = serde_json::to_string_pretty(&explanation);
+                let json = serde_json::to_string_pretty(&explained.report());
                 json.map_err(CliError::failed)? + "\n"
             }
         };

@@ -4,16 +4,18 @@ use k8s_openapi::api::core::v1::Event;
 use kube::api::ListParams;
 use kube::{Client, ResourceExt};
 use kueue_lab_runtime::Api;
+use serde::Serialize;
 
 use super::{load_engine, text};
 use crate::cli::CliError;
 use crate::cli::kubeconfig_args::error_message;
 use kueue_lab_admission::EngineConfig;
-use kueue_lab_admission::engine::Explanation;
+use kueue_lab_admission::engine::{Explanation, PendingVerdict, PendingVerdictKind};
 use kueue_lab_admission::workload::WorkloadKey;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_clock::Clock;
 use kueue_lab_loops::SchedulingLoop;
+use kueue_lab_simulation::simulate::{AdmittingChange, admitting_changes};
 use kueue_lab_tui::model::loops::loops_in_events;
 
 /// The key of the Workload with this name, or of the newest Workload owned by a job with this name.
@@ -41,6 +43,36 @@ pub(super) async fn find_workload(
     }
 }
 
+/// The most Workloads of a cluster in which changes are tried out.
+const MAX_WORKLOADS: usize = 2_000;
+
+/// An explained Workload.
+pub(super) struct ExplainedWorkload {
+    pub(super) workload: Workload,
+    pub(super) explanation: Explanation,
+    /// The changes that admit it, if it is pending and the cluster is not too large to try them out.
+    pub(super) changes: Vec<AdmittingChange>,
+}
+
+/// The explanation as JSON.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ExplanationReport<'a> {
+    #[serde(flatten)]
+    explanation: &'a Explanation,
+    admitting_changes: &'a [AdmittingChange],
+}
+
+impl ExplainedWorkload {
+    /// The explanation as JSON.
+    pub(super) fn report(&self) -> ExplanationReport<'_> {
+        ExplanationReport {
+            explanation: &self.explanation,
+            admitting_changes: &self.changes,
+        }
+    }
+}
+
 /// Explains a Workload over the current objects of the cluster.
 ///
 /// # Errors
@@ -50,15 +82,26 @@ pub(super) async fn explain(
     config: EngineConfig,
     clock: &Clock,
     key: &WorkloadKey,
-) -> Result<(Explanation, Workload), String> {
+) -> Result<ExplainedWorkload, String> {
     let now = clock.now();
     let mut engine = load_engine::load_engine(client, config, now)
         .await
         .map_err(|e| error_message(&e))?;
     let deleted = || format!("the Workload {key} was deleted");
-    let workload = engine.workload(key).ok_or_else(deleted)?.as_ref().clone();
+    let workload = engine.workload(key).ok_or_else(deleted)?.clone();
     let explanation = engine.explain(key, now).ok_or_else(deleted)?;
-    Ok((explanation, workload))
+    let is_held = |verdict: &PendingVerdict| verdict.kind == PendingVerdictKind::Held;
+    let is_waiting = explanation.verdict.as_ref().is_some_and(|v| !is_held(v));
+    let changes = match is_waiting && engine.workloads().count() <= MAX_WORKLOADS {
+        // Pods of admitted workloads count as ready.
+        true => admitting_changes(&engine, false, std::slice::from_ref(&workload), now),
+        false => Vec::new(),
+    };
+    Ok(ExplainedWorkload {
+        workload: Workload::clone(&workload),
+        explanation,
+        changes,
+    })
 }
 
 /// Explains a Workload as text.
@@ -71,9 +114,9 @@ pub(in crate::cli) async fn explain_text(
     clock: &Clock,
     key: &WorkloadKey,
 ) -> Result<String, String> {
-    let (explanation, workload) = explain(client, config, clock, key).await?;
-    let found = loop_of(client, &workload, clock).await;
-    Ok(text::render(&explanation, &workload, found.as_ref()))
+    let explained = explain(client, config, clock, key).await?;
+    let found = loop_of(client, &explained.workload, clock).await;
+    Ok(text::render(&explained, found.as_ref()))
 }
 
 /// The loop of scheduling attempts that a Workload is in. Events of all namespaces are read, or only of

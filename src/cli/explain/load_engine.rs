@@ -17,7 +17,7 @@ use kueue_lab_api::v1beta2::{
 };
 
 /// Lists every kind that scheduling decisions depend on and loads the objects into a new engine.
-pub(super) async fn load_engine(
+pub(in crate::cli) async fn load_engine(
     client: &Client,
     config: EngineConfig,
     now: Timestamp,

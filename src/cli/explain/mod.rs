@@ -10,3 +10,4 @@ mod text;
 
 pub(super) use command::{Args, run};
 pub(super) use explain_workload::explain_text;
+pub(super) use load_engine::load_engine;

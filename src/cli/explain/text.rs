@@ -2,24 +2,22 @@
 
 use std::fmt::Write;
 
+use super::explain_workload::ExplainedWorkload;
 use kueue_lab_admission::cycle::{Decision, PodSetDecision, VictimDecision};
 use kueue_lab_admission::engine::{Explanation, PendingState};
 use kueue_lab_admission::flavor_assigner::ResourceAttempt;
 use kueue_lab_admission::preemption::{CandidateOutcome, PreemptionVariant, SharesCompared};
 use kueue_lab_admission::resources::{Requests, ResourceFormatter};
 use kueue_lab_admission::workload::predicates;
-use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_api::v1beta2::{CheckState, Workload};
 use kueue_lab_loops::SchedulingLoop;
 
 /// The number of preemption candidates listed; JSON has all of them.
 const MAX_CANDIDATES: usize = 50;
 
 /// The explanation as several lines of text.
-pub(super) fn render(
-    explanation: &Explanation,
-    workload: &Workload,
-    found: Option<&SchedulingLoop>,
-) -> String {
+pub(super) fn render(explained: &ExplainedWorkload, found: Option<&SchedulingLoop>) -> String {
+    let (explanation, workload) = (&explained.explanation, &explained.workload);
     let mut out = String::new();
     head(&mut out, explanation, workload);
     if let Some(found) = found {
@@ -33,6 +31,12 @@ pub(super) fn render(
     }
     if let Some(decision) = &explanation.now {
         nomination(&mut out, decision);
+    }
+    if !explained.changes.is_empty() {
+        line(&mut out, 0, "Changes that admit it, each alone");
+    }
+    for change in &explained.changes {
+        line(&mut out, 1, &change.to_string());
     }
     out
 }
@@ -70,6 +74,9 @@ fn head(out: &mut String, explanation: &Explanation, workload: &Workload) {
         1,
         &format!("state     {}", state(explanation, workload)),
     );
+    if let Some(verdict) = &explanation.verdict {
+        line(out, 1, &format!("verdict   {verdict}"));
+    }
 }
 
 fn state(explanation: &Explanation, workload: &Workload) -> String {
@@ -80,11 +87,20 @@ fn state(explanation: &Explanation, workload: &Workload) -> String {
         return "admitted".into();
     }
     if predicates::has_quota_reservation(workload) {
-        return "quota reserved, waiting for admission checks".into();
+        let checks = workload.status.admission_checks.iter();
+        let open = checks.filter(|check| check.state != CheckState::Ready);
+        let open: Vec<String> = open.map(|c| format!("{} ({})", c.name, c.state)).collect();
+        return match open.is_empty() {
+            true => "quota reserved, not admitted yet".into(),
+            false => format!(
+                "quota reserved, waits for admission checks: {}",
+                open.join(", ")
+            ),
+        };
     }
     let pending_state = match explanation.pending_state {
         Some(PendingState::Active) => "active",
-        Some(PendingState::Inadmissible) => "inadmissible until it is requeued",
+        Some(PendingState::Inadmissible) => "inadmissible until an event requeues it",
         Some(PendingState::Inflight) => "in the scheduling cycle",
         None => "in no queue",
     };

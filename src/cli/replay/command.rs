@@ -1,0 +1,222 @@
+//! `kueue-lab replay`: the flags, and the output.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use clap::ValueEnum;
+use jiff::SignedDuration;
+use kueue_lab_lab::LabPaths;
+use kueue_lab_simulation::replay::{
+    QueueMapping, ReplayConfiguration, ReplayOptions, ReplayOutcome, replay,
+};
+use kueue_lab_simulation::report;
+use kueue_lab_simulation::trace::{ColumnMapping, ReadOptions, TraceFormat, read_trace};
+
+use super::preset_configuration::preset_configuration;
+use super::record::record;
+use crate::cli::kubeconfig_args::KubeconfigArgs;
+use crate::cli::node_pools::node_pools;
+use crate::cli::output::print_stdout;
+use crate::cli::{CliError, runtime};
+
+/// The largest trace, in bytes.
+const MAX_TRACE: u64 = 2 << 30;
+
+const EXAMPLES: &str = "\
+Examples:
+  kueue-lab replay --trace jobs.csv --preset team-cohort
+  kueue-lab replay --trace jobs.csv --preset borrowing-limits --preset fair-sharing --picture waits.svg
+  kueue-lab replay --trace cluster_log.csv --preset mine --queue 'vcA=team-a' --queue '*=team-b'
+  kueue-lab replay --trace jobs.csv --column submit_time=arrival --column gpu=gpus --preset mine
+  kueue-lab replay --record workloads.json --context prod";
+
+/// Run a trace of jobs through the queues of presets in virtual time, and compare waits, utilisation,
+/// preemptions, lost work and fairness.
+///
+/// Changes no cluster. A trace is CSV with the columns submit_time, duration, queue, priority, pods, cpu,
+/// memory and gpu; a public trace (Philly, Helios, Alibaba GPU v2020 and v2023); or the output of
+/// `kubectl get workloads -A -o json`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct Args {
+    /// The trace to replay.
+    #[arg(
+        long,
+        value_name = "FILE",
+        required_unless_present = "record",
+        requires = "preset"
+    )]
+    trace: Option<PathBuf>,
+    /// A preset with the queues; repeat it to compare several.
+    #[arg(long, value_name = "NAME")]
+    preset: Vec<String>,
+    /// The presets folder, as of `up`.
+    #[arg(long, value_name = "DIR")]
+    presets_dir: Option<PathBuf>,
+    /// The format of the trace [default: detected].
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// The name of a column in a CSV trace, such as submit_time=arrival.
+    #[arg(long, value_name = "COLUMN=NAME")]
+    column: Vec<String>,
+    /// The LocalQueue of a queue of the trace, such as vcA=team-a; `*` is any other queue [default: the
+    /// LocalQueue with its name, else all LocalQueues in turn].
+    #[arg(long, value_name = "QUEUE=LOCALQUEUE")]
+    queue: Vec<String>,
+    /// The resource of the GPUs of a trace.
+    #[arg(long, value_name = "RESOURCE", default_value = "nvidia.com/gpu")]
+    gpu_resource: String,
+    /// Skip jobs with missing values.
+    #[arg(long)]
+    skip_incomplete: bool,
+    /// Sort the jobs of a CSV trace by submission.
+    #[arg(long)]
+    sort: bool,
+    /// How long evicted pods hold their quota.
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_duration)]
+    termination_grace_period: SignedDuration,
+    /// The interval of checkpoints; without, a preempted job starts from the beginning.
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    checkpoint_interval: Option<SignedDuration>,
+    /// Output format.
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    output: Output,
+    /// Write the comparison as an SVG picture as well.
+    #[arg(long, value_name = "FILE")]
+    picture: Option<PathBuf>,
+    /// Write the Workloads of a running lab or cluster as a trace, instead of a replay.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "preset"])]
+    record: Option<PathBuf>,
+    #[command(flatten)]
+    target: KubeconfigArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Output {
+    /// A table.
+    Table,
+    /// All results.
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// CSV with the columns of kueue-lab, or with --column.
+    Csv,
+    /// Alibaba's cluster-trace-gpu-v2023: openb_pod_list_*.csv.
+    Openb,
+    /// Alibaba's cluster-trace-gpu-v2020: pai_task_table.csv.
+    AlibabaV2020,
+    /// Helios: cluster_log.csv.
+    Helios,
+    /// Philly: cluster_job_log.
+    Philly,
+    /// `kubectl get workloads -A -o json`.
+    Workloads,
+}
+
+impl From<Format> for TraceFormat {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Csv => TraceFormat::Csv,
+            Format::Openb => TraceFormat::Openb,
+            Format::AlibabaV2020 => TraceFormat::AlibabaV2020,
+            Format::Helios => TraceFormat::Helios,
+            Format::Philly => TraceFormat::Philly,
+            Format::Workloads => TraceFormat::Workloads,
+        }
+    }
+}
+
+/// Reads `30s` or `1h30m`.
+fn parse_duration(text: &str) -> Result<SignedDuration, String> {
+    let parsed = text.parse::<SignedDuration>().ok();
+    parsed
+        .filter(|duration| *duration >= SignedDuration::ZERO)
+        .ok_or_else(|| "a duration has units, such as 30s or 1h30m".to_owned())
+}
+
+pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
+    if let Some(file) = &args.record {
+        return write_record(&args.target, file);
+    }
+    let Some(path) = &args.trace else {
+        return Err(CliError::Usage("name a trace with --trace".to_owned()));
+    };
+    let options = ReplayOptions {
+        queues: QueueMapping::parse(&args.queue).map_err(CliError::Usage)?,
+        termination_grace_period: args.termination_grace_period,
+        checkpoint_interval: args.checkpoint_interval,
+    };
+    let here = std::env::current_dir().map_err(CliError::failed)?;
+    let paths = LabPaths::find(args.presets_dir.clone(), &here).map_err(CliError::Usage)?;
+    let (nodes, _) = node_pools(None, &paths)?;
+    let configurations = args
+        .preset
+        .iter()
+        .map(|name| preset_configuration(paths.presets.path(), name, &nodes));
+    let configurations: Vec<ReplayConfiguration> = configurations.collect::<Result<_, _>>()?;
+    let read = ReadOptions {
+        format: args.format.map(TraceFormat::from),
+        columns: ColumnMapping::parse(&args.column).map_err(CliError::Usage)?,
+        gpu_resource: args.gpu_resource.clone(),
+        skip_incomplete: args.skip_incomplete,
+        sort: args.sort,
+    };
+    let file = path.display().to_string();
+    let trace = read_trace(&file, &read_file(path)?, &read).map_err(CliError::usage)?;
+    let outcomes: Result<Vec<ReplayOutcome>, CliError> = thread::scope(|scope| {
+        let (trace, options) = (&trace, &options);
+        let threads: Vec<_> = configurations
+            .iter()
+            .map(|configuration| scope.spawn(move || replay(trace, configuration, options)))
+            .collect();
+        let results = threads.into_iter().zip(&configurations);
+        let results = results.map(|(thread, configuration)| match thread.join() {
+            Ok(result) => result.map_err(|error| {
+                CliError::Usage(format!("preset {}: {error}", configuration.name))
+            }),
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        results.collect()
+    });
+    let outcomes = outcomes?;
+    if let Some(picture) = &args.picture {
+        write_file(picture, &report::svg(&file, &outcomes))?;
+    }
+    let printed = match args.output {
+        Output::Table => report::table(&file, trace.skipped, &outcomes),
+        Output::Json => report::json(&file, trace.skipped, &outcomes).map_err(CliError::failed)?,
+    };
+    print_stdout(printed.as_bytes())
+}
+
+/// Writes the Workloads of a cluster as a trace.
+fn write_record(target: &KubeconfigArgs, file: &Path) -> Result<(), CliError> {
+    let (text, complete) = runtime()?.block_on(async {
+        let (client, _) = target.connect().await?;
+        record(&client).await
+    })?;
+    write_file(file, &text)?;
+    eprintln!(
+        "recorded to {}: {complete} finished Workloads; replay with --skip-incomplete to leave out all others",
+        file.display()
+    );
+    Ok(())
+}
+
+fn read_file(path: &Path) -> Result<String, CliError> {
+    let unreadable = |error: &dyn std::fmt::Display| {
+        CliError::Usage(format!("cannot read the trace {}: {error}", path.display()))
+    };
+    let size = std::fs::metadata(path).map_err(|e| unreadable(&e))?.len();
+    if size > MAX_TRACE {
+        return Err(unreadable(&format!("it is larger than {MAX_TRACE} bytes")));
+    }
+    std::fs::read_to_string(path).map_err(|e| unreadable(&e))
+}
+
+fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
+    std::fs::write(path, text)
+        .map_err(|error| CliError::Usage(format!("cannot write {}: {error}", path.display())))
+}

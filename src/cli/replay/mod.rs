@@ -1,0 +1,7 @@
+//! `kueue-lab replay`: a trace of jobs through configurations, in virtual time.
+
+mod command;
+mod preset_configuration;
+mod record;
+
+pub(super) use command::{Args, run};

@@ -1,0 +1,113 @@
+//! `kueue-lab simulate`: the flags, and the output as text or JSON.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::ValueEnum;
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_clock::Clock;
+use kueue_lab_controller::{ControllerConfig, Settings};
+use kueue_lab_simulation::simulate::{AdmittingChange, Simulation, admitting_changes, simulate};
+use serde::Serialize;
+
+use super::make_workloads::make_workloads;
+use super::queue_objects::queue_objects;
+use super::submission::Submission;
+use super::text;
+use crate::cli::explain::load_engine;
+use crate::cli::kubeconfig_args::{KubeconfigArgs, error_message};
+use crate::cli::lab_time::lab_time;
+use crate::cli::output::print_stdout;
+use crate::cli::{CliError, config, runtime};
+
+const EXAMPLES: &str = "\
+Examples:
+  kueue-lab simulate -f train.yaml                   on the running lab
+  kueue-lab simulate -f train.yaml --count 20
+  kueue-lab simulate -f train.yaml --context prod -o json";
+
+/// Say whether a file's jobs would be admitted now, where, preempting or behind which workloads, and
+/// otherwise which changes would admit them.
+///
+/// Changes nothing. The file has objects of any kind that the lab knows, Workloads, or a SkyPilot task.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct Args {
+    /// The file.
+    #[arg(short, long, value_name = "FILE")]
+    filename: PathBuf,
+    /// How many of them to submit.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    count: u16,
+    /// Namespace of objects without one [default: that of the context].
+    #[arg(short, long)]
+    namespace: Option<String>,
+    /// Output format.
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+    #[command(flatten)]
+    target: KubeconfigArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Output {
+    /// Plain text.
+    Text,
+    /// All results.
+    Json,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report<'a> {
+    #[serde(flatten)]
+    simulation: &'a Simulation,
+    admitting_changes: &'a [AdmittingChange],
+}
+
+pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
+    let runtime = runtime()?;
+    let context = args.target.context()?;
+    let namespace = args.namespace.as_deref();
+    let namespace = namespace.unwrap_or_else(|| context.namespace());
+    let submission = Submission::read(&args.filename, args.count.into(), namespace)?;
+    let (engine, pods_ready, kueue, queues, now) = runtime.block_on(async {
+        let client = context.client().await.map_err(CliError::usage)?;
+        let kueue = config::configuration_of_cluster(&client).await;
+        let kueue = kueue.unwrap_or_else(|why| {
+            eprintln!("note: {why}; this simulation assumes Kueue's default configuration");
+            None
+        });
+        let settings = Settings::new(match &kueue {
+            Some(kueue) => ControllerConfig::from(kueue.clone()),
+            None => ControllerConfig::default(),
+        });
+        let now = lab_time(&client)
+            .await
+            .unwrap_or_else(|_| Clock::real().now());
+        let engine = load_engine(&client, settings.engine(), now).await;
+        let engine = engine.map_err(|error| CliError::Failed(error_message(&error)))?;
+        let queues = queue_objects(&client).await?;
+        let pods_ready = settings.wait_for_pods_ready.is_some();
+        Ok::<_, CliError>((engine, pods_ready, kueue, queues, now))
+    })?;
+    let mut workloads = make_workloads(&args.filename, &submission, &queues, kueue)?;
+    for wl in &mut workloads {
+        wl.metadata.creation_timestamp =
+            Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(now));
+    }
+    let workloads: Vec<Arc<Workload>> = workloads.into_iter().map(Arc::new).collect();
+    let simulation = simulate(&engine, pods_ready, &workloads, now);
+    let changes = admitting_changes(&engine, pods_ready, &workloads, now);
+    let printed = match args.output {
+        Output::Text => text::render(&simulation, &changes),
+        Output::Json => {
+            let report = Report {
+                simulation: &simulation,
+                admitting_changes: &changes,
+            };
+            serde_json::to_string_pretty(&report).map_err(CliError::failed)? + "\n"
+        }
+    };
+    print_stdout(printed.as_bytes())
+}

@@ -1,0 +1,141 @@
+//! Makes the Workloads of jobs: a lab in virtual time creates them, with its webhooks and controllers.
+
+use std::path::Path;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, PostParams};
+use kube::discovery::{Scope, pinned_kind};
+use kube::{Api, Client};
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_lab::{KueueConfig, Lab, LabConfig, NodePools, VirtualLab};
+use serde_json::Value;
+
+use super::submission::Submission;
+use crate::cli::CliError;
+
+/// The longest time that a lab may take, in real time.
+const DEADLINE: Duration = Duration::from_secs(60);
+/// The time in which controllers make Workloads, in lab time.
+const LIMIT: SignedDuration = SignedDuration::from_mins(5);
+
+/// The Workloads of a submission, in a lab with these queues and this configuration of Kueue.
+///
+/// # Errors
+/// The lab refuses an object, or no Workload is made.
+pub(super) fn make_workloads(
+    file: &Path,
+    submission: &Submission,
+    queues: &[Value],
+    kueue: Option<KueueConfig>,
+) -> Result<Vec<Workload>, CliError> {
+    let folder = std::env::temp_dir();
+    let lab = VirtualLab {
+        deadline: Some(DEADLINE),
+        ..VirtualLab::default()
+    };
+    let made = lab.run(
+        |clock, entropy| LabConfig {
+            kueue,
+            nodes: NodePools::built_in(),
+            ..LabConfig::embedded(clock, entropy, folder)
+        },
+        async |lab: &Lab| made_in(lab, file, submission, queues).await,
+    );
+    made.map_err(CliError::failed)?
+}
+
+async fn made_in(
+    lab: &Lab,
+    file: &Path,
+    submission: &Submission,
+    queues: &[Value],
+) -> Result<Vec<Workload>, CliError> {
+    let client = lab.client();
+    for object in queues {
+        match create(&client, object).await {
+            Err(CreateError::Refused(status)) if status.code == 409 => {}
+            created => created.map_err(|error| CliError::Failed(error.text(object)))?,
+        }
+    }
+    let refused = |message: String| CliError::Usage(format!("{}: {message}", file.display()));
+    match submission {
+        Submission::Objects(objects) => {
+            for object in objects {
+                let created = create(&client, object).await;
+                created.map_err(|error| refused(error.text(object)))?;
+            }
+        }
+        Submission::Tasks(tasks) => {
+            for task in tasks {
+                let launched = lab.jobs().launch(task.clone(), None).await;
+                launched.map_err(|error| refused(error.to_string()))?;
+            }
+        }
+    }
+    lab.wait_until_idle(lab.clock().now() + LIMIT).await;
+    let workloads: Api<Workload> = Api::all(client);
+    let listed = workloads.list(&ListParams::default()).await;
+    let mut workloads = listed.map_err(CliError::failed)?.items;
+    if workloads.is_empty() {
+        return Err(refused(
+            "Kueue makes no Workload of it; a job needs the label kueue.x-k8s.io/queue-name, and its namespace must be managed by Kueue".to_owned(),
+        ));
+    }
+    for wl in &mut workloads {
+        wl.status = Default::default();
+    }
+    Ok(workloads)
+}
+
+/// Why an object was not created.
+enum CreateError {
+    /// The lab has no such kind.
+    NoKind,
+    /// The API server refused it.
+    Refused(Box<kube::core::Status>),
+    /// Another error.
+    Other(String),
+}
+
+impl CreateError {
+    fn text(&self, object: &Value) -> String {
+        let of = |field: &str| object[field].as_str().unwrap_or_default();
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        let reason = match self {
+            CreateError::NoKind => {
+                format!("the lab has no kind {} of {}", of("kind"), of("apiVersion"))
+            }
+            CreateError::Refused(status) => status.message.clone(),
+            CreateError::Other(message) => message.clone(),
+        };
+        format!("{} {name}: {reason}", of("kind"))
+    }
+}
+
+async fn create(client: &Client, object: &Value) -> Result<(), CreateError> {
+    let of = |field: &str| object[field].as_str().unwrap_or_default();
+    let (group, version) = of("apiVersion")
+        .split_once('/')
+        .unwrap_or(("", of("apiVersion")));
+    let gvk = GroupVersionKind::gvk(group, version, of("kind"));
+    let found = pinned_kind(client, &gvk).await;
+    let (resource, capabilities): (ApiResource, _) = found.map_err(|_| CreateError::NoKind)?;
+    let namespace = object["metadata"]["namespace"]
+        .as_str()
+        .unwrap_or("default");
+    let api: Api<DynamicObject> = match capabilities.scope {
+        Scope::Namespaced => Api::namespaced_with(client.clone(), namespace, &resource),
+        Scope::Cluster => Api::all_with(client.clone(), &resource),
+    };
+    let mut object: DynamicObject = serde_json::from_value(object.clone())
+        .map_err(|error| CreateError::Other(error.to_string()))?;
+    if matches!(capabilities.scope, Scope::Cluster) {
+        object.metadata.namespace = None;
+    }
+    match api.create(&PostParams::default(), &object).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) => Err(CreateError::Refused(status)),
+        Err(error) => Err(CreateError::Other(error.to_string())),
+    }
+}

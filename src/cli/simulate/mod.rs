@@ -1,0 +1,9 @@
+//! `kueue-lab simulate`: whether workloads would be admitted to a cluster now.
+
+mod command;
+mod make_workloads;
+mod queue_objects;
+mod submission;
+mod text;
+
+pub(super) use command::{Args, run};
