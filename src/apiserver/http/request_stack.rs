@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use http::header::{ACCEPT, AUTHORIZATION};
+use http::header::{ACCEPT, AUTHORIZATION, DATE};
 use http::request::Parts;
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response};
 use hyper::body::Incoming;
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimePrinter;
 use kueue_lab_http::{ConnectionSlot, HttpService, PeerCertificates};
 use tower::{ServiceBuilder, service_fn};
 
@@ -49,7 +51,7 @@ pub(super) fn request_stack(context: Arc<ConnectionContext>) -> impl HttpService
         .service(handler)
 }
 
-/// Adds the `Audit-ID`, compresses the response, and ends streams with the server.
+/// Adds the `Audit-ID` and the `Date` in lab time, compresses the response, and ends streams with the server.
 fn finish_response(
     context: Arc<ConnectionContext>,
     request: Request<Incoming>,
@@ -65,9 +67,18 @@ fn finish_response(
         if let Some(id) = id {
             response.headers_mut().insert(AUDIT_ID, id);
         }
+        if let Some(date) = http_date(context.core.clock.now()) {
+            response.headers_mut().insert(DATE, date);
+        }
         let stop = context.stop.clone();
         response.map(|body| body.until(stop.cancelled_owned()))
     })
+}
+
+/// A time as a value of the header `Date`, in whole seconds.
+fn http_date(time: Timestamp) -> Option<HeaderValue> {
+    let text = DateTimePrinter::new().timestamp_to_rfc9110_string(&time);
+    HeaderValue::try_from(text.ok()?).ok()
 }
 
 /// A panic is the error of its request only, as `WithPanicRecovery`.
