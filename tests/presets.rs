@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use async_trait::async_trait;
+use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::api::{DeleteParams, Patch, PatchParams};
@@ -14,7 +16,8 @@ use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 use kueue_lab_presets::{
-    BaseConfiguration, PresetSettings, Presets, PresetsConfig, PresetsState, StartError, SyncStatus,
+    BaseConfiguration, PresetSettings, Presets, PresetsConfig, PresetsState, ReviewedSave,
+    SaveReview, SavedPreset, StartError, SyncStatus,
 };
 use serde_json::json;
 
@@ -59,6 +62,7 @@ impl PresetsFixture {
             watch: true,
             base: BaseConfiguration::default(),
             lab: None,
+            review: None,
             applied_settings: PresetSettings::default(),
             adapt: None,
         }
@@ -279,6 +283,78 @@ async fn added_and_removed_files_create_and_prune_objects() {
         state.errors
     );
     assert_eq!(fixture.value("gold").await, Some(1));
+}
+
+/// Objects to saves with the text `refuse`.
+struct FakeReview {
+    holds: bool,
+}
+
+#[async_trait]
+impl SaveReview for FakeReview {
+    fn holds_saves(&self) -> bool {
+        self.holds
+    }
+
+    async fn begin(
+        &self,
+        _: &Client,
+        saved: SavedPreset,
+    ) -> Result<BoxFuture<'static, Result<ReviewedSave, String>>, String> {
+        let text = std::fs::read_to_string(saved.folder.join(saved.name).join("a.yaml")).unwrap();
+        let objection = text.contains("refuse").then(|| "it evicts".to_owned());
+        let plan = format!("the plan of {}", text.lines().next().unwrap());
+        Ok(Box::pin(
+            async move { Ok(ReviewedSave { plan, objection }) },
+        ))
+    }
+}
+
+#[tokio::test]
+async fn a_save_with_an_objection_waits_until_the_preset_is_applied() {
+    let fixture = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
+    let config = PresetsConfig {
+        review: Some(Arc::new(FakeReview { holds: true })),
+        ..fixture.config(Some("p"))
+    };
+    let presets = fixture.start_with(config).await.unwrap();
+    let refused = |value| format!("# refuse {value}\n{}", class("gold", value));
+    fixture.write("p/a.yaml", &refused(2));
+    let state = until(&presets, "held", |s| s.sync_status == SyncStatus::Held).await;
+    assert_eq!(state.plan, "the plan of # refuse 2");
+    assert_eq!(state.errors[0].message, "it evicts");
+    assert_eq!(fixture.value("gold").await, Some(1));
+    presets.switch("p").await.unwrap();
+    let state = presets.state();
+    assert_eq!(
+        (state.sync_status, state.errors.len()),
+        (SyncStatus::Synced, 0)
+    );
+    assert_eq!(fixture.value("gold").await, Some(2));
+    // Without an objection, or after the save is undone, nothing waits.
+    fixture.write("p/a.yaml", &refused(3));
+    until(&presets, "held", |s| s.sync_status == SyncStatus::Held).await;
+    fixture.write("p/a.yaml", &class("gold", 4));
+    until(&presets, "applied", |s| s.sync_status == SyncStatus::Synced).await;
+    assert_eq!(fixture.value("gold").await, Some(4));
+}
+
+#[tokio::test]
+async fn the_plan_of_a_save_is_in_the_state() {
+    let fixture = PresetsFixture::new(&[("p/a.yaml", &class("gold", 1))]);
+    let config = PresetsConfig {
+        review: Some(Arc::new(FakeReview { holds: false })),
+        ..fixture.config(Some("p"))
+    };
+    let presets = fixture.start_with(config).await.unwrap();
+    assert_eq!(presets.state().plan, "");
+    fixture.write("p/a.yaml", &format!("# refuse\n{}", class("gold", 2)));
+    let state = until(&presets, "planned", |s| {
+        s.revision == 2 && !s.plan.is_empty()
+    })
+    .await;
+    assert_eq!(state.plan, "the plan of # refuse");
+    assert_eq!(fixture.value("gold").await, Some(2));
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Configuration of a lab.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::object_file::ObjectFile;
 use crate::cluster_role::ClusterRole;
@@ -9,6 +10,7 @@ use kueue_lab_clock::Clock;
 use kueue_lab_cluster::{DataDir, RemoteCluster, RequestLimits};
 use kueue_lab_entropy::Entropy;
 use kueue_lab_machines::nodes::NodePools;
+use kueue_lab_presets::SaveReview;
 
 /// Configuration of a lab.
 pub struct LabConfig {
@@ -27,6 +29,8 @@ pub struct LabConfig {
     pub preset_must_be_valid: bool,
     /// Whether preset files are watched.
     pub watch: bool,
+    /// Plans each save of the active preset.
+    pub review: Option<Arc<dyn SaveReview>>,
     /// Loopback port for external clients, 0 for any; `None` for no listener. Ignored on an
     /// existing cluster.
     pub port: Option<u16>,
@@ -67,6 +71,7 @@ impl LabConfig {
             preset: None,
             preset_must_be_valid: true,
             watch: false,
+            review: None,
             port: None,
             request_limits: RequestLimits::default(),
             data: None,

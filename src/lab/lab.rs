@@ -271,6 +271,7 @@ impl Lab {
             base,
             lab: Some(Arc::new(lab)),
             applied_settings: settings,
+            review: config.review,
             adapt: config.role.worker_name().map(|_| without_multikueue as _),
         };
         let started = async {

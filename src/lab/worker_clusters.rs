@@ -201,6 +201,7 @@ fn worker_config(config: &LabConfig, name: &str) -> LabConfig {
         preset: config.preset.clone(),
         preset_must_be_valid: config.preset_must_be_valid,
         watch: config.watch,
+        review: None,
         port: config.port.map(|_| 0),
         request_limits: config.request_limits,
         data: None,

@@ -30,6 +30,7 @@ mod presets;
 mod references;
 mod reloader;
 mod removal;
+mod save_review;
 mod state;
 mod state_publisher;
 
@@ -47,4 +48,5 @@ pub use plan::{Plan, plan};
 pub use preset_settings::PresetSettings;
 pub use presets::{Presets, PresetsConfig, StartError};
 pub use removal::{RemovalReport, remove_preset_objects};
+pub use save_review::{ReviewedSave, SaveReview, SavedPreset};
 pub use state::{PresetInfo, PresetsState, SyncStatus};

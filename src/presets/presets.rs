@@ -13,6 +13,7 @@ use super::folder::FolderError;
 use super::lab_settings::{BaseConfiguration, LabSettings};
 use super::preset_settings::PresetSettings;
 use super::reloader::{Command, IdleFlag, Reloader};
+use super::save_review::SaveReview;
 use super::state_publisher::StatePublisher;
 use super::{Finding, Manifest, PresetsState};
 use kueue_lab_clock::Clock;
@@ -36,6 +37,8 @@ pub struct PresetsConfig {
     pub lab: Option<Arc<dyn LabSettings>>,
     /// The settings that are applied already.
     pub applied_settings: PresetSettings,
+    /// Plans each save of the active preset.
+    pub review: Option<Arc<dyn SaveReview>>,
     /// Changes the objects of a preset before they are applied.
     pub adapt: Option<fn(&mut Vec<Manifest>)>,
 }

@@ -13,6 +13,7 @@ use super::file_notify::{FileWatcher, folders_of_preset};
 use super::folder::{self, FolderError, PresetSource};
 use super::preset_settings::PresetSettings;
 use super::presets::{PresetsConfig, StartError};
+use super::save_review::{ReviewedSave, SavedPreset};
 use super::state_publisher::StatePublisher;
 use super::{Finding, ParsedPreset, SyncStatus};
 use kueue_lab_clock::Clock;
@@ -192,11 +193,7 @@ impl Reloader {
             Ok(source) if !force && self.last_read.as_ref() == Some(&source) => {
                 self.state.publish(|_| {});
             }
-            Ok(source) => {
-                if let Err(findings) = self.apply_preset(&name, source).await {
-                    self.keep_last_good(findings);
-                }
-            }
+            Ok(source) => self.apply_save(&name, source).await,
             Err(error) => {
                 self.last_read = None;
                 let file = folder::preset_folder(&self.config.folder, &name);
@@ -208,6 +205,70 @@ impl Reloader {
                 )]);
             }
         }
+    }
+
+    /// Applies a save, and plans what it does.
+    async fn apply_save(&mut self, name: &str, source: PresetSource) {
+        let is_valid = || {
+            let checked = check_preset(&source, &self.config.base, self.config.lab.as_deref());
+            !checked.findings.iter().any(Finding::is_error)
+        };
+        let review = self.config.review.clone().filter(|_| is_valid());
+        let holds = review.as_ref().is_some_and(|review| review.holds_saves());
+        let plan = match review {
+            Some(review) => {
+                let saved = SavedPreset {
+                    folder: self.config.folder.clone(),
+                    name: name.to_owned(),
+                };
+                let client = self.applier.remote().client;
+                Some(review.begin(&client, saved).await)
+            }
+            None => None,
+        };
+        let failed = |error: String| {
+            tracing::warn!("preset {name}: the save cannot be planned: {error}");
+            ReviewedSave::default()
+        };
+        match plan {
+            Some(Ok(plan)) if holds => {
+                let reviewed = plan.await.unwrap_or_else(failed);
+                if let Some(objection) = reviewed.objection {
+                    self.last_read = Some(source);
+                    return self.hold(name, objection, reviewed.plan);
+                }
+                self.state.publish(|state| state.plan = reviewed.plan);
+            }
+            Some(Ok(plan)) => {
+                let (state, name) = (self.state.clone(), name.to_owned());
+                tokio::spawn(async move {
+                    let reviewed = plan.await.unwrap_or_else(|error| {
+                        tracing::warn!("preset {name}: the save cannot be planned: {error}");
+                        ReviewedSave::default()
+                    });
+                    state.publish(|state| state.plan = reviewed.plan);
+                });
+            }
+            Some(Err(error)) => drop(failed(error)),
+            None => {}
+        }
+        if let Err(findings) = self.apply_preset(name, source).await {
+            self.keep_last_good(findings);
+        }
+    }
+
+    /// Keeps the applied state until the preset is applied explicitly.
+    fn hold(&self, name: &str, objection: String, plan: String) {
+        tracing::warn!("preset {name}: {objection}; the save waits until the preset is applied");
+        let file = folder::preset_folder(&self.config.folder, name);
+        let file = file.display().to_string();
+        let finding = Finding::error(&file, Position::START, objection)
+            .remedy("apply the preset, or undo the save");
+        self.state.publish(|state| {
+            state.sync_status = SyncStatus::Held;
+            state.plan = plan;
+            state.errors = vec![finding];
+        });
     }
 
     /// Reads a preset; waits briefly for content in a file that has just become empty.
@@ -298,6 +359,10 @@ impl Reloader {
         let now = self.clock.now();
         let objects = self.applier.len();
         self.state.publish(|state| {
+            if state.active.as_deref() != Some(name) {
+                // It is of another preset.
+                state.plan.clear();
+            }
             state.active = Some(name.to_owned());
             state.sync_status = SyncStatus::Synced;
             state.revision += 1;

@@ -39,6 +39,8 @@ pub enum SyncStatus {
     Synced,
     /// The files are invalid; the last good state stays applied.
     LastGood,
+    /// The last save waits until the preset is applied explicitly; the last good state stays applied.
+    Held,
 }
 
 /// All presets and the state of the active one.
@@ -60,6 +62,8 @@ pub struct PresetsState {
     pub summary: String,
     /// The time of the last apply.
     pub applied_at: Option<Timestamp>,
+    /// What the last save does to the cluster, as text; empty if it was not planned.
+    pub plan: String,
     /// Why the files are not applied.
     pub errors: Vec<Finding>,
     /// Warnings about the applied files.

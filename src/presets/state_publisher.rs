@@ -9,7 +9,8 @@ use tokio::sync::watch;
 use super::folder;
 use super::{PresetInfo, PresetsState};
 
-/// Publishes the state of the presets with the presets of the folder.
+/// Publishes the state of the presets with the presets of the folder. Clones publish the same state.
+#[derive(Clone)]
 pub(super) struct StatePublisher {
     folder: PathBuf,
     state: watch::Sender<Arc<PresetsState>>,

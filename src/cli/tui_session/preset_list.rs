@@ -27,6 +27,12 @@ fn preset(state: &PresetsState, info: &PresetInfo) -> Preset {
         return idle;
     }
     let state_of = match (state.errors.is_empty(), state.sync_status) {
+        (_, SyncStatus::Held) => PresetState::Held {
+            objection: state
+                .errors
+                .first()
+                .map_or_else(String::new, |finding| finding.message.clone()),
+        },
         (true, SyncStatus::NotApplied) => PresetState::Applying,
         (true, _) => PresetState::Active,
         (false, sync_status) => PresetState::Invalid {
@@ -38,6 +44,7 @@ fn preset(state: &PresetsState, info: &PresetInfo) -> Preset {
         state: state_of,
         objects: state.objects,
         summary: state.summary.clone(),
+        plan: state.plan.clone(),
         warnings: state.warnings.iter().map(ToString::to_string).collect(),
         revision: state.revision,
         applied_at: state.applied_at,

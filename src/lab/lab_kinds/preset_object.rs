@@ -109,6 +109,7 @@ impl PresetStatus {
         let word = match (state.errors.is_empty(), state.sync_status) {
             (true, SyncStatus::Synced) => "Active",
             (_, SyncStatus::LastGood) => "Invalid",
+            (_, SyncStatus::Held) => "Held",
             _ => "NotApplied",
         };
         Self {
@@ -161,6 +162,7 @@ impl PresetStatus {
                 state.sync_status = match status.state.as_str() {
                     "Active" => SyncStatus::Synced,
                     "Invalid" => SyncStatus::LastGood,
+                    "Held" => SyncStatus::Held,
                     _ => SyncStatus::NotApplied,
                 };
                 state.revision = status.revision;

@@ -65,6 +65,7 @@ fn remark(preset: &Preset) -> String {
     let state = match preset.state {
         PresetState::Active => "active; ",
         PresetState::Applying => "being applied; ",
+        PresetState::Held { .. } => "a save waits; ",
         PresetState::Invalid { .. } => "broken; ",
         PresetState::Idle => "",
     };

@@ -70,6 +70,8 @@ pub struct Preset {
     pub summary: String,
     /// Its samples: name and description.
     pub samples: Vec<(String, String)>,
+    /// What the last save does to the cluster, as text; empty if it was not planned.
+    pub plan: String,
     /// Warnings of the last apply.
     pub warnings: Vec<String>,
     /// How many times it was applied.
@@ -88,6 +90,11 @@ pub enum PresetState {
     Applying,
     /// Applied.
     Active,
+    /// The last save waits until the preset is applied.
+    Held {
+        /// Why, one sentence.
+        objection: String,
+    },
     /// The files have errors or the API server rejected their objects.
     Invalid {
         /// The errors, in the order of the files.

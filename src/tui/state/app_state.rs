@@ -44,7 +44,7 @@ impl State {
     pub(crate) fn applied_preset(&self) -> Option<&Preset> {
         let mut all = self.presets.iter().flat_map(|b| &b.presets);
         all.find(|p| match p.state {
-            PresetState::Active => true,
+            PresetState::Active | PresetState::Held { .. } => true,
             PresetState::Invalid {
                 last_good_applied, ..
             } => last_good_applied,

@@ -39,6 +39,10 @@ pub(super) fn notify_preset_changes(state: &mut State, list: &PresetList) {
                     notify(Severity::Warning, format!("{about}: {warning}"));
                 }
             }
+            PresetState::Held { objection } => notify(
+                Severity::Warning,
+                format!("{about}: {objection}; a in Presets applies the save"),
+            ),
             PresetState::Invalid {
                 diagnostics,
                 last_good_applied,

@@ -106,6 +106,7 @@ impl View for PresetsView {
                 let first = diagnostics.first()?;
                 sanitize(&format!("{}: {}", list.location(first), first.reason))
             }
+            PresetState::Held { objection } => sanitize(objection),
             _ => first_sentence(&preset.description),
         })
     }
@@ -135,6 +136,7 @@ fn state_text(c: &Canvas<'_>, preset: &Preset) -> (String, Role) {
             (format!("{} active", g.active), Role::Success)
         }
         PresetState::Active => (format!("{} active, warnings", g.active), Role::Warning),
+        PresetState::Held { .. } => (format!("{} save waits", g.active), Role::Warning),
         PresetState::Invalid {
             last_good_applied: true,
             ..

@@ -6,6 +6,9 @@ use crate::text::{age, sanitize, sanitize_lines, wrap, wrap_indented};
 use crate::theme::Role;
 use crate::widget::PageBuilder;
 
+/// The most lines of a plan.
+const MAX_PLAN_LINES: usize = 500;
+
 /// Writes the details of a preset.
 pub(crate) fn write(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
     let mut all = state.presets.iter().flat_map(|b| &b.presets);
@@ -18,6 +21,7 @@ pub(crate) fn write(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
         PresetState::Idle => ("idle", Role::Text),
         PresetState::Applying => ("being applied", Role::InProgress),
         PresetState::Active => ("active", Role::Success),
+        PresetState::Held { .. } => ("the last save waits; a applies it", Role::Warning),
         PresetState::Invalid {
             last_good_applied: true,
             ..
@@ -50,6 +54,19 @@ pub(crate) fn write(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
             doc.indented(&sanitize(&diagnostic.reason), Role::Error);
             if let Some(remedy) = &diagnostic.remedy {
                 doc.indented(&sanitize(remedy), Role::Text);
+            }
+        }
+    }
+    if let PresetState::Held { objection } = &preset.state {
+        doc.section("Waits because");
+        doc.text(&sanitize(objection), Role::Warning);
+    }
+    if !preset.plan.is_empty() {
+        doc.section("Plan of the last save");
+        for line in sanitize_lines(&preset.plan, MAX_PLAN_LINES) {
+            for line in wrap_indented(&line, doc.width()) {
+                let span = doc.span(line, Role::Text);
+                doc.line(vec![span]);
             }
         }
     }
