@@ -42,7 +42,7 @@ pub mod storage;
 pub mod strategy;
 
 pub use auth::credentials::{Credentials, CredentialsError};
-pub use endpoints::LoadObjectError;
+pub use endpoints::{LoadObjectError, UnknownFields};
 pub use flow_control::request_limits::RequestLimits;
 pub use http::secure_serving::{ServeError, ServeOptions, ServingHandle};
 pub use server::{ApiServer, ApiServerBuilder, Limit, RestoreError, limits};

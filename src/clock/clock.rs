@@ -87,6 +87,14 @@ impl Clock {
         }
     }
 
+    /// As [`Clock::adjustable`], but lab time starts at `base`.
+    pub fn adjustable_from(base: Timestamp, speed: f64) -> Self {
+        let timeline = Timeline::starting_at(base, accepted(speed));
+        Self {
+            mode: Arc::new(Mode::Adjustable(watch::Sender::new(Some(timeline)))),
+        }
+    }
+
     /// Changes the speed of an adjustable clock from now on, also for waits that have begun. Returns
     /// `false` for other clocks. Values outside [`SPEED_RANGE`] are clamped.
     pub fn set_speed(&self, speed: f64) -> bool {

@@ -12,6 +12,7 @@ use super::plugins::{
 };
 use kueue_lab_apiserver::{
     ApiServer, LoadObjectError, RequestLimits, ServeError, ServeOptions, ServingHandle,
+    UnknownFields,
 };
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
@@ -106,8 +107,12 @@ impl EmbeddedCluster {
     ///
     /// # Errors
     /// [`LoadObjectError`] for the first object that is not valid. The data directory is cleared then.
-    pub async fn load_objects(mut self, objects: Vec<Value>) -> Result<Self, LoadObjectError> {
-        if let Err(error) = self.server.load_objects(objects).await {
+    pub async fn load_objects(
+        mut self,
+        objects: Vec<Value>,
+        unknown_fields: UnknownFields,
+    ) -> Result<Self, LoadObjectError> {
+        if let Err(error) = self.server.load_objects(objects, unknown_fields).await {
             self.server.close_storage();
             if let Some(data) = self.data.take()
                 && let Err(error) = data.remove_new()

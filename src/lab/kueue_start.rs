@@ -31,7 +31,7 @@ impl KueueStart {
     /// Takes the configuration out of `config`; `settings` are those of the first preset.
     ///
     /// # Errors
-    /// The configuration cannot be written as a file.
+    /// The configuration cannot be written as a file, or that of the objects to start from cannot be loaded.
     pub(crate) fn new(config: &mut LabConfig, settings: &PresetSettings) -> Result<Self, LabError> {
         let ignores_presets = match config {
             LabConfig { kueue: Some(_), .. } => Some("--config names the configuration"),
@@ -44,7 +44,12 @@ impl KueueStart {
             _ => None,
         };
         let has_flag = config.kueue.is_some();
-        let base = Source::new(config.kueue.take())?;
+        let given = match (config.kueue.take(), &config.from) {
+            // That of the cluster from which the lab starts.
+            (None, Some(from)) => from.configuration().map_err(LabError::ObjectFile)?,
+            (given, _) => given,
+        };
+        let base = Source::new(given)?;
         let of_preset = settings.configuration.as_ref();
         let of_preset = of_preset.filter(|_| ignores_presets.is_none());
         let of_preset = of_preset.and_then(|file| std::str::from_utf8(&file.bytes).ok());

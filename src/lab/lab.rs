@@ -48,7 +48,9 @@ async fn embedded_cluster(
     let Some(file) = from else {
         return Ok(cluster);
     };
-    let loaded = cluster.load_objects(file.objects()).await;
+    let loaded = cluster
+        .load_objects(file.objects(), file.unknown_fields())
+        .await;
     loaded.map_err(|error| LabError::ObjectFile(file.message(&error)))
 }
 

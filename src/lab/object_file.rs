@@ -1,11 +1,14 @@
-//! The file of `up --from`: the objects of a new cluster.
+//! The objects of a new cluster: the file of `up --from`, or an imported cluster.
 
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use kueue_lab_cluster::LoadObjectError;
+use kueue_lab_api::config::{
+    CONFIG_MAP_KEY, DEFAULT_NAMESPACE, LoadedConfiguration, load as load_configuration,
+};
+use kueue_lab_cluster::{LoadObjectError, UnknownFields};
 use kueue_lab_yaml::{Limits, Node, Position, documents, source_snippet, utf8};
 
 /// Limits of the file: 512 MiB.
@@ -14,6 +17,11 @@ const LIMITS: Limits = Limits {
     nodes: 50_000_000,
 };
 
+/// The ConfigMap of Kueue's configuration.
+const CONFIG_MAP: &str = "kueue-manager-config";
+/// The kind of the first document of a bundle that `kueue-lab import` wrote.
+const BUNDLE: &str = "Bundle";
+
 /// Objects with their positions in a file.
 #[derive(Clone, Debug)]
 pub struct ObjectFile {
@@ -21,6 +29,8 @@ pub struct ObjectFile {
     text: String,
     objects: Vec<Value>,
     positions: Vec<Position>,
+    /// The time of the cluster when it was imported; `None` for an export.
+    imported_at: Option<Timestamp>,
 }
 
 impl ObjectFile {
@@ -38,11 +48,76 @@ impl ObjectFile {
                 "{file} has no objects; write one with `kueue-lab export`"
             ));
         }
+        let mut positions: Vec<Position> = documents.iter().map(|d| d.at).collect();
+        let mut objects: Vec<Value> = documents.iter().map(Node::to_json).collect();
+        let mut imported_at = None;
+        if objects
+            .first()
+            .is_some_and(|object| object["kind"] == BUNDLE)
+        {
+            let (at, head) = (positions.remove(0), objects.remove(0));
+            let time = head["time"].as_str().and_then(|time| time.parse().ok());
+            imported_at = Some(time.ok_or_else(|| {
+                format!("{file}:{at}: Bundle: time is missing or no time such as 2026-01-02T15:04:05Z; import the cluster again")
+            })?);
+        }
         Ok(Self {
             path: path.to_owned(),
-            positions: documents.iter().map(|d| d.at).collect(),
-            objects: documents.iter().map(Node::to_json).collect(),
+            positions,
+            objects,
             text: text.to_owned(),
+            imported_at,
+        })
+    }
+
+    /// The objects of a cluster that was imported at `time`; `name` is in messages in place of a file.
+    pub fn of_import(name: &str, objects: Vec<Value>, time: Timestamp) -> Self {
+        Self {
+            path: name.into(),
+            text: String::new(),
+            objects,
+            positions: Vec::new(),
+            imported_at: Some(time),
+        }
+    }
+
+    /// The time at which lab time starts: when the cluster was imported, and not before the last change.
+    /// `None` for an export, which continues now.
+    pub fn start(&self) -> Option<Timestamp> {
+        let imported = self.imported_at?;
+        Some(self.last_time().map_or(imported, |last| last.max(imported)))
+    }
+
+    /// Fields that the lab does not know are an error, except in an imported cluster.
+    pub(crate) fn unknown_fields(&self) -> UnknownFields {
+        match self.imported_at {
+            Some(_) => UnknownFields::Drop,
+            None => UnknownFields::Refuse,
+        }
+    }
+
+    /// Kueue's configuration in the ConfigMap; `None` if there is none.
+    ///
+    /// # Errors
+    /// A message: the lab cannot load it.
+    pub fn configuration(&self) -> Result<Option<LoadedConfiguration>, String> {
+        let index = self.objects.iter().position(|object| {
+            let metadata = &object["metadata"];
+            object["kind"] == "ConfigMap"
+                && metadata["name"] == CONFIG_MAP
+                && metadata["namespace"] == DEFAULT_NAMESPACE
+        });
+        let Some(index) = index else { return Ok(None) };
+        let Some(text) = self.objects[index]["data"][CONFIG_MAP_KEY].as_str() else {
+            return Ok(None);
+        };
+        load_configuration(text).map(Some).map_err(|problems| {
+            let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            let message = format!(
+                "{CONFIG_MAP_KEY}: {}; the lab needs a configuration of the Kueue it implements",
+                problems.join("; ")
+            );
+            self.message(&LoadObjectError { index, message })
         })
     }
 
@@ -59,9 +134,10 @@ impl ObjectFile {
     /// The message of an error with the file, the line and the object.
     pub(crate) fn message(&self, error: &LoadObjectError) -> String {
         let file = self.path.display();
-        let at = self.positions.get(error.index);
-        let at = at.copied().unwrap_or(Position::START);
         let object = self.objects.get(error.index).map(name).unwrap_or_default();
+        let Some(at) = self.positions.get(error.index).copied() else {
+            return format!("{file}: {object}: {}", error.message);
+        };
         let snippet = source_snippet(&self.text, at);
         format!("{file}:{at}: {object}: {}\n{snippet}", error.message)
     }

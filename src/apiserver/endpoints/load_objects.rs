@@ -26,6 +26,16 @@ pub struct LoadObjectError {
     pub message: String,
 }
 
+/// What to do about fields that the schema of a kind does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnknownFields {
+    /// The object is not valid.
+    #[default]
+    Refuse,
+    /// They are left out with a warning: the object is of a cluster with other versions of its kinds.
+    Drop,
+}
+
 /// Stores objects of a new cluster: uids, creation times and statuses are kept, and no admission plugin
 /// runs. CustomResourceDefinitions are loaded first, then namespaces. An object replaces one of the same
 /// name.
@@ -36,6 +46,7 @@ pub struct LoadObjectError {
 pub(crate) async fn load_objects(
     core: &Arc<ServerState>,
     objects: Vec<Value>,
+    unknown_fields: UnknownFields,
 ) -> Result<(), LoadObjectError> {
     let mut ordered: Vec<(usize, Value)> = objects.into_iter().enumerate().collect();
     ordered.sort_by_key(|(_, object)| match object["kind"].as_str() {
@@ -48,7 +59,7 @@ pub(crate) async fn load_objects(
         let mut loaded = BTreeSet::new();
         for (index, object) in ordered {
             let failed = |message| LoadObjectError { index, message };
-            let (resource, key) = load_object(core, object).map_err(failed)?;
+            let (resource, key) = load_object(core, object, unknown_fields).map_err(failed)?;
             if !loaded.insert((resource, key)) {
                 return Err(failed("the object occurs twice; remove one".into()));
             }
@@ -67,7 +78,11 @@ pub(crate) async fn load_objects(
 }
 
 /// Stores an object; returns its resource and storage key.
-fn load_object(core: &ServerState, mut object: Value) -> Result<(Arc<str>, String), String> {
+fn load_object(
+    core: &ServerState,
+    mut object: Value,
+    unknown_fields: UnknownFields,
+) -> Result<(Arc<str>, String), String> {
     let served = find_resource(core, &object)?;
     let kind = &served.kind;
     let Some(storage) = &served.storage else {
@@ -78,8 +93,19 @@ fn load_object(core: &ServerState, mut object: Value) -> Result<(Arc<str>, Strin
     };
     if let Some(schema) = served.schema() {
         let unknown = decode(&schema, &mut object, DecodeSource::Json)?;
-        if let Some(field) = unknown.first() {
-            return Err(format!("unknown field {field:?}; correct or remove it"));
+        match (unknown.first(), unknown_fields) {
+            (Some(field), UnknownFields::Refuse) => {
+                return Err(format!("unknown field {field:?}; correct or remove it"));
+            }
+            (Some(_), UnknownFields::Drop) => {
+                let name = object_meta::meta_str(&object, "name");
+                let fields = unknown.join(", ");
+                let kind = &kind.kind;
+                tracing::warn!(
+                    "{kind} {name}: the lab does not know the fields {fields}; they are left out"
+                );
+            }
+            (None, _) => {}
         }
     }
     let name = object_meta::meta_str(&object, "name").to_owned();

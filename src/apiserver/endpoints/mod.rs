@@ -56,7 +56,7 @@ pub(crate) use authenticated_request::AuthenticatedRequest;
 pub(crate) use request_attributes::RequestAttributes;
 
 pub(super) use dispatch::{authorize, error_response, handle, refusal};
-pub use load_objects::LoadObjectError;
+pub use load_objects::{LoadObjectError, UnknownFields};
 
 pub(super) use load_objects::load_objects;
 pub(super) use restore::{restore_api_services, restore_derived_state};

@@ -7,7 +7,7 @@ use kueue_lab_entropy::Entropy;
 use serde_json::Value;
 
 use super::builder::ApiServerBuilder;
-use crate::endpoints::{self, LoadObjectError};
+use crate::endpoints::{self, LoadObjectError, UnknownFields};
 use crate::http::tower_service::InProcessService;
 use crate::plugins::{AdmissionPlugin, CustomResourceConverter, KubeletClient};
 use crate::server_state::ServerState;
@@ -42,8 +42,12 @@ impl ApiServer {
     ///
     /// # Errors
     /// [`LoadObjectError`] for the first object that is not valid. The server must not be used then.
-    pub async fn load_objects(&self, objects: Vec<Value>) -> Result<(), LoadObjectError> {
-        endpoints::load_objects(&self.core, objects).await
+    pub async fn load_objects(
+        &self,
+        objects: Vec<Value>,
+        unknown_fields: UnknownFields,
+    ) -> Result<(), LoadObjectError> {
+        endpoints::load_objects(&self.core, objects, unknown_fields).await
     }
 
     /// The revision of the latest write of an object that is neither a Lease nor an Event: it does not
