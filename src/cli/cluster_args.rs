@@ -1,6 +1,6 @@
 //! The cluster of a command (`--cluster` and its flags), and the confirmation before writing to it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{CliError, confirm};
 use kueue_lab_lab::{
@@ -38,7 +38,7 @@ impl ClusterChoice {
 /// The flags that belong to `--cluster`.
 #[derive(Debug, clap::Args)]
 pub(super) struct ClusterArgs {
-    /// With --cluster context:NAME: the kubeconfig file [default: $KUBECONFIG, then ~/.kube/config].
+    /// With --cluster or --from context:NAME: the kubeconfig file [default: $KUBECONFIG, then ~/.kube/config].
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// On a cluster that `up` did not create: write to it without confirmation.
@@ -56,10 +56,16 @@ pub(super) struct ClusterArgs {
 
 impl ClusterArgs {
     /// Rejects flags that do not apply to the chosen cluster.
-    pub(super) fn check(&self, choice: &ClusterChoice, speed: f64) -> Result<(), CliError> {
+    /// `is_import` says that `--from` names a context.
+    pub(super) fn check(
+        &self,
+        choice: &ClusterChoice,
+        speed: f64,
+        is_import: bool,
+    ) -> Result<(), CliError> {
         let reject = |message: &str| Err(CliError::Usage(message.to_owned()));
         match choice {
-            ClusterChoice::Embedded if self.kubeconfig.is_some() => reject(
+            ClusterChoice::Embedded if self.kubeconfig.is_some() && !is_import => reject(
                 "--kubeconfig needs --cluster context:NAME; to choose the file for the embedded cluster's kubeconfig, use --kubeconfig-out",
             ),
             ClusterChoice::Embedded if self.observe => reject(
@@ -76,6 +82,11 @@ impl ClusterArgs {
             }
             _ => Ok(()),
         }
+    }
+
+    /// The file of `--kubeconfig`.
+    pub(super) fn kubeconfig(&self) -> Option<&Path> {
+        self.kubeconfig.as_deref()
     }
 
     /// Connects to the cluster, after creating it if it is one of kind or k3d, and asks for

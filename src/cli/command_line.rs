@@ -6,8 +6,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use super::{
-    CliError, completions, controller, crds, demo, down, explain, export, kubeconfig, preset,
-    replay, simulate, sky, tui, uninstall, up,
+    CliError, completions, controller, crds, demo, down, explain, export, import, kubeconfig, plan,
+    preset, replay, simulate, sky, tui, uninstall, up,
 };
 
 const EXAMPLES: &str = "\
@@ -45,6 +45,8 @@ enum Command {
     Replay(replay::Args),
     Crds(crds::Args),
     Export(export::Args),
+    Import(import::Args),
+    Plan(plan::Args),
     Sky(sky::Args),
     Kubeconfig(kubeconfig::Args),
     Controller(controller::Args),
@@ -70,6 +72,11 @@ pub(crate) fn main() -> ExitCode {
         Command::Replay(args) => replay::run(args),
         Command::Crds(args) => crds::run(args),
         Command::Export(args) => export::run(args),
+        Command::Import(args) => import::run(args),
+        Command::Plan(args) => match plan::run(args) {
+            Ok(true) => return ExitCode::from(2),
+            outcome => outcome.map(|_| ()),
+        },
         Command::Sky(args) => sky::run(args),
         Command::Kubeconfig(args) => kubeconfig::run(args),
         Command::Controller(args) => controller::run(args),

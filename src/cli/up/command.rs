@@ -10,6 +10,8 @@ use tokio_util::sync::CancellationToken;
 use super::choose_preset::choose_preset;
 use super::lab_kubeconfig::LabKubeconfig;
 use super::limits_table::limits_table;
+use super::plan_review::PlanReview;
+use super::start_source::StartSource;
 use super::workers_args::WorkersArgs;
 use crate::cli::cluster_args::{ClusterArgs, ClusterChoice};
 use crate::cli::config::ConfigUser;
@@ -20,8 +22,9 @@ use crate::cli::{CliError, config, logging, runtime, signals, speed};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 use kueue_lab_lab::{
-    Cluster, DataDir, Lab, LabConfig, LabPaths, ObjectFile, PresetsFolder, RequestLimits,
+    Cluster, DataDir, Lab, LabConfig, LabPaths, NodePools, ObjectFile, PresetsFolder, RequestLimits,
 };
+use kueue_lab_presets::SaveReview;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,6 +38,8 @@ Examples:
   kueue-lab up --headless --speed 60           a minute of lab time every second
   kueue-lab up --data-dir ./lab-data           a lab that survives its process
   kueue-lab up --from lab.yaml                 from the objects of `kueue-lab export`
+  kueue-lab up --from context:prod             from the state of a cluster, which is only read
+  kueue-lab up --confirm                       a save that would evict Workloads waits for a key
   kueue-lab up --controller none               for a Kueue of your own
   kueue-lab up --preset multikueue             a MultiKueue manager with two worker clusters
   kueue-lab up --cluster kind                  on a kind cluster, created if needed
@@ -83,6 +88,10 @@ pub(in crate::cli) struct Args {
     /// own.
     #[arg(long, value_name = "WHICH", default_value = "kueue-lab")]
     controller: ControllerChoice,
+    /// A save of the active preset that would preempt or evict Workloads waits until the preset is applied
+    /// with `a` in the Presets view, or with `kueue-lab preset`.
+    #[arg(long)]
+    confirm: bool,
     #[command(flatten)]
     workers: WorkersArgs,
     /// The file to write the kubeconfig to [default: ~/.local/state/kueue-lab/kubeconfig].
@@ -107,10 +116,11 @@ pub(in crate::cli) struct Args {
     /// also after a crash. By default the cluster is in memory only.
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// A file with the objects to start from, as `kueue-lab export` writes it. They keep their status and
-    /// uids: admitted Workloads stay admitted. Only for a new embedded cluster.
-    #[arg(long, value_name = "FILE")]
-    from: Option<PathBuf>,
+    /// The objects to start from: a file that `kueue-lab export` or `import` wrote, or context:NAME to
+    /// import a cluster now, with read-only rights. They keep their status and uids: admitted Workloads
+    /// stay admitted. Only for a new embedded cluster.
+    #[arg(long, value_name = "FILE|context:NAME", value_parser = StartSource::parse)]
+    from: Option<StartSource>,
     /// Lab seconds per second, from 0.01 to 10000.
     #[arg(long, value_name = "N", default_value = "1", value_parser = speed::parse)]
     speed: f64,
@@ -151,7 +161,13 @@ pub(in crate::cli) fn run(mut args: Args) -> Result<(), CliError> {
         true => logging::to_file(),
         false => logging::to_stderr(),
     }
-    args.cluster_args.check(&args.cluster, args.speed)?;
+    if args.from.is_some() && !matches!(args.cluster, ClusterChoice::Embedded) {
+        let message = "--from is for the embedded cluster; other clusters have their own objects";
+        return Err(CliError::Usage(message.into()));
+    }
+    let is_import = matches!(args.from, Some(StartSource::Context(_)));
+    args.cluster_args
+        .check(&args.cluster, args.speed, is_import)?;
     if args.controller == ControllerChoice::None && !matches!(args.cluster, ClusterChoice::Embedded)
     {
         let message = "--controller none is for the embedded cluster; on an existing cluster with its own Kueue, use --observe";
@@ -205,8 +221,23 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         Some(file) => (Some(file.loaded), file.warnings),
         None => (None, Vec::new()),
     };
-    let preset = choose_preset(args.preset, paths.presets.path())?;
-    let (nodes, nodes_file) = node_pools(args.nodes.as_deref(), &paths)?;
+    let from = match &args.from {
+        Some(source) => {
+            let kubeconfig = args.cluster_args.kubeconfig();
+            Some(source.objects(kubeconfig).await?)
+        }
+        None => None,
+    };
+    // The queues and nodes of an imported cluster are its own.
+    let start = from.as_ref().and_then(ObjectFile::start);
+    let preset = match (&args.preset, start) {
+        (None, Some(_)) => None,
+        _ => choose_preset(args.preset, paths.presets.path())?,
+    };
+    let (nodes, nodes_file) = match (&args.nodes, start) {
+        (None, Some(_)) => (NodePools::default(), None),
+        (nodes, _) => node_pools(nodes.as_deref(), &paths)?,
+    };
     // Registered before anything starts, so that no signal is lost.
     let mut stop = tokio::spawn(signals::shutdown_signal());
     let remote = tokio::select! {
@@ -216,10 +247,6 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
             return Err(CliError::Failed(message.into()));
         }
     };
-    let from = match &args.from {
-        Some(path) => Some(ObjectFile::read(path).map_err(CliError::Usage)?),
-        None => None,
-    };
     let data = match &args.data_dir {
         Some(path) => Some(open_data_dir(path, from.is_some())?),
         None => None,
@@ -228,11 +255,20 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         Some(data) if !data.is_new() => data.last_time(),
         _ => from.as_ref().and_then(ObjectFile::last_time),
     };
+    let clock = match (&remote, start) {
+        (None, Some(start)) => Clock::adjustable_from(start, args.speed),
+        (None, None) => Clock::adjustable_after(args.speed, last_time),
+        (Some(_), _) => Clock::real(),
+    };
+    // Only the UI shows plans.
+    let review = (with_tui || args.confirm).then(|| PlanReview {
+        clock: clock.clone(),
+        confirm: args.confirm,
+    });
+    let review = review.map(|review| Arc::new(review) as Arc<dyn SaveReview>);
     let config = LabConfig {
-        clock: match remote {
-            None => Clock::adjustable_after(args.speed, last_time),
-            Some(_) => Clock::real(),
-        },
+        clock,
+        review,
         remote,
         data,
         from,

@@ -4,6 +4,8 @@ mod choose_preset;
 mod command;
 mod lab_kubeconfig;
 mod limits_table;
+mod plan_review;
+mod start_source;
 mod workers_args;
 
 pub(super) use command::{Args, run};

@@ -1,0 +1,108 @@
+//! `kueue-lab plan`
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+
+use super::import::import_context;
+use super::kubeconfig_args::KubeconfigArgs;
+use super::output::print_stdout;
+use super::{CliError, runtime};
+use kueue_lab_plan::{ClusterPlan, PlanError, PlannedChange, markdown, plan_preset, plan_text};
+use kueue_lab_presets as presets;
+
+const EXAMPLES: &str = "\
+Examples:
+  kueue-lab plan ./queues                     on the running lab
+  kueue-lab plan ./queues --context prod      on a cluster, with read-only rights
+  kueue-lab plan ./queues -o markdown         a summary for a pull request
+  kueue-lab plan ./queues --detailed-exitcode     0 no changes, 2 changes, 1 an error";
+
+/// Show what applying a folder of queues would do to a cluster: objects that are added, changed and
+/// removed, Workloads that are admitted, preempted or can never be admitted, queues that become inactive,
+/// and quota before and after.
+///
+/// The effects are computed by the controller on a copy of the cluster, in virtual time. The cluster is only
+/// read.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The folder with the files of one preset.
+    #[arg(value_name = "DIR", default_value = ".")]
+    folder: PathBuf,
+    /// Output format.
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+    /// Exit with 0 without changes, with 2 if there are changes, and with 1 after any error.
+    #[arg(long)]
+    detailed_exitcode: bool,
+    #[command(flatten)]
+    target: KubeconfigArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Output {
+    /// In the manner of `terraform plan`.
+    Text,
+    /// The whole plan.
+    Json,
+    /// Tables for a pull request.
+    Markdown,
+}
+
+/// Prints the plan; returns whether there are changes that the exit code has to tell.
+pub(super) fn run(args: Args) -> Result<bool, CliError> {
+    let outcome = plan_and_print(&args);
+    match (outcome, args.detailed_exitcode) {
+        (Ok(plan), true) => Ok(plan.has_changes()),
+        (Ok(_), false) => Ok(false),
+        // Exit code 2 means changes.
+        (Err(error), true) => Err(CliError::failed(error)),
+        (Err(error), false) => Err(error),
+    }
+}
+
+fn plan_and_print(args: &Args) -> Result<ClusterPlan, CliError> {
+    let preset = only_preset(&args.folder)?;
+    let bundle = runtime()?.block_on(async {
+        let context = args.target.context()?;
+        import_context(&context).await
+    })?;
+    let change = PlannedChange {
+        folder: &args.folder,
+        preset: &preset,
+    };
+    let plan = plan_preset(&bundle, change).map_err(plan_error)?;
+    let text = match args.output {
+        Output::Text => plan_text(&plan),
+        Output::Markdown => markdown(&plan),
+        Output::Json => serde_json::to_string_pretty(&plan).map_err(CliError::failed)? + "\n",
+    };
+    print_stdout(text.as_bytes())?;
+    Ok(plan)
+}
+
+/// The error of a plan with its exit code.
+pub(super) fn plan_error(error: PlanError) -> CliError {
+    match error.is_usage() {
+        true => CliError::usage(error),
+        false => CliError::failed(error),
+    }
+}
+
+/// The name of the preset of a folder with the files of one.
+fn only_preset(folder: &Path) -> Result<String, CliError> {
+    let mut names = presets::list(folder).map_err(CliError::usage)?;
+    match (names.pop(), names.is_empty()) {
+        (Some(name), true) => Ok(name),
+        (None, _) => Err(CliError::Usage(format!(
+            "{} has no YAML files; name a folder with queues",
+            folder.display()
+        ))),
+        (Some(last), false) => Err(CliError::Usage(format!(
+            "{} has several presets: {}, {last}; name the folder of one",
+            folder.display(),
+            names.join(", ")
+        ))),
+    }
+}

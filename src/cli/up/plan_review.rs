@@ -1,0 +1,52 @@
+//! The plans of saves of a running lab.
+
+use async_trait::async_trait;
+use futures::future::BoxFuture;
+use kube::Client;
+
+use kueue_lab_clock::Clock;
+use kueue_lab_import::import_cluster;
+use kueue_lab_plan::{EffectKind, PlannedChange, plan_preset, plan_text};
+use kueue_lab_presets::{ReviewedSave, SaveReview, SavedPreset};
+
+/// Plans each save of the active preset; with `--confirm`, a save that evicts waits.
+pub(super) struct PlanReview {
+    pub(super) clock: Clock,
+    pub(super) confirm: bool,
+}
+
+#[async_trait]
+impl SaveReview for PlanReview {
+    fn holds_saves(&self) -> bool {
+        self.confirm
+    }
+
+    async fn begin(
+        &self,
+        client: &Client,
+        saved: SavedPreset,
+    ) -> Result<BoxFuture<'static, Result<ReviewedSave, String>>, String> {
+        let now = self.clock.now();
+        let bundle = import_cluster(client, "the lab", now).await;
+        let bundle = bundle.map_err(|error| error.to_string())?;
+        let plan = move || {
+            let change = PlannedChange {
+                folder: &saved.folder,
+                preset: &saved.name,
+            };
+            let plan = plan_preset(&bundle, change).map_err(|error| error.to_string())?;
+            let evicted = plan.effects.iter();
+            let evicted = evicted.filter(|e| e.kind == EffectKind::Evicted).count();
+            Ok(ReviewedSave {
+                plan: plan_text(&plan),
+                objection: plan
+                    .evicts()
+                    .then(|| format!("the save would evict {evicted} Workloads")),
+            })
+        };
+        Ok(Box::pin(async move {
+            let planned = tokio::task::spawn_blocking(plan).await;
+            planned.unwrap_or_else(|error| Err(error.to_string()))
+        }))
+    }
+}

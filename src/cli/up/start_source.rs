@@ -1,0 +1,64 @@
+//! `--from`: what a new lab starts from.
+
+use std::path::{Path, PathBuf};
+
+use crate::cli::CliError;
+use crate::cli::import::import_context;
+use kueue_lab_lab::{KubeconfigContext, LabError, ObjectFile};
+
+/// What a new lab starts from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum StartSource {
+    /// A file of `kueue-lab export` or `import`.
+    File(PathBuf),
+    /// The cluster of a kubeconfig context.
+    Context(String),
+}
+
+impl StartSource {
+    /// Reads the value of `--from`.
+    ///
+    /// # Errors
+    /// The name of the context is missing.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        match text.strip_prefix("context:") {
+            None => Ok(Self::File(text.into())),
+            Some("") => Err("context: needs the name of a context".to_owned()),
+            Some(name) => Ok(Self::Context(name.to_owned())),
+        }
+    }
+
+    /// Reads the file, or imports the cluster.
+    pub(super) async fn objects(&self, kubeconfig: Option<&Path>) -> Result<ObjectFile, CliError> {
+        match self {
+            Self::File(path) => ObjectFile::read(path).map_err(CliError::Usage),
+            Self::Context(name) => {
+                let context = KubeconfigContext::find(name, kubeconfig).map_err(LabError::from)?;
+                let bundle = import_context(&context).await?;
+                for note in &bundle.notes {
+                    tracing::warn!("import: {note}");
+                }
+                let objects = bundle.objects;
+                Ok(ObjectFile::of_import(name, objects, bundle.time))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_context_is_no_file() {
+        assert_eq!(
+            StartSource::parse("context:prod"),
+            Ok(StartSource::Context("prod".into()))
+        );
+        assert_eq!(
+            StartSource::parse("lab.yaml"),
+            Ok(StartSource::File("lab.yaml".into()))
+        );
+        assert!(StartSource::parse("context:").is_err());
+    }
+}

@@ -1,0 +1,233 @@
+//! Imports a cluster.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use kube::Client;
+use kueue_lab_api::config::DEFAULT_NAMESPACE;
+use kueue_lab_json::ValueExt;
+use serde_json::{Value, json};
+
+use super::apply_order::apply_order;
+use super::bundle::Bundle;
+use super::cluster_reader::ClusterReader;
+use super::error::ImportError;
+use super::imported_object::{
+    is_lab_node, is_terminal, keep_running, prepare_node, service_accounts, strip_metadata,
+    strip_owners,
+};
+use super::job_kinds::{job_resource, resource};
+use super::owners::{OwnerKind, owner_kinds, related_jobs};
+
+/// Kinds without which there is no Kueue.
+const REQUIRED: [&str; 5] = [
+    "ClusterQueue",
+    "LocalQueue",
+    "ResourceFlavor",
+    "Workload",
+    "WorkloadPriorityClass",
+];
+/// Kinds that older versions of Kueue do not serve.
+const OPTIONAL: [&str; 6] = [
+    "AdmissionCheck",
+    "Cohort",
+    "Topology",
+    "ProvisioningRequestConfig",
+    "MultiKueueConfig",
+    "MultiKueueCluster",
+];
+/// Built-in resources.
+const BUILT_IN: [(&str, &str, &str, &str); 6] = [
+    ("", "v1", "Namespace", "namespaces"),
+    ("", "v1", "LimitRange", "limitranges"),
+    ("", "v1", "Node", "nodes"),
+    ("", "v1", "Pod", "pods"),
+    ("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses"),
+    (
+        "scheduling.k8s.io",
+        "v1",
+        "PriorityClass",
+        "priorityclasses",
+    ),
+];
+/// ConfigMaps: the configuration of Kueue, and the objects that a lab has applied.
+const CONFIG_MAPS: [&str; 2] = ["kueue-manager-config", "kueue-lab-presets"];
+
+/// Reads the objects of a cluster that decide about admission, with read-only rights: Kueue's objects and
+/// configuration, jobs that own Workloads, Pods, nodes, namespaces, LimitRanges, RuntimeClasses and
+/// PriorityClasses. Secrets are not requested. `now` is the time of the cluster if its API server does not
+/// say it; `cluster` is its name in the bundle.
+///
+/// # Errors
+/// [`ImportError`]; all missing rights are named at once.
+pub async fn import_cluster(
+    client: &Client,
+    cluster: &str,
+    now: Timestamp,
+) -> Result<Bundle, ImportError> {
+    let mut reader = ClusterReader::new(client.clone());
+    let mut notes = Vec::new();
+    let kinds = reader
+        .kueue_resources(&REQUIRED, &OPTIONAL, &mut notes)
+        .await?;
+    let mut by_kind: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for kind in kinds {
+        let listed = reader.list(&kind).await?;
+        by_kind.insert(kind.kind.clone(), listed);
+    }
+    for (group, version, kind, plural) in BUILT_IN {
+        let listed = reader.list(&resource(group, version, kind, plural)).await?;
+        by_kind.insert(kind.to_owned(), listed);
+    }
+    let mut config_maps = Vec::new();
+    for name in CONFIG_MAPS {
+        let path = format!("/api/v1/namespaces/{DEFAULT_NAMESPACE}/configmaps/{name}");
+        let right = format!("get configmaps/{name} in namespace {DEFAULT_NAMESPACE}");
+        if let Some(mut map) = reader.get(&path, &right).await? {
+            map["apiVersion"] = "v1".into();
+            map["kind"] = "ConfigMap".into();
+            config_maps.push(map);
+        }
+    }
+    if config_maps
+        .first()
+        .is_none_or(|map| map.name() != CONFIG_MAPS[0])
+    {
+        notes.push(format!(
+            "there is no ConfigMap {DEFAULT_NAMESPACE}/{}; the lab runs with Kueue's defaults",
+            CONFIG_MAPS[0]
+        ));
+    }
+    let mut take = |kind: &str| by_kind.remove(kind).unwrap_or_default();
+    let (workloads, mut pods, mut nodes) = (take("Workload"), take("Pod"), take("Node"));
+    let jobs = read_jobs(&mut reader, &workloads, &pods, &mut notes).await?;
+    reader.check_rights()?;
+
+    if by_kind
+        .get("MultiKueueCluster")
+        .is_some_and(|c| !c.is_empty())
+    {
+        notes.push(
+            "the kubeconfigs of MultiKueueClusters are in Secrets, which are not read: ClusterQueues with a MultiKueue check are inactive in the lab".to_owned(),
+        );
+    }
+    let lab_nodes: BTreeSet<String> = nodes
+        .iter()
+        .filter(|node| is_lab_node(node))
+        .map(|node| node.name().to_owned())
+        .collect();
+    nodes.iter_mut().for_each(prepare_node);
+    let job_uids: BTreeSet<&str> = jobs.iter().map(|job| job.text("/metadata/uid")).collect();
+    pods.retain(|pod| is_wanted_pod(pod, &job_uids));
+    for pod in &mut pods {
+        if !lab_nodes.contains(pod.text("/spec/nodeName")) {
+            keep_running(pod);
+        }
+    }
+    let mut objects: Vec<Value> = by_kind.into_values().flatten().collect();
+    objects.extend(config_maps);
+    objects.extend(jobs);
+    objects.extend(workloads);
+    objects.extend(pods);
+    objects.extend(nodes);
+    let time = reader.lists.time().unwrap_or(now);
+    Ok(Bundle {
+        cluster: cluster.to_owned(),
+        time,
+        notes,
+        objects: prepared(objects),
+    })
+}
+
+/// Reads the jobs that own Workloads, and those between them and their Pods.
+async fn read_jobs(
+    reader: &mut ClusterReader,
+    workloads: &[Value],
+    pods: &[Value],
+    notes: &mut Vec<String>,
+) -> Result<Vec<Value>, ImportError> {
+    let namespaces: BTreeSet<&str> = workloads
+        .iter()
+        .map(|wl| wl.text("/metadata/namespace"))
+        .collect();
+    let near = pods
+        .iter()
+        .filter(|pod| namespaces.contains(pod.text("/metadata/namespace")));
+    let of_workloads = owner_kinds(workloads.iter());
+    let mut left: BTreeSet<OwnerKind> = owner_kinds(near);
+    left.extend(of_workloads.iter().cloned());
+    let mut done = BTreeSet::new();
+    let mut jobs = Vec::new();
+    while let Some(owner) = left.pop_first() {
+        if !done.insert(owner.clone()) || (owner.0.is_empty() && owner.1 == "Pod") {
+            continue;
+        }
+        let is_required = of_workloads.contains(&owner);
+        let Some(resource) = job_resource(&owner.0, &owner.1) else {
+            if is_required {
+                let (group, kind) = &owner;
+                notes.push(format!(
+                    "the lab has no integration for {kind} of {group}: its Workloads are kept without their jobs"
+                ));
+            }
+            continue;
+        };
+        let listed = match is_required {
+            true => reader.list(&resource).await?,
+            false => match reader.try_list(&resource).await? {
+                Ok(listed) => listed,
+                Err(right) => {
+                    notes.push(format!(
+                        "without the right to {right}, Pods are imported without their {}",
+                        resource.kind
+                    ));
+                    continue;
+                }
+            },
+        };
+        left.extend(owner_kinds(listed.iter()));
+        jobs.extend(listed);
+    }
+    let related = related_jobs(workloads, &jobs);
+    jobs.retain(|job| related.contains(job.text("/metadata/uid")));
+    Ok(jobs)
+}
+
+/// Whether a Pod is imported: Pods that use nodes, and all of imported jobs; not those of Kueue's own
+/// Deployment, which the lab creates itself.
+fn is_wanted_pod(pod: &Value, jobs: &BTreeSet<&str>) -> bool {
+    let is_manager = pod.text("/metadata/namespace") == DEFAULT_NAMESPACE
+        && pod.label("control-plane") == Some("controller-manager");
+    let owners = pod.list("/metadata/ownerReferences").iter();
+    let mut owners = owners.map(|owner| owner.text("/uid"));
+    !is_manager && (!is_terminal(pod) || owners.any(|uid| jobs.contains(uid)))
+}
+
+/// The objects as a lab loads them, with the ServiceAccounts that they name, in the order of the file.
+fn prepared(mut objects: Vec<Value>) -> Vec<Value> {
+    let uids: BTreeSet<String> = objects
+        .iter()
+        .map(|o| o.text("/metadata/uid").to_owned())
+        .collect();
+    let mut accounts: BTreeSet<(String, String)> = BTreeSet::new();
+    for object in &mut objects {
+        strip_metadata(object);
+        strip_owners(object, &uids);
+        let mut names = BTreeSet::new();
+        if object.text("/kind") != "Workload" {
+            service_accounts(object, &mut names);
+        }
+        let namespace = object.text("/metadata/namespace");
+        accounts.extend(names.into_iter().map(|name| (namespace.to_owned(), name)));
+    }
+    let accounts = accounts.into_iter().map(|(namespace, name)| {
+        json!({
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": name, "namespace": namespace},
+        })
+    });
+    objects.extend(accounts);
+    objects.sort_by_cached_key(apply_order);
+    objects
+}

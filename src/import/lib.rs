@@ -1,0 +1,20 @@
+//! Reads the objects of a cluster that decide about admission, with read-only rights, into a bundle from
+//! which a lab starts in the same state. Never requests Secrets, and writes nothing to the cluster.
+
+mod anonymize;
+mod apply_order;
+mod bundle;
+mod cluster_reader;
+mod error;
+mod import_cluster;
+mod imported_object;
+mod job_kinds;
+mod owners;
+mod paged_list;
+
+pub use anonymize::anonymize;
+pub use apply_order::apply_order;
+pub use bundle::{BUNDLE_API_VERSION, BUNDLE_KIND, Bundle};
+pub use error::ImportError;
+pub use import_cluster::import_cluster;
+pub use paged_list::PagedLists;

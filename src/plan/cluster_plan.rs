@@ -1,0 +1,74 @@
+//! [`ClusterPlan`]: what a change does to a cluster.
+
+use serde::Serialize;
+
+use super::cluster_state::ClusterState;
+use super::effects::{Effect, EffectKind, effects};
+use super::object_changes::{ObjectAction, ObjectChange, object_changes};
+use super::quota_changes::{QuotaChange, quota_changes};
+
+/// What a change does to a cluster.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterPlan {
+    /// The name of the cluster.
+    pub cluster: String,
+    /// The objects that are added, changed and removed.
+    pub objects: Vec<ObjectChange>,
+    /// The effects on Workloads and queues.
+    pub effects: Vec<Effect>,
+    /// Quota and borrowing that differ, by cohort.
+    pub quota: Vec<QuotaChange>,
+    /// Changes of Kueue's configuration; warnings about the files; what the copy lacks.
+    pub notes: Vec<String>,
+}
+
+impl ClusterPlan {
+    /// The plan of a change: objects from before to after it, effects in comparison `without` it.
+    pub(crate) fn new(
+        cluster: &str,
+        before: &ClusterState,
+        without: &ClusterState,
+        after: &ClusterState,
+        notes: Vec<String>,
+    ) -> Self {
+        Self {
+            cluster: cluster.to_owned(),
+            objects: object_changes(before, after),
+            effects: effects(without, after),
+            quota: quota_changes(without, after),
+            notes,
+        }
+    }
+
+    /// Whether anything changes.
+    pub fn has_changes(&self) -> bool {
+        !self.objects.is_empty() || !self.effects.is_empty()
+    }
+
+    /// Whether a Workload is preempted or evicted.
+    pub fn evicts(&self) -> bool {
+        self.effects
+            .iter()
+            .any(|effect| effect.kind == EffectKind::Evicted)
+    }
+
+    /// One line with the numbers of changes, as of `terraform plan`.
+    pub fn summary(&self) -> String {
+        let objects = |wanted: &[ObjectAction]| {
+            let all = self.objects.iter();
+            all.filter(|change| wanted.contains(&change.action)).count()
+        };
+        let effects = |kind: EffectKind| self.effects.iter().filter(|e| e.kind == kind).count();
+        format!(
+            "Plan: {} to add, {} to change, {} to remove; {} Workloads admitted, {} evicted, {} never admissible; {} queues inactive",
+            objects(&[ObjectAction::Add]),
+            objects(&[ObjectAction::Change, ObjectAction::Replace]),
+            objects(&[ObjectAction::Remove, ObjectAction::RemoveLater]),
+            effects(EffectKind::Admitted),
+            effects(EffectKind::Evicted),
+            effects(EffectKind::Never),
+            effects(EffectKind::QueueInactive),
+        )
+    }
+}

@@ -1,0 +1,146 @@
+//! [`ClusterState`]: what a plan compares of a lab.
+
+use std::collections::BTreeMap;
+
+use kube::discovery::ApiResource;
+use kueue_lab_admission::workload::WorkloadKey;
+use kueue_lab_api::v1beta2::GROUP;
+use kueue_lab_import::PagedLists;
+use kueue_lab_json::ValueExt;
+use kueue_lab_lab::Lab;
+use serde_json::Value;
+
+use super::quota_state::{QuotaAmounts, QuotaKey, quota_of};
+use super::workload_state::WorkloadState;
+
+/// The resources of the objects that a preset configures: group, version, kind, plural.
+const CONFIGURED: [(&str, &str, &str, &str); 15] = [
+    ("", "v1", "Namespace", "namespaces"),
+    ("", "v1", "LimitRange", "limitranges"),
+    ("", "v1", "ResourceQuota", "resourcequotas"),
+    ("", "v1", "ConfigMap", "configmaps"),
+    (
+        "scheduling.k8s.io",
+        "v1",
+        "PriorityClass",
+        "priorityclasses",
+    ),
+    (
+        GROUP,
+        "v1beta2",
+        "WorkloadPriorityClass",
+        "workloadpriorityclasses",
+    ),
+    (GROUP, "v1beta2", "Topology", "topologies"),
+    (
+        GROUP,
+        "v1beta2",
+        "ProvisioningRequestConfig",
+        "provisioningrequestconfigs",
+    ),
+    (GROUP, "v1beta2", "ResourceFlavor", "resourceflavors"),
+    (GROUP, "v1beta2", "MultiKueueConfig", "multikueueconfigs"),
+    (GROUP, "v1beta2", "MultiKueueCluster", "multikueueclusters"),
+    (GROUP, "v1beta2", "AdmissionCheck", "admissionchecks"),
+    (GROUP, "v1beta2", "Cohort", "cohorts"),
+    (GROUP, "v1beta2", "ClusterQueue", "clusterqueues"),
+    (GROUP, "v1beta2", "LocalQueue", "localqueues"),
+];
+/// ConfigMaps that the lab writes itself.
+const OWN_CONFIG_MAP: &str = "kueue-lab-presets";
+
+/// What a plan compares of a lab.
+#[derive(Clone, Debug, Default)]
+pub struct ClusterState {
+    /// The Workloads by namespace and name.
+    pub workloads: BTreeMap<String, WorkloadState>,
+    /// The objects that presets configure, by kind, namespace and name.
+    pub(crate) objects: BTreeMap<(usize, String, String), Value>,
+    pub(crate) quotas: BTreeMap<QuotaKey, QuotaAmounts>,
+}
+
+impl ClusterState {
+    /// Reads the state of a lab.
+    ///
+    /// # Errors
+    /// The API server of the lab does not answer.
+    pub async fn of_lab(lab: &Lab) -> Result<Self, kube::Error> {
+        let mut lists = PagedLists::new(lab.client());
+        let mut state = Self::default();
+        for (rank, (group, version, kind, plural)) in CONFIGURED.into_iter().enumerate() {
+            for object in lists.list(&resource(group, version, kind, plural)).await? {
+                if kind == "ClusterQueue" {
+                    quota_of(&object, &mut state.quotas);
+                }
+                let namespace = object.text("/metadata/namespace").to_owned();
+                let key = (rank, namespace, object.name().to_owned());
+                let is_own = kind == "ConfigMap" && object.name() == OWN_CONFIG_MAP;
+                if !is_own {
+                    state.objects.insert(key, object);
+                }
+            }
+        }
+        let workloads = resource(GROUP, "v1beta2", "Workload", "workloads");
+        let workloads = lists.list(&workloads).await?;
+        let now = lab.clock().now();
+        let controller = lab.controller();
+        for workload in workloads {
+            let key = WorkloadKey::new(workload.text("/metadata/namespace"), workload.name());
+            let explanation = controller
+                .as_ref()
+                .and_then(|controller| controller.shared().engine().explain(&key, now));
+            let state_ = WorkloadState::new(&workload, explanation.as_ref());
+            state.workloads.insert(state_.key.clone(), state_);
+        }
+        Ok(state)
+    }
+
+    /// The state of imported objects, as their statuses say.
+    pub(crate) fn of_objects(objects: &[Value]) -> Self {
+        let mut state = Self::default();
+        for object in objects {
+            let kind = object.text("/kind");
+            if kind == "Workload" {
+                let workload = WorkloadState::new(object, None);
+                state.workloads.insert(workload.key.clone(), workload);
+                continue;
+            }
+            let rank = CONFIGURED.iter().position(|(group, _, k, _)| {
+                let api_version = object.text("/apiVersion");
+                let (of, _) = api_version.split_once('/').unwrap_or(("", api_version));
+                *k == kind && of == *group
+            });
+            if let Some(rank) = rank {
+                let namespace = object.text("/metadata/namespace").to_owned();
+                let key = (rank, namespace, object.name().to_owned());
+                state.objects.insert(key, object.clone());
+            }
+        }
+        state
+    }
+
+    /// The ClusterQueues and LocalQueues.
+    pub(crate) fn queues(&self) -> impl Iterator<Item = (&(usize, String, String), &Value)> {
+        self.objects
+            .iter()
+            .filter(|((rank, ..), _)| matches!(kind_of(*rank), "ClusterQueue" | "LocalQueue"))
+    }
+}
+
+/// The kind at a rank of the objects.
+pub(crate) fn kind_of(rank: usize) -> &'static str {
+    CONFIGURED.get(rank).map_or("", |(_, _, kind, _)| kind)
+}
+
+fn resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource {
+    ApiResource {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        api_version: match group {
+            "" => version.to_owned(),
+            group => format!("{group}/{version}"),
+        },
+        kind: kind.to_owned(),
+        plural: plural.to_owned(),
+    }
+}

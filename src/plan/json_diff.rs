@@ -1,0 +1,147 @@
+//! The fields in which two objects differ.
+
+use serde_json::Value;
+
+use super::object_changes::FieldChange;
+
+/// Metadata that a change of the object does not name.
+const IGNORED: [&str; 9] = [
+    "managedFields",
+    "resourceVersion",
+    "uid",
+    "creationTimestamp",
+    "generation",
+    "finalizers",
+    "namespace",
+    "name",
+    "ownerReferences",
+];
+
+/// The fields that differ, except the status and system metadata.
+pub(crate) fn diff_objects(before: &Value, after: &Value) -> Vec<FieldChange> {
+    let mut changes = Vec::new();
+    let fields = |object: &Value| {
+        let mut object = object.clone();
+        if let Some(fields) = object.as_object_mut() {
+            fields.remove("status");
+            fields.remove("kind");
+            fields.remove("apiVersion");
+        }
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            metadata.retain(|field, _| !IGNORED.contains(&field.as_str()));
+        }
+        object
+    };
+    diff("", &fields(before), &fields(after), &mut changes);
+    changes
+}
+
+fn diff(path: &str, before: &Value, after: &Value, changes: &mut Vec<FieldChange>) {
+    if before == after {
+        return;
+    }
+    let field = |name: &str| match path {
+        "" => name.to_owned(),
+        path => format!("{path}.{name}"),
+    };
+    match (before, after) {
+        (Value::Object(old), Value::Object(new)) => {
+            let added = new.keys().filter(|key| !old.contains_key(*key));
+            for key in old.keys().chain(added) {
+                let value = |of: &serde_json::Map<String, Value>| of.get(key).cloned();
+                let (old, new) = (value(old), value(new));
+                let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
+                diff(&field(key), &old, &new, changes);
+            }
+        }
+        (Value::Array(old), Value::Array(new)) => match named(old).zip(named(new)) {
+            Some((old, new)) => {
+                let added = new
+                    .iter()
+                    .filter(|(name, _)| !old.iter().any(|(n, _)| n == name));
+                for (name, _) in old.iter().chain(added) {
+                    let value = |of: &[(String, Value)]| {
+                        of.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone())
+                    };
+                    let (before, after) = (value(&old), value(&new));
+                    let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+                    diff(&format!("{path}[{name}]"), &before, &after, changes);
+                }
+                let order = |of: &[(String, Value)]| {
+                    of.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>()
+                };
+                let (old, new) = (order(&old), order(&new));
+                let is_same_set = old.len() == new.len() && old.iter().all(|n| new.contains(n));
+                if old != new && is_same_set {
+                    changes.push(FieldChange {
+                        field: format!("{path} (order)"),
+                        before: old.into(),
+                        after: new.into(),
+                    });
+                }
+            }
+            None if old.len() == new.len() => {
+                for (index, (old, new)) in old.iter().zip(new).enumerate() {
+                    diff(&format!("{path}[{index}]"), old, new, changes);
+                }
+            }
+            None => changes.push(FieldChange {
+                field: path.to_owned(),
+                before: before.clone(),
+                after: after.clone(),
+            }),
+        },
+        _ => changes.push(FieldChange {
+            field: path.to_owned(),
+            before: before.clone(),
+            after: after.clone(),
+        }),
+    }
+}
+
+/// The items of a list whose items all have a different name.
+fn named(items: &[Value]) -> Option<Vec<(String, Value)>> {
+    let mut named: Vec<(String, Value)> = Vec::with_capacity(items.len());
+    for item in items {
+        let name = item.get("name")?.as_str()?.to_owned();
+        if named.iter().any(|(other, _)| *other == name) {
+            return None;
+        }
+        named.push((name, item.clone()));
+    }
+    (!named.is_empty()).then_some(named)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn items_are_compared_by_name() {
+        let object = |flavors: Value| {
+            json!({"metadata": {"name": "q", "resourceVersion": flavors.to_string()},
+            "spec": {"resourceGroups": [{"flavors": flavors}]}, "status": flavors})
+        };
+        let before = object(json!([{"name": "a", "quota": 1}, {"name": "b", "quota": 2}]));
+        let after = object(json!([{"name": "b", "quota": 3}, {"name": "c", "quota": 4}]));
+        let changes = diff_objects(&before, &after);
+        let texts: Vec<String> = changes.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                r#"- spec.resourceGroups[0].flavors[a]: {"name":"a","quota":1}"#,
+                "~ spec.resourceGroups[0].flavors[b].quota: 2 -> 3",
+                r#"+ spec.resourceGroups[0].flavors[c]: {"name":"c","quota":4}"#,
+            ]
+        );
+        let swapped = object(json!([{"name": "b", "quota": 2}, {"name": "a", "quota": 1}]));
+        let changes = diff_objects(&before, &swapped);
+        assert_eq!(
+            changes[0].to_string(),
+            r#"~ spec.resourceGroups[0].flavors (order): ["a","b"] -> ["b","a"]"#
+        );
+        assert!(diff_objects(&before, &before).is_empty());
+    }
+}

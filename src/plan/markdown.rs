@@ -1,0 +1,60 @@
+//! A plan as Markdown, for pull requests.
+
+use std::fmt::Write as _;
+
+use super::cluster_plan::ClusterPlan;
+use super::text::{pair, plan_text};
+
+/// A summary for a pull request: tables of effects and quota, and the whole plan as details.
+pub fn markdown(plan: &ClusterPlan) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "### kueue-lab plan for {}\n", escape(&plan.cluster));
+    if !plan.has_changes() {
+        let _ = writeln!(text, "No changes.");
+        return text;
+    }
+    let _ = writeln!(text, "{}\n", plan.summary());
+    if !plan.effects.is_empty() {
+        let _ = writeln!(text, "| object | effect | by | why |\n|---|---|---|---|");
+        for effect in &plan.effects {
+            let why = [effect.reason.as_str(), effect.message.as_str()];
+            let why: Vec<&str> = why.into_iter().filter(|text| !text.is_empty()).collect();
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {} |",
+                escape(&effect.object),
+                effect.kind,
+                escape(&effect.by),
+                escape(&why.join(": "))
+            );
+        }
+        text.push('\n');
+    }
+    if !plan.quota.is_empty() {
+        let head = "| cohort | ClusterQueue | flavor | resource | nominal | used | borrowed |";
+        let _ = writeln!(text, "{head}\n|---|---|---|---|---|---|---|");
+        for change in &plan.quota {
+            let key = &change.key;
+            let names = [&key.cohort, &key.cluster_queue, &key.flavor, &key.resource];
+            let names = names.map(|name| escape(name)).join(" | ");
+            let (nominal, used) = (pair(&change.nominal), pair(&change.used));
+            let borrowed = pair(&change.borrowed);
+            let _ = writeln!(text, "| {names} | {nominal} | {used} | {borrowed} |");
+        }
+        text.push('\n');
+    }
+    let all = plan_text(plan).replace("```", "'''");
+    let _ = writeln!(
+        text,
+        "<details><summary>Plan</summary>\n\n```\n{all}```\n\n</details>"
+    );
+    text
+}
+
+/// A text in a cell of a table.
+fn escape(text: &str) -> String {
+    text.replace('|', "\\|")
+        .replace('<', "&lt;")
+        .replace('\n', " ")
+}

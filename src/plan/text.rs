@@ -1,0 +1,139 @@
+//! A plan as text.
+
+use std::fmt::Write as _;
+
+use super::cluster_plan::ClusterPlan;
+use super::effects::Effect;
+use super::object_changes::ObjectAction;
+
+/// The most Workloads that only move in their queue in a text.
+const MAX_MOVED: usize = 20;
+
+/// The plan in the manner of `terraform plan`.
+pub fn plan_text(plan: &ClusterPlan) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    for note in &plan.notes {
+        let _ = writeln!(text, "note: {note}");
+    }
+    if !plan.has_changes() {
+        let _ = writeln!(
+            text,
+            "No changes. The cluster {} has these objects.",
+            plan.cluster
+        );
+        return text;
+    }
+    for change in &plan.objects {
+        let (sign, what) = match change.action {
+            ObjectAction::Add => ("+", "is created"),
+            ObjectAction::Change => ("~", "is changed"),
+            ObjectAction::Replace => ("-/+", "is deleted and created again"),
+            ObjectAction::Remove => ("-", "is deleted"),
+            ObjectAction::RemoveLater => ("-", "is deleted when nothing uses it any more"),
+        };
+        let _ = writeln!(text, "{sign} {} {what}", change.object);
+        for field in &change.fields {
+            let _ = writeln!(text, "    {field}");
+        }
+    }
+    if !plan.effects.is_empty() {
+        let _ = writeln!(text, "\nEffects");
+        let mut moved = 0;
+        for effect in &plan.effects {
+            if effect.kind == super::EffectKind::Moved {
+                moved += 1;
+                if moved > MAX_MOVED {
+                    continue;
+                }
+            }
+            let _ = writeln!(text, "  {}", effect_line(effect));
+        }
+        if moved > MAX_MOVED {
+            let more = moved - MAX_MOVED;
+            let _ = writeln!(
+                text,
+                "  and {more} more move in their queue; -o json lists all"
+            );
+        }
+    }
+    if !plan.quota.is_empty() {
+        let _ = writeln!(text, "\nQuota (before -> after)");
+        let mut cohort = None;
+        for change in &plan.quota {
+            let key = &change.key;
+            if cohort != Some(&key.cohort) {
+                cohort = Some(&key.cohort);
+                let _ = match key.cohort.as_str() {
+                    "" => writeln!(text, "  without cohort"),
+                    name => writeln!(text, "  cohort {name}"),
+                };
+            }
+            let _ = writeln!(
+                text,
+                "    {} {} {}: nominal {}, used {}, borrowed {}",
+                key.cluster_queue,
+                key.flavor,
+                key.resource,
+                pair(&change.nominal),
+                pair(&change.used),
+                pair(&change.borrowed)
+            );
+        }
+    }
+    let _ = writeln!(text, "\n{}", plan.summary());
+    text
+}
+
+/// The result of the check of an import: where the engine decides otherwise than the cluster did.
+pub fn check_text(differences: &[Effect]) -> String {
+    if differences.is_empty() {
+        return "check: the lab decides as the cluster did\n".to_owned();
+    }
+    let mut text = String::new();
+    for effect in differences {
+        let _ = writeln!(text, "check: in the lab, {}", effect_line(effect));
+    }
+    text
+}
+
+/// `Workload/ns/name (Job train, priority 100 in queue) is evicted by ns/other: reason: message`
+fn effect_line(effect: &Effect) -> String {
+    let mut about = Vec::new();
+    if !effect.job.is_empty() {
+        about.push(effect.job.clone());
+    }
+    about.extend(
+        effect
+            .priority
+            .map(|priority| format!("priority {priority}")),
+    );
+    if !effect.cluster_queue.is_empty() {
+        about.push(format!("queue {}", effect.cluster_queue));
+    }
+    let mut line = effect.object.clone();
+    if !about.is_empty() {
+        let _ = write!(line, " ({})", about.join(", "));
+    }
+    let _ = write!(line, " {}", effect.kind);
+    if !effect.by.is_empty() {
+        let _ = write!(line, " by {}", effect.by);
+    }
+    for detail in [&effect.reason, &effect.message] {
+        if !detail.is_empty() {
+            let _ = write!(line, ": {detail}");
+        }
+    }
+    line
+}
+
+/// `1 -> 2`, or `1` without a difference; `none` for an absent amount.
+pub(crate) fn pair(amounts: &[String; 2]) -> String {
+    let [before, after] = amounts
+        .each_ref()
+        .map(|amount| if amount.is_empty() { "none" } else { amount });
+    match before == after {
+        true => before.to_owned(),
+        false => format!("{before} -> {after}"),
+    }
+}

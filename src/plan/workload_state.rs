@@ -1,0 +1,144 @@
+//! [`WorkloadState`]: what a plan compares of a Workload.
+
+use std::collections::BTreeMap;
+
+use kueue_lab_admission::engine::Explanation;
+use kueue_lab_api::constants as c;
+use kueue_lab_api::constants::quota_reserved as q;
+use kueue_lab_json::ValueExt;
+use serde::Serialize;
+use serde_json::Value;
+
+/// The phase of a Workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum WorkloadPhase {
+    /// It waits.
+    Pending,
+    /// It has quota and waits for admission checks.
+    QuotaReserved,
+    /// It runs.
+    Admitted,
+    /// It has ended.
+    Finished,
+}
+
+/// What a plan compares of a Workload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadState {
+    /// `namespace/name`.
+    pub key: String,
+    /// Its uid.
+    pub uid: String,
+    /// Its job, such as `Job train`; empty without one.
+    pub job: String,
+    /// Its ClusterQueue; empty if its LocalQueue has none.
+    pub cluster_queue: String,
+    /// Its priority.
+    pub priority: i64,
+    /// Its phase.
+    pub phase: WorkloadPhase,
+    /// The ClusterQueue and the flavors that it has; empty while it waits.
+    pub flavors: String,
+    /// Its position among the pending Workloads of its ClusterQueue, from 1.
+    pub position: Option<usize>,
+    /// Why it waits, in the words of the condition; empty if it does not.
+    pub waits_for: String,
+    /// Whether it can never be admitted as it is.
+    pub never: bool,
+    /// How often it was evicted, by reason.
+    pub evictions: BTreeMap<String, i64>,
+    /// The reason of the last preemption or else eviction, and its message.
+    pub last_eviction: Option<(String, String)>,
+}
+
+impl WorkloadState {
+    /// The state of a Workload, with what the engine says about it.
+    pub(crate) fn new(workload: &Value, explanation: Option<&Explanation>) -> Self {
+        let condition = |type_: &str| {
+            let conditions = workload.list("/status/conditions").iter();
+            conditions
+                .filter(|c| c.text("/type") == type_)
+                .find(|c| !c.text("/status").is_empty())
+        };
+        let is_true = |type_: &str| condition(type_).is_some_and(|c| c.text("/status") == "True");
+        let phase = match () {
+            () if is_true(c::FINISHED) => WorkloadPhase::Finished,
+            () if is_true(c::ADMITTED) => WorkloadPhase::Admitted,
+            () if is_true(c::QUOTA_RESERVED) => WorkloadPhase::QuotaReserved,
+            () => WorkloadPhase::Pending,
+        };
+        let is_pending = phase == WorkloadPhase::Pending;
+        let waits = condition(c::QUOTA_RESERVED).filter(|_| is_pending);
+        let reason = waits.map_or("", |c| c.text("/reason"));
+        let of_eviction = |type_: &str| {
+            let found = condition(type_)?;
+            Some((
+                found.text("/reason").to_owned(),
+                found.text("/message").to_owned(),
+            ))
+        };
+        let owner = workload.list("/metadata/ownerReferences").first();
+        Self {
+            key: format!(
+                "{}/{}",
+                workload.text("/metadata/namespace"),
+                workload.name()
+            ),
+            uid: workload.text("/metadata/uid").to_owned(),
+            job: owner.map_or_else(String::new, |o| {
+                format!("{} {}", o.text("/kind"), o.text("/name"))
+            }),
+            cluster_queue: explanation
+                .and_then(|e| e.cluster_queue.as_deref())
+                .unwrap_or_default()
+                .to_owned(),
+            priority: explanation.map_or_else(|| workload.int("/spec/priority"), |e| e.priority),
+            phase,
+            flavors: match phase {
+                WorkloadPhase::Admitted | WorkloadPhase::QuotaReserved => flavors(workload),
+                WorkloadPhase::Pending | WorkloadPhase::Finished => String::new(),
+            },
+            position: explanation
+                .and_then(|e| e.position)
+                .filter(|_| is_pending)
+                .map(|position| position + 1),
+            waits_for: waits.map_or_else(String::new, |c| c.text("/message").to_owned()),
+            never: is_pending
+                && matches!(
+                    reason,
+                    q::EXCEEDS_MAX_QUOTA | q::NO_MATCHING_FLAVOR | q::MISCONFIGURED
+                ),
+            evictions: evictions(workload),
+            last_eviction: of_eviction(c::PREEMPTED).or_else(|| of_eviction(c::EVICTED)),
+        }
+    }
+}
+
+/// `queue: flavor, flavor`.
+fn flavors(workload: &Value) -> String {
+    let queue = workload.text("/status/admission/clusterQueue");
+    let assignments = workload.list("/status/admission/podSetAssignments").iter();
+    let mut names: Vec<&str> = assignments
+        .flat_map(|assignment| assignment.entries("/flavors"))
+        .filter_map(|(_, flavor)| flavor.as_str())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    format!("{queue}: {}", names.join(", "))
+}
+
+/// The numbers of evictions by reason and underlying cause.
+fn evictions(workload: &Value) -> BTreeMap<String, i64> {
+    let mut counts = BTreeMap::new();
+    for eviction in workload.list("/status/schedulingStats/evictions") {
+        let cause = eviction.text("/underlyingCause");
+        let reason = match cause {
+            "" => eviction.text("/reason").to_owned(),
+            cause => format!("{} ({cause})", eviction.text("/reason")),
+        };
+        *counts.entry(reason).or_default() += eviction.int("/count");
+    }
+    counts
+}
