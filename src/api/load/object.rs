@@ -157,13 +157,17 @@ pub fn object(mut node: Node, gates: &FeatureGates) -> Result<LoadedObject, Vec<
         remedy: u.suggestion.map(|s| format!("did you mean {s}?")),
         path: u.path,
     });
-    let unknown = unknown.collect();
+    let unknown: Vec<Problem> = unknown.collect();
+    // An unknown field can be what a required one was meant to be, so it is named first.
+    let after_unknown = |errors: Vec<Problem>| unknown.iter().cloned().chain(errors).collect();
     if !found.errors.is_empty() {
         let problem = |e: FieldError| Problem {
             remedy: quoting_remedy(&e),
             ..problem(e.path.to_string(), e.message())
         };
-        return Err(found.errors.into_iter().map(problem).collect());
+        return Err(after_unknown(
+            found.errors.into_iter().map(problem).collect(),
+        ));
     }
     let storage = crd.storage().map_or(v1beta2::VERSION, |v| v.name);
     let of_hub = convert::convert(&mut value, storage);
@@ -179,10 +183,11 @@ pub fn object(mut node: Node, gates: &FeatureGates) -> Result<LoadedObject, Vec<
             unknown_fields: unknown,
             node,
         }),
-        Ok(errors) => Err(errors
-            .into_iter()
-            .map(|e| problem(e.path.to_string(), e.message()))
-            .collect()),
+        Ok(errors) => {
+            let errors = errors.into_iter();
+            let errors = errors.map(|e| problem(e.path.to_string(), e.message()));
+            Err(after_unknown(errors.collect()))
+        }
         Err(e) => Err(vec![problem(String::new(), e.to_string())]),
     }
 }

@@ -175,6 +175,23 @@ spec:
 }
 
 #[test]
+fn an_unknown_field_is_named_before_what_it_made_missing() {
+    let text = "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: q}\nspec:\n  resourceGroups:\n  - coveredResources: [memory]\n    flavors:\n    - name: f\n      resources:\n      - name: memory\n        nominalQuotaa: 36Gi\n";
+    let path = "spec.resourceGroups[0].flavors[0].resources[0]";
+    let found = problems(text);
+    assert!(
+        found[0].contains(&format!(
+            "unknown field \"{path}.nominalQuotaa\" (did you mean nominalQuota?)"
+        )),
+        "{found:?}"
+    );
+    assert!(
+        found[1].contains(&format!("{path}.nominalQuota: Required value")),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn unknown_fields_are_reported_with_a_suggestion() {
     let text = QUEUE
         .replace("namespaceSelector", "namespaceSelecter")
