@@ -5,6 +5,7 @@ use kueue_lab_yaml::Position;
 use super::clusters_file::read_workers;
 use super::configuration_check::{check, load_configuration};
 use super::lab_settings::{BaseConfiguration, IgnoredSettings, LabSettings};
+use super::lint::{Lint, lint};
 use super::{Finding, ParsedPreset, PresetSource, SourceFile, parse};
 
 /// Parses the files of a preset and checks its settings, alone and against its objects and samples.
@@ -46,6 +47,13 @@ pub fn check_preset(
         findings.extend(check_workers(file, lab));
     }
     parsed.findings.extend(findings);
+    let texts = source.files.iter().map(|file| {
+        let text = std::str::from_utf8(&file.bytes).unwrap_or_default();
+        (file.name.as_str(), text)
+    });
+    let lints = lint(&parsed.manifests, &texts.collect());
+    let lints = lints.into_iter().map(Lint::into_finding);
+    parsed.findings.extend(lints);
     parsed
 }
 

@@ -277,7 +277,11 @@ fn is_preset_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= 63 && !name.starts_with('.') && name.chars().all(part)
 }
 
-/// The YAML files directly in a folder, sorted. Ignores temporary files of editors and kustomization files.
+/// The suffixes of test files.
+const TEST_SUFFIXES: [&str; 2] = [".test.yaml", ".test.yml"];
+
+/// The YAML files directly in a folder, sorted. Ignores temporary files of editors, kustomization files and
+/// test files.
 fn yaml_files(folder: &Path) -> Result<Vec<PathBuf>, FolderError> {
     let failed = |e: io::Error| FolderError::File {
         path: folder.to_owned(),
@@ -291,7 +295,9 @@ fn yaml_files(folder: &Path) -> Result<Vec<PathBuf>, FolderError> {
             .and_then(|n| n.to_str())
             .unwrap_or_default();
         let is_yaml = name.ends_with(".yaml") || name.ends_with(".yml");
-        let ignored = name.starts_with(['.', '#', '~']) || IGNORED_FILES.contains(&name);
+        let ignored = name.starts_with(['.', '#', '~'])
+            || IGNORED_FILES.contains(&name)
+            || TEST_SUFFIXES.iter().any(|suffix| name.ends_with(suffix));
         if is_yaml && !ignored && !path.is_dir() {
             files.push(path);
         }
@@ -349,6 +355,7 @@ mod tests {
             ("b/.20-queues.yaml.swp", "x"),
             ("b/#20-queues.yaml#", "x"),
             ("b/20-queues.yaml~", "x"),
+            ("b/20-queues.test.yaml", "x"),
             ("b/notes.md", "x"),
             ("b/samples/gpu.task.yaml", "# A GPU job.\nname: x\n"),
             ("b/samples/cpu.yaml", "kind: Job\n"),
