@@ -151,9 +151,10 @@ impl EmbeddedCluster {
         self.server.add_aggregated_api(api);
     }
 
-    /// See [`ApiServer::state_revision`].
-    pub fn state_revision(&self) -> u64 {
-        self.server.state_revision()
+    /// A function that returns [`ApiServer::state_revision`].
+    pub fn state_revision(&self) -> impl Fn() -> u64 + Send + Sync + 'static {
+        let server = self.server.clone();
+        move || server.state_revision()
     }
 
     pub(super) fn is_restored(&self) -> bool {

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::ca_bundle::CaBundle;
 use crate::config::LabConfig;
 use crate::error::LabError;
+use crate::idle::LabActivity;
 use crate::job_webhooks::JobWebhooksPlugin;
 use crate::kueue_manager::{
     self, CertRotation, ConfigurationRollout, ControllerInstances, CurrentController, CurrentGates,
@@ -400,6 +401,12 @@ impl Lab {
     /// The current instance of the admission controller, if one runs.
     pub fn controller(&self) -> Option<Controller> {
         self.controller.as_ref().map(CurrentController::get)
+    }
+
+    /// Observes whether the lab does something.
+    pub fn activity(&self) -> LabActivity {
+        let clock = self.context.clock.clone();
+        LabActivity::new(clock, self.controller.clone(), &self.cluster)
     }
 
     /// Returns the current instance of the admission controller, at each call; `None` if none runs.

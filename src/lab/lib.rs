@@ -41,6 +41,7 @@ pub use cluster_role::ClusterRole;
 pub use config::LabConfig;
 pub use error::LabError;
 pub use file_source::FileSource;
+pub use idle::LabActivity;
 pub use job_webhooks::JobWebhooksPlugin;
 pub use kueue_lab_api::config::LoadedConfiguration as KueueConfig;
 pub use kueue_lab_cluster::local::{
