@@ -15,8 +15,9 @@ fn demo(args: &[&str]) -> Output {
 }
 
 /// The timeline of a demo that must pass.
-fn run_to_success(name: &str, speed: &str) -> String {
-    let output = demo(&[name, "--headless", "--speed", speed]);
+fn run_to_success(name: &str, speed: &[&str]) -> String {
+    let args = [&[name, "--headless"], speed].concat();
+    let output = demo(&args);
     let out = String::from_utf8(output.stdout).unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{out}\n{err}");
@@ -26,7 +27,7 @@ fn run_to_success(name: &str, speed: &str) -> String {
 
 #[test]
 fn a_high_priority_job_preempts_and_the_other_is_readmitted() {
-    let out = run_to_success("skypilot-priority-preemption", "20");
+    let out = run_to_success("skypilot-priority-preemption", &[]);
     // In this order, with other lines between them.
     let mut rest = out.as_str();
     for line in [
@@ -49,7 +50,7 @@ fn a_high_priority_job_preempts_and_the_other_is_readmitted() {
 
 #[test]
 fn borrowed_gpus_are_reclaimed() {
-    let out = run_to_success("cohort-borrow-and-reclaim", "20");
+    let out = run_to_success("cohort-borrow-and-reclaim", &["--speed", "20"]);
     assert!(
         out.contains("due to reclamation within the cohort"),
         "{out}"

@@ -48,6 +48,7 @@ fn run_text(text: &str) -> (Outcome, RecordingObserver) {
             client,
             clock,
             presets: None,
+            machines: None,
         };
         run_scenario(&environment, &scenario, &observer).await
     });

@@ -2,13 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
+
 use super::node_pools::node_pools;
 use super::output::print_stdout;
 use super::tui_session::{self, TuiArgs};
 use super::{CliError, logging, runtime, signals, speed};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
-use kueue_lab_lab::{DEFAULT_PRESET, FileSource, Lab, LabConfig, LabPaths};
+use kueue_lab_lab::{
+    DEFAULT_PRESET, FileSource, Lab, LabConfig, LabPaths, VirtualLab, VirtualLabError,
+};
 use kueue_lab_scenario::{Observer, Scenario, ScenarioEnvironment, TimelineEntry, run_scenario};
 
 const EXAMPLES: &str = "\
@@ -16,7 +20,7 @@ Examples:
   kueue-lab demo                                          list the demos
   kueue-lab demo skypilot-priority-preemption             run one in the terminal UI
   kueue-lab demo skypilot-priority-preemption --headless  as a timeline; exit code 1 when it fails
-  kueue-lab demo ./my-queues.yaml --headless --speed 60   a scenario file of your own, as a test";
+  kueue-lab demo ./my-queues.yaml --headless              a scenario file of your own, as a test";
 
 /// Run a scenario on a new lab; without a name, list the shipped scenarios (demos).
 #[derive(Debug, clap::Args)]
@@ -25,13 +29,14 @@ pub(super) struct Args {
     /// Name of a demo, or a scenario file of your own.
     #[arg(value_name = "NAME")]
     name: Option<String>,
-    /// Print a timeline instead of opening the terminal UI.
+    /// Print a timeline instead of opening the terminal UI, in virtual time unless --speed is given.
     #[arg(long)]
     headless: bool,
     /// The presets folder, as for `up`.
     #[arg(long, value_name = "DIR")]
     presets_dir: Option<PathBuf>,
-    /// Lab seconds per second, from 0.01 to 10000 [default: the scenario's `pace`].
+    /// Lab seconds per second, from 0.01 to 10000 [default: the scenario's `pace`; with --headless
+    /// virtual time, which does not depend on the speed of the machine].
     #[arg(long, value_name = "N", value_parser = speed::parse)]
     speed: Option<f64>,
     #[command(flatten)]
@@ -50,7 +55,10 @@ pub(super) fn run(args: Args) -> Result<(), CliError> {
                 return runtime()?.block_on(run_in_tui(&paths, scenario, &args));
             }
             logging::to_stderr();
-            runtime()?.block_on(run_headless(&paths, &scenario, args.speed))
+            match args.speed {
+                None => run_in_virtual_time(&paths, &scenario),
+                Some(speed) => runtime()?.block_on(run_in_real_time(&paths, &scenario, speed)),
+            }
         }
     }
 }
@@ -121,27 +129,63 @@ async fn run_in_tui(paths: &LabPaths, scenario: Scenario, args: &Args) -> Result
     outcome
 }
 
-/// Runs a scenario and prints its timeline.
-async fn run_headless(
+/// Runs a scenario in virtual time and prints its timeline.
+fn run_in_virtual_time(paths: &LabPaths, scenario: &Scenario) -> Result<(), CliError> {
+    let nodes = node_pools(None, paths)?.0;
+    let lab = VirtualLab {
+        start: Timestamp::now(),
+        ..VirtualLab::default()
+    };
+    let signals = runtime()?;
+    signals.spawn({
+        let stop = lab.stop.clone();
+        async move {
+            let _ = signals::shutdown_signal().await;
+            stop.cancel();
+        }
+    });
+    let preset = scenario.preset.clone();
+    let ran = lab.run(
+        |clock, entropy| LabConfig {
+            preset: preset.or_else(|| Some(DEFAULT_PRESET.into())),
+            nodes,
+            ..LabConfig::embedded(clock, entropy, paths.presets.path())
+        },
+        async |lab: &Lab| {
+            let environment = ScenarioEnvironment::of_lab(lab);
+            run_scenario(&environment, scenario, &TimelinePrinter)
+                .await
+                .result
+        },
+    );
+    match ran {
+        Ok(result) => report(scenario, result),
+        Err(VirtualLabError::Start(error)) => Err(error.into()),
+        Err(error) => Err(CliError::failed(error)),
+    }
+}
+
+/// Runs a scenario in real time, `speed` times as fast, and prints its timeline.
+async fn run_in_real_time(
     paths: &LabPaths,
     scenario: &Scenario,
-    speed: Option<f64>,
+    speed: f64,
 ) -> Result<(), CliError> {
-    let config = lab_config(paths, scenario, speed)?;
+    let config = lab_config(paths, scenario, Some(speed))?;
     let stop = tokio::spawn(signals::shutdown_signal());
     let lab = Lab::start(config).await?;
-    let environment = ScenarioEnvironment {
-        client: lab.client(),
-        clock: lab.clock().clone(),
-        jobs: lab.jobs().clone(),
-        presets: Some(lab.presets().clone()),
-    };
+    let environment = ScenarioEnvironment::of_lab(&lab);
     let result = tokio::select! {
         outcome = run_scenario(&environment, scenario, &TimelinePrinter) => outcome.result,
         _ = stop => Err("interrupted".into()),
     };
     drop(environment);
     lab.stop().await;
+    report(scenario, result)
+}
+
+/// Prints the summary of a scenario that passed.
+fn report(scenario: &Scenario, result: Result<String, String>) -> Result<(), CliError> {
     match result {
         Ok(summary) => print_stdout(format!("{summary}\n").as_bytes()),
         Err(reason) => Err(CliError::Failed(format!("{}: {reason}", scenario.name))),

@@ -1,14 +1,16 @@
 //! The actions of a scenario's steps.
 
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kueue_lab_api::v1beta2::API_VERSION;
 use kueue_lab_presets::SCENARIO_MANAGER;
 use kueue_lab_runtime::Api;
 use kueue_lab_skypilot::Task;
 use kueue_lab_yaml::{Limits, parse};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::clean_up::CreatedObject;
 use super::format::StepAction;
+use super::glob::glob_matches;
 use super::observed_state::{ApiVersionKind, resource};
 use super::run::{ScenarioRun, add_duration};
 use super::selector::Selector;
@@ -72,6 +74,58 @@ impl ScenarioRun<'_> {
                 }
                 Ok(())
             }
+            StepAction::CreateJobs(template) => {
+                for (number, job) in template.jobs.iter().enumerate() {
+                    if number > 0 && !template.interval.is_zero() {
+                        let next = add_duration(self.environment.clock.now(), template.interval);
+                        self.wait_until(next).await;
+                    }
+                    self.apply(job).await.map_err(|e| e.to_string())?;
+                }
+                Ok(())
+            }
+            StepAction::EndPods { jobs, succeed } => self.end_pods(jobs, *succeed).await,
+            StepAction::NodePower { node, on } => {
+                let machines = self.environment.machines.as_ref();
+                let machines = machines.ok_or("this lab has no nodes of its own")?;
+                let changed = match on {
+                    true => machines.recover_node(node),
+                    false => machines.fail_node(node),
+                };
+                match changed {
+                    true => Ok(()),
+                    false => {
+                        let pools = machines.pools();
+                        let names = pools.pools.iter().flat_map(|pool| {
+                            (0..pool.count).map(move |number| pool.node_name(number))
+                        });
+                        let nodes: Vec<_> = names.take(20).collect();
+                        let nodes = nodes.join(", ");
+                        Err(format!("there is no node {node:?}; the nodes are {nodes}"))
+                    }
+                }
+            }
+            StepAction::AnswerCheck {
+                check,
+                jobs,
+                state,
+                message,
+            } => self.answer_check(check, jobs, state, message).await,
+            StepAction::ActivateCheck { check, active } => {
+                let status = if *active { "True" } else { "False" };
+                let condition = json!({
+                    "type": "Active", "status": status, "reason": "ByHand", "message": "",
+                    "lastTransitionTime": self.environment.clock.time(),
+                });
+                let patch = Patch::Merge(json!({"status": {"conditions": [condition]}}));
+                let kind = (API_VERSION.to_owned(), "AdmissionCheck".to_owned());
+                let api = self.api(&kind, None);
+                let params = PatchParams::default();
+                let patched = api
+                    .patch_subresource("status", check, &params, &patch)
+                    .await;
+                patched.map_err(|e| e.to_string()).map(|_| ())
+            }
             StepAction::Delete(object) => {
                 for (api, name) in self.selected_objects(object)? {
                     let deleted = api.delete(&name, &DeleteParams::background()).await;
@@ -80,6 +134,82 @@ impl ScenarioRun<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// Sets the phase of the pods of jobs that are running.
+    async fn end_pods(&mut self, jobs: &[String], succeed: bool) -> Result<(), String> {
+        self.observe_changes().await;
+        let pods: Vec<(String, String)> = self
+            .observed
+            .objects_of(POD_KIND)
+            .filter(|pod| is_running(pod) && is_pod_of(pod, jobs))
+            .map(|pod| {
+                let text = |field: &str| pod["metadata"][field].as_str().unwrap_or_default();
+                (text("namespace").to_owned(), text("name").to_owned())
+            })
+            .collect();
+        if pods.is_empty() {
+            return Err(format!("no pod of {} is running", jobs.join(", ")));
+        }
+        let phase = if succeed { "Succeeded" } else { "Failed" };
+        let ready = json!({
+            "type": "Ready", "status": "False", "reason": "PodCompleted",
+            "lastTransitionTime": self.environment.clock.time(),
+        });
+        let patch = json!({"status": {"phase": phase, "conditions": [ready]}});
+        for (namespace, name) in pods {
+            let kind = (POD_KIND.0.to_owned(), POD_KIND.1.to_owned());
+            let api = self.api(&kind, Some(&namespace));
+            let params = PatchParams::default();
+            let patch = Patch::Strategic(&patch);
+            let patched = api
+                .patch_subresource("status", &name, &params, &patch)
+                .await;
+            patched.map_err(|e| e.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// Sets the state of an admission check in the Workloads of jobs.
+    async fn answer_check(
+        &mut self,
+        check: &str,
+        jobs: &[String],
+        state: &str,
+        message: &str,
+    ) -> Result<(), String> {
+        self.observe_changes().await;
+        let now = json!(self.environment.clock.time());
+        let mut answers = Vec::new();
+        for workload in self.observed.history.matching(jobs, false) {
+            let states = workload.object["status"]["admissionChecks"].as_array();
+            let mut states = states.cloned().unwrap_or_default();
+            let found = states.iter_mut().find(|state| state["name"] == check);
+            let Some(found) = found.filter(|_| !workload.is_finished()) else {
+                continue;
+            };
+            found["state"] = state.into();
+            found["message"] = message.into();
+            found["lastTransitionTime"] = now.clone();
+            let patch = json!({"status": {"admissionChecks": states}});
+            answers.push((workload.namespace.clone(), workload.name.clone(), patch));
+        }
+        if answers.is_empty() {
+            let jobs = jobs.join(", ");
+            return Err(format!(
+                "no Workload of {jobs} has the admission check {check:?}"
+            ));
+        }
+        for (namespace, name, patch) in answers {
+            let kind = (API_VERSION.to_owned(), "Workload".to_owned());
+            let api = self.api(&kind, Some(&namespace));
+            let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
+            let patched = api
+                .patch_subresource("status", &name, &params, &patch)
+                .await;
+            patched.map_err(|e| e.to_string())?;
+        }
+        Ok(())
     }
 
     async fn apply(&mut self, object: &Value) -> Result<(), kube::Error> {
@@ -180,6 +310,28 @@ impl ScenarioRun<'_> {
             None => Api::default_namespaced_with(client, &resource(kind)),
         }
     }
+}
+
+/// The kind of the pods that a step can end.
+pub(super) const POD_KIND: (&str, &str) = ("v1", "Pod");
+
+fn is_running(pod: &Value) -> bool {
+    pod["status"]["phase"] == "Running" && pod["metadata"]["deletionTimestamp"].is_null()
+}
+
+/// Whether a pod, or the owner of a pod, matches one of some patterns.
+fn is_pod_of(pod: &Value, jobs: &[String]) -> bool {
+    let metadata = &pod["metadata"];
+    let owners = metadata["ownerReferences"].as_array().into_iter().flatten();
+    let names = owners.map(|owner| &owner["name"]);
+    let mut names = names.chain([&metadata["name"]]).filter_map(Value::as_str);
+    let namespace = metadata["namespace"].as_str().unwrap_or_default();
+    names.any(|name| {
+        jobs.iter().any(|pattern| match pattern.split_once('/') {
+            Some((of, pattern)) => glob_matches(of, namespace) && glob_matches(pattern, name),
+            None => glob_matches(pattern, name),
+        })
+    })
 }
 
 /// Whether a kind without a namespace in the scenario is cluster-scoped.

@@ -12,6 +12,13 @@ const MAX_SECONDS: f64 = 7.0 * 86_400.0;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ScenarioDuration(pub(super) Duration);
 
+impl ScenarioDuration {
+    /// Reads a time such as `1m30s`.
+    pub(super) fn parse(text: &str) -> Option<Duration> {
+        parse(text)
+    }
+}
+
 impl<'de> Deserialize<'de> for ScenarioDuration {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Text;

@@ -7,11 +7,15 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use serde_json::Value;
 
+use super::claim::Claim;
 use super::raw::{RawCondition, RawExpectation, RawStatus};
+use super::raw_claims::read_claim;
 use super::selector::Selector;
 use kueue_lab_skypilot::jobs::ManagedJobStatus;
 use kueue_lab_yaml::{Position, Problem};
 
+/// The kind of the Events that the timeline shows.
+pub(super) const EVENT_KIND: (&str, &str) = ("events.k8s.io/v1", "Event");
 /// The default of `within`, in lab time.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -24,6 +28,8 @@ pub struct Expectation {
     pub timeout: Duration,
     /// How long it must stay met, in lab time.
     pub holds: Duration,
+    /// Whether `within` or `holds` is given.
+    pub is_timed: bool,
     /// The position in the file.
     pub position: Position,
 }
@@ -42,6 +48,10 @@ pub enum Expected {
     },
     /// Objects.
     Object(Box<ExpectedObject>),
+    /// A state in Kueue's terms.
+    Claim(Claim),
+    /// What must not be met from this step to the end of the scenario.
+    Never(Box<Expected>),
 }
 
 /// The expected state of objects.
@@ -83,7 +93,7 @@ const STATUSES: [ManagedJobStatus; 8] = [
 
 impl Expectation {
     pub(super) fn read(
-        raw: RawExpectation,
+        mut raw: RawExpectation,
         at: Position,
         jobs: &BTreeSet<String>,
     ) -> Result<Self, Problem> {
@@ -92,8 +102,40 @@ impl Expectation {
             || raw.count.is_some()
             || raw.absent
             || raw.newer_than.is_some();
+        let claim = read_claim(&mut raw, at)?;
+        let never = raw.never.take();
+        let others = [raw.job.is_some(), raw.object.is_some(), claim.is_some()];
+        let others = others.iter().filter(|is_set| **is_set).count();
+        if others + usize::from(never.is_some()) != 1 {
+            let message = "expect one of job, object, admitted, pending, finished, flavors, victims, \
+                           waits, order, usage, borrowed, share, events and never";
+            return Err(Problem::new(at, message));
+        }
+        let is_of_kueue = claim.is_some() || never.is_some();
+        if is_of_kueue && (has_object_fields || raw.status.is_some() || raw.recoveries.is_some()) {
+            let message =
+                "fields, conditions, count, status and recoveries belong to objects and jobs";
+            return Err(Problem::new(at, message));
+        }
+        if never.is_some() && (raw.within.is_some() || raw.holds.is_some()) {
+            let message = "never lasts to the end; it has neither within nor holds";
+            return Err(Problem::new(at, message));
+        }
+        let is_timed = raw.within.is_some() || raw.holds.is_some();
         let expected = match (raw.job, raw.object) {
-            (Some(_), Some(_)) | (None, None) => {
+            (None, None) => match (claim, never) {
+                (Some(claim), _) => Expected::Claim(claim),
+                (None, Some(never)) => {
+                    let inner = Self::read(never.value, never.at, jobs)?;
+                    if inner.is_timed || matches!(inner.expected, Expected::Never(_)) {
+                        let message = "never has one expectation without within, holds and never";
+                        return Err(Problem::new(never.at, message));
+                    }
+                    Expected::Never(Box::new(inner.expected))
+                }
+                (None, None) => return Err(Problem::new(at, "nothing is expected")),
+            },
+            (Some(_), Some(_)) => {
                 return Err(Problem::new(at, "expect either a job or an object"));
             }
             (Some(job), None) => {
@@ -141,6 +183,7 @@ impl Expectation {
         };
         Ok(Self {
             expected,
+            is_timed,
             timeout: raw.within.map_or(DEFAULT_TIMEOUT, |w| w.0),
             holds: raw.holds.map_or(Duration::ZERO, |h| h.0),
             position: at,
@@ -149,11 +192,27 @@ impl Expectation {
 
     /// The selectors whose kinds must be watched.
     pub(super) fn selectors(&self) -> Vec<&Selector> {
-        match &self.expected {
-            Expected::Job { .. } => Vec::new(),
-            Expected::Object(expected) => std::iter::once(&expected.object)
+        self.expected.selectors()
+    }
+}
+
+impl Expected {
+    fn selectors(&self) -> Vec<&Selector> {
+        match self {
+            Self::Job { .. } | Self::Claim(_) => Vec::new(),
+            Self::Object(expected) => std::iter::once(&expected.object)
                 .chain(&expected.newer_than)
                 .collect(),
+            Self::Never(expected) => expected.selectors(),
+        }
+    }
+
+    /// Whether it, or what is never to be met, is in Kueue's terms.
+    pub(super) fn has_claim(&self) -> bool {
+        match self {
+            Self::Claim(_) => true,
+            Self::Never(expected) => expected.has_claim(),
+            Self::Job { .. } | Self::Object(_) => false,
         }
     }
 }
@@ -207,11 +266,11 @@ impl fmt::Display for ExpectedCondition {
     }
 }
 
-impl fmt::Display for Expectation {
-    /// The expectation in one line: `job job1 is RUNNING`, `Workload pod-* has Admitted=True`.
+impl fmt::Display for Expected {
+    /// In one line: `job job1 is RUNNING`, `Workload pod-* has Admitted=True`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.expected {
-            Expected::Job {
+        match self {
+            Self::Job {
                 name,
                 status,
                 recoveries,
@@ -223,9 +282,19 @@ impl fmt::Display for Expectation {
                 if let Some(recoveries) = recoveries {
                     write!(f, " with {recoveries} recoveries")?;
                 }
+                Ok(())
             }
-            Expected::Object(expected) => write!(f, "{expected}")?,
+            Self::Object(expected) => write!(f, "{expected}"),
+            Self::Claim(claim) => write!(f, "{claim}"),
+            Self::Never(expected) => write!(f, "never {expected}"),
         }
+    }
+}
+
+impl fmt::Display for Expectation {
+    /// The expectation in one line, with the time for which it must hold.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.expected)?;
         if !self.holds.is_zero() {
             write!(f, " for {}", super::duration::format_duration(self.holds))?;
         }

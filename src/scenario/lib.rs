@@ -5,20 +5,42 @@
 //! the UI.
 
 mod actions;
+mod check_claim;
+mod claim;
 mod clean_up;
+mod comparison;
+mod coverage;
 mod duration;
 mod expect;
 mod format;
 mod glob;
+mod job_template;
 mod match_object;
+mod mismatch;
 mod observed_state;
 mod raw;
+mod raw_claims;
 mod run;
 mod selector;
+mod step_failure;
+mod test_file;
+mod test_run;
+mod test_steps;
 mod timeline;
+mod workload_history;
 
+pub use claim::{Claim, JobState};
 pub use clean_up::ScenarioTraces;
+pub use comparison::Comparison;
+pub use coverage::Parts;
 pub use expect::{Expectation, Expected};
 pub use format::{Scenario, ScenarioError, Step, StepAction, StepTrigger};
+pub use job_template::JobTemplate;
 pub use run::{Outcome, ScenarioEnvironment, run_scenario};
+pub use step_failure::StepFailure;
+pub use test_file::{TEST_FILE_SCHEMA, TestCase, TestFile, TestFileError};
+pub use test_run::{
+    CaseFailure, CaseResult, Coverage, Explain, LabFuture, TestOptions, case_text, coverage,
+    json_report, junit_report, run_tests, summary_text,
+};
 pub use timeline::{Observer, Progress, StepProgress, StepState, TimelineEntry, TimelineEntryKind};

@@ -8,12 +8,16 @@ use kube::Client;
 use kube::api::DynamicObject;
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::runtime::watcher::{Config, Event};
+use kueue_lab_clock::Clock;
 use kueue_lab_runtime::{Api, watcher};
 use serde_json::Value;
 
-use super::expect::{Expectation, Expected, ExpectedObject};
+use super::coverage::{Parts, record_cluster_queue, record_workload};
+use super::expect::{Expected, ExpectedObject};
 use super::match_object::mismatch;
+use super::mismatch::Mismatch;
 use super::selector::Selector;
+use super::workload_history::WorkloadHistory;
 use kueue_lab_skypilot::jobs::{JobEvent, ManagedJob, ManagedJobStatus, ManagedJobs};
 
 /// The number of objects listed in a mismatch.
@@ -32,6 +36,11 @@ pub(super) struct ObservedState {
     initial_lists: HashMap<ApiVersionKind, BTreeMap<(String, String), Value>>,
     changes: Changes,
     jobs: ManagedJobs,
+    clock: Clock,
+    /// The parts of the queue configuration that are exercised.
+    pub(super) exercised: Parts,
+    /// What happened to each Workload, if Workloads are watched.
+    pub(super) history: WorkloadHistory,
     /// Job ids by name in the scenario.
     pub(super) job_ids: BTreeMap<String, u64>,
 }
@@ -42,6 +51,7 @@ impl ObservedState {
         client: &Client,
         kinds: impl IntoIterator<Item = ApiVersionKind>,
         jobs: ManagedJobs,
+        clock: Clock,
     ) -> Self {
         let mut changes = Changes::new();
         let mut objects = HashMap::new();
@@ -62,6 +72,9 @@ impl ObservedState {
             initial_lists: HashMap::new(),
             changes,
             jobs,
+            clock,
+            exercised: Parts::new(),
+            history: WorkloadHistory::default(),
             job_ids: BTreeMap::new(),
         }
     }
@@ -83,17 +96,33 @@ impl ObservedState {
             }
             Event::InitDone => {
                 let list = self.initial_lists.remove(&kind).unwrap_or_default();
+                if is_workload(&kind) {
+                    let mut workloads: Vec<_> = list.values().collect();
+                    workloads.sort_by_key(|w| w["metadata"]["creationTimestamp"].as_str());
+                    let now = self.clock.now();
+                    workloads.iter().for_each(|w| self.history.record(w, now));
+                }
                 self.objects.insert(kind, list);
             }
             Event::Apply(object) => {
                 let value = serde_json::to_value(&object).unwrap_or_default();
                 changed = Some(value.clone());
+                if is_workload(&kind) {
+                    self.history.record(&value, self.clock.now());
+                    record_workload(&mut self.exercised, &value);
+                } else if kind.1 == "ClusterQueue" {
+                    record_cluster_queue(&mut self.exercised, &value);
+                }
                 self.objects
                     .entry(kind)
                     .or_default()
                     .insert(key(&object), value);
             }
             Event::Delete(object) => {
+                let (namespace, name) = key(&object);
+                if is_workload(&kind) {
+                    self.history.record_deletion(&namespace, &name);
+                }
                 self.objects.entry(kind).or_default().remove(&key(&object));
             }
         }
@@ -115,15 +144,39 @@ impl ObservedState {
     ///
     /// # Errors
     /// The observed state.
-    pub(super) fn check(&self, expectation: &Expectation, since: usize) -> Result<(), String> {
-        match &expectation.expected {
+    pub(super) fn check(&self, expected: &Expected, since: usize) -> Result<(), Mismatch> {
+        match expected {
             Expected::Job {
                 name,
                 status,
                 recoveries,
-            } => self.check_job(name, *status, *recoveries, since),
-            Expected::Object(expected) => self.check_object(expected),
+            } => {
+                let checked = self.check_job(name, *status, *recoveries, since);
+                checked.map_err(Mismatch::new)
+            }
+            Expected::Object(expected) => self.check_object(expected).map_err(Mismatch::new),
+            Expected::Claim(claim) => self.check_claim(claim, false, self.clock.now()),
+            Expected::Never(forbidden) => {
+                let met = match &**forbidden {
+                    Expected::Claim(claim) => self.check_claim(claim, true, self.clock.now()),
+                    other => self.check(other, since),
+                };
+                match met {
+                    Err(_) => Ok(()),
+                    Ok(()) => Err(self.describe_forbidden(forbidden)),
+                }
+            }
         }
+    }
+
+    /// The objects of a watched kind.
+    pub(super) fn objects_of(
+        &self,
+        (api_version, kind): (&str, &str),
+    ) -> impl Iterator<Item = &Value> {
+        let kind = (api_version.to_owned(), kind.to_owned());
+        let objects = self.objects.get(&kind).into_iter();
+        objects.flat_map(BTreeMap::values)
     }
 
     fn check_object(&self, expected: &ExpectedObject) -> Result<(), String> {
@@ -225,6 +278,11 @@ impl ObservedState {
         }
         mismatches.join("; ")
     }
+}
+
+/// Whether a kind is Kueue's Workload.
+fn is_workload((api_version, kind): &ApiVersionKind) -> bool {
+    kind == "Workload" && api_version == kueue_lab_api::v1beta2::API_VERSION
 }
 
 /// The created or updated object of a watch event, if any.

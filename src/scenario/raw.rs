@@ -7,6 +7,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::duration::ScenarioDuration;
+use super::job_template::RawJobs;
+use super::raw_claims::{
+    JobsOr, Names, RawEvents, RawFlavors, RawShare, RawState, RawUsage, RawVictims, RawWaits,
+};
 use kueue_lab_yaml::Located;
 
 #[derive(Debug, Deserialize)]
@@ -21,7 +25,7 @@ pub(super) struct RawScenario {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct RawStep {
     pub(super) say: Option<String>,
     pub(super) at: Option<Located<ScenarioDuration>>,
@@ -35,6 +39,12 @@ pub(super) struct RawStep {
     pub(super) delete: Option<Located<RawSelector>>,
     pub(super) switch: Option<Located<String>>,
     pub(super) wait: Option<Located<ScenarioDuration>>,
+    pub(super) jobs: Option<Located<RawJobs>>,
+    pub(super) finish: Option<Located<Names>>,
+    pub(super) fail: Option<Located<Names>>,
+    pub(super) fail_node: Option<Located<String>>,
+    pub(super) recover_node: Option<Located<String>>,
+    pub(super) check: Option<Located<RawCheck>>,
     #[serde(default)]
     pub(super) expect: Vec<Located<RawExpectation>>,
 }
@@ -45,6 +55,17 @@ pub(super) struct RawLaunch {
     pub(super) task: Located<String>,
     #[serde(rename = "as")]
     pub(super) name: Option<Located<String>>,
+}
+
+/// An admission check answered by hand.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawCheck {
+    pub(super) name: String,
+    pub(super) jobs: Option<Names>,
+    pub(super) state: Option<Located<String>>,
+    pub(super) message: Option<String>,
+    pub(super) active: Option<bool>,
 }
 
 /// A sample of the active preset, with another name for it.
@@ -109,6 +130,18 @@ pub(super) struct RawExpectation {
     #[serde(default)]
     pub(super) absent: bool,
     pub(super) newer_than: Option<Located<RawSelector>>,
+    pub(super) admitted: Option<Located<JobsOr<RawState>>>,
+    pub(super) pending: Option<Located<JobsOr<RawState>>>,
+    pub(super) finished: Option<Located<JobsOr<RawState>>>,
+    pub(super) flavors: Option<Located<RawFlavors>>,
+    pub(super) victims: Option<Located<JobsOr<RawVictims>>>,
+    pub(super) waits: Option<Located<RawWaits>>,
+    pub(super) order: Option<Located<Vec<String>>>,
+    pub(super) usage: Option<Located<RawUsage>>,
+    pub(super) borrowed: Option<Located<RawUsage>>,
+    pub(super) share: Option<Located<RawShare>>,
+    pub(super) events: Option<Located<RawEvents>>,
+    pub(super) never: Option<Box<Located<RawExpectation>>>,
     pub(super) within: Option<ScenarioDuration>,
     pub(super) holds: Option<ScenarioDuration>,
 }

@@ -7,22 +7,32 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kube::Client;
 
-use super::actions::preset_error;
+use super::actions::{POD_KIND, preset_error};
 use super::clean_up::ScenarioTraces;
+use super::coverage::{Parts, record_preemptions};
 use super::duration::format_duration;
-use super::expect::Expectation;
+use super::expect::{EVENT_KIND, Expectation, Expected};
 use super::format::{Scenario, Step, StepAction, StepTrigger};
 use super::observed_state::{ApiVersionKind, ObjectChange, ObservedState};
 use super::selector::Selector;
+use super::step_failure::StepFailure;
 use super::timeline::{
     Observer, Progress, StepProgress, StepState, TimelineEntry, TimelineEntryKind,
 };
+use kueue_lab_api::v1beta2::API_VERSION;
 use kueue_lab_clock::Clock;
+use kueue_lab_lab::{Lab, LabActivity};
+use kueue_lab_machines::Machines;
 use kueue_lab_presets::Presets;
 use kueue_lab_skypilot::jobs::ManagedJobs;
+use kueue_lab_yaml::Position;
 
-/// The kind of the Events that the timeline shows.
-const EVENT_KIND: (&str, &str) = ("events.k8s.io/v1", "Event");
+/// The kinds that expectations in Kueue's terms need.
+const CLAIM_KINDS: [(&str, &str); 3] = [
+    (API_VERSION, "Workload"),
+    (API_VERSION, "ClusterQueue"),
+    (API_VERSION, "Cohort"),
+];
 /// The minimum timeout of an expectation in real time, whatever the speed, unless its own timeout is
 /// shorter.
 const MIN_WALL_CLOCK_TIMEOUT: Duration = Duration::from_secs(15);
@@ -43,6 +53,21 @@ pub struct ScenarioEnvironment {
     pub jobs: ManagedJobs,
     /// The presets, if the lab has a presets folder.
     pub presets: Option<Arc<Presets>>,
+    /// The nodes of the lab, if it has its own.
+    pub machines: Option<Arc<Machines>>,
+}
+
+impl ScenarioEnvironment {
+    /// A lab with all its parts.
+    pub fn of_lab(lab: &Lab) -> Self {
+        Self {
+            client: lab.client(),
+            clock: lab.clock().clone(),
+            jobs: lab.jobs().clone(),
+            presets: Some(lab.presets().clone()),
+            machines: Some(lab.machines().clone()),
+        }
+    }
 }
 
 /// The outcome of a run.
@@ -51,8 +76,12 @@ pub struct Outcome {
     /// `Ok` with a summary if all expectations are met; otherwise the failed expectation and the
     /// observed state.
     pub result: Result<String, String>,
+    /// The failed step, unless the scenario exceeded its limit.
+    pub failure: Option<StepFailure>,
     /// The duration, in lab time.
     pub took: Duration,
+    /// The parts of the queue configuration that a test exercised.
+    pub exercised: Parts,
     /// What the run left behind.
     pub traces: ScenarioTraces,
 }
@@ -63,12 +92,24 @@ pub async fn run_scenario(
     scenario: &Scenario,
     observer: &dyn Observer,
 ) -> Outcome {
+    run_scenario_on(environment, None, scenario, observer).await
+}
+
+/// Runs a scenario. With the activity of its lab, as a test: the expectations of a step are checked when the lab is idle after
+/// its action, and must then be met, unless they have a timeout.
+pub(super) async fn run_scenario_on(
+    environment: &ScenarioEnvironment,
+    activity: Option<&LabActivity>,
+    scenario: &Scenario,
+    observer: &dyn Observer,
+) -> Outcome {
     let started = environment.clock.now();
     let mut run = ScenarioRun {
         observed: ObservedState::new(
             &environment.client,
-            watched_kinds(scenario),
+            watched_kinds(scenario, activity.is_some()),
             environment.jobs.clone(),
+            environment.clock.clone(),
         ),
         progress: Progress {
             name: scenario.name.clone(),
@@ -80,6 +121,9 @@ pub async fn run_scenario(
         job_events: environment.jobs.events().len(),
         traces: ScenarioTraces::of(environment),
         environment,
+        activity,
+        never: Vec::new(),
+        failure: None,
         started,
         observer,
     };
@@ -115,10 +159,14 @@ pub async fn run_scenario(
     };
     run.progress.outcome = Some(result.clone());
     run.observer.progress(&run.progress);
+    let mut exercised = std::mem::take(&mut run.observed.exercised);
+    record_preemptions(&mut exercised, &run.observed.history);
     let mut traces = run.traces;
     traces.jobs = run.observed.job_ids.into_values().collect();
     Outcome {
         result,
+        exercised,
+        failure: run.failure.map(|failure| *failure),
         took,
         traces,
     }
@@ -132,16 +180,28 @@ fn pending_steps(scenario: &Scenario) -> Vec<StepProgress> {
     scenario.steps.iter().map(pending).collect()
 }
 
-/// The kinds that a scenario selects, and Events.
-fn watched_kinds(scenario: &Scenario) -> BTreeSet<ApiVersionKind> {
+/// The kinds that a scenario selects, and Events; for a test also those of its coverage.
+fn watched_kinds(scenario: &Scenario, is_test: bool) -> BTreeSet<ApiVersionKind> {
     let key = |s: &Selector| (s.api_version.clone(), s.kind.clone());
-    let mut kinds = BTreeSet::from([(EVENT_KIND.0.to_owned(), EVENT_KIND.1.to_owned())]);
+    let of = |(api_version, kind): (&str, &str)| (api_version.to_owned(), kind.to_owned());
+    let mut kinds = BTreeSet::from([of(EVENT_KIND)]);
+    if is_test {
+        kinds.extend(CLAIM_KINDS.map(of));
+    }
     for step in &scenario.steps {
         let expectations = step.expect.iter().chain(match &step.trigger {
             StepTrigger::When(expectation) => Some(&**expectation),
             _ => None,
         });
-        kinds.extend(expectations.flat_map(Expectation::selectors).map(key));
+        let expectations: Vec<_> = expectations.collect();
+        if expectations.iter().any(|e| e.expected.has_claim()) || step.action.selects_jobs() {
+            kinds.extend(CLAIM_KINDS.map(of));
+        }
+        if matches!(step.action, StepAction::EndPods { .. }) {
+            kinds.insert(of(POD_KIND));
+        }
+        let selectors = expectations.into_iter().flat_map(Expectation::selectors);
+        kinds.extend(selectors.map(key));
         match &step.action {
             StepAction::Patch { object, .. } | StepAction::Delete(object) => {
                 kinds.insert(key(object));
@@ -154,9 +214,14 @@ fn watched_kinds(scenario: &Scenario) -> BTreeSet<ApiVersionKind> {
 
 pub(super) struct ScenarioRun<'a> {
     pub(super) environment: &'a ScenarioEnvironment,
+    /// The activity of the lab, if the scenario runs as a test.
+    pub(super) activity: Option<&'a LabActivity>,
+    /// What must not be met from now on, with its position.
+    pub(super) never: Vec<(Expected, Position)>,
+    pub(super) failure: Option<Box<StepFailure>>,
     pub(super) observed: ObservedState,
     pub(super) traces: ScenarioTraces,
-    started: Timestamp,
+    pub(super) started: Timestamp,
     observer: &'a dyn Observer,
     progress: Progress,
     /// UIDs of the Events reported so far.
@@ -185,7 +250,18 @@ impl ScenarioRun<'_> {
         let mut done_at = self.started;
         for (index, step) in scenario.steps.iter().enumerate() {
             let outcome = self.run_step(index, step, done_at).await;
-            if let Err(reason) = outcome {
+            if let Err(failure) = outcome {
+                let reason = failure.to_string();
+                let after = self.environment.clock.now().duration_since(self.started);
+                self.failure = Some(Box::new(StepFailure {
+                    step: index,
+                    at: failure.at.or(Some(step.at)),
+                    after: match failure.after.is_zero() {
+                        true => after.unsigned_abs(),
+                        false => failure.after,
+                    },
+                    ..*failure
+                }));
                 self.set_step_state(index, StepState::Failed(reason.clone()));
                 self.report(TimelineEntryKind::ExpectationFailed, &reason);
                 let position = format!("{}:{}", scenario.file, step.at);
@@ -209,19 +285,29 @@ impl ScenarioRun<'_> {
         index: usize,
         step: &Step,
         done_at: Timestamp,
-    ) -> Result<(), String> {
+    ) -> Result<(), Box<StepFailure>> {
         match &step.trigger {
             StepTrigger::Now => {}
             StepTrigger::At(time) => self.wait_until(add_duration(self.started, *time)).await,
             StepTrigger::After(time) => self.wait_until(add_duration(done_at, *time)).await,
-            StepTrigger::When(expectation) => self.wait_for(&[expectation]).await?,
+            StepTrigger::When(expectation) => self.wait_for(&[expectation], false).await?,
         }
+        self.check_never()?;
         self.progress.steps[index].at = Some(self.environment.clock.now());
         self.set_step_state(index, StepState::Running);
         self.report(TimelineEntryKind::Step, &step.description);
-        self.run_action(&step.action).await?;
-        let expectations: Vec<&Expectation> = step.expect.iter().collect();
-        self.wait_for(&expectations).await
+        let done = self.run_action(&step.action).await;
+        done.map_err(StepFailure::of_action)?;
+        let (never, expectations): (Vec<&Expectation>, Vec<_>) = step
+            .expect
+            .iter()
+            .partition(|e| matches!(e.expected, Expected::Never(_)));
+        let never = never.into_iter().map(|e| (e.expected.clone(), e.position));
+        self.never.extend(never);
+        self.wait_until_idle().await;
+        self.wait_for(&expectations, self.activity.is_some())
+            .await?;
+        self.check_never()
     }
 
     /// Waits until a lab time and reports events meanwhile.
@@ -232,15 +318,23 @@ impl ScenarioRun<'_> {
             self.report_job_events();
             tokio::select! {
                 biased;
-                Some(changed) = self.observed.next() => self.report_event(changed),
+                Some(changed) = self.observed.next() => self.observe(changed),
                 Ok(()) = jobs.changed() => {}
                 () = clock.sleep_until(moment) => return,
+            }
+            // What must never be met is met.
+            if self.failure.is_some() {
+                return;
             }
         }
     }
 
-    /// Waits until all expectations are met.
-    async fn wait_for(&mut self, expectations: &[&Expectation]) -> Result<(), String> {
+    /// Waits until all expectations are met. With `at_once` those without a timeout must be met already.
+    async fn wait_for(
+        &mut self,
+        expectations: &[&Expectation],
+        at_once: bool,
+    ) -> Result<(), Box<StepFailure>> {
         let clock = self.environment.clock.clone();
         let mut jobs = self.environment.jobs.changes();
         let since = self.job_events;
@@ -249,7 +343,10 @@ impl ScenarioRun<'_> {
             .iter()
             .map(|expectation| PendingExpectation {
                 expectation,
-                deadline: add_duration(start, scale_timeout(&clock, expectation.timeout)),
+                deadline: match at_once && !expectation.is_timed {
+                    true => start,
+                    false => add_duration(start, scale_timeout(&clock, expectation.timeout)),
+                },
                 met_at: None,
             })
             .collect();
@@ -259,7 +356,7 @@ impl ScenarioRun<'_> {
             let mut remaining = Vec::new();
             let mut reached = Vec::new();
             for mut one in pending {
-                match self.observed.check(one.expectation, since) {
+                match self.observed.check(&one.expectation.expected, since) {
                     Ok(()) => {
                         let met = *one.met_at.get_or_insert(now);
                         if now >= add_duration(met, one.expectation.holds) {
@@ -268,13 +365,16 @@ impl ScenarioRun<'_> {
                             remaining.push(one);
                         }
                     }
-                    Err(observed) if now >= one.deadline || one.met_at.is_some() => {
+                    Err(mismatch) if now >= one.deadline || one.met_at.is_some() => {
                         let within = format_duration(one.expectation.timeout);
                         let how = match one.met_at {
-                            Some(_) => "met, but did not hold".to_owned(),
-                            None => format!("not within {within}"),
+                            Some(_) => Some("met, but did not hold".to_owned()),
+                            None if one.deadline == start => None,
+                            None => Some(format!("not within {within}")),
                         };
-                        return Err(format!("{}: {how}; {observed}", one.expectation));
+                        let (at, expected) =
+                            (one.expectation.position, one.expectation.to_string());
+                        return Err(StepFailure::of_expectation(at, expected, how, mismatch));
                     }
                     Err(_) => remaining.push(one),
                 }
@@ -286,7 +386,7 @@ impl ScenarioRun<'_> {
             };
             tokio::select! {
                 biased;
-                Some(changed) = self.observed.next() => self.report_event(changed),
+                Some(changed) = self.observed.next() => self.observe(changed),
                 Ok(()) = jobs.changed() => {}
                 () = clock.sleep_until(next) => {}
             }
@@ -319,7 +419,7 @@ impl ScenarioRun<'_> {
         }
     }
 
-    fn report_event(&mut self, changed: ObjectChange) {
+    pub(super) fn report_event(&mut self, changed: ObjectChange) {
         let Some(event) = changed.0 else { return };
         if event["kind"] != EVENT_KIND.1 || event["apiVersion"] != EVENT_KIND.0 {
             return;

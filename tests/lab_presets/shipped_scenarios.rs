@@ -49,21 +49,12 @@ fn run(scenario: &Scenario) -> Result<Vec<TimelineEntry>, String> {
         let lab = Lab::start(LabConfig {
             preset: scenario.preset.clone(),
             nodes: NodePools::built_in(),
-            ..LabConfig::embedded(
-                clock.clone(),
-                Entropy::seeded(3),
-                Path::new(ROOT).join("presets"),
-            )
+            ..LabConfig::embedded(clock, Entropy::seeded(3), Path::new(ROOT).join("presets"))
         });
         let lab = lab.await.unwrap();
         let warnings = lab.presets().state().warnings.clone();
         assert!(warnings.is_empty(), "{warnings:?}");
-        let environment = ScenarioEnvironment {
-            client: lab.client(),
-            clock,
-            jobs: lab.jobs().clone(),
-            presets: Some(lab.presets().clone()),
-        };
+        let environment = ScenarioEnvironment::of_lab(&lab);
         let outcome = run_scenario(&environment, scenario, &timeline).await;
         let problems = outcome.traces.clean_up(&environment).await;
         match problems.is_empty() {

@@ -32,12 +32,7 @@ impl LabDemos {
     pub(in crate::cli) fn new(lab: &Lab, files: FileSource) -> Self {
         Self {
             files,
-            environment: ScenarioEnvironment {
-                client: lab.client(),
-                clock: lab.clock().clone(),
-                jobs: lab.jobs().clone(),
-                presets: Some(lab.presets().clone()),
-            },
+            environment: ScenarioEnvironment::of_lab(lab),
             progress: watch::Sender::new(Arc::default()),
             running: Mutex::new(None),
         }

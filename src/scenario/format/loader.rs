@@ -9,12 +9,13 @@ use serde_json::Value;
 use super::scenario::{Scenario, ScenarioError, Step, StepAction, StepTrigger};
 use crate::duration::format_duration;
 use crate::expect::Expectation;
-use crate::raw::{RawApply, RawLaunch, RawSample, RawScenario, RawStep};
+use crate::job_template::JobTemplate;
+use crate::raw::{RawApply, RawCheck, RawLaunch, RawSample, RawScenario, RawStep};
 use crate::selector::Selector;
 use kueue_lab_lab::FileSource;
 use kueue_lab_skypilot::Task;
 use kueue_lab_yaml::{
-    Limits, Node, Position, Problem, from_node, leading_comment, parse, parse_one,
+    Limits, Located, Node, Position, Problem, from_node, leading_comment, parse, parse_one,
 };
 
 /// The default timeout of a scenario, in lab time.
@@ -22,7 +23,7 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 /// The default of `pace`, in lab seconds per second.
 const DEFAULT_PACE: f64 = 1.0;
 /// The maximum number of steps.
-const MAX_STEPS: usize = 1000;
+pub(crate) const MAX_STEPS: usize = 1000;
 
 impl Scenario {
     /// Loads a scenario and every file that it references.
@@ -54,16 +55,7 @@ impl Scenario {
                 return Err(in_file(Problem::new(pace.at, message)));
             }
         };
-        let mut loader = ScenarioLoader {
-            files,
-            folder: path.parent().map(Path::to_owned).unwrap_or_default(),
-            file: file.clone(),
-            jobs: BTreeSet::new(),
-        };
-        let mut steps = Vec::new();
-        for step in raw.steps {
-            steps.push(loader.step(step.value, step.at)?);
-        }
+        let steps = load_steps(files, path, raw.steps)?;
         let comment = leading_comment(&text);
         let first_line = || comment.lines().next().unwrap_or_default().to_owned();
         Ok(Self {
@@ -76,6 +68,22 @@ impl Scenario {
             file,
         })
     }
+}
+
+/// Reads the steps of a scenario, and every file that they reference.
+pub(crate) fn load_steps(
+    files: &FileSource,
+    path: &Path,
+    raw: Vec<Located<RawStep>>,
+) -> Result<Vec<Step>, ScenarioError> {
+    let mut loader = ScenarioLoader {
+        files,
+        folder: path.parent().map(Path::to_owned).unwrap_or_default(),
+        file: files.display(path),
+        jobs: BTreeSet::new(),
+    };
+    let steps = raw.into_iter();
+    steps.map(|step| loader.step(step.value, step.at)).collect()
 }
 
 struct ScenarioLoader<'a> {
@@ -144,6 +152,26 @@ impl ScenarioLoader<'_> {
         }
         if let Some(wait) = raw.wait {
             actions.push(StepAction::Wait(wait.value.0));
+        }
+        if let Some(jobs) = raw.jobs {
+            let template = JobTemplate::read(jobs.value, jobs.at).map_err(|p| self.problem(p))?;
+            actions.push(StepAction::CreateJobs(template));
+        }
+        for (jobs, succeed) in [(raw.finish, true), (raw.fail, false)] {
+            actions.extend(jobs.map(|jobs| StepAction::EndPods {
+                jobs: jobs.value.0,
+                succeed,
+            }));
+        }
+        for (node, on) in [(raw.fail_node, false), (raw.recover_node, true)] {
+            actions.extend(node.map(|node| StepAction::NodePower {
+                node: node.value,
+                on,
+            }));
+        }
+        if let Some(check) = raw.check {
+            let check = admission_check(check.value, check.at).map_err(|p| self.problem(p))?;
+            actions.push(check);
         }
         if actions.len() > 1 {
             let message = "a step has at most one action; write one step per action";
@@ -228,6 +256,35 @@ impl ScenarioLoader<'_> {
     }
 }
 
+/// The states of an admission check.
+const CHECK_STATES: [&str; 4] = ["Pending", "Ready", "Retry", "Rejected"];
+
+fn admission_check(raw: RawCheck, at: Position) -> Result<StepAction, Problem> {
+    match (raw.active, raw.jobs, raw.state) {
+        (Some(active), None, None) => Ok(StepAction::ActivateCheck {
+            check: raw.name,
+            active,
+        }),
+        (None, Some(jobs), Some(state)) if CHECK_STATES.contains(&state.value.as_str()) => {
+            Ok(StepAction::AnswerCheck {
+                check: raw.name,
+                jobs: jobs.0,
+                state: state.value,
+                message: raw.message.unwrap_or_default(),
+            })
+        }
+        (None, Some(_), Some(state)) => {
+            let states = CHECK_STATES.join(", ");
+            let message = format!("unknown state {:?}; the states are {states}", state.value);
+            Err(Problem::new(state.at, message))
+        }
+        _ => {
+            let message = "a check has either active, or jobs and a state";
+            Err(Problem::new(at, message))
+        }
+    }
+}
+
 /// The description of a step without `say`.
 fn default_description(action: &StepAction) -> String {
     let kind_and_name = |o: &Value| {
@@ -250,5 +307,20 @@ fn default_description(action: &StepAction) -> String {
         StepAction::Delete(object) => format!("delete {object}"),
         StepAction::SwitchPreset(preset) => format!("switch to the preset {preset}"),
         StepAction::Wait(time) => format!("wait {}", format_duration(*time)),
+        StepAction::CreateJobs(template) => format!("create {}", template.description),
+        StepAction::EndPods { jobs, succeed } => {
+            let verb = if *succeed { "finish" } else { "fail" };
+            format!("{verb} the pods of {}", jobs.join(", "))
+        }
+        StepAction::NodePower { node, on: false } => format!("node {node} fails"),
+        StepAction::NodePower { node, on: true } => format!("node {node} recovers"),
+        StepAction::AnswerCheck {
+            check, jobs, state, ..
+        } => format!("check {check} of {} is {state}", jobs.join(", ")),
+        StepAction::ActivateCheck {
+            check,
+            active: true,
+        } => format!("check {check} is active"),
+        StepAction::ActivateCheck { check, .. } => format!("check {check} is not active"),
     }
 }

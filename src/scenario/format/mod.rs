@@ -5,4 +5,5 @@ mod scenario;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use loader::{MAX_STEPS, load_steps};
 pub use scenario::{Scenario, ScenarioError, Step, StepAction, StepTrigger};

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::expect::Expectation;
+use crate::job_template::JobTemplate;
 use crate::selector::Selector;
 use kueue_lab_skypilot::Task;
 use kueue_lab_yaml::{Position, Problem};
@@ -110,4 +111,45 @@ pub enum StepAction {
     SwitchPreset(String),
     /// Waits for a duration of lab time.
     Wait(Duration),
+    /// Creates jobs from a template.
+    CreateJobs(JobTemplate),
+    /// Ends the pods of jobs.
+    EndPods {
+        /// Patterns of the jobs.
+        jobs: Vec<String>,
+        /// Whether they succeed.
+        succeed: bool,
+    },
+    /// Simulates a power failure of a node, or its end.
+    NodePower {
+        /// The node.
+        node: String,
+        /// Whether it has power.
+        on: bool,
+    },
+    /// Sets the state of an admission check of jobs.
+    AnswerCheck {
+        /// The AdmissionCheck.
+        check: String,
+        /// Patterns of the jobs.
+        jobs: Vec<String>,
+        /// The state, such as `Ready`.
+        state: String,
+        /// The message.
+        message: String,
+    },
+    /// Sets whether an AdmissionCheck is active.
+    ActivateCheck {
+        /// The AdmissionCheck.
+        check: String,
+        /// Whether it is active.
+        active: bool,
+    },
+}
+
+impl StepAction {
+    /// Whether it needs the Workloads or Pods of jobs.
+    pub(crate) fn selects_jobs(&self) -> bool {
+        matches!(self, Self::EndPods { .. } | Self::AnswerCheck { .. })
+    }
 }

@@ -1,0 +1,175 @@
+//! Comparisons with amounts and durations: `9`, `">= 3"`, `"> 1Gi, <= 4Gi"`.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
+
+use super::duration::ScenarioDuration;
+use kueue_lab_quantity::Quantity;
+
+/// A comparison with one or more amounts, all of which must hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// Amounts in billionths: of a unit, or of a second.
+    conditions: Vec<(Operator, i128)>,
+    text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operator {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+/// The operators, the longer ones first.
+const OPERATORS: [(&str, Operator); 7] = [
+    ("<=", Operator::LessOrEqual),
+    (">=", Operator::GreaterOrEqual),
+    ("!=", Operator::NotEqual),
+    ("==", Operator::Equal),
+    ("<", Operator::Less),
+    (">", Operator::Greater),
+    ("=", Operator::Equal),
+];
+
+impl Operator {
+    fn holds(self, value: i128, amount: i128) -> bool {
+        match self {
+            Self::Equal => value == amount,
+            Self::NotEqual => value != amount,
+            Self::Less => value < amount,
+            Self::LessOrEqual => value <= amount,
+            Self::Greater => value > amount,
+            Self::GreaterOrEqual => value >= amount,
+        }
+    }
+}
+
+impl Comparison {
+    /// `>= 1`.
+    pub(super) fn at_least_one() -> Self {
+        Self {
+            conditions: vec![(Operator::GreaterOrEqual, 1_000_000_000)],
+            text: ">= 1".to_owned(),
+        }
+    }
+
+    fn parse(text: &str, amount: impl Fn(&str) -> Option<i128>) -> Option<Self> {
+        let condition = |part: &str| {
+            let part = part.trim();
+            let found = OPERATORS
+                .iter()
+                .find_map(|(sign, operator)| Some((part.strip_prefix(sign)?, *operator)));
+            let (rest, operator) = found.unwrap_or((part, Operator::Equal));
+            Some((operator, amount(rest.trim())?))
+        };
+        Some(Self {
+            conditions: text.split(',').map(condition).collect::<Option<_>>()?,
+            text: text.trim().to_owned(),
+        })
+    }
+
+    /// Whether it holds for a value in billionths.
+    pub(super) fn holds_nanos(&self, value: i128) -> bool {
+        self.conditions
+            .iter()
+            .all(|(operator, amount)| operator.holds(value, *amount))
+    }
+
+    /// Whether it holds for a number.
+    pub(super) fn holds(&self, value: usize) -> bool {
+        self.holds_nanos(value as i128 * 1_000_000_000)
+    }
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// A unit in which comparisons are written.
+pub(super) trait Unit {
+    /// What a comparison in this unit looks like, for errors.
+    const EXPECTED: &'static str;
+    /// The amount in billionths.
+    fn amount(text: &str) -> Option<i128>;
+}
+
+/// Kubernetes quantities.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Amount;
+
+/// Durations.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Time;
+
+impl Unit for Amount {
+    const EXPECTED: &'static str = "a quantity or a comparison such as 4, \"<= 500m\" or \"> 0\"";
+    fn amount(text: &str) -> Option<i128> {
+        Some(text.parse::<Quantity>().ok()?.nanos())
+    }
+}
+
+impl Unit for Time {
+    const EXPECTED: &'static str = "a time or a comparison such as 90s or \"< 5m\"";
+    fn amount(text: &str) -> Option<i128> {
+        i128::try_from(ScenarioDuration::parse(text)?.as_nanos()).ok()
+    }
+}
+
+/// A comparison as written in a file.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct RawComparison<U>(pub(super) Comparison, PhantomData<U>);
+
+impl<'de, U: Unit> Deserialize<'de> for RawComparison<U> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text<U>(PhantomData<U>);
+        impl<U: Unit> Visitor<'_> for Text<U> {
+            type Value = RawComparison<U>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(U::EXPECTED)
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                let parsed = Comparison::parse(text, U::amount);
+                let invalid = || E::invalid_value(Unexpected::Str(text), &self);
+                Ok(RawComparison(parsed.ok_or_else(invalid)?, PhantomData))
+            }
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
+                self.visit_str(&number.to_string())
+            }
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
+                self.visit_str(&number.to_string())
+            }
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
+                self.visit_str(&number.to_string())
+            }
+        }
+        deserializer.deserialize_any(Text(PhantomData))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comparisons_hold_or_not() {
+        let read = |text: &str| Comparison::parse(text, Amount::amount).unwrap();
+        assert!(read("3").holds(3) && !read("3").holds(2));
+        assert!(read(">= 1, < 3").holds(2) && !read(">= 1, < 3").holds(3));
+        assert!(read("!=2").holds(1));
+        assert!(read("<= 500m").holds_nanos(500_000_000));
+        assert!(!read("> 1Gi").holds_nanos((1 << 30) * 1_000_000_000));
+        for text in ["", "> ", "many", "> 1 2", "1,", "=> 3"] {
+            assert_eq!(Comparison::parse(text, Amount::amount), None, "{text:?}");
+        }
+        let time = Comparison::parse("< 1m30s", Time::amount).unwrap();
+        assert!(time.holds_nanos(89_000_000_000) && !time.holds_nanos(90_000_000_000));
+    }
+}

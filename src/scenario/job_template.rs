@@ -1,0 +1,190 @@
+//! Jobs from a template: `jobs: {name: train, count: 20, queue: gpus, requests: {cpu: 2}, runs: 10m}`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::duration::ScenarioDuration;
+use kueue_lab_quantity::Quantity;
+use kueue_lab_yaml::{Located, Position, Problem};
+
+/// The most jobs of one template.
+const MAX_JOBS: u32 = 10_000;
+/// The namespace of jobs without one.
+pub(super) const DEFAULT_NAMESPACE: &str = "default";
+/// How long pods run without `runs`: longer than any scenario.
+const FOREVER: Duration = Duration::from_secs(365 * 86_400);
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawJobs {
+    name: Located<String>,
+    count: Option<Located<u32>>,
+    queue: Located<String>,
+    namespace: Option<String>,
+    #[serde(default)]
+    requests: BTreeMap<String, Located<RequestText>>,
+    pods: Option<Located<u32>>,
+    min_pods: Option<Located<u32>>,
+    priority: Option<String>,
+    runs: Option<ScenarioDuration>,
+    exit_code: Option<u8>,
+    every: Option<ScenarioDuration>,
+    backoff_limit: Option<u32>,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+    #[serde(default)]
+    annotations: BTreeMap<String, String>,
+    #[serde(default)]
+    node_selector: BTreeMap<String, String>,
+    #[serde(default)]
+    tolerations: Vec<Value>,
+}
+
+/// A quantity as text or number.
+#[derive(Debug, Deserialize)]
+#[serde(untagged, expecting = "a quantity such as 2, 500m or 1Gi")]
+enum RequestText {
+    Text(String),
+    Integer(u64),
+    Number(f64),
+}
+
+impl RequestText {
+    fn text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Integer(number) => number.to_string(),
+            Self::Number(number) => number.to_string(),
+        }
+    }
+}
+
+/// Jobs to create, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobTemplate {
+    /// The `batch/v1` Jobs.
+    pub jobs: Vec<Value>,
+    /// The time between the creations of two of them.
+    pub interval: Duration,
+    /// The template in words, such as `20 jobs train in gpus`.
+    pub description: String,
+}
+
+impl JobTemplate {
+    /// Expands a template.
+    pub(super) fn read(raw: RawJobs, at: Position) -> Result<Self, Problem> {
+        let count = raw.count.as_ref().map_or(1, |count| count.value);
+        if count == 0 || count > MAX_JOBS {
+            let at = raw.count.map_or(at, |count| count.at);
+            let message = format!("count is a number from 1 to {MAX_JOBS}");
+            return Err(Problem::new(at, message));
+        }
+        if !is_name(&raw.name.value) {
+            let message = format!(
+                "{:?} is no name of a Job: use lower-case letters, digits and `-`",
+                raw.name.value
+            );
+            return Err(Problem::new(raw.name.at, message));
+        }
+        let mut requests = BTreeMap::new();
+        for (resource, amount) in &raw.requests {
+            let text = amount.value.text();
+            if text.parse::<Quantity>().is_err() {
+                let message = format!("{text:?} is no quantity; write one such as 2, 500m or 1Gi");
+                return Err(Problem::new(amount.at, message));
+            }
+            requests.insert(resource.clone(), text);
+        }
+        let pods = raw.pods.as_ref().map_or(1, |pods| pods.value);
+        if let Some(min) = raw.min_pods.as_ref().filter(|min| min.value > pods) {
+            let message = format!("minPods is at most pods, which is {pods}");
+            return Err(Problem::new(min.at, message));
+        }
+        let names = match raw.count {
+            None => vec![raw.name.value.clone()],
+            Some(_) => (1..=count)
+                .map(|number| format!("{}-{number}", raw.name.value))
+                .collect(),
+        };
+        let plural = if count == 1 { "job" } else { "jobs" };
+        let description = format!("{count} {plural} {} in {}", raw.name.value, raw.queue.value);
+        let jobs = names.iter().map(|name| raw.job(name, pods, &requests));
+        Ok(Self {
+            jobs: jobs.collect(),
+            interval: raw.every.map_or(Duration::ZERO, |every| every.0),
+            description,
+        })
+    }
+}
+
+impl RawJobs {
+    fn job(&self, name: &str, pods: u32, requests: &BTreeMap<String, String>) -> Value {
+        let mut labels = self.labels.clone();
+        labels.insert("kueue.x-k8s.io/queue-name".into(), self.queue.value.clone());
+        if let Some(priority) = &self.priority {
+            labels.insert("kueue.x-k8s.io/priority-class".into(), priority.clone());
+        }
+        let mut annotations = self.annotations.clone();
+        if let Some(min) = &self.min_pods {
+            annotations.insert(
+                "kueue.x-k8s.io/job-min-parallelism".into(),
+                min.value.to_string(),
+            );
+        }
+        let runs = self.runs.map_or(FOREVER, |runs| runs.0);
+        let mut of_pods = BTreeMap::from([(
+            "kueue-lab.dev/run-for".to_owned(),
+            format!("{}s", runs.as_secs_f64()),
+        )]);
+        if let Some(code) = self.exit_code {
+            of_pods.insert("kueue-lab.dev/exit-code".into(), code.to_string());
+        }
+        // Extended resources need limits.
+        let extended = requests
+            .iter()
+            .filter(|(resource, _)| resource.contains('/'));
+        let limits: BTreeMap<_, _> = extended.collect();
+        let namespace = self.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
+        let mut job = json!({
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {
+                "name": name, "namespace": namespace,
+                "labels": labels, "annotations": annotations,
+            },
+            "spec": {
+                "parallelism": pods,
+                "completions": pods,
+                "template": {
+                    "metadata": {"annotations": of_pods},
+                    "spec": {
+                        "restartPolicy": "Never",
+                        "nodeSelector": self.node_selector,
+                        "tolerations": self.tolerations,
+                        "containers": [{
+                            "name": "main", "image": "busybox",
+                            "resources": {"requests": requests, "limits": limits},
+                        }],
+                    },
+                },
+            },
+        });
+        if let Some(limit) = self.backoff_limit {
+            job["spec"]["backoffLimit"] = limit.into();
+        }
+        job
+    }
+}
+
+/// Whether a text is a DNS label with room for a number.
+fn is_name(text: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    !text.is_empty()
+        && text.len() <= 57
+        && text.chars().all(allowed)
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}

@@ -1,0 +1,272 @@
+//! Expectations in Kueue's terms as deserialized.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+
+use super::claim::{Claim, JobState};
+use super::comparison::{Amount, Comparison, RawComparison, Time};
+use super::raw::RawExpectation;
+use kueue_lab_yaml::{Located, Position, Problem};
+
+/// A job, a list of jobs, or a mapping of more fields.
+#[derive(Debug)]
+pub(super) struct JobsOr<T>(pub(super) T);
+
+/// One name or a list of names.
+#[derive(Debug, Default)]
+pub(super) struct Names(pub(super) Vec<String>);
+
+impl<'de, T: Deserialize<'de> + From<Vec<String>>> Deserialize<'de> for JobsOr<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Jobs<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de> + From<Vec<String>>> Visitor<'de> for Jobs<T> {
+            type Value = JobsOr<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a job, a list of names, or a mapping with jobs")
+            }
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Self::Value, E> {
+                Ok(JobsOr(vec![name.to_owned()].into()))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                let mut names = Vec::new();
+                while let Some(name) = seq.next_element::<String>()? {
+                    names.push(name);
+                }
+                Ok(JobsOr(names.into()))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(JobsOr)
+            }
+        }
+        deserializer.deserialize_any(Jobs(PhantomData))
+    }
+}
+
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct One;
+        impl<'de> Visitor<'de> for One {
+            type Value = Names;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a job, or a list of names")
+            }
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Names, E> {
+                Ok(Names(vec![name.to_owned()]))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Names, A::Error> {
+                let mut names = Vec::new();
+                while let Some(name) = seq.next_element::<String>()? {
+                    names.push(name);
+                }
+                Ok(Names(names))
+            }
+        }
+        deserializer.deserialize_any(One)
+    }
+}
+
+/// Jobs in a state.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawState {
+    jobs: Names,
+    count: Option<RawComparison<Amount>>,
+    reason: Option<String>,
+}
+
+impl From<Vec<String>> for RawState {
+    fn from(jobs: Vec<String>) -> Self {
+        Self {
+            jobs: Names(jobs),
+            count: None,
+            reason: None,
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawFlavors {
+    jobs: Names,
+    flavors: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawVictims {
+    jobs: Names,
+    count: Option<RawComparison<Amount>>,
+    by: Option<String>,
+    reason: Option<String>,
+}
+
+impl From<Vec<String>> for RawVictims {
+    fn from(jobs: Vec<String>) -> Self {
+        Self {
+            jobs: Names(jobs),
+            count: None,
+            by: None,
+            reason: None,
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawWaits {
+    jobs: Names,
+    time: RawComparison<Time>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawUsage {
+    cluster_queue: String,
+    flavor: Option<String>,
+    resources: BTreeMap<String, RawComparison<Amount>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawShare {
+    cluster_queue: Option<String>,
+    cohort: Option<String>,
+    share: RawComparison<Amount>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawEvents {
+    reason: String,
+    kind: Option<String>,
+    object: Option<String>,
+    message: Option<String>,
+    count: Option<RawComparison<Amount>>,
+}
+
+/// The expectation in Kueue's terms in `raw`, if it has one.
+///
+/// # Errors
+/// It has more than one, or an invalid one.
+pub(super) fn read_claim(raw: &mut RawExpectation, at: Position) -> Result<Option<Claim>, Problem> {
+    let mut claims: Vec<(Position, Claim)> = Vec::new();
+    let states = [
+        (raw.admitted.take(), JobState::Admitted),
+        (raw.pending.take(), JobState::Pending),
+        (raw.finished.take(), JobState::Finished),
+    ];
+    for (of_state, state) in states {
+        let Some(Located { at, value }) = of_state else {
+            continue;
+        };
+        let JobsOr(RawState {
+            jobs,
+            count,
+            reason,
+        }) = value;
+        if reason.is_some() && state != JobState::Pending {
+            return Err(Problem::new(at, "only pending jobs have a reason"));
+        }
+        let claim = Claim::State {
+            state,
+            jobs: patterns(jobs, at)?,
+            count: amount(count),
+            reason,
+        };
+        claims.push((at, claim));
+    }
+    if let Some(Located { at, value }) = raw.flavors.take() {
+        let claim = Claim::Flavors {
+            jobs: patterns(value.jobs, at)?,
+            flavors: value.flavors,
+        };
+        claims.push((at, claim));
+    }
+    if let Some(Located { at, value }) = raw.victims.take() {
+        let JobsOr(RawVictims {
+            jobs,
+            count,
+            by,
+            reason,
+        }) = value;
+        let claim = Claim::Victims {
+            jobs: patterns(jobs, at)?,
+            count: amount(count),
+            by,
+            reason,
+        };
+        claims.push((at, claim));
+    }
+    if let Some(Located { at, value }) = raw.waits.take() {
+        let claim = Claim::Waits {
+            jobs: patterns(value.jobs, at)?,
+            time: value.time.0,
+        };
+        claims.push((at, claim));
+    }
+    if let Some(Located { at, value }) = raw.order.take() {
+        if value.len() < 2 {
+            return Err(Problem::new(at, "an order has at least two jobs"));
+        }
+        claims.push((at, Claim::Order(value)));
+    }
+    for (usage, is_borrowed) in [(raw.usage.take(), false), (raw.borrowed.take(), true)] {
+        let Some(Located { at, value }) = usage else {
+            continue;
+        };
+        let resources = value.resources.into_iter();
+        let claim = Claim::Usage {
+            cluster_queue: value.cluster_queue,
+            flavor: value.flavor,
+            resources: resources.map(|(name, amount)| (name, amount.0)).collect(),
+            is_borrowed,
+        };
+        claims.push((at, claim));
+    }
+    if let Some(Located { at, value }) = raw.share.take() {
+        let (kind, name) = match (value.cluster_queue, value.cohort) {
+            (Some(name), None) => ("ClusterQueue", name),
+            (None, Some(name)) => ("Cohort", name),
+            _ => {
+                let message = "a share is that of a clusterQueue or of a cohort";
+                return Err(Problem::new(at, message));
+            }
+        };
+        let share = value.share.0;
+        claims.push((at, Claim::Share { kind, name, share }));
+    }
+    if let Some(Located { at, value }) = raw.events.take() {
+        let claim = Claim::Events {
+            reason: value.reason,
+            kind: value.kind,
+            object: value.object,
+            message: value.message,
+            count: amount(value.count).unwrap_or_else(Comparison::at_least_one),
+        };
+        claims.push((at, claim));
+    }
+    if claims.len() > 1 {
+        let message = "an entry of expect has one expectation; write one entry for each";
+        return Err(Problem::new(at, message));
+    }
+    Ok(claims.pop().map(|(_, claim)| claim))
+}
+
+fn amount(raw: Option<RawComparison<Amount>>) -> Option<Comparison> {
+    raw.map(|comparison| comparison.0)
+}
+
+fn patterns(jobs: Names, at: Position) -> Result<Vec<String>, Problem> {
+    match jobs.0.is_empty() {
+        true => Err(Problem::new(
+            at,
+            "name at least one job; `*` matches any text",
+        )),
+        false => Ok(jobs.0),
+    }
+}

@@ -1,0 +1,64 @@
+//! [`StepFailure`]: why a step failed.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::mismatch::Mismatch;
+use kueue_lab_yaml::Position;
+
+/// A step that failed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StepFailure {
+    /// The index of the step.
+    pub step: usize,
+    /// The position of the expectation, or of the step.
+    pub at: Option<Position>,
+    /// What was expected; `None` if an action failed.
+    pub expected: Option<String>,
+    /// The timeout or the time for which it did not hold, in words.
+    pub how: Option<String>,
+    /// What was observed, or the error of the action.
+    pub observed: String,
+    /// The Workloads concerned, as namespace and name.
+    pub workloads: Vec<(String, String)>,
+    /// Lab time since the start of the scenario.
+    pub after: Duration,
+}
+
+impl fmt::Display for StepFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [self.expected.as_deref(), self.how.as_deref()];
+        let head: Vec<&str> = parts.into_iter().flatten().collect();
+        match head.is_empty() {
+            true => f.write_str(&self.observed),
+            false => write!(f, "{}; {}", head.join(": "), self.observed),
+        }
+    }
+}
+
+impl StepFailure {
+    /// The failure of an action.
+    pub(super) fn of_action(error: String) -> Box<Self> {
+        Box::new(Self {
+            observed: error,
+            ..Self::default()
+        })
+    }
+
+    /// An expectation that is not met, with the timeout or how it was not met.
+    pub(super) fn of_expectation(
+        at: Position,
+        expected: String,
+        how: Option<String>,
+        mismatch: Mismatch,
+    ) -> Box<Self> {
+        Box::new(Self {
+            at: Some(at),
+            expected: Some(expected),
+            how,
+            observed: mismatch.observed,
+            workloads: mismatch.workloads,
+            ..Self::default()
+        })
+    }
+}

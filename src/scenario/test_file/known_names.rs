@@ -1,0 +1,141 @@
+//! Finds names in steps that no object of the queue configuration has.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::claim::Claim;
+use crate::expect::Expected;
+use crate::format::{Scenario, Step, StepAction, StepTrigger};
+use kueue_lab_presets::Manifest;
+use kueue_lab_yaml::{Position, Problem, closest};
+
+/// The names of objects that steps refer to.
+#[derive(Debug, Default)]
+pub(super) struct KnownNames {
+    /// LocalQueues as `NAMESPACE/NAME`.
+    local_queues: BTreeSet<String>,
+    cluster_queues: BTreeSet<String>,
+    cohorts: BTreeSet<String>,
+    priorities: BTreeSet<String>,
+}
+
+impl KnownNames {
+    /// The names of a preset's objects.
+    pub(super) fn of(manifests: &[Manifest]) -> Self {
+        let mut names = Self::default();
+        for manifest in manifests {
+            names.add(&manifest.object);
+        }
+        names
+    }
+
+    fn add(&mut self, object: &Value) {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
+        let Some(name) = text("/metadata/name") else {
+            return;
+        };
+        let namespace = text("/metadata/namespace").unwrap_or("default");
+        match text("/kind").unwrap_or_default() {
+            "LocalQueue" => {
+                self.local_queues.insert(format!("{namespace}/{name}"));
+            }
+            "ClusterQueue" => {
+                self.cluster_queues.insert(name.to_owned());
+                self.cohorts
+                    .extend(text("/spec/cohortName").map(str::to_owned));
+            }
+            "Cohort" => {
+                self.cohorts.insert(name.to_owned());
+                self.cohorts
+                    .extend(text("/spec/parentName").map(str::to_owned));
+            }
+            "WorkloadPriorityClass" => {
+                self.priorities.insert(name.to_owned());
+            }
+            _ => {}
+        }
+    }
+
+    /// The first name in a case that neither the configuration nor an earlier step defines. Nothing is
+    /// checked after a switch to another preset.
+    pub(super) fn check(&self, case: &Scenario) -> Option<Problem> {
+        let mut names = Self {
+            local_queues: self.local_queues.clone(),
+            cluster_queues: self.cluster_queues.clone(),
+            cohorts: self.cohorts.clone(),
+            priorities: self.priorities.clone(),
+        };
+        for step in &case.steps {
+            match &step.action {
+                StepAction::SwitchPreset(_) => return None,
+                StepAction::Apply(objects) => objects.iter().for_each(|object| names.add(object)),
+                _ => {}
+            }
+            if let Some(problem) = names.check_step(step) {
+                return Some(problem);
+            }
+        }
+        None
+    }
+
+    fn check_step(&self, step: &Step) -> Option<Problem> {
+        if let StepAction::CreateJobs(template) = &step.action
+            && let Some(job) = template.jobs.first()
+        {
+            let metadata = &job["metadata"];
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let labels = &metadata["labels"];
+            let namespace = text(&metadata["namespace"]);
+            let queue = format!("{namespace}/{}", text(&labels["kueue.x-k8s.io/queue-name"]));
+            if let Some(problem) = missing("LocalQueue", &queue, &self.local_queues, step.at) {
+                return Some(problem);
+            }
+            let priority = text(&labels["kueue.x-k8s.io/priority-class"]);
+            if !priority.is_empty() {
+                let kind = "WorkloadPriorityClass";
+                if let Some(problem) = missing(kind, &priority, &self.priorities, step.at) {
+                    return Some(problem);
+                }
+            }
+        }
+        let when = match &step.trigger {
+            StepTrigger::When(expectation) => Some(&**expectation),
+            _ => None,
+        };
+        let mut expectations = step.expect.iter().chain(when);
+        expectations.find_map(|e| self.check_expected(&e.expected, e.position))
+    }
+
+    fn check_expected(&self, expected: &Expected, at: Position) -> Option<Problem> {
+        match expected {
+            Expected::Never(inner) => self.check_expected(inner, at),
+            Expected::Claim(Claim::Usage { cluster_queue, .. }) => {
+                missing("ClusterQueue", cluster_queue, &self.cluster_queues, at)
+            }
+            Expected::Claim(Claim::Share { kind, name, .. }) => match *kind {
+                "Cohort" => missing("Cohort", name, &self.cohorts, at),
+                _ => missing("ClusterQueue", name, &self.cluster_queues, at),
+            },
+            _ => None,
+        }
+    }
+}
+
+fn missing(kind: &str, name: &str, known: &BTreeSet<String>, at: Position) -> Option<Problem> {
+    if known.contains(name) {
+        return None;
+    }
+    let remedy = match closest(name, known.iter().map(String::as_str)) {
+        Some(guess) => format!("did you mean {guess:?}?"),
+        None if known.is_empty() => "the queue configuration has none".to_owned(),
+        None => {
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            format!("there are {}", known.join(", "))
+        }
+    };
+    Some(Problem::new(
+        at,
+        format!("there is no {kind} {name:?}; {remedy}"),
+    ))
+}

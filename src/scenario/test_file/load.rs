@@ -1,0 +1,201 @@
+//! Loads a test file and everything that it references.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::known_names::KnownNames;
+use super::raw::{RawCase, RawTestFile};
+use super::test_error::TestFileError;
+use crate::coverage::{Parts, parts_of};
+use crate::format::{MAX_STEPS, Scenario, load_steps};
+use kueue_lab_lab::{FileSource, KueueConfig, NodePools};
+use kueue_lab_presets::{BaseConfiguration, Finding, check_preset};
+use kueue_lab_yaml::{Limits, Located, Problem, closest, from_node, parse_one};
+
+/// The default of `limit`, in lab time.
+const DEFAULT_LIMIT: Duration = Duration::from_secs(24 * 3600);
+/// The default seed of randomness.
+const DEFAULT_SEED: u64 = 1;
+
+/// A test file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TestFile {
+    /// The file as the user names it.
+    pub file: String,
+    /// Its text.
+    pub text: String,
+    /// The presets folder.
+    pub presets: PathBuf,
+    /// The preset of the folder.
+    pub preset: String,
+    /// Kueue's configuration in place of that of the preset.
+    pub kueue: Option<KueueConfig>,
+    /// The nodes in place of those of the preset.
+    pub nodes: Option<NodePools>,
+    /// The seed of randomness.
+    pub seed: u64,
+    /// The parts of the queue configuration that cases can exercise.
+    pub parts: Parts,
+    /// Warnings about the queue configuration.
+    pub warnings: Vec<Finding>,
+    /// The cases.
+    pub cases: Vec<TestCase>,
+}
+
+/// A case: a name and steps that run on a new lab.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TestCase {
+    /// The name.
+    pub name: String,
+    /// The steps.
+    pub(crate) scenario: Scenario,
+}
+
+impl TestFile {
+    /// Loads a test file. `presets` is the folder of the presets that test files name.
+    ///
+    /// # Errors
+    /// The first problem in any of the files, and all problems of the queue configuration.
+    pub fn load(path: &Path, presets: &Path) -> Result<Self, TestFileError> {
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        let files = FileSource::Folder(folder.clone());
+        let name = path.file_name().map_or(path, Path::new);
+        let text = files.read(name).map_err(TestFileError::File)?;
+        let file = files.display(name);
+        let in_file = |problem| TestFileError::at(&file, &text, problem);
+        let node = parse_one(&text, Limits::default()).map_err(in_file)?;
+        let raw: RawTestFile = from_node(&node).map_err(in_file)?;
+        let (presets, preset) = match (&raw.preset, &raw.queues) {
+            (Some(preset), None) => (presets.to_owned(), known_preset(presets, preset)),
+            (None, Some(queues)) => {
+                let folder = folder.join(&queues.value);
+                let preset = single_preset(&folder, queues);
+                (folder, preset)
+            }
+            _ => {
+                let message = "a test file has either preset or queues";
+                return Err(in_file(Problem::new(node.at, message)));
+            }
+        };
+        let preset = preset.map_err(in_file)?;
+        let kueue = raw.kueue.as_ref().map(|kueue| {
+            let path = Path::new(&kueue.value);
+            let text = files.read(path);
+            let text = text.map_err(|message| in_file(Problem::new(kueue.at, message)))?;
+            kueue_lab_api::config::load(&text).map_err(|problems| {
+                let file = files.display(path);
+                let first = problems.into_iter().next();
+                let first = first.map_or_else(String::new, |problem| problem.to_string());
+                TestFileError::File(format!("{file}:{first}"))
+            })
+        });
+        let nodes = raw.nodes.as_ref().map(|nodes| {
+            let path = Path::new(&nodes.value);
+            let text = files.read(path);
+            let text = text.map_err(|message| in_file(Problem::new(nodes.at, message)))?;
+            NodePools::parse(&text)
+                .map_err(|problem| TestFileError::at(&files.display(path), &text, problem))
+        });
+        let (kueue, nodes) = (kueue.transpose()?, nodes.transpose()?);
+        let mut source = kueue_lab_presets::read(&presets, &preset)
+            .map_err(|error| TestFileError::File(error.to_string()))?;
+        // Tests submit samples only by steps.
+        source.samples.clear();
+        let mut base = BaseConfiguration::default();
+        if let Some(kueue) = &kueue {
+            source.settings.configuration = None;
+            base.configuration = kueue.configuration.clone();
+            base.gates = kueue.gates.clone();
+        }
+        let parsed = check_preset(&source, &base, None);
+        let (errors, warnings): (Vec<Finding>, Vec<Finding>) =
+            parsed.findings.into_iter().partition(Finding::is_error);
+        if !errors.is_empty() {
+            return Err(TestFileError::Queues(errors));
+        }
+        let names = KnownNames::of(&parsed.manifests);
+        let mut cases: Vec<TestCase> = Vec::new();
+        for case in raw.cases {
+            if let Some(first) = cases.iter().find(|c| c.name == case.value.name.value) {
+                let message = format!("there is a case {:?} already", first.name);
+                return Err(in_file(Problem::new(case.value.name.at, message)));
+            }
+            let case = load_case(&files, name, case.value)
+                .map_err(|error| TestFileError::of_steps(error, &file, &text))?;
+            if let Some(problem) = names.check(&case.scenario) {
+                return Err(in_file(problem));
+            }
+            cases.push(case);
+        }
+        if cases.is_empty() {
+            return Err(in_file(Problem::new(node.at, "the file has no cases")));
+        }
+        Ok(Self {
+            presets,
+            preset,
+            kueue,
+            nodes,
+            seed: raw.seed.unwrap_or(DEFAULT_SEED),
+            parts: parts_of(&parsed.manifests),
+            warnings,
+            cases,
+            file,
+            text,
+        })
+    }
+}
+
+fn load_case(
+    files: &FileSource,
+    path: &Path,
+    raw: RawCase,
+) -> Result<TestCase, crate::format::ScenarioError> {
+    let file = files.display(path);
+    if raw.steps.is_empty() || raw.steps.len() > MAX_STEPS {
+        let message = format!("a case has from 1 to {MAX_STEPS} steps");
+        let problem = Problem::new(raw.name.at, message);
+        return Err(crate::format::ScenarioError::In { file, problem });
+    }
+    let steps = load_steps(files, path, raw.steps)?;
+    let limit: Duration = raw.limit.map_or(DEFAULT_LIMIT, |limit| limit.0);
+    let scenario = Scenario {
+        name: raw.name.value.clone(),
+        summary: String::new(),
+        preset: None,
+        pace: 1.0,
+        timeout: limit,
+        steps,
+        file,
+    };
+    Ok(TestCase {
+        name: raw.name.value,
+        scenario,
+    })
+}
+
+/// The name of a preset of the folder.
+fn known_preset(folder: &Path, name: &Located<String>) -> Result<String, Problem> {
+    let known = kueue_lab_presets::list(folder).unwrap_or_default();
+    if known.contains(&name.value) {
+        return Ok(name.value.clone());
+    }
+    let remedy = match closest(&name.value, known.iter().map(String::as_str)) {
+        Some(guess) => format!("did you mean {guess:?}?"),
+        None => format!("the presets are {}", known.join(", ")),
+    };
+    let message = format!("there is no preset {:?}; {remedy}", name.value);
+    Err(Problem::new(name.at, message))
+}
+
+/// The name of a folder of queue YAML as a preset.
+fn single_preset(folder: &Path, queues: &Located<String>) -> Result<String, Problem> {
+    let problem = |message: String| Problem::new(queues.at, message);
+    let mut names = kueue_lab_presets::list(folder).map_err(|e| problem(e.to_string()))?;
+    match (names.pop(), names.is_empty()) {
+        (Some(name), true) if !folder.join(&name).is_dir() => Ok(name),
+        _ => Err(problem(format!(
+            "{} is no folder of queue YAML files; for one of several presets use preset and --presets-dir",
+            folder.display()
+        ))),
+    }
+}

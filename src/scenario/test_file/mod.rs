@@ -1,0 +1,11 @@
+//! Test files (`docs/test-format.md`): a queue configuration and cases of timed steps.
+
+mod known_names;
+mod load;
+mod raw;
+mod schema;
+mod test_error;
+
+pub use load::{TestCase, TestFile};
+pub use schema::TEST_FILE_SCHEMA;
+pub use test_error::TestFileError;

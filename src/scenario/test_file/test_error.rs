@@ -1,0 +1,56 @@
+//! Why a test file cannot be used.
+
+use kueue_lab_presets::Finding;
+use kueue_lab_yaml::{Problem, source_snippet};
+
+use crate::format::ScenarioError;
+
+/// Why a test file cannot be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum TestFileError {
+    /// A problem in a file.
+    #[error("{file}:{problem}{}{snippet}", if .snippet.is_empty() { "" } else { "\n" })]
+    In {
+        /// The file as the user names it.
+        file: String,
+        /// The position and the message.
+        problem: Problem,
+        /// The source line with a caret; empty if it is not known.
+        snippet: String,
+    },
+    /// The queue configuration is invalid.
+    #[error("{}", lines(.0))]
+    Queues(Vec<Finding>),
+    /// A file cannot be read.
+    #[error("{0}")]
+    File(String),
+}
+
+fn lines(findings: &[Finding]) -> String {
+    let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    lines.join("\n")
+}
+
+impl TestFileError {
+    /// A problem at a position of a text.
+    pub(super) fn at(file: &str, text: &str, problem: Problem) -> Self {
+        Self::In {
+            file: file.to_owned(),
+            snippet: source_snippet(text, problem.at),
+            problem,
+        }
+    }
+
+    /// A problem of the steps; they may be in another file.
+    pub(super) fn of_steps(error: ScenarioError, file: &str, text: &str) -> Self {
+        match error {
+            ScenarioError::In { file: of, problem } if of == file => Self::at(file, text, problem),
+            ScenarioError::In { file, problem } => Self::In {
+                file,
+                problem,
+                snippet: String::new(),
+            },
+            ScenarioError::File(message) => Self::File(message),
+        }
+    }
+}

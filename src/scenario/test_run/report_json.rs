@@ -1,0 +1,35 @@
+//! Results as JSON.
+
+use serde_json::{Value, json};
+
+use super::run_case::CaseResult;
+
+/// The results as one JSON object.
+pub fn json_report(results: &[CaseResult]) -> Value {
+    let failed = results.iter().filter(|r| r.failure.is_some()).count();
+    let cases: Vec<Value> = results.iter().map(case).collect();
+    json!({"passed": results.len() - failed, "failed": failed, "cases": cases})
+}
+
+fn case(result: &CaseResult) -> Value {
+    let failure = result.failure.as_ref().map(|failure| {
+        json!({
+            "line": failure.at.map(|at| at.line),
+            "column": failure.at.map(|at| at.column),
+            "step": failure.step.as_ref().map(|(number, _)| number),
+            "description": failure.step.as_ref().map(|(_, text)| text),
+            "expected": failure.expected,
+            "observed": failure.observed,
+            "labSeconds": failure.after.as_secs_f64(),
+            "explanations": failure.explanations,
+        })
+    });
+    json!({
+        "file": result.file,
+        "name": result.name,
+        "passed": result.failure.is_none(),
+        "failure": failure,
+        "labSeconds": result.lab_time.as_secs_f64(),
+        "seconds": result.real_time.as_secs_f64(),
+    })
+}

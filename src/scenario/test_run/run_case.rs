@@ -1,0 +1,191 @@
+//! Runs one case.
+
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::coverage::Parts;
+use crate::format::{Scenario, Step, StepAction};
+use crate::run::{ScenarioEnvironment, run_scenario_on};
+use crate::step_failure::StepFailure;
+use crate::test_file::{TestCase, TestFile};
+use crate::timeline::{Observer, TimelineEntry};
+use kueue_lab_lab::{Lab, LabConfig, NodePools, VirtualLab, VirtualLabError};
+use kueue_lab_yaml::{Position, source_snippet};
+
+/// The most Workloads that a failure explains.
+const MAX_EXPLAINED: usize = 2;
+/// The longest run of a case, in real time.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// A future on the thread of a lab.
+pub type LabFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// Explains a Workload of a lab, by namespace and name, as text.
+pub type Explain =
+    dyn for<'a> Fn(&'a Lab, &'a str, &'a str) -> LabFuture<'a, Option<String>> + Sync;
+
+/// The result of a case.
+#[derive(Clone, Debug)]
+pub struct CaseResult {
+    /// The test file as the user names it.
+    pub file: String,
+    /// The name of the case.
+    pub name: String,
+    /// Why it failed, if it did.
+    pub failure: Option<CaseFailure>,
+    /// The parts of the queue configuration that it exercised.
+    pub exercised: Parts,
+    /// Its duration in lab time.
+    pub lab_time: Duration,
+    /// Its duration in real time.
+    pub real_time: Duration,
+}
+
+/// Why a case failed.
+#[derive(Clone, Debug, Default)]
+pub struct CaseFailure {
+    /// The description of the step and its number from 1.
+    pub step: Option<(usize, String)>,
+    /// The position in the test file.
+    pub at: Option<Position>,
+    /// The source line with a caret.
+    pub snippet: String,
+    /// What was expected; `None` if an action failed.
+    pub expected: Option<String>,
+    /// What was observed, or the error.
+    pub observed: String,
+    /// Lab time since the start of the case.
+    pub after: Duration,
+    /// Explanations of the Workloads concerned.
+    pub explanations: Vec<String>,
+}
+
+/// A run without output.
+struct Silent;
+
+impl Observer for Silent {
+    fn entry(&self, _: &TimelineEntry) {}
+}
+
+/// Runs a case on a new lab.
+pub(super) fn run_case(
+    file: &TestFile,
+    case: &TestCase,
+    explain: &Explain,
+    stop: &CancellationToken,
+) -> CaseResult {
+    let started = Instant::now();
+    let lab = VirtualLab {
+        seed: file.seed,
+        deadline: Some(DEADLINE),
+        stop: stop.clone(),
+        ..VirtualLab::default()
+    };
+    let ran = lab.run(
+        |clock, entropy| LabConfig {
+            preset: Some(file.preset.clone()),
+            nodes: file.nodes.clone().unwrap_or_else(NodePools::built_in),
+            nodes_of_presets: file.nodes.is_none(),
+            kueue: file.kueue.clone(),
+            operators: case.scenario.steps.iter().any(needs_operators),
+            ..LabConfig::embedded(clock, entropy, &file.presets)
+        },
+        async |lab: &Lab| run_on(lab, &case.scenario, &file.text, explain).await,
+    );
+    let (failure, lab_time, exercised) = match ran {
+        Ok(ran) => ran,
+        Err(error) => (Some(start_failure(&error)), Duration::ZERO, Parts::new()),
+    };
+    CaseResult {
+        file: file.file.clone(),
+        name: case.name.clone(),
+        failure,
+        exercised,
+        lab_time,
+        real_time: started.elapsed(),
+    }
+}
+
+/// The API groups of objects that no job operator serves.
+const OWN_GROUPS: [&str; 6] = [
+    "",
+    "apps",
+    "batch",
+    "kueue.x-k8s.io",
+    "scheduling.k8s.io",
+    "autoscaling.x-k8s.io",
+];
+
+/// Whether a step can submit objects of job operators, whose kinds a lab does not serve otherwise.
+fn needs_operators(step: &Step) -> bool {
+    match &step.action {
+        StepAction::Sample { .. } => true,
+        StepAction::Apply(objects) => objects.iter().any(|object| {
+            let version = object["apiVersion"].as_str().unwrap_or_default();
+            let group = version.split_once('/').map_or("", |(group, _)| group);
+            !OWN_GROUPS.contains(&group)
+        }),
+        _ => false,
+    }
+}
+
+async fn run_on(
+    lab: &Lab,
+    scenario: &Scenario,
+    text: &str,
+    explain: &Explain,
+) -> (Option<CaseFailure>, Duration, Parts) {
+    let environment = ScenarioEnvironment::of_lab(lab);
+    let activity = lab.activity();
+    let outcome = run_scenario_on(&environment, Some(&activity), scenario, &Silent).await;
+    let failure = match (outcome.result, outcome.failure) {
+        (Ok(_), _) => None,
+        (Err(_), Some(failure)) => {
+            Some(case_failure(lab, &scenario.steps, text, failure, explain).await)
+        }
+        (Err(observed), None) => Some(CaseFailure {
+            observed,
+            after: outcome.took,
+            ..CaseFailure::default()
+        }),
+    };
+    (failure, outcome.took, outcome.exercised)
+}
+
+async fn case_failure(
+    lab: &Lab,
+    steps: &[Step],
+    text: &str,
+    failure: StepFailure,
+    explain: &Explain,
+) -> CaseFailure {
+    let mut explanations = Vec::new();
+    for (namespace, name) in failure.workloads.iter().take(MAX_EXPLAINED) {
+        explanations.extend(explain(lab, namespace, name).await);
+    }
+    let step = steps.get(failure.step);
+    let observed = match failure.how {
+        Some(how) => format!("{} ({how})", failure.observed),
+        None => failure.observed,
+    };
+    CaseFailure {
+        step: step.map(|step| (failure.step + 1, step.description.clone())),
+        snippet: failure
+            .at
+            .map_or_else(String::new, |at| source_snippet(text, at)),
+        at: failure.at,
+        expected: failure.expected,
+        observed,
+        after: failure.after,
+        explanations,
+    }
+}
+
+fn start_failure(error: &VirtualLabError) -> CaseFailure {
+    CaseFailure {
+        observed: error.to_string(),
+        ..CaseFailure::default()
+    }
+}
