@@ -7,7 +7,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use super::{
     CliError, completions, controller, crds, demo, down, explain, export, import, kubeconfig, plan,
-    preset, replay, simulate, sky, tui, uninstall, up,
+    preset, replay, simulate, sky, test, tui, uninstall, up,
 };
 
 const EXAMPLES: &str = "\
@@ -17,6 +17,7 @@ Examples:
   kueue-lab up --cluster kind                   the same on kind; `kueue-lab down` ends it
   kueue-lab demo                                list the demos
   kueue-lab demo skypilot-priority-preemption --headless
+  kueue-lab test                                run the *.test.yaml of this folder
   kueue-lab tui --context kind-kueue            the terminal UI on another cluster
   kueue-lab explain workload job-train-5f2c1    why it is pending
   kueue-lab simulate -f job.yaml                whether it would be admitted now
@@ -38,6 +39,7 @@ enum Command {
     Up(up::Args),
     Down(down::Args),
     Demo(demo::Args),
+    Test(test::Args),
     Preset(preset::Args),
     Tui(tui::Args),
     Explain(explain::Args),
@@ -65,6 +67,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Up(args) => up::run(args),
         Command::Down(args) => down::run(args),
         Command::Demo(args) => demo::run(args),
+        Command::Test(args) => test::run(args),
         Command::Preset(args) => preset::run(args),
         Command::Tui(args) => tui::run(args),
         Command::Explain(args) => explain::run(args),

@@ -15,6 +15,19 @@ fn filter() -> EnvFilter {
     EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default))
 }
 
+/// Starts logging of errors to stderr, for commands that run many labs.
+pub(super) fn errors_to_stderr() {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("error"));
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .with_target(false)
+        .compact();
+    // Fails when a subscriber is set already, as in tests: that one stays.
+    let _ = subscriber.try_init();
+}
+
 /// Starts logging to stderr, with colours on a terminal unless `NO_COLOR` is set.
 pub(super) fn to_stderr() {
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());

@@ -30,6 +30,7 @@ mod signals;
 mod simulate;
 mod sky;
 mod speed;
+mod test;
 mod tui;
 mod tui_session;
 mod uninstall;

@@ -1,0 +1,213 @@
+//! `kueue-lab test`: the flags, the run and the exit code.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::ValueEnum;
+use tokio_util::sync::CancellationToken;
+
+use super::find_files::test_files;
+use crate::cli::explain::explain_text;
+use crate::cli::output::print_stdout;
+use crate::cli::{CliError, logging, runtime, signals};
+use kueue_lab_admission::workload::WorkloadKey;
+use kueue_lab_lab::{Lab, LabPaths};
+use kueue_lab_presets::{FileWatcher, folders_of_file};
+use kueue_lab_scenario::{
+    CaseResult, Coverage, LabFuture, TEST_FILE_SCHEMA, TestFile, TestOptions, case_text, coverage,
+    json_report, junit_report, run_tests, summary_text,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  kueue-lab test                                 all *.test.yaml below this folder
+  kueue-lab test queues.test.yaml --watch        again at every save
+  kueue-lab test tests/ --filter 'preempts*'     the cases with these names
+  kueue-lab test -o junit > report.xml           for a CI system; exit code 1 when a case fails";
+
+/// Test queue configurations: run the cases of test files in virtual time.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct Args {
+    /// Test files, and folders with *.test.yaml files [default: this folder].
+    #[arg(value_name = "FILE|DIR")]
+    paths: Vec<PathBuf>,
+    /// Run only cases whose name or `FILE: NAME` contains this text, or matches it with `*`.
+    #[arg(long, value_name = "TEXT")]
+    filter: Option<String>,
+    /// Start no further case after a failure.
+    #[arg(long)]
+    fail_fast: bool,
+    /// Also report which queues, flavors, preemption policies and limits no case exercised.
+    #[arg(long)]
+    coverage: bool,
+    /// Run again when a file changes.
+    #[arg(long)]
+    watch: bool,
+    /// Print the JSON schema of test files, for editors, and exit.
+    #[arg(long)]
+    schema: bool,
+    /// Output format.
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+    /// The folder of the presets that test files name, as for `up`.
+    #[arg(long, value_name = "DIR")]
+    presets_dir: Option<PathBuf>,
+    /// How many cases run at the same time [default: the number of processors].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: Option<u16>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// A line for each case, and all about failed ones.
+    Text,
+    /// One JSON object.
+    Json,
+    /// JUnit XML.
+    Junit,
+}
+
+pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
+    if args.schema {
+        return print_stdout(TEST_FILE_SCHEMA.as_bytes());
+    }
+    logging::errors_to_stderr();
+    let stop = CancellationToken::new();
+    let signals = runtime()?;
+    signals.spawn({
+        let stop = stop.clone();
+        async move {
+            let _ = signals::shutdown_signal().await;
+            stop.cancel();
+        }
+    });
+    if !args.watch {
+        return run_once(&args, &stop).0;
+    }
+    let mut watcher = signals.block_on(async { FileWatcher::new() });
+    loop {
+        let (outcome, folders) = run_once(&args, &stop);
+        if let Err(error) = outcome {
+            eprintln!("kueue-lab: {error}");
+        }
+        let is_stopped = signals.block_on(async {
+            watcher.watch_folders(folders);
+            tokio::select! {
+                () = watcher.changed() => false,
+                () = stop.cancelled() => true,
+            }
+        });
+        if is_stopped {
+            return Ok(());
+        }
+    }
+}
+
+/// Loads and runs the tests once. Returns also the folders whose files they use.
+fn run_once(args: &Args, stop: &CancellationToken) -> (Result<(), CliError>, BTreeSet<PathBuf>) {
+    let mut folders: BTreeSet<PathBuf> =
+        args.paths.iter().flat_map(|p| folders_of_file(p)).collect();
+    let loaded = load(args, &mut folders);
+    let outcome = loaded.and_then(|files| run_files(args, &files, stop));
+    (outcome, folders)
+}
+
+/// Loads all test files.
+///
+/// # Errors
+/// All problems of all files.
+fn load(args: &Args, folders: &mut BTreeSet<PathBuf>) -> Result<Vec<TestFile>, CliError> {
+    let here = std::env::current_dir().map_err(CliError::failed)?;
+    let presets = LabPaths::find(args.presets_dir.clone(), &here)
+        .map_err(CliError::Usage)?
+        .presets;
+    let paths = match args.paths.is_empty() {
+        true => test_files(&[PathBuf::from(".")])?,
+        false => test_files(&args.paths)?,
+    };
+    let (mut files, mut problems) = (Vec::new(), Vec::new());
+    for path in paths {
+        folders.extend(folders_of_file(&path));
+        match TestFile::load(&path, presets.path()) {
+            Ok(file) => {
+                folders.extend([file.presets.clone(), file.presets.join(&file.preset)]);
+                files.push(file);
+            }
+            Err(error) => problems.push(error.to_string()),
+        }
+    }
+    match problems.is_empty() {
+        true => Ok(files),
+        false => Err(CliError::Usage(problems.join("\n"))),
+    }
+}
+
+fn run_files(args: &Args, files: &[TestFile], stop: &CancellationToken) -> Result<(), CliError> {
+    let started = Instant::now();
+    let warnings = files.iter().flat_map(|file| &file.warnings);
+    let warnings: BTreeSet<String> = warnings.map(ToString::to_string).collect();
+    warnings.iter().for_each(|w| eprintln!("warning: {w}"));
+    let options = TestOptions {
+        filter: args.filter.clone(),
+        fail_fast: args.fail_fast,
+        threads: args.threads.map(usize::from),
+        explain: &|lab, namespace, name| explain(lab, namespace, name),
+        stop: stop.clone(),
+    };
+    let is_text = args.output == Output::Text;
+    let results = run_tests(files, &options, |result: &CaseResult| {
+        if is_text {
+            // A closed stdout does not stop the tests.
+            let _ = print_stdout(case_text(result).as_bytes());
+        }
+    });
+    if stop.is_cancelled() {
+        return Err(CliError::Failed("interrupted".into()));
+    }
+    if results.is_empty() {
+        let filter = args.filter.as_deref().unwrap_or_default();
+        return Err(CliError::Usage(format!(
+            "no case matches --filter {filter:?}"
+        )));
+    }
+    let coverage = match args.coverage {
+        true => coverage(files, &results),
+        false => Vec::new(),
+    };
+    let report = match args.output {
+        Output::Text => {
+            let coverage = coverage.iter().map(Coverage::text);
+            coverage.collect::<String>() + &summary_text(&results, started.elapsed())
+        }
+        Output::Json => {
+            let mut report = json_report(&results);
+            if args.coverage {
+                report["coverage"] = coverage.iter().map(Coverage::json).collect();
+            }
+            format!("{report:#}\n")
+        }
+        Output::Junit => junit_report(&results),
+    };
+    print_stdout(report.as_bytes())?;
+    let failed = results.iter().filter(|r| r.failure.is_some()).count();
+    match failed {
+        0 => Ok(()),
+        failed => Err(CliError::Failed(format!(
+            "{failed} of {} cases failed",
+            results.len()
+        ))),
+    }
+}
+
+/// The explanation of a Workload with the configuration of the lab's controller.
+fn explain<'a>(lab: &'a Lab, namespace: &'a str, name: &'a str) -> LabFuture<'a, Option<String>> {
+    Box::pin(async move {
+        let config = lab.controller()?.shared().settings.engine();
+        let key = WorkloadKey::new(namespace, name);
+        explain_text(&lab.client(), config, lab.clock(), &key)
+            .await
+            .ok()
+    })
+}

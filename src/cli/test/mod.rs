@@ -1,0 +1,6 @@
+//! `kueue-lab test`: unit tests of queue configurations.
+
+mod command;
+mod find_files;
+
+pub(super) use command::{Args, run};

@@ -1,0 +1,179 @@
+//! `kueue-lab test`: test files, their reports, and mistakes in them.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const QUEUES: &str = "\
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: default}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: cq}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors:
+    - name: default
+      resources: [{name: cpu, nominalQuota: 2}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: lq, namespace: default}
+spec: {clusterQueue: cq}
+";
+
+const JOBS: &str = "jobs: {name: j, count: 3, queue: lq, requests: {cpu: 1}, runs: 5m}";
+
+/// Exit code, stdout and stderr of `kueue-lab test`.
+fn kueue_lab_test(folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_kueue-lab"))
+        .arg("test")
+        .args(args)
+        .current_dir(folder)
+        .env("XDG_STATE_HOME", folder)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+/// A folder with queues and a test file of these cases.
+fn folder(cases: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("queues")).unwrap();
+    std::fs::write(folder.path().join("queues/queues.yaml"), QUEUES).unwrap();
+    let text = format!("queues: queues\ncases:\n{cases}");
+    std::fs::write(folder.path().join("a.test.yaml"), text).unwrap();
+    folder
+}
+
+#[test]
+fn the_tests_of_the_shipped_presets_pass() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (code, out, err) = kueue_lab_test(root, &["lab/tests"]);
+    assert_eq!(code, Some(0), "{out}\n{err}");
+}
+
+#[test]
+fn presets_have_tests() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let presets = kueue_lab_presets::list(&root.join("presets")).unwrap();
+    let tested = |name: &&String| root.join(format!("lab/tests/{name}.test.yaml")).exists();
+    let (tested, untested): (Vec<_>, Vec<_>) = presets.iter().partition(tested);
+    println!("presets without a test file: {untested:?}");
+    assert!(tested.len() >= 14, "{tested:?}");
+}
+
+#[test]
+fn passed_and_failed_cases_are_reported() {
+    let cases = format!(
+        "- name: two fit\n  steps:\n  - {JOBS}\n    expect:\n    - admitted: {{jobs: j-*, count: 2}}\n    - pending: {{jobs: j-3, reason: WaitingForQuota}}\n  - after: 6m\n    expect:\n    - admitted: j-3\n    - waits: {{jobs: j-3, time: \"> 4m, < 6m\"}}\n    - order: [j-1, j-3]\n\
+         - name: all fit\n  steps:\n  - {JOBS}\n    expect:\n    - admitted: j-*\n\
+         - name: never three\n  steps:\n  - {JOBS}\n    expect:\n    - never: {{finished: {{jobs: j-*, count: \">= 2\"}}}}\n  - wait: 1h\n"
+    );
+    let folder = folder(&cases);
+    let (code, out, err) = kueue_lab_test(folder.path(), &[]);
+    assert_eq!(code, Some(1), "{out}\n{err}");
+    for part in [
+        "ok    a.test.yaml: two fit\n",
+        "FAIL  a.test.yaml: all fit\n",
+        "a.test.yaml:18:7: step 1",
+        "18 |     - admitted: j-*",
+        "expected  j-* admitted\n",
+        "observed  j-3 is pending (WaitingForQuota: ",
+        "Workload default/job-j-3-",
+        "short by 1",
+        "FAIL  a.test.yaml: never three\n",
+        "a.test.yaml:23:7: step 2 (wait 1h",
+        "expected  never >= 2 of j-* finished\n",
+        "3 cases: 1 passed, 2 failed",
+    ] {
+        assert!(out.contains(part), "{part:?} is missing in\n{out}");
+    }
+    assert_eq!(err, "kueue-lab: 2 of 3 cases failed\n");
+
+    let (code, out, _) = kueue_lab_test(folder.path(), &["--filter", "two*", "-o", "json"]);
+    assert_eq!(code, Some(0), "{out}");
+    let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(report["passed"], 1);
+    assert_eq!(report["cases"].as_array().unwrap().len(), 1);
+
+    let (code, out, _) = kueue_lab_test(folder.path(), &["--filter", "two", "--coverage"]);
+    assert_eq!(code, Some(0), "{out}");
+    assert!(out.contains("coverage of queues: 3 of 3\n"), "{out}");
+
+    let (code, out, _) = kueue_lab_test(
+        folder.path(),
+        &["-o", "junit", "--threads", "1", "--fail-fast"],
+    );
+    assert_eq!(code, Some(1));
+    assert!(
+        out.contains("<testsuite name=\"a.test.yaml\" tests=\"2\" failures=\"1\""),
+        "{out}"
+    );
+    assert!(
+        out.contains("<failure message=\"expected j-* admitted; observed j-3"),
+        "{out}"
+    );
+}
+
+#[test]
+fn mistakes_in_a_file_are_reported_with_their_place() {
+    for (cases, expected) in [
+        (
+            "- name: a\n  stepps: []\n",
+            "a.test.yaml:4:3: unknown field \"stepps\"; did you mean \"steps\"?",
+        ),
+        (
+            "- name: a\n  steps:\n  - jobs: {name: j, queue: lp}\n",
+            "a.test.yaml:5:5: there is no LocalQueue \"default/lp\"; did you mean \"default/lq\"?",
+        ),
+        (
+            "- name: a\n  steps:\n  - expect: [{admitted: {jobs: x, count: many}}]\n",
+            "a.test.yaml:5:42: expected a quantity or a comparison",
+        ),
+        (
+            "- name: a\n  steps:\n  - expect: [{usage: {clusterQueue: cp, resources: {cpu: 1}}}]\n",
+            "there is no ClusterQueue \"cp\"",
+        ),
+        (
+            "- name: a\n  steps:\n  - jobs: {name: J, queue: lq}\n",
+            "a.test.yaml:5:18: \"J\" is no name of a Job",
+        ),
+        (
+            "- name: a\n  steps:\n  - jobs: {name: j, queue: lq, requests: {cpu: lots}}\n",
+            "\"lots\" is no quantity",
+        ),
+        (
+            "- name: a\n  steps:\n  - check: {name: c, jobs: j, state: Redy}\n",
+            "unknown state \"Redy\"; the states are",
+        ),
+        (
+            "- name: a\n  steps:\n  - expect: [{never: {never: {admitted: j}}}]\n",
+            "never has one expectation",
+        ),
+        ("- name: a\n  steps: []\n", "a case has from 1 to"),
+    ] {
+        let folder = folder(cases);
+        let (code, out, err) = kueue_lab_test(folder.path(), &[]);
+        assert_eq!(code, Some(2), "{cases}\n{out}\n{err}");
+        assert!(err.contains(expected), "{expected}\n{err}");
+        assert!(err.contains('^'), "{err}");
+    }
+    let folder = folder("[]\n");
+    let (code, _, err) = kueue_lab_test(folder.path(), &["nowhere"]);
+    assert_eq!(
+        (code, err.as_str()),
+        (Some(2), "kueue-lab: there is no file or folder nowhere\n")
+    );
+}
