@@ -1,16 +1,16 @@
 //! JSON patch (RFC 6902).
 
+use json_patch::PatchOperation;
 use serde_json::Value;
 
 use super::apply_patch::unprocessable;
+use super::patch_steps::{MAX_COPIED_BYTES, PatchSteps};
 use crate::apimachinery::api_error::ApiError;
 use crate::schema::scalar::json_kind;
 use crate::schema::strict_json::{ParsedBody, parse};
 
 /// Maximum number of operations in a patch.
 const MAX_OPERATIONS: usize = 10_000;
-/// Maximum total size added by the `copy` operations of a patch, in bytes.
-const MAX_COPIED: usize = 3 * 1024 * 1024;
 
 /// Applies a JSON patch; also returns strict decoding errors of the patch itself.
 pub(super) fn apply(
@@ -61,21 +61,48 @@ pub(super) fn apply(
     }
     let mut object = current.clone();
     let mut copied = 0;
+    let mut steps = PatchSteps::default();
     for operation in operations {
-        let operation: json_patch::PatchOperation =
+        let operation: PatchOperation =
             serde_json::from_value(operation).map_err(|_| unprocessable())?;
-        if let json_patch::PatchOperation::Copy(copy) = &operation {
-            let source = object
-                .pointer(copy.from.as_str())
-                .ok_or_else(unprocessable)?;
-            copied += source.to_string().len();
-            if copied > MAX_COPIED {
-                return Err(unprocessable());
+        steps.spend(moved_items(&object, operation.path().as_str()))?;
+        match &operation {
+            PatchOperation::Copy(copy) => {
+                let source = object
+                    .pointer(copy.from.as_str())
+                    .ok_or_else(unprocessable)?;
+                copied += source.to_string().len();
+                if copied > MAX_COPIED_BYTES {
+                    return Err(too_much_copied());
+                }
             }
+            PatchOperation::Move(from) => steps.spend(moved_items(&object, from.from.as_str()))?,
+            _ => {}
         }
         json_patch::patch(&mut object, &[operation]).map_err(|_| unprocessable())?;
     }
     Ok((object, errors))
+}
+
+/// The number of list items that an operation at a path may move.
+fn moved_items(object: &Value, path: &str) -> usize {
+    match path.rsplit_once('/') {
+        None | Some((_, "-")) => 0,
+        Some((parent, _)) => match object.pointer(parent) {
+            Some(Value::Array(items)) => items.len(),
+            _ => 0,
+        },
+    }
+}
+
+/// The 422 response to `copy` operations above [`MAX_COPIED_BYTES`].
+fn too_much_copied() -> ApiError {
+    let mut error = unprocessable();
+    error.message += &format!(
+        ": the copy operations of the patch add more than {MAX_COPIED_BYTES} bytes \
+         (patch-copied-bytes)"
+    );
+    error
 }
 
 /// Decodes one operation strictly and records its unknown fields.
@@ -165,7 +192,25 @@ mod tests {
         for i in 0..40 {
             operations.push(json!({"op": "copy", "from": "/a", "path": format!("/a/{i}")}));
         }
-        assert_eq!(run(&json!({}), operations.into()).unwrap_err().code, 422);
+        let error = run(&json!({}), operations.into()).unwrap_err();
+        assert_eq!(error.code, 422);
+        assert!(error.message.contains("3145728 bytes (patch-copied-bytes)"));
+    }
+
+    #[test]
+    fn moves_of_list_items_are_limited() {
+        let object = json!({"a": vec![0; 50_000]});
+        for operation in [
+            json!({"op": "remove", "path": "/a/0"}),
+            json!({"op": "add", "path": "/a/0", "value": 1}),
+            json!({"op": "move", "from": "/a/0", "path": "/b"}),
+        ] {
+            let error = run(&object, vec![operation; 1000].into()).unwrap_err();
+            assert_eq!(error.code, 413);
+            assert!(error.message.contains("10000000 list items (patch-steps)"));
+        }
+        let append = json!({"op": "add", "path": "/a/-", "value": 1});
+        assert!(run(&object, vec![append; 9000].into()).is_ok());
     }
 
     #[test]

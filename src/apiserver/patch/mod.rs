@@ -7,8 +7,10 @@ mod apply_patch;
 mod field_validation;
 mod json_merge_patch;
 mod json_patch;
+mod patch_steps;
 mod strategic_merge_patch;
 
 pub(crate) use apply_patch::{PatchType, patch};
 
 pub(crate) use field_validation::FieldValidation;
+pub(crate) use patch_steps::{MAX_COPIED_BYTES, MAX_PATCH_STEPS};

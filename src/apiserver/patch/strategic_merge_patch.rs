@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::apply_patch::unprocessable;
+use super::patch_steps::{PatchSteps, TooManySteps};
 use crate::apimachinery::api_error::ApiError;
 use crate::schema::go_format::go_text;
 use crate::schema::strict_json::{ParsedBody, parse};
@@ -36,6 +37,9 @@ pub(super) enum StrategicMergeError {
     /// A list whose items are lists.
     #[error("lists of lists are not supported")]
     ListOfLists,
+    /// The work of the patch is above the limit.
+    #[error(transparent)]
+    TooManySteps(#[from] TooManySteps),
     /// Any other error.
     #[error("{0}")]
     Other(String),
@@ -45,6 +49,7 @@ impl From<StrategicMergeError> for ApiError {
     fn from(failure: StrategicMergeError) -> Self {
         match failure {
             StrategicMergeError::ListOfLists => unprocessable(),
+            StrategicMergeError::TooManySteps(error) => error.into(),
             // The API server returns 500 without a reason for errors that are not API statuses.
             StrategicMergeError::Other(text) => ApiError::new(500, "", text),
             malformed => ApiError::bad_request(malformed.to_string()),
@@ -87,7 +92,8 @@ pub(super) fn apply(
 ) -> Result<Value, StrategicMergeError> {
     match (object, patch) {
         (Value::Object(object), Value::Object(patch)) => {
-            merge_map(object, patch, Some(schema)).map(Value::Object)
+            let mut steps = PatchSteps::default();
+            merge_map(object, patch, Some(schema), &mut steps).map(Value::Object)
         }
         (object, _) => Ok(object),
     }
@@ -118,6 +124,7 @@ fn merge_map(
     mut original: Object,
     mut patch: Object,
     schema: Option<&Schema>,
+    steps: &mut PatchSteps,
 ) -> Result<Object, StrategicMergeError> {
     if let Some(directive) = patch.get(DIRECTIVE) {
         return match directive.as_str() {
@@ -129,8 +136,8 @@ fn merge_map(
             _ => Err(unknown_directive(directive, &patch)),
         };
     }
-    retain_keys(&mut original, &mut patch)?;
-    element_order::merge_with_set_element_order(&mut original, &mut patch, schema)?;
+    retain_keys(&mut original, &mut patch, steps)?;
+    element_order::merge_with_set_element_order(&mut original, &mut patch, schema, steps)?;
     for (key, change) in patch {
         let (key, deletes) = match key.strip_prefix(DELETE_FROM_PRIMITIVE_LIST) {
             Some(rest) => {
@@ -151,12 +158,12 @@ fn merge_map(
                 let merged = if strategy.replace {
                     new
                 } else {
-                    merge_map(old, new, sub)?
+                    merge_map(old, new, sub, steps)?
                 };
                 original.insert(key, Value::Object(merged));
             }
             (Some(Value::Array(old)), Value::Array(new)) => {
-                let merged = merge_field(old, new, schema, &key, deletes)?;
+                let merged = merge_field(old, new, schema, &key, deletes, steps)?;
                 original.insert(key, Value::Array(merged));
             }
             (old, _) if deletes => {
@@ -184,13 +191,14 @@ fn merge_field(
     schema: Option<&Schema>,
     key: &str,
     deletes: bool,
+    steps: &mut PatchSteps,
 ) -> Result<Vec<Value>, StrategicMergeError> {
     let (sub, strategy) = lookup_patch_meta(schema, key)?;
     if !strategy.merge && !deletes {
         return Ok(new);
     }
     let item = sub.and_then(Schema::item);
-    merge_list(old, new, item, strategy.key, deletes)
+    merge_list(old, new, item, strategy.key, deletes, steps)
 }
 
 fn merge_list(
@@ -199,11 +207,14 @@ fn merge_list(
     item: Option<&Schema>,
     key: Option<&str>,
     deletes: bool,
+    steps: &mut PatchSteps,
 ) -> Result<Vec<Value>, StrategicMergeError> {
     if original.is_empty() && patch.is_empty() {
         return Ok(original);
     }
+    let items = original.len().saturating_add(patch.len());
     if !of_objects(&[&original, &patch])? {
+        steps.spend(items.saturating_mul(items))?;
         if deletes {
             return Ok(original
                 .into_iter()
@@ -220,7 +231,8 @@ fn merge_list(
             "cannot merge lists without merge key for {name}"
         )));
     };
-    let (original, patch) = apply_list_directives(original, patch, key)?;
+    steps.spend(items)?;
+    let (original, patch) = apply_list_directives(original, patch, key, steps)?;
     let mut merged = original.clone();
     let mut at: HashMap<Value, usize> = HashMap::new();
     for (i, item) in merged.iter().enumerate() {
@@ -236,7 +248,7 @@ fn merge_list(
         match at.get(value) {
             Some(&i) => {
                 if let Value::Object(old) = std::mem::take(&mut merged[i]) {
-                    merged[i] = Value::Object(merge_map(old, change.clone(), item)?);
+                    merged[i] = Value::Object(merge_map(old, change.clone(), item, steps)?);
                 }
             }
             None => {
@@ -254,6 +266,7 @@ fn apply_list_directives(
     mut original: Vec<Value>,
     patch: Vec<Value>,
     key: &str,
+    steps: &mut PatchSteps,
 ) -> Result<(Vec<Value>, Vec<Value>), StrategicMergeError> {
     let mut plain = Vec::new();
     let mut replace = false;
@@ -264,6 +277,7 @@ fn apply_list_directives(
             Some(directive) => match directive.as_str() {
                 Some("delete") => {
                     let value = map.get(key).ok_or_else(|| no_merge_key(map, key))?;
+                    steps.spend(original.len())?;
                     original.retain(|v| v.get(key) != Some(value));
                 }
                 Some("replace") => replace = true,
@@ -283,13 +297,19 @@ fn apply_list_directives(
 }
 
 /// Removes the keys that are not in the `$retainKeys` directive.
-fn retain_keys(original: &mut Object, patch: &mut Object) -> Result<(), StrategicMergeError> {
+fn retain_keys(
+    original: &mut Object,
+    patch: &mut Object,
+    steps: &mut PatchSteps,
+) -> Result<(), StrategicMergeError> {
     let Some(directive) = patch.remove(RETAIN_KEYS) else {
         return Ok(());
     };
     let Value::Array(names) = directive else {
         return Err(StrategicMergeError::RetainKeys);
     };
+    let keys = original.len().saturating_add(patch.len());
+    steps.spend(names.len().saturating_mul(keys))?;
     let retained = |key: &str| names.iter().any(|n| n.as_str() == Some(key));
     let set = |(k, v): (&String, &Value)| {
         !v.is_null()

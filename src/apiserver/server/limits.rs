@@ -2,6 +2,7 @@
 
 use crate::flow_control::request_limits::RequestLimits;
 use crate::http::{BODY_LIMIT, LISTENER_LIMITS};
+use crate::patch::{MAX_COPIED_BYTES, MAX_PATCH_STEPS};
 use crate::schema::decode_limits::{MAX_DEPTH, MAX_VALUES};
 
 /// A limit of the server.
@@ -59,6 +60,16 @@ pub fn limits(requests: &RequestLimits) -> Vec<Limit> {
             "body-values",
             MAX_VALUES,
             "values of JSON and YAML; then 400",
+        ),
+        fixed(
+            "patch-steps",
+            MAX_PATCH_STEPS,
+            "list items that a patch compares or moves; then 413",
+        ),
+        fixed(
+            "patch-copied-bytes",
+            MAX_COPIED_BYTES,
+            "bytes that the copy operations of a JSON patch add; then 422",
         ),
         fixed(
             "watches-per-user",

@@ -9,6 +9,7 @@ use super::{
     DIRECTIVE, Object, SET_ELEMENT_ORDER, StrategicMergeError, lookup_patch_meta, merge_field,
     no_merge_key, remove_directives,
 };
+use crate::patch::patch_steps::PatchSteps;
 use crate::schema::Schema;
 use crate::schema::go_format::go_type;
 
@@ -34,6 +35,7 @@ pub(super) fn merge_with_set_element_order(
     original: &mut Object,
     patch: &mut Object,
     schema: Option<&Schema>,
+    steps: &mut PatchSteps,
 ) -> Result<(), StrategicMergeError> {
     let directives: Vec<String> = patch
         .keys()
@@ -59,11 +61,16 @@ pub(super) fn merge_with_set_element_order(
             (None, None) => continue,
             (Some(old), None) => old.to_vec(),
             (None, Some(new)) => new.iter().cloned().filter_map(remove_directives).collect(),
-            (Some(old), Some(new)) => merge_field(old.to_vec(), new.to_vec(), schema, name, false)?,
+            (Some(old), Some(new)) => {
+                merge_field(old.to_vec(), new.to_vec(), schema, name, false, steps)?
+            }
         };
         let (ours, rest) = match strategy.key {
             Some(key) => partition(merged, &order, key)?,
-            None => merged.into_iter().partition(|v| order.contains(v)),
+            None => {
+                steps.spend(merged.len().saturating_mul(order.len()))?;
+                merged.into_iter().partition(|v| order.contains(v))
+            }
         };
         if old.unwrap_or_default().is_empty() && new.unwrap_or_default().is_empty() {
             return Err(StrategicMergeError::Other(

@@ -55,6 +55,25 @@ fn items_are_deleted_and_lists_replaced_by_directive() {
 }
 
 #[test]
+fn work_on_lists_is_limited() {
+    let too_many = |spec: Value, patch: Value| {
+        let patched = patched("", "Pod", spec, patch);
+        assert!(matches!(patched, Err(StrategicMergeError::TooManySteps(_))));
+    };
+    let names = |count: usize| (0..count).map(|i| Value::from(i.to_string()));
+    let finalizers = |count| json!({"metadata": {"finalizers": names(count).collect::<Value>()}});
+    too_many(finalizers(1), finalizers(5000));
+    assert!(patched("", "Pod", finalizers(1), finalizers(2000)).is_ok());
+    let containers = |containers: Vec<Value>| json!({"spec": {"containers": containers}});
+    let deletes = names(4000).map(|name| json!({"name": name, "$patch": "delete"}));
+    let named = names(4000).map(|name| json!({"name": name}));
+    too_many(containers(named.collect()), containers(deletes.collect()));
+    let nested = names(6000).map(|name| json!({"name": "c", "env": [{"name": name}]}));
+    let one = json!({"name": "c", "env": [{"name": "first"}]});
+    too_many(containers(vec![one]), containers(nested.collect()));
+}
+
+#[test]
 fn retain_keys_removes_other_keys() {
     let object =
         json!({"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}}});
