@@ -51,6 +51,8 @@ pub(crate) struct ServerState {
     pub(crate) quota_lock: Mutex<()>,
     /// Whether the FlowSchemas and PriorityLevelConfigurations are created.
     pub(crate) flow_control: Once,
+    /// Whether the listener is about to close, which fails `/readyz`.
+    pub(crate) is_shutting_down: AtomicBool,
     /// The limits of requests on the network.
     pub(crate) request_limits: RequestLimits,
     /// The writes of Events that expire.

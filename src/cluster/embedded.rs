@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube::Client;
 use serde_json::Value;
@@ -33,6 +34,8 @@ pub struct EmbeddedConfig {
     pub port: u16,
     /// The limits of requests of external clients.
     pub request_limits: RequestLimits,
+    /// The time at shutdown in which `/readyz` fails and requests of external clients are still served.
+    pub shutdown_delay: Duration,
     /// The data directory; `None` to keep objects in memory only.
     pub data: Option<DataDir>,
     /// Admission plugins, in order.
@@ -48,6 +51,7 @@ pub struct EmbeddedCluster {
     server: ApiServer,
     name: String,
     port: u16,
+    shutdown_delay: Duration,
     data: Option<Box<DataDir>>,
     is_restored: bool,
     serving: Option<ServingHandle>,
@@ -93,6 +97,7 @@ impl EmbeddedCluster {
             is_restored,
             name: config.name,
             port: config.port,
+            shutdown_delay: config.shutdown_delay,
             data: config.data.map(Box::new),
             serving: None,
         })
@@ -186,6 +191,7 @@ impl EmbeddedCluster {
         let options = ServeOptions {
             port,
             name: self.name.clone(),
+            shutdown_delay: self.shutdown_delay,
             ..ServeOptions::default()
         };
         self.server.serve(options).await.map_err(|e| match e {

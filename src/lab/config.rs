@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::object_file::ObjectFile;
 use crate::cluster_role::ClusterRole;
@@ -36,6 +37,9 @@ pub struct LabConfig {
     pub port: Option<u16>,
     /// The limits of requests to an embedded cluster.
     pub request_limits: RequestLimits,
+    /// The time at shutdown in which `/readyz` of the embedded cluster fails and requests of external
+    /// clients are still served.
+    pub shutdown_delay: Duration,
     /// The data directory of an embedded cluster; `None` to keep it in memory only.
     pub data: Option<DataDir>,
     /// The objects to load into a new embedded cluster before anything else runs.
@@ -74,6 +78,7 @@ impl LabConfig {
             review: None,
             port: None,
             request_limits: RequestLimits::default(),
+            shutdown_delay: Duration::ZERO,
             data: None,
             from: None,
             nodes: NodePools::default(),

@@ -7,6 +7,7 @@ use kueue_lab_cluster::ClusterError;
 use kueue_lab_install::InstallError;
 use kueue_lab_operator::OperatorError;
 use kueue_lab_presets::StartError;
+use kueue_lab_runtime::api_errors::error_message;
 
 /// Why a lab did not start.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +31,7 @@ pub enum LabError {
     #[error("cannot write Kueue's configuration: {0}")]
     Configuration(String),
     /// The objects of Kueue's installation cannot be created.
-    #[error("cannot create the objects of kueue-system: {0}")]
+    #[error("cannot create the objects of kueue-system: {}", error_message(.0))]
     Installation(#[from] kube::Error),
     /// The certificate of Kueue's webhooks cannot be read or generated.
     #[error("cannot prepare the certificate of Kueue's webhooks: {0}")]
@@ -56,5 +57,20 @@ impl LabError {
             | Self::Certificate(_)
             | Self::Interrupted => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    #[test]
+    fn an_error_of_the_api_server_is_its_message() {
+        let status = Status::failure("the disk is full", "InsufficientStorage").with_code(507);
+        let error = LabError::from(kube::Error::Api(status.boxed()));
+        let text = "cannot create the objects of kueue-system: the disk is full";
+        assert_eq!(error.to_string(), text);
     }
 }

@@ -135,6 +135,7 @@ impl Lab {
                         port: config.port.unwrap_or_default(),
                         data: config.data.take(),
                         request_limits: config.request_limits,
+                        shutdown_delay: config.shutdown_delay,
                         admission: admission_plugins(&config, &kueue.gates, &ca_bundle),
                         converter: Some(Arc::new(kueue_webhooks::KueueConversion)),
                         kinds,

@@ -204,6 +204,7 @@ fn worker_config(config: &LabConfig, name: &str) -> LabConfig {
         review: None,
         port: config.port.map(|_| 0),
         request_limits: config.request_limits,
+        shutdown_delay: config.shutdown_delay,
         data: None,
         from: None,
         nodes: config.nodes.clone(),

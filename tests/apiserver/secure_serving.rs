@@ -220,6 +220,43 @@ async fn shutdown_ends_watches_and_refuses_connections() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn readyz_fails_during_the_shutdown_delay() {
+    let server = ApiServer::builder(Clock::real(), Entropy::seeded(1)).build();
+    let options = ServeOptions {
+        shutdown_delay: Duration::from_secs(600),
+        ..ServeOptions::default()
+    };
+    let serving = server.serve(options).await.unwrap();
+    let client = Client::try_from(config(&serving).await).unwrap();
+    let probe = async |path: &str| {
+        let request = http::Request::get(path).body(kube::client::Body::empty());
+        let response = client.send(request.unwrap()).await.unwrap();
+        let status = response.status().as_u16();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        (status, String::from_utf8(body.to_vec()).unwrap())
+    };
+    let ok = |text: &str| (200, text.to_owned());
+    let checks = "[+]ping ok\n[+]log ok\n[+]etcd-readiness ok\n";
+    let passed = format!("{checks}[+]shutdown ok\nreadyz check passed\n");
+    assert_eq!(probe("/readyz?verbose").await, ok(&passed));
+    assert_eq!(probe("/readyz/shutdown").await, ok("ok"));
+    let shutdown = tokio::spawn(serving.shutdown());
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+    while probe("/readyz").await.0 == 200 {
+        assert!(tokio::time::Instant::now() < deadline, "readyz succeeds");
+        tokio::task::yield_now().await;
+    }
+    let failed = format!("{checks}[-]shutdown failed: reason withheld\nreadyz check failed\n");
+    assert_eq!(probe("/readyz").await, (500, failed));
+    let reason = "internal server error: process is shutting down\n".to_owned();
+    assert_eq!(probe("/readyz/shutdown").await, (500, reason));
+    assert_eq!(probe("/readyz/ping").await, ok("ok"));
+    assert_eq!(probe("/livez").await, ok("ok"));
+    assert!(get(&client, "/api/v1/namespaces/default").await.is_ok());
+    shutdown.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_kubeconfig_is_private_and_a_port_in_use_is_reported() {
     let (server, serving) = serve().await;
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,7 @@
 //! Non-resource paths: discovery, version, health, metrics, OpenID configuration.
 
+use std::sync::atomic::Ordering;
+
 use serde_json::{Value, json};
 
 use super::response::ApiResponse;
@@ -9,14 +11,16 @@ use crate::apimachinery::group_version::api_version;
 use crate::auth::service_account_token::ISSUER;
 use crate::server_state::ServerState;
 
+/// The check that fails from the begin of the shutdown on.
+const SHUTDOWN: &str = "shutdown";
+
 /// The checks of a health endpoint, in listing order. A recorded server of v1.36 lists no check `etcd` in
 /// `/readyz`; storage is checked there as `etcd-readiness`.
-fn health_checks(probe: &str) -> [&'static str; 3] {
-    let storage = match probe {
-        "readyz" => "etcd-readiness",
-        _ => "etcd",
-    };
-    ["ping", "log", storage]
+fn health_checks(probe: &str) -> &'static [&'static str] {
+    match probe {
+        "readyz" => &["ping", "log", "etcd-readiness", SHUTDOWN],
+        _ => &["ping", "log", "etcd"],
+    }
 }
 
 /// The media type of the Prometheus text format.
@@ -46,7 +50,9 @@ pub(super) fn answer(
         [] => Ok(ApiResponse::json(&json!({"paths": root_paths(core)}))),
         ["api" | "apis", ..] => discovery::answer(core, incoming, &segments),
         ["version"] => Ok(ApiResponse::json(&version())),
-        [probe @ ("healthz" | "livez" | "readyz"), rest @ ..] => Ok(health(incoming, probe, rest)),
+        [probe @ ("healthz" | "livez" | "readyz"), rest @ ..] => {
+            Ok(health(core, incoming, probe, rest))
+        }
         ["metrics"] => {
             let text = bytes::Bytes::from(core.metrics.to_prometheus_text());
             Ok(ApiResponse::new(200, METRICS, text.into()))
@@ -106,7 +112,7 @@ fn root_paths(core: &ServerState) -> Vec<String> {
     .into();
     for probe in ["healthz", "livez", "readyz"] {
         paths.push(format!("/{probe}"));
-        let checks = health_checks(probe).into_iter();
+        let checks = health_checks(probe).iter();
         paths.extend(checks.map(|check| format!("/{probe}/{check}")));
     }
     for group in core.registry.table().groups() {
@@ -125,12 +131,31 @@ fn root_paths(core: &ServerState) -> Vec<String> {
     paths
 }
 
-fn health(incoming: &AuthenticatedRequest, probe: &str, rest: &[&str]) -> ApiResponse {
+/// A health endpoint, or one of its checks, as `k8s.io/apiserver/pkg/server/healthz`.
+fn health(
+    core: &ServerState,
+    incoming: &AuthenticatedRequest,
+    probe: &str,
+    rest: &[&str],
+) -> ApiResponse {
     let checks = health_checks(probe);
+    let is_shutting_down = core.is_shutting_down.load(Ordering::Relaxed);
+    let fails = |check: &str| check == SHUTDOWN && is_shutting_down;
     match rest {
         [] => {}
+        [check] if fails(check) && checks.contains(check) => {
+            return failed("internal server error: process is shutting down");
+        }
         [check] if checks.contains(check) => return ApiResponse::text(200, "ok"),
         _ => return ApiResponse::page_not_found(),
+    }
+    let line = |check: &&str| match fails(check) {
+        true => format!("[-]{check} failed: reason withheld\n"),
+        false => format!("[+]{check} ok\n"),
+    };
+    let lines: String = checks.iter().map(line).collect();
+    if checks.iter().any(|check| fails(check)) {
+        return failed(&format!("{lines}{probe} check failed"));
     }
     let query = incoming.parts.uri.query().unwrap_or_default();
     if !query
@@ -139,6 +164,10 @@ fn health(incoming: &AuthenticatedRequest, probe: &str, rest: &[&str]) -> ApiRes
     {
         return ApiResponse::text(200, "ok");
     }
-    let lines: String = checks.map(|check| format!("[+]{check} ok\n")).concat();
     ApiResponse::text(200, format!("{lines}{probe} check passed\n"))
+}
+
+/// 500, as Go's `http.Error`.
+fn failed(message: &str) -> ApiResponse {
+    ApiResponse::text(500, format!("{message}\n"))
 }

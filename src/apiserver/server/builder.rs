@@ -142,6 +142,7 @@ impl ApiServerBuilder {
             event_ttl: EventTtl::default(),
             replaceable_crds: Mutex::default(),
             has_restored_objects: AtomicBool::new(store.is_durable()),
+            is_shutting_down: AtomicBool::new(false),
             preinstalled_crds: (store.is_durable())
                 .then(|| store.new_resource_storage(PREINSTALLED_CRDS)),
             clock: self.clock,

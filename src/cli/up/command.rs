@@ -109,6 +109,10 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "SECONDS", default_value_t = RequestLimits::default().request_timeout.as_secs(),
         value_parser = clap::value_parser!(u64).range(1..=3600))]
     request_timeout: u64,
+    /// The time at shutdown in which /readyz of the embedded Kubernetes API fails and requests are still
+    /// served, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=3600))]
+    shutdown_delay_duration: u64,
     /// Print the limits of the embedded cluster and of its containers, and exit.
     #[arg(long)]
     limits: bool,
@@ -279,6 +283,7 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         watch: true,
         port: Some(args.port),
         request_limits,
+        shutdown_delay: Duration::from_secs(args.shutdown_delay_duration),
         nodes,
         nodes_file,
         nodes_of_presets: args.nodes.is_none(),
