@@ -102,7 +102,158 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
+/// Texts of up to 40 of these tokens.
+fn tokens(tokens: &'static [&'static str]) -> impl Strategy<Value = String> {
+    vec(prop::sample::select(tokens), 0..40).prop_map(|tokens| tokens.concat())
+}
+
+const CEL_TOKENS: [&str; 72] = [
+    "self",
+    "oldSelf",
+    "a",
+    "x",
+    "y",
+    ".a",
+    ".b",
+    "[0]",
+    "['a']",
+    "[?0]",
+    ".?a",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    ":",
+    "?",
+    " + ",
+    " - ",
+    " * ",
+    " / ",
+    " % ",
+    " == ",
+    " != ",
+    " < ",
+    " >= ",
+    " && ",
+    " || ",
+    " in ",
+    "!",
+    "-",
+    "0",
+    "1",
+    "-1",
+    "9223372036854775807",
+    "18446744073709551615u",
+    "1.5",
+    "1e308",
+    "true",
+    "null",
+    "''",
+    "'a'",
+    "\"b\"",
+    "b'c'",
+    "r'\\'",
+    "'%d %.99999f'",
+    ".all(x, ",
+    ".exists(x, ",
+    ".map(x, ",
+    ".filter(x, ",
+    ".exists_one(x, ",
+    ".map(x, y, ",
+    "has(self.a)",
+    "size(",
+    ".size()",
+    ".matches('(a+)+$')",
+    ".format([",
+    ".split(','",
+    ".replace('a', 'aa')",
+    ".substring(1)",
+    "lists.range(",
+    "duration('1h')",
+    "timestamp('2026-01-01T00:00:00Z')",
+    "quantity('1Ki')",
+    "semver('1.2.3')",
+    "cel.bind(x, ",
+    "optional.of(",
+    ".orValue(",
+    "string(",
+];
+
+const YAML_TOKENS: [&str; 44] = [
+    "a",
+    "b",
+    "1",
+    "0x1f",
+    "1e999",
+    "-0",
+    "null",
+    "~",
+    "true",
+    "'",
+    "\"",
+    "\\u12",
+    "\\x",
+    "é",
+    ": ",
+    ":",
+    "- ",
+    "? ",
+    ", ",
+    "{",
+    "}",
+    "[",
+    "]",
+    "&a ",
+    "*a",
+    "<<: ",
+    "*a : ",
+    "!!str ",
+    "!!binary ",
+    "!x ",
+    "| ",
+    "|2-\n",
+    ">+\n",
+    "\n",
+    "\n  ",
+    "\n    ",
+    "\n- ",
+    "\n\t",
+    "---\n",
+    "...\n",
+    "%YAML 1.2\n",
+    "# c\n",
+    "\r\n",
+    "\u{feff}",
+];
+
+/// Compiles an expression and evaluates it.
+fn evaluate(text: &str) {
+    let Ok(program) = program::compile(text) else {
+        return;
+    };
+    let this = json!({"a": [1, "b", {"c": 1.5}], "b": "x,y", "c": null});
+    let this = kube_cel::cel::to_value(&this).unwrap();
+    let evaluation = program::RuleActivation::with(this.clone(), Some(this), false, |scope| {
+        program.run(scope, false)
+    });
+    assert!(evaluation.result.is_err() || !evaluation.exceeds_limit());
+}
+
 proptest! {
+    #[test]
+    fn no_cel_expression_panics(text in tokens(&CEL_TOKENS)) {
+        evaluate(&text);
+    }
+
+    #[test]
+    fn no_json_or_yaml_document_panics(text in tokens(&YAML_TOKENS)) {
+        let _ = strict_json::parse(text.as_bytes());
+        let _ = strict_json::parse_yaml(text.as_bytes());
+    }
+
     #[test]
     fn no_text_panics(text in "[a-f ()\\[\\]{}<>=!,.:;/*+'\"\\\\?@$#&|0-9%~\n-]{0,80}") {
         parse_all(&text);

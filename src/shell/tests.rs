@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use proptest::prelude::*;
+
 use super::*;
 
 fn run(script: &str) -> Vec<Step> {
@@ -254,5 +256,96 @@ fn nesting_does_not_overflow_the_stack() {
         many("f() "),
     ] {
         let _ = printed(&script);
+    }
+}
+
+/// Words, operators and expansions of scripts.
+const TOKENS: [&str; 76] = [
+    "a",
+    "b",
+    "x=",
+    "x=1",
+    "x=(1 2)",
+    "$x",
+    "${x}",
+    "${x:-",
+    "${x##*",
+    "${x/a/",
+    "${x:1:",
+    "${#x}",
+    "$((",
+    "))",
+    "$(",
+    ")",
+    "`",
+    "\"",
+    "'",
+    "{1..9}",
+    "{a,b}",
+    "{",
+    "}",
+    "(",
+    "[",
+    "]",
+    "[[ ",
+    " ]]",
+    "((",
+    " ",
+    "\n",
+    ";",
+    ";;",
+    "&",
+    "&&",
+    "||",
+    "|",
+    ">",
+    ">>",
+    "<",
+    "<<<",
+    "<<E\n",
+    "\nE\n",
+    "!",
+    "=",
+    "==",
+    "-eq",
+    "+",
+    "-",
+    "*",
+    "%",
+    "/",
+    "?",
+    "#",
+    "~",
+    "\\",
+    "if ",
+    "then ",
+    "else ",
+    "fi ",
+    "for x in ",
+    "while ",
+    "do ",
+    "done ",
+    "case a in ",
+    "esac ",
+    "f() ",
+    "return 1 ",
+    "exit 3 ",
+    "echo ",
+    "printf '%d' ",
+    "sleep 1 ",
+    "seq 3 ",
+    "read x ",
+    "export ",
+    "python3 -c 'import time; time.sleep(1)' ",
+];
+
+proptest! {
+    #[test]
+    fn no_script_panics(tokens in prop::collection::vec(prop::sample::select(&TOKENS), 0..40)) {
+        let script = tokens.concat();
+        let limits = ScriptLimits::default().shared_by(400);
+        for shell in ["sh", "bash"] {
+            let _ = steps_within(&[shell, "-c", &script], &Environment::new(), limits);
+        }
     }
 }

@@ -156,7 +156,7 @@ impl Client {
             let acknowledged: Result<_, PersistenceError> = written.await;
             let outcome = match acknowledged {
                 Ok(_) => Outcome::Acknowledged,
-                // The answer of a process that is killed reaches nobody.
+                // A killed process sends no response, so the outcome is not known.
                 Err(_) if self.disk.is_dead() => Outcome::Unknown,
                 Err(_) => Outcome::Refused,
             };
