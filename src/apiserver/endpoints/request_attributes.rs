@@ -14,6 +14,11 @@ use crate::server_state::ServerState;
 /// `BasicLongRunningRequestCheck`; and those that a kubelet or another server answers.
 const LONG_RUNNING_SUBRESOURCES: [&str; 5] = ["attach", "exec", "proxy", "log", "portforward"];
 
+/// The groups of kinds whose CEL expressions are compiled when they are written.
+const EXPRESSION_GROUPS: [&str; 2] = ["admissionregistration.k8s.io", "apiextensions.k8s.io"];
+/// The size of a stored object above which requests for it are expensive, in bytes.
+const LARGE_OBJECT: usize = 64 << 10;
+
 /// The path, query and verb of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestAttributes {
@@ -88,9 +93,25 @@ impl RequestAttributes {
         self.verb == "watch"
     }
 
-    /// Whether the request reads many objects.
-    pub(crate) fn is_list(&self) -> bool {
-        self.verb == "list"
+    /// Whether the request may compute for more than a few milliseconds whatever the size of its body:
+    /// it reads many objects or a large one, compiles CEL expressions, or builds documents.
+    pub(crate) fn is_expensive(&self, core: &ServerState) -> bool {
+        let path = match &self.target {
+            RequestInfo::NonResource(path) => {
+                let first = path.first().map(String::as_str);
+                return matches!(first, Some("openapi" | "metrics"));
+            }
+            RequestInfo::Resource(path) => path,
+        };
+        match self.verb {
+            "list" | "deletecollection" => true,
+            "create" => EXPRESSION_GROUPS.contains(&path.group.as_str()),
+            "get" | "update" | "patch" | "delete" if !self.is_long_running() => {
+                EXPRESSION_GROUPS.contains(&path.group.as_str()) && self.verb != "get"
+                    || core.objects().size(path) > LARGE_OBJECT
+            }
+            _ => false,
+        }
     }
 
     /// The namespace of a resource request; empty without one.

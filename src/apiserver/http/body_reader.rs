@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 
 use crate::apimachinery::api_error::ApiError;
 use crate::flow_control::user_limit::{UserLimit, UserPermit};
@@ -28,8 +28,11 @@ pub(super) async fn read_body(
     user: &str,
 ) -> Result<LimitedBody, ApiError> {
     let mut permit = limit.map(|limit| limit.permit(user));
+    // With a `Content-Length` the buffer is never copied to a larger one.
+    let length = body.size_hint().exact().unwrap_or_default();
+    let length = usize::try_from(length).unwrap_or(BODY_LIMIT);
+    let mut bytes = BytesMut::with_capacity(length.min(BODY_LIMIT));
     let mut body = Limited::new(body, BODY_LIMIT);
-    let mut bytes = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| body_read_error(&*error))?;
         let Ok(data) = frame.into_data() else {

@@ -7,6 +7,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, VARY};
 use http::{HeaderMap, HeaderValue, Response};
+use kueue_lab_blocking::HeavyWork;
 
 use crate::endpoints::response_body::Body;
 
@@ -24,7 +25,7 @@ pub(super) fn accepts_gzip(headers: &HeaderMap) -> bool {
 }
 
 /// Compresses a large response; streams are left as they are.
-pub(super) async fn compress(response: Response<Body>) -> Response<Body> {
+pub(super) async fn compress(response: Response<Body>, work: &HeavyWork) -> Response<Body> {
     let (mut head, body) = response.into_parts();
     let is_large = body.length().is_some_and(|length| length > THRESHOLD);
     if !is_large || head.headers.contains_key(CONTENT_ENCODING) {
@@ -35,8 +36,7 @@ pub(super) async fn compress(response: Response<Body>) -> Response<Body> {
         Err(body) => return Response::from_parts(head, body),
     };
     let original = pieces.clone();
-    let compressed = tokio::task::spawn_blocking(move || gzip(pieces)).await;
-    let Ok(Ok(compressed)) = compressed else {
+    let Ok(compressed) = work.run(async { gzip(pieces) }).await else {
         return Response::from_parts(head, Body::pieces(original));
     };
     let gzip = HeaderValue::from_static("gzip");

@@ -29,7 +29,7 @@ use crate::endpoints::response_body::Body;
 use crate::endpoints::{self, AuthenticatedRequest, RequestAttributes};
 
 /// The size of a body above which its request does not run on the threads that serve, in bytes.
-const HEAVY_BODY: usize = 64 << 10;
+const HEAVY_BODY: usize = 32 << 10;
 
 /// The service of all network requests.
 pub(super) fn request_stack(context: Arc<ConnectionContext>) -> impl HttpService {
@@ -62,7 +62,7 @@ fn finish_response(
         let accepts_gzip = gzip::accepts_gzip(request.headers());
         let mut response = respond(inner, request).await;
         if accepts_gzip {
-            response = gzip::compress(response).await;
+            response = gzip::compress(response, &context.heavy_work).await;
         }
         if let Some(id) = id {
             response.headers_mut().insert(AUDIT_ID, id);
@@ -214,7 +214,7 @@ async fn read_and_handle(
     };
     // Sessions end with the server.
     head.extensions.insert(context.stop.clone());
-    let is_heavy = body.bytes.len() > HEAVY_BODY || attributes.is_list();
+    let is_heavy = body.bytes.len() > HEAVY_BODY || attributes.is_expensive(&context.core);
     let incoming = AuthenticatedRequest {
         parts: head,
         body: body.bytes,

@@ -2,8 +2,10 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::num::NonZero;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use kueue_lab_blocking::HeavyWork;
@@ -33,7 +35,7 @@ pub(crate) const LISTENER_LIMITS: Limits = Limits {
     max_concurrent_streams: Some(250),
     http2_ping_interval: Some(Duration::from_secs(30)),
 };
-/// Expensive requests that compute at the same time.
+/// Expensive requests that compute at the same time, at most: half of the processors are for others.
 const HEAVY_REQUESTS: usize = 2;
 /// The grace period of open requests at shutdown.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
@@ -49,6 +51,9 @@ pub struct ServeOptions {
     pub name: String,
     /// Additional DNS names of the server, for its certificate and the Host check.
     pub names: Vec<String>,
+    /// The time at shutdown in which `/readyz` fails and requests are still served; kube-apiserver's
+    /// `--shutdown-delay-duration`.
+    pub shutdown_delay: Duration,
 }
 
 impl Default for ServeOptions {
@@ -58,6 +63,7 @@ impl Default for ServeOptions {
             port: 0,
             name: "kueue-lab".into(),
             names: Vec::new(),
+            shutdown_delay: Duration::ZERO,
         }
     }
 }
@@ -84,6 +90,8 @@ pub struct ServingHandle {
     address: SocketAddr,
     kubeconfig: String,
     authority: String,
+    core: Arc<ServerState>,
+    shutdown_delay: Duration,
     stop: CancellationToken,
     server: JoinHandle<()>,
 }
@@ -160,17 +168,25 @@ impl ServerState {
             seats: Arc::default(),
             watches: UserLimit::new(limits.max_watches_per_user, usize::MAX),
             body_bytes: UserLimit::new(limits.max_body_bytes_per_user, limits.max_body_bytes),
-            heavy_work: HeavyWork::new(HEAVY_REQUESTS),
+            heavy_work: HeavyWork::new(heavy_requests()),
         });
+        self.is_shutting_down.store(false, Ordering::Relaxed);
         let server = tokio::spawn(server.serve(request_stack(context), stop.clone()));
         Ok(ServingHandle {
             address,
             kubeconfig,
             authority: authority.certificate_pem(),
+            core: self.clone(),
+            shutdown_delay: options.shutdown_delay,
             stop,
             server,
         })
     }
+}
+
+fn heavy_requests() -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    (processors / 2).clamp(1, HEAVY_REQUESTS)
 }
 
 impl ServingHandle {
@@ -202,8 +218,11 @@ impl ServingHandle {
         write_private_file(path, &self.kubeconfig)
     }
 
-    /// Stops listening, ends all watches, and drains other requests until a timeout.
+    /// Fails `/readyz` for the shutdown delay. Then stops listening, ends all watches, and drains other
+    /// requests until a timeout.
     pub async fn shutdown(mut self) {
+        self.core.is_shutting_down.store(true, Ordering::Relaxed);
+        tokio::time::sleep(self.shutdown_delay).await;
         self.stop.cancel();
         // Connections still open after the timeout are aborted on drop.
         let _ = tokio::time::timeout(STOP_TIMEOUT, &mut self.server).await;

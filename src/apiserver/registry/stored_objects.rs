@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::Registry;
 use super::object_reader::ObjectReader;
+use crate::request::ResourcePath;
 use crate::storage::key::storage_key;
 use crate::storage::{ResourceStorage, Snapshot, Store};
 
@@ -29,6 +30,17 @@ impl StoredObjects<'_> {
     pub(super) fn snapshot(&self, group: &str, resource: &str) -> Option<Snapshot> {
         let storage = self.storage(group, resource)?;
         (!storage.is_empty()).then(|| self.store.snapshot(&storage))
+    }
+
+    /// The encoded size of the object at a path, in bytes; 0 if there is none.
+    pub(crate) fn size(&self, path: &ResourcePath) -> usize {
+        let namespace = match path.resource.as_str() {
+            "namespaces" => "",
+            _ => &path.namespace,
+        };
+        let storage = self.storage(&path.group, &path.resource);
+        let object = storage.and_then(|all| all.get(&storage_key(namespace, &path.name)));
+        object.map_or(0, |object| object.size())
     }
 }
 
