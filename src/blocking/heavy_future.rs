@@ -1,14 +1,45 @@
 //! [`HeavyWork`]: futures whose computation is expensive.
 
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Poll, ready};
+use std::task::ready;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::PollSemaphore;
 
 use crate::compute;
+
+thread_local! {
+    /// The permit of the future that this thread polls.
+    static PERMIT: Cell<Option<OwnedSemaphorePermit>> = const { Cell::new(None) };
+}
+
+/// Keeps a permit in [`PERMIT`], also if the future panics.
+struct HeldPermit {
+    outer: Option<OwnedSemaphorePermit>,
+}
+
+impl HeldPermit {
+    fn hold(permit: OwnedSemaphorePermit) -> Self {
+        let outer = PERMIT.replace(Some(permit));
+        Self { outer }
+    }
+}
+
+impl Drop for HeldPermit {
+    fn drop(&mut self) {
+        drop(PERMIT.replace(self.outer.take()));
+    }
+}
+
+/// Calls a function that blocks without computing, such as one that waits for another server. The
+/// [`HeavyWork`] that calls it does not count as one that computes from here to its next poll.
+pub fn wait<T>(function: impl FnOnce() -> T) -> T {
+    drop(PERMIT.take());
+    compute(function)
+}
 
 /// Futures of which not more than a number compute at the same time. Clones share the number.
 #[derive(Clone, Debug)]
@@ -29,9 +60,10 @@ impl HeavyWork {
                 // The semaphore is never closed.
                 return future.as_mut().poll(cx);
             };
-            let polled: Poll<T> = compute(|| future.as_mut().poll(cx));
-            drop(permit);
-            polled
+            compute(|| {
+                let _held = HeldPermit::hold(permit);
+                future.as_mut().poll(cx)
+            })
         })
         .await
     }
@@ -63,6 +95,37 @@ mod tests {
         });
         computing.await.unwrap();
         other.await.unwrap();
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_future_that_blocks_in_wait_lets_others_compute() {
+        let work = HeavyWork::new(1);
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let (started, is_started) = tokio::sync::oneshot::channel();
+        let waiting = tokio::spawn({
+            let work = work.clone();
+            async move {
+                work.run(async move {
+                    started.send(()).unwrap();
+                    wait(|| receiver.recv_timeout(Duration::from_secs(60)).unwrap());
+                })
+                .await;
+            }
+        });
+        is_started.await.unwrap();
+        work.run(async { sender.send(()).unwrap() }).await;
+        waiting.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_future_that_panics_does_not_keep_others_out() {
+        let work = HeavyWork::new(1);
+        let panicking = tokio::spawn({
+            let work = work.clone();
+            async move { work.run::<()>(async { panic!("expected") }).await }
+        });
+        assert!(panicking.await.is_err());
+        assert_eq!(work.run(async { 1 }).await, 1);
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -6,4 +6,4 @@ mod computation;
 mod heavy_future;
 
 pub use computation::compute;
-pub use heavy_future::HeavyWork;
+pub use heavy_future::{HeavyWork, wait};

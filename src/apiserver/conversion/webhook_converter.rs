@@ -105,7 +105,7 @@ impl WebhookConverter {
         // The thread enforces the call timeout; the longer timeout detects a failed thread.
         let patience = Duration::from_secs(TIMEOUT + 5);
         let wait = || answered.recv_timeout(patience).map_err(|_| gone())?;
-        kueue_lab_blocking::compute(wait)
+        kueue_lab_blocking::wait(wait)
     }
 }
 
