@@ -65,8 +65,8 @@ fn work_on_lists_is_limited() {
     too_many(finalizers(1), finalizers(5000));
     assert!(patched("", "Pod", finalizers(1), finalizers(2000)).is_ok());
     let containers = |containers: Vec<Value>| json!({"spec": {"containers": containers}});
-    let deletes = names(4000).map(|name| json!({"name": name, "$patch": "delete"}));
-    let named = names(4000).map(|name| json!({"name": name}));
+    let deletes = names(6000).map(|name| json!({"name": name, "$patch": "delete"}));
+    let named = names(6000).map(|name| json!({"name": name}));
     too_many(containers(named.collect()), containers(deletes.collect()));
     let nested = names(6000).map(|name| json!({"name": "c", "env": [{"name": name}]}));
     let one = json!({"name": "c", "env": [{"name": "first"}]});
