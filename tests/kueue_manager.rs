@@ -258,6 +258,10 @@ fn metrics_are_served_through_the_service_proxy() {
 #[test]
 fn the_pod_holds_the_lease_and_its_successor_takes_it_over() {
     with_lab(|lab| async move {
+        assert!(
+            lab.leader().await.is_some(),
+            "the Lease is held from the start"
+        );
         let pod = lab.rolled_out().await.name_any();
         lab.until("the Pod leads", async || {
             (lab.leader().await? == pod).then_some(())

@@ -114,6 +114,11 @@ impl LeaderElector {
         }
     }
 
+    /// The identity of this candidate.
+    pub fn identity(&self) -> &str {
+        &self.config.identity
+    }
+
     /// The leader, as last observed.
     pub fn leader(&self) -> Option<String> {
         let (lease, _) = self.observed.as_ref()?;
@@ -152,6 +157,27 @@ impl LeaderElector {
                 .mul_f64(1.0 + 1.2 * self.entropy.unit());
             self.clock.sleep(pause).await;
         }
+    }
+
+    /// Makes one attempt to become the leader. Returns whether this candidate is the leader.
+    pub async fn try_acquire(&mut self) -> bool {
+        let deadline = Instant::now() + self.clock.to_wall(self.config.renew_deadline);
+        self.try_with_timeout(deadline).await == AcquireResult::Acquired
+    }
+
+    /// Continues the leadership under another identity. Returns whether this candidate is still the
+    /// leader; the identity changes in any case.
+    pub async fn change_identity(&mut self, identity: String) -> bool {
+        self.given.identity.clone_from(&identity);
+        let was_leader = self.is_leader();
+        self.config.identity = identity;
+        let Some((lease, _)) = self.observed.clone().filter(|_| was_leader) else {
+            return false;
+        };
+        let record = LeaderElectionRecord::from_lease(&lease);
+        let next = record.renewed(&self.config, true, self.clock.now());
+        let written = self.write(&next.apply_to(lease)).await;
+        matches!(self.observe_write(written), Ok(AcquireResult::Acquired))
     }
 
     /// Renews the Lease; returns when leadership is lost, before another candidate can acquire it.

@@ -243,6 +243,8 @@ impl Lab {
         }
         let (base, base_text, start_text) =
             (kueue.base.clone(), kueue.base_text(), kueue.start_text());
+        let election = kueue.config.configuration.leader_election.clone();
+        let election = election.unwrap_or_default();
         let (controller, instances) = match controller {
             Some(controller) => (Some(CurrentController::new(controller)), None),
             None if !config.controller => (None, None),
@@ -287,6 +289,8 @@ impl Lab {
                     }
                     false => kueue_manager::install(&client, &kueue.source).await?,
                 }
+                // Before the first Pod, and before other controllers can connect.
+                instances.reserve_lease(&context, election).await;
                 let processes =
                     ManagerControlPlane::new(&context, instances.clone(), &kueue.source);
                 machines.set_control_plane(Arc::new(processes));

@@ -7,7 +7,8 @@ use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 
 use super::current_controller::{CurrentController, CurrentGates};
-use super::leader_election::{self, Candidate};
+use super::leader_election::{self, Candidate, ReservedLease};
+use kueue_lab_api::config::LeaderElectionConfiguration;
 use kueue_lab_controller::{Controller, ControllerConfig, WebhooksOnlyInstance};
 use kueue_lab_machines::Machines;
 use kueue_lab_metrics::{Metrics, ReplicaRole};
@@ -24,6 +25,8 @@ pub(crate) struct ControllerInstances {
     running: watch::Sender<Option<Arc<str>>>,
     /// The Pod that takes part in leader election.
     candidate: watch::Sender<Option<Candidate>>,
+    /// The leadership of the first Pod, before it runs.
+    reserved: ReservedLease,
     /// The contexts of the running instances: more than one only during a restart.
     contexts: Arc<Mutex<Vec<Context>>>,
 }
@@ -65,13 +68,16 @@ impl ControllerInstances {
             requests,
             running: watch::Sender::new(None),
             candidate,
+            reserved: ReservedLease::default(),
             contexts: Arc::new(Mutex::new(vec![first])),
         };
         let (this, lab, machines) = (instances.clone(), context.clone(), machines.clone());
         context.tasks.spawn("controller-instances", async move {
             this.run(&lab, &machines, config, received).await;
         });
-        let election = leader_election::run(context.clone(), instances.clone(), candidates);
+        let reserved = instances.reserved.clone();
+        let election =
+            leader_election::run(context.clone(), instances.clone(), reserved, candidates);
         context.tasks.spawn("leader-election", election);
         instances
     }
@@ -114,6 +120,16 @@ impl ControllerInstances {
     fn request(&self, request: InstanceRequest) {
         // The receiver ends with the lab.
         let _ = self.requests.send(request);
+    }
+
+    /// Acquires the Lease for the first Pod, which does not run yet.
+    pub(crate) async fn reserve_lease(
+        &self,
+        context: &Context,
+        election: LeaderElectionConfiguration,
+    ) {
+        let reserved = leader_election::reserve(context, election).await;
+        *self.reserved.lock() = reserved;
     }
 
     /// Sets the Pod that takes part in leader election.

@@ -1,15 +1,17 @@
 //! Leader election of the controller on the embedded cluster: the Pod of the current instance holds
 //! Kueue's Lease, so that a second controller waits.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use kueue_lab_api::config::LeaderElectionConfiguration;
 use kueue_lab_election::{LeaderElectionConfig, LeaderElector, NamespaceMissing};
 use kueue_lab_runtime::Context;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::NAMESPACE;
 use super::controller_instances::ControllerInstances;
+use super::{DEPLOYMENT, NAMESPACE};
 
 /// Delay of the next attempt while the namespace is missing.
 const RETRY_PERIOD: Duration = Duration::from_secs(2);
@@ -23,10 +25,28 @@ pub(super) struct Candidate {
     pub(super) election: LeaderElectionConfiguration,
 }
 
+/// The leadership of a controller whose Pod does not run yet.
+pub(super) type ReservedLease = Arc<Mutex<Option<LeaderElector>>>;
+
+/// Acquires the Lease for the Pod to come, unless another candidate holds it: a second controller
+/// waits from the start. `None` without leader election.
+pub(super) async fn reserve(
+    context: &Context,
+    election: LeaderElectionConfiguration,
+) -> Option<LeaderElector> {
+    if election.leader_elect == Some(false) {
+        return None;
+    }
+    let pod = DEPLOYMENT.to_owned();
+    let mut elector = elector(context, &Candidate { pod, election });
+    elector.try_acquire().await.then_some(elector)
+}
+
 /// Holds the Lease for the current candidate, for ever.
 pub(super) async fn run(
     context: Context,
     instances: ControllerInstances,
+    reserved: ReservedLease,
     mut candidates: watch::Receiver<Option<Candidate>>,
 ) {
     loop {
@@ -39,6 +59,12 @@ pub(super) async fn run(
             }
         };
         let mut elector = elector(&context, &candidate);
+        let before = reserved.lock().take();
+        if let Some(mut before) = before
+            && before.change_identity(elector.identity().to_owned()).await
+        {
+            elector = before;
+        }
         let changed = tokio::select! {
             () = hold(&mut elector, &instances) => continue,
             changed = candidates.changed() => changed,
