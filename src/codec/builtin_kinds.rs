@@ -9,6 +9,7 @@ use k8s_openapi::api::apps::v1::{
     ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet,
 };
 use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{
@@ -46,6 +47,7 @@ impl_codec! {
     EndpointSlice,
     Endpoints,
     Event,
+    HorizontalPodAutoscaler,
     Job,
     Lease,
     LimitRange,

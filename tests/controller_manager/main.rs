@@ -10,6 +10,7 @@ mod deployments;
 mod disruption;
 mod endpointslice;
 mod garbagecollector;
+mod horizontal;
 mod jobs;
 mod namespace;
 mod persistentvolume;

@@ -7,6 +7,8 @@ mod disruption;
 mod endpoint_slices;
 mod endpoints;
 mod garbage_collector;
+mod horizontal;
+mod metric_errors;
 mod namespace_object;
 mod namespaces;
 mod persistent_volumes;

@@ -5,8 +5,8 @@ use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use super::discovery::DiscoveredKinds;
 use super::root_ca_publisher::{self, RootCaPublisher};
 use super::{
-    cluster_role_aggregation, disruption, endpoint_slices, garbage_collector, namespaces,
-    persistent_volumes, pod_gc, resource_quota, service_accounts,
+    cluster_role_aggregation, disruption, endpoint_slices, garbage_collector, horizontal,
+    namespaces, persistent_volumes, pod_gc, resource_quota, service_accounts,
 };
 use crate::MachinesConfig;
 use crate::operators;
@@ -47,6 +47,7 @@ fn start_cluster_controllers(
         cluster_role_aggregation::start(context);
         endpoint_slices::start(context, shared);
         disruption::start(context, shared);
+        horizontal::start(context, &kinds);
         resource_quota::start(context, shared, &kinds);
         persistent_volumes::start(context);
     }
