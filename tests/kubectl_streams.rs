@@ -171,6 +171,56 @@ async fn streams_work(kubectl: &Kubectl) {
     }
 }
 
+/// The API server is reached from a container, as the ServiceAccount of its Pod.
+async fn containers_reach_the_api_server(kubectl: &Kubectl) {
+    let request = |options: &str| {
+        let folder = "/var/run/secrets/kubernetes.io/serviceaccount";
+        format!(
+            "D={folder}; curl -sS {options} -H \"Authorization: Bearer $(cat $D/token)\" \
+             https://kubernetes.default.svc/api/v1/namespaces/default/pods"
+        )
+    };
+    let exec = async |script: &str| {
+        let arguments = ["exec", "p", "--", "sh", "-c", script];
+        let output = kubectl.run_with(&arguments, "").await;
+        let text = [output.stdout, output.stderr].map(|t| String::from_utf8(t).unwrap());
+        (output.status.code(), text.concat())
+    };
+    let (code, text) = exec(&request("")).await;
+    assert_eq!(code, Some(60), "{text}");
+    let (_, text) = exec(&request("--cacert $D/ca.crt")).await;
+    let user = "User \\\"system:serviceaccount:default:default\\\" cannot list resource";
+    assert!(text.contains(user), "{text}");
+    let binding = ["create", "rolebinding", "view", "--clusterrole=view"];
+    let account = ["--serviceaccount=default:default"];
+    kubectl.run(&[&binding[..], &account[..]].concat()).await;
+    let status = request("--cacert $D/ca.crt -o /dev/null -w 'status=%{http_code}'");
+    let (code, text) = exec(&format!("{status} | awk -F= '{{print $2}}'")).await;
+    assert_eq!((code, text.as_str()), (Some(0), "200\n"));
+    let node = "/api/v1/nodes/cpu-0/proxy";
+    assert_eq!(
+        kubectl
+            .run(&["get", "--raw", &format!("{node}/healthz")])
+            .await,
+        "ok"
+    );
+    let pods = kubectl
+        .run(&["get", "--raw", &format!("{node}/pods")])
+        .await;
+    assert!(
+        pods.contains("\"kind\":\"PodList\"") && pods.contains("\"name\":\"net\""),
+        "{pods}"
+    );
+    let output = kubectl
+        .run_with(&["get", "--raw", &format!("{node}/nope")], "")
+        .await;
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        error.contains("could not find the requested resource"),
+        "{error}"
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn kubectl_streams_over_websocket_and_spdy() {
     if !kueue_lab_testing::has_tool("kubectl", &["version", "--client"]) {
@@ -213,6 +263,7 @@ async fn kubectl_streams_over_websocket_and_spdy() {
     spdy.run(&ready).await;
     streams_work(&spdy).await;
     streams_work(&kubectl(true)).await;
+    containers_reach_the_api_server(&spdy).await;
 
     let core = "/api/v1/namespaces/default";
     for (path, expected) in [

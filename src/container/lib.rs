@@ -26,4 +26,6 @@ pub use memory::{ALL_PROCESSES_MEMORY, PROCESS_MEMORY};
 pub use program::{Program, ProgramCall};
 pub use shell::{MAX_COMMANDS, SHELL_NAMES};
 pub use streams::TerminalSize;
-pub use system::{ContainerProcess, Gpu, InsecureTls, RequestError, System};
+pub use system::{
+    CertificateAuthorities, ContainerProcess, Gpu, InsecureTls, RequestError, System,
+};

@@ -43,6 +43,12 @@ pub enum RequestError {
     /// The certificate of the server is not signed by an authority of the container.
     #[error("SSL certificate problem: unable to get local issuer certificate")]
     UnknownIssuer,
+    /// The certificate of the server is for other names.
+    #[error("SSL: no alternative certificate subject name matches target host name '{0}'")]
+    WrongName(String),
+    /// The certificate authorities of the command are no certificates.
+    #[error("error setting certificate verify locations")]
+    InvalidAuthorities,
     /// TLS is not served at this address.
     #[error("{0}")]
     Tls(String),
@@ -51,6 +57,11 @@ pub enum RequestError {
 /// In the extensions of a request: the certificate of the server is not verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InsecureTls;
+
+/// In the extensions of a request: the certificate authorities (PEM) that the server is verified
+/// against.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateAuthorities(pub Bytes);
 
 /// The system of a container.
 #[async_trait]

@@ -14,7 +14,7 @@ pub use connection::{PeerAddr, PeerCertificates};
 pub use connection_pool::{ConnectionSlot, UnauthenticatedLimits};
 pub use server::{HttpServer, Limits};
 pub use service::HttpService;
-pub use tls_client::connect_tls_insecure;
+pub use tls_client::{TlsConnectError, connect_tls, connect_tls_insecure};
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use http::{HeaderName, HeaderValue, Method, Request, Response, Uri};
 
 use super::context::{Context, Exit};
 use crate::filesystem::file_name;
-use crate::system::{InsecureTls, RequestError};
+use crate::system::{CertificateAuthorities, InsecureTls, RequestError};
 
 /// Maximum number of redirects.
 const REDIRECTS: usize = 10;
@@ -30,6 +30,7 @@ struct Options {
     location: bool,
     verbose: bool,
     insecure: bool,
+    authorities: Option<Bytes>,
     timeout: Option<Duration>,
     urls: Vec<String>,
 }
@@ -114,7 +115,8 @@ fn parse_curl(context: &Context<'_>) -> Result<Options, String> {
             "-m" | "--max-time" => {
                 options.timeout = kueue_lab_shell::duration(&value()?);
             }
-            "--connect-timeout" | "--retry" | "--retry-delay" | "--cacert" | "--cert" | "--key"
+            "--cacert" => options.authorities = Some(authorities(context, &value()?)),
+            "--connect-timeout" | "--retry" | "--retry-delay" | "--cert" | "--key"
             | "--resolve" | "-x" | "--proxy" | "--retry-max-time" => drop(value()?),
             "--url" => options.urls.push(value()?),
             "--silent" => options.silent = true,
@@ -175,6 +177,10 @@ fn parse_wget(context: &Context<'_>) -> Result<Options, String> {
                 }
             }
             "--no-check-certificate" => options.insecure = true,
+            file if file.starts_with("--ca-certificate=") => {
+                let path = file.split_once('=').map_or("", |(_, path)| path);
+                options.authorities = Some(authorities(context, path));
+            }
             long if long.starts_with("--") => {
                 if let Some((name, text)) = long
                     .strip_prefix("--header=")
@@ -193,6 +199,12 @@ fn parse_wget(context: &Context<'_>) -> Result<Options, String> {
         }
     }
     Ok(options)
+}
+
+/// The certificate authorities in a file; an unreadable file has none, which is the error of the
+/// request.
+fn authorities(context: &Context<'_>, path: &str) -> Bytes {
+    context.read_file(path).unwrap_or_default()
 }
 
 /// Why there is no response.
@@ -259,6 +271,10 @@ fn request(options: &Options, agent: &str, uri: &Uri) -> Option<Request<Bytes>> 
     if options.insecure {
         request.extensions_mut().insert(InsecureTls);
     }
+    if let Some(authorities) = &options.authorities {
+        let authorities = CertificateAuthorities(authorities.clone());
+        request.extensions_mut().insert(authorities);
+    }
     let headers = request.headers_mut();
     headers.insert(http::header::ACCEPT, HeaderValue::from_static("*/*"));
     headers.insert(http::header::USER_AGENT, HeaderValue::from_str(agent).ok()?);
@@ -290,7 +306,8 @@ fn curl_failure(failure: &Failure, options: &Options) -> (i32, String) {
             RequestError::UnknownHost(_) => (6, error.to_string()),
             RequestError::Connect(_) => (7, error.to_string()),
             RequestError::EmptyReply => (52, error.to_string()),
-            RequestError::UnknownIssuer => (60, error.to_string()),
+            RequestError::UnknownIssuer | RequestError::WrongName(_) => (60, error.to_string()),
+            RequestError::InvalidAuthorities => (77, error.to_string()),
             RequestError::Tls(_) => (35, error.to_string()),
         },
     }

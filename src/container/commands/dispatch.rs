@@ -2,8 +2,8 @@
 
 use super::context::{Context, Exit};
 use super::{
-    archive, curl, encodings, environment, external, files, find, grep, list, nvidia_smi, printing,
-    processes, rsync, sed, system, text,
+    archive, awk, curl, encodings, environment, external, files, find, grep, list, nvidia_smi,
+    printing, processes, rsync, sed, system, text,
 };
 use crate::shell::{SHELL_NAMES, Shell};
 use crate::streams::Streams;
@@ -100,9 +100,8 @@ const PROGRAMS: [&str; 86] = [
 
 /// The programs of an image. BusyBox has no `bash`, no `curl`, no `rsync` and no `sudo`.
 pub fn programs(is_busybox: bool, has_gpus: bool) -> impl Iterator<Item = &'static str> {
-    let missing = move |name: &str| {
-        name == "awk" || (is_busybox && matches!(name, "bash" | "curl" | "dash" | "rsync" | "sudo"))
-    };
+    let missing =
+        move |name: &str| is_busybox && matches!(name, "bash" | "curl" | "dash" | "rsync" | "sudo");
     let own = PROGRAMS.into_iter().filter(move |name| !missing(name));
     own.chain(has_gpus.then_some("nvidia-smi"))
 }
@@ -146,6 +145,7 @@ pub(crate) async fn run(
         | "nl" => text::run(program, context).await,
         "grep" | "egrep" | "fgrep" => grep::grep(program, context).await,
         "sed" => sed::sed(context).await,
+        "awk" => awk::awk(context).await,
         "base64" | "md5sum" | "sha256sum" => encodings::run(program, context).await,
         "rsync" => rsync::rsync(context).await,
         "tar" => archive::tar(context).await,

@@ -2,6 +2,7 @@
 
 mod archive;
 mod arguments;
+mod awk;
 mod context;
 mod curl;
 mod dispatch;

@@ -12,8 +12,8 @@ use k8s_openapi::api::core::v1::{Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
 use kube::api::ListParams;
-use kueue_lab_container::{InsecureTls, RequestError};
-use kueue_lab_http::connect_tls_insecure;
+use kueue_lab_container::{CertificateAuthorities, InsecureTls, RequestError};
+use kueue_lab_http::{TlsConnectError, connect_tls, connect_tls_insecure};
 use kueue_lab_streaming::port_forward::PodConnection;
 use tokio::net::TcpStream;
 
@@ -23,10 +23,20 @@ use super::super::simulated_container::ContainerPhase;
 use super::container_runtime::container_spec;
 use kueue_lab_runtime::{Api, ObjectKey};
 
+/// The Service of the API server in the namespace default, and its EndpointSlice.
+const API_SERVER: &str = "kubernetes";
 /// Maximum size of a response to a command in a container, in bytes.
 const RESPONSE: usize = 16 << 20;
 /// The domain of the cluster.
 const CLUSTER_DOMAIN: &str = ".cluster.local";
+
+/// An endpoint of a Service.
+#[derive(Clone, Copy)]
+struct Endpoint {
+    address: IpAddr,
+    port: u16,
+    is_api_server: bool,
+}
 
 fn pod_ip(pod: &Pod) -> Option<IpAddr> {
     pod.status.as_ref()?.pod_ip.as_deref()?.parse().ok()
@@ -73,15 +83,24 @@ impl Kubelet {
             return connection.ok_or_else(|| refused(address, port));
         }
         match self.service_endpoint(address, port).await {
-            Some(Some((address, port))) if address.is_loopback() => {
-                // A Pod in the network of a node that is this machine; other loopback addresses are
-                // not those of the cluster.
-                match self.is_host_network_pod(address) {
+            Some(Some(Endpoint {
+                address,
+                port,
+                is_api_server,
+            })) if address.is_loopback() => {
+                // The API server, or a Pod in the network of a node that is this machine; other
+                // loopback addresses are not those of the cluster.
+                match is_api_server || self.is_host_network_pod(address) {
                     true => connect_to_process(address, port).await,
                     false => Err(refused(address, port)),
                 }
             }
-            Some(Some((address, port))) => {
+            Some(Some(Endpoint {
+                address,
+                port,
+                is_api_server: true,
+            })) => connect_to_process(address, port).await,
+            Some(Some(Endpoint { address, port, .. })) => {
                 let connection = self.connect_to_ip(address, port, client).flatten();
                 connection.ok_or_else(|| refused(address, port))
             }
@@ -164,7 +183,7 @@ impl Kubelet {
 
     /// The endpoint of a Service with this cluster IP: `None` if there is no such Service, and
     /// `Some(None)` if it has no endpoint for the port.
-    async fn service_endpoint(&self, address: IpAddr, port: u16) -> Option<Option<(IpAddr, u16)>> {
+    async fn service_endpoint(&self, address: IpAddr, port: u16) -> Option<Option<Endpoint>> {
         let client = self.shared().context.client.clone();
         let services: Api<Service> = Api::all(client.clone());
         let services = services.list(&ListParams::default()).await.ok()?;
@@ -186,8 +205,11 @@ impl Kubelet {
             .list(&ListParams::default().labels(&selector))
             .await
             .ok()?;
+        // The API server writes the slice of its Service.
+        let is_api_server = namespace == "default" && service.name_any() == API_SERVER;
+        let is_trusted = |slice: &&EndpointSlice| !is_api_server || slice.name_any() == API_SERVER;
         let mut endpoints = Vec::new();
-        for slice in &slices.items {
+        for slice in slices.items.iter().filter(is_trusted) {
             let mut ports = slice.ports.iter().flatten();
             let wanted = port.name.as_deref().unwrap_or_default();
             let target = ports.find(|known| known.name.as_deref().unwrap_or_default() == wanted);
@@ -197,7 +219,11 @@ impl Kubelet {
                 let ready = endpoint.conditions.as_ref().and_then(|c| c.ready);
                 let address = endpoint.addresses.first().and_then(|a| a.parse().ok());
                 if let (Some(address), true) = (address, ready != Some(false)) {
-                    endpoints.push((address, target));
+                    endpoints.push(Endpoint {
+                        address,
+                        port: target,
+                        is_api_server,
+                    });
                 }
             }
         }
@@ -311,12 +337,26 @@ impl Kubelet {
         };
         let connection: PodConnection = match is_tls {
             true => {
-                if request.extensions().get::<InsecureTls>().is_none() {
-                    return Err(RequestError::UnknownIssuer);
+                let no_tls = || {
+                    let error = "error:0A00010B:SSL routines::wrong version number";
+                    RequestError::Tls(error.into())
+                };
+                let extensions = request.extensions();
+                if extensions.get::<InsecureTls>().is_some() {
+                    let connection = connect_tls_insecure(connection, &host).await;
+                    Box::new(connection.map_err(|_| no_tls())?)
+                } else {
+                    let Some(authorities) = extensions.get::<CertificateAuthorities>() else {
+                        return Err(RequestError::UnknownIssuer);
+                    };
+                    let connection = connect_tls(connection, &host, &authorities.0).await;
+                    Box::new(connection.map_err(|error| match error {
+                        TlsConnectError::Authorities => RequestError::InvalidAuthorities,
+                        TlsConnectError::UnknownIssuer => RequestError::UnknownIssuer,
+                        TlsConnectError::Name => RequestError::WrongName(host.clone()),
+                        TlsConnectError::Io(_) => no_tls(),
+                    })?)
                 }
-                let connection = connect_tls_insecure(connection, &host).await;
-                let error = "error:0A00010B:SSL routines::wrong version number";
-                Box::new(connection.map_err(|_| RequestError::Tls(error.into()))?)
             }
             false => connection,
         };

@@ -1,0 +1,18 @@
+//! `awk`: the POSIX language without user-defined functions, `getline`, pipes, files as output,
+//! `system` and random numbers.
+
+mod command;
+mod expression_parser;
+mod format;
+mod functions;
+mod interpreter;
+mod parser;
+mod program;
+mod statements;
+mod token;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+pub(super) use command::awk;
