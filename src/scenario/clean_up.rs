@@ -5,8 +5,8 @@ use kube::api::{DeleteParams, DynamicObject};
 use kueue_lab_runtime::Api;
 use kueue_lab_runtime::api_errors::is_not_found;
 
+use super::environment::ScenarioEnvironment;
 use super::observed_state::{ApiVersionKind, resource};
-use super::run::ScenarioEnvironment;
 
 /// What a run of a scenario left behind.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -11,6 +11,7 @@ mod clean_up;
 mod comparison;
 mod coverage;
 mod duration;
+mod environment;
 mod expect;
 mod format;
 mod glob;
@@ -27,16 +28,18 @@ mod test_file;
 mod test_run;
 mod test_steps;
 mod timeline;
+mod watched_kinds;
 mod workload_history;
 
 pub use claim::{Claim, JobState};
 pub use clean_up::ScenarioTraces;
 pub use comparison::Comparison;
 pub use coverage::Parts;
+pub use environment::ScenarioEnvironment;
 pub use expect::{Expectation, Expected};
 pub use format::{Scenario, ScenarioError, Step, StepAction, StepTrigger};
 pub use job_template::JobTemplate;
-pub use run::{Outcome, ScenarioEnvironment, run_scenario};
+pub use run::{Outcome, run_scenario};
 pub use step_failure::StepFailure;
 pub use test_file::{TEST_FILE_SCHEMA, TestCase, TestFile, TestFileError};
 pub use test_run::{

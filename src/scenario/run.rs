@@ -1,38 +1,27 @@
 //! Runs a scenario on a lab.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kube::Client;
 
-use super::actions::{POD_KIND, preset_error};
+use super::actions::preset_error;
 use super::clean_up::ScenarioTraces;
 use super::coverage::{Parts, record_preemptions};
 use super::duration::format_duration;
+use super::environment::ScenarioEnvironment;
 use super::expect::{EVENT_KIND, Expectation, Expected};
-use super::format::{Scenario, Step, StepAction, StepTrigger};
-use super::observed_state::{ApiVersionKind, ObjectChange, ObservedState};
-use super::selector::Selector;
+use super::format::{Scenario, Step, StepTrigger};
+use super::observed_state::{ObjectChange, ObservedState};
 use super::step_failure::StepFailure;
 use super::timeline::{
     Observer, Progress, StepProgress, StepState, TimelineEntry, TimelineEntryKind,
 };
-use kueue_lab_api::v1beta2::API_VERSION;
+use super::watched_kinds::watched_kinds;
 use kueue_lab_clock::Clock;
-use kueue_lab_lab::{Lab, LabActivity};
-use kueue_lab_machines::Machines;
-use kueue_lab_presets::Presets;
-use kueue_lab_skypilot::jobs::ManagedJobs;
+use kueue_lab_lab::LabActivity;
 use kueue_lab_yaml::Position;
 
-/// The kinds that expectations in Kueue's terms need.
-const CLAIM_KINDS: [(&str, &str); 3] = [
-    (API_VERSION, "Workload"),
-    (API_VERSION, "ClusterQueue"),
-    (API_VERSION, "Cohort"),
-];
 /// The minimum timeout of an expectation in real time, whatever the speed, unless its own timeout is
 /// shorter.
 const MIN_WALL_CLOCK_TIMEOUT: Duration = Duration::from_secs(15);
@@ -41,34 +30,6 @@ const MIN_WALL_CLOCK_TIMEOUT: Duration = Duration::from_secs(15);
 const EVENT_DELAY: Duration = Duration::from_millis(50);
 /// The reasons of Events after which the reasons of an object may be the same as before.
 const ADMISSION_REASONS: [&str; 2] = ["QuotaReserved", "Admitted"];
-
-/// The lab on which a scenario runs.
-#[derive(Clone)]
-pub struct ScenarioEnvironment {
-    /// The cluster.
-    pub client: Client,
-    /// The clock of lab time.
-    pub clock: Clock,
-    /// SkyPilot's managed jobs.
-    pub jobs: ManagedJobs,
-    /// The presets, if the lab has a presets folder.
-    pub presets: Option<Arc<Presets>>,
-    /// The nodes of the lab, if it has its own.
-    pub machines: Option<Arc<Machines>>,
-}
-
-impl ScenarioEnvironment {
-    /// A lab with all its parts.
-    pub fn of_lab(lab: &Lab) -> Self {
-        Self {
-            client: lab.client(),
-            clock: lab.clock().clone(),
-            jobs: lab.jobs().clone(),
-            presets: Some(lab.presets().clone()),
-            machines: Some(lab.machines().clone()),
-        }
-    }
-}
 
 /// The outcome of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -178,38 +139,6 @@ fn pending_steps(scenario: &Scenario) -> Vec<StepProgress> {
         ..StepProgress::default()
     };
     scenario.steps.iter().map(pending).collect()
-}
-
-/// The kinds that a scenario selects, and Events; for a test also those of its coverage.
-fn watched_kinds(scenario: &Scenario, is_test: bool) -> BTreeSet<ApiVersionKind> {
-    let key = |s: &Selector| (s.api_version.clone(), s.kind.clone());
-    let of = |(api_version, kind): (&str, &str)| (api_version.to_owned(), kind.to_owned());
-    let mut kinds = BTreeSet::from([of(EVENT_KIND)]);
-    if is_test {
-        kinds.extend(CLAIM_KINDS.map(of));
-    }
-    for step in &scenario.steps {
-        let expectations = step.expect.iter().chain(match &step.trigger {
-            StepTrigger::When(expectation) => Some(&**expectation),
-            _ => None,
-        });
-        let expectations: Vec<_> = expectations.collect();
-        if expectations.iter().any(|e| e.expected.has_claim()) || step.action.selects_jobs() {
-            kinds.extend(CLAIM_KINDS.map(of));
-        }
-        if matches!(step.action, StepAction::EndPods { .. }) {
-            kinds.insert(of(POD_KIND));
-        }
-        let selectors = expectations.into_iter().flat_map(Expectation::selectors);
-        kinds.extend(selectors.map(key));
-        match &step.action {
-            StepAction::Patch { object, .. } | StepAction::Delete(object) => {
-                kinds.insert(key(object));
-            }
-            _ => {}
-        }
-    }
-    kinds
 }
 
 pub(super) struct ScenarioRun<'a> {

@@ -105,7 +105,7 @@ impl TestFile {
         if let Some(kueue) = &kueue {
             source.settings.configuration = None;
             base.configuration = kueue.configuration.clone();
-            base.gates = kueue.gates.clone();
+            base.gates = kueue.gates;
         }
         let parsed = check_preset(&source, &base, None);
         let (errors, warnings): (Vec<Finding>, Vec<Finding>) =

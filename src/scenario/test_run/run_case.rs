@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::coverage::Parts;
+use crate::environment::ScenarioEnvironment;
 use crate::format::{Scenario, Step, StepAction};
-use crate::run::{ScenarioEnvironment, run_scenario_on};
+use crate::run::run_scenario_on;
 use crate::step_failure::StepFailure;
 use crate::test_file::{TestCase, TestFile};
 use crate::timeline::{Observer, TimelineEntry};
