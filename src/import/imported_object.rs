@@ -12,13 +12,18 @@ const RUN_FOR: &str = "kueue-lab.dev/run-for";
 /// The duration of containers whose end is not known: ten years.
 const FOREVER: &str = "87600h";
 
-/// Removes metadata that only the API server of the cluster understands.
+/// Removes metadata that only the API server of the cluster understands. `managedFields` stay, except of
+/// Pods and nodes: they decide what a later apply changes.
 pub(super) fn strip_metadata(object: &mut Value) {
+    let has_many = matches!(object.text("/kind"), "Pod" | "Node");
     let Some(metadata) = object["metadata"].as_object_mut() else {
         return;
     };
-    for field in ["managedFields", "resourceVersion", "selfLink"] {
+    for field in ["resourceVersion", "selfLink"] {
         metadata.remove(field);
+    }
+    if has_many {
+        metadata.remove("managedFields");
     }
     if let Some(annotations) = metadata
         .get_mut("annotations")

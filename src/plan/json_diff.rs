@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::object_changes::FieldChange;
+use kueue_lab_presets::PRESET_LABEL;
 
 /// Metadata that a change of the object does not name.
 const IGNORED: [&str; 9] = [
@@ -29,6 +30,12 @@ pub(crate) fn diff_objects(before: &Value, after: &Value) -> Vec<FieldChange> {
         }
         if let Some(metadata) = object["metadata"].as_object_mut() {
             metadata.retain(|field, _| !IGNORED.contains(&field.as_str()));
+            if let Some(labels) = metadata.get_mut("labels").and_then(Value::as_object_mut) {
+                labels.remove(PRESET_LABEL);
+                if labels.is_empty() {
+                    metadata.remove("labels");
+                }
+            }
         }
         object
     };

@@ -1,6 +1,7 @@
 //! Plans a preset on copies of a cluster.
 
 use std::path::Path;
+use std::time::Duration;
 
 use jiff::SignedDuration;
 use kueue_lab_import::Bundle;
@@ -15,6 +16,8 @@ use super::plan_error::PlanError;
 /// The longest time of the copies, in lab time: longer than the grace period of Pods and the timeouts that
 /// follow an eviction.
 const LIMIT: SignedDuration = SignedDuration::from_mins(5);
+/// The longest run of a copy in real time.
+const DEADLINE: Duration = Duration::from_secs(600);
 /// The lab time in which the copy of an import has to decide as the cluster did.
 const CHECK: SignedDuration = SignedDuration::from_secs(20);
 
@@ -109,6 +112,7 @@ fn copy<T: Send>(
     let objects = ObjectFile::of_import(&bundle.cluster, bundle.objects.clone(), bundle.time);
     let lab = VirtualLab {
         start: objects.start().unwrap_or(bundle.time),
+        deadline: Some(DEADLINE),
         ..VirtualLab::default()
     };
     let config = |clock, entropy| LabConfig {

@@ -47,6 +47,7 @@ pub use lint::{Lint, lint};
 pub use object_key::ObjectKey;
 pub use parse::{Manifest, ParsedPreset, parse};
 pub use plan::{Plan, plan};
+pub use preset_label::PRESET_LABEL;
 pub use preset_settings::PresetSettings;
 pub use presets::{Presets, PresetsConfig, StartError};
 pub use removal::{RemovalReport, remove_preset_objects};

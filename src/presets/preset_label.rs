@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// The label of every managed object; its value is the name of the preset.
-pub(super) const PRESET_LABEL: &str = "kueue-lab.dev/preset";
+pub const PRESET_LABEL: &str = "kueue-lab.dev/preset";
 
 /// Whether an object has the preset label.
 pub(super) fn is_managed(object: &Value) -> bool {

@@ -1,10 +1,48 @@
-//! Plans of presets.
+//! What `plan` says is what the lab does when the preset is applied.
 
 use kueue_lab_import::import_cluster;
 use kueue_lab_lab::Lab;
-use kueue_lab_plan::{PlannedChange, plan_preset};
+use kueue_lab_plan::{ClusterState, Effect, PlannedChange, effects, plan_preset};
+use proptest::prelude::*;
 
-use crate::random_cluster::{idle, with_lab};
+use crate::random_cluster::{cluster, idle, queues, submit, with_lab, write_preset};
+
+/// Kind, object, reason and preemptor of each effect.
+fn described(effects: &[Effect]) -> Vec<String> {
+    let all = effects.iter();
+    all.map(|e| format!("{:?} {} {} {}", e.kind, e.object, e.reason, e.by))
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { max_shrink_iters: 8, ..ProptestConfig::with_cases(4) })]
+
+    #[test]
+    fn the_plan_of_a_changed_queue_is_what_happens(cluster in cluster(), index in 0usize..3, other in queues()) {
+        // While several queues change, cycles in between decide which Workloads are admitted.
+        let mut changed = cluster.queues.clone();
+        changed[index] = other[0].clone();
+        let folder = tempfile::tempdir().unwrap();
+        write_preset(folder.path(), "first", &cluster.queues);
+        write_preset(folder.path(), "second", &changed);
+        let (planned, happened) = with_lab(folder.path(), async |lab: &Lab| {
+            submit(lab, &cluster.jobs).await;
+            let now = lab.clock().now();
+            let bundle = import_cluster(&lab.client(), "source", now).await.unwrap();
+            let before = ClusterState::of_lab(lab).await.unwrap();
+            let change = PlannedChange { folder: folder.path(), preset: "second" };
+            let plan = plan_preset(&bundle, change).unwrap();
+            // Planning changed nothing.
+            let still = ClusterState::of_lab(lab).await.unwrap();
+            assert_eq!(still.workloads, before.workloads);
+            lab.presets().switch("second").await.unwrap();
+            idle(lab).await;
+            let after = ClusterState::of_lab(lab).await.unwrap();
+            (plan, effects(&before, &after))
+        });
+        prop_assert_eq!(described(&planned.effects), described(&happened));
+    }
+}
 
 const FLAVOR: &str =
     "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor\nmetadata: {name: plain}\n---\n";

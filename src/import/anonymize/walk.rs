@@ -17,7 +17,8 @@ const LABELS: [&str; 4] = ["labels", "matchLabels", "nodeLabels", "nodeSelector"
 /// Fields with a key of a label, annotation or taint.
 const LABEL_KEYS: [&str; 3] = ["key", "nodeLabel", "topologyKey"];
 /// Fields that stay as they are.
-const KEPT: [&str; 13] = [
+const KEPT: [&str; 14] = [
+    "group",
     "apiVersion",
     "kind",
     "uid",
@@ -33,7 +34,8 @@ const KEPT: [&str; 13] = [
     "underlyingCause",
 ];
 /// Fields that identify machines and are not needed to decide.
-const REMOVED: [&str; 15] = [
+const REMOVED: [&str; 16] = [
+    "managedFields",
     "podIP",
     "podIPs",
     "hostIP",
