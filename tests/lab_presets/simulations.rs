@@ -71,7 +71,7 @@ value: 10
 ";
 
 const NODES: &str =
-    "pools:\n- {name: n, count: 4, resources: {cpu: 16, memory: 64Gi, pods: 100}}\n";
+    "pools:\n- {name: 'n', count: 4, resources: {cpu: 16, memory: 64Gi, pods: 100}}\n";
 
 /// A job of a random trace.
 #[derive(Clone, Debug)]
