@@ -103,7 +103,7 @@ fn invalid_scenarios_are_rejected_with_a_position() {
         ),
         (
             "steps:\n- expect: [{within: 5s}]\n",
-            "scenarios/s.yaml:2:12: expect either a job or an object",
+            "scenarios/s.yaml:2:12: expect one of job, object, admitted",
         ),
         (
             "steps:\n- apply: {kind: X}\n",
