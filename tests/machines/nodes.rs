@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::resource::v1::ResourceSlice;
 use kube::ResourceExt;
 use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use kueue_lab_machines::nodes::NodePools;
@@ -14,6 +15,85 @@ use super::cluster_fixture::*;
 async fn names(lab: &TestCluster) -> Vec<String> {
     let list = lab.nodes.list(&ListParams::default()).await.unwrap();
     list.iter().map(Node::name_any).collect()
+}
+
+fn pools_with_devices(devices: &str) -> NodePools {
+    let text = format!(
+        "- name: gpu\n  count: 2\n  resources: {{cpu: 6, memory: 16Gi}}\n  devices: {devices}\n"
+    );
+    NodePools::parse(&text).unwrap()
+}
+
+#[test]
+fn devices_are_published_in_resource_slices() {
+    with_cluster(POOLS, |lab| async move {
+        let slices: Api<ResourceSlice> = Api::all(lab.client.clone());
+        let list = async || slices.list(&ListParams::default()).await.unwrap().items;
+        assert!(list().await.is_empty());
+        let devices = "[{driver: gpu.example.com, count: 2, attributes: {model: a100, index: 1, mig: true}, capacity: {memory: 80Gi}}]";
+        lab.machines.apply_pools(pools_with_devices(devices)).await;
+        let mut published = list().await;
+        published.sort_by_key(|slice| slice.spec.node_name.clone());
+        assert_eq!(published.len(), 2);
+        let spec = &published[0].spec;
+        let wanted = ["device-0", "device-1"].map(|name| {
+            json!({
+                "name": name,
+                "attributes": {"model": {"string": "a100"}, "index": {"int": 1}, "mig": {"bool": true}},
+                "capacity": {"memory": {"value": "80Gi"}},
+            })
+        });
+        assert_eq!(
+            json!(spec),
+            json!({
+                "driver": "gpu.example.com", "nodeName": "gpu-0",
+                "pool": {"name": "gpu-0", "generation": 1, "resourceSliceCount": 1},
+                "devices": wanted,
+            })
+        );
+        assert_eq!(published[0].owner_references()[0].name, "gpu-0");
+
+        let fewer = "[{driver: gpu.example.com, count: 1}]";
+        lab.machines.apply_pools(pools_with_devices(fewer)).await;
+        let changed = list().await;
+        assert_eq!(changed[0].spec.pool.generation, 2);
+        assert_eq!(changed[0].spec.devices.as_ref().unwrap().len(), 1);
+
+        // A deleted slice is published again.
+        let name = changed[0].name_any();
+        slices.delete(&name, &Default::default()).await.unwrap();
+        lab.clock.sleep(Duration::from_secs(2)).await;
+        assert_eq!(list().await.len(), 2);
+
+        lab.machines.apply_pools(pools_with_devices("[]")).await;
+        assert!(list().await.is_empty());
+    });
+}
+
+#[test]
+fn invalid_devices_are_rejected() {
+    let refusal = |devices: &str| {
+        let text = format!(
+            "- name: gpu\n  count: 2\n  resources: {{cpu: 6, memory: 16Gi}}\n  devices: [{devices}]\n"
+        );
+        NodePools::parse(&text).unwrap_err().to_string()
+    };
+    for (devices, error) in [
+        (
+            "{driver: GPU, count: 1}",
+            "4:22: \"GPU\" is not the name of a driver, such as gpu.example.com",
+        ),
+        (
+            "{driver: a.b, count: 129}",
+            "4:34: a driver has 1 to 128 devices on a node",
+        ),
+        (
+            "{driver: a.b, count: 1, capacity: {memory: 80G1}}",
+            "4:56: memory: \"80G1\" is not a capacity, such as memory: 80Gi",
+        ),
+    ] {
+        assert_eq!(refusal(devices), error);
+    }
 }
 
 #[test]

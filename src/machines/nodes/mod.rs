@@ -2,10 +2,12 @@
 //! lifecycle, and fake resources on real nodes. Must not depend on the kubelet.
 
 mod fake_gpus;
+mod node_devices;
 mod node_lease;
 pub(crate) mod node_lifecycle;
 mod node_pools;
 mod removal;
+mod resource_slices;
 pub(crate) mod taint_eviction;
 pub(crate) mod ttl_controller;
 mod validation;
@@ -13,6 +15,7 @@ mod virtual_node;
 mod virtual_node_controller;
 
 pub use fake_gpus::{FakeGpuController, RealNodes};
+pub use node_devices::NodeDevices;
 pub use node_pools::{Autoscale, NodePool, NodePools, PoolTopologyLevel, PoolsError};
 pub use removal::{RemovedNodes, remove_all};
 pub(crate) use virtual_node::template_node;

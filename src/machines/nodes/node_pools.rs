@@ -9,7 +9,8 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{ContainerImage, Taint};
 use serde::{Deserialize, Deserializer, de};
 
-use super::{RealNodes, fake_gpus, validation};
+use super::node_devices::RawNodeDevices;
+use super::{NodeDevices, RealNodes, fake_gpus, validation};
 use kueue_lab_quantity::Quantity;
 use kueue_lab_yaml::{Kind, Limits, Located, Node, Problem, from_node, parse_one};
 
@@ -48,6 +49,8 @@ pub struct NodePool {
     pub address: Option<IpAddr>,
     /// `status.images` of each node.
     pub images: Vec<ContainerImage>,
+    /// Devices of each node for dynamic resource allocation, on an embedded cluster.
+    pub devices: Vec<NodeDevices>,
     /// Scale-up by ProvisioningRequests, and scale-down.
     pub autoscale: Option<Autoscale>,
 }
@@ -181,6 +184,8 @@ pub(super) struct RawNodePool {
     pub(super) address: Option<Located<String>>,
     #[serde(default)]
     pub(super) images: Vec<Located<RawImage>>,
+    #[serde(default)]
+    pub(super) devices: Vec<Located<RawNodeDevices>>,
     #[serde(default)]
     pub(super) autoscale: Option<Located<RawAutoscale>>,
 }

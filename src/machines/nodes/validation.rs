@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ContainerImage, Taint};
 
+use super::node_devices::node_devices;
 use super::node_pools::{
     Autoscale, Effect, NodePool, RawAutoscale, RawImage, RawNodePool, RawTaint,
 };
@@ -100,6 +101,7 @@ pub(super) fn pool(written: RawNodePool) -> Result<NodePool, Problem> {
         provider_id: written.provider_id.map(provider_id).transpose()?,
         address: written.address.map(address).transpose()?,
         images: self::images(written.images)?,
+        devices: node_devices(written.devices)?,
         autoscale,
     })
 }
@@ -368,6 +370,11 @@ fn is_label(text: &str) -> bool {
         && bytes.iter().all(|b| inner(*b) || *b == b'-')
 }
 
+/// A DNS subdomain: RFC 1123.
+pub(super) fn is_subdomain(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(is_label)
+}
+
 /// The name of a node: a DNS subdomain that is also a label value.
 fn is_node_name(text: &str) -> bool {
     text.len() <= 63 && text.split('.').all(is_label)
@@ -389,12 +396,10 @@ fn is_label_value(text: &str) -> bool {
 }
 
 /// A qualified name, with an optional DNS prefix.
-fn is_qualified(text: &str) -> bool {
+pub(super) fn is_qualified(text: &str) -> bool {
     match text.split_once('/') {
         None => is_qualified_name_part(text),
-        Some((domain, word)) => {
-            domain.len() <= 253 && domain.split('.').all(is_label) && is_qualified_name_part(word)
-        }
+        Some((domain, word)) => is_subdomain(domain) && is_qualified_name_part(word),
     }
 }
 

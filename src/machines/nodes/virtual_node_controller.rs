@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
+use super::resource_slices::ResourceSlices;
 use super::virtual_node::{self, FROM_POOL_ANNOTATION, KubeletAddress, is_managed};
 use super::{ClusterType, NodePool, NodePools, node_lease};
 use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
@@ -32,6 +33,8 @@ struct Shared {
     queue: WorkQueue<String>,
     desired: Mutex<DesiredNodes>,
     cluster_type: ClusterType,
+    /// The devices of the nodes, on an embedded cluster.
+    slices: Option<ResourceSlices>,
     changed: Notify,
 }
 
@@ -64,11 +67,14 @@ struct PoolNode {
 impl VirtualNodeController {
     /// Starts the controller; there are no nodes until [`apply`](Self::apply).
     pub fn start(context: &Context, nodes: Informer<Node>, cluster_type: ClusterType) -> Self {
+        let queue = WorkQueue::new(context);
+        let is_embedded = cluster_type == ClusterType::Embedded;
         let controller = Self {
             shared: Arc::new(Shared {
                 context: context.clone(),
                 nodes: nodes.clone(),
-                queue: WorkQueue::new(context),
+                slices: is_embedded.then(|| ResourceSlices::start(context, &queue)),
+                queue,
                 desired: Mutex::default(),
                 cluster_type,
                 changed: Notify::new(),
@@ -299,6 +305,9 @@ impl VirtualNodeController {
                 .patch_status(&name, &params, &Patch::Strategic(&patch))
                 .await?;
             self.shared.nodes.observe_write(Arc::new(patched));
+        }
+        if let Some(slices) = &self.shared.slices {
+            slices.publish(node, &pool_node.pool.devices).await?;
         }
         Ok(())
     }

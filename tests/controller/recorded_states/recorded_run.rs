@@ -50,6 +50,7 @@ fn nodes() -> NodePools {
         provider_id: None,
         address: None,
         images: Vec::new(),
+        devices: Vec::new(),
         autoscale: None,
     };
     NodePools {
