@@ -71,7 +71,7 @@ value: 10
 ";
 
 const NODES: &str =
-    "pools:\n- {name: 'n', count: 4, resources: {cpu: 16, memory: 64Gi, pods: 100}}\n";
+    "pools:\n- {name: m, count: 4, resources: {cpu: 16, memory: 64Gi, pods: 100}}\n";
 
 /// A job of a random trace.
 #[derive(Clone, Debug)]
@@ -176,7 +176,7 @@ async fn watch_admissions(
     let mut next = 0;
     let mut found = BTreeMap::new();
     while lab.clock().now() < start + until {
-        lab.clock().sleep(Duration::from_secs(5)).await;
+        lab.clock().sleep(Duration::from_secs(15)).await;
         while next < jobs.len() && submissions[next] <= lab.clock().now() {
             let object = jobs[next].object(&format!("j{next}"));
             api.create(&PostParams::default(), &object).await.unwrap();
@@ -208,11 +208,11 @@ async fn watch_admissions(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 3, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// A replay admits the jobs of a trace in the order and at the times of a whole lab.
     #[test]
-    fn a_replay_decides_as_a_lab(jobs in proptest::collection::vec(random_job(), 3..8)) {
+    fn a_replay_decides_as_a_lab(jobs in proptest::collection::vec(random_job(), 3..6)) {
         let (start, configuration) = queues();
         let mut text = "queue,submit_time,duration,priority,cpu\n".to_owned();
         let mut submitted = 0;
@@ -249,7 +249,7 @@ proptest! {
             let lab = found.get(&index).copied();
             prop_assert_eq!(at.is_some(), lab.is_some(), "job {} of {}: {:?} {:?}", index, text, replayed.admissions, found);
             if let (Some(at), Some(lab)) = (at, lab) {
-                prop_assert!((at - lab).abs() <= 45, "job {index} of {text}: {:?} {found:?}", replayed.admissions);
+                prop_assert!((at - lab).abs() <= 60, "job {index} of {text}: {:?} {found:?}", replayed.admissions);
             }
         }
     }

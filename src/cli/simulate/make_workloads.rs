@@ -8,7 +8,7 @@ use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, PostPa
 use kube::discovery::{Scope, pinned_kind};
 use kube::{Api, Client};
 use kueue_lab_api::v1beta2::Workload;
-use kueue_lab_lab::{KueueConfig, Lab, LabConfig, NodePools, VirtualLab};
+use kueue_lab_lab::{KueueConfig, Lab, LabConfig, NodePools, VirtualLab, sky_config_file};
 use serde_json::Value;
 
 use super::submission::Submission;
@@ -67,8 +67,13 @@ async fn made_in(
             }
         }
         Submission::Tasks(tasks) => {
+            // The LocalQueue is in the user's configuration of SkyPilot.
+            let jobs = match sky_config_file().filter(|file| file.exists()) {
+                Some(file) => lab.jobs().clone().with_config_file(file),
+                None => lab.jobs().clone(),
+            };
             for task in tasks {
-                let launched = lab.jobs().launch(task.clone(), None).await;
+                let launched = jobs.launch(task.clone(), None).await;
                 launched.map_err(|error| refused(error.to_string()))?;
             }
         }

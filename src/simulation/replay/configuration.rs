@@ -16,6 +16,8 @@ use kueue_lab_api::v1beta2::{
     AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor, ResourceGroup, Topology,
 };
 
+/// The label that the API server sets on namespaces.
+const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 /// The namespace of objects without one.
 const DEFAULT_NAMESPACE: &str = "default";
 
@@ -62,10 +64,15 @@ impl ReplayConfiguration {
             .map(|q| q.metadata.namespace.clone())
             .collect();
         for name in used.difference(&known).flatten() {
-            namespaces.push(namespace(name)?);
+            let mut namespace = Namespace::default();
+            namespace.metadata.name = Some(name.clone());
+            namespaces.push(namespace);
         }
-        for namespace in &namespaces {
-            engine.upsert_namespace(namespace, now);
+        for mut namespace in namespaces {
+            let name = namespace.metadata.name.clone().unwrap_or_default();
+            let labels = namespace.metadata.labels.get_or_insert_default();
+            labels.insert(NAME_LABEL.to_owned(), name);
+            engine.upsert_namespace(&namespace, now);
         }
         for topology in self.typed::<Topology>("Topology")? {
             engine.upsert_topology(Arc::new(topology), now);
@@ -131,13 +138,6 @@ fn typed<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
     structural_defaults(&mut object);
     let name = format!("{} {}", object["kind"], object["metadata"]["name"]);
     serde_json::from_value(object).map_err(|error| format!("{name}: {error}"))
-}
-
-/// A namespace with the label that the API server sets.
-fn namespace(name: &str) -> Result<Namespace, String> {
-    let labels = json!({"kubernetes.io/metadata.name": name});
-    let namespace = json!({"metadata": {"name": name, "labels": labels}});
-    serde_json::from_value(namespace).map_err(|error| error.to_string())
 }
 
 fn add_nominal_quota(totals: &mut BTreeMap<String, f64>, groups: &[ResourceGroup]) {

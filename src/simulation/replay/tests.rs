@@ -71,6 +71,17 @@ fn a_job_waits_for_the_end_of_another() {
 }
 
 #[test]
+fn namespaces_have_the_label_of_their_name() {
+    let mut configuration = queues([2, 0], &json!({}));
+    let selector = json!({"matchLabels": {"kubernetes.io/metadata.name": "ns"}});
+    configuration.objects[1]["spec"]["namespaceSelector"] = selector;
+    assert_eq!(run("a,0,100,0,2\n", &configuration).admitted, 1);
+    let namespace = json!({"kind": "Namespace", "metadata": {"name": "ns"}});
+    configuration.objects.push(namespace);
+    assert_eq!(run("a,0,100,0,2\n", &configuration).admitted, 1);
+}
+
+#[test]
 fn preempted_work_is_lost_or_kept_at_checkpoints() {
     let lower = json!({"withinClusterQueue": "LowerPriority"});
     let configuration = queues([1, 0], &lower);
