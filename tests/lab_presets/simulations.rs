@@ -212,6 +212,7 @@ proptest! {
 
     /// A replay admits the jobs of a trace in the order and at the times of a whole lab.
     #[test]
+    #[ignore = "hours of lab time take minutes; run with --ignored"]
     fn a_replay_decides_as_a_lab(jobs in proptest::collection::vec(random_job(), 3..6)) {
         let (start, configuration) = queues();
         let mut text = "queue,submit_time,duration,priority,cpu\n".to_owned();
