@@ -2,20 +2,25 @@
 //!
 //! Must not know of requests.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::resource::v1::{Device, DeviceAttribute, DeviceSelector};
-use kube_cel::KubeCelExt;
 use kube_cel::cel::objects::{Key, Map};
-use kube_cel::cel::parser::{Expression, Parser};
 use kube_cel::cel::{Context, ExecutionError, Value};
 
 use kueue_lab_api::field::{FieldError, FieldErrors, Path};
+use kueue_lab_cel::{PER_CALL_LIMIT, Program, base_context};
+
+/// Maximum length of an expression, in bytes: `CELSelectorExpressionMaxLength`.
+const MAX_LENGTH: usize = 10 * 1024;
+/// Maximum cost of the selectors of a claim on all devices. Upstream has none.
+const COST_BUDGET: u64 = 2_000_000;
 
 /// A compiled selector.
 pub(super) struct CelSelector {
-    expression: Expression,
+    program: Program,
     /// The literal keys of index expressions: a domain without attributes or capacity evaluates to
     /// empty.
     literal_keys: Vec<String>,
@@ -25,12 +30,17 @@ impl CelSelector {
     /// Compiles an expression.
     ///
     /// # Errors
-    /// The compilation error.
+    /// The compilation error, or the limit.
     pub(crate) fn compile(text: &str) -> Result<Self, String> {
-        let parsed = Parser::new().enable_optional_syntax(true).parse(text);
-        let expression = parsed.map_err(|error| format!("compilation failed: {error}"))?;
+        if text.len() > MAX_LENGTH {
+            return Err(format!(
+                "may not be more than {MAX_LENGTH} bytes (CELSelectorExpressionMaxLength)"
+            ));
+        }
+        let compiled = Program::compile(text);
+        let program = compiled.map_err(|error| format!("compilation failed: {error}"))?;
         Ok(Self {
-            expression,
+            program,
             literal_keys: literal_keys(text),
         })
     }
@@ -104,15 +114,18 @@ impl CelDeviceValue {
     }
 }
 
-/// Evaluates selectors on devices.
+/// Evaluates selectors on devices, all of them within one cost budget.
 pub(super) struct Evaluator {
     base: Context<'static>,
+    /// The remaining cost.
+    budget: Cell<u64>,
 }
 
 impl Evaluator {
     pub(crate) fn new() -> Self {
         Self {
-            base: Context::default().with_all(),
+            base: base_context(),
+            budget: Cell::new(COST_BUDGET),
         }
     }
 
@@ -127,7 +140,7 @@ impl Evaluator {
     /// Whether all selectors match the device.
     ///
     /// # Errors
-    /// The error of the first selector that fails to evaluate.
+    /// The error of the first selector that fails to evaluate, or the cost limit.
     pub(crate) fn matches(
         &self,
         selectors: &[CelSelector],
@@ -137,7 +150,20 @@ impl Evaluator {
             let device = candidate.value.as_ref().map_err(Clone::clone)?;
             let mut scope = self.base.new_inner_scope();
             scope.add_variable_from_value("device", device.value(&selector.literal_keys));
-            match scope.resolve(&selector.expression) {
+            let evaluation = selector.program.evaluate(&scope);
+            if evaluation.exceeds_limit() {
+                return Err(format!(
+                    "actual cost limit exceeded (CELSelectorExpressionMaxCost, {PER_CALL_LIMIT})"
+                ));
+            }
+            let left = self.budget.get().checked_sub(evaluation.cost);
+            self.budget.set(left.ok_or_else(|| {
+                format!(
+                    "the selectors are above the cost budget of all devices \
+                     (device-selector-cost, {COST_BUDGET})"
+                )
+            })?);
+            match evaluation.result {
                 Ok(Value::Bool(true)) => {}
                 Ok(Value::Bool(false)) => return Ok(false),
                 Ok(other) => {
@@ -195,9 +221,9 @@ impl Evaluator {
     fn call(&self, function: &str, text: &str) -> Result<Value, String> {
         let mut scope = self.base.new_inner_scope();
         scope.add_variable_from_value("text", string(text));
-        let call = Parser::new().parse(&format!("{function}(text)"));
-        let call = call.map_err(|error| error.to_string())?;
-        scope.resolve(&call).map_err(|error| error.to_string())
+        let call = Program::compile(&format!("{function}(text)"))?;
+        let value = call.evaluate(&scope).result;
+        value.map_err(|error| error.to_string())
     }
 }
 

@@ -241,6 +241,45 @@ fn unsupported_claims_are_permanent_errors() {
 }
 
 #[test]
+fn selectors_above_a_limit_are_refused() {
+    let mut fixture = DraFixture::mapped();
+    fixture.class(CLASS, json!({}));
+    let devices: Vec<Value> = (0..40)
+        .map(|i| json!({"name": format!("d{i}"), "attributes": {"model": {"string": "m"}}}))
+        .collect();
+    fixture.slice("s", ("pool", 1, 1), devices.into());
+    let range = "lists.range(400)";
+    let nested = format!("{range}.all(a, {range}.all(b, {range}.all(c, a + b + c >= 0)))");
+    // Some 400,000 for each device.
+    let expensive = format!("{range}.all(a, lists.range(100).all(b, a != -1 && b != -1)) && false");
+    let deep = format!("{}true{}", "(".repeat(1000), ")".repeat(1000));
+    let long = format!("device.driver == '{}'", "x".repeat(10 << 10));
+    for (name, expression, limit) in [
+        (
+            "nested",
+            &nested,
+            "actual cost limit exceeded (CELSelectorExpressionMaxCost, 1000000)",
+        ),
+        (
+            "expensive",
+            &expensive,
+            "cost budget of all devices (device-selector-cost, 2000000)",
+        ),
+        ("deep", &deep, "expression recursion limit exceeded: 250"),
+        (
+            "long",
+            &long,
+            "more than 10240 bytes (CELSelectorExpressionMaxLength)",
+        ),
+    ] {
+        fixture.template(name, json!([exactly_with(1, cel(expression))]));
+        let (text, transient) = fixture.refused(&claiming(&[name]));
+        assert!(!transient, "{name}");
+        assert!(text.contains(limit), "{name}: {text}");
+    }
+}
+
+#[test]
 fn a_missing_template_is_a_transient_error() {
     let mut fixture = DraFixture::mapped();
     let wl = claiming(&["late"]);

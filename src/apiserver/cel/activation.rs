@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use kube_cel::cel::objects::{Key, Map};
 use kube_cel::cel::{ExecutionError, Value as Cel};
+use kueue_lab_cel::REQUEST_RESOURCE;
 use serde_json::Value;
 
 use super::authorizer::{self, AuthorizationCheck, Authorizer};
 use super::cost::CostBudget;
 use super::error::error_reason;
-use super::instrument::REQUEST_RESOURCE;
 use super::program::{compile, evaluate_with};
 use super::value;
 use crate::schema::Schema;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use kube_cel::cel::extractors::This;
 use kube_cel::cel::objects::Opaque;
 use kube_cel::cel::{Context, ExecutionError, ResolveResult, Value};
+use kueue_lab_cel::function_error;
 
-use super::cost::function_error;
 use crate::apimachinery::metadata_validation::name_validation;
 
 /// Decides about the checks of expressions.

@@ -3,29 +3,18 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use kube_cel::KubeCelExt;
 use kube_cel::cel::extractors::Arguments;
 use kube_cel::cel::objects::OptionalValue;
 use kube_cel::cel::parser::Expression;
 use kube_cel::cel::{Context, ExecutionError, ResolveResult, Value};
+use kueue_lab_cel::{Evaluation, base_context};
 use parking_lot::RwLock;
 
 use super::authorizer;
-use super::cost::{self, Evaluation, metered};
-use super::instrument::instrument;
-use super::parse::{has_depth, parse};
-use super::size_charge;
 
 /// A compiled expression.
 pub(crate) struct Program {
-    /// The expression as parsed.
-    expression: Expression,
-    /// The expression that is evaluated.
-    runnable: Expression,
-    /// The cost of the parts that every evaluation has.
-    base_cost: u64,
-    /// Whether the evaluation needs a large stack.
-    is_deep: bool,
+    program: kueue_lab_cel::Program,
     /// Whether the expression uses `oldSelf`.
     pub uses_old_self: bool,
 }
@@ -34,10 +23,6 @@ pub(crate) struct Program {
 pub(crate) type Compiled = Result<Arc<Program>, String>;
 
 static CACHE: LazyLock<RwLock<HashMap<String, Compiled>>> = LazyLock::new(RwLock::default);
-/// Up to this nesting a program is evaluated on the stack of the thread.
-const INLINE_DEPTH: usize = 16;
-/// The stack for other programs, in bytes.
-const STACK: usize = 128 << 20;
 /// Maximum number of cached programs; further ones are compiled on each call.
 const MOST: usize = 16_384;
 
@@ -47,7 +32,7 @@ thread_local! {
 }
 
 fn base() -> Context<'static> {
-    let mut context = Context::default().with_all();
+    let mut context = base_context();
     // The library has no type values; type names are sufficient for comparisons.
     context.add_function("type", |Arguments(args): Arguments| -> ResolveResult {
         let value = args
@@ -55,10 +40,7 @@ fn base() -> Context<'static> {
             .ok_or(ExecutionError::MissingArgumentOrTarget)?;
         Ok(Value::String(Arc::new(type_name(value))))
     });
-    context.add_function(cost::CHARGE, cost::charge_units);
-    size_charge::add_functions(&mut context);
     authorizer::add_functions(&mut context);
-    context.add_function("lists.range", cost::lists_range);
     for name in TYPES {
         context.add_variable_from_value(name, Value::String(Arc::new(name.into())));
     }
@@ -100,14 +82,11 @@ pub(crate) fn compile(text: &str) -> Compiled {
     if let Some(compiled) = CACHE.read().get(text) {
         return compiled.clone();
     }
-    let compiled = parse(text).map(|expression| {
-        let uses_old_self = expression.references().has_variable("oldSelf");
-        let (runnable, base_cost) = instrument(expression.clone());
+    let compiled = kueue_lab_cel::Program::compile(text).map(|program| {
+        let references = program.expression().references();
+        let uses_old_self = references.has_variable("oldSelf");
         Arc::new(Program {
-            is_deep: has_depth(&runnable, INLINE_DEPTH),
-            expression,
-            runnable,
-            base_cost,
+            program,
             uses_old_self,
         })
     });
@@ -163,30 +142,20 @@ pub(crate) fn evaluate_with(
         for (name, value) in values {
             scope.add_variable_from_value(name, value);
         }
-        program.evaluate(&scope)
+        program.program.evaluate(&scope)
     })
 }
 
 impl Program {
     /// The parsed expression.
     pub(crate) fn expression(&self) -> &Expression {
-        &self.expression
-    }
-
-    /// Evaluates the expression. The interpreter is recursive and takes much of the stack for each
-    /// level.
-    fn evaluate(&self, context: &Context<'_>) -> Evaluation {
-        let evaluate = || metered(self.base_cost, || context.resolve(&self.runnable));
-        match self.is_deep {
-            true => stacker::grow(STACK, evaluate),
-            false => evaluate(),
-        }
+        self.program.expression()
     }
 
     /// Evaluates the expression.
     pub(crate) fn run(&self, scope: &RuleActivation<'_>, optional: bool) -> Evaluation {
         let context = scope.optional.as_ref().filter(|_| optional);
         let context = context.unwrap_or(&scope.plain);
-        self.evaluate(context)
+        self.program.evaluate(context)
     }
 }

@@ -14,6 +14,7 @@ use kueue_lab_api::constants as c;
 use kueue_lab_api::constants::quota_reserved as q;
 use kueue_lab_api::field::{FieldErrorKind, aggregate};
 use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_blocking::compute;
 use kueue_lab_runtime::{Change, ObjectKey, ReconcileResult, WorkQueue};
 
 /// Batch period for changes of a DeviceClass.
@@ -110,7 +111,8 @@ pub(super) async fn count(
         mark_dra_inadmissible(shared, &wl, message, requeued, RequeuedUpdate::IfChanged).await?;
         return Ok(DraOutcome::Stop(ReconcileResult::Done));
     }
-    let counted = shared.engine().dra_requests(&wl);
+    // Selectors can be expensive.
+    let counted = compute(|| shared.engine().dra_requests(&wl));
     let counted = match counted {
         Ok(counted) => counted,
         Err(errors) => {

@@ -9,9 +9,9 @@ use std::cell::RefCell;
 use kube_cel::cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue};
 use kube_cel::cel::{Context, FunctionContext, ResolveResult};
 
-use super::call_cost::{CallCost, ValueSize, format_regex_length};
-use super::cost::charge;
-use super::instrument::{call, integer};
+use crate::call_cost::{CallCost, ValueSize, format_regex_length};
+use crate::cost::charge;
+use crate::instrument::{call, integer};
 
 /// The function that remembers the size of a value: `size(CALL, VALUE)`.
 const SIZE: &str = "@size";
@@ -31,7 +31,7 @@ const NAMESPACES: [&str; 8] = [
 ];
 
 /// Whether the target of a call is the namespace of the function.
-pub(super) fn is_qualified(target: &IdedExpr, function: &str) -> bool {
+pub(crate) fn is_qualified(target: &IdedExpr, function: &str) -> bool {
     match &target.expr {
         Expr::Ident(name) => {
             NAMESPACES.contains(&name.as_str()) || (name == "ip" && function == "isCanonical")
@@ -67,13 +67,13 @@ thread_local! {
 
 /// Adds the charges by size to the calls of a program.
 #[derive(Default)]
-pub(super) struct SizeCharges {
+pub(crate) struct SizeCharges {
     remembered: usize,
 }
 
 impl SizeCharges {
     /// Adds charges to a call of a function. Returns the cost that is known before.
-    pub(super) fn charge(&mut self, e: &mut IdedExpr) -> u64 {
+    pub(crate) fn charge(&mut self, e: &mut IdedExpr) -> u64 {
         let Expr::Call(sized) = &mut e.expr else {
             return 0;
         };
@@ -180,7 +180,7 @@ impl SizedCall {
 }
 
 /// Adds the functions to the context of all programs.
-pub(super) fn add_functions(context: &mut Context<'_>) {
+pub(crate) fn add_functions(context: &mut Context<'_>) {
     context.add_function(SIZE, |call: &FunctionContext<'_, '_>| -> ResolveResult {
         let [number, value] = call.args else {
             return Err(call.error("invalid call"));

@@ -16,7 +16,7 @@ const AUTHORIZATION_CHECK: u64 = 350_000;
 
 /// How the cost of a call depends on the sizes of its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CallCost {
+pub(crate) enum CallCost {
     /// The same for all values.
     Fixed(u64),
     /// One traversal of the first value.
@@ -85,7 +85,7 @@ enum SizedType {
 
 /// The size of a value and its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ValueSize {
+pub(crate) struct ValueSize {
     kind: SizedType,
     /// Characters, bytes, items or entries; 1 for other types.
     size: u64,
@@ -95,14 +95,14 @@ pub(super) struct ValueSize {
 
 impl ValueSize {
     /// The size of a value without a size.
-    pub(super) const SCALAR: Self = Self {
+    pub(crate) const SCALAR: Self = Self {
         kind: SizedType::Other,
         size: 1,
         tree: 1,
     };
 
     /// The size of a value; its nodes are traversed only `with_tree`.
-    pub(super) fn of(value: &Value, with_tree: bool) -> Self {
+    pub(crate) fn of(value: &Value, with_tree: bool) -> Self {
         let (kind, size) = match value {
             Value::String(text) => (SizedType::Text, text.chars().count()),
             Value::Bytes(bytes) => (SizedType::Bytes, bytes.len()),
@@ -118,7 +118,7 @@ impl ValueSize {
     }
 
     /// The size of a literal.
-    pub(super) fn of_literal(literal: &LiteralValue) -> Self {
+    pub(crate) fn of_literal(literal: &LiteralValue) -> Self {
         let (kind, size) = match literal {
             LiteralValue::String(text) => (SizedType::Text, text.inner().chars().count()),
             LiteralValue::Bytes(bytes) => (SizedType::Bytes, bytes.inner().len()),
@@ -133,7 +133,7 @@ impl ValueSize {
     }
 
     /// The size of a list with a number of items.
-    pub(super) fn of_list(items: usize) -> Self {
+    pub(crate) fn of_list(items: usize) -> Self {
         Self {
             kind: SizedType::List,
             size: items as u64,
@@ -142,7 +142,7 @@ impl ValueSize {
     }
 
     /// The size of a map with a number of entries.
-    pub(super) fn of_map(entries: usize) -> Self {
+    pub(crate) fn of_map(entries: usize) -> Self {
         Self {
             kind: SizedType::Other,
             size: entries as u64,
@@ -151,7 +151,7 @@ impl ValueSize {
     }
 
     /// The type and size as a number.
-    pub(super) fn to_code(self) -> u64 {
+    pub(crate) fn to_code(self) -> u64 {
         let kind = match self.kind {
             SizedType::Text => 0,
             SizedType::Bytes => 1,
@@ -162,7 +162,7 @@ impl ValueSize {
     }
 
     /// The reverse of [`Self::to_code`].
-    pub(super) fn of_code(code: u64) -> Self {
+    pub(crate) fn of_code(code: u64) -> Self {
         let kind = match code & 3 {
             0 => SizedType::Text,
             1 => SizedType::Bytes,
@@ -187,7 +187,7 @@ impl ValueSize {
 
 impl CallCost {
     /// The cost model of a function or operator.
-    pub(super) fn of_function(name: &str) -> Self {
+    pub(crate) fn of_function(name: &str) -> Self {
         use CallCost::{
             Addition, BytesTraversal, Comparison, Contains, ContainsCidr, ContainsIp, Equality,
             Fixed, Membership, Regex, Result, Selector, Sets, Traversal, Tree, TwoTraversals,
@@ -218,7 +218,7 @@ impl CallCost {
     }
 
     /// Whether the cost depends on the first value.
-    pub(super) fn reads_first(self) -> bool {
+    pub(crate) fn reads_first(self) -> bool {
         !matches!(
             self,
             Self::Fixed(_) | Self::Result | Self::Membership | Self::Selector
@@ -226,7 +226,7 @@ impl CallCost {
     }
 
     /// Whether the cost depends on the second value.
-    pub(super) fn reads_second(self) -> bool {
+    pub(crate) fn reads_second(self) -> bool {
         matches!(
             self,
             Self::Equality
@@ -243,12 +243,12 @@ impl CallCost {
     }
 
     /// Whether the cost depends on all nodes of the first value.
-    pub(super) fn reads_tree(self) -> bool {
+    pub(crate) fn reads_tree(self) -> bool {
         self == Self::Tree
     }
 
     /// Whether the cost is 1 if one of the values is a literal of this size.
-    pub(super) fn is_fixed_with(self, literal: ValueSize) -> bool {
+    pub(crate) fn is_fixed_with(self, literal: ValueSize) -> bool {
         match self {
             Self::Addition | Self::Comparison => !literal.is_text(),
             Self::Equality => literal == ValueSize::SCALAR,
@@ -257,7 +257,7 @@ impl CallCost {
     }
 
     /// The cost model as a number; 0 for a fixed cost.
-    pub(super) fn to_code(self) -> u64 {
+    pub(crate) fn to_code(self) -> u64 {
         if let Self::RegexOfLength(length) = self {
             return CODES.len() as u64 + u64::from(length);
         }
@@ -266,7 +266,7 @@ impl CallCost {
     }
 
     /// The reverse of [`Self::to_code`].
-    pub(super) fn of_code(code: u64) -> Option<Self> {
+    pub(crate) fn of_code(code: u64) -> Option<Self> {
         let index = usize::try_from(code).ok()?;
         match CODES.get(index) {
             Some(cost) => Some(*cost),
@@ -278,7 +278,7 @@ impl CallCost {
     }
 
     /// The cost of a call. A value that the cost does not depend on has any size.
-    pub(super) fn cost(self, first: ValueSize, second: ValueSize) -> u64 {
+    pub(crate) fn cost(self, first: ValueSize, second: ValueSize) -> u64 {
         match self {
             Self::Fixed(cost) => cost,
             Self::Traversal => first.traversal(),
@@ -359,7 +359,7 @@ fn key_cost(key: &Key) -> u64 {
 }
 
 /// The length of the regular expression of a named format, `library/format.go`.
-pub(super) fn format_regex_length(format: &str) -> u32 {
+pub(crate) fn format_regex_length(format: &str) -> u32 {
     match format {
         "dns1123Subdomain" | "dns1123SubdomainPrefix" | "qualifiedName" => 60,
         "labelValue" => 40,

@@ -5,16 +5,16 @@
 //! A part that is evaluated whenever the expression is has a cost that is known before. The others
 //! charge it when they are evaluated: the branches of `?:`, the right side of `&&` and `||`, and the
 //! condition and step of a comprehension. Calls whose cost depends on the sizes of values charge it
-//! by [`super::size_charge`].
+//! by [`crate::size_charge`].
 
 use kube_cel::cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue,
     MapEntryExpr, MapExpr, SelectExpr, operators,
 };
 
-use super::call_cost::CallCost;
-use super::cost::CHARGE;
-use super::size_charge::{SizeCharges, is_qualified};
+use crate::call_cost::CallCost;
+use crate::cost::CHARGE;
+use crate::size_charge::{SizeCharges, is_qualified};
 
 /// The costs of cel-go's `common/cost.go`.
 const SELECT_AND_IDENT: u64 = 1;
@@ -23,14 +23,14 @@ const MAP: u64 = 30;
 const STRUCT: u64 = 40;
 
 /// The variable of the authorizer for the resource of the request.
-pub(super) const REQUEST_RESOURCE: &str = "authorizer.requestResource";
+pub const REQUEST_RESOURCE: &str = "authorizer.requestResource";
 
 /// The variables of policies without a declared type. cel-go resolves operators on them at run time
 /// and charges 1.
 const DYNAMIC: [&str; 3] = ["object", "oldObject", "params"];
 
 /// The rewritten expression, and the cost of the parts that are always evaluated.
-pub(super) fn instrument(mut expression: IdedExpr) -> (IdedExpr, u64) {
+pub(crate) fn instrument(mut expression: IdedExpr) -> (IdedExpr, u64) {
     let mut rewriter = Rewriter::default();
     let cost = rewriter.rewrite(&mut expression);
     (expression, cost)
@@ -249,7 +249,7 @@ fn charge_before(e: &mut IdedExpr, cost: u64) {
 }
 
 /// An integer literal.
-pub(super) fn integer(id: u64, value: u64) -> IdedExpr {
+pub(crate) fn integer(id: u64, value: u64) -> IdedExpr {
     let value = i64::try_from(value).unwrap_or(i64::MAX);
     IdedExpr {
         id,
@@ -258,7 +258,7 @@ pub(super) fn integer(id: u64, value: u64) -> IdedExpr {
 }
 
 /// A call of a function.
-pub(super) fn call(id: u64, name: &str, args: Vec<IdedExpr>) -> IdedExpr {
+pub(crate) fn call(id: u64, name: &str, args: Vec<IdedExpr>) -> IdedExpr {
     IdedExpr {
         id,
         expr: Expr::Call(CallExpr {

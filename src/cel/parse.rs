@@ -18,7 +18,7 @@ const STACK: usize = 256 << 20;
 ///
 /// # Errors
 /// The limit or the syntax error.
-pub(super) fn parse(text: &str) -> Result<Expression, String> {
+pub(crate) fn parse(text: &str) -> Result<Expression, String> {
     let size = text.chars().count();
     if size > MAX_SIZE {
         return Err(format!(
@@ -74,7 +74,7 @@ fn bracket_depth(text: &str) -> usize {
 }
 
 /// Whether an expression is nested deeper than `left` levels.
-pub(super) fn has_depth(e: &IdedExpr, left: usize) -> bool {
+pub(crate) fn has_depth(e: &IdedExpr, left: usize) -> bool {
     let Some(left) = left.checked_sub(1) else {
         return true;
     };

@@ -1,0 +1,14 @@
+//! CEL expressions with the limits of cel-go: size, nesting and runtime cost.
+//!
+//! Must not know any other crate of the lab.
+
+mod call_cost;
+mod cost;
+mod instrument;
+mod parse;
+mod program;
+mod size_charge;
+
+pub use cost::{Evaluation, LIMIT_EXCEEDED, PER_CALL_LIMIT, function_error, within_allowance};
+pub use instrument::REQUEST_RESOURCE;
+pub use program::{Program, base_context};
