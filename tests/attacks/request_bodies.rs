@@ -53,15 +53,21 @@ async fn the_bodies_of_a_user_have_a_limit_and_those_of_others_do_not_count() {
         json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "get"]}]);
     let token = served.account_token("large", rules.clone()).await;
     let mut attacker = served.connect().await;
-    let (first, open) = attacker.request("POST", CONFIG_MAPS, Some(&token));
-    first.unbounded_send(data(vec![b' '; 2000])).unwrap();
-    let open = tokio::spawn(open);
+    let mut open_request = || {
+        let (body, response) = attacker.request("POST", CONFIG_MAPS, Some(&token));
+        body.unbounded_send(data(vec![b' '; 2000])).unwrap();
+        (body, tokio::spawn(response))
+    };
+    let (mut first, mut open) = open_request();
     // The second body is above the limit as soon as the first one is read.
     let refused = loop {
-        let (second, response) = attacker.request("POST", CONFIG_MAPS, Some(&token));
-        second.unbounded_send(data(vec![b' '; 2000])).unwrap();
+        // The first body is refused if the second one is read before it.
+        if open.is_finished() {
+            (first, open) = open_request();
+        }
+        let (second, response) = open_request();
         drop(second);
-        let (status, refused) = answer(response).await;
+        let (status, refused) = answer(async { response.await.unwrap() }).await;
         if status == 429 {
             break refused;
         }
