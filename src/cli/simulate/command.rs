@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::ValueEnum;
+use jiff::SignedDuration;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_clock::Clock;
 use kueue_lab_controller::{ControllerConfig, Settings};
@@ -92,9 +94,10 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
         Ok::<_, CliError>((engine, pods_ready, kueue, queues, now))
     })?;
     let mut workloads = make_workloads(&args.filename, &submission, &queues, kueue)?;
-    for wl in &mut workloads {
-        wl.metadata.creation_timestamp =
-            Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(now));
+    // One after another, so that their order in the queue is that of the file.
+    for (wl, until_now) in workloads.iter_mut().rev().zip(0..) {
+        let created = now - SignedDuration::from_micros(until_now);
+        wl.metadata.creation_timestamp = Some(Time(created));
     }
     let workloads: Vec<Arc<Workload>> = workloads.into_iter().map(Arc::new).collect();
     let simulation = simulate(&engine, pods_ready, &workloads, now);
