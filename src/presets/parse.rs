@@ -181,8 +181,8 @@ fn add_object(
     // The API server rejects unknown fields with strict validation.
     for unknown in object.unknown_fields.iter().cloned() {
         let remedy = unknown.remedy.clone();
-        let found = Finding::error(&file.name, unknown.at, unknown.message).about(&key);
         let remedy = remedy.unwrap_or_else(|| "correct or remove it".into());
+        let found = finding(file, unknown).about(&key);
         parsed.findings.push(found.remedy(remedy));
     }
     let warnings = object.warnings.iter().cloned().map(|w| Finding {

@@ -153,7 +153,7 @@ pub fn object(mut node: Node, gates: &FeatureGates) -> Result<LoadedObject, Vec<
     let found = schema_validation::check(&value, schema);
     let unknown = found.unknown.into_iter().map(|u| Problem {
         at: locate(&u.path),
-        message: format!("unknown field \"{}\"", u.path),
+        message: "unknown field".to_owned(),
         remedy: u.suggestion.map(|s| format!("did you mean {s}?")),
         path: u.path,
     });
