@@ -30,6 +30,16 @@ fn item<'a>(list: &'a Value, name: &str) -> &'a Value {
     items.find(named).unwrap_or(&Value::Null)
 }
 
+/// Waits until the container of the controller manager is ready after a number of restarts.
+async fn wait_for_manager(client: &kube::Client, restarts: u64) {
+    wait_for("the controller manager is ready", || async {
+        let pods = get(client, "/api/v1/namespaces/kueue-system/pods").await;
+        let container = &item(&pods, "kueue-controller-manager")["status"]["containerStatuses"][0];
+        (container["ready"] == true && container["restartCount"] == restarts).then_some(())
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn jobs_continue_after_a_kill() {
     let dir = WorkDir::new();
@@ -124,6 +134,7 @@ async fn credentials_kinds_and_configuration_survive_a_kill() {
 
     let refused = dir.run_rejected(&UP).await;
     assert!(refused.contains("is in use by the process "), "{refused}");
+    wait_for_manager(&before, 0).await;
     lab.kill();
     let lab = dir.start(&UP).await;
     assert_eq!(kubeconfig(&lab), old);
@@ -158,16 +169,7 @@ async fn credentials_kinds_and_configuration_survive_a_kill() {
     let watch = "/api/v1/namespaces?resourceVersion=5&resourceVersionMatch=Exact";
     let expired = send(&after, "GET", watch, &Value::Null).await;
     assert_eq!(status(expired).code, 410);
-    wait_for(
-        "the container of the controller manager is restarted",
-        || async {
-            let pods = get(&after, "/api/v1/namespaces/kueue-system/pods").await;
-            let container =
-                &item(&pods, "kueue-controller-manager")["status"]["containerStatuses"][0];
-            (container["ready"] == true && container["restartCount"] == 1).then_some(())
-        },
-    )
-    .await;
+    wait_for_manager(&after, 1).await;
     // The API of pending workloads is served by the new process.
     get(
         &after,
