@@ -1,6 +1,6 @@
 //! Runs a scenario on a lab.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -279,22 +279,27 @@ impl ScenarioRun<'_> {
                 met_at: None,
             })
             .collect();
+        let delay = EVENT_DELAY.mul_f64(clock.speed());
+        let mut reached: VecDeque<(Timestamp, String)> = VecDeque::new();
         loop {
             self.report_job_events();
             let now = clock.now();
             let mut remaining = Vec::new();
-            let mut reached = Vec::new();
             for mut one in pending {
                 match self.observed.check(&one.expectation.expected, since) {
                     Ok(()) => {
                         let met = *one.met_at.get_or_insert(now);
                         if now >= add_duration(met, one.expectation.holds) {
-                            reached.push(one.expectation.to_string());
+                            let at = add_duration(now, delay);
+                            reached.push_back((at, one.expectation.to_string()));
                         } else {
                             remaining.push(one);
                         }
                     }
                     Err(mismatch) if now >= one.deadline || one.met_at.is_some() => {
+                        for (_, met) in reached {
+                            self.report(TimelineEntryKind::ExpectationMet, &met);
+                        }
                         let within = format_duration(one.expectation.timeout);
                         let how = match one.met_at {
                             Some(_) => Some("met, but did not hold".to_owned()),
@@ -309,8 +314,16 @@ impl ScenarioRun<'_> {
                 }
             }
             pending = remaining;
-            self.report_met(&reached).await;
-            let Some(next) = pending.iter().map(PendingExpectation::next_check).min() else {
+            // A met expectation is reported after the Events of the changes that met it. The others are
+            // checked meanwhile: what they expect can be short.
+            while reached.front().is_some_and(|(at, _)| *at <= now)
+                && let Some((_, met)) = reached.pop_front()
+            {
+                self.report(TimelineEntryKind::ExpectationMet, &met);
+            }
+            let next_report = reached.front().map(|(at, _)| *at);
+            let next_check = pending.iter().map(PendingExpectation::next_check).min();
+            let Some(next) = next_report.into_iter().chain(next_check).min() else {
                 return Ok(());
             };
             tokio::select! {
@@ -319,19 +332,6 @@ impl ScenarioRun<'_> {
                 Ok(()) = jobs.changed() => {}
                 () = clock.sleep_until(next) => {}
             }
-        }
-    }
-
-    /// Reports expectations that are met, after the Events of the changes that met them.
-    async fn report_met(&mut self, expectations: &[String]) {
-        if expectations.is_empty() {
-            return;
-        }
-        let clock = self.environment.clock.clone();
-        let delay = EVENT_DELAY.mul_f64(clock.speed());
-        self.wait_until(add_duration(clock.now(), delay)).await;
-        for expectation in expectations {
-            self.report(TimelineEntryKind::ExpectationMet, expectation);
         }
     }
 
