@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::hash::{DefaultHasher, Hash};
 
 use super::details::managed_job;
-use super::name_pattern::any_name_pattern;
+use super::name_pattern::workloads_named;
 use super::{Deletion, RelatedWorkloads, RowQuery, View, ViewInfo, ViewRows};
 use crate::input::{Binding, key};
 use crate::model::managed_job::ManagedJobRow;
@@ -30,9 +30,6 @@ const COLUMNS: [Column; 8] = [
         .no_truncate()
         .sort_by(SortBy::Age),
 ];
-
-/// The most Workloads of a job that a filter matches by name.
-const MAX_NAMES: usize = 40;
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
@@ -145,18 +142,11 @@ impl View for JobsView {
 
     fn related_workloads(&self, state: &State, name: &String) -> Option<RelatedWorkloads> {
         let job = state.data.managed_jobs.named(name)?;
-        let mut names: Vec<&str> = managed_job::pods(state, job)
+        let names = managed_job::pods(state, job)
             .filter_map(|pod| state.derived.workload_of(&pod.meta.key))
-            .map(|workload| workload.name.as_str())
-            .collect();
-        names.sort_unstable();
-        names.dedup();
-        names.truncate(MAX_NAMES);
-        Some(if names.is_empty() {
-            RelatedWorkloads::None(format!("{} has no workload now", job.title()))
-        } else {
-            RelatedWorkloads::Filter(any_name_pattern(&names))
-        })
+            .map(|workload| workload.name.as_str());
+        let none = format!("{} has no workload now", job.title());
+        Some(workloads_named(names.collect(), none))
     }
 }
 

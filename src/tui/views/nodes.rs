@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::hash::{DefaultHasher, Hash};
 
 use super::details::node;
-use super::name_pattern::any_name_pattern;
+use super::name_pattern::workloads_named;
 use super::{Deletion, RelatedWorkloads, RowQuery, View, ViewInfo, ViewRows};
 use crate::input::{Binding, key};
 use crate::model::meta::Requests;
@@ -34,9 +34,6 @@ const COLUMNS: [Column; 8] = [
 
 /// Columns of a bar.
 const BAR: u16 = 6;
-
-/// The most Workloads of a node that a filter matches by name.
-const MAX_NAMES: usize = 40;
 
 #[rustfmt::skip]
 const BINDINGS: &[Binding] = &[
@@ -142,21 +139,14 @@ impl View for NodesView {
     }
 
     fn related_workloads(&self, state: &State, name: &String) -> Option<RelatedWorkloads> {
-        let mut names: Vec<&str> = state
+        let names = state
             .derived
             .pods_on(name)
             .iter()
             .filter_map(|pod| state.derived.workload_of(pod))
-            .map(|wl| wl.name.as_str())
-            .collect();
-        names.sort_unstable();
-        names.dedup();
-        names.truncate(MAX_NAMES);
-        Some(if names.is_empty() {
-            RelatedWorkloads::None(format!("no workload is on {name}"))
-        } else {
-            RelatedWorkloads::Filter(any_name_pattern(&names))
-        })
+            .map(|wl| wl.name.as_str());
+        let none = format!("no workload is on {name}");
+        Some(workloads_named(names.collect(), none))
     }
 }
 
