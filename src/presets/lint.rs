@@ -204,7 +204,7 @@ fn cohorts_of_one(queues: &[&Manifest], cohorts: &[&Manifest]) -> Vec<Lint> {
     lonely
         .map(|queue| {
             let message = format!(
-                "the cohort {:?} has no other ClusterQueue and no quota, so there is nothing to borrow and nobody to lend to",
+                "the cohort {:?} has no other ClusterQueue and no quota, so there is nothing to borrow and no ClusterQueue to lend to",
                 cohort_of(&queue)
             );
             Lint {
