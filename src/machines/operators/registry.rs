@@ -1,6 +1,6 @@
 //! The operators: kinds, labels of their pods, and the functions that reconcile them.
 
-use kube::core::ApiResource;
+use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::Value;
 
 use super::observed::Observed;
@@ -85,17 +85,7 @@ impl Operator {
 
 /// A resource of a group.
 pub(super) fn resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource {
-    let api_version = match group {
-        "" => version.to_owned(),
-        group => format!("{group}/{version}"),
-    };
-    ApiResource {
-        group: group.to_owned(),
-        version: version.to_owned(),
-        api_version,
-        kind: kind.to_owned(),
-        plural: plural.to_owned(),
-    }
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural)
 }
 
 const RAY: Operator = Operator {

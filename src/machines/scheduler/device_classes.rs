@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kube::ResourceExt;
-use kube::core::{ApiResource, DynamicObject};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 
 use super::scheduling_loop::Scheduler;
 use kueue_lab_runtime::{Api, Informer};
@@ -27,13 +27,8 @@ pub(super) fn watch(scheduler: &Arc<Scheduler>) {
         if !served {
             return;
         }
-        let resource = ApiResource {
-            group: GROUP.to_owned(),
-            version: VERSION.to_owned(),
-            api_version: format!("{GROUP}/{VERSION}"),
-            kind: "DeviceClass".to_owned(),
-            plural: "deviceclasses".to_owned(),
-        };
+        let kind = GroupVersionKind::gvk(GROUP, VERSION, "DeviceClass");
+        let resource = ApiResource::from_gvk_with_plural(&kind, "deviceclasses");
         let api = Api::all_with(context.client.clone(), &resource);
         let classes = Informer::<DynamicObject>::builder(api).start(&context);
         let all = classes.clone();
