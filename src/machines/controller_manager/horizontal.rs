@@ -13,7 +13,7 @@ use k8s_openapi::api::autoscaling::v2::{
 };
 use kube::api::PostParams;
 use kueue_lab_clock::Clock;
-use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
+use kueue_lab_runtime::api_errors::{error_message, is_conflict, is_not_found};
 use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 use super::discovery::DiscoveredKinds;
@@ -297,13 +297,6 @@ impl HorizontalController {
 
 fn metrics(autoscaler: &Autoscaler) -> &[MetricSpec] {
     autoscaler.spec.metrics.as_deref().unwrap_or_default()
-}
-
-fn error_message(error: &kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) => status.message.clone(),
-        other => other.to_string(),
-    }
 }
 
 /// The conditions of a status.
