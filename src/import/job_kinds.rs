@@ -1,6 +1,6 @@
 //! The kinds of jobs that own Workloads and Pods.
 
-use kube::discovery::ApiResource;
+use kube::core::{ApiResource, GroupVersionKind};
 use kueue_lab_api::config::FRAMEWORKS;
 
 /// The resource of a kind that owns Workloads or Pods, in the version that the lab serves; `None` for a
@@ -21,15 +21,5 @@ pub(super) fn job_resource(group: &str, kind: &str) -> Option<ApiResource> {
 
 /// A resource by its names.
 pub(super) fn resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource {
-    let api_version = match group {
-        "" => version.to_owned(),
-        group => format!("{group}/{version}"),
-    };
-    ApiResource {
-        group: group.to_owned(),
-        version: version.to_owned(),
-        api_version,
-        kind: kind.to_owned(),
-        plural: plural.to_owned(),
-    }
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural)
 }
