@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kube::discovery::ApiResource;
+use kube::core::{ApiResource, GroupVersionKind};
 use kueue_lab_admission::workload::WorkloadKey;
 use kueue_lab_api::v1beta2::GROUP;
 use kueue_lab_import::PagedLists;
@@ -133,14 +133,5 @@ pub(crate) fn kind_of(rank: usize) -> &'static str {
 }
 
 fn resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource {
-    ApiResource {
-        group: group.to_owned(),
-        version: version.to_owned(),
-        api_version: match group {
-            "" => version.to_owned(),
-            group => format!("{group}/{version}"),
-        },
-        kind: kind.to_owned(),
-        plural: plural.to_owned(),
-    }
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural)
 }
