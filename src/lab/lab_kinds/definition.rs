@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kube::core::ApiResource;
+use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 
 use super::{DemoSpec, GROUP, PresetSpec, VERSION};
@@ -42,13 +42,7 @@ fn name_of(resource: &ApiResource) -> String {
 
 /// The resource of a kind of [`GROUP`].
 pub(super) fn api_resource(kind: &str, plural: &str) -> ApiResource {
-    ApiResource {
-        group: GROUP.into(),
-        version: VERSION.into(),
-        api_version: format!("{GROUP}/{VERSION}"),
-        kind: kind.into(),
-        plural: plural.into(),
-    }
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(GROUP, VERSION, kind), plural)
 }
 
 fn preset(name: &str) -> Value {
