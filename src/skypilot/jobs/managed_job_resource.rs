@@ -1,6 +1,6 @@
 //! The kind `ManagedJob`, by which other processes launch, list and cancel the managed jobs of a lab.
 
-use kube::core::{ApiResource, DynamicObject};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -42,13 +42,7 @@ pub struct ManagedJobObjectStatus {
 impl ManagedJobSpec {
     /// The resource of the kind.
     pub fn api_resource() -> ApiResource {
-        ApiResource {
-            group: GROUP.into(),
-            version: VERSION.into(),
-            api_version: format!("{GROUP}/{VERSION}"),
-            kind: KIND.into(),
-            plural: PLURAL.into(),
-        }
+        ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(GROUP, VERSION, KIND), PLURAL)
     }
 
     /// A new object with this spec.
