@@ -14,6 +14,7 @@ mod feature_gates;
 pub mod load;
 mod meta_validation;
 pub mod name_validation;
+pub mod preemption_message;
 mod problem;
 pub mod provisioning_request;
 #[cfg(test)]

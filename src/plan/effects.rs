@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use kueue_lab_api::preemption_message::preemptor_uid;
 use kueue_lab_json::ValueExt;
 use serde::Serialize;
 use serde_json::Value;
@@ -173,12 +174,8 @@ fn workload_effects(
 
 /// The Workload whose uid a message about a preemption names.
 fn preemptor(message: &str, names: &BTreeMap<&str, &str>) -> String {
-    let uid = message
-        .split_once("(UID: ")
-        .and_then(|(_, rest)| rest.split_once([',', ')']))
-        .map_or("", |(uid, _)| uid);
-    names
-        .get(uid)
+    preemptor_uid(message)
+        .and_then(|uid| names.get(uid))
         .map_or_else(String::new, |name| (*name).to_owned())
 }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::glob::glob_matches;
 use super::job_template::DEFAULT_NAMESPACE;
+use kueue_lab_api::preemption_message::preemptor_uid;
 
 /// The Workloads of a scenario, also deleted ones, in the order of their creation.
 #[derive(Debug, Default)]
@@ -97,9 +98,7 @@ impl WorkloadHistory {
             return;
         }
         let message = text("message");
-        let preemptor = message
-            .split_once("(UID: ")
-            .and_then(|(_, rest)| rest.split([',', ')']).next());
+        let preemptor = preemptor_uid(&message);
         let preemption = ObservedPreemption {
             reason: text("reason"),
             preemptor: preemptor.map(str::to_owned),

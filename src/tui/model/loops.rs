@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
 
 use super::event::EventRow;
-use super::evictions::PreemptionMessage;
 use kueue_lab_api::constants::{event, quota_reserved};
+use kueue_lab_api::preemption_message::PreemptionMessage;
 use kueue_lab_loops::{LoopDetector, SchedulingLoop};
 
 /// Reasons of Events of scheduling attempts without admission.

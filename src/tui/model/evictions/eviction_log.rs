@@ -2,8 +2,6 @@
 
 use std::collections::VecDeque;
 
-use super::preemption_message::PreemptionMessage;
-use super::preemption_policy::preemption_policy;
 use super::{Eviction, InvolvedWorkload};
 use crate::model::Row;
 use crate::model::condition::ConditionRow;
@@ -12,6 +10,7 @@ use crate::model::queues::ClusterQueueRow;
 use crate::model::store::Store;
 use crate::model::workload::WorkloadRow;
 use kueue_lab_api::constants::{EVICTED, PREEMPTED, event, evicted};
+use kueue_lab_api::preemption_message::PreemptionMessage;
 
 /// The most evictions kept.
 const MAX_EVICTIONS: usize = 2_000;
@@ -158,6 +157,15 @@ impl EvictionLog {
             }
         }
     }
+}
+
+/// The current preemption policy of the ClusterQueue of the preemptor that allows the preemption.
+fn preemption_policy(entry: &Eviction, queues: &Store<ClusterQueueRow>) -> String {
+    let preemptor = entry.preemptor.as_ref();
+    let queue = preemptor.and_then(|p| queues.named(&p.cluster_queue));
+    queue.map_or_else(String::new, |queue| {
+        queue.preemption.policy_for(&entry.reason)
+    })
 }
 
 fn from_condition(wl: &WorkloadRow, cond: &ConditionRow, parsed: &PreemptionMessage) -> Eviction {

@@ -5,9 +5,6 @@
 
 mod eviction;
 mod eviction_log;
-mod preemption_message;
-mod preemption_policy;
 
 pub(crate) use eviction::{Eviction, InvolvedWorkload};
 pub(crate) use eviction_log::EvictionLog;
-pub(super) use preemption_message::PreemptionMessage;
