@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use super::cluster_queue::{ClusterQueue, QueueStatus};
 use crate::feature_gates::Gates;
 use crate::resources::FlavorName;
@@ -36,7 +38,8 @@ impl AdmissionCheckInfo {
 }
 
 /// The Active condition of a ClusterQueue.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ActiveCondition {
     /// Its status.
     pub active: bool,

@@ -112,57 +112,12 @@ mod tests {
     use serde_json::json;
 
     use crate::config::{EngineConfig, FairSharing};
-    use crate::engine::test_fixtures::{at, from_json};
+    use crate::engine::test_fixtures::{at, from_json, lab, workload};
     use crate::engine::{Engine, Explanation};
     use crate::flavor_assigner::{FlavorAssignmentMode, FlavorMismatch};
     use crate::preemption::{CandidateOutcome, PreemptionVariant};
     use crate::workload::WorkloadKey;
     use kueue_lab_api::v1beta2::Workload;
-
-    /// Two flavors, the first with an untolerated taint, and three ClusterQueues of a cohort.
-    fn lab(config: EngineConfig) -> Engine {
-        let mut engine = Engine::new(config);
-        engine.upsert_namespace(&from_json(json!({"metadata": {"name": "ns"}})), at(0));
-        let taint = json!([{"key": "spot", "value": "yes", "effect": "NoSchedule"}]);
-        for (name, taints) in [("spot", taint), ("on-demand", json!([]))] {
-            let spec = json!({"nodeTaints": taints});
-            engine.upsert_flavor(
-                from_json(json!({"metadata": {"name": name}, "spec": spec})),
-                at(0),
-            );
-        }
-        for name in ["a", "b", "c"] {
-            let flavor = |name: &str| json!({"name": name, "resources": [{"name": "cpu", "nominalQuota": "10"}]});
-            let spec = json!({
-                "cohortName": "all", "namespaceSelector": {}, "queueingStrategy": "BestEffortFIFO",
-                "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor("spot"), flavor("on-demand")]}],
-                "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"},
-            });
-            let queue = json!({"metadata": {"name": name}, "spec": spec});
-            engine.upsert_cluster_queue(from_json(queue), at(0));
-            let local = json!({"metadata": {"name": name, "namespace": "ns"}, "spec": {"clusterQueue": name}});
-            engine.upsert_local_queue(from_json(local));
-        }
-        engine
-    }
-
-    fn workload(name: &str, queue: &str, cpu: i64, admitted: bool) -> Arc<Workload> {
-        let created = at(-1_000).to_string();
-        let mut wl = json!({
-            "metadata": {"name": name, "namespace": "ns", "uid": name, "creationTimestamp": created},
-            "spec": {"queueName": queue, "active": true, "podSets": [{"name": "main", "count": 1, "template": {"spec": {
-                "containers": [{"name": "c", "resources": {"requests": {"cpu": cpu.to_string()}}}]}}}]},
-        });
-        if admitted {
-            let condition = |type_: &str| json!({"type": type_, "status": "True", "reason": type_, "message": "", "lastTransitionTime": created});
-            wl["status"] = json!({
-                "conditions": [condition("QuotaReserved"), condition("Admitted")],
-                "admission": {"clusterQueue": queue, "podSetAssignments": [{"name": "main", "count": 1,
-                    "flavors": {"cpu": "on-demand"}, "resourceUsage": {"cpu": cpu.to_string()}}]},
-            });
-        }
-        Arc::new(from_json(wl))
-    }
 
     fn explained(engine: &mut Engine, name: &str) -> Explanation {
         let key = WorkloadKey::new("ns", name);

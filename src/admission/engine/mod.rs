@@ -7,6 +7,7 @@
 mod afs;
 mod dra;
 mod explain;
+mod explain_cluster_queue;
 mod flavor_events;
 mod metric_queries;
 mod node_events;
@@ -25,6 +26,9 @@ mod workload_events;
 
 pub use afs::ConsumedUsage;
 pub use explain::Explanation;
+pub use explain_cluster_queue::{
+    Borrower, ClusterQueueExplanation, CohortQuota, ExplainedQuota, PendingInQueue, QuotaHolder,
+};
 pub use metric_queries::PendingBreakdown;
 pub use pending_verdict::{PendingVerdict, PendingVerdictKind};
 pub use pending_workloads::{PendingCounts, PendingPosition, PendingState};
