@@ -4,7 +4,6 @@ use std::path::Path;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
-use kueue_lab_admission::EngineConfig;
 use kueue_lab_api::config::{
     CONFIG_MAP_KEY, DEFAULT_NAMESPACE, LoadedConfiguration, NoEffectIn, load,
 };
@@ -105,28 +104,39 @@ pub(super) fn read_config(path: &Path, user: ConfigUser) -> Result<ConfigFile, C
     Ok(ConfigFile { loaded, warnings })
 }
 
-/// The part of Kueue's configuration that the engine uses.
-pub(super) fn engine_config(kueue: &LoadedConfiguration) -> EngineConfig {
-    Settings::new(ControllerConfig::from(kueue.clone())).engine()
+/// The configuration of a cluster's Kueue; `None` for Kueue's default configuration, if the cluster has no
+/// ConfigMap of Kueue or it cannot be used. `note` is called with the reason for the latter.
+pub(super) async fn configuration_or_default(
+    client: &Client,
+    note: impl FnOnce(&str),
+) -> Option<LoadedConfiguration> {
+    configuration_of_cluster(client)
+        .await
+        .unwrap_or_else(|why| {
+            note(&format!("{why}; Kueue's default configuration is assumed"));
+            None
+        })
 }
 
-/// The configuration of the engine of a cluster's Kueue; the default if the cluster has no ConfigMap
-/// of Kueue.
-///
-/// # Errors
-/// As for [`configuration_of_cluster`].
-pub(super) async fn engine_config_of_cluster(client: &Client) -> Result<EngineConfig, String> {
-    let loaded = configuration_of_cluster(client).await?;
-    Ok(loaded.as_ref().map(engine_config).unwrap_or_default())
+/// Prints a note to stderr.
+pub(super) fn print_note(note: &str) {
+    eprintln!("note: {note}");
+}
+
+/// The settings of a controller with a configuration, or with the default one.
+pub(super) fn settings(kueue: Option<&LoadedConfiguration>) -> Settings {
+    Settings::new(
+        kueue
+            .cloned()
+            .map_or_else(ControllerConfig::default, ControllerConfig::from),
+    )
 }
 
 /// The configuration of a cluster's Kueue; `None` if the cluster has no ConfigMap of Kueue.
 ///
 /// # Errors
 /// The ConfigMap cannot be read, or its content cannot be loaded.
-pub(super) async fn configuration_of_cluster(
-    client: &Client,
-) -> Result<Option<LoadedConfiguration>, String> {
+async fn configuration_of_cluster(client: &Client) -> Result<Option<LoadedConfiguration>, String> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), DEFAULT_NAMESPACE);
     let name = format!("ConfigMap {DEFAULT_NAMESPACE}/{CONFIG_MAP}");
     let found = api.get_opt(CONFIG_MAP).await;

@@ -22,3 +22,10 @@ pub(super) async fn lab_time(client: &Client) -> Result<Timestamp, kube::Error> 
     let created = created.metadata.creation_timestamp;
     Ok(created.map_or_else(|| Clock::real().now(), |time| time.0))
 }
+
+/// The time of a lab, or the real time on other clusters.
+pub(super) async fn lab_or_real_time(client: &Client) -> Timestamp {
+    lab_time(client)
+        .await
+        .unwrap_or_else(|_| Clock::real().now())
+}

@@ -3,23 +3,33 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use jiff::Timestamp;
+use kube::Client;
+use serde::Serialize;
 
+use super::explain_preemption::explain_preemption;
 use super::explain_workload::{explain, find_workload, loop_of};
-use super::text;
+use super::load_engine::load_engine;
+use super::{cluster_queue_text, preemption_text, text};
 use crate::cli::config::ConfigUser;
-use crate::cli::kubeconfig_args::KubeconfigArgs;
+use crate::cli::kubeconfig_args::{KubeconfigArgs, error_message};
+use crate::cli::lab_time::lab_or_real_time;
 use crate::cli::output::print_stdout;
 use crate::cli::{CliError, config, runtime};
 use kueue_lab_admission::EngineConfig;
-use kueue_lab_clock::Clock;
 
 const EXAMPLES: &str = "\
 Examples:
   kueue-lab explain workload job-train-5f2c1 -n team-a
   kueue-lab explain workload train -n team-a      by the name of its Job or Pod
-  kueue-lab explain workload train -o json        the whole decision";
+  kueue-lab explain workload train -o json        the whole decision
+  kueue-lab explain clusterqueue team-a           quota, who holds it, who waits
+  kueue-lab explain preemption train -n team-a    by which Workload, under which policy";
 
-/// Explain why a Workload is or is not admitted: flavors, quota and preemption candidates.
+/// Explain why a Workload is or is not admitted, what a ClusterQueue's quota is used for, or why a Workload
+/// was preempted.
+///
+/// The engine decides on the objects and with the configuration of the cluster that is asked about.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Args {
@@ -29,9 +39,15 @@ pub(in crate::cli) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum ExplainCommand {
-    /// A Workload, by its name or by the name of its Job or Pod.
+    /// A Workload, by its name or by the name of its Job or Pod: flavors, quota and preemption candidates.
     #[command(visible_aliases = ["workloads", "wl"], after_help = EXAMPLES)]
     Workload(WorkloadArgs),
+    /// A ClusterQueue: whether it is active, its quota and limits, who holds it, and why its head waits.
+    #[command(name = "clusterqueue", visible_aliases = ["clusterqueues", "cq"], after_help = EXAMPLES)]
+    ClusterQueue(ClusterQueueArgs),
+    /// The preemptions of a Workload and by it: preemptor, reason, policy, and what it waits for now.
+    #[command(visible_alias = "preemptions", after_help = EXAMPLES)]
+    Preemption(WorkloadArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -41,6 +57,20 @@ struct WorkloadArgs {
     /// Its namespace [default: that of the context].
     #[arg(short, long)]
     namespace: Option<String>,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct ClusterQueueArgs {
+    /// Name of the ClusterQueue.
+    name: String,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct CommonArgs {
     /// Output format.
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     output: Output,
@@ -59,46 +89,111 @@ enum Output {
     Json,
 }
 
-pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
-    let ExplainCommand::Workload(args) = args.what;
-    runtime()?.block_on(async {
-        let given = match &args.config {
+/// The cluster that is asked about.
+struct Cluster {
+    client: Client,
+    /// The namespace of the context.
+    namespace: String,
+    config: EngineConfig,
+    now: Timestamp,
+}
+
+impl CommonArgs {
+    async fn connect(&self) -> Result<Cluster, CliError> {
+        let given = match &self.config {
             None => None,
-            Some(path) => {
-                let file = config::read_config(path, ConfigUser::Explanation)?;
-                Some(config::engine_config(&file.loaded))
-            }
+            Some(path) => Some(config::read_config(path, ConfigUser::Explanation)?.loaded),
         };
-        let context = args.target.context()?;
-        let namespace = args.namespace.as_deref();
-        let namespace = namespace.unwrap_or_else(|| context.namespace());
+        let context = self.target.context()?;
         let client = context.client().await.map_err(CliError::usage)?;
-        let settings = match given {
-            Some(settings) => settings,
-            None => config::engine_config_of_cluster(&client)
-                .await
-                .unwrap_or_else(|why| {
-                    eprintln!(
-                        "note: {why}; this explanation assumes Kueue's default configuration"
-                    );
-                    EngineConfig::default()
-                }),
+        let kueue = match given {
+            Some(given) => Some(given),
+            None => config::configuration_or_default(&client, config::print_note).await,
         };
-        let workload = find_workload(&client, namespace, &args.name).await?;
-        let clock = Clock::real();
-        let explained = explain(&client, settings, &clock, &workload)
-            .await
-            .map_err(CliError::Failed)?;
-        let printed = match args.output {
-            Output::Text => {
-                let found = loop_of(&client, &explained.workload, &clock).await;
-                text::render(&explained, found.as_ref())
-            }
+        Ok(Cluster {
+            namespace: context.namespace().to_owned(),
+            config: config::settings(kueue.as_ref()).engine(),
+            now: lab_or_real_time(&client).await,
+            client,
+        })
+    }
+
+    /// An explanation in the format of `--output`.
+    fn format(
+        &self,
+        text: impl FnOnce() -> String,
+        json: &impl Serialize,
+    ) -> Result<String, CliError> {
+        match self.output {
+            Output::Text => Ok(text()),
             Output::Json => {
-                let json = serde_json::to_string_pretty(&explained.report());
-                json.map_err(CliError::failed)? + "\n"
+                Ok(serde_json::to_string_pretty(json).map_err(CliError::failed)? + "\n")
             }
+        }
+    }
+}
+
+pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
+    let printed = runtime()?.block_on(async {
+        match args.what {
+            ExplainCommand::Workload(args) => workload(args).await,
+            ExplainCommand::ClusterQueue(args) => cluster_queue(args).await,
+            ExplainCommand::Preemption(args) => preemption(args).await,
+        }
+    })?;
+    print_stdout(printed.as_bytes())
+}
+
+async fn workload(args: WorkloadArgs) -> Result<String, CliError> {
+    let cluster = args.common.connect().await?;
+    let namespace = args.namespace.as_deref().unwrap_or(&cluster.namespace);
+    let key = find_workload(&cluster.client, namespace, &args.name).await?;
+    let explained = explain(&cluster.client, cluster.config, cluster.now, &key)
+        .await
+        .map_err(CliError::Failed)?;
+    let found = match args.common.output {
+        Output::Text => loop_of(&cluster.client, &explained.workload, cluster.now).await,
+        Output::Json => None,
+    };
+    let text = || text::render(&explained, found.as_ref());
+    args.common.format(text, &explained.report())
+}
+
+async fn cluster_queue(args: ClusterQueueArgs) -> Result<String, CliError> {
+    let cluster = args.common.connect().await?;
+    let engine = load_engine(&cluster.client, cluster.config, cluster.now).await;
+    let mut engine = engine.map_err(|error| CliError::Failed(error_message(&error)))?;
+    let Some(explained) = engine.explain_cluster_queue(&args.name, cluster.now) else {
+        let queues = engine.cache().cluster_queues();
+        let mut names: Vec<String> = queues.map(|queue| queue.name.to_string()).collect();
+        names.sort();
+        let names = match names.is_empty() {
+            true => "the cluster has none".to_owned(),
+            false => format!("the ClusterQueues are: {}", names.join(", ")),
         };
-        print_stdout(printed.as_bytes())
-    })
+        return Err(CliError::Failed(format!(
+            "there is no ClusterQueue {:?}; {names}",
+            args.name
+        )));
+    };
+    let queue = engine.cluster_queue(&args.name).cloned();
+    let text = || cluster_queue_text::render(&explained, queue.as_deref());
+    args.common.format(text, &explained)
+}
+
+async fn preemption(args: WorkloadArgs) -> Result<String, CliError> {
+    let cluster = args.common.connect().await?;
+    let namespace = args.namespace.as_deref().unwrap_or(&cluster.namespace);
+    let engine = load_engine(&cluster.client, cluster.config, cluster.now).await;
+    let mut engine = engine.map_err(|error| CliError::Failed(error_message(&error)))?;
+    let explained = explain_preemption(
+        &cluster.client,
+        &mut engine,
+        cluster.now,
+        namespace,
+        &args.name,
+    )
+    .await?;
+    let text = || preemption_text::render(&explained);
+    args.common.format(text, &explained)
 }

@@ -1,5 +1,6 @@
 //! Explains a Workload: loads the cluster's objects into an engine and nominates the Workload.
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
 use kube::api::ListParams;
 use kube::{Client, ResourceExt};
@@ -13,7 +14,6 @@ use kueue_lab_admission::EngineConfig;
 use kueue_lab_admission::engine::{Explanation, PendingVerdict, PendingVerdictKind};
 use kueue_lab_admission::workload::WorkloadKey;
 use kueue_lab_api::v1beta2::Workload;
-use kueue_lab_clock::Clock;
 use kueue_lab_loops::SchedulingLoop;
 use kueue_lab_simulation::simulate::{AdmittingChange, admitting_changes};
 use kueue_lab_tui::model::loops::loops_in_events;
@@ -80,10 +80,9 @@ impl ExplainedWorkload {
 pub(super) async fn explain(
     client: &Client,
     config: EngineConfig,
-    clock: &Clock,
+    now: Timestamp,
     key: &WorkloadKey,
 ) -> Result<ExplainedWorkload, String> {
-    let now = clock.now();
     let mut engine = load_engine::load_engine(client, config, now)
         .await
         .map_err(|e| error_message(&e))?;
@@ -111,38 +110,43 @@ pub(super) async fn explain(
 pub(in crate::cli) async fn explain_text(
     client: &Client,
     config: EngineConfig,
-    clock: &Clock,
+    now: Timestamp,
     key: &WorkloadKey,
 ) -> Result<String, String> {
-    let explained = explain(client, config, clock, key).await?;
-    let found = loop_of(client, &explained.workload, clock).await;
+    let explained = explain(client, config, now, key).await?;
+    let found = loop_of(client, &explained.workload, now).await;
     Ok(text::render(&explained, found.as_ref()))
 }
 
-/// The loop of scheduling attempts that a Workload is in. Events of all namespaces are read, or only of
-/// its own without permission.
+/// The loop of scheduling attempts that a Workload is in.
 pub(super) async fn loop_of(
     client: &Client,
     workload: &Workload,
-    clock: &Clock,
+    now: Timestamp,
 ) -> Option<SchedulingLoop> {
-    let params = ListParams::default().fields("involvedObject.kind=Workload");
     let own = workload.namespace().unwrap_or_default();
+    let events = workload_events(client, &own).await;
+    let uid = workload.uid()?;
+    let loops = loops_in_events(&events, now);
+    loops.into_iter().find(|found| found.involves(&uid))
+}
+
+/// The Events of Workloads in all namespaces, or only in one without permission; none if they cannot be
+/// listed.
+pub(super) async fn workload_events(client: &Client, namespace: &str) -> Vec<Event> {
+    let params = ListParams::default().fields("involvedObject.kind=Workload");
     let listed = match Api::<Event>::all(client.clone()).list(&params).await {
         Err(_) => {
-            let api: Api<Event> = Api::namespaced(client.clone(), &own);
+            let api: Api<Event> = Api::namespaced(client.clone(), namespace);
             api.list(&params).await
         }
         listed => listed,
     };
-    let events = match listed {
+    match listed {
         Ok(listed) => listed.items,
         Err(error) => {
-            tracing::debug!(%error, "cannot list Events, loops are not detected");
-            return None;
+            tracing::debug!(%error, "cannot list Events");
+            Vec::new()
         }
-    };
-    let uid = workload.uid()?;
-    let loops = loops_in_events(&events, clock.now());
-    loops.into_iter().find(|found| found.involves(&uid))
+    }
 }

@@ -1,11 +1,15 @@
-//! `kueue-lab explain`: why a Workload is or is not admitted.
+//! `kueue-lab explain`: why a Workload is or is not admitted, or was preempted, and what a ClusterQueue's
+//! quota is used for.
 //!
 //! The engine runs over the objects that are in the cluster now, so this works on any cluster whose
 //! objects can be read, whichever Kueue runs there.
 
+mod cluster_queue_text;
 mod command;
+mod explain_preemption;
 mod explain_workload;
 mod load_engine;
+mod preemption_text;
 mod text;
 
 pub(super) use command::{Args, run};

@@ -41,11 +41,11 @@ pub(super) fn render(explained: &ExplainedWorkload, found: Option<&SchedulingLoo
     out
 }
 
-fn line(out: &mut String, depth: usize, text: &str) {
+pub(super) fn line(out: &mut String, depth: usize, text: &str) {
     let _ = writeln!(out, "{:width$}{text}", "", width = depth * 2);
 }
 
-fn head(out: &mut String, explanation: &Explanation, workload: &Workload) {
+pub(super) fn head(out: &mut String, explanation: &Explanation, workload: &Workload) {
     let owners = workload.metadata.owner_references.iter().flatten();
     let owners: Vec<_> = owners.map(|o| format!("{} {}", o.kind, o.name)).collect();
     let of = match owners.as_slice() {
@@ -143,7 +143,7 @@ fn admission_checks(out: &mut String, workload: &Workload) {
     }
 }
 
-fn nomination(out: &mut String, decision: &Decision) {
+pub(super) fn nomination(out: &mut String, decision: &Decision) {
     let mode = decision.mode.map_or("not nominated", |m| m.as_str());
     line(out, 0, &format!("If it were the head now: {mode}"));
     if !decision.message.is_empty() {

@@ -7,8 +7,6 @@ use clap::ValueEnum;
 use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kueue_lab_api::v1beta2::Workload;
-use kueue_lab_clock::Clock;
-use kueue_lab_controller::{ControllerConfig, Settings};
 use kueue_lab_simulation::simulate::{AdmittingChange, Simulation, admitting_changes, simulate};
 use serde::Serialize;
 
@@ -18,7 +16,7 @@ use super::submission::Submission;
 use super::text;
 use crate::cli::explain::load_engine;
 use crate::cli::kubeconfig_args::{KubeconfigArgs, error_message};
-use crate::cli::lab_time::lab_time;
+use crate::cli::lab_time::lab_or_real_time;
 use crate::cli::output::print_stdout;
 use crate::cli::{CliError, config, runtime};
 
@@ -75,18 +73,9 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
     let submission = Submission::read(&args.filename, args.count.into(), namespace)?;
     let (engine, pods_ready, kueue, queues, now) = runtime.block_on(async {
         let client = context.client().await.map_err(CliError::usage)?;
-        let kueue = config::configuration_of_cluster(&client).await;
-        let kueue = kueue.unwrap_or_else(|why| {
-            eprintln!("note: {why}; this simulation assumes Kueue's default configuration");
-            None
-        });
-        let settings = Settings::new(match &kueue {
-            Some(kueue) => ControllerConfig::from(kueue.clone()),
-            None => ControllerConfig::default(),
-        });
-        let now = lab_time(&client)
-            .await
-            .unwrap_or_else(|_| Clock::real().now());
+        let kueue = config::configuration_or_default(&client, config::print_note).await;
+        let settings = config::settings(kueue.as_ref());
+        let now = lab_or_real_time(&client).await;
         let engine = load_engine(&client, settings.engine(), now).await;
         let engine = engine.map_err(|error| CliError::Failed(error_message(&error)))?;
         let queues = queue_objects(&client).await?;

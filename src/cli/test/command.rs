@@ -206,7 +206,7 @@ fn explain<'a>(lab: &'a Lab, namespace: &'a str, name: &'a str) -> LabFuture<'a,
     Box::pin(async move {
         let config = lab.controller()?.shared().settings.engine();
         let key = WorkloadKey::new(namespace, name);
-        explain_text(&lab.client(), config, lab.clock(), &key)
+        explain_text(&lab.client(), config, lab.clock().now(), &key)
             .await
             .ok()
     })

@@ -43,11 +43,9 @@ impl EngineExplainer {
         match &self.source {
             EngineSource::Controller(current) => current().shared().settings.engine(),
             EngineSource::Cluster => {
-                let read = config::engine_config_of_cluster(&self.client).await;
-                read.unwrap_or_else(|why| {
-                    tracing::warn!("{why}; explanations assume Kueue's default configuration");
-                    EngineConfig::default()
-                })
+                let warn = |note: &str| tracing::warn!("{note}");
+                let kueue = config::configuration_or_default(&self.client, warn).await;
+                config::settings(kueue.as_ref()).engine()
             }
         }
     }
@@ -58,6 +56,6 @@ impl Explainer for EngineExplainer {
     async fn explain(&self, workload: &ObjectKey) -> Result<String, String> {
         let key = WorkloadKey::new(&workload.namespace, &workload.name);
         let config = self.config().await;
-        crate::cli::explain::explain_text(&self.client, config, &self.clock, &key).await
+        crate::cli::explain::explain_text(&self.client, config, self.clock.now(), &key).await
     }
 }

@@ -2,128 +2,20 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::io::{BufRead, BufReader, Read};
+mod explain;
+mod team_queues;
+mod work_dir;
+
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
 
-/// A working directory with state, presets and other files.
-struct WorkDir {
-    root: tempfile::TempDir,
-}
-
-impl WorkDir {
-    fn new() -> Self {
-        Self {
-            root: tempfile::tempdir().unwrap(),
-        }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.root.path().join(name)
-    }
-
-    fn write(&self, name: &str, text: &str) -> String {
-        let path = self.path(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
-        path.display().to_string()
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kueue-lab"));
-        command
-            .args(args)
-            .current_dir(self.root.path())
-            .env_clear()
-            .env("HOME", self.root.path())
-            .stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        self.command(args).output().unwrap()
-    }
-
-    /// Runs a command that must exit with code 2; returns the error.
-    fn run_rejected(&self, args: &[&str]) -> String {
-        let output = self.run(args);
-        let printed = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{args:?} printed {printed}");
-        assert_eq!(output.stdout, b"", "{args:?}");
-        let complaint = printed.lines().find_map(|l| l.strip_prefix("kueue-lab: "));
-        complaint.unwrap_or_else(|| panic!("{printed}")).to_owned()
-    }
-
-    /// Runs `up` with an invalid preset; returns the error.
-    fn run_with_invalid_preset(&self, text: &str) -> String {
-        self.write("presets/p/q.yaml", text);
-        self.run_rejected(&[
-            "up",
-            "--headless",
-            "--presets-dir",
-            "presets",
-            "--preset",
-            "p",
-        ])
-    }
-}
-
-/// A lab that runs until it is dropped.
-struct RunningLab {
-    child: Child,
-    kubeconfig: PathBuf,
-}
-
-impl RunningLab {
-    fn start(command: Command) -> Self {
-        Self::start_with_log(command, Stdio::null())
-    }
-
-    fn start_with_log(mut command: Command, log: Stdio) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let kubeconfig = line.trim_end().strip_prefix("ready ");
-        let kubeconfig = PathBuf::from(kubeconfig.unwrap_or_else(|| panic!("{line:?}")));
-        Self { child, kubeconfig }
-    }
-
-    /// A client with the kubeconfig.
-    async fn client(&self) -> kube::Client {
-        let file = kube::config::Kubeconfig::read_from(&self.kubeconfig).unwrap();
-        let options = kube::config::KubeConfigOptions::default();
-        let config = kube::Config::from_custom_kubeconfig(file, &options);
-        kube::Client::try_from(config.await.unwrap()).unwrap()
-    }
-
-    fn signal(&self, signal: &str) {
-        let id = self.child.id().to_string();
-        let sent = Command::new("kill").args([signal, &id]).status().unwrap();
-        assert!(sent.success());
-    }
-
-    fn wait(mut self) -> (Option<i32>, String) {
-        let status = self.child.wait().unwrap();
-        let mut rest = String::new();
-        let mut stdout = self.child.stdout.take().unwrap();
-        stdout.read_to_string(&mut rest).unwrap();
-        (status.code(), rest)
-    }
-}
-
-impl Drop for RunningLab {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use work_dir::{RunningLab, WorkDir};
 
 const VALID_PRESET: &str = "\
 apiVersion: kueue.x-k8s.io/v1beta2

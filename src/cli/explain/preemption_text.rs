@@ -1,0 +1,98 @@
+//! Renders the preemptions of a Workload as text.
+
+use super::explain_preemption::{ExplainedPreemption, Preemption};
+use super::text::{head, line, nomination};
+use kueue_lab_admission::engine::Explanation;
+
+/// The preemptions as several lines of text.
+pub(super) fn render(explained: &ExplainedPreemption) -> String {
+    let mut out = String::new();
+    match (&explained.now, &explained.object) {
+        (Some(now), Some(object)) => head(&mut out, now, object),
+        _ => line(
+            &mut out,
+            0,
+            &format!("Workload {} (deleted)", explained.workload),
+        ),
+    }
+    if explained.preempted.is_empty() {
+        line(
+            &mut out,
+            0,
+            "It was not preempted, as far as conditions and Events say.",
+        );
+    } else {
+        line(&mut out, 0, "Preempted");
+    }
+    for preemption in &explained.preempted {
+        let by = match &preemption.preemptor {
+            Some(key) => named(key, &preemption.preemptor_job, preemption.preemptor_state),
+            None => format!("a deleted Workload (UID: {})", preemption.preemptor_uid),
+        };
+        described(&mut out, preemption, &format!("by {by}"));
+    }
+    if !explained.preempts.is_empty() {
+        line(&mut out, 0, "Preempts");
+    }
+    for preemption in &explained.preempts {
+        let job = match preemption.job.as_str() {
+            "" => String::new(),
+            job => format!(" ({job})"),
+        };
+        described(
+            &mut out,
+            preemption,
+            &format!("{}{job}", preemption.workload),
+        );
+    }
+    if let Some(decision) = explained.now.as_ref().and_then(|now| now.now.as_ref()) {
+        nomination(&mut out, decision);
+    }
+    preemptor(&mut out, explained.preemptor_now.as_ref());
+    out
+}
+
+fn named(key: &impl std::fmt::Display, job: &str, state: &str) -> String {
+    match job {
+        "" => format!("{key} ({state})"),
+        job => format!("{key} ({job}, {state})"),
+    }
+}
+
+fn described(out: &mut String, preemption: &Preemption, whom: &str) {
+    let Preemption { reason, cause, .. } = preemption;
+    let at = preemption
+        .at
+        .map_or_else(String::new, |at| format!("{at} "));
+    line(out, 1, &format!("{at}{whom}: {reason}, {cause}"));
+    let priority = |priority: Option<i64>| {
+        priority.map_or_else(String::new, |priority| format!(", priority {priority}"))
+    };
+    if !preemption.policy.is_empty() {
+        line(out, 2, &format!("policy     {}", preemption.policy));
+    }
+    let path = &preemption.preemptor_path;
+    let of_preemptor = priority(preemption.preemptor_priority);
+    line(out, 2, &format!("preemptor  {path}{of_preemptor}"));
+    let path = &preemption.preemptee_path;
+    let of_preemptee = priority(preemption.preemptee_priority);
+    line(out, 2, &format!("preemptee  {path}{of_preemptee}"));
+}
+
+/// The latest preemptor, while it waits for the preempted Workloads.
+fn preemptor(out: &mut String, explanation: Option<&Explanation>) {
+    let Some(explanation) = explanation else {
+        return;
+    };
+    line(
+        out,
+        0,
+        &format!("The preemptor {} waits", explanation.workload),
+    );
+    if let Some(verdict) = &explanation.verdict {
+        line(out, 1, &format!("verdict   {verdict}"));
+    }
+    if let Some(decision) = &explanation.now {
+        nomination(out, decision);
+    }
+}
