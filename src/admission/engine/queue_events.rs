@@ -179,6 +179,11 @@ impl Engine {
         Ok(())
     }
 
+    /// A Cohort that has an object.
+    pub fn cohort(&self, name: &str) -> Option<&Arc<Cohort>> {
+        self.store.cohorts.get(name)
+    }
+
     /// Requests that the inadmissible workloads of a cohort tree are requeued, as upstream does
     /// whenever it reconciles the Cohort, also on status changes.
     pub fn notify_retry_inadmissible_in_cohort(&mut self, name: &str, now: Timestamp) {
