@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::changed_state::{AdmittingChange, ChangedState};
+use super::quota_place::QuotaPlace;
 use super::simulation::{Simulation, simulate};
 use kueue_lab_admission::Engine;
 use kueue_lab_admission::cycle::Decision;
@@ -17,13 +18,15 @@ use kueue_lab_api::v1beta2::Workload;
 
 /// How often the missing quota is doubled before a flavor is given up.
 const MAX_DOUBLINGS: u32 = 10;
+/// The most quotas and limits of a flavor that are tried.
+const MAX_PLACES: usize = 16;
 /// The most priorities that are tried.
 const MAX_PRIORITIES: usize = 16;
 /// The most admitted workloads that are tried to be finished.
 const MAX_FINISHED: usize = 64;
 
-/// The cheapest changes that admit workloads: more quota of one flavor, a higher priority, or other
-/// workloads that finish. Each is verified by the engine on a copy of the state. Empty when the workloads
+/// The cheapest changes that admit workloads: a higher limit or more quota of one flavor, a higher priority,
+/// or other workloads that finish. Each is verified by the engine on a copy of the state. Empty when the workloads
 /// are admitted, or when no such change admits them.
 pub fn admitting_changes(
     live: &Engine,
@@ -42,7 +45,7 @@ pub fn admitting_changes(
     changes
 }
 
-/// For each flavor that the pods can use, the smallest nominal quota that admits the workloads.
+/// For each flavor that the pods can use, the smallest limits and nominal quotas that admit the workloads.
 fn quota_changes(state: &ChangedState<'_>, simulation: &Simulation) -> Vec<AdmittingChange> {
     // The quota that pending workloads miss, by ClusterQueue and flavor.
     let mut missing: BTreeMap<(Arc<str>, String), BTreeMap<ResourceName, i64>> = BTreeMap::new();
@@ -57,12 +60,13 @@ fn quota_changes(state: &ChangedState<'_>, simulation: &Simulation) -> Vec<Admit
             }
         }
     }
-    let found = missing
-        .into_iter()
-        .filter_map(|((queue, flavor), amounts)| {
-            let amounts: Vec<(ResourceName, i64)> = amounts.into_iter().collect();
-            smallest_quota(state, &queue, &flavor, &amounts)
-        });
+    let found = missing.into_iter().flat_map(|((queue, flavor), amounts)| {
+        let amounts: Vec<(ResourceName, i64)> = amounts.into_iter().collect();
+        let places = QuotaPlace::all(state.base.engine(), &queue, &flavor);
+        let places = places.into_iter().take(MAX_PLACES);
+        let found = places.filter_map(|place| smallest_quota(state, &place, &flavor, &amounts));
+        found.collect::<Vec<_>>()
+    });
     found.collect()
 }
 
@@ -97,10 +101,10 @@ fn wanted(attempt: &FlavorAssignmentAttempt) -> Vec<(ResourceName, i64)> {
     }
 }
 
-/// The smallest multiple of the amounts with which the workloads are admitted.
+/// The smallest multiple of the amounts, more in this place, with which the workloads are admitted.
 fn smallest_quota(
     state: &ChangedState<'_>,
-    queue: &str,
+    place: &QuotaPlace,
     flavor: &str,
     amounts: &[(ResourceName, i64)],
 ) -> Option<AdmittingChange> {
@@ -112,16 +116,13 @@ fn smallest_quota(
             .collect()
     };
     let try_scale = |scale: i64| {
-        let (changed, increases) = state.with_quota(queue, flavor, &scaled(scale))?;
-        let admits = state.admits(
-            |driver, now| {
-                let engine = driver.engine_mut();
-                engine.upsert_cluster_queue(Arc::new(changed), now);
-            },
-            |_| {},
-        );
+        let engine = state.base.engine();
+        let (changed, increases) = place.raised(engine, flavor, &scaled(scale))?;
+        let admits = state.admits(|driver, now| changed.apply(driver, now), |_| {});
         admits.then_some(increases)
     };
+    // A limit that is not set cannot be raised, and the highest one shows whether any suffices.
+    try_scale(64 << MAX_DOUBLINGS)?;
     let mut below = 0;
     let mut scale = 64;
     let mut increases = try_scale(scale);
@@ -144,11 +145,7 @@ fn smallest_quota(
             None => below = middle,
         }
     }
-    Some(AdmittingChange::Quota {
-        cluster_queue: queue.to_owned(),
-        flavor: flavor.to_owned(),
-        increases,
-    })
+    Some(place.change(flavor, increases))
 }
 
 /// The lowest priority, above one of another workload, with which the workloads are admitted.

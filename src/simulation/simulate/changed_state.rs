@@ -8,19 +8,18 @@ use serde::Serialize;
 use super::settle::settle;
 use crate::EngineDriver;
 use kueue_lab_admission::Engine;
-use kueue_lab_admission::resources::{Decimal, ResourceFormatter, ResourceName, resource_value};
 use kueue_lab_admission::workload::{WorkloadKey, predicates};
-use kueue_lab_api::v1beta2::{ClusterQueue, Workload};
+use kueue_lab_api::v1beta2::Workload;
 
-/// More nominal quota of one resource.
+/// A higher quota or limit of one resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QuotaIncrease {
     /// The resource.
     pub resource: String,
-    /// The nominal quota now.
+    /// The quota or limit now.
     pub from: String,
-    /// The nominal quota with which the workloads are admitted.
+    /// The one with which the workloads are admitted.
     pub to: String,
 }
 
@@ -35,6 +34,33 @@ pub enum AdmittingChange {
     /// A higher nominal quota.
     Quota {
         /// The ClusterQueue.
+        cluster_queue: String,
+        /// The flavor.
+        flavor: String,
+        /// The increases.
+        increases: Vec<QuotaIncrease>,
+    },
+    /// A higher nominal quota of a Cohort, whose object may have to be created.
+    CohortQuota {
+        /// The Cohort.
+        cohort: String,
+        /// The flavor.
+        flavor: String,
+        /// The increases.
+        increases: Vec<QuotaIncrease>,
+    },
+    /// A higher borrowing limit.
+    BorrowingLimit {
+        /// The ClusterQueue.
+        cluster_queue: String,
+        /// The flavor.
+        flavor: String,
+        /// The increases.
+        increases: Vec<QuotaIncrease>,
+    },
+    /// A higher lending limit of another ClusterQueue.
+    LendingLimit {
+        /// The ClusterQueue that lends.
         cluster_queue: String,
         /// The flavor.
         flavor: String,
@@ -62,18 +88,43 @@ impl std::fmt::Display for AdmittingChange {
                 cluster_queue,
                 flavor,
                 increases,
-            } => {
-                let each = increases.iter().map(|increase| {
-                    let QuotaIncrease { resource, from, to } = increase;
-                    format!("{resource} from {from} to {to}")
-                });
-                let each: Vec<String> = each.collect();
-                write!(
-                    f,
-                    "raise nominalQuota in flavor {flavor} of ClusterQueue {cluster_queue}: {}",
-                    each.join(", ")
-                )
-            }
+            } => raise(
+                f,
+                "nominalQuota",
+                "ClusterQueue",
+                cluster_queue,
+                flavor,
+                increases,
+            ),
+            AdmittingChange::CohortQuota {
+                cohort,
+                flavor,
+                increases,
+            } => raise(f, "nominalQuota", "Cohort", cohort, flavor, increases),
+            AdmittingChange::BorrowingLimit {
+                cluster_queue,
+                flavor,
+                increases,
+            } => raise(
+                f,
+                "borrowingLimit",
+                "ClusterQueue",
+                cluster_queue,
+                flavor,
+                increases,
+            ),
+            AdmittingChange::LendingLimit {
+                cluster_queue,
+                flavor,
+                increases,
+            } => raise(
+                f,
+                "lendingLimit",
+                "ClusterQueue",
+                cluster_queue,
+                flavor,
+                increases,
+            ),
             AdmittingChange::Priority { from, to } => {
                 write!(f, "raise the priority from {from} to {to}")
             }
@@ -83,6 +134,27 @@ impl std::fmt::Display for AdmittingChange {
             }
         }
     }
+}
+
+/// `raise nominalQuota in flavor spot of ClusterQueue team-a: cpu from 4 to 6`.
+fn raise(
+    f: &mut std::fmt::Formatter<'_>,
+    field: &str,
+    kind: &str,
+    name: &str,
+    flavor: &str,
+    increases: &[QuotaIncrease],
+) -> std::fmt::Result {
+    let each = increases.iter().map(|increase| {
+        let QuotaIncrease { resource, from, to } = increase;
+        format!("{resource} from {from} to {to}")
+    });
+    let each: Vec<String> = each.collect();
+    let each = each.join(", ");
+    write!(
+        f,
+        "raise {field} in flavor {flavor} of {kind} {name}: {each}"
+    )
 }
 
 /// A state in which changes are tried out.
@@ -139,53 +211,4 @@ impl<'a> ChangedState<'a> {
             wl.is_some_and(|wl| predicates::is_admitted(wl))
         })
     }
-
-    /// A ClusterQueue with more nominal quota in a flavor, and the increases.
-    pub(super) fn with_quota(
-        &self,
-        queue: &str,
-        flavor: &str,
-        more: &[(ResourceName, i64)],
-    ) -> Option<(ClusterQueue, Vec<QuotaIncrease>)> {
-        let engine = self.base.engine();
-        let formatter = &engine.config().formatter;
-        let mut changed = ClusterQueue::clone(engine.cluster_queue(queue)?);
-        let groups = &mut changed.spec.resource_groups;
-        let mut flavors = groups.iter_mut().flat_map(|group| &mut group.flavors);
-        let quotas = flavors.find(|quotas| quotas.name == flavor)?;
-        let mut increases = Vec::new();
-        for &(resource, more) in more.iter().filter(|(_, more)| *more > 0) {
-            let mut resources = quotas.resources.iter_mut();
-            let quota = resources.find(|quota| quota.name == resource.as_str())?;
-            let from = resource_value(resource, Decimal::parse_lossy(&quota.nominal_quota));
-            let to = rounded_up(resource, from.saturating_add(more));
-            quota.nominal_quota = formatter.quantity(resource, to);
-            increases.push(increase(resource, from, to, formatter));
-        }
-        (!increases.is_empty()).then_some((changed, increases))
-    }
-}
-
-fn increase(
-    resource: ResourceName,
-    from: i64,
-    to: i64,
-    formatter: &ResourceFormatter,
-) -> QuotaIncrease {
-    QuotaIncrease {
-        resource: resource.as_str().to_owned(),
-        from: formatter.text(resource, from),
-        to: formatter.text(resource, to),
-    }
-}
-
-/// An amount of quota as it would be written: whole CPUs, and whole mebibytes of memory.
-fn rounded_up(resource: ResourceName, amount: i64) -> i64 {
-    let unit = match resource.as_str() {
-        "cpu" => 1_000,
-        "memory" | "ephemeral-storage" => 1 << 20,
-        _ => 1,
-    };
-    let units = amount / unit + i64::from(amount % unit > 0);
-    units.saturating_mul(unit)
 }

@@ -5,6 +5,7 @@
 
 mod admitting_changes;
 mod changed_state;
+mod quota_place;
 mod settle;
 mod simulation;
 #[cfg(test)]

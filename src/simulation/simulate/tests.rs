@@ -110,6 +110,7 @@ fn changes_that_admit_a_workload_are_the_smallest() {
         changes(&engine, &wl),
         [
             "raise nominalQuota in flavor f of ClusterQueue a: cpu from 4 to 7",
+            "raise nominalQuota in flavor f of Cohort all: cpu from 0 to 3",
             "raise the priority from 1 to 6",
             "when finished: ns/first",
         ]
@@ -144,7 +145,57 @@ fn a_workload_that_never_fits_needs_quota() {
     assert_eq!(verdict.to_string(), "never: 9 cpu > maximum 4 in f");
     assert_eq!(
         changes(&engine, &wl),
-        ["raise nominalQuota in flavor f of ClusterQueue a: cpu from 4 to 9"]
+        [
+            "raise nominalQuota in flavor f of ClusterQueue a: cpu from 4 to 9",
+            "raise nominalQuota in flavor f of Cohort all: cpu from 0 to 5",
+        ]
+    );
+}
+
+/// Sets limits of ClusterQueues: borrowing of `a`, and lending of `b`.
+fn limited(mut engine: Engine, borrowing: Option<&str>, lending: Option<&str>) -> Engine {
+    use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+    for name in ["a", "b"] {
+        let queue = engine.cluster_queue(name).unwrap();
+        let mut queue = kueue_lab_api::v1beta2::ClusterQueue::clone(queue);
+        let quota = &mut queue.spec.resource_groups[0].flavors[0].resources[0];
+        let quantity = |limit: Option<&str>| limit.map(|limit| Quantity(limit.to_owned()));
+        quota.borrowing_limit = quantity(borrowing).filter(|_| name == "a");
+        quota.lending_limit = quantity(lending).filter(|_| name == "b");
+        engine.upsert_cluster_queue(Arc::new(queue), at());
+    }
+    engine
+}
+
+#[test]
+fn limits_of_borrowing_and_lending_are_raised_where_that_admits() {
+    let wl = workload("new", "a", 7, 0);
+    let two = || engine(&[("a", 4), ("b", 8)]);
+    let found = changes(&limited(two(), Some("1"), None), &wl);
+    assert_eq!(
+        found,
+        [
+            "raise borrowingLimit in flavor f of ClusterQueue a: cpu from 1 to 3",
+            "raise nominalQuota in flavor f of ClusterQueue a: cpu from 4 to 6",
+        ]
+    );
+    let found = changes(&limited(two(), None, Some("2")), &wl);
+    assert_eq!(
+        found[0],
+        "raise lendingLimit in flavor f of ClusterQueue b: cpu from 2 to 3"
+    );
+    // With both limits, neither alone is enough.
+    let found = changes(&limited(two(), Some("1"), Some("2")), &wl);
+    assert_eq!(
+        found,
+        ["raise nominalQuota in flavor f of ClusterQueue a: cpu from 4 to 6"]
+    );
+    // What is not there cannot be lent.
+    let large = workload("large", "a", 13, 0);
+    let found = changes(&limited(two(), None, Some("2")), &large);
+    assert!(
+        found.iter().all(|change| !change.contains("Limit")),
+        "{found:?}"
     );
 }
 
