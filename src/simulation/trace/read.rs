@@ -97,11 +97,11 @@ fn check_order(file: &str, jobs: &[TraceJob]) -> Result<(), TraceError> {
     Ok(())
 }
 
-/// A Kubernetes list.
+/// A Kubernetes list, or an object without items.
 #[derive(Deserialize)]
 struct ObjectList<'a> {
     #[serde(borrow)]
-    items: Vec<&'a RawValue>,
+    items: Option<Vec<&'a RawValue>>,
 }
 
 struct Reader<'a> {
@@ -199,9 +199,18 @@ impl Reader<'_> {
         };
         let items: Vec<&RawValue> = match format {
             TraceFormat::Philly => serde_json::from_str(text).map_err(syntax)?,
+            // Lists, and Workloads one after the other.
             _ => {
-                let list: ObjectList<'_> = serde_json::from_str(text).map_err(syntax)?;
-                list.items
+                let mut items = Vec::new();
+                for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
+                    let value = value.map_err(syntax)?;
+                    let list: ObjectList<'_> = serde_json::from_str(value.get()).map_err(syntax)?;
+                    match list.items {
+                        Some(listed) => items.extend(listed),
+                        None => items.push(value),
+                    }
+                }
+                items
             }
         };
         let mut lines = LineCounter::default();

@@ -151,6 +151,13 @@ fn workloads_of_a_cluster() {
     let trace = read(&list(&workload("a", &conditions)));
     assert_eq!(described(&trace.jobs[0]), "ns/a ns/lq 5+24: 3x{cpu 2}");
     assert_eq!(trace.jobs[0].spec.priority, Some(7));
+    // A recording has one Workload a line.
+    let lines =
+        [&workload("a", &conditions), &workload("b", &conditions)].map(|wl| wl.replace('\n', " "));
+    let names: Vec<String> = jobs(&lines.join("\n"));
+    assert_eq!(names[1], "ns/b ns/lq 5+24: 3x{cpu 2}");
+    let torn = refused(&format!("{}\n{}", lines[0], &lines[1][..40]));
+    assert!(torn.starts_with("t:2: the JSON cannot be read"), "{torn}");
     let running = refused(&list(&workload("a", &condition("Admitted", 10))));
     assert!(
         running.contains("t:1: Workload ns/a is not finished"),

@@ -1,4 +1,5 @@
-//! Workloads of a cluster, as `kubectl get workloads -o json` prints them.
+//! Workloads of a cluster, as `kubectl get workloads -o json` prints them or one after the other, as a
+//! recording has them.
 
 use jiff::SignedDuration;
 use serde_json::Value;
