@@ -28,14 +28,14 @@ Examples:
   kueue-lab replay --trace jobs.csv --preset borrowing-limits --preset fair-sharing --picture waits.svg
   kueue-lab replay --trace cluster_log.csv --preset mine --queue 'vcA=team-a' --queue '*=team-b'
   kueue-lab replay --trace jobs.csv --column submit_time=arrival --column gpu=gpus --preset mine
-  kueue-lab replay --record workloads.json --context prod";
+  kueue-lab replay --record jobs.jsonl --context prod     until Ctrl-C";
 
 /// Run a trace of jobs through the queues of presets in virtual time, and compare waits, utilisation,
 /// preemptions, lost work and fairness.
 ///
 /// Changes no cluster. A trace is CSV with the columns submit_time, duration, queue, priority, pods, cpu,
 /// memory and gpu; a public trace (Philly, Helios, Alibaba GPU v2020 and v2023); or the output of
-/// `kubectl get workloads -A -o json`.
+/// `kubectl get workloads -A -o json`. `--record` writes one of a running lab.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Args {
@@ -84,7 +84,8 @@ pub(in crate::cli) struct Args {
     /// Write the comparison as an SVG picture as well.
     #[arg(long, value_name = "FILE")]
     picture: Option<PathBuf>,
-    /// Write the Workloads of a running lab or cluster as a trace, instead of a replay.
+    /// Write the jobs of a running lab or cluster as a trace as they finish, until an interrupt, instead of
+    /// a replay.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "preset"])]
     record: Option<PathBuf>,
     #[command(flatten)]
@@ -191,15 +192,23 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
     print_stdout(printed.as_bytes())
 }
 
-/// Writes the Workloads of a cluster as a trace.
+/// Records the jobs of a cluster until an interrupt.
 fn write_record(target: &KubeconfigArgs, file: &Path) -> Result<(), CliError> {
-    let (text, complete) = runtime()?.block_on(async {
-        let (client, _) = target.connect().await?;
-        record(&client).await
+    let recorded = runtime()?.block_on(async {
+        let (client, name) = target.connect().await?;
+        eprintln!(
+            "recording the jobs of {name} to {} until an interrupt (Ctrl-C)",
+            file.display()
+        );
+        record(&client, file).await
     })?;
-    write_file(file, &text)?;
+    let running = match recorded.running {
+        0 => String::new(),
+        running => format!("; {running} that are still running are left out"),
+    };
     eprintln!(
-        "recorded to {}: {complete} finished Workloads; replay with --skip-incomplete to leave out all others",
+        "recorded {} jobs to {}{running}",
+        recorded.jobs,
         file.display()
     );
     Ok(())
