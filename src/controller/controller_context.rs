@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::watch;
+use tokio::sync::{OwnedMutexGuard, watch};
 
 use super::event_recorder::EventRecorder;
 use super::informers::{DraInformers, Informers};
@@ -32,6 +32,8 @@ pub struct ControllerContextInner {
     engine: Mutex<Engine>,
     /// Paces the scheduler's status writes.
     pub(crate) status_write_pacing: StatusWritePacing,
+    /// Held by the scheduler while a cycle runs.
+    scheduling: Arc<tokio::sync::Mutex<()>>,
     /// Logs loops of scheduling attempts.
     pub(crate) loop_warnings: LoopWarnings,
     /// Notified when the engine may have work.
@@ -60,6 +62,7 @@ impl ControllerContext {
             recorder: EventRecorder::start(ctx, &settings.instance),
             engine: Mutex::new(Engine::new(settings.engine())),
             status_write_pacing: StatusWritePacing::default(),
+            scheduling: Arc::default(),
             loop_warnings: LoopWarnings::default(),
             wake: watch::Sender::new(()),
             metric_observers: MetricObservers::default(),
@@ -74,6 +77,11 @@ impl ControllerContext {
     /// [`ControllerContext::update_engine`] for changes that may create work for the scheduler.
     pub fn engine(&self) -> MutexGuard<'_, Engine> {
         self.0.engine.lock()
+    }
+
+    /// Waits for the end of the current scheduling cycle. No cycle runs until the guard is dropped.
+    pub async fn hold_scheduling(&self) -> OwnedMutexGuard<()> {
+        self.0.scheduling.clone().lock_owned().await
     }
 
     /// Updates the engine and wakes the scheduler.

@@ -69,6 +69,7 @@ async fn wait_for_heads(
 
 /// Runs one cycle; returns whether it reserved quota or evicted a Workload.
 async fn run_cycle(shared: &ControllerContext) -> bool {
+    let mut running = shared.hold_scheduling().await;
     let started = shared.now();
     let decided = shared.engine().begin_cycle(started);
     let Some(mut decided) = decided else {
@@ -82,7 +83,9 @@ async fn run_cycle(shared: &ControllerContext) -> bool {
             break;
         }
         done = decided.actions.len();
+        drop(running);
         wait_for_pods_ready(shared).await;
+        running = shared.hold_scheduling().await;
         let now = shared.now();
         decided = shared.engine().resume_cycle(decided, now);
     }
@@ -98,6 +101,7 @@ async fn run_cycle(shared: &ControllerContext) -> bool {
     for action in &cycle.actions {
         apply_action::apply_action(shared, action).await;
     }
+    drop(running);
     cycle.progress
 }
 
