@@ -268,7 +268,15 @@ impl Lab {
             Some(_) => None,
             None => Some(workers.as_slice().len()),
         };
-        let lab = PresetLabSettings::new(rollout, nodes, ignored, running, base_text, start_text);
+        let lab = PresetLabSettings::new(
+            rollout,
+            controller.clone(),
+            nodes,
+            ignored,
+            running,
+            base_text,
+            start_text,
+        );
         let presets = PresetsConfig {
             folder: config.presets,
             active: config.preset,

@@ -4,13 +4,13 @@ use async_trait::async_trait;
 use tokio::sync::Mutex;
 
 use crate::configuration_changes::describe_changes;
-use crate::kueue_manager::ConfigurationRollout;
+use crate::kueue_manager::{ConfigurationRollout, CurrentController};
 use crate::node_pool_sources::NodePoolSources;
 use crate::sample_capacity::check_samples;
 use kueue_lab_api::config::{Configuration, load};
 use kueue_lab_machines::nodes::NodePools;
 use kueue_lab_presets::{
-    Finding, IgnoredSettings, LabSettings, PresetSettings, Sample, SourceFile,
+    Finding, IgnoredSettings, LabSettings, PresetSettings, Sample, SchedulingHold, SourceFile,
 };
 
 /// A configuration and its text.
@@ -26,6 +26,8 @@ pub(crate) struct PresetLabSettings {
     rollout: Option<ConfigurationRollout>,
     nodes: NodePoolSources,
     ignored: IgnoredSettings,
+    /// The controller; `None` if the lab starts none.
+    controller: Option<CurrentController>,
     /// The number of worker clusters; `None` for a worker cluster.
     workers: Option<usize>,
     /// The configuration of presets without `kueue.yaml`.
@@ -38,6 +40,7 @@ impl PresetLabSettings {
     /// The settings of a lab that runs with `applied`.
     pub(crate) fn new(
         rollout: Option<ConfigurationRollout>,
+        controller: Option<CurrentController>,
         nodes: NodePoolSources,
         ignored: IgnoredSettings,
         workers: Option<usize>,
@@ -46,6 +49,7 @@ impl PresetLabSettings {
     ) -> Self {
         Self {
             rollout,
+            controller,
             nodes,
             ignored,
             workers,
@@ -132,5 +136,12 @@ impl LabSettings for PresetLabSettings {
             .await;
         lines.extend(self.apply_nodes(settings.nodes.as_ref()).await);
         lines
+    }
+
+    async fn hold_scheduling(&self) -> SchedulingHold {
+        match &self.controller {
+            Some(controller) => Box::new(controller.get().shared().hold_scheduling().await),
+            None => Box::new(()),
+        }
     }
 }

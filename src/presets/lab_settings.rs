@@ -33,6 +33,9 @@ pub struct IgnoredSettings {
     pub nodes: Option<&'static str>,
 }
 
+/// Guards a scheduler that is held.
+pub type SchedulingHold = Box<dyn Send>;
+
 /// A lab that applies the settings of presets.
 #[async_trait]
 pub trait LabSettings: Send + Sync {
@@ -48,4 +51,8 @@ pub trait LabSettings: Send + Sync {
     /// Applies checked settings; settings that are absent become those of the lab. Returns one line for
     /// each change.
     async fn apply(&self, settings: &PresetSettings) -> Vec<String>;
+
+    /// Holds the scheduler, so that it does not decide on a part of the changes of a preset. It goes on when
+    /// the guard is dropped.
+    async fn hold_scheduling(&self) -> SchedulingHold;
 }

@@ -42,7 +42,7 @@ pub use clusters_file::{MAX_WORKERS, read_workers};
 pub use file_notify::{FileWatcher, folders_of_file};
 pub use finding::{Finding, Severity};
 pub use folder::{FolderError, PresetSource, Sample, SourceFile, list, read, read_settings};
-pub use lab_settings::{BaseConfiguration, IgnoredSettings, LabSettings};
+pub use lab_settings::{BaseConfiguration, IgnoredSettings, LabSettings, SchedulingHold};
 pub use lint::{Lint, lint};
 pub use object_key::ObjectKey;
 pub use parse::{Manifest, ParsedPreset, parse};

@@ -21,6 +21,8 @@ use kueue_lab_yaml::Position;
 
 /// How long to wait for content in a file that has become empty.
 const EMPTY_FILE_GRACE: Duration = Duration::from_millis(60);
+/// How long the scheduler is held after the last object, until the controllers have observed it.
+const OBSERVED: Duration = Duration::from_millis(50);
 /// The delay before a failed apply is retried.
 const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -64,6 +66,8 @@ pub(super) struct Reloader {
     retry_at: Option<tokio::time::Instant>,
     /// Whether another lab may have changed the inventory.
     inventory_stale: bool,
+    /// Whether the first preset is being applied, before there is anything to schedule.
+    starting: bool,
 }
 
 impl Reloader {
@@ -84,6 +88,7 @@ impl Reloader {
             last_read: None,
             retry_at: None,
             inventory_stale: false,
+            starting: true,
         }
     }
 
@@ -123,6 +128,7 @@ impl Reloader {
         stop: CancellationToken,
     ) {
         let idle = self.idle.clone();
+        self.starting = false;
         let mut was_idle = false;
         loop {
             let retry = self.retry_at;
@@ -329,7 +335,17 @@ impl Reloader {
         let changes = self.apply_settings(&source.settings).await;
         let previous =
             std::mem::replace(&mut self.config.applied_settings, source.settings.clone());
-        let outcome = match self.applier.apply(name, manifests).await {
+        // The scheduler decides when all objects are applied, not in between.
+        let hold = match &self.config.lab {
+            Some(lab) if !self.starting => Some(lab.hold_scheduling().await),
+            _ => None,
+        };
+        let applied = self.applier.apply(name, manifests).await;
+        if hold.is_some() {
+            tokio::time::sleep(OBSERVED).await;
+        }
+        drop(hold);
+        let outcome = match applied {
             Ok(outcome) => outcome,
             Err(error) => {
                 self.apply_settings(&previous).await;
