@@ -47,7 +47,7 @@ proptest! {
     #[test]
     fn an_imported_lab_has_the_same_state(cluster in cluster()) {
         let folder = tempfile::tempdir().unwrap();
-        write_preset(folder.path(), "first", &cluster.queues);
+        write_preset(folder.path(), "first", &cluster.configuration);
         let (bundle, before) = with_lab(folder.path(), async |lab: &Lab| {
             submit(lab, &cluster.jobs).await;
             let bundle = import_cluster(&lab.client(), "source", lab.clock().now()).await;

@@ -5,7 +5,7 @@ use kueue_lab_lab::Lab;
 use kueue_lab_plan::{ClusterState, Effect, PlannedChange, effects, plan_preset};
 use proptest::prelude::*;
 
-use crate::random_cluster::{cluster, idle, queues, submit, with_lab, write_preset};
+use crate::random_cluster::{cluster, configuration, idle, submit, with_lab, write_preset};
 
 /// Kind, object, reason and preemptor of each effect.
 fn described(effects: &[Effect]) -> Vec<String> {
@@ -18,12 +18,9 @@ proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 8, ..ProptestConfig::with_cases(4) })]
 
     #[test]
-    fn the_plan_of_a_changed_queue_is_what_happens(cluster in cluster(), index in 0usize..3, other in queues()) {
-        // While several queues change, cycles in between decide which Workloads are admitted.
-        let mut changed = cluster.queues.clone();
-        changed[index] = other[0].clone();
+    fn the_plan_of_a_change_is_what_happens(cluster in cluster(), changed in configuration()) {
         let folder = tempfile::tempdir().unwrap();
-        write_preset(folder.path(), "first", &cluster.queues);
+        write_preset(folder.path(), "first", &cluster.configuration);
         write_preset(folder.path(), "second", &changed);
         let (planned, happened) = with_lab(folder.path(), async |lab: &Lab| {
             submit(lab, &cluster.jobs).await;

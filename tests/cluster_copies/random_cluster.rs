@@ -16,12 +16,27 @@ const QUEUES: [&str; 3] = ["red", "green", "blue"];
 /// The fields of a ClusterQueue.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
-    quota: u32,
+    /// The quota in the flavors `plain` and `spot`; without the latter if it is none.
+    quota: (u32, Option<u32>),
+    borrowing_limit: Option<u32>,
     in_cohort: bool,
     within: &'static str,
     reclaim: &'static str,
     strategy: &'static str,
     stop: &'static str,
+}
+
+/// The objects of a preset.
+#[derive(Clone, Debug)]
+pub(crate) struct Configuration {
+    /// The ClusterQueues.
+    pub(crate) queues: Vec<Queue>,
+    /// The quota of the cohort itself.
+    cohort_quota: Option<u32>,
+    /// Whether the flavor `spot` has a taint.
+    tainted: bool,
+    /// The values of the priority classes, in hundreds.
+    priorities: [u32; 3],
 }
 
 /// A Job.
@@ -32,16 +47,17 @@ pub(crate) struct RandomJob {
     priority: u32,
 }
 
-/// Queues and Jobs.
+/// Objects of a preset and Jobs.
 #[derive(Clone, Debug)]
 pub(crate) struct RandomCluster {
-    pub(crate) queues: Vec<Queue>,
+    pub(crate) configuration: Configuration,
     pub(crate) jobs: Vec<RandomJob>,
 }
 
 fn queue() -> impl Strategy<Value = Queue> {
     (
-        0u32..8,
+        (0u32..8, prop::option::weighted(0.3, 0u32..4)),
+        prop::option::weighted(0.3, 0u32..4),
         prop::bool::weighted(0.8),
         prop::sample::select(vec!["Never", "LowerPriority", "LowerOrNewerEqualPriority"]),
         prop::sample::select(vec!["Never", "LowerPriority", "Any"]),
@@ -49,8 +65,9 @@ fn queue() -> impl Strategy<Value = Queue> {
         prop::sample::select(vec!["None", "None", "None", "Hold", "HoldAndDrain"]),
     )
         .prop_map(
-            |(quota, in_cohort, within, reclaim, strategy, stop)| Queue {
+            |(quota, borrowing_limit, in_cohort, within, reclaim, strategy, stop)| Queue {
                 quota,
+                borrowing_limit: borrowing_limit.filter(|_| in_cohort),
                 in_cohort,
                 within,
                 reclaim,
@@ -60,12 +77,25 @@ fn queue() -> impl Strategy<Value = Queue> {
         )
 }
 
-/// The three ClusterQueues.
-pub(crate) fn queues() -> impl Strategy<Value = Vec<Queue>> {
-    prop::collection::vec(queue(), 3)
+/// Three ClusterQueues, their cohort, flavors and priority classes.
+pub(crate) fn configuration() -> impl Strategy<Value = Configuration> {
+    (
+        prop::collection::vec(queue(), 3),
+        prop::option::weighted(0.4, 0u32..4),
+        prop::bool::weighted(0.2),
+        prop::array::uniform3(0u32..3),
+    )
+        .prop_map(
+            |(queues, cohort_quota, tainted, priorities)| Configuration {
+                queues,
+                cohort_quota,
+                tainted,
+                priorities,
+            },
+        )
 }
 
-/// Queues and Jobs.
+/// Objects of a preset and Jobs.
 pub(crate) fn cluster() -> impl Strategy<Value = RandomCluster> {
     let job = (0usize..3, 1u32..5, 0u32..3);
     let job = job.prop_map(|(queue, cpu, priority)| RandomJob {
@@ -73,37 +103,70 @@ pub(crate) fn cluster() -> impl Strategy<Value = RandomCluster> {
         cpu,
         priority,
     });
-    (queues(), prop::collection::vec(job, 3..9))
-        .prop_map(|(queues, jobs)| RandomCluster { queues, jobs })
+    (configuration(), prop::collection::vec(job, 3..9)).prop_map(|(configuration, jobs)| {
+        RandomCluster {
+            configuration,
+            jobs,
+        }
+    })
 }
 
-/// The files of a preset with these queues.
-pub(crate) fn preset(queues: &[Queue]) -> String {
-    let mut text =
-        "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor\nmetadata: {name: plain}\n"
-            .to_owned();
-    for priority in 0..3 {
-        text += &format!(
-            "---\napiVersion: kueue.x-k8s.io/v1beta2\nkind: WorkloadPriorityClass\nmetadata: {{name: p{priority}}}\nvalue: {}\n",
-            priority * 100
-        );
+/// The objects of a preset.
+pub(crate) fn preset(configuration: &Configuration) -> String {
+    let kind = |kind: &str, name: &str, rest: &str| {
+        format!(
+            "---\napiVersion: kueue.x-k8s.io/v1beta2\nkind: {kind}\nmetadata: {{name: {name}}}\n{rest}"
+        )
+    };
+    let mut text = kind("ResourceFlavor", "plain", "");
+    let taint = match configuration.tainted {
+        true => "spec: {nodeTaints: [{key: spot, value: \"true\", effect: NoSchedule}]}\n",
+        false => "",
+    };
+    text += &kind("ResourceFlavor", "spot", taint);
+    for (number, value) in configuration.priorities.iter().enumerate() {
+        let value = format!("value: {}\n", value * 100);
+        text += &kind("WorkloadPriorityClass", &format!("p{number}"), &value);
     }
-    for (name, queue) in QUEUES.iter().zip(queues) {
-        let Queue {
-            quota,
-            within,
-            reclaim,
-            strategy,
-            stop,
-            ..
-        } = queue;
-        let cohort = if queue.in_cohort {
-            "  cohortName: all\n"
-        } else {
-            ""
-        };
-        text += &format!(
-            "---
+    if let Some(quota) = configuration.cohort_quota {
+        let groups = resource_groups(&[("plain", quota)], None);
+        text += &kind("Cohort", "all", &format!("spec:\n{groups}"));
+    }
+    for (name, queue) in QUEUES.iter().zip(&configuration.queues) {
+        text += &queue_yaml(name, queue);
+    }
+    text
+}
+
+fn resource_groups(quotas: &[(&str, u32)], borrowing_limit: Option<u32>) -> String {
+    let limit = borrowing_limit.map_or_else(String::new, |l| format!(", borrowingLimit: {l}"));
+    let flavors = quotas.iter().map(|(flavor, quota)| {
+        format!(
+            "    - {{name: {flavor}, resources: [{{name: cpu, nominalQuota: {quota}{limit}}}]}}\n"
+        )
+    });
+    let flavors: String = flavors.collect();
+    format!("  resourceGroups:\n  - coveredResources: [cpu]\n    flavors:\n{flavors}")
+}
+
+fn queue_yaml(name: &str, queue: &Queue) -> String {
+    let Queue {
+        quota: (plain, spot),
+        within,
+        reclaim,
+        strategy,
+        stop,
+        ..
+    } = queue;
+    let cohort = match queue.in_cohort {
+        true => "  cohortName: all\n",
+        false => "",
+    };
+    let mut quotas = vec![("plain", *plain)];
+    quotas.extend(spot.map(|spot| ("spot", spot)));
+    let groups = resource_groups(&quotas, queue.borrowing_limit);
+    format!(
+        "---
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ClusterQueue
 metadata: {{name: {name}}}
@@ -112,27 +175,20 @@ spec:
 {cohort}  queueingStrategy: {strategy}
   stopPolicy: {stop}
   preemption: {{withinClusterQueue: {within}, reclaimWithinCohort: {reclaim}}}
-  resourceGroups:
-  - coveredResources: [cpu]
-    flavors:
-    - name: plain
-      resources: [{{name: cpu, nominalQuota: {quota}}}]
----
+{groups}---
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: LocalQueue
 metadata: {{name: {name}, namespace: default}}
 spec: {{clusterQueue: {name}}}
 "
-        );
-    }
-    text
+    )
 }
 
 /// Writes a preset to a presets folder.
-pub(crate) fn write_preset(folder: &Path, name: &str, queues: &[Queue]) {
+pub(crate) fn write_preset(folder: &Path, name: &str, configuration: &Configuration) {
     let folder = folder.join(name);
     std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("queues.yaml"), preset(queues)).unwrap();
+    std::fs::write(folder.join("queues.yaml"), preset(configuration)).unwrap();
 }
 
 /// A Job that runs for ten hours.

@@ -51,7 +51,11 @@ async fn read_only_rights_suffice_and_secrets_are_not_requested() {
     let cluster = some_cluster();
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("first")).unwrap();
-    std::fs::write(folder.path().join("first/q.yaml"), preset(&cluster.queues)).unwrap();
+    std::fs::write(
+        folder.path().join("first/q.yaml"),
+        preset(&cluster.configuration),
+    )
+    .unwrap();
     let lab = Lab::start(LabConfig {
         port: Some(0),
         preset: Some("first".to_owned()),
