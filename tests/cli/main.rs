@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod explain;
+mod plan;
+mod replay;
+mod simulate;
 mod team_queues;
 mod work_dir;
 

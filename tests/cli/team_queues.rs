@@ -36,9 +36,10 @@ spec:
   cohortName: all
   preemption: {{withinClusterQueue: LowerPriority, reclaimWithinCohort: Any}}
   resourceGroups:
-  - coveredResources: [cpu]
+  - coveredResources: [cpu, memory]
     flavors:
-    - {{name: plain, resources: [{{name: cpu, nominalQuota: {quota}}}]}}
+    - name: plain
+      resources: [{{name: cpu, nominalQuota: {quota}}}, {{name: memory, nominalQuota: 64Gi}}]
 ---
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: LocalQueue

@@ -1,0 +1,165 @@
+//! `kueue-lab replay` and its recordings.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::team_queues::{PRESETS, TeamLab, job, preset};
+use crate::work_dir::WorkDir;
+
+/// Three jobs, of which two fit into the ClusterQueue `red` with what `blue` lends.
+const TRACE: &str = "\
+name,queue,submit_time,duration,priority,cpu
+a,red,2026-01-01T00:00:00Z,10m,0,4
+b,red,2026-01-01T00:00:10Z,10m,0,4
+c,red,2026-01-01T00:00:20Z,10m,0,4
+";
+
+fn work_dir() -> WorkDir {
+    let dir = WorkDir::new();
+    dir.write("presets/team/queues.yaml", &preset(4, 4));
+    dir.write("presets/small/queues.yaml", &preset(4, 0));
+    dir.write("trace.csv", TRACE);
+    dir
+}
+
+/// The arguments of a replay of a trace.
+fn replay<'a>(trace: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let common = ["replay", "--presets-dir", PRESETS, "--trace", trace];
+    common.iter().chain(more).copied().collect()
+}
+
+fn printed(dir: &WorkDir, args: &[&str]) -> String {
+    let output = dir.run(args);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {error}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn presets_are_compared_as_table_json_and_picture() {
+    let dir = work_dir();
+    let presets = [
+        "--preset",
+        "team",
+        "--preset",
+        "small",
+        "--picture",
+        "waits.svg",
+    ];
+    let table = printed(&dir, &replay("trace.csv", &presets));
+    let header = table.lines().find(|line| line.contains("team"));
+    assert!(header.is_some_and(|line| line.contains("small")), "{table}");
+    let svg = std::fs::read_to_string(dir.path("waits.svg")).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"));
+    let json = printed(
+        &dir,
+        &replay("trace.csv", &[&presets[..], &["-o", "json"]].concat()),
+    );
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let configurations = json["configurations"].as_array().unwrap();
+    assert_eq!(configurations.len(), 2, "{json}");
+    // The third job waits for the end of the first, and a second for the retry; with half the quota the
+    // second job does as well.
+    let longest = |index: usize| configurations[index]["wait"]["max"].as_f64().unwrap();
+    assert_eq!((longest(0), longest(1)), (581.0, 1182.0), "{json}");
+}
+
+#[test]
+fn mistakes_in_traces_are_one_message_each() {
+    let dir = work_dir();
+    let rejected = |text: &str| {
+        dir.write("trace.csv", text);
+        dir.run_rejected(&replay("trace.csv", &["--preset", "team"]))
+    };
+    let hole = rejected(&TRACE.replacen("10m", "", 1));
+    assert_eq!(
+        hole,
+        "trace.csv:2: duration is missing; skip such jobs with --skip-incomplete"
+    );
+    let back = rejected(&TRACE.replace("00:00:20", "00:00:05"));
+    assert!(
+        back.starts_with("trace.csv:4: the clock goes back: job c"),
+        "{back}"
+    );
+    let column = rejected(&TRACE.replace("duration", "length"));
+    assert!(column.starts_with("trace.csv:1: "), "{column}");
+    let empty = rejected("");
+    assert!(empty.starts_with("trace.csv:1: "), "{empty}");
+    let torn = rejected("{\"items\": [");
+    assert!(
+        torn.starts_with("trace.csv:1: the JSON cannot be read"),
+        "{torn}"
+    );
+    let absent = dir.run_rejected(&replay("absent.csv", &["--preset", "team"]));
+    assert!(absent.contains("absent.csv"), "{absent}");
+    let preset = dir.run_rejected(&replay("trace.csv", &["--preset", "absent"]));
+    assert!(preset.contains("absent"), "{preset}");
+    let queue = dir.run_rejected(&replay(
+        "trace.csv",
+        &["--preset", "team", "--queue", "red"],
+    ));
+    assert!(queue.contains("red"), "{queue}");
+    let picture = ["--preset", "team", "--picture", "no/such/folder.svg"];
+    dir.write("trace.csv", TRACE);
+    let unwritable = dir.run_rejected(&replay("trace.csv", &picture));
+    assert!(unwritable.contains("no/such/folder.svg"), "{unwritable}");
+}
+
+#[test]
+fn a_lab_is_recorded_until_an_interrupt_and_replayed() {
+    let lab = TeamLab::start(4, 4);
+    lab.admit(job("first", "red", "2", 40));
+    let recorder = lab.dir.command(&["replay", "--record", "jobs.jsonl"]);
+    let recorder = { recorder }.stderr(Stdio::piped()).spawn().unwrap();
+    lab.admit(job("second", "red", "2", 60));
+    lab.create(job("stays", "blue", "1", 360_000));
+    lab.wait_for("second", "Finished");
+    let start = Instant::now();
+    let recorded = || std::fs::read_to_string(lab.dir.path("jobs.jsonl")).unwrap_or_default();
+    while recorded().lines().count() < 2 {
+        assert!(start.elapsed().as_secs() < 60, "{}", recorded());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    lab.wait_for("stays", "Admitted");
+    let id = recorder.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &id])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let ended = recorder.wait_with_output().unwrap();
+    let message = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(0), "{message}");
+    assert!(
+        message.contains("recorded 2 jobs to jobs.jsonl"),
+        "{message}"
+    );
+
+    let listed = lab.dir.path("workloads.json");
+    let list = lab.workloads();
+    std::fs::write(&listed, list.to_string()).unwrap();
+    for (trace, more) in [
+        ("jobs.jsonl", &["--preset", "team", "-o", "json"][..]),
+        // As `kubectl get workloads -A -o json` prints them, with one that is not finished.
+        (
+            "workloads.json",
+            &["--preset", "team", "-o", "json", "--skip-incomplete"],
+        ),
+    ] {
+        let json: Value = serde_json::from_str(&printed(&lab.dir, &replay(trace, more))).unwrap();
+        let outcome = &json["configurations"][0];
+        assert_eq!(outcome["jobs"], 2, "{json}");
+        assert_eq!(outcome["finished"], 2, "{json}");
+    }
+    let hole = lab
+        .dir
+        .run_rejected(&replay("workloads.json", &["--preset", "team"]));
+    assert!(
+        hole.contains("is not finished after an admission"),
+        "{hole}"
+    );
+}

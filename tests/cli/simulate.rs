@@ -1,0 +1,141 @@
+//! `kueue-lab simulate` with each kind of file.
+
+use serde_json::{Value, json};
+
+use crate::team_queues::{TeamLab, job};
+
+/// A kind, an object of it, and the pod sets of its Workload with their counts.
+type Case = (&'static str, Value, Vec<(&'static str, i64)>);
+
+fn kinds() -> Vec<Case> {
+    let labels = json!({"kueue.x-k8s.io/queue-name": "red"});
+    let pod = json!({"restartPolicy": "Never", "containers": [
+        {"name": "c", "image": "busybox", "resources": {"requests": {"cpu": "1"}}}]});
+    let template = |name: &str| {
+        let mut pod = pod.clone();
+        pod["containers"][0]["name"] = name.into();
+        json!({"spec": pod})
+    };
+    let meta = |name: &str| json!({"name": name, "labels": labels});
+    let job_set = json!({"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": meta("set"),
+        "spec": {"replicatedJobs": [{"name": "workers", "replicas": 2,
+            "template": {"spec": {"parallelism": 1, "completions": 1, "template": template("c")}}}]}});
+    let ray_job = json!({"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": meta("ray"),
+        "spec": {"entrypoint": "python x.py", "shutdownAfterJobFinishes": true, "rayClusterSpec": {
+            "headGroupSpec": {"rayStartParams": {}, "template": template("head")},
+            "workerGroupSpecs": [{"groupName": "workers", "replicas": 2, "minReplicas": 2, "maxReplicas": 2,
+                "rayStartParams": {}, "template": template("worker")}]}}});
+    let py_torch = json!({"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": meta("torch"),
+        "spec": {"pytorchReplicaSpecs": {
+            "Master": {"replicas": 1, "restartPolicy": "OnFailure", "template": template("pytorch")},
+            "Worker": {"replicas": 2, "restartPolicy": "OnFailure", "template": template("pytorch")}}}});
+    let single = json!({"apiVersion": "v1", "kind": "Pod", "metadata": meta("pod"), "spec": pod});
+    let workload = json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
+        "metadata": {"name": "wl"}, "spec": {"queueName": "red",
+            "podSets": [{"name": "main", "count": 2, "template": template("c")}]}});
+    vec![
+        ("Job", job("job", "red", "1", 60), vec![("main", 1)]),
+        ("JobSet", job_set, vec![("workers", 2)]),
+        (
+            "RayJob",
+            ray_job,
+            vec![("head", 1), ("workers", 2), ("submitter", 1)],
+        ),
+        ("PyTorchJob", py_torch, vec![("master", 1), ("worker", 2)]),
+        ("Pod", single, vec![("main", 1)]),
+        ("Workload", workload, vec![("main", 2)]),
+    ]
+}
+
+#[test]
+fn every_kind_is_simulated() {
+    let lab = TeamLab::start(8, 0);
+    for (kind, object, expected) in kinds() {
+        lab.dir.write("file.yaml", &object.to_string());
+        let found = lab.json(&["simulate", "-f", "file.yaml", "-o", "json"]);
+        let workloads = found["workloads"].as_array().unwrap();
+        assert_eq!(workloads.len(), 1, "{kind}: {found}");
+        assert_eq!(workloads[0]["admitted"], true, "{kind}: {found}");
+        let assigned = workloads[0]["admission"]["podSetAssignments"]
+            .as_array()
+            .unwrap();
+        let assigned: Vec<(&str, i64)> = assigned
+            .iter()
+            .map(|ps| (ps["name"].as_str().unwrap(), ps["count"].as_i64().unwrap()))
+            .collect();
+        assert_eq!(assigned, expected, "{kind}");
+    }
+    let config =
+        "kubernetes: {pod_config: {metadata: {labels: {kueue.x-k8s.io/queue-name: red}}}}\n";
+    lab.dir.write(".sky/config.yaml", config);
+    lab.dir.write(
+        "task.yaml",
+        "resources: {cpus: 2}\nnum_nodes: 2\nrun: sleep infinity\n",
+    );
+    let text = lab.output(&["simulate", "-f", "task.yaml"]);
+    assert!(text.contains("admitted by ClusterQueue red"), "{text}");
+    assert!(text.contains("from plain"), "{text}");
+    // The lab has no Workload of all this.
+    assert_eq!(lab.workloads()["items"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn a_simulation_names_victims_and_changes() {
+    let lab = TeamLab::start(4, 4);
+    lab.admit(job("borrows", "red", "6", 36000));
+    lab.dir
+        .write("own.yaml", &job("own", "blue", "4", 60).to_string());
+    let text = lab.output(&["simulate", "-f", "own.yaml"]);
+    assert!(text.contains("admitted by ClusterQueue blue"), "{text}");
+    assert!(text.contains("Preempts\n  default/job-borrows-"), "{text}");
+    assert!(text.contains(": InCohortReclamation"), "{text}");
+
+    lab.dir
+        .write("more.yaml", &job("more", "red", "3", 60).to_string());
+    let text = lab.output(&["simulate", "-f", "more.yaml"]);
+    assert!(text.contains("  waits: 1 more cpu in plain"), "{text}");
+    assert!(text.contains("Changes that admit it, each alone"), "{text}");
+    assert!(
+        text.contains("nominalQuota in flavor plain of ClusterQueue red: cpu from 4 to 5"),
+        "{text}"
+    );
+    let found = lab.json(&["simulate", "-f", "more.yaml", "--count", "2", "-o", "json"]);
+    assert_eq!(found["workloads"].as_array().unwrap().len(), 2);
+    assert!(
+        !found["admittingChanges"].as_array().unwrap().is_empty(),
+        "{found}"
+    );
+}
+
+#[test]
+fn files_that_cannot_be_simulated_are_refused() {
+    let lab = TeamLab::start(4, 4);
+    let rejected = |text: &str| {
+        lab.dir.write("file.yaml", text);
+        lab.dir.run_rejected(&["simulate", "-f", "file.yaml"])
+    };
+    let torn = rejected("kind: Job\n  metadata: {}\n");
+    assert!(torn.starts_with("file.yaml:2:"), "{torn}");
+    let unknown = rejected("apiVersion: example.com/v1\nkind: Train\nmetadata: {name: t}\n");
+    assert!(
+        unknown.contains("no kind Train of example.com/v1"),
+        "{unknown}"
+    );
+    let without = rejected("kind: Job\nmetadata: {name: j}\n");
+    assert!(
+        without.contains("an object needs apiVersion and kind"),
+        "{without}"
+    );
+    let unmanaged = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}});
+    let unmanaged = rejected(&unmanaged.to_string());
+    assert!(
+        unmanaged.contains("Kueue makes no Workload of it"),
+        "{unmanaged}"
+    );
+    let invalid =
+        json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {}});
+    let invalid = rejected(&invalid.to_string());
+    assert!(invalid.contains("Job j: "), "{invalid}");
+    let absent = lab.dir.run_rejected(&["simulate", "-f", "absent.yaml"]);
+    assert!(absent.contains("absent.yaml: cannot be read"), "{absent}");
+}
