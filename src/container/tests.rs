@@ -219,6 +219,10 @@ async fn scripts_have_the_output_of_a_shell() {
             "pod-1\nroot\n0\nLinux\n2026-03-02\n",
         ),
         (
+            "stdbuf -oL echo a; stdbuf -o 0 echo b; nice echo c; nice -n 5 echo d",
+            "a\nb\nc\nd\n",
+        ),
+        (
             "seq 3 | xargs echo; echo a b | xargs -n1 echo",
             "1 2 3\na\nb\n",
         ),

@@ -9,7 +9,7 @@ use crate::shell::{SHELL_NAMES, Shell};
 use crate::streams::Streams;
 
 /// The programs of an image with a shell.
-const PROGRAMS: [&str; 86] = [
+const PROGRAMS: [&str; 88] = [
     "[",
     "ash",
     "awk",
@@ -50,6 +50,7 @@ const PROGRAMS: [&str; 86] = [
     "mkdir",
     "mktemp",
     "mv",
+    "nice",
     "nl",
     "nohup",
     "nproc",
@@ -71,6 +72,7 @@ const PROGRAMS: [&str; 86] = [
     "sleep",
     "sort",
     "stat",
+    "stdbuf",
     "stty",
     "sudo",
     "sync",
@@ -98,10 +100,12 @@ const PROGRAMS: [&str; 86] = [
     "dash",
 ];
 
-/// The programs of an image. BusyBox has no `bash`, no `curl`, no `rsync` and no `sudo`.
+/// Programs that BusyBox does not have.
+const NOT_IN_BUSYBOX: [&str; 6] = ["bash", "curl", "dash", "rsync", "stdbuf", "sudo"];
+
+/// The programs of an image.
 pub fn programs(is_busybox: bool, has_gpus: bool) -> impl Iterator<Item = &'static str> {
-    let missing =
-        move |name: &str| is_busybox && matches!(name, "bash" | "curl" | "dash" | "rsync" | "sudo");
+    let missing = move |name: &str| is_busybox && NOT_IN_BUSYBOX.contains(&name);
     let own = PROGRAMS.into_iter().filter(move |name| !missing(name));
     own.chain(has_gpus.then_some("nvidia-smi"))
 }
@@ -127,7 +131,7 @@ pub(crate) async fn run(
         "printf" => printing::printf(context).await,
         "yes" => printing::yes(context).await,
         "seq" => printing::seq(context).await,
-        "env" | "nohup" | "sudo" | "time" | "timeout" | "xargs" => {
+        "env" | "nice" | "nohup" | "stdbuf" | "sudo" | "time" | "timeout" | "xargs" => {
             Box::pin(environment::run_other(program, context)).await
         }
         "printenv" => environment::printenv(context).await,

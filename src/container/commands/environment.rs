@@ -22,22 +22,35 @@ pub(super) async fn test(context: &mut Context<'_>) -> Exit {
     }
 }
 
-/// Runs another program: `env`, `nohup`, `sudo`, `time`, `timeout`, `xargs`.
+/// Runs another program: `env`, `nice`, `nohup`, `stdbuf`, `sudo`, `time`, `timeout`, `xargs`.
 pub(super) async fn run_other(program: &str, context: &mut Context<'_>) -> Exit {
     match program {
         "env" => env(context).await,
         "timeout" => timeout(context).await,
         "xargs" => xargs(context).await,
         _ => {
-            // Options of `sudo`; processes are those of root.
-            let options = context.arguments.iter();
-            let options = options.take_while(|a| program == "sudo" && a.starts_with('-'));
-            let words = &context.arguments[options.count()..];
+            let words = &context.arguments[options(program, context.arguments)..];
             let mut child = context.shell.child();
             child.run_program(words, context.streams).await;
             Ok(child.status())
         }
     }
+}
+
+/// The number of words before the program that `nice`, `stdbuf` or `sudo` runs. Their options have no effect: processes
+/// are those of root, have no priority, and write at once.
+fn options(program: &str, arguments: &[String]) -> usize {
+    let separate: &[&str] = match program {
+        "nice" => &["-n", "--adjustment"],
+        "stdbuf" => &["-i", "-o", "-e", "--input", "--output", "--error"],
+        "sudo" => &[],
+        _ => return 0,
+    };
+    let mut count = 0;
+    while let Some(option) = arguments.get(count).filter(|a| a.starts_with('-')) {
+        count += 1 + usize::from(separate.contains(&option.as_str()));
+    }
+    count.min(arguments.len())
 }
 
 async fn env(context: &mut Context<'_>) -> Exit {
