@@ -377,6 +377,10 @@ async fn what_is_not_simulated_is_named_in_the_error() {
             "python3 -m http.client",
             "module http.client is not simulated",
         ),
+        (
+            "python3 -c 'from sky.jobs import utils; utils.dump_managed_job_queue()'",
+            "jobs.controller.consolidation_mode",
+        ),
         ("python3 /tmp/none.py", "No such file or directory"),
         ("uv sync", "uv sync is not simulated"),
     ] {

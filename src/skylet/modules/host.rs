@@ -17,6 +17,12 @@ use crate::runtime::Runtime;
 const SKYLET_VERSION: &str = "42";
 /// The version of the runtime's functions.
 const SKYLET_LIB_VERSION: i64 = 7;
+/// The version of the functions for managed jobs, from which on programs load plugins before they call one.
+const MANAGED_JOBS_VERSION: i64 = 26;
+/// Why a function for managed jobs fails.
+const NO_JOBS_CONTROLLER: &str = "kueue-lab: the jobs controller does not run in a Pod of a simulated node; set \
+    jobs.controller.consolidation_mode: true in ~/.sky/config.yaml, create the file \
+    ~/skypilot-runtime/bin/activate and run sky api stop";
 
 /// The modules of one program.
 pub(crate) struct Modules {
@@ -67,6 +73,7 @@ impl Host for Modules {
         match name {
             "sky.skylet.constants.SKYLET_VERSION" => Some(Value::str(SKYLET_VERSION)),
             "sky.skylet.constants.SKYLET_LIB_VERSION" => Some(Value::Int(SKYLET_LIB_VERSION)),
+            "sky.jobs.constants.MANAGED_JOBS_VERSION" => Some(Value::Int(MANAGED_JOBS_VERSION)),
             "sky_templates.__file__" => Some(Value::str("/root/sky_templates/__init__.py")),
             _ => None,
         }
@@ -98,6 +105,9 @@ impl Host for Modules {
             }
             "sky.utils.message_utils.encode_payload" => {
                 encode_payload(arguments.required(0, "payload")?)
+            }
+            _ if name.starts_with("sky.jobs.") || name.starts_with("sky.server.plugins.") => {
+                Err(Exception::new("RuntimeError", NO_JOBS_CONTROLLER))
             }
             _ if Driver::has(name) => self.driver.call(name, &arguments).await,
             _ => standard::call(self, name, &arguments).await,
