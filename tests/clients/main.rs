@@ -21,4 +21,5 @@ mod javascript;
 mod lab_process;
 mod package_directory;
 mod python;
+mod sky_client;
 mod skypilot;

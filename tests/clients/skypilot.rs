@@ -1,62 +1,16 @@
-//! SkyPilot's command line, with its API server on this machine.
+//! SkyPilot: clusters of `sky launch` and managed jobs of `sky jobs launch`.
 
-use std::net::TcpStream;
-use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
-use kueue_lab_testing::{has_tool, skip};
-
-use crate::cluster::Cluster;
-use crate::package_directory::{printed, sources};
-use crate::python::python;
-
-/// The address of SkyPilot's API server, of which a user has one.
-const API_SERVER: &str = "127.0.0.1:46580";
-
-/// A queue for 2 CPUs in which workloads of a higher priority preempt others.
-const QUEUES: &str = "\
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ResourceFlavor
-metadata: {name: any}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ClusterQueue
-metadata: {name: sky}
-spec:
-  namespaceSelector: {}
-  preemption: {withinClusterQueue: LowerPriority}
-  resourceGroups:
-  - coveredResources: [cpu, memory]
-    flavors:
-    - name: any
-      resources:
-      - {name: cpu, nominalQuota: 2}
-      - {name: memory, nominalQuota: 100Gi}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: LocalQueue
-metadata: {name: sky, namespace: default}
-spec: {clusterQueue: sky}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: WorkloadPriorityClass
-metadata: {name: low}
-value: 1
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: WorkloadPriorityClass
-metadata: {name: high}
-value: 2
-";
+use crate::sky_client::Sky;
 
 /// SkyPilot's configuration: every cluster is queued.
 const CONFIG: &str = "kubernetes: {kueue: {local_queue_name: sky}}\n";
 
-/// Images that SkyPilot would look up in the internet.
-const IMAGES: &str = "\
-Tag,Region,OS,OSVersion,ImageId,CreationDate
-skypilot:custom-cpu-ubuntu-2204-v1,,ubuntu,22.04,skypilot/cpu,20240101
-skypilot:custom-gpu-ubuntu-2204-v1,,ubuntu,22.04,skypilot/gpu,20240101
+/// As [`CONFIG`], with the jobs controller in SkyPilot's API server.
+const JOBS_CONFIG: &str = "\
+kubernetes: {kueue: {local_queue_name: sky}}
+jobs: {controller: {consolidation_mode: true}}
 ";
 
 const LOW: &str = "\
@@ -76,58 +30,15 @@ resources: {infra: kubernetes, cpus: 2, labels: {kueue.x-k8s.io/priority-class: 
 run: echo on $(hostname)
 ";
 
-/// A home directory with SkyPilot's files, and its API server, which ends with this value.
-struct Sky {
-    bin: PathBuf,
-    home: tempfile::TempDir,
-    kubeconfig: PathBuf,
-}
+/// A managed job that runs until it is cancelled.
+const LONG_JOB: &str = "\
+name: low
+resources: {infra: kubernetes, cpus: 1, labels: {kueue.x-k8s.io/priority-class: low}}
+run: echo started; sleep 100000
+";
 
-impl Sky {
-    fn write(&self, name: &str, text: &str) {
-        let path = self.home.path().join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
-
-    fn command(&self, program: &str, args: &[&str]) -> Output {
-        let path = std::env::var("PATH").unwrap_or_default();
-        Command::new(program)
-            .args(args)
-            .current_dir(self.home.path())
-            .env("HOME", self.home.path())
-            .env("KUBECONFIG", &self.kubeconfig)
-            .env("PATH", format!("{}:{path}", self.bin.display()))
-            .env("SKYPILOT_DISABLE_USAGE_COLLECTION", "1")
-            .env("NO_PROXY", "127.0.0.1,localhost")
-            .output()
-            .unwrap()
-    }
-
-    /// The output of `sky`, which must have this exit code.
-    fn run(&self, code: i32, args: &[&str]) -> String {
-        let program = self.bin.join("sky");
-        let output = self.command(&program.display().to_string(), args);
-        let text = printed(&output);
-        assert_eq!(output.status.code(), Some(code), "sky {args:?}: {text}");
-        text
-    }
-
-    /// The output of `kubectl`, which must succeed.
-    fn kubectl(&self, args: &[&str]) -> String {
-        let output = self.command("kubectl", args);
-        let text = printed(&output);
-        assert!(output.status.success(), "kubectl {args:?}: {text}");
-        text
-    }
-}
-
-impl Drop for Sky {
-    fn drop(&mut self) {
-        let program = self.bin.join("sky").display().to_string();
-        self.command(&program, &["api", "stop"]);
-    }
-}
+/// Maximum duration of a change of a managed job, whose controller looks at it every 15 seconds.
+const JOB_CHANGE: Duration = Duration::from_secs(300);
 
 /// All parts are in the text, in this order.
 fn assert_parts(text: &str, parts: &[&str]) {
@@ -141,40 +52,15 @@ fn assert_parts(text: &str, parts: &[&str]) {
 #[test]
 #[ignore = "takes minutes, and installs SkyPilot with some hundred packages; see docs/suite.md"]
 fn sky() {
-    for (tool, option) in [
-        ("kubectl", "--help"),
-        ("rsync", "--version"),
-        ("socat", "-V"),
-        ("nc", "-h"),
-    ] {
-        if !has_tool(tool, &[option]) {
-            return;
-        }
-    }
-    let Some(python) = python(&sources("python").join("requirements-skypilot.txt"), &[]) else {
-        return;
-    };
-    if TcpStream::connect(API_SERVER).is_ok() {
-        skip("SkyPilot's API server runs on this machine");
-        return;
-    }
-    let cluster = Cluster::start();
-    let sky = Sky {
-        bin: python.parent().unwrap().to_owned(),
-        home: tempfile::tempdir().unwrap(),
-        kubeconfig: cluster.kubeconfig().to_owned(),
-    };
-    for (name, text) in [
+    let files = [
         (".sky/config.yaml", CONFIG),
-        (".sky/catalogs/v8/kubernetes/images.csv", IMAGES),
-        ("queues.yaml", QUEUES),
         ("low.yaml", LOW),
         ("high.yaml", HIGH),
         ("work/a.txt", "from the client"),
-    ] {
-        sky.write(name, text);
-    }
-    sky.kubectl(&["apply", "-f", "queues.yaml"]);
+    ];
+    let Some(sky) = Sky::start(&files) else {
+        return;
+    };
 
     let text = sky.run(0, &["check", "kubernetes"]);
     assert_parts(&text, &["Kubernetes: enabled"]);
@@ -242,4 +128,46 @@ fn sky() {
 
     sky.run(0, &["down", "-y", "high", "low"]);
     assert_eq!(sky.kubectl(&["get", "pods", "-o", "name"]), "");
+}
+
+/// Waits until the line of a managed job in `sky jobs queue` has these parts.
+fn wait_for_job(sky: &Sky, name: &str, parts: &[&str]) {
+    let started = Instant::now();
+    loop {
+        let text = sky.run(0, &["jobs", "queue"]);
+        let line = text.lines().find(|line| line.contains(name));
+        if line.is_some_and(|line| parts.iter().all(|part| line.contains(part))) {
+            return;
+        }
+        assert!(started.elapsed() < JOB_CHANGE, "no {parts:?} in {text}");
+    }
+}
+
+#[test]
+#[ignore = "takes minutes, and installs SkyPilot with some hundred packages; see docs/suite.md"]
+fn sky_jobs() {
+    let files = [
+        (".sky/config.yaml", JOBS_CONFIG),
+        ("skypilot-runtime/bin/activate", ""),
+        ("low.yaml", LONG_JOB),
+        ("high.yaml", HIGH),
+    ];
+    let Some(sky) = Sky::start(&files) else {
+        return;
+    };
+
+    sky.run(0, &["jobs", "launch", "-y", "-d", "low.yaml"]);
+    wait_for_job(&sky, " low ", &[" 0 ", " RUNNING "]);
+
+    // A job of a higher priority preempts the first one, and finishes.
+    let text = sky.run(0, &["jobs", "launch", "-y", "high.yaml"]);
+    let parts = ["on high-", "Managed job finished: 2 (status: SUCCEEDED)"];
+    assert_parts(&text, &parts);
+
+    // The first one is launched again.
+    wait_for_job(&sky, " low ", &[" 1 ", " RUNNING "]);
+    let text = sky.run(0, &["jobs", "cancel", "-y", "1"]);
+    assert_parts(&text, &["1"]);
+    wait_for_job(&sky, " low ", &[" CANCELLED "]);
+    wait_for_job(&sky, " high ", &[" SUCCEEDED "]);
 }
