@@ -7,9 +7,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::crd::definition_validation::type_check::{Declarations, Type, compile};
-use crate::kinds::other_api_groups::admission_validation::expressions::{
-    AUTHORIZER_FUNCTIONS, expression_variables,
-};
+use crate::kinds::other_api_groups::admission_validation::expressions::expression_variables;
 use crate::schema::Schema;
 use kueue_lab_json::ValueExt;
 
@@ -118,7 +116,7 @@ fn declarations<'s>(
     variables.push(("variables".into(), Type::Fields(composited.to_vec())));
     Declarations {
         variables,
-        functions: AUTHORIZER_FUNCTIONS,
+        has_authorizer_functions: true,
         has_patch_types: false,
     }
 }

@@ -1,6 +1,8 @@
-//! Type check of CEL expressions against a schema. Reports undefined fields, undeclared references
-//! and unknown functions; expressions of unknown type are dynamic.
+//! Type check of CEL expressions against a schema. Reports undefined fields, undeclared references,
+//! unknown functions and wrong arguments of the functions of `authorizer`; expressions of unknown type are
+//! dynamic.
 
+mod authorizer;
 mod functions;
 
 use kube_cel::cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, StructExpr};
@@ -10,6 +12,7 @@ use super::schema_accessors::{is_set, schema_field, schema_map, text};
 use crate::cel::program;
 use crate::cel::value::is_selected_by;
 use crate::schema::{Schema, StructSchema, ValueType};
+pub(crate) use authorizer::AuthorizerType;
 use functions::{FUNCTIONS, NAMES};
 
 /// The type of an expression.
@@ -33,6 +36,8 @@ pub(crate) enum Type<'s> {
     Fields(Vec<(String, Type<'s>)>),
     /// The type of an object literal such as `Object.spec{}`.
     Named(String),
+    /// `authorizer`, or the result of one of its functions.
+    Authorizer(AuthorizerType),
     /// Any other type without fields.
     Other,
 }
@@ -41,8 +46,8 @@ pub(crate) enum Type<'s> {
 pub(crate) struct Declarations<'s> {
     /// The variables and their types.
     pub(crate) variables: Vec<(String, Type<'s>)>,
-    /// The functions besides those of all expressions.
-    pub(crate) functions: &'static [&'static str],
+    /// Whether there are the functions of `authorizer`.
+    pub(crate) has_authorizer_functions: bool,
     /// Whether there are the types of patches: `Object`, the types of its fields such as
     /// `Object.spec`, and `JSONPatch`.
     pub(crate) has_patch_types: bool,
@@ -59,6 +64,7 @@ impl PartialEq for Type<'_> {
             (Self::Struct(a), Self::Struct(b)) => std::ptr::eq(*a, *b),
             (Self::Fields(a), Self::Fields(b)) => a == b,
             (Self::Named(a), Self::Named(b)) => a == b,
+            (Self::Authorizer(a), Self::Authorizer(b)) => a == b,
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         }
     }
@@ -129,6 +135,7 @@ impl<'s> Type<'s> {
             Self::List(item) => format!("list({})", item.name()),
             Self::Map(value) => format!("map(string, {})", value.name()),
             Self::Named(name) => name.clone(),
+            Self::Authorizer(of) => of.name().into(),
             _ => "dyn".into(),
         }
     }
@@ -153,6 +160,9 @@ impl<'s> Type<'s> {
                 let mut fields = value_type.fields.iter();
                 let field = fields.find(|f| is_selected_by(&f.name, name))?;
                 Some(Self::of_schema(&field.schema))
+            }
+            Self::Authorizer(AuthorizerType::Authorizer) if name == "requestResource" => {
+                Some(Self::Authorizer(AuthorizerType::ResourceCheck))
             }
             Self::ObjectMeta => matches!(name, "name" | "generateName").then_some(Self::String),
             Self::Object(_, true) if matches!(name, "apiVersion" | "kind") => Some(Self::String),
@@ -191,7 +201,7 @@ pub(crate) fn compile<'s>(
     let mut checker = Checker {
         source: expression,
         vars: declarations.variables,
-        functions: declarations.functions,
+        has_authorizer_functions: declarations.has_authorizer_functions,
         has_patch_types: declarations.has_patch_types,
         errors: Vec::new(),
     };
@@ -212,7 +222,7 @@ pub(crate) fn compile<'s>(
 struct Checker<'e, 's> {
     source: &'e str,
     vars: Vec<(String, Type<'s>)>,
-    functions: &'static [&'static str],
+    has_authorizer_functions: bool,
     has_patch_types: bool,
     /// Errors with their offset in the source.
     errors: Vec<(usize, String)>,
@@ -336,10 +346,9 @@ impl<'s> Checker<'_, 's> {
             Type::Object(..) | Type::Struct(_) | Type::ObjectMeta | Type::Fields(_) => {
                 format!("undefined field '{field}'")
             }
-            Type::Bool => "type 'bool' does not support field selection".into(),
-            Type::Int => "type 'int' does not support field selection".into(),
-            Type::Double => "type 'double' does not support field selection".into(),
-            Type::String => "type 'string' does not support field selection".into(),
+            Type::Bool | Type::Int | Type::Double | Type::String | Type::Authorizer(_) => {
+                format!("type '{}' does not support field selection", operand.name())
+            }
             _ => return Type::Any,
         };
         // The offset of the dot before the field.
@@ -352,8 +361,9 @@ impl<'s> Checker<'_, 's> {
         let on = target.map(|t| self.of(t));
         let mut types: Vec<Type<'s>> = args.iter().map(|a| self.of(a)).collect();
         let operator = !name.starts_with(|c: char| c.is_ascii_alphabetic());
+        let of_authorizer = self.has_authorizer_functions && authorizer::has_function(name);
         let is_known = FUNCTIONS.contains(&name)
-            || self.functions.contains(&name)
+            || of_authorizer
             || (self.has_patch_types && name == "escapeKey");
         if !operator && !is_known {
             let at = self.find(name, |_| 0) + name.len();
@@ -361,6 +371,13 @@ impl<'s> Checker<'_, 's> {
                 at,
                 format!("undeclared reference to '{name}' (in container '')"),
             );
+        }
+        if of_authorizer && let Some(on) = &on {
+            return authorizer::call(name, on, &types).unwrap_or_else(|why| {
+                let at = self.find(name, |_| 0) + name.len();
+                self.error(at, why);
+                Type::Any
+            });
         }
         match name {
             "_[_]" => match types.first() {

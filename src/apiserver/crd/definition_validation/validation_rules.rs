@@ -136,7 +136,7 @@ fn type_checked<'s>(
 ) -> Result<type_check::Type<'s>, String> {
     let declarations = type_check::Declarations {
         variables: type_check::rule_variables(schema, whole, optional),
-        functions: &[],
+        has_authorizer_functions: false,
         has_patch_types: false,
     };
     type_check::compile(expression, declarations)

@@ -8,29 +8,11 @@ use serde_json::{Value, json};
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
 use crate::apimachinery::metadata_validation::name_validation;
-use crate::crd::definition_validation::type_check::{self, Declarations, Type};
+use crate::crd::definition_validation::type_check::{self, AuthorizerType, Declarations, Type};
 use kueue_lab_json::ValueExt;
 
 /// The maximum number of match conditions.
 const MATCH_CONDITIONS_MAX: usize = 64;
-
-/// The functions of `authorizer`.
-pub(crate) const AUTHORIZER_FUNCTIONS: &[&str] = &[
-    "allowed",
-    "check",
-    "error",
-    "errored",
-    "fieldSelector",
-    "group",
-    "labelSelector",
-    "name",
-    "namespace",
-    "path",
-    "reason",
-    "resource",
-    "serviceAccount",
-    "subresource",
-];
 
 /// The type of `request` as a schema.
 static REQUEST: LazyLock<Value> = LazyLock::new(|| {
@@ -102,7 +84,8 @@ pub(crate) fn expression_variables(
         all.push(("params".into(), Type::Any));
     }
     if has_authorizer {
-        all.push(("authorizer".into(), Type::Any));
+        let authorizer = Type::Authorizer(AuthorizerType::Authorizer);
+        all.push(("authorizer".into(), authorizer));
     }
     if let Some(variables) = variables {
         all.push(("variables".into(), Type::Fields(variables.clone())));
@@ -121,7 +104,7 @@ pub(super) fn expression(
 ) -> Type<'static> {
     let declarations = Declarations {
         variables,
-        functions: AUTHORIZER_FUNCTIONS,
+        has_authorizer_functions: true,
         has_patch_types: false,
     };
     compile(errors, path, text, declarations, types)
@@ -137,7 +120,7 @@ pub(super) fn patch_expression(
 ) {
     let declarations = Declarations {
         variables,
-        functions: AUTHORIZER_FUNCTIONS,
+        has_authorizer_functions: true,
         has_patch_types: true,
     };
     compile(errors, path, text, declarations, &[wanted]);

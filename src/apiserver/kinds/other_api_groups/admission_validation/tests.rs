@@ -183,6 +183,55 @@ fn policies_are_compiled() {
             "spec.validations[0].expression: Invalid value: \"request.nope == 1\": compilation failed: ERROR: <input>:1:8: undefined field 'nope'\n | request.nope == 1\n | .......^",
         ]
     );
+    let of_authorizer = |expression: &str| {
+        let found = errors(json!({"validations": [{"expression": expression}]}));
+        let [error] = &found[..] else {
+            panic!("{expression}: {found:?}");
+        };
+        let why = error
+            .split_once("<input>:")
+            .map_or(error.as_str(), |(_, why)| why);
+        why.lines().next().unwrap_or_default().to_owned()
+    };
+    let authorization = "kubernetes.authorization";
+    for (expression, expected) in [
+        (
+            "authorizer.group(1).resource('x').check('get').allowed()",
+            format!(
+                "1:17: found no matching overload for 'group' applied to '{authorization}.Authorizer.(int)'"
+            ),
+        ),
+        (
+            "authorizer.allowed()",
+            format!(
+                "1:19: found no matching overload for 'allowed' applied to '{authorization}.Authorizer.()'"
+            ),
+        ),
+        (
+            "authorizer.requestResource.check('get', 'x').allowed()",
+            format!(
+                "1:33: found no matching overload for 'check' applied to '{authorization}.ResourceCheck.(string, string)'"
+            ),
+        ),
+        (
+            "authorizer.other",
+            format!("1:11: type '{authorization}.Authorizer' does not support field selection"),
+        ),
+        (
+            "authorizer.path('/x').check('get')",
+            format!(
+                "spec.validations[0].expression: Invalid value: \"authorizer.path('/x').check('get')\": must evaluate to bool but got {authorization}.Decision"
+            ),
+        ),
+    ] {
+        assert_eq!(of_authorizer(expression), expected);
+    }
+    let chain = "authorizer.serviceAccount('a', 'b').group(object.group).resource('pods').subresource('log')\
+        .namespace('c').name('d').fieldSelector('e=f').labelSelector('g').check('get').reason() == ''";
+    assert_eq!(
+        errors(json!({"validations": [{"expression": chain}]})),
+        [""; 0]
+    );
     assert_eq!(
         errors(json!({"validations": [], "matchConstraints": null, "paramKind": {"apiVersion": "a/", "kind": "1"}})).len(),
         5
