@@ -2,6 +2,7 @@
 
 pub(crate) mod admission_validation;
 mod admissionregistration;
+mod certificates;
 mod dynamic_resource_allocation;
 mod events;
 mod horizontal_pod_autoscaler;

@@ -1,8 +1,8 @@
 //! Strategies by API group.
 
 use super::{
-    admissionregistration, dynamic_resource_allocation, events, horizontal_pod_autoscaler,
-    networking, pod_disruption_budget, rbac, scheduling, storage,
+    admissionregistration, certificates, dynamic_resource_allocation, events,
+    horizontal_pod_autoscaler, networking, pod_disruption_budget, rbac, scheduling, storage,
 };
 use crate::kinds::builtin_strategy::BuiltinStrategy;
 
@@ -10,6 +10,7 @@ use crate::kinds::builtin_strategy::BuiltinStrategy;
 pub(crate) fn strategy_of(group: &str, kind: &str) -> BuiltinStrategy {
     match group {
         "" | "events.k8s.io" => events::strategy_of(group),
+        "certificates.k8s.io" if kind == "CertificateSigningRequest" => certificates::STRATEGY,
         "policy" => pod_disruption_budget::STRATEGY,
         "autoscaling" => horizontal_pod_autoscaler::STRATEGY,
         "rbac.authorization.k8s.io" => rbac::strategy_of(kind),
