@@ -13,7 +13,9 @@ use kueue_lab_apiserver::{ApiServer, ServeOptions};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use super::remote_commands::{admin_token, upgrade};
 use super::server_fixture::*;
 use super::tls_server::{self, Received, TestBody, TlsServer};
 
@@ -47,6 +49,15 @@ fn answer(request: &Received) -> Response<TestBody> {
             let first = stream::once(async move { Ok(Frame::data(Bytes::from(event + "\n"))) });
             let body = StreamBody::new(first.chain(stream::pending()));
             Response::new(body.boxed_unsync())
+        }
+        "/apis/wardle.example.com/v1/namespaces/test/flunders/a/exec"
+            if request.header("upgrade") == ["shout"] =>
+        {
+            let body = http_body_util::Empty::new();
+            let response = Response::builder().status(101);
+            let response = response.header("connection", "Upgrade");
+            let response = response.header("upgrade", "shout");
+            response.body(body.boxed_unsync()).unwrap()
         }
         "/apis/wardle.example.com/v1/namespaces/test/flunders/a" => {
             tls_server::json_response(&json!({"kind": "Flunder", "metadata": {"name": "a"}}))
@@ -314,4 +325,35 @@ async fn the_condition_names_what_is_missing() {
     until_condition(&client, "Passed").await;
     get(&client, path).await.unwrap();
     handle.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_are_upgraded() {
+    let (client, serving, authority) = serving().await;
+    let server = start(&authority).await;
+    create_service(&client).await;
+    create_slice(&client, server.port, true).await;
+    register(&client, &server.bundle).await;
+    until_condition(&client, "Passed").await;
+    let token = admin_token(&serving);
+    let flunder = "/apis/wardle.example.com/v1/namespaces/test/flunders/a";
+    let target = format!("{flunder}/exec");
+    let mut session = upgrade(&serving, &target, &token, "Upgrade: shout\r\n").await;
+    let head = &session.head;
+    assert!(head.starts_with("http/1.1 101 "), "{head}");
+    assert!(head.contains("upgrade: shout"), "{head}");
+    session.stream.write_all(b"hello").await.unwrap();
+    let mut answer = [0; 5];
+    session.stream.read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"HELLO");
+    let user = |request: &Received| request.header("x-remote-user")[0].to_owned();
+    let user = server.received.lock().unwrap().last().map(user);
+    assert_eq!(user.unwrap(), "kubernetes-admin");
+    // A request that the server does not upgrade has its response.
+    let session = upgrade(&serving, flunder, &token, "Upgrade: shout\r\n").await;
+    assert!(
+        session.head.starts_with("http/1.1 200 "),
+        "{}",
+        session.head
+    );
 }

@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::Response;
+use http::{Response, StatusCode};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
+use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -46,7 +48,8 @@ pub(crate) struct TlsServer {
     pub(crate) received: Arc<Mutex<Vec<Received>>>,
 }
 
-/// Starts a server with a certificate for `name`. With `client_ca` (PEM), clients need a
+/// Starts a server with a certificate for `name`. A connection that `answer` upgrades sends what it receives back in
+/// upper case. With `client_ca` (PEM), clients need a
 /// certificate of this authority.
 pub(crate) async fn start(
     name: &str,
@@ -85,9 +88,10 @@ pub(crate) async fn start(
                 let Ok(stream) = acceptor.accept(stream).await else {
                     return;
                 };
-                let service = service_fn(move |request: http::Request<Incoming>| {
+                let service = service_fn(move |mut request: http::Request<Incoming>| {
                     let (seen, answer) = (seen.clone(), answer.clone());
                     async move {
+                        let upgraded = hyper::upgrade::on(&mut request);
                         let (head, body) = request.into_parts();
                         let request = Received {
                             path: head.uri.path_and_query().unwrap().to_string(),
@@ -96,11 +100,15 @@ pub(crate) async fn start(
                         };
                         let response = answer(&request);
                         seen.lock().unwrap().push(request);
+                        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+                            tokio::spawn(shout(upgraded));
+                        }
                         Ok::<_, hyper::Error>(response)
                     }
                 });
                 let http = hyper::server::conn::http1::Builder::new();
-                let _ = http.serve_connection(TokioIo::new(stream), service).await;
+                let connection = http.serve_connection(TokioIo::new(stream), service);
+                let _ = connection.with_upgrades().await;
             });
         }
     });
@@ -108,6 +116,16 @@ pub(crate) async fn start(
         port,
         bundle: STANDARD.encode(made.cert.pem()),
         received,
+    }
+}
+
+/// Sends what it receives back in upper case.
+async fn shout(upgraded: OnUpgrade) {
+    let mut connection = TokioIo::new(upgraded.await.unwrap());
+    let mut data = [0; 64];
+    while let Ok(length @ 1..) = connection.read(&mut data).await {
+        data.make_ascii_uppercase();
+        connection.write_all(&data[..length]).await.unwrap();
     }
 }
 

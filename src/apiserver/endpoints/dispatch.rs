@@ -12,6 +12,7 @@ use super::request_attributes::RequestAttributes;
 use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use super::response_body::Body;
+use super::subresource::open_session;
 use super::{
     aggregation, create, delete, durable_write, event_ttl, get, list, non_resource_paths, patch,
     reviews, subresource, update, watch,
@@ -22,6 +23,7 @@ use crate::auth::user::User;
 use crate::bootstrap::{FLOW_CONTROL_GROUP, ensure_flow_control};
 use crate::request::{Query, RequestInfo, ResourcePath};
 use crate::server_state::ServerState;
+use kueue_lab_streaming::is_upgrade_request;
 
 /// Handles an authorized request. Errors are returned as Status responses.
 pub(crate) async fn handle(
@@ -91,7 +93,7 @@ async fn serve_non_resource(
 ) -> Result<ApiResponse, ApiError> {
     let names: Vec<&str> = segments.iter().map(String::as_str).collect();
     if let ["apis", group, version, ..] | ["openapi", "v3", "apis", group, version] = &names[..]
-        && let Some(reply) = proxy_to_extension(core, incoming, group, version).await
+        && let Some(reply) = proxy_to_extension(core, incoming, group, version).await?
     {
         return Ok(reply);
     }
@@ -104,16 +106,24 @@ async fn proxy_to_extension(
     incoming: &AuthenticatedRequest,
     group: &str,
     version: &str,
-) -> Option<ApiResponse> {
-    let service = core.remote_api_services.find(group, version)?;
-    let request = ProxiedRequest {
-        method: &incoming.parts.method,
-        uri: &incoming.parts.uri,
-        headers: &incoming.parts.headers,
-        body: incoming.body.clone(),
-        user: &incoming.user,
+) -> Result<Option<ApiResponse>, ApiError> {
+    let Some(service) = core.remote_api_services.find(group, version) else {
+        return Ok(None);
     };
-    Some(aggregation::proxy(core, &service, request).await)
+    let (head, user) = (&incoming.parts, &incoming.user);
+    let session = match is_upgrade_request(&head.headers) {
+        true => Some(open_session(core, user, head)?),
+        false => None,
+    };
+    let request = ProxiedRequest {
+        method: &head.method,
+        uri: &head.uri,
+        headers: &head.headers,
+        body: incoming.body.clone(),
+        user,
+    };
+    let response = aggregation::proxy(core, &service, request, session).await;
+    Ok(Some(response))
 }
 
 /// The 404 of a path without resource: a Status in groups with a router, plain text in groups of
@@ -133,7 +143,7 @@ async fn serve_resource(
     query: Query,
     verb: &'static str,
 ) -> Result<ApiResponse, ApiError> {
-    if let Some(reply) = proxy_to_extension(core, incoming, &path.group, &path.version).await {
+    if let Some(reply) = proxy_to_extension(core, incoming, &path.group, &path.version).await? {
         return Ok(reply);
     }
     let group = path.group.clone();

@@ -8,7 +8,7 @@ use http::header::{
     AUTHORIZATION, CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, TE,
     TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
-use http::{Method, Request, Uri};
+use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt;
 use kube::client::Body as ClientBody;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -19,6 +19,7 @@ use crate::endpoints::response::ApiResponse;
 use crate::endpoints::response_body::Body;
 use crate::server_state::ServerState;
 use crate::service_client::client_manager::ServerAddress;
+use kueue_lab_streaming::{Session, is_upgrade_request};
 
 /// Headers of one connection, which are not forwarded.
 const HOP_BY_HOP: [HeaderName; 5] = [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
@@ -50,11 +51,13 @@ pub(in crate::endpoints) struct ProxiedRequest<'a> {
     pub(in crate::endpoints) user: &'a User,
 }
 
-/// Sends a request to an extension API server; the response is that of the server.
+/// Sends a request to an extension API server; the response is that of the server. The connection of a request
+/// that asks for an upgrade is that of the session.
 pub(in crate::endpoints) async fn proxy(
     core: &Arc<ServerState>,
     service: &RemoteApiService,
     request: ProxiedRequest<'_>,
+    session: Option<Session>,
 ) -> ApiResponse {
     if !service.is_available() {
         return ApiResponse::text(503, "service unavailable\n");
@@ -71,6 +74,14 @@ pub(in crate::endpoints) async fn proxy(
         Err(error) => Err(error.to_string()),
     };
     match sent {
+        Ok(mut response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
+            match session {
+                Some(session) => session.tunnel(hyper::upgrade::on(&mut response)),
+                None => return ApiResponse::text(502, "unexpected upgrade of the connection\n"),
+            }
+            let (head, _) = response.into_parts();
+            ApiResponse::from_http(Response::from_parts(head, String::new()))
+        }
         Ok(response) => into_api_response(response),
         Err(why) => ApiResponse::text(503, format!("error trying to reach service: {why}\n")),
     }
@@ -102,6 +113,14 @@ impl ProxiedRequest<'_> {
         let mut request = Request::builder().method(self.method).uri(path);
         if let Some(headers) = request.headers_mut() {
             forward_headers(self.headers, headers);
+            if is_upgrade_request(self.headers) {
+                for name in [CONNECTION, UPGRADE] {
+                    let values = self.headers.get_all(&name).iter();
+                    for value in values {
+                        headers.append(&name, value.clone());
+                    }
+                }
+            }
             set_user_headers(self.user, headers);
         }
         request.body(ClientBody::from(self.body.to_vec()))
@@ -147,7 +166,7 @@ fn set_user_headers(user: &User, headers: &mut HeaderMap) {
 }
 
 /// The response of another server, whose body is streamed.
-fn into_api_response(response: http::Response<ClientBody>) -> ApiResponse {
+fn into_api_response(response: Response<ClientBody>) -> ApiResponse {
     let (head, body) = response.into_parts();
     let chunks = body.into_data_stream().map_err(|error| {
         tracing::debug!(%error, "the response of an extension API server broke off");

@@ -11,7 +11,9 @@ use super::container::select_container;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::object_meta;
 use crate::auth::rbac_authorizer::{self, AuthorizationAttributes};
+use crate::auth::user::User;
 use crate::plugins::{ContainerReference, ExecCommand, PodReference, StreamOptions};
+use crate::server_state::ServerState;
 use kueue_lab_json::ValueExt;
 use kueue_lab_streaming::{
     HandshakeError, Session, SessionLimits, is_upgrade_request, port_forward, remote_command,
@@ -147,12 +149,23 @@ fn check_create_permission(call: &RequestContext<'_>) -> Result<(), ApiError> {
 
 /// The session of a request that asks for an upgrade.
 pub(super) fn session(call: &RequestContext<'_>) -> Result<Session, ApiError> {
-    let head: &Parts = &call.request.parts;
+    open_session(call.core, &call.request.user, &call.request.parts)
+}
+
+/// The session of a request of a user that asks for an upgrade.
+///
+/// # Errors
+/// The request does not ask for an upgrade, or too many sessions are open.
+pub(in crate::endpoints) fn open_session(
+    core: &ServerState,
+    user: &User,
+    head: &Parts,
+) -> Result<Session, ApiError> {
     let required = || ApiError::bad_request("Upgrade request required");
     if !is_upgrade_request(&head.headers) {
         return Err(required());
     }
-    let permit = call.core.sessions.acquire(&call.request.user.name);
+    let permit = core.sessions.acquire(&user.name);
     let permit = permit.ok_or_else(|| {
         let message = "too many streaming sessions are open, please try again later";
         ApiError::new(429, "TooManyRequests", message)
