@@ -93,7 +93,7 @@ impl DiscoveredKinds {
 }
 
 async fn discover(client: kube::Client) -> Result<KindMap, kube::Error> {
-    let discovery = Discovery::new(client).run().await?;
+    let discovery = Discovery::new(client).run_aggregated().await?;
     let mut kinds = KindMap::new();
     for group in discovery.groups() {
         for (resource, abilities) in group.resources_by_stability() {
