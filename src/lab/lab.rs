@@ -211,7 +211,7 @@ impl Lab {
             config.clock.clone(),
             config.entropy.clone(),
         );
-        let machines = Machines::start(
+        let machines = Machines::start_without_controller_manager(
             clients,
             config.clock.clone(),
             config.entropy.clone(),
@@ -307,6 +307,8 @@ impl Lab {
                 workers.connect(&client).await?;
             }
             let presets = Presets::start(client.clone(), config.clock.clone(), presets).await?;
+            // Its informers and lists would compete with the first preset for the processors.
+            machines.start_controller_manager();
             if config.port.is_some() {
                 cluster.open().await?;
                 cluster

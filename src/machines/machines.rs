@@ -1,9 +1,9 @@
 //! The running machines of a cluster: start, node pools, failures, shutdown.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, Pod};
 
 use crate::autoscaler::Autoscaler;
 use crate::config::MachinesConfig;
@@ -25,13 +25,32 @@ pub struct Machines {
     kubelet: Option<Kubelet>,
     autoscaler: Option<Autoscaler>,
     logs: LogStore,
-    controller_manager: ControllerManager,
+    nodes: Informer<Node>,
+    pods: Informer<Pod>,
+    /// The context of operators, with their user agent.
+    operators: Context,
+    config: MachinesConfig,
+    controller_manager: OnceLock<ControllerManager>,
 }
 
 impl Machines {
     /// Starts the parts that `config` enables, with clients of the user agents of Kubernetes'
     /// components. There are no nodes until [`apply_pools`](Self::apply_pools).
     pub async fn start(
+        clients: impl Into<ComponentClients>,
+        clock: Clock,
+        entropy: Entropy,
+        config: MachinesConfig,
+    ) -> Self {
+        let machines =
+            Self::start_without_controller_manager(clients, clock, entropy, config).await;
+        machines.start_controller_manager();
+        machines
+    }
+
+    /// Like [`start`](Self::start), without the controllers and operators that
+    /// [`start_controller_manager`](Self::start_controller_manager) starts.
+    pub async fn start_without_controller_manager(
         clients: impl Into<ComponentClients>,
         clock: Clock,
         entropy: Entropy,
@@ -74,8 +93,6 @@ impl Machines {
         });
         // The binaries of operators are named `manager`.
         let operators = context_of("manager");
-        let controller_manager =
-            controller_manager::start(&context, &operators, &config, &pods, &nodes);
         nodes.wait_for_cache_sync().await;
         pods.wait_for_cache_sync().await;
         let logs = kubelet
@@ -88,8 +105,25 @@ impl Machines {
             kubelet,
             autoscaler,
             logs,
-            controller_manager,
+            nodes,
+            pods,
+            operators,
+            config,
+            controller_manager: OnceLock::new(),
         }
+    }
+
+    /// Starts the controllers of kube-controller-manager and the operators, once.
+    pub fn start_controller_manager(&self) {
+        self.controller_manager.get_or_init(|| {
+            controller_manager::start(
+                &self.context,
+                &self.operators,
+                &self.config,
+                &self.pods,
+                &self.nodes,
+            )
+        });
     }
 
     /// Applies node pools and fake resources of real nodes; returns when the nodes exist.
@@ -154,9 +188,10 @@ impl Machines {
     }
 
     /// Publishes the certificate (PEM) that signs the API server's in every namespace, if
-    /// namespaces are managed here.
+    /// the controller manager runs and namespaces are managed here.
     pub fn set_root_ca(&self, pem: &str) {
-        if let Some(publisher) = &self.controller_manager.root_ca_publisher {
+        let controllers = self.controller_manager.get();
+        if let Some(publisher) = controllers.and_then(|all| all.root_ca_publisher.as_ref()) {
             publisher.set_root_ca(pem);
         }
     }
