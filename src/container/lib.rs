@@ -14,7 +14,6 @@ mod memory;
 mod program;
 mod shell;
 mod streams;
-mod syntax;
 mod system;
 #[cfg(test)]
 mod tests;

@@ -2,9 +2,9 @@
 
 use super::budget::ScriptLimits;
 use super::interpreter::{self, Environment};
-use super::lexer::Dialect;
 use super::program::Step;
 use super::python::python;
+use super::syntax::Dialect;
 
 /// How the steps of a command are derived.
 pub(super) enum Interpreted<'a> {

@@ -1,113 +1,115 @@
-//! Shell words: expansion, `test`, `printf` and `seq`.
+//! Expansion of words; sequences, `test` and `printf`.
 
+use super::arithmetic::Variables;
 use super::budget::OVERHEAD;
-use super::interpreter::Shell;
-use super::lexer::WordPart;
+use super::interpreter::{DEPTH, Shell};
+use super::program::Step;
+use super::syntax::{Dialect, List, Operation, Part, Word, expand_braces};
 
 /// Maximum number of values of `seq`.
 const NUMBERS: usize = 10_000;
 
 /// Expands a word into words: braces first, then variables and substitutions. Unquoted variables and
 /// command substitutions are split at spaces.
-pub(super) fn expand(shell: &mut Shell, pieces: &[WordPart], words: &mut Vec<String>) {
-    for pieces in braces(shell, pieces) {
-        let alone = matches!(
-            pieces[..],
-            [WordPart::Variable(..)] | [WordPart::Command(_, false)]
-        );
-        let mut text = String::new();
-        for piece in &pieces {
-            text.push_str(&shell.text(piece));
-        }
-        if alone {
-            let parts = text.split_whitespace();
-            if shell.spend(parts.clone().count() * OVERHEAD) {
-                words.extend(parts.map(str::to_string));
-            }
-        } else if shell.spend(OVERHEAD) {
-            words.push(text);
-        }
+pub(super) fn expand(shell: &mut Shell, word: &Word, words: &mut Vec<String>) {
+    if shell.dialect != Dialect::Bash {
+        return expand_without_braces(shell, word, words);
+    }
+    let mut letters = shell.brace_letters;
+    let expanded = expand_braces(word, &mut letters, |bytes| shell.spend(bytes));
+    shell.brace_letters = letters;
+    for word in expanded.iter().flatten() {
+        expand_without_braces(shell, word, words);
     }
 }
 
-/// The words of a word with brace expressions, the leftmost one varying slowest.
-fn braces(shell: &mut Shell, pieces: &[WordPart]) -> Vec<Vec<WordPart>> {
-    let Some(at) = pieces.iter().position(|p| matches!(p, WordPart::Braces(_))) else {
-        return vec![pieces.to_vec()];
-    };
-    let WordPart::Braces(alternatives) = &pieces[at] else {
-        return Vec::new();
-    };
-    let around: usize = pieces[..at].iter().chain(&pieces[at + 1..]).map(size).sum();
-    let mut all = Vec::new();
-    for alternative in alternatives {
-        if !shell.spend(around + alternative.iter().map(size).sum::<usize>()) {
-            break;
+fn expand_without_braces(shell: &mut Shell, word: &Word, words: &mut Vec<String>) {
+    let text = shell.word_text(word);
+    let is_split = matches!(
+        word[..],
+        [Part::Parameter { quoted: false, .. } | Part::Command(_, false)]
+    );
+    if is_split {
+        let parts = text.split_whitespace();
+        if shell.spend(parts.clone().count() * OVERHEAD) {
+            words.extend(parts.map(str::to_string));
         }
-        let mut word = pieces[..at].to_vec();
-        word.extend_from_slice(alternative);
-        word.extend_from_slice(&pieces[at + 1..]);
-        all.extend(braces(shell, &word));
-        if all.len() > NUMBERS {
-            break;
-        }
+    } else if shell.spend(OVERHEAD) {
+        words.push(text);
     }
-    all.truncate(NUMBERS);
-    all
 }
 
-/// The size of a part in memory, in bytes.
-fn size(part: &WordPart) -> usize {
-    let text = match part {
-        WordPart::Text(text) | WordPart::Command(text, _) | WordPart::Arithmetic(text) => {
-            text.len()
+impl Shell {
+    /// The output of a command substitution.
+    fn output(&mut self, list: &List) -> Vec<String> {
+        if self.depth >= DEPTH {
+            return Vec::new();
         }
-        WordPart::Variable(name, instead) => name.len() + instead.as_ref().map_or(0, String::len),
-        WordPart::Braces(alternatives) => alternatives.iter().flatten().map(size).sum(),
-    };
-    text + 2 * OVERHEAD
-}
-
-/// The values of a sequence expression: `1..10`, `1..10..2`, `a..e`; None if the text is none.
-pub fn brace_sequence(text: &str) -> Option<Vec<String>> {
-    let parts: Vec<&str> = text.split("..").collect();
-    let (first, last, step) = match parts[..] {
-        [first, last] => (first, last, 1),
-        [first, last, step] => (first, last, step.parse::<i64>().ok()?),
-        _ => return None,
-    };
-    let step = step.saturating_abs().max(1);
-    let range = |first: i64, last: i64| {
-        let step = if first <= last { step } else { -step };
-        let past = move |n: &i64| if step > 0 { *n <= last } else { *n >= last };
-        std::iter::successors(Some(first), move |n| n.checked_add(step))
-            .take_while(past)
-            .take(NUMBERS)
-    };
-    if let (Ok(from), Ok(to)) = (first.parse::<i64>(), last.parse::<i64>()) {
-        // A leading zero pads all numbers.
-        let padded = [first, last].iter().any(|n| {
-            let digits = n.trim_start_matches('-');
-            digits.len() > 1 && digits.starts_with('0')
+        let functions = self.functions.clone();
+        let inner = self.inner(self.dialect, |inner| {
+            inner.functions = functions;
+            inner.list(list);
         });
-        let width = if padded {
-            first.len().max(last.len())
-        } else {
-            0
-        };
-        return Some(range(from, to).map(|n| format!("{n:0width$}")).collect());
+        self.status = inner.status;
+        let lines = inner.steps.into_iter().filter_map(|step| match step {
+            Step::Print(line) => Some(line),
+            _ => None,
+        });
+        lines.collect()
     }
-    let letter = |text: &str| {
-        let mut letters = text.chars();
-        let letter = letters.next().filter(char::is_ascii_alphabetic)?;
-        letters
-            .next()
-            .is_none()
-            .then_some(i64::from(u32::from(letter)))
-    };
-    let range = range(letter(first)?, letter(last)?);
-    let letters = range.filter_map(|n| u32::try_from(n).ok().and_then(char::from_u32));
-    Some(letters.map(String::from).collect())
+
+    /// The expanded text of a word that is not divided into words; empty if the budget is spent.
+    pub(super) fn word_text(&mut self, word: &Word) -> String {
+        let mut text = String::new();
+        for part in word {
+            text.push_str(&self.text(part));
+        }
+        text
+    }
+
+    /// The expanded text of a part; empty if the budget is spent.
+    fn text(&mut self, part: &Part) -> String {
+        let text = match part {
+            Part::Literal(text) | Part::Quoted(text) => match self.spend(text.len()) {
+                true => text.clone(),
+                false => String::new(),
+            },
+            Part::Parameter {
+                name, operation, ..
+            } => {
+                let size = self.variables.get(name).map_or(0, String::len);
+                if !self.spend(size) {
+                    return String::new();
+                }
+                let value = self.value(name);
+                match operation {
+                    Some(operation) => self.operate(name, value, operation),
+                    None => value,
+                }
+            }
+            Part::Command(list, _) => self.output(list).join(" "),
+            Part::Arithmetic(expression) => self.arithmetic(expression).to_string(),
+        };
+        match self.spend(text.len()) {
+            true => text,
+            false => String::new(),
+        }
+    }
+
+    /// The value of an expansion with an operation. Those on patterns and positions have no effect.
+    fn operate(&mut self, name: &str, value: String, operation: &Operation) -> String {
+        match operation {
+            Operation::Length => value.chars().count().to_string(),
+            Operation::Default { word, .. } if value.is_empty() => self.word_text(word),
+            Operation::Assign { word, .. } if value.is_empty() => {
+                let text = self.word_text(word);
+                self.set(name, text.clone());
+                text
+            }
+            Operation::Alternative { word, .. } if !value.is_empty() => self.word_text(word),
+            _ => value,
+        }
+    }
 }
 
 /// The values of `seq LAST`, `seq FIRST LAST` or `seq FIRST STEP LAST`.
@@ -175,4 +177,11 @@ pub(super) fn test(arguments: &[&str]) -> bool {
         [a, "-ge", b] => number(a) >= number(b),
         _ => true,
     }
+}
+
+/// The result of `[[ ]]`, without precedence by parentheses.
+pub(super) fn condition(words: &[&str]) -> bool {
+    words
+        .split(|word| *word == "||")
+        .any(|words| words.split(|word| *word == "&&").all(test))
 }

@@ -1,21 +1,25 @@
+//! The grammar of the shell ([`syntax`]), arithmetic and brace expansion, which containers use too.
+//!
 //! Derives the steps of commands: output, waits and exit codes, without running them. Interprets the
 //! shell features that job examples use; every other command succeeds at once.
 
 mod arithmetic;
 mod budget;
+mod builtins;
 mod command;
+mod compound;
 mod duration;
 mod expansion;
 mod interpreter;
-mod lexer;
 mod program;
 mod python;
+pub mod syntax;
 
 pub use arithmetic::{Variables, arithmetic};
 pub use budget::ScriptLimits;
 pub use command::{steps, steps_within};
 pub use duration::duration;
-pub use expansion::{brace_sequence, seq};
+pub use expansion::seq;
 pub use interpreter::Environment;
 pub use program::{DEFAULT_DURATION, MAX_RETAINED, Program, ProgramEvent, ProgramEvents, Step};
 

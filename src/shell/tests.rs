@@ -74,6 +74,13 @@ fn scripts_print_wait_and_exit() {
         ),
         ("cat <<EOF\nnot; exit 9\nEOF\necho done", "done"),
         ("exec sleep 5", "+5"),
+        ("(exit 3); echo after $?", "after 3"),
+        ("set -e; ! true; echo on", "on"),
+        ("case x in x) echo none;; esac; echo b", "b"),
+        (
+            "echo ${NONE:-$(echo inner)} ${INDEX:+set} ${#INDEX}",
+            "inner set 1",
+        ),
     ] {
         assert_eq!(trace(script), expected, "{script}");
     }
@@ -147,6 +154,13 @@ fn braces_and_arithmetic_commands_are_those_of_bash() {
             "once | out",
         ),
         ("((0)) || echo zero", "zero"),
+        ("[[ a == a && ( b != c || x ) ]] && echo yes", "yes"),
+        (
+            "x=(1 2); x+=(3); for i in ${x[@]}; do echo $i; done",
+            "1 | 2 | 3",
+        ),
+        ("a=1; a+=2; echo $a", "12"),
+        ("exec > >(tee log) 2>&1\necho a", "a"),
     ] {
         assert_eq!(trace_bash(script), expected, "{script}");
     }

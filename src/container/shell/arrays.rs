@@ -7,7 +7,7 @@ use kueue_lab_shell::arithmetic;
 use super::expansion::ExpansionError;
 use super::state::Shell;
 use crate::streams::Streams;
-use crate::syntax::{AssignedValue, Assignment, Word};
+use kueue_lab_shell::syntax::{AssignedValue, Assignment, Word};
 
 /// Arrays by name, with their elements by index.
 pub(super) type Arrays = BTreeMap<String, BTreeMap<u64, String>>;

@@ -5,7 +5,7 @@ use kueue_lab_shell::arithmetic;
 use super::state::{Flow, Shell};
 use crate::filesystem::normalize;
 use crate::streams::{Closed, Streams};
-use crate::syntax::Dialect;
+use kueue_lab_shell::syntax::Dialect;
 
 impl Shell {
     /// Executes a builtin; `None` if `name` is none.

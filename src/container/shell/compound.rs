@@ -6,7 +6,7 @@ use super::pattern;
 use super::state::{Flow, Shell};
 use super::test_expression::condition;
 use crate::streams::Streams;
-use crate::syntax::{Compound, List};
+use kueue_lab_shell::syntax::{Compound, List};
 
 impl Shell {
     pub(super) async fn run_compound(&mut self, compound: &Compound, streams: &Streams) -> Flow {

@@ -9,7 +9,9 @@ use super::expansion::ExpansionError;
 use super::state::{Flow, Shell, words_size};
 use crate::filesystem::{FileKind, file_name};
 use crate::streams::{Streams, pipe};
-use crate::syntax::{AndOr, Command, Connector, Dialect, List, Pipeline, SimpleCommand, parse};
+use kueue_lab_shell::syntax::{
+    AndOr, Command, Connector, Dialect, List, Pipeline, SimpleCommand, parse,
+};
 
 /// The exit code of a process that a limit ended.
 const KILLED: i32 = 137;

@@ -1,17 +1,16 @@
 //! Expansion of words: braces, tilde, parameters, command substitution, arithmetic, field splitting and
 //! pathnames.
 
-use kueue_lab_shell::{arithmetic, brace_sequence};
+use kueue_lab_shell::arithmetic;
+use kueue_lab_shell::syntax::{
+    BRACE_LETTERS, Dialect, Index, List, Operation, Part, Word, expand_braces,
+};
 
 use super::fields::Fields;
 use super::pattern;
 use super::state::Shell;
 use crate::memory::{MemoryHold, WORD_OVERHEAD};
 use crate::streams::{Output, Streams};
-use crate::syntax::{Dialect, Index, List, Operation, Part, Word};
-
-/// Maximum number of words of a brace expansion.
-const WORDS: usize = 10_000;
 
 /// An expansion failed; the message is written and the command is not executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,28 +152,12 @@ impl Shell {
 
     /// The words of a word with brace expressions, which only `bash` has.
     fn braces(&self, word: &Word) -> Expanded<Vec<Word>> {
-        let mut words = vec![word.clone()];
         if self.dialect != Dialect::Bash {
-            return Ok(words);
+            return Ok(vec![word.clone()]);
         }
         let mut hold = self.process.hold();
-        let mut index = 0;
-        while index < words.len() && words.len() < WORDS {
-            // Each alternative is a copy of the word.
-            let literals = words[index].iter().map(|part| match part {
-                Part::Literal(text) | Part::Quoted(text) => text.len(),
-                _ => WORD_OVERHEAD,
-            });
-            let size: usize = literals.sum();
-            let Some(alternatives) = expand_first_brace(&words[index], |count| {
-                hold.grow(count * (size + WORD_OVERHEAD))
-            }) else {
-                index += 1;
-                continue;
-            };
-            drop(words.splice(index..=index, check_some(alternatives)?));
-        }
-        Ok(words)
+        let words = expand_braces(word, &mut { BRACE_LETTERS }, |bytes| hold.grow(bytes));
+        check_some(words)
     }
 
     /// The text of a part, and whether it is quoted.
@@ -364,59 +347,4 @@ fn substring(text: &str, offset: i64, length: Option<i64>) -> String {
     };
     let end = end.clamp(begin, count);
     letters[begin as usize..end as usize].iter().collect()
-}
-
-/// The words for the first brace expression of a word; an inner `None` if `has_space` for so many
-/// copies of the word is false.
-fn expand_first_brace(
-    word: &Word,
-    has_space: impl FnOnce(usize) -> bool,
-) -> Option<Option<Vec<Word>>> {
-    for (index, part) in word.iter().enumerate() {
-        let Part::Literal(text) = part else { continue };
-        let Some((before, alternatives, after)) = brace_expression(text) else {
-            continue;
-        };
-        if !has_space(alternatives.len()) {
-            return Some(None);
-        }
-        let words = alternatives.into_iter().map(|alternative| {
-            let mut word = word.clone();
-            word[index] = Part::Literal(format!("{before}{alternative}{after}"));
-            word
-        });
-        return Some(Some(words.collect()));
-    }
-    None
-}
-
-/// The first brace expression of a text: what is before it, its alternatives, and what is after it.
-fn brace_expression(text: &str) -> Option<(&str, Vec<String>, &str)> {
-    for (open, _) in text.match_indices('{') {
-        let (mut depth, mut parts, mut begin) = (0, Vec::new(), open + 1);
-        for (at, c) in text[open + 1..].char_indices() {
-            let at = open + 1 + at;
-            match c {
-                '{' => depth += 1,
-                '}' if depth > 0 => depth -= 1,
-                ',' if depth == 0 => {
-                    parts.push(text[begin..at].to_owned());
-                    begin = at + 1;
-                }
-                '}' => {
-                    let after = &text[at + 1..];
-                    if !parts.is_empty() {
-                        parts.push(text[begin..at].to_owned());
-                        return Some((&text[..open], parts, after));
-                    }
-                    match brace_sequence(&text[begin..at]) {
-                        Some(parts) => return Some((&text[..open], parts, after)),
-                        None => break,
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-    None
 }

@@ -3,7 +3,7 @@
 use super::state::{Flow, Shell};
 use crate::filesystem::file_name;
 use crate::streams::{Closed, Streams};
-use crate::syntax::{Dialect, ParseError, parse};
+use kueue_lab_shell::syntax::{Dialect, ParseError, parse};
 
 /// Maximum size of a command with its continuation lines, in bytes.
 const COMMAND: usize = 1 << 20;
@@ -18,10 +18,7 @@ impl Shell {
         let mut shell = self.child();
         let name = words.first().map_or("sh", String::as_str);
         shell.name = name.to_owned();
-        shell.dialect = match file_name(name) {
-            "bash" => Dialect::Bash,
-            _ => Dialect::Posix,
-        };
+        shell.dialect = Dialect::of(file_name(name));
         let mut arguments = words.iter().skip(1).peekable();
         let (mut command, mut is_interactive, mut from_stdin) = (false, false, false);
         while let Some(option) = arguments.next_if(|a| a.starts_with(['-', '+']) && a.len() > 1) {

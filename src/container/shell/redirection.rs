@@ -4,7 +4,7 @@ use super::expansion::ExpansionError;
 use super::state::Shell;
 use crate::filesystem::Errno;
 use crate::streams::{Input, Output, Streams};
-use crate::syntax::{Redirect, RedirectKind};
+use kueue_lab_shell::syntax::{Redirect, RedirectKind};
 
 /// Bytes of `/dev/zero` and `/dev/urandom`.
 const DEVICE_BYTES: usize = 1 << 20;

@@ -12,7 +12,7 @@ use crate::container::Container;
 use crate::filesystem::{file_name, normalize};
 use crate::memory::{MemoryHold, WORD_OVERHEAD};
 use crate::streams::TerminalSize;
-use crate::syntax::{Command, Dialect};
+use kueue_lab_shell::syntax::{Command, Dialect};
 
 /// The names of shells.
 pub const SHELL_NAMES: [&str; 4] = ["sh", "bash", "ash", "dash"];

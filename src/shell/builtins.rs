@@ -1,0 +1,171 @@
+//! The commands that have an effect.
+
+use super::arithmetic::arithmetic;
+use super::command::Interpreted;
+use super::interpreter::{DEPTH, Shell};
+use super::program::{DEFAULT_DURATION, Step};
+use super::syntax::Dialect;
+use super::{duration, expansion};
+
+impl Shell {
+    /// Executes a command with expanded words.
+    pub(super) fn simple_command(&mut self, words: &[String]) {
+        let mut words = words.iter().map(String::as_str).peekable();
+        while let Some((name, value)) = words.peek().and_then(|w| w.split_once('=')) {
+            let good = |c: char| c.is_alphanumeric() || c == '_';
+            if name.is_empty() || !name.chars().all(good) {
+                break;
+            }
+            self.set(name, value.into());
+            words.next();
+        }
+        while words
+            .next_if(|w| matches!(*w, "exec" | "time" | "nohup" | "command" | "sudo"))
+            .is_some()
+        {}
+        let Some(command) = words.next() else {
+            self.status = 0;
+            return;
+        };
+        let arguments: Vec<&str> = words.collect();
+        if let Some(body) = self.functions.get(command).cloned() {
+            return self.command(&body);
+        }
+        self.status = 0;
+        match command.rsplit('/').next().unwrap_or_default() {
+            "sleep" => self.sleep(&arguments),
+            "echo" => {
+                let text = arguments
+                    .iter()
+                    .skip_while(|a| matches!(**a, "-n" | "-e" | "-ne" | "-en"));
+                let text = text.copied().collect::<Vec<_>>().join(" ");
+                self.step(Step::Print(text));
+            }
+            "printf" => {
+                let size: usize = arguments.iter().map(|a| a.len()).sum();
+                let text = match self.spend(2 * size) {
+                    true => expansion::printf(&arguments),
+                    false => String::new(),
+                };
+                for line in text.lines() {
+                    self.step(Step::Print(line.to_string()));
+                }
+            }
+            "seq" => {
+                for number in expansion::seq(&arguments) {
+                    self.step(Step::Print(number.to_string()));
+                }
+            }
+            "hostname" => {
+                let name = self.variables.get("HOSTNAME").cloned();
+                self.step(Step::Print(name.unwrap_or_default()));
+            }
+            "env" | "printenv" if arguments.is_empty() => {
+                let variables = self.variables.clone();
+                for (name, value) in variables.iter() {
+                    self.step(Step::Print(format!("{name}={value}")));
+                }
+            }
+            "timeout" if self.enter_nested() => {
+                let inner = arguments.iter().skip_while(|a| a.starts_with('-')).skip(1);
+                let inner: Vec<String> = inner.map(|w| w.to_string()).collect();
+                self.simple_command(&inner);
+                self.depth -= 1;
+            }
+            "false" => self.status = 1,
+            "let" => {
+                for expression in &arguments {
+                    self.status = i32::from(arithmetic(self, expression) == 0);
+                }
+            }
+            "[" | "test" => self.status = i32::from(!expansion::test(&arguments)),
+            "set" => {
+                self.errexit |= arguments
+                    .iter()
+                    .any(|a| a.starts_with('-') && a.contains('e'))
+            }
+            "export" | "local" | "readonly" if self.enter_nested() => {
+                let all: Vec<String> = arguments.iter().map(|a| a.to_string()).collect();
+                self.simple_command(&all);
+                self.status = 0;
+                self.depth -= 1;
+            }
+            "break" => self.breaking = !self.is_skipping(),
+            "continue" => self.continuing = !self.is_skipping(),
+            "exit" | "return" => {
+                let code = arguments.first().and_then(|a| a.parse().ok());
+                self.step(Step::Exit(code.unwrap_or(0)));
+            }
+            "sh" | "bash" => {
+                let all: Vec<&str> = std::iter::once(command).chain(arguments).collect();
+                if let Some((script, _)) = super::command::script(&all)
+                    && self.depth < DEPTH
+                {
+                    let dialect = Dialect::of(command.rsplit('/').next().unwrap_or_default());
+                    let inner = self.inner(dialect, |inner| inner.script(script));
+                    self.steps_of(inner.steps);
+                }
+            }
+            "ray" => self.ray(&arguments),
+            "sshd" if arguments.iter().any(|a| a.starts_with("-D")) => self.step(Step::Hang),
+            _ => {}
+        }
+    }
+
+    /// `ray start --block` and `ray kuberay-autoscaler` run forever; `ray job submit -- ENTRYPOINT` runs as long as the
+    /// entrypoint.
+    fn ray(&mut self, arguments: &[&str]) {
+        match arguments {
+            ["start", rest @ ..] if rest.contains(&"--block") => self.step(Step::Hang),
+            ["kuberay-autoscaler", ..] => self.step(Step::Hang),
+            ["job", "submit", rest @ ..] => {
+                let after = rest.iter().skip_while(|a| **a != "--").skip(1);
+                let entrypoint: Vec<&str> = after.copied().collect();
+                let known = match entrypoint.first() {
+                    None | Some(&"ray") => None,
+                    Some(_) => self.entrypoint(&entrypoint),
+                };
+                self.steps_of(known.unwrap_or_else(|| vec![Step::Wait(DEFAULT_DURATION)]));
+            }
+            _ => {}
+        }
+    }
+
+    /// The steps of the entrypoint of a Ray job; `None` if they cannot be derived.
+    fn entrypoint(&mut self, words: &[&str]) -> Option<Vec<Step>> {
+        if self.depth >= DEPTH || !self.budget.command() {
+            return None;
+        }
+        let inner = match super::command::interpreted(words)? {
+            Interpreted::Script {
+                script,
+                strict,
+                dialect,
+            } => self.inner(dialect, |inner| {
+                inner.errexit = strict;
+                inner.script(script);
+            }),
+            Interpreted::Command => self.inner(Dialect::Posix, |inner| inner.command_words(words)),
+            Interpreted::Steps(steps) => return Some(steps),
+        };
+        Some(inner.steps)
+    }
+
+    fn sleep(&mut self, arguments: &[&str]) {
+        let mut total = std::time::Duration::ZERO;
+        for argument in arguments {
+            if matches!(*argument, "infinity" | "inf") {
+                return self.step(Step::Hang);
+            }
+            total = total.saturating_add(duration(argument).unwrap_or_default());
+        }
+        self.step(Step::Wait(total));
+    }
+
+    /// Enters a command in the arguments of another one. False if they are nested too deeply.
+    fn enter_nested(&mut self) -> bool {
+        let is_within = self.depth < DEPTH && self.budget.command();
+        self.depth += usize::from(is_within);
+        is_within
+    }
+}
