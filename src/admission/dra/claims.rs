@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::resource::v1::{DeviceRequest, ExactDeviceRequest, ResourceClaimSpec};
 
-use super::cel_selectors::{CelDevice, CelSelector, Evaluator, compile_cel_selectors};
+use super::cel_selectors::compile_cel_selectors;
 use super::device_matching::{request_path, resolve_and_compile_device_class};
 use super::{DeviceSource, DraContext, merge, pod_path, pod_resource_claims};
 use crate::resources::{Decimal, ResourceList};
 use kueue_lab_api::field::{FieldError, FieldErrors, Path, aggregate};
 use kueue_lab_api::v1beta2::PodSet;
+use kueue_lab_cel::{CelDevice, CelSelector, Evaluator};
 
 /// A claim template of a pod set, with its field path.
 pub(super) struct ClaimTemplate<'a> {

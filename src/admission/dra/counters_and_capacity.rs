@@ -8,13 +8,13 @@ use k8s_openapi::api::resource::v1::{
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-use super::cel_selectors::{CelDevice, Evaluator};
 use super::claims::claim_templates;
 use super::device_matching::{DeviceSelectors, match_devices_for_source, request_path};
 use super::{DeviceSource, DeviceSourceConfig, DraContext, merge};
 use crate::resources::{Decimal, ResourceList};
 use kueue_lab_api::field::{FieldError, FieldErrors, Path};
 use kueue_lab_api::v1beta2::PodSet;
+use kueue_lab_cel::{CelDevice, Evaluator};
 
 /// The counters or capacity that the claims of a pod consume.
 pub(super) fn source_requests_for_pod_set(

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::resource::v1::{ExactDeviceRequest, ResourceSlice};
 
-use super::cel_selectors::{CelDevice, CelSelector, Evaluator, compile_cel_selectors};
+use super::cel_selectors::compile_cel_selectors;
 use super::{DeviceSourceConfig, DraContext};
 use kueue_lab_api::field::{FieldError, FieldErrors, Path};
+use kueue_lab_cel::{CelDevice, CelSelector, Evaluator};
 
 /// Resolves a class and compiles its selectors; `path` is the field path of the request.
 ///
