@@ -11,6 +11,7 @@ pub mod kubelet;
 mod machines;
 pub mod nodes;
 pub mod operators;
+mod resource_claims;
 mod resources;
 mod scheduler;
 pub mod workload_controllers;

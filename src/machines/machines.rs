@@ -12,6 +12,7 @@ use crate::kubelet::{CONTROL_PLANE_NODE, ControlPlane, Kubelet, LogStore};
 use crate::nodes::{
     ClusterType, FakeGpuController, KubeletAddress, NodePools, VirtualNodeController,
 };
+use crate::resource_claims::ResourceClaimInformers;
 use crate::{autoscaler, controller_manager, nodes, scheduler, workload_controllers};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
@@ -27,6 +28,8 @@ pub struct Machines {
     logs: LogStore,
     nodes: Informer<Node>,
     pods: Informer<Pod>,
+    /// The objects of dynamic resource allocation, if the cluster serves them.
+    devices: Option<ResourceClaimInformers>,
     /// The context of operators, with their user agent.
     operators: Context,
     config: MachinesConfig,
@@ -75,8 +78,17 @@ impl Machines {
             nodes::taint_eviction::start(&context, &nodes, &pods);
             nodes::ttl_controller::start(&context, &nodes);
         }
+        let devices = match config.scheduler || config.status_controllers {
+            true => ResourceClaimInformers::start(&context).await,
+            false => None,
+        };
         if config.scheduler {
-            scheduler::start(&context_of("kube-scheduler"), &pods, &nodes);
+            scheduler::start(
+                &context_of("kube-scheduler"),
+                &pods,
+                &nodes,
+                devices.as_ref(),
+            );
         }
         let kubelet = config.kubelet.then(|| {
             let virtual_nodes = virtual_nodes.clone();
@@ -85,7 +97,14 @@ impl Machines {
                     .as_ref()
                     .is_some_and(|virtual_nodes| virtual_nodes.has_failed(node))
             });
-            Kubelet::start(&kubelet_context, config.kubelets, &pods, &nodes, has_failed)
+            Kubelet::start(
+                &kubelet_context,
+                config.kubelets,
+                &pods,
+                &nodes,
+                devices.as_ref().map(|devices| devices.claims.clone()),
+                has_failed,
+            )
         });
         let autoscaler = config.autoscaler.then(|| {
             let context = context_of("cluster-autoscaler");
@@ -107,6 +126,7 @@ impl Machines {
             logs,
             nodes,
             pods,
+            devices,
             operators,
             config,
             controller_manager: OnceLock::new(),
@@ -116,6 +136,12 @@ impl Machines {
     /// Starts the controllers of kube-controller-manager and the operators, once.
     pub fn start_controller_manager(&self) {
         self.controller_manager.get_or_init(|| {
+            if let Some(devices) = &self.devices
+                && self.config.status_controllers
+            {
+                let claims = &devices.claims;
+                controller_manager::start_resource_claims(&self.context, &self.pods, claims);
+            }
             controller_manager::start(
                 &self.context,
                 &self.operators,

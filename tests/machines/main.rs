@@ -14,5 +14,6 @@ mod operator_subject;
 mod operators;
 mod operators_of_pods;
 mod pods;
+mod resource_claims;
 mod scheduling;
 mod streams;

@@ -13,10 +13,12 @@ mod namespace_object;
 mod namespaces;
 mod persistent_volumes;
 mod pod_gc;
+mod resource_claims;
 mod resource_quota;
 mod root_ca_publisher;
 mod service_accounts;
 mod start_controllers;
 
+pub(crate) use resource_claims::start as start_resource_claims;
 pub use root_ca_publisher::RootCaPublisher;
 pub use start_controllers::{ControllerManager, start};

@@ -15,6 +15,7 @@ mod pod_log_source;
 mod pod_servers;
 mod pod_status;
 mod pod_workers;
+mod prepared_resources;
 mod server;
 mod simulated_container;
 mod simulated_pod;

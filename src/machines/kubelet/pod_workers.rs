@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::resource::v1::ResourceClaim;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use parking_lot::Mutex;
@@ -25,6 +26,7 @@ use super::simulated_pod::{PodLifecycleEvent, SimulatedPod};
 use super::streams::ContainerRuntime;
 use crate::event_recorder::{EventRecorder, NewEvent, object_reference};
 use crate::nodes::is_managed;
+use crate::resource_claims;
 use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// How many pods are reconciled concurrently.
@@ -87,6 +89,7 @@ pub(super) struct Shared {
     options: KubeletOptions,
     pub(super) pods: Informer<Pod>,
     nodes: Informer<Node>,
+    pub(super) claims: Option<Informer<ResourceClaim>>,
     has_failed: NodeFailureCheck,
     pub(super) queue: WorkQueue<ObjectKey>,
     pub(super) simulated_pods: Mutex<HashMap<ObjectKey, SimulatedPod>>,
@@ -102,12 +105,14 @@ pub(super) struct Shared {
 }
 
 impl Kubelet {
-    /// Starts the kubelets; `pods` must have an index `node`.
+    /// Starts the kubelets; `pods` must have an index `node`. With `claims`, pods start when theirs
+    /// are reserved for them.
     pub fn start(
         context: &Context,
         options: KubeletOptions,
         pods: &Informer<Pod>,
         nodes: &Informer<Node>,
+        claims: Option<Informer<ResourceClaim>>,
         has_failed: NodeFailureCheck,
     ) -> Self {
         let kubelet = Self {
@@ -116,6 +121,7 @@ impl Kubelet {
                 options,
                 pods: pods.clone(),
                 nodes: nodes.clone(),
+                claims,
                 has_failed,
                 queue: WorkQueue::new(context),
                 simulated_pods: Mutex::default(),
@@ -138,6 +144,16 @@ impl Kubelet {
                 queue.add(ObjectKey::of(&**pod));
             }
         });
+        if let Some(claims) = &kubelet.shared.claims {
+            let queue = kubelet.shared.queue.clone();
+            claims.add_event_handler(move |change| {
+                let claim = change.object();
+                let namespace = claim.namespace().unwrap_or_default();
+                for consumer in resource_claims::reserved_for(claim) {
+                    queue.add(ObjectKey::new(&*namespace, &*consumer.name));
+                }
+            });
+        }
         // Pods may be delivered before their node.
         let waker = kubelet.clone();
         nodes.add_event_handler(move |change| {
@@ -256,6 +272,9 @@ impl Shared {
         let control_plane = self.control_plane(&node.name_any());
         if let Some(control_plane) = control_plane {
             control_plane.mount_volumes(&pod).await;
+        }
+        if !self.resources_are_prepared(&key, &pod, &node) {
+            return Ok(ReconcileResult::Done);
         }
         let now = self.context.clock.now();
         let prepared = self.prepared_pod(&key, &pod, now);
@@ -501,7 +520,7 @@ impl Shared {
         self.record_event(pod, node, Some(path), reason, message);
     }
 
-    fn record_event(
+    pub(super) fn record_event(
         &self,
         pod: &Pod,
         node: &Node,
@@ -512,7 +531,7 @@ impl Shared {
         let mut about = object_reference(pod);
         about.field_path = path;
         let event = match reason {
-            "BackOff" => NewEvent::warning(reason, message),
+            "BackOff" | "FailedPrepareDynamicResources" => NewEvent::warning(reason, message),
             _ => NewEvent::normal(reason, message),
         };
         let recorder = self

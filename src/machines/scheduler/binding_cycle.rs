@@ -9,11 +9,16 @@ use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kueue_lab_runtime::Api;
 use serde_json::{Value, json};
 
+use super::dynamic_resources::ClaimToBind;
 use super::scheduling_loop::Scheduler;
 use super::{NAME, PodInfo};
 use crate::event_recorder::NewEvent;
 use kueue_lab_runtime::ObjectKey;
 
+/// The reason of pods that fit no node.
+pub(super) const UNSCHEDULABLE: &str = "Unschedulable";
+/// The reason of pods whose scheduling failed with an error.
+pub(super) const SCHEDULER_ERROR: &str = "SchedulerError";
 /// Delay before a pod whose binding failed is retried.
 const BINDING_RETRY_DELAY: Duration = Duration::from_secs(1);
 
@@ -22,7 +27,15 @@ impl Scheduler {
         Api::namespaced(self.context.client.clone(), &pod.key.namespace)
     }
 
-    pub(super) async fn bind(&self, pod: Arc<PodInfo>, node: String) {
+    pub(super) async fn bind(&self, pod: Arc<PodInfo>, node: String, claims: Vec<ClaimToBind>) {
+        if let Err(error) = self.bind_claims(&pod, &claims).await {
+            let message = format!("running PreBind plugin \"DynamicResources\": {error}");
+            self.handle_scheduling_failure(&pod, SCHEDULER_ERROR, &message, None)
+                .await;
+            self.context.clock.sleep(BINDING_RETRY_DELAY).await;
+            self.requeue(&pod);
+            return;
+        }
         let ObjectKey { namespace, name } = &pod.key;
         let binding = json!({
             "apiVersion": "v1",
@@ -48,21 +61,27 @@ impl Scheduler {
                 if !matches!(&error, kube::Error::Api(status) if status.code == 404) {
                     self.context.clock.sleep(BINDING_RETRY_DELAY).await;
                 }
-                self.state.lock().binding_failed(&pod);
-                // The pod may have been deleted or changed in the meantime.
-                match self.pods.get(&pod.key) {
-                    Some(now) => self.state.lock().update_pod(now),
-                    None => self.state.lock().delete_pod(&pod.key),
-                }
-                self.wake.notify_one();
+                self.requeue(&pod);
             }
         }
+    }
+
+    /// Queues a pod again whose binding failed.
+    fn requeue(&self, pod: &Arc<PodInfo>) {
+        self.state.lock().binding_failed(pod);
+        // The pod may have been deleted or changed in the meantime.
+        match self.pods.get(&pod.key) {
+            Some(now) => self.state.lock().update_pod(now),
+            None => self.state.lock().delete_pod(&pod.key),
+        }
+        self.wake.notify_one();
     }
 
     /// Records a scheduling failure in the pod's condition, and the nominated node.
     pub(super) async fn handle_scheduling_failure(
         &self,
         pod: &PodInfo,
+        reason: &str,
         message: &str,
         nominated: Option<&str>,
     ) {
@@ -71,7 +90,7 @@ impl Scheduler {
         let old = condition(&pod.pod, "PodScheduled");
         let same = old.is_some_and(|c| {
             c.status == "False"
-                && c.reason.as_deref() == Some("Unschedulable")
+                && c.reason.as_deref() == Some(reason)
                 && c.message.as_deref() == Some(message)
         });
         if same && nominated.is_none() {
@@ -85,7 +104,7 @@ impl Scheduler {
             "status": {"conditions": [{
                 "type": "PodScheduled",
                 "status": "False",
-                "reason": "Unschedulable",
+                "reason": reason,
                 "message": message,
                 "lastProbeTime": null,
                 "lastTransitionTime": since.unwrap_or_else(|| self.time()),

@@ -4,11 +4,14 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use kube::ResourceExt;
 
+use super::dynamic_resources::DraManager;
 use super::filter::Nodes;
 use super::scheduling_queue::SchedulingQueue;
 use super::{NAME, NodeInfo, PodInfo};
+use crate::resource_claims;
 use kueue_lab_runtime::ObjectKey;
 
 /// The scheduler cache and queue. Reads no clock and makes no requests.
@@ -36,6 +39,10 @@ pub(super) struct SchedulerState {
     pub(super) next_start_node_index: usize,
     /// The last message of each equivalence class.
     pub(super) class_messages: HashMap<String, Arc<str>>,
+    /// ResourceClaims, DeviceClasses and ResourceSlices.
+    pub(super) dra: DraManager,
+    /// Unscheduled pods that wait for their ResourceClaims to exist.
+    waiting_for_claims: HashMap<ObjectKey, Arc<PodInfo>>,
     /// The extended resources that DeviceClasses back.
     device_resources: BTreeSet<String>,
 }
@@ -58,7 +65,7 @@ impl SchedulerState {
     }
 
     /// Sets the extended resources that DeviceClasses back.
-    pub(super) fn set_device_resources(&mut self, backed: BTreeSet<String>) {
+    fn set_device_resources(&mut self, backed: BTreeSet<String>) {
         if self.device_resources == backed {
             return;
         }
@@ -66,6 +73,67 @@ impl SchedulerState {
         let pending: Vec<Arc<Pod>> = self.pending.values().map(|info| info.pod.clone()).collect();
         pending.into_iter().for_each(|pod| self.update_pod(pod));
         self.capacity_freed = true;
+    }
+
+    /// Adds, updates or removes a DeviceClass.
+    pub(super) fn update_class(&mut self, name: &str, class: Option<Arc<DeviceClass>>) {
+        self.dra.update_class(name, class);
+        self.set_device_resources(self.dra.device_resources());
+        self.capacity_freed = true;
+    }
+
+    /// Adds, updates or removes a ResourceSlice.
+    pub(super) fn update_slice(&mut self, name: &str, slice: Option<Arc<ResourceSlice>>) {
+        self.dra.update_slice(name, slice);
+        self.capacity_freed = true;
+    }
+
+    /// Adds or updates a ResourceClaim.
+    pub(super) fn update_claim(&mut self, claim: Arc<ResourceClaim>) {
+        self.capacity_freed |= self.dra.update_claim(claim.clone());
+        self.update_pods_of_claim(&claim);
+    }
+
+    /// Removes a ResourceClaim.
+    pub(super) fn delete_claim(&mut self, claim: &ResourceClaim) {
+        self.capacity_freed |= self.dra.delete_claim(&ObjectKey::of(claim));
+        self.update_pods_of_claim(claim);
+    }
+
+    /// The allocation of a claim was written, or the write failed.
+    pub(super) fn remove_pending_allocation(&mut self, claim: &ResourceClaim) {
+        self.dra.remove_pending_allocation(claim);
+        self.update_pods_of_claim(claim);
+    }
+
+    /// Queues the unscheduled pods again that use a claim.
+    fn update_pods_of_claim(&mut self, claim: &ResourceClaim) {
+        let namespace = claim.namespace().unwrap_or_default();
+        let unscheduled = |key: &ObjectKey| {
+            let known = self.pending.get(key);
+            known.or_else(|| self.waiting_for_claims.get(key)).cloned()
+        };
+        let pods: Vec<Arc<PodInfo>> = match resource_claims::owning_pod(claim) {
+            Some((name, _)) => unscheduled(&ObjectKey::new(namespace, name))
+                .into_iter()
+                .collect(),
+            None => {
+                let name = claim.name_any();
+                let waiting = self.waiting_for_claims.values();
+                let mut pods: Vec<_> = waiting
+                    .chain(self.pending.values())
+                    .filter(|pod| pod.key.namespace == namespace && pod.uses_claim(&name))
+                    .cloned()
+                    .collect();
+                pods.sort_by(|a, b| a.key.cmp(&b.key));
+                pods
+            }
+        };
+        for pod in pods.into_iter().filter(|pod| pod.has_claims()) {
+            let key = pod.key.clone();
+            self.add_pending(pod);
+            self.queue.activate(&key);
+        }
     }
 
     /// Adds or updates a pod.
@@ -154,6 +222,12 @@ impl SchedulerState {
             self.remove_pending(&key);
             return;
         }
+        if info.has_claims() && self.dra.pod_claims(&info.pod).is_err() {
+            self.remove_pending(&key);
+            self.waiting_for_claims.insert(key, info);
+            return;
+        }
+        self.waiting_for_claims.remove(&key);
         if self
             .pending
             .get(&key)
@@ -173,6 +247,7 @@ impl SchedulerState {
         if self.pending.remove(key).is_some() {
             self.queue.remove(key);
         }
+        self.waiting_for_claims.remove(key);
         self.reported_messages.remove(key);
         if self.nominated.contains_key(key) {
             self.remove_nomination(key);
@@ -188,6 +263,9 @@ impl SchedulerState {
         if let Some(node) = self.nominated.get(&pod.key) {
             // A nominated pod is a class of its own.
             class.push_str(&format!("{node} {}", pod.key));
+        }
+        if pod.has_claims() {
+            class.push_str(&self.dra.equivalence_class(&pod.pod));
         }
         class
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::dynamic_resources::NodeAllocations;
 use super::filter::{Filter, Nodes};
 use super::fit_error::{self, FilterFailure};
 use super::{NodeInfo, PodInfo};
@@ -27,6 +28,7 @@ pub(super) fn find_candidate(
     nodes: &Nodes,
     failures: &[FilterFailure],
     any_pod_has_anti_affinity: bool,
+    claims: Option<&NodeAllocations<'_>>,
 ) -> Result<Candidate, String> {
     let policy = pod.spec().and_then(|s| s.preemption_policy.as_deref());
     if policy == Some("Never") {
@@ -41,7 +43,9 @@ pub(super) fn find_candidate(
     let candidates = known
         .zip(failures)
         .filter(|(_, obstacle)| obstacle.is_resolvable_by_preemption())
-        .filter_map(|(node, _)| select_victims_on_node(pod, node, nodes, any_pod_has_anti_affinity))
+        .filter_map(|(node, _)| {
+            select_victims_on_node(pod, node, nodes, any_pod_has_anti_affinity, claims)
+        })
         .take(CANDIDATES);
     candidates
         .min_by_key(candidate_preference)
@@ -54,6 +58,7 @@ fn select_victims_on_node(
     node: &NodeInfo,
     nodes: &Nodes,
     any_pod_has_anti_affinity: bool,
+    claims: Option<&NodeAllocations<'_>>,
 ) -> Option<Candidate> {
     let mut lower: Vec<Arc<PodInfo>> = node
         .pods
@@ -76,6 +81,7 @@ fn select_victims_on_node(
             nodes,
             needs_all_nodes,
             any_pod_has_anti_affinity,
+            claims,
         )
     };
     if !fits(&trial) {
@@ -103,15 +109,18 @@ fn fits(
     nodes: &Nodes,
     needs_all_nodes: bool,
     any_pod_has_anti_affinity: bool,
+    claims: Option<&NodeAllocations<'_>>,
 ) -> bool {
     if !needs_all_nodes {
         return Filter::new(pod, &Nodes::new(), false)
+            .with_claims(claims)
             .check(trial)
             .is_none();
     }
     let mut changed = nodes.clone();
     changed.insert(trial.name.clone(), trial.clone());
     Filter::new(pod, &changed, any_pod_has_anti_affinity)
+        .with_claims(claims)
         .check(trial)
         .is_none()
 }

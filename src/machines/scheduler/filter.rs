@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::PodSpec;
 
+use super::dynamic_resources::NodeAllocations;
 use super::fit_error::FilterFailure;
 use super::inter_pod_affinity::InterPodAffinity;
 use super::pod_topology_spread::PodTopologySpread;
@@ -22,6 +23,8 @@ pub(super) struct Filter<'a> {
     pub(super) pod: &'a PodInfo,
     pub(super) spread: PodTopologySpread<'a>,
     pub(super) inter_pod_affinity: InterPodAffinity<'a>,
+    /// The claims of the pod, if it needs some.
+    claims: Option<&'a NodeAllocations<'a>>,
 }
 
 impl<'a> Filter<'a> {
@@ -31,7 +34,13 @@ impl<'a> Filter<'a> {
             pod,
             spread: PodTopologySpread::new(pod, nodes),
             inter_pod_affinity: InterPodAffinity::new(pod, nodes, any_pod_has_anti_affinity),
+            claims: None,
         }
+    }
+
+    /// The filter with the claims of the pod.
+    pub(super) fn with_claims(self, claims: Option<&'a NodeAllocations<'a>>) -> Self {
+        Self { claims, ..self }
     }
 
     /// The first filter failure of the pod on this node.
@@ -45,6 +54,7 @@ impl<'a> Filter<'a> {
             .or_else(|| insufficient_resources(pod, node))
             .or_else(|| self.spread.check(node))
             .or_else(|| self.inter_pod_affinity.check(node))
+            .or_else(|| Some(FilterFailure::DynamicResources(self.claims?.filter(node)?)))
     }
 
     /// Filters that do not depend on the pods on the node.
@@ -118,7 +128,7 @@ pub(super) fn insufficient_resources(pod: &PodInfo, node: &NodeInfo) -> Option<F
             continue;
         }
         let all = node.allocatable.get(name);
-        // Devices are not allocated: a pod runs as if the node had them.
+        // Devices of extended resources are not allocated: a pod runs as if the node had them.
         if all == 0 && pod.device_resources.iter().any(|backed| backed == name) {
             continue;
         }

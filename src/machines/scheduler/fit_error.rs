@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::dynamic_resources::ClaimFailure;
+
 /// Why a node fails the filters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FilterFailure {
@@ -17,6 +19,9 @@ pub(super) enum FilterFailure {
     PodAffinity,
     PodAntiAffinity,
     ExistingPodsAntiAffinity,
+    DynamicResources(ClaimFailure),
+    /// The reason for which no node is possible.
+    PreFilter(String),
 }
 
 impl FilterFailure {
@@ -44,6 +49,8 @@ impl FilterFailure {
             Self::ExistingPodsAntiAffinity => {
                 "node(s) didn't satisfy existing pods anti-affinity rules"
             }
+            Self::DynamicResources(ClaimFailure::Unschedulable(text)) => text,
+            Self::DynamicResources(ClaimFailure::Error(text)) | Self::PreFilter(text) => text,
         };
         vec![text.to_string()]
     }
@@ -72,15 +79,29 @@ fn histogram(texts: impl Iterator<Item = String>) -> String {
     parts.join(", ")
 }
 
-/// The message of the condition and the Event.
-pub(super) fn fit_error_message(failures: &[FilterFailure], preemption: &str) -> String {
+/// The message of the condition and the Event; `post_filter` is the message of the DynamicResources
+/// plugin.
+pub(super) fn fit_error_message(
+    failures: &[FilterFailure],
+    post_filter: Option<&str>,
+    preemption: &str,
+) -> String {
     if failures.is_empty() {
         return "no nodes available to schedule pods".into();
     }
-    let reasons = histogram(failures.iter().flat_map(FilterFailure::reasons));
+    let reasons = match &failures[0] {
+        FilterFailure::PreFilter(reason) => reason.clone(),
+        _ => histogram(failures.iter().flat_map(FilterFailure::reasons)),
+    };
     let mut text = format!("0/{} nodes are available: {reasons}.", failures.len());
-    if !preemption.is_empty() {
-        text.push_str(&format!(" preemption: {preemption}"));
+    let preemption = Some(preemption).filter(|text| !text.is_empty());
+    let preemption = preemption.map(|text| format!("preemption: {text}"));
+    let after: Vec<&str> = post_filter
+        .into_iter()
+        .chain(preemption.as_deref())
+        .collect();
+    if !after.is_empty() {
+        text.push_str(&format!(" {}", after.join(", ")));
     }
     text
 }
@@ -113,7 +134,7 @@ mod tests {
             short(&["cpu"]),
         ];
         assert_eq!(
-            fit_error_message(&failures, &no_victims_message(&failures)),
+            fit_error_message(&failures, None, &no_victims_message(&failures)),
             "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) had untolerated taint(s), 2 Insufficient cpu. preemption: 0/3 nodes are available: 1 Preemption is not helpful for scheduling, 2 No preemption victims found for incoming pod."
         );
     }

@@ -5,7 +5,7 @@
 mod binding_cycle;
 mod cache;
 mod default_preemption;
-mod device_classes;
+mod dynamic_resources;
 mod event_handlers;
 mod filter;
 mod fit_error;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{Pod, PodAffinityTerm, PodSpec, Toleration};
 use kube::ResourceExt;
 
+use crate::resource_claims;
 use crate::resources::{ResourceAmounts, pod_requests};
 use kueue_lab_runtime::ObjectKey;
 
@@ -46,6 +47,17 @@ impl PodInfo {
         let names = self.requests.iter().map(|(name, _)| name);
         let names = names.filter(|name| backed.contains(*name));
         self.device_resources = names.map(str::to_owned).collect();
+    }
+
+    /// Whether it needs ResourceClaims.
+    pub(super) fn has_claims(&self) -> bool {
+        !resource_claims::of_pod(&self.pod).is_empty()
+    }
+
+    /// Whether its spec names a ResourceClaim.
+    pub(super) fn uses_claim(&self, name: &str) -> bool {
+        let mut claims = resource_claims::of_pod(&self.pod).iter();
+        claims.any(|claim| claim.resource_claim_name.as_deref() == Some(name))
     }
 
     /// Its spec, if it has one.

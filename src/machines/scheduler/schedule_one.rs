@@ -3,7 +3,12 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::api::resource::v1::ResourceClaim;
+
+use super::binding_cycle::{SCHEDULER_ERROR, UNSCHEDULABLE};
 use super::cache::SchedulerState;
+use super::default_preemption::Candidate;
+use super::dynamic_resources::{ClaimFailure, ClaimToBind, NodeAllocations};
 use super::filter::Filter;
 use super::fit_error::{self, FilterFailure};
 use super::{NodeInfo, PodInfo, default_preemption, score};
@@ -11,12 +16,18 @@ use super::{NodeInfo, PodInfo, default_preemption, score};
 /// The next action.
 #[derive(Debug)]
 pub(super) enum SchedulingDecision {
-    /// Bind the pod to the node; it is assumed in the cache.
-    Bind { pod: Arc<PodInfo>, node: String },
-    /// Report the pods as unschedulable.
+    /// Bind the pod to the node, after its claims; it is assumed in the cache.
+    Bind {
+        pod: Arc<PodInfo>,
+        node: String,
+        claims: Vec<ClaimToBind>,
+    },
+    /// Report the pods as unschedulable, and deallocate a claim for them.
     Unschedulable {
         pods: Vec<Arc<PodInfo>>,
+        reason: &'static str,
         message: String,
+        deallocate: Option<Arc<ResourceClaim>>,
     },
     /// Evict the victims; the pod is nominated to the node.
     Preempt {
@@ -24,6 +35,23 @@ pub(super) enum SchedulingDecision {
         node: String,
         victims: Vec<Arc<PodInfo>>,
         message: String,
+    },
+}
+
+/// The outcome of a scheduling cycle.
+enum Outcome {
+    Node {
+        node: String,
+        claims: Vec<ClaimToBind>,
+    },
+    Preempt {
+        candidate: Candidate,
+        message: String,
+    },
+    Unschedulable {
+        reason: &'static str,
+        message: String,
+        deallocate: Option<Arc<ResourceClaim>>,
     },
 }
 
@@ -41,17 +69,52 @@ impl SchedulerState {
             self.queue.remove(&key);
             return self.next();
         };
-        let filter = Filter::new(&pod, &self.nodes, self.pods_with_anti_affinity > 0);
-        match self.schedule_pod(&filter) {
-            Ok(node) => {
-                self.remove_pending(&key);
-                self.assign_pod(pod.clone(), node.clone());
-                if self.labels_matter || pod.depends_on_other_pods() {
-                    self.queue.move_pod_dependent_to_active();
-                }
-                Some(SchedulingDecision::Bind { pod, node })
+        self.dra.refresh();
+        let (outcome, next_start) = self.scheduling_cycle(&pod);
+        self.next_start_node_index = next_start;
+        Some(match outcome {
+            Outcome::Node { node, claims } => {
+                self.assume(&pod, &node, &claims);
+                SchedulingDecision::Bind { pod, node, claims }
             }
-            Err(failures) => Some(self.post_filter(pod, &failures)),
+            Outcome::Preempt { candidate, message } => {
+                self.nominate(&pod, &candidate.node);
+                self.queue.mark_unschedulable(&pod.key);
+                SchedulingDecision::Preempt {
+                    pod,
+                    node: candidate.node,
+                    victims: candidate.victims,
+                    message,
+                }
+            }
+            Outcome::Unschedulable {
+                reason,
+                message,
+                deallocate,
+            } => {
+                let pods = self.mark_unschedulable(&pod, &message);
+                SchedulingDecision::Unschedulable {
+                    pods,
+                    reason,
+                    message,
+                    deallocate,
+                }
+            }
+        })
+    }
+
+    /// Assumes a pod on a node, and the allocations of its claims.
+    fn assume(&mut self, pod: &Arc<PodInfo>, node: &str, claims: &[ClaimToBind]) {
+        self.remove_pending(&pod.key);
+        self.assign_pod(pod.clone(), node.to_owned());
+        if self.labels_matter || pod.depends_on_other_pods() {
+            self.queue.move_pod_dependent_to_active();
+        }
+        for to_bind in claims {
+            if let Some(allocation) = &to_bind.allocation {
+                self.dra
+                    .signal_pending_allocation(&to_bind.claim, allocation);
+            }
         }
     }
 
@@ -69,16 +132,72 @@ impl SchedulerState {
                 self.reported_messages.insert(key, message.clone());
                 return Some(SchedulingDecision::Unschedulable {
                     pods: vec![pod],
+                    reason: UNSCHEDULABLE,
                     message: message.to_string(),
+                    deallocate: None,
                 });
             }
         }
         None
     }
 
-    /// The best feasible node, or the filter failures of all.
-    fn schedule_pod(&mut self, filter: &Filter<'_>) -> Result<String, Vec<FilterFailure>> {
-        // Collected first, so that `self.nodes` is not borrowed when the start index changes.
+    /// Schedules a pod; returns the outcome and the next start of the search for nodes.
+    fn scheduling_cycle(&self, pod: &Arc<PodInfo>) -> (Outcome, usize) {
+        let any_pod_has_anti_affinity = self.pods_with_anti_affinity > 0;
+        let start = self.next_start_node_index;
+        let claims = match pod.has_claims() {
+            true => NodeAllocations::pre_filter(&self.dra, pod),
+            false => Ok(None),
+        };
+        let claims = match claims {
+            Ok(claims) => claims,
+            Err(reason) => {
+                let nodes = self.nodes.values().filter(|n| n.node.is_some()).count();
+                let failures = vec![FilterFailure::PreFilter(reason); nodes];
+                let post_filter = Some("no new claims to deallocate");
+                return (self.post_filter(pod, &failures, None, post_filter), start);
+            }
+        };
+        let claims = claims.as_ref();
+        let filter = Filter::new(pod, &self.nodes, any_pod_has_anti_affinity).with_claims(claims);
+        let (found, next_start) = self.find_node(&filter);
+        let failures = match found {
+            Ok(node) => {
+                let claims = claims.map(|claims| claims.claims_to_bind(&node));
+                let claims = claims.unwrap_or_default();
+                return (Outcome::Node { node, claims }, next_start);
+            }
+            Err(failures) => failures,
+        };
+        let error = failures.iter().find_map(|failure| match failure {
+            FilterFailure::DynamicResources(ClaimFailure::Error(error)) => Some(error),
+            _ => None,
+        });
+        if let Some(error) = error {
+            let outcome = Outcome::Unschedulable {
+                reason: SCHEDULER_ERROR,
+                message: format!("running \"DynamicResources\" filter plugin: {error}"),
+                deallocate: None,
+            };
+            return (outcome, next_start);
+        }
+        let deallocate = claims.and_then(NodeAllocations::claim_to_deallocate);
+        if deallocate.is_some() {
+            let post_filter = Some("deallocation of ResourceClaim completed");
+            let outcome = Outcome::Unschedulable {
+                reason: UNSCHEDULABLE,
+                message: fit_error::fit_error_message(&failures, post_filter, ""),
+                deallocate,
+            };
+            return (outcome, next_start);
+        }
+        let post_filter = claims.map(|_| "still not schedulable");
+        let outcome = self.post_filter(pod, &failures, claims, post_filter);
+        (outcome, next_start)
+    }
+
+    /// The best feasible node, or the filter failures of all; and the next start of the search.
+    fn find_node(&self, filter: &Filter<'_>) -> (Result<String, Vec<FilterFailure>>, usize) {
         let nodes: Vec<&NodeInfo> = self.nodes.values().filter(|n| n.node.is_some()).collect();
         let enough = num_feasible_nodes_to_find(nodes.len());
         let mut fitting = Vec::new();
@@ -103,53 +222,61 @@ impl SchedulerState {
         if let Some(name) = filter.pod.nominated()
             && let Some(nominated) = fitting.iter().find(|n| n.name == name)
         {
-            return Ok(nominated.name.clone());
+            return (Ok(nominated.name.clone()), self.next_start_node_index);
         }
         let best = score::select_host(filter.pod, &fitting, &self.nodes).map(|n| n.name.clone());
-        self.next_start_node_index = (start + seen) % nodes.len().max(1);
-        best.ok_or_else(|| failures.into_iter().flatten().collect())
+        let next_start = (start + seen) % nodes.len().max(1);
+        let best = best.ok_or_else(|| failures.into_iter().flatten().collect());
+        (best, next_start)
     }
 
-    fn post_filter(&mut self, pod: Arc<PodInfo>, failures: &[FilterFailure]) -> SchedulingDecision {
+    /// Preemption, or the message of the failure.
+    fn post_filter(
+        &self,
+        pod: &PodInfo,
+        failures: &[FilterFailure],
+        claims: Option<&NodeAllocations<'_>>,
+        post_filter: Option<&str>,
+    ) -> Outcome {
         let candidate = default_preemption::find_candidate(
-            &pod,
+            pod,
             &self.nodes,
             failures,
             self.pods_with_anti_affinity > 0,
+            claims,
         );
         match candidate {
-            Ok(candidate) => {
-                let message = fit_error::fit_error_message(failures, "");
-                self.nominate(&pod, &candidate.node);
-                self.queue.mark_unschedulable(&pod.key);
-                SchedulingDecision::Preempt {
-                    pod,
-                    node: candidate.node,
-                    victims: candidate.victims,
-                    message,
-                }
-            }
+            Ok(candidate) => Outcome::Preempt {
+                candidate,
+                message: fit_error::fit_error_message(failures, post_filter, ""),
+            },
             Err(reason) => {
                 let reason = if failures.is_empty() { "" } else { &reason };
-                let message: Arc<str> = Arc::from(fit_error::fit_error_message(failures, reason));
-                let class = self.equivalence_class(&pod);
-                self.class_messages.insert(class, message.clone());
-                let unreported = self.queue.mark_unschedulable(&pod.key);
-                let pods = unreported
-                    .into_iter()
-                    .filter(|key| self.reported_messages.get(key) != Some(&message))
-                    .filter_map(|key| self.pending.get(&key).cloned())
-                    .collect::<Vec<_>>();
-                for pod in &pods {
-                    self.reported_messages
-                        .insert(pod.key.clone(), message.clone());
-                }
-                SchedulingDecision::Unschedulable {
-                    pods,
-                    message: message.to_string(),
+                Outcome::Unschedulable {
+                    reason: UNSCHEDULABLE,
+                    message: fit_error::fit_error_message(failures, post_filter, reason),
+                    deallocate: None,
                 }
             }
         }
+    }
+
+    /// Marks the class of a pod as unschedulable; returns its pods to report.
+    fn mark_unschedulable(&mut self, pod: &PodInfo, message: &str) -> Vec<Arc<PodInfo>> {
+        let message: Arc<str> = Arc::from(message);
+        let class = self.equivalence_class(pod);
+        self.class_messages.insert(class, message.clone());
+        let unreported = self.queue.mark_unschedulable(&pod.key);
+        let pods = unreported
+            .into_iter()
+            .filter(|key| self.reported_messages.get(key) != Some(&message))
+            .filter_map(|key| self.pending.get(&key).cloned())
+            .collect::<Vec<_>>();
+        for pod in &pods {
+            self.reported_messages
+                .insert(pod.key.clone(), message.clone());
+        }
+        pods
     }
 }
 

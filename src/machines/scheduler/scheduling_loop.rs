@@ -7,11 +7,12 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore};
 
 use super::NAME;
+use super::binding_cycle::UNSCHEDULABLE;
 use super::cache::SchedulerState;
-use super::device_classes;
 use super::event_handlers::add_all_event_handlers;
 use super::schedule_one::SchedulingDecision;
 use crate::event_recorder::EventRecorder;
+use crate::resource_claims::ResourceClaimInformers;
 use kueue_lab_runtime::{Context, Informer};
 
 /// How many decisions are written to the cluster concurrently.
@@ -28,8 +29,13 @@ pub(super) struct Scheduler {
     writes: Arc<Semaphore>,
 }
 
-/// Starts the scheduler.
-pub(crate) fn start(context: &Context, pods: &Informer<Pod>, nodes: &Informer<Node>) {
+/// Starts the scheduler; `devices` if the cluster serves dynamic resource allocation.
+pub(crate) fn start(
+    context: &Context,
+    pods: &Informer<Pod>,
+    nodes: &Informer<Node>,
+    devices: Option<&ResourceClaimInformers>,
+) {
     let scheduler = Arc::new(Scheduler {
         context: context.clone(),
         pods: pods.clone(),
@@ -38,12 +44,14 @@ pub(crate) fn start(context: &Context, pods: &Informer<Pod>, nodes: &Informer<No
         wake: Notify::new(),
         writes: Arc::new(Semaphore::new(WRITES)),
     });
-    add_all_event_handlers(&scheduler, pods, nodes);
-    device_classes::watch(&scheduler);
-    let (pods, nodes) = (pods.clone(), nodes.clone());
+    add_all_event_handlers(&scheduler, pods, nodes, devices);
+    let (pods, nodes, devices) = (pods.clone(), nodes.clone(), devices.cloned());
     context.tasks.spawn("scheduler", async move {
         nodes.wait_for_cache_sync().await;
         pods.wait_for_cache_sync().await;
+        if let Some(devices) = devices {
+            devices.wait_for_cache_sync().await;
+        }
         scheduler.run().await;
     });
 }
@@ -68,14 +76,23 @@ impl Scheduler {
 
     fn apply_decision(self: &Arc<Self>, decision: SchedulingDecision) {
         match decision {
-            SchedulingDecision::Bind { pod, node } => {
-                self.spawn(move |this| async move { this.bind(pod, node).await });
+            SchedulingDecision::Bind { pod, node, claims } => {
+                self.spawn(move |this| async move { this.bind(pod, node, claims).await });
             }
-            SchedulingDecision::Unschedulable { pods, message } => {
+            SchedulingDecision::Unschedulable {
+                pods,
+                reason,
+                message,
+                deallocate,
+            } => {
+                if let Some(claim) = deallocate {
+                    self.spawn(move |this| async move { this.deallocate_claim(claim).await });
+                }
                 for pod in pods {
                     let message = message.clone();
                     self.spawn(move |this| async move {
-                        this.handle_scheduling_failure(&pod, &message, None).await;
+                        this.handle_scheduling_failure(&pod, reason, &message, None)
+                            .await;
                     });
                 }
             }
@@ -88,7 +105,7 @@ impl Scheduler {
                 for victim in victims {
                     this.evict_victim(&victim, &pod, &node).await;
                 }
-                this.handle_scheduling_failure(&pod, &message, Some(&node))
+                this.handle_scheduling_failure(&pod, UNSCHEDULABLE, &message, Some(&node))
                     .await;
             }),
         }

@@ -113,6 +113,18 @@ impl SchedulingQueue {
         before != class.unreported.len()
     }
 
+    /// Moves the class of a pod to active.
+    pub(super) fn activate(&mut self, key: &ObjectKey) {
+        let Some((name, _)) = self.positions.get(key) else {
+            return;
+        };
+        let name = name.clone();
+        if let Some(class) = self.classes.get_mut(&name) {
+            class.unschedulable = false;
+            self.refresh(&name);
+        }
+    }
+
     /// Capacity was freed: moves all classes to active.
     pub(super) fn move_all_to_active(&mut self) {
         self.move_to_active(|_| true);

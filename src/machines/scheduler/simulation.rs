@@ -49,6 +49,8 @@ impl Simulation {
                 spec.node_name = None;
                 spec.scheduling_gates = None;
                 spec.scheduler_name = None;
+                // Devices are not simulated.
+                spec.resource_claims = None;
                 spec.preemption_policy = Some("Never".into());
             }
             let key = kueue_lab_runtime::ObjectKey::of(&one);

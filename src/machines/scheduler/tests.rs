@@ -113,7 +113,7 @@ impl TestCluster {
         for _ in 0..1_000 {
             match self.state.next() {
                 None => return,
-                Some(SchedulingDecision::Bind { pod, node }) => {
+                Some(SchedulingDecision::Bind { pod, node, .. }) => {
                     self.fits(&pod, &node);
                     let index: usize = pod.key.name[1..].parse().unwrap();
                     let bound = self

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use super::controller_ref_manager::{CONTROLLER_UID_INDEX, NamespacedObject, UNCONTROLLED};
 use super::{controller_ref_manager, pods};
 use crate::event_recorder::EventRecorder;
+use crate::resource_claims;
 use kueue_lab_runtime::{Api, Context, Informer, InformerBuilder};
 
 /// What the controllers share: one informer per kind, one event recorder.
@@ -39,11 +40,12 @@ impl SharedInformers {
     }
 }
 
-/// Starts the informer of all pods, with indexes by controller and by node.
+/// Starts the informer of all pods, with indexes by controller, node and ResourceClaim.
 pub fn pod_informer(context: &Context) -> Informer<Pod> {
     controlled_informer(context)
         .index(pods::ON_NODE, pods::on_node)
         .index(pods::ENDED, pods::ended)
+        .index(resource_claims::BY_CLAIM, resource_claims::names_of_pod)
         .start(context)
 }
 

@@ -1,0 +1,15 @@
+//! The DynamicResources plugin: allocates devices of ResourceSlices for the ResourceClaims of pods.
+
+mod allocator;
+mod bind_claims;
+mod device_pools;
+mod device_selection;
+mod dra_manager;
+mod node_allocations;
+
+#[cfg(test)]
+mod tests;
+
+pub(super) use bind_claims::ClaimToBind;
+pub(super) use dra_manager::DraManager;
+pub(super) use node_allocations::{ClaimFailure, NodeAllocations};

@@ -1,0 +1,191 @@
+//! ResourceClaims of pods: creation from templates, allocation, reservation, release.
+
+use std::time::Duration;
+
+use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceClaimTemplate};
+use kube::api::{ListParams, PostParams};
+use kube::{Api, ResourceExt};
+use serde_json::{Value, json};
+
+use super::cluster_fixture::*;
+
+const TWO_DEVICES: &str = "- name: gpu\n  count: 1\n  resources: {cpu: 8, memory: 16Gi}\n  devices: [{driver: gpu.example.com, count: 2}]\n";
+
+const NO_DEVICE: &str = "0/1 nodes are available: 1 cannot allocate all claims. still not schedulable, \
+     preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.";
+
+fn claims(lab: &TestCluster) -> Api<ResourceClaim> {
+    Api::namespaced(lab.client.clone(), "test")
+}
+
+fn spec() -> Value {
+    let exactly = json!({"deviceClassName": "gpu.example.com", "count": 1});
+    json!({"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}})
+}
+
+async fn create_class(lab: &TestCluster) {
+    let class: Api<DeviceClass> = Api::all(lab.client.clone());
+    let object = json!({
+        "metadata": {"name": "gpu.example.com"},
+        "spec": {"selectors": [{"cel": {"expression": "device.driver == 'gpu.example.com'"}}]},
+    });
+    let object = serde_json::from_value(object).unwrap();
+    class.create(&PostParams::default(), &object).await.unwrap();
+}
+
+async fn create_template(lab: &TestCluster) {
+    let templates: Api<ResourceClaimTemplate> = Api::namespaced(lab.client.clone(), "test");
+    let object = json!({
+        "metadata": {"name": "one-gpu"},
+        "spec": {"metadata": {"labels": {"team": "a"}}, "spec": spec()},
+    });
+    let object = serde_json::from_value(object).unwrap();
+    templates
+        .create(&PostParams::default(), &object)
+        .await
+        .unwrap();
+}
+
+fn pod_of_template(name: &str, script: &str) -> k8s_openapi::api::core::v1::Pod {
+    let claims = json!([{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]);
+    pod(name, script, json!({"resourceClaims": claims}))
+}
+
+#[test]
+fn claims_of_templates_live_as_long_as_their_pods_run() {
+    with_cluster(TWO_DEVICES, |lab| async move {
+        create_class(&lab).await;
+        create_template(&lab).await;
+        lab.create(&pod_of_template("a", "sleep 60")).await;
+        lab.create(&pod_of_template("b", "sleep 600")).await;
+        let a = lab.wait_for_phase("a", "Running").await;
+        lab.wait_for_phase("b", "Running").await;
+        let status = &a.status.as_ref().unwrap().resource_claim_statuses;
+        let status = status.as_ref().unwrap();
+        assert_eq!((status.len(), &*status[0].name), (1, "gpu"));
+        let name = status[0].resource_claim_name.as_deref().unwrap();
+        assert!(name.starts_with("a-gpu-"), "{name}");
+
+        let claim = claims(&lab).get(name).await.unwrap();
+        assert_eq!(claim.labels()["team"], "a");
+        assert_eq!(
+            claim.annotations()["resource.kubernetes.io/pod-claim-name"],
+            "gpu"
+        );
+        assert_eq!(
+            claim.finalizers(),
+            ["resource.kubernetes.io/delete-protection"]
+        );
+        let owner = &claim.owner_references()[0];
+        assert_eq!(
+            (&*owner.kind, &*owner.name, owner.controller),
+            ("Pod", "a", Some(true))
+        );
+        let status = json!(claim.status);
+        let term = json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["gpu-0"]}]});
+        assert_eq!(
+            status["allocation"]["nodeSelector"]["nodeSelectorTerms"],
+            json!([term])
+        );
+        let result = &status["allocation"]["devices"]["results"][0];
+        assert_eq!(result["request"], "gpu");
+        assert_eq!(result["pool"], "gpu-0");
+        let reserved = json!([{"resource": "pods", "name": "a", "uid": a.uid()}]);
+        assert_eq!(status["reservedFor"], reserved);
+
+        // Both devices are in use until a ends; its claim is deleted while the pod still exists.
+        lab.create(&pod_of_template("c", "sleep 600")).await;
+        lab.wait_for_pod("c", |pod| {
+            condition(pod, "PodScheduled").is_some_and(|c| c.2 == NO_DEVICE)
+        })
+        .await;
+        lab.wait_for_phase("a", "Succeeded").await;
+        lab.wait_for_phase("c", "Running").await;
+        let left = claims(&lab).list(&ListParams::default()).await.unwrap();
+        let mut left: Vec<String> = left
+            .iter()
+            .map(|claim| claim.name_any()[..5].to_owned())
+            .collect();
+        left.sort();
+        assert_eq!(left, ["b-gpu", "c-gpu"]);
+
+        // The garbage collector deletes the claims of deleted pods.
+        lab.pods.delete("b", &Default::default()).await.unwrap();
+        lab.wait_for_deletion("b").await;
+        lab.create(&pod_of_template("d", "sleep 600")).await;
+        lab.wait_for_phase("d", "Running").await;
+    });
+}
+
+#[test]
+fn a_pod_waits_for_its_template() {
+    with_cluster(TWO_DEVICES, |lab| async move {
+        create_class(&lab).await;
+        lab.create(&pod_of_template("early", "sleep 600")).await;
+        lab.clock.sleep(Duration::from_secs(2)).await;
+        let events = lab.events("early").await;
+        let expected = "Warning FailedResourceClaimCreation: PodResourceClaim gpu: resource claim template \"one-gpu\": \
+             resourceclaimtemplate.resource.k8s.io \"one-gpu\" not found";
+        assert!(events.iter().any(|event| event == expected), "{events:?}");
+        create_template(&lab).await;
+        lab.wait_for_phase("early", "Running").await;
+    });
+}
+
+#[test]
+fn pods_share_a_claim_that_is_deallocated_after_the_last_one() {
+    with_cluster(TWO_DEVICES, |lab| async move {
+        create_class(&lab).await;
+        let by_name = json!({"resourceClaims": [{"name": "gpu", "resourceClaimName": "shared"}]});
+        lab.create(&pod("a", "sleep 30", by_name.clone())).await;
+        lab.clock.sleep(Duration::from_secs(2)).await;
+        assert_eq!(node_of(&lab.pods.get("a").await.unwrap()), None);
+
+        let claim = json!({"metadata": {"name": "shared"}, "spec": spec()});
+        let claim = serde_json::from_value(claim).unwrap();
+        claims(&lab)
+            .create(&PostParams::default(), &claim)
+            .await
+            .unwrap();
+        lab.wait_for_phase("a", "Running").await;
+        lab.create(&pod("b", "sleep 60", by_name)).await;
+        lab.wait_for_phase("b", "Running").await;
+        let status = async || json!(claims(&lab).get("shared").await.unwrap().status);
+        assert_eq!(status().await["reservedFor"].as_array().unwrap().len(), 2);
+
+        lab.wait_for_phase("a", "Succeeded").await;
+        lab.wait_for_phase("b", "Succeeded").await;
+        lab.clock.sleep(Duration::from_secs(1)).await;
+        assert_eq!(status().await.get("allocation"), None);
+        let claim = claims(&lab).get("shared").await.unwrap();
+        assert!(claim.finalizers().is_empty());
+    });
+}
+
+#[test]
+fn a_pod_on_a_node_starts_once_its_claim_is_allocated() {
+    with_cluster(TWO_DEVICES, |lab| async move {
+        create_class(&lab).await;
+        let claim = json!({"metadata": {"name": "shared"}, "spec": spec()});
+        let claim = serde_json::from_value(claim).unwrap();
+        claims(&lab)
+            .create(&PostParams::default(), &claim)
+            .await
+            .unwrap();
+        let by_name = json!([{"name": "gpu", "resourceClaimName": "shared"}]);
+        let bound = json!({"nodeName": "gpu-0", "resourceClaims": by_name});
+        lab.create(&pod("bound", "sleep 600", bound)).await;
+        lab.clock.sleep(Duration::from_secs(5)).await;
+        assert_eq!(phase_of(&lab.pods.get("bound").await.unwrap()), "Pending");
+        let events = lab.events("bound").await;
+        let expected = "Warning FailedPrepareDynamicResources: Failed to prepare dynamic resources: \
+             ResourceClaim shared is not allocated";
+        assert!(events.iter().any(|event| event == expected), "{events:?}");
+
+        // Another pod has the claim allocated; the controller reserves it for the bound one.
+        let scheduled = json!({"resourceClaims": by_name});
+        lab.create(&pod("scheduled", "sleep 600", scheduled)).await;
+        lab.wait_for_phase("scheduled", "Running").await;
+        lab.wait_for_phase("bound", "Running").await;
+    });
+}
