@@ -13,6 +13,7 @@ use kueue_lab_runtime::{Api, ObjectKey, WatchError, watcher as watch};
 use tokio::sync::mpsc::Sender;
 use tokio::task::JoinSet;
 
+use super::model::devices::{ResourceClaimRow, ResourceSliceRow};
 use super::model::event::EventRow;
 use super::model::managed_job::ManagedJobRow;
 use super::model::meta::object_key;
@@ -65,6 +66,16 @@ pub(crate) fn start_watches(
     w.namespaced(Kind::Pod, PodRow::of, WatchUpdate::Pod);
     w.namespaced(Kind::Event, EventRow::of, WatchUpdate::Event);
     w.cluster_scoped(Kind::ManagedJob, ManagedJobRow::of, WatchUpdate::ManagedJob);
+    w.cluster_scoped(
+        Kind::ResourceSlice,
+        ResourceSliceRow::of,
+        WatchUpdate::ResourceSlice,
+    );
+    w.namespaced(
+        Kind::ResourceClaim,
+        ResourceClaimRow::of,
+        WatchUpdate::ResourceClaim,
+    );
     w.tasks
 }
 

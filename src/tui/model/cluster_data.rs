@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
+use super::devices::{ResourceClaimRow, ResourceSliceRow};
 use super::event::EventLog;
 use super::evictions::EvictionLog;
 use super::loops::record_events;
@@ -39,6 +40,10 @@ pub(crate) struct ClusterData {
     pub pods: Store<PodRow>,
     /// Managed jobs of SkyPilot.
     pub managed_jobs: Store<ManagedJobRow>,
+    /// ResourceSlices.
+    pub resource_slices: Store<ResourceSliceRow>,
+    /// ResourceClaims.
+    pub resource_claims: Store<ResourceClaimRow>,
     /// Events.
     pub events: EventLog,
     /// Evictions.
@@ -90,6 +95,8 @@ impl ClusterData {
             WatchUpdate::Node(change) => self.nodes.apply(change),
             WatchUpdate::Pod(change) => self.pods.apply(change),
             WatchUpdate::ManagedJob(change) => self.managed_jobs.apply(change),
+            WatchUpdate::ResourceSlice(change) => self.resource_slices.apply(change),
+            WatchUpdate::ResourceClaim(change) => self.resource_claims.apply(change),
             WatchUpdate::Status(kind, health) => {
                 self.watch_statuses.insert(kind, health);
             }

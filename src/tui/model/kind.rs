@@ -23,11 +23,15 @@ pub enum Kind {
     Event,
     /// skypilot.kueue-lab.dev ManagedJob, of an embedded cluster.
     ManagedJob,
+    /// resource.k8s.io ResourceSlice.
+    ResourceSlice,
+    /// resource.k8s.io ResourceClaim.
+    ResourceClaim,
 }
 
 impl Kind {
     /// All kinds; kinds that others refer to come first.
-    pub const ALL: [Kind; 10] = [
+    pub const ALL: [Kind; 12] = [
         Kind::ResourceFlavor,
         Kind::WorkloadPriorityClass,
         Kind::Cohort,
@@ -38,6 +42,8 @@ impl Kind {
         Kind::Pod,
         Kind::Event,
         Kind::ManagedJob,
+        Kind::ResourceSlice,
+        Kind::ResourceClaim,
     ];
 
     /// The kind in manifests.
@@ -53,13 +59,23 @@ impl Kind {
             Kind::Pod => "Pod",
             Kind::Event => "Event",
             Kind::ManagedJob => "ManagedJob",
+            Kind::ResourceSlice => "ResourceSlice",
+            Kind::ResourceClaim => "ResourceClaim",
         }
     }
 
-    /// Whether a cluster may lack the kind: an old Kueue has no Cohorts, and only an embedded cluster has
-    /// managed jobs.
+    /// Whether a cluster may lack the kind: an old Kueue has no Cohorts, an old Kubernetes no dynamic
+    /// resource allocation, and only an embedded cluster has managed jobs.
     pub(crate) fn is_optional(self) -> bool {
-        matches!(self, Kind::Cohort | Kind::ManagedJob)
+        self == Kind::Cohort || self.may_be_forbidden()
+    }
+
+    /// Whether a role for Kueue may lack the permission to watch the kind.
+    pub(crate) fn may_be_forbidden(self) -> bool {
+        matches!(
+            self,
+            Kind::ManagedJob | Kind::ResourceSlice | Kind::ResourceClaim
+        )
     }
 
     /// The resource name in URLs.
@@ -75,6 +91,8 @@ impl Kind {
             Kind::Pod => "pods",
             Kind::Event => "events",
             Kind::ManagedJob => "managedjobs",
+            Kind::ResourceSlice => "resourceslices",
+            Kind::ResourceClaim => "resourceclaims",
         }
     }
 
@@ -83,6 +101,7 @@ impl Kind {
         match self {
             Kind::Node | Kind::Pod | Kind::Event => "v1",
             Kind::ManagedJob => "skypilot.kueue-lab.dev/v1alpha1",
+            Kind::ResourceSlice | Kind::ResourceClaim => "resource.k8s.io/v1",
             _ => kueue_lab_api::v1beta2::API_VERSION,
         }
     }

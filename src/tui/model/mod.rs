@@ -5,6 +5,7 @@ mod cluster_data;
 pub(crate) mod cohort_tree;
 pub(crate) mod condition;
 pub(crate) mod derived;
+pub(crate) mod devices;
 pub(crate) mod event;
 pub(crate) mod evictions;
 pub mod import;

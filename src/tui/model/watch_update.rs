@@ -1,5 +1,6 @@
 //! Watch events.
 
+use super::devices::{ResourceClaimRow, ResourceSliceRow};
 use super::event::EventRow;
 use super::managed_job::ManagedJobRow;
 use super::node::NodeRow;
@@ -34,6 +35,10 @@ pub enum WatchUpdate {
     Event(Delta<EventRow>),
     /// Managed jobs of SkyPilot.
     ManagedJob(Delta<ManagedJobRow>),
+    /// ResourceSlices.
+    ResourceSlice(Delta<ResourceSliceRow>),
+    /// ResourceClaims.
+    ResourceClaim(Delta<ResourceClaimRow>),
     /// Status of a watch.
     Status(Kind, WatchStatus),
 }

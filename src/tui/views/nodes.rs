@@ -7,6 +7,7 @@ use super::details::node;
 use super::name_pattern::workloads_named;
 use super::{Deletion, RelatedWorkloads, RowQuery, View, ViewInfo, ViewRows};
 use crate::input::{Binding, key};
+use crate::model::devices::devices_of_node;
 use crate::model::meta::Requests;
 use crate::model::node::NodeRow;
 use crate::model::{Kind, ObjectKey, ObjectRef, Row};
@@ -64,6 +65,8 @@ impl View for NodesView {
     fn hash_revision(&self, state: &State, hasher: &mut DefaultHasher) {
         state.data.nodes.revision().hash(hasher);
         state.data.pods.revision().hash(hasher);
+        state.data.resource_slices.revision().hash(hasher);
+        state.data.resource_claims.revision().hash(hasher);
     }
 
     fn rows(&self, state: &State, query: RowQuery<'_>) -> ViewRows<String> {
@@ -184,7 +187,7 @@ fn row(state: &State, c: &Canvas<'_>, node: &NodeRow) -> Vec<Cell> {
     vec![
         vec![c.span(name.clone(), Role::Text)],
         vec![c.span(node.state(), role)],
-        devices(c, node, &allocated),
+        devices(state, c, node, &allocated),
         bar("cpu"),
         bar("memory"),
         vec![c.span(state.derived.pods_on(name).len().to_string(), Role::Text)],
@@ -193,22 +196,29 @@ fn row(state: &State, c: &Canvas<'_>, node: &NodeRow) -> Vec<Cell> {
     ]
 }
 
-fn devices(c: &Canvas<'_>, node: &NodeRow, allocated: &Requests) -> Cell {
+fn devices(state: &State, c: &Canvas<'_>, node: &NodeRow, allocated: &Requests) -> Cell {
     let mut cell = Cell::new();
-    for resource in node.devices() {
+    let mut add = |used: usize, total: usize, label: &str| {
         if !cell.is_empty() {
             cell.push(c.span("  ", Role::Text));
         }
-        let count = |a: Option<&Amount>| a.map_or(0, |a| a.ceil().max(0)) as usize;
-        let total = count(node.allocatable.get(resource));
-        let used = count(allocated.get(resource));
         let slot = DeviceSlot {
             count: used,
             letter: None,
         };
         cell.extend(device_slots(c, &[slot], total));
-        let text = format!(" {used}/{total} {}", resource_label(resource));
-        cell.push(c.span(text, Role::Text));
+        cell.push(c.span(format!(" {used}/{total} {label}"), Role::Text));
+    };
+    for resource in node.devices() {
+        let count = |a: Option<&Amount>| a.map_or(0, |a| a.ceil().max(0)) as usize;
+        let total = count(node.allocatable.get(resource));
+        let used = count(allocated.get(resource));
+        add(used, total, resource_label(resource));
+    }
+    let devices = devices_of_node(&state.data, &node.key().name);
+    for of_driver in devices.chunk_by(|a, b| a.id.driver == b.id.driver) {
+        let used = of_driver.iter().filter(|device| device.claim.is_some());
+        add(used.count(), of_driver.len(), &of_driver[0].id.driver);
     }
     if cell.is_empty() {
         cell.push(c.span("-", Role::Dim));

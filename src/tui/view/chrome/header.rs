@@ -3,7 +3,6 @@
 use ratatui::layout::Rect;
 use ratatui::text::Span;
 
-use crate::model::Kind;
 use crate::model::meta::Requests;
 use crate::model::node::is_extended_resource;
 use crate::model::watch_status::{WatchFailure, WatchStatus};
@@ -95,7 +94,7 @@ fn failing_watches(state: &State) -> Option<String> {
         .filter(|(kind, h)| match h {
             WatchStatus::Failing(WatchFailure::NotInstalled) => !kind.is_optional(),
             // A role for Kueue does not permit what an existing cluster does not have.
-            WatchStatus::Failing(WatchFailure::Forbidden(_)) => **kind != Kind::ManagedJob,
+            WatchStatus::Failing(WatchFailure::Forbidden(_)) => !kind.may_be_forbidden(),
             WatchStatus::Failing(_) => true,
             _ => false,
         })

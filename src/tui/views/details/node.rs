@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::Row;
+use crate::model::devices::devices_of_node;
 use crate::model::node::NodeRow;
 use crate::model::pod::PodRow;
 use crate::state::State;
@@ -67,6 +68,24 @@ pub(crate) fn write(state: &State, node: &NodeRow, doc: &mut PageBuilder<'_>) {
         })
         .collect();
     doc.table(&["RESOURCE", ">USED", ">OF", ">"], &rows);
+
+    let devices = devices_of_node(&state.data, name);
+    if !devices.is_empty() {
+        doc.section("Devices of ResourceSlices");
+        let titles = ["DRIVER", "DEVICE", "CLAIM", "PODS"];
+        doc.list(&titles, devices.iter(), MAX_DEVICES, |device| {
+            let (claim, pods) = match device.claim {
+                Some(claim) => (claim.key().to_string(), claim.pods.join(", ")),
+                None => ("-".to_owned(), "-".to_owned()),
+            };
+            vec![
+                (device.id.driver.clone(), Role::Text),
+                (device.id.device.clone(), Role::Text),
+                (claim, Role::Used),
+                (pods, Role::Text),
+            ]
+        });
+    }
 
     doc.section("Pods");
     if pods.is_empty() {
