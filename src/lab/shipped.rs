@@ -167,6 +167,7 @@ pub const LAB_FILES: &[BuiltInFile] = files![
     "scenarios/provisioning-request.yaml",
     "scenarios/queueing-strategy.yaml",
     "scenarios/rayjob-gang.yaml",
+    "scenarios/spot-and-on-demand.yaml",
     "scenarios/starvation.yaml",
     "scenarios/stop-policy.yaml",
     "scenarios/topology-aware.yaml",

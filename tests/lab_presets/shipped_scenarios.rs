@@ -15,12 +15,11 @@ use parking_lot::Mutex;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 /// The presets whose samples `tests/seeds/preset_samples.rs` submits.
-const TESTED_ELSEWHERE: [&str; 6] = [
+const TESTED_ELSEWHERE: [&str; 5] = [
     "multikueue",
     "rayjob-gang",
     "skypilot",
     "skypilot-priority",
-    "spot-and-on-demand",
     "team-cohort",
 ];
 
