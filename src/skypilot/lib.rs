@@ -28,5 +28,6 @@ pub(crate) use launch::{ClusterPlan, plan};
 pub(crate) use simulated_run::SimulatedRun;
 pub use sizing::SizingError;
 pub use task::{
-    Accelerator, JobRecovery, Memory, RecoveryStrategy, Task, TaskError, TaskResources,
+    Accelerator, JobRecovery, Memory, RecoveryStrategy, Task, TaskError, TaskOverrides,
+    TaskResources,
 };

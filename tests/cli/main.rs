@@ -555,6 +555,19 @@ fn managed_jobs_are_launched_listed_and_cancelled() {
     assert_eq!(cancelled, "Cancelling managed job 1 (first)\n");
     until("CANCELLED");
     until("In progress tasks: 1 RUNNING");
+    let flags = [
+        "--num-nodes",
+        "2",
+        "--cpus",
+        "1",
+        "--env",
+        "A=1",
+        "-y",
+        "-d",
+    ];
+    let command = [&["jobs", "launch", "-n", "third"], &flags[..], &["sleep 1"]].concat();
+    sky(&command);
+    until("2x[CPU:1]");
     sky(&["jobs", "cancel", "-a"]);
     until("No in-progress managed jobs.");
 
@@ -566,6 +579,11 @@ fn managed_jobs_are_launched_listed_and_cancelled() {
     dir.write("bad.yaml", "resources: {cpus: x}\n");
     let bad = dir.run_rejected(&["sky", "jobs", "launch", "bad.yaml"]);
     assert!(bad.starts_with("bad.yaml:1:19: cpus"), "{bad}");
+    let bad = dir.run_rejected(&["sky", "jobs", "launch", "--gpus", "H100:x", "task.yaml"]);
+    let expected = "task.yaml, with the flags of the command: ";
+    assert!(bad.starts_with(expected), "{bad}");
+    let bad = dir.run_rejected(&["sky", "jobs", "launch"]);
+    assert!(bad.starts_with("the task is missing"), "{bad}");
     dir.write(".sky/config.yaml", "kubernetes: 1\n");
     let bad = dir.run_rejected(&["sky", "jobs", "launch", "task.yaml"]);
     assert!(bad.contains("/.sky/config.yaml:1:13: "), "{bad}");

@@ -6,6 +6,7 @@ use crate::cli::{CliError, runtime};
 const EXAMPLES: &str = "\
 Examples:
   kueue-lab sky jobs launch -n job1 presets/skypilot-priority/samples/job1.task.yaml
+  kueue-lab sky jobs launch -n hello --cpus 2 --gpus H100:1 --num-nodes 2 'sleep 60'
   kueue-lab sky jobs queue
   kueue-lab sky jobs cancel 1
   alias sky='kueue-lab sky'";

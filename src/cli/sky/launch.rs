@@ -1,15 +1,15 @@
 //! `kueue-lab sky jobs launch`
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use kube::ResourceExt;
 use kueue_lab_clock::Clock;
 use kueue_lab_lab::sky_config_file;
+use kueue_lab_skypilot::SkyConfig;
 use kueue_lab_skypilot::jobs::ManagedJobSpec;
-use kueue_lab_skypilot::{SkyConfig, Task};
 
 use super::managed_jobs::ManagedJobObjects;
+use super::task_args::TaskArgs;
 use crate::cli::CliError;
 use crate::cli::kubeconfig_args::KubeconfigArgs;
 use crate::cli::output::print_stdout;
@@ -21,9 +21,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Launch a task as a managed job and print its id.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The file of the task.
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    #[command(flatten)]
+    task: TaskArgs,
     /// The name of the job [default: that of the task].
     #[arg(short, long, value_name = "NAME")]
     name: Option<String>,
@@ -38,10 +37,7 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: Args) -> Result<(), CliError> {
-    let shown = args.file.display().to_string();
-    let text = std::fs::read_to_string(&args.file)
-        .map_err(|error| CliError::Usage(format!("{shown}: {error}")))?;
-    Task::parse(&text).map_err(|error| CliError::Usage(format!("{shown}:{error}")))?;
+    let (shown, text) = args.task.read()?;
     let jobs = ManagedJobObjects::connect(&args.target).await?;
     let spec = ManagedJobSpec {
         name: args.name,

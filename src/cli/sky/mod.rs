@@ -5,5 +5,6 @@ mod command;
 mod launch;
 mod managed_jobs;
 mod queue;
+mod task_args;
 
 pub(super) use command::{Args, run};

@@ -2,12 +2,14 @@
 
 mod accelerators;
 mod amount;
+mod overrides;
 mod parse;
 mod recovery;
 mod resources;
 
 pub use accelerators::Accelerator;
 pub use amount::Memory;
+pub use overrides::TaskOverrides;
 pub use parse::{Task, TaskError};
 pub use recovery::{JobRecovery, RecoveryStrategy};
 pub use resources::TaskResources;
