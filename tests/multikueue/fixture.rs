@@ -8,7 +8,7 @@ use kube::Client;
 use kube::api::{
     ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
 };
-use kueue_lab_api::config::{Configuration, Feature};
+use kueue_lab_api::config::{Configuration, FRAMEWORKS, Feature};
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_entropy::Entropy;
 use kueue_lab_lab::{ClusterRole, KueueConfig, Lab, LabConfig};
@@ -126,7 +126,8 @@ fn kueue_config() -> KueueConfig {
 kind: Configuration
 integrations:
   frameworks: [batch/job, pod, deployment, statefulset, jobset.x-k8s.io/jobset, kubeflow.org/mpijob,
-    kubeflow.org/pytorchjob, ray.io/rayjob, ray.io/raycluster, ray.io/rayservice,
+    kubeflow.org/pytorchjob, kubeflow.org/tfjob, kubeflow.org/xgboostjob, kubeflow.org/paddlejob,
+    kubeflow.org/jaxjob, ray.io/rayjob, ray.io/raycluster, ray.io/rayservice,
     trainer.kubeflow.org/trainjob, workload.codeflare.dev/appwrapper,
     leaderworkerset.x-k8s.io/leaderworkerset]
 ";
@@ -143,30 +144,34 @@ pub(crate) fn configuration(config: &mut KueueConfig) -> &mut Configuration {
 }
 
 fn resource(kind: &str) -> (ApiResource, bool) {
-    let (group, version, namespaced) = match kind {
-        "Job" => ("batch", "v1", true),
-        "Pod" | "Secret" | "Event" => ("", "v1", true),
-        "Workload" | "LocalQueue" => ("kueue.x-k8s.io", "v1beta2", true),
-        "AdmissionCheck"
-        | "MultiKueueCluster"
-        | "MultiKueueConfig"
-        | "ClusterQueue"
-        | "WorkloadPriorityClass" => ("kueue.x-k8s.io", "v1beta2", false),
-        "JobSet" => ("jobset.x-k8s.io", "v1alpha2", true),
-        "PyTorchJob" => ("kubeflow.org", "v1", true),
-        "MPIJob" => ("kubeflow.org", "v2beta1", true),
-        "RayJob" | "RayCluster" | "RayService" => ("ray.io", "v1", true),
-        "AppWrapper" => ("workload.codeflare.dev", "v1beta2", true),
-        "StatefulSet" | "Deployment" => ("apps", "v1", true),
-        "LeaderWorkerSet" => ("leaderworkerset.x-k8s.io", "v1", true),
-        other => panic!("{other}"),
+    let (group, version, plural) = match kind {
+        "Secret" => ("", "v1", "secrets"),
+        "Event" => ("", "v1", "events"),
+        "Deployment" => ("apps", "v1", "deployments"),
+        "Workload" => ("kueue.x-k8s.io", "v1beta2", "workloads"),
+        "LocalQueue" => ("kueue.x-k8s.io", "v1beta2", "localqueues"),
+        "AdmissionCheck" => ("kueue.x-k8s.io", "v1beta2", "admissionchecks"),
+        "MultiKueueCluster" => ("kueue.x-k8s.io", "v1beta2", "multikueueclusters"),
+        "MultiKueueConfig" => ("kueue.x-k8s.io", "v1beta2", "multikueueconfigs"),
+        "ClusterQueue" => ("kueue.x-k8s.io", "v1beta2", "clusterqueues"),
+        "WorkloadPriorityClass" => ("kueue.x-k8s.io", "v1beta2", "workloadpriorityclasses"),
+        "TrainingRuntime" => ("trainer.kubeflow.org", "v1alpha1", "trainingruntimes"),
+        kind => {
+            let mut known = FRAMEWORKS.iter();
+            let framework = known.find(|framework| framework.kind == kind).unwrap();
+            (framework.group, framework.version, framework.resource)
+        }
     };
+    let namespaced = !matches!(
+        kind,
+        "AdmissionCheck"
+            | "MultiKueueCluster"
+            | "MultiKueueConfig"
+            | "ClusterQueue"
+            | "WorkloadPriorityClass"
+    );
     let gvk = GroupVersionKind::gvk(group, version, kind);
-    let mut resource = ApiResource::from_gvk(&gvk);
-    if kind == "MPIJob" {
-        resource.plural = "mpijobs".to_owned();
-    }
-    (resource, namespaced)
+    (ApiResource::from_gvk_with_plural(&gvk, plural), namespaced)
 }
 
 /// `status/reason: message` of a condition.

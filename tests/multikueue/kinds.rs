@@ -1,15 +1,21 @@
 //! The other kinds: each runs in a worker, and the manager has its status.
 
+use std::collections::BTreeSet;
+
+use kueue_lab_api::config::FRAMEWORKS;
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, On, check, condition, with_workers};
 
 const TEMPLATE: &str = "{spec: {restartPolicy: Never, containers: [{name: NAME, image: busybox, command: [sleep, '20'], resources: {requests: {cpu: 1}}}]}}";
 
+const RAY_CLUSTER: &str = "{headGroupSpec: {rayStartParams: {}, template: RAY}, workerGroupSpecs: [{groupName: w, replicas: 1, minReplicas: 1, maxReplicas: 1, rayStartParams: {}, template: RAY}]}";
+
+const TRAINING_RUNTIME: &str = "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainingRuntime, metadata: {name: torch, namespace: default}, spec: {mlPolicy: {numNodes: 1}, template: {spec: {replicatedJobs: [{name: node, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: node, image: busybox, command: [sleep, '20'], resources: {requests: {cpu: 1}}}]}}}}}]}}}}";
+
 fn object(api_version: &str, kind: &str, spec: &str) -> String {
     let template = |name: &str| TEMPLATE.replace("NAME", name);
     let spec = spec
-        .replace("PYTORCH", &template("pytorch"))
         .replace("RAY", &template("ray"))
         .replace("TEMPLATE", &template("c"));
     format!(
@@ -45,47 +51,121 @@ async fn finishes(f: &Fixture, yaml: &str, kind: &str) {
     f.until_gone(On::Worker(1), kind, "a").await;
 }
 
-#[test]
-fn job_sets_finish() {
-    with_workers(1, |f| async move {
-        let spec = "{replicatedJobs: [{name: r, replicas: 1, template: {spec: {parallelism: 1, completions: 1, template: TEMPLATE}}}]}";
-        finishes(
-            &f,
-            &object("jobset.x-k8s.io/v1alpha2", "JobSet", spec),
+/// A Kubeflow job with one replica of a type.
+fn kubeflow(kind: &str, specs: &str, replica_type: &str, container: &str) -> String {
+    let template = TEMPLATE.replace("NAME", container);
+    let spec = format!(
+        "{{{specs}: {{{replica_type}: {{replicas: 1, restartPolicy: Never, template: {template}}}}}}}"
+    );
+    object("kubeflow.org/v1", kind, &spec)
+}
+
+/// An object of each kind that ends.
+fn jobs() -> Vec<(&'static str, String)> {
+    let job_set = "{replicatedJobs: [{name: r, replicas: 1, template: {spec: {parallelism: 1, completions: 1, template: TEMPLATE}}}]}";
+    let mpi_job = "{slotsPerWorker: 1, mpiReplicaSpecs: {Launcher: {replicas: 1, restartPolicy: Never, template: TEMPLATE}, Worker: {replicas: 1, restartPolicy: Never, template: TEMPLATE}}}";
+    let ray_job = format!(
+        "{{entrypoint: sleep 5, shutdownAfterJobFinishes: true, submissionMode: HTTPMode, rayClusterSpec: {RAY_CLUSTER}}}"
+    );
+    let train_job =
+        "{runtimeRef: {name: torch, kind: TrainingRuntime, apiGroup: trainer.kubeflow.org}}";
+    let app_wrapper = "{components: [{template: {apiVersion: batch/v1, kind: Job, metadata: {name: inner, namespace: default}, spec: {template: TEMPLATE}}}]}";
+    vec![
+        ("Job", object("batch/v1", "Job", "{template: TEMPLATE}")),
+        (
             "JobSet",
-        )
-        .await;
-        f
-    });
-}
-
-#[test]
-fn kubeflow_jobs_finish() {
-    with_workers(1, |f| async move {
-        let spec = "{pytorchReplicaSpecs: {Master: {replicas: 1, restartPolicy: Never, template: PYTORCH}}}";
-        finishes(
-            &f,
-            &object("kubeflow.org/v1", "PyTorchJob", spec),
+            object("jobset.x-k8s.io/v1alpha2", "JobSet", job_set),
+        ),
+        (
             "PyTorchJob",
-        )
+            kubeflow("PyTorchJob", "pytorchReplicaSpecs", "Master", "pytorch"),
+        ),
+        (
+            "TFJob",
+            kubeflow("TFJob", "tfReplicaSpecs", "Worker", "tensorflow"),
+        ),
+        (
+            "XGBoostJob",
+            kubeflow("XGBoostJob", "xgbReplicaSpecs", "Master", "xgboost"),
+        ),
+        (
+            "PaddleJob",
+            kubeflow("PaddleJob", "paddleReplicaSpecs", "Worker", "paddle"),
+        ),
+        ("MPIJob", object("kubeflow.org/v2beta1", "MPIJob", mpi_job)),
+        ("RayJob", object("ray.io/v1", "RayJob", &ray_job)),
+        (
+            "TrainJob",
+            object("trainer.kubeflow.org/v1alpha1", "TrainJob", train_job),
+        ),
+        (
+            "AppWrapper",
+            object("workload.codeflare.dev/v1beta2", "AppWrapper", app_wrapper),
+        ),
+    ]
+}
+
+/// The kinds of the other tests in this file.
+const OTHERS: [&str; 6] = [
+    "JAXJob",
+    "LeaderWorkerSet",
+    "Pod",
+    "RayCluster",
+    "RayService",
+    "StatefulSet",
+];
+
+#[test]
+fn every_kind_with_an_adapter_has_a_test() {
+    let jobs = jobs();
+    let jobs = jobs.iter().map(|(kind, _)| *kind);
+    let tested: BTreeSet<&str> = jobs.chain(OTHERS).collect();
+    let adapters = FRAMEWORKS.iter().filter(|framework| framework.multi_kueue);
+    let adapters: BTreeSet<&str> = adapters.map(|framework| framework.kind).collect();
+    assert_eq!(tested, adapters);
+}
+
+#[test]
+fn jobs_of_every_kind_finish() {
+    with_workers(1, |f| async move {
+        for on in [On::Manager, On::Worker(1)] {
+            f.apply(on, TRAINING_RUNTIME).await;
+        }
+        for (kind, yaml) in jobs() {
+            finishes(&f, &yaml, kind).await;
+        }
+        f
+    });
+}
+
+/// As upstream's: its webhooks allow prebuilt workloads for the kinds of a list without JAXJob.
+#[test]
+fn a_jax_job_is_refused_by_the_webhook_of_the_worker() {
+    with_workers(1, |f| async move {
+        let job = kubeflow("JAXJob", "jaxReplicaSpecs", "Worker", "jax");
+        f.apply(On::Manager, &job).await;
+        let name = f.workload(On::Manager, "jaxjob-a-").await;
+        f.until(On::Worker(1), "Workload", &name, |wl| {
+            condition(wl, "Admitted").is_some_and(|c| c.starts_with("True/"))
+        })
         .await;
-        let spec = "{slotsPerWorker: 1, mpiReplicaSpecs: {Launcher: {replicas: 1, restartPolicy: Never, template: TEMPLATE}, Worker: {replicas: 1, restartPolicy: Never, template: TEMPLATE}}}";
-        finishes(
-            &f,
-            &object("kubeflow.org/v2beta1", "MPIJob", spec),
-            "MPIJob",
-        )
-        .await;
+        f.sleep(60).await;
+        assert!(f.find(On::Worker(1), "JAXJob", "a").await.is_none());
+        let workload = f.find(On::Manager, "Workload", &name).await.unwrap();
+        assert_eq!(check(&workload).unwrap(), "Pending: ");
         f
     });
 }
 
 #[test]
-fn app_wrappers_finish() {
+fn ray_services_have_the_status_of_the_worker() {
     with_workers(1, |f| async move {
-        let spec = "{components: [{template: {apiVersion: batch/v1, kind: Job, metadata: {name: inner, namespace: default}, spec: {template: TEMPLATE}}}]}";
-        let yaml = object("workload.codeflare.dev/v1beta2", "AppWrapper", spec);
-        finishes(&f, &yaml, "AppWrapper").await;
+        let spec = format!("{{rayClusterConfig: {RAY_CLUSTER}}}");
+        admitted(&f, &object("ray.io/v1", "RayService", &spec), "RayService").await;
+        f.until(On::Manager, "RayService", "a", |service| {
+            condition(service, "Ready").is_some_and(|c| c.starts_with("True/"))
+        })
+        .await;
         f
     });
 }
@@ -93,8 +173,8 @@ fn app_wrappers_finish() {
 #[test]
 fn ray_clusters_have_the_status_of_the_worker() {
     with_workers(1, |f| async move {
-        let spec = "{headGroupSpec: {rayStartParams: {}, template: RAY}, workerGroupSpecs: [{groupName: w, replicas: 1, minReplicas: 1, maxReplicas: 1, rayStartParams: {}, template: RAY}]}";
-        admitted(&f, &object("ray.io/v1", "RayCluster", spec), "RayCluster").await;
+        let yaml = object("ray.io/v1", "RayCluster", RAY_CLUSTER);
+        admitted(&f, &yaml, "RayCluster").await;
         f.until(On::Manager, "RayCluster", "a", |cluster| {
             cluster["status"]["state"] == "ready"
         })
