@@ -75,6 +75,17 @@ b,ps,1.0,Terminated,40.0,80.0,400.0,,,V100
     ];
     assert_eq!(jobs(records), expected);
     assert_eq!(jobs(&format!("{header}{records}")), expected);
+    // A job of 14 CPUs and 1 GPU in three instances; the memory of a task is that of an instance.
+    let shared = "\
+j,ps,1.0,Terminated,100.0,300.0,600.0,29.296875,0.0,MISC
+j,worker,2.0,Terminated,110.0,310.0,400.0,,50.0,MISC
+";
+    assert_eq!(
+        jobs(shared),
+        ["j MISC 100+210: 1x{cpu 6, memory 29297M} 2x{cpu 4, nvidia.com/gpu 1}"]
+    );
+    let running = refused("j,ps,1.0,Running,100.0,,600.0,,0.0,MISC\n");
+    assert!(running.starts_with("t:1: end_time is missing"), "{running}");
 }
 
 #[test]
@@ -83,12 +94,14 @@ fn job_logs_of_helios() {
 job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue
 7,u1,vcA,16,64,2,COMPLETED,1970-01-01 00:01:00,1970-01-01 00:02:00,1970-01-01 00:03:30,90,60
 8,u1,vcB,0,1,1,FAILED,1970-01-01 00:01:05,,,33,
+9,u2,vcB,4,16,1,CANCELLED,1970-01-01 00:01:10,1970-01-01 00:01:10,1970-01-01 00:05:19,249,0
 ";
     assert_eq!(
         jobs(text),
         [
             "7 vcA 60+90: 2x{cpu 32, nvidia.com/gpu 8}",
             "8 vcB 65+33: 1x{cpu 1}",
+            "9 vcB 70+249: 1x{cpu 16, nvidia.com/gpu 4}",
         ]
     );
 }
@@ -104,7 +117,12 @@ const PHILLY: &str = r#"[
                  {"ip": "m3", "gpus": ["gpu0"]}]}]},
   {"status": "Killed", "vc": "w", "jobid": "early", "user": "u",
    "submitted_time": "1970-01-01 00:00:30",
-   "attempts": [{"start_time": "1970-01-01 00:00:40", "end_time": "None", "detail": []}]}
+   "attempts": [{"start_time": "1970-01-01 00:00:40", "end_time": "None", "detail": []}]},
+  {"status": "Killed", "vc": "w", "jobid": "running", "user": "u",
+   "submitted_time": "1970-01-01 00:00:50",
+   "attempts": [{"start_time": "1970-01-01 00:00:55", "end_time": null, "detail": []}]},
+  {"status": "Failed", "vc": "w", "jobid": "never", "user": "u",
+   "submitted_time": "1970-01-01 00:01:00", "attempts": []}
 ]"#;
 
 #[test]
@@ -119,7 +137,8 @@ fn the_job_log_of_philly() {
         ..ReadOptions::default()
     };
     let trace = read_trace("t", PHILLY, &options).unwrap();
-    assert_eq!(trace.skipped, 1);
+    // Without the end of an attempt, and without attempts, as the log has both.
+    assert_eq!((trace.skipped, trace.jobs.len()), (3, 1));
     assert_eq!(
         described(&trace.jobs[0]),
         "late v 3600+70: 1x{nvidia.com/gpu 1} 2x{nvidia.com/gpu 2}"
