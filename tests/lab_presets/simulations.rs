@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Event;
 use kube::api::{ListParams, PostParams};
 use kube::{Api, ResourceExt};
+use kueue_lab_api::preemption_message::PreemptionMessage;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_controller::{ControllerConfig, Settings};
 use kueue_lab_lab::{Lab, LabConfig, NodePools, VirtualLab};
@@ -207,6 +209,85 @@ async fn watch_admissions(
     found
 }
 
+/// The preemptions of a lab by reason.
+async fn preemptions(lab: &Lab) -> BTreeMap<String, usize> {
+    let events: Api<Event> = Api::all(lab.client());
+    let listed = events.list(&ListParams::default()).await.unwrap();
+    let mut counts = BTreeMap::new();
+    for event in listed {
+        if event.reason.as_deref() == Some("Preempted") {
+            let message = PreemptionMessage::parse(event.message.as_deref().unwrap());
+            *counts.entry(message.reason().to_owned()).or_default() += 1;
+        }
+    }
+    counts
+}
+
+/// The trace of jobs as CSV.
+fn csv(jobs: &[RandomJob]) -> String {
+    let mut text = "queue,submit_time,duration,priority,cpu\n".to_owned();
+    let mut submitted = 0;
+    for job in jobs {
+        submitted += job.gap * 60;
+        let priority = if job.high { 10 } else { 0 };
+        text += &format!(
+            "{},{submitted},{},{priority},{}\n",
+            job.queue(),
+            job.seconds,
+            job.cpus
+        );
+    }
+    text
+}
+
+/// A replay of five jobs has the admissions and preemptions of a whole lab: one job borrows and loses its
+/// quota to its owner, one is preempted by priority, and the first of a StrictFIFO queue waits.
+#[test]
+fn a_short_replay_decides_as_a_lab() {
+    let job = |queue: &str, cpus, seconds, high| RandomJob {
+        gap: 1,
+        seconds,
+        strict: queue == "b",
+        high,
+        cpus,
+    };
+    let jobs = [
+        job("a", 4, 400, false),
+        job("a", 3, 300, false),
+        job("b", 2, 200, false),
+        job("a", 2, 100, true),
+        job("b", 3, 250, false),
+    ];
+    let (start, configuration) = queues();
+    let trace = read_trace("t", &csv(&jobs), &ReadOptions::default()).unwrap();
+    let options = ReplayOptions {
+        termination_grace_period: SignedDuration::from_secs(1),
+        ..ReplayOptions::default()
+    };
+    let replayed = replay(&trace, &configuration, &options).unwrap();
+    let folder = start.folder.path();
+    let run = async |lab: &Lab| {
+        let admissions = watch_admissions(lab, &jobs, SignedDuration::from_mins(10)).await;
+        (admissions, preemptions(lab).await)
+    };
+    let (admitted, preempted) = VirtualLab::default()
+        .run(|c, e| config(folder, c, e), run)
+        .unwrap();
+    let expected = [("InClusterQueue", 1), ("InCohortReclamation", 1)];
+    let expected: BTreeMap<String, usize> = expected.map(|(k, n)| (k.to_owned(), n)).into();
+    assert_eq!(replayed.preemptions, expected);
+    assert_eq!(preempted, expected);
+    // Containers take seconds to start and to end.
+    for (index, at) in replayed.admissions.iter().enumerate() {
+        let (at, lab) = (at.unwrap(), admitted[&index] as f64);
+        assert!(
+            (at - lab).abs() <= 5.0,
+            "{:?} {admitted:?}",
+            replayed.admissions
+        );
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 3, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -215,13 +296,7 @@ proptest! {
     #[ignore = "hours of lab time take minutes; run with --ignored"]
     fn a_replay_decides_as_a_lab(jobs in proptest::collection::vec(random_job(), 3..6)) {
         let (start, configuration) = queues();
-        let mut text = "queue,submit_time,duration,priority,cpu\n".to_owned();
-        let mut submitted = 0;
-        for job in &jobs {
-            submitted += job.gap * 60;
-            let priority = if job.high { 10 } else { 0 };
-            text += &format!("{},{submitted},{},{priority},{}\n", job.queue(), job.seconds, job.cpus);
-        }
+        let text = csv(&jobs);
         let trace = read_trace("t", &text, &ReadOptions::default()).unwrap();
         let options = ReplayOptions {
             termination_grace_period: SignedDuration::from_secs(1),
