@@ -46,13 +46,6 @@ impl ClusterPlan {
         !self.objects.is_empty() || !self.effects.is_empty()
     }
 
-    /// Whether a Workload is preempted or evicted.
-    pub fn evicts(&self) -> bool {
-        self.effects
-            .iter()
-            .any(|effect| effect.kind == EffectKind::Evicted)
-    }
-
     /// One line with the numbers of changes, as of `terraform plan`.
     pub fn summary(&self) -> String {
         let objects = |wanted: &[ObjectAction]| {

@@ -39,9 +39,11 @@ impl SaveReview for PlanReview {
             let evicted = evicted.filter(|e| e.kind == EffectKind::Evicted).count();
             Ok(ReviewedSave {
                 plan: plan_text(&plan),
-                objection: plan
-                    .evicts()
-                    .then(|| format!("the save would evict {evicted} Workloads")),
+                objection: match evicted {
+                    0 => None,
+                    1 => Some("the save would evict 1 Workload".to_owned()),
+                    more => Some(format!("the save would evict {more} Workloads")),
+                },
             })
         };
         Ok(Box::pin(async move {
