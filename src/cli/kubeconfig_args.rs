@@ -135,6 +135,17 @@ pub(super) fn error_message(error: &kube::Error) -> String {
     }
 }
 
+/// The error of a command after a failed request to the cluster: without the right or the credentials, the
+/// request of the user is invalid.
+pub(super) fn request_error(error: &kube::Error) -> CliError {
+    match error {
+        kube::Error::Api(status) if status.code == 401 || status.code == 403 => {
+            CliError::Usage(error_message(error))
+        }
+        other => CliError::Failed(error_message(other)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,7 +12,7 @@ use super::explain_workload::{explain, find_workload, loop_of};
 use super::load_engine::load_engine;
 use super::{cluster_queue_text, preemption_text, text};
 use crate::cli::config::ConfigUser;
-use crate::cli::kubeconfig_args::{KubeconfigArgs, error_message};
+use crate::cli::kubeconfig_args::{KubeconfigArgs, request_error};
 use crate::cli::lab_time::lab_or_real_time;
 use crate::cli::output::print_stdout;
 use crate::cli::{CliError, config, runtime};
@@ -162,7 +162,7 @@ async fn workload(args: WorkloadArgs) -> Result<String, CliError> {
 async fn cluster_queue(args: ClusterQueueArgs) -> Result<String, CliError> {
     let cluster = args.common.connect().await?;
     let engine = load_engine(&cluster.client, cluster.config, cluster.now).await;
-    let mut engine = engine.map_err(|error| CliError::Failed(error_message(&error)))?;
+    let mut engine = engine.map_err(|error| request_error(&error))?;
     let Some(explained) = engine.explain_cluster_queue(&args.name, cluster.now) else {
         let queues = engine.cache().cluster_queues();
         let mut names: Vec<String> = queues.map(|queue| queue.name.to_string()).collect();
@@ -185,7 +185,7 @@ async fn preemption(args: WorkloadArgs) -> Result<String, CliError> {
     let cluster = args.common.connect().await?;
     let namespace = args.namespace.as_deref().unwrap_or(&cluster.namespace);
     let engine = load_engine(&cluster.client, cluster.config, cluster.now).await;
-    let mut engine = engine.map_err(|error| CliError::Failed(error_message(&error)))?;
+    let mut engine = engine.map_err(|error| request_error(&error))?;
     let explained = explain_preemption(
         &cluster.client,
         &mut engine,

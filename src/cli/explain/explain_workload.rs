@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{load_engine, text};
 use crate::cli::CliError;
-use crate::cli::kubeconfig_args::error_message;
+use crate::cli::kubeconfig_args::{error_message, request_error};
 use kueue_lab_admission::EngineConfig;
 use kueue_lab_admission::engine::{Explanation, PendingVerdict, PendingVerdictKind};
 use kueue_lab_admission::workload::WorkloadKey;
@@ -25,7 +25,7 @@ pub(super) async fn find_workload(
     name: &str,
 ) -> Result<WorkloadKey, CliError> {
     let api: Api<Workload> = Api::namespaced(client.clone(), namespace);
-    let failed = |e: kube::Error| CliError::Failed(error_message(&e));
+    let failed = |e: kube::Error| request_error(&e);
     let key = |name: &str| WorkloadKey::new(namespace, name);
     if api.get_opt(name).await.map_err(failed)?.is_some() {
         return Ok(key(name));

@@ -15,7 +15,7 @@ use kueue_lab_runtime::{Api, WatchError, watcher};
 use serde_json::json;
 
 use crate::cli::CliError;
-use crate::cli::kubeconfig_args::error_message;
+use crate::cli::kubeconfig_args::request_error;
 use crate::cli::lab_time::lab_or_real_time;
 use crate::cli::signals::shutdown_signal;
 
@@ -69,11 +69,13 @@ pub(super) async fn record(client: &Client, path: &Path) -> Result<Recorded, Cli
             Some(Err(WatchError::Request(error))) => {
                 failures += 1;
                 if let Some(why) = reason_to_end(&error, failures) {
-                    return Err(CliError::Failed(format!(
-                        "{why}; {} jobs are recorded in {}",
-                        recorder.recorded.len(),
-                        path.display()
-                    )));
+                    let jobs = recorder.recorded.len();
+                    let file = path.display();
+                    let more = format!("; {jobs} jobs are recorded in {file}");
+                    return Err(match why {
+                        CliError::Usage(why) => CliError::Usage(why + &more),
+                        CliError::Failed(why) => CliError::Failed(why + &more),
+                    });
                 }
             }
         }
@@ -85,21 +87,21 @@ pub(super) async fn record(client: &Client, path: &Path) -> Result<Recorded, Cli
 }
 
 /// Why a watch cannot go on: without permission, without Kueue, or when the cluster does not answer.
-fn reason_to_end(error: &kube::runtime::watcher::Error, failures: u32) -> Option<String> {
+fn reason_to_end(error: &kube::runtime::watcher::Error, failures: u32) -> Option<CliError> {
     use kube::runtime::watcher::Error;
     let cause = match error {
         Error::InitialListFailed(cause)
         | Error::WatchStartFailed(cause)
         | Error::WatchFailed(cause) => cause,
         Error::WatchError(_) | Error::NoResourceVersion => {
-            return (failures >= MAX_FAILURES).then(|| error.to_string());
+            return (failures >= MAX_FAILURES).then(|| CliError::failed(error));
         }
     };
     let is_final = match cause {
         kube::Error::Api(status) => [401, 403, 404].contains(&status.code),
         _ => failures >= MAX_FAILURES,
     };
-    is_final.then(|| error_message(cause))
+    is_final.then(|| request_error(cause))
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> CliError {

@@ -15,7 +15,7 @@ use super::queue_objects::queue_objects;
 use super::submission::Submission;
 use super::text;
 use crate::cli::explain::load_engine;
-use crate::cli::kubeconfig_args::{KubeconfigArgs, error_message};
+use crate::cli::kubeconfig_args::{KubeconfigArgs, request_error};
 use crate::cli::lab_time::lab_or_real_time;
 use crate::cli::output::print_stdout;
 use crate::cli::{CliError, config, runtime};
@@ -77,7 +77,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
         let settings = config::settings(kueue.as_ref());
         let now = lab_or_real_time(&client).await;
         let engine = load_engine(&client, settings.engine(), now).await;
-        let engine = engine.map_err(|error| CliError::Failed(error_message(&error)))?;
+        let engine = engine.map_err(|error| request_error(&error))?;
         let queues = queue_objects(&client).await?;
         let pods_ready = settings.wait_for_pods_ready.is_some();
         Ok::<_, CliError>((engine, pods_ready, kueue, queues, now))

@@ -5,7 +5,7 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 
 use crate::cli::CliError;
-use crate::cli::kubeconfig_args::error_message;
+use crate::cli::kubeconfig_args::request_error;
 
 /// The kinds, in the order in which they are created.
 const KINDS: [(&str, &str, &str); 9] = [
@@ -32,13 +32,7 @@ pub(super) async fn queue_objects(client: &Client) -> Result<Vec<Value>, CliErro
         let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
         let listed = match api.list(&ListParams::default()).await {
             Err(kube::Error::Api(status)) if status.code == 404 => continue,
-            listed => listed.map_err(|error| {
-                CliError::Failed(format!(
-                    "cannot list {}: {}",
-                    resource.plural,
-                    error_message(&error)
-                ))
-            })?,
+            listed => listed.map_err(|error| request_error(&error))?,
         };
         for object in listed {
             let mut value = serde_json::to_value(&object).map_err(CliError::failed)?;
