@@ -85,8 +85,37 @@ impl TeamLab {
             "--preset=team",
         ];
         let lab = RunningLab::start(dir.command(&up));
-        let runtime = Runtime::new().unwrap();
-        Self { dir, lab, runtime }
+        Self {
+            dir,
+            ..Self::with_lab(lab)
+        }
+    }
+
+    /// Another lab, with a working directory of its own.
+    pub(crate) fn with_lab(lab: RunningLab) -> Self {
+        Self {
+            dir: WorkDir::new(),
+            lab,
+            runtime: Runtime::new().unwrap(),
+        }
+    }
+
+    /// The response to a request.
+    fn send(&self, request: http::request::Builder, body: &Value) -> Value {
+        let request = request.header("content-type", "application/json");
+        let request = request.body(body.to_string().into_bytes()).unwrap();
+        let send = async { self.lab.client().await.request(request).await.unwrap() };
+        self.runtime.block_on(send)
+    }
+
+    /// Creates an object.
+    pub(crate) fn post(&self, path: &str, object: &Value) -> Value {
+        self.send(http::Request::post(path), object)
+    }
+
+    /// Deletes an object.
+    pub(crate) fn delete(&self, path: &str) {
+        self.send(http::Request::delete(path), &json!({}));
     }
 
     /// Creates a Job.
@@ -101,6 +130,15 @@ impl TeamLab {
 
     /// Waits until the Workload of a Job has a condition, and returns it.
     pub(crate) fn wait_for(&self, job: &str, condition: &str) -> Workload {
+        self.wait_until(job, condition, "True")
+    }
+
+    /// Waits until the scheduler has decided on the Workload of a Job that does not fit.
+    pub(crate) fn wait_for_refusal(&self, job: &str) {
+        self.wait_until(job, "QuotaReserved", "False");
+    }
+
+    fn wait_until(&self, job: &str, condition: &str, status: &str) -> Workload {
         let start = Instant::now();
         self.runtime.block_on(async {
             let workloads: Api<Workload> = Api::default_namespaced(self.lab.client().await);
@@ -108,8 +146,8 @@ impl TeamLab {
                 let all = workloads.list(&ListParams::default()).await.unwrap();
                 let found = all.items.into_iter().find(|wl| {
                     let owners = wl.metadata.owner_references.iter().flatten();
-                    let is_true = wl.condition(condition).is_some_and(|c| c.status == "True");
-                    is_true && owners.into_iter().any(|owner| owner.name == job)
+                    let is_met = wl.condition(condition).is_some_and(|c| c.status == status);
+                    is_met && owners.into_iter().any(|owner| owner.name == job)
                 });
                 if let Some(found) = found {
                     return found;

@@ -1,6 +1,8 @@
 //! A lab from an imported cluster decides as the cluster did.
 
-use kueue_lab_import::{Bundle, import_cluster};
+use std::collections::BTreeMap;
+
+use kueue_lab_import::{Bundle, anonymize, import_cluster};
 use kueue_lab_lab::{Lab, LabConfig, ObjectFile, VirtualLab};
 use kueue_lab_plan::{ClusterState, check_import};
 use proptest::prelude::*;
@@ -17,6 +19,36 @@ fn summary(state: &ClusterState) -> Vec<String> {
         )
     })
     .collect()
+}
+
+/// What a Workload is and why it waits, by its uid: names are pseudonyms.
+fn anonymous_summary(state: &ClusterState) -> BTreeMap<String, String> {
+    let all = state.workloads.values();
+    all.map(|w| {
+        let text = format!(
+            "{:?} {:?} {} {} {:?}",
+            w.phase, w.position, w.priority, w.never, w.evictions
+        );
+        (w.uid.clone(), text)
+    })
+    .collect()
+}
+
+/// Why the Workloads of a bundle wait, in the words of their conditions, by uid.
+fn reasons(bundle: &Bundle) -> BTreeMap<String, String> {
+    let workloads = bundle.objects.iter().filter(|o| o["kind"] == "Workload");
+    let reasons = workloads.map(|workload| {
+        let conditions = workload["status"]["conditions"].as_array();
+        let mut conditions = conditions.into_iter().flatten();
+        let reserved = conditions.find(|c| c["type"] == "QuotaReserved");
+        let waits = reserved.filter(|c| c["status"] == "False");
+        let message = waits
+            .and_then(|c| c["message"].as_str())
+            .unwrap_or_default();
+        let uid = workload["metadata"]["uid"].as_str().unwrap();
+        (uid.to_owned(), message.to_owned())
+    });
+    reasons.collect()
 }
 
 /// The state of an idle lab that starts from a bundle's file.
@@ -58,5 +90,16 @@ proptest! {
         prop_assert_eq!(summary(&after), summary(&before));
         let differences = check_import(&bundle).unwrap();
         prop_assert!(differences.is_empty(), "{:#?}", differences);
+
+        let anonymous = anonymize(bundle);
+        let decided = state_of_file(&anonymous);
+        prop_assert_eq!(anonymous_summary(&decided), anonymous_summary(&before));
+        let waits = decided.workloads.values();
+        let waits = waits.map(|w| (w.uid.clone(), w.waits_for.clone()));
+        prop_assert_eq!(waits.collect::<BTreeMap<_, _>>(), reasons(&anonymous));
+        let named = decided.workloads.values().map(|w| w.cluster_queue.as_str());
+        for queue in named {
+            prop_assert!(!["red", "green", "blue"].contains(&queue), "{}", queue);
+        }
     }
 }

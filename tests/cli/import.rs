@@ -1,0 +1,98 @@
+//! `kueue-lab import` and `up --from`.
+
+use serde_json::{Value, json};
+
+use crate::team_queues::{TeamLab, job};
+use crate::work_dir::RunningLab;
+
+/// The numbers of admitted and of pending Workloads of a lab.
+fn counts(workloads: &Value) -> (usize, usize) {
+    let items = workloads["items"].as_array().unwrap();
+    let is_admitted = |wl: &&Value| {
+        let mut conditions = wl["status"]["conditions"].as_array().unwrap().iter();
+        conditions.any(|c| c["type"] == "Admitted" && c["status"] == "True")
+    };
+    let admitted = items.iter().filter(is_admitted).count();
+    (admitted, items.len() - admitted)
+}
+
+#[test]
+fn an_anonymized_bundle_starts_a_lab_in_the_same_state() {
+    let lab = TeamLab::start(4, 4);
+    lab.admit(job("secret-train", "red", "3", 36000));
+    lab.admit(job("secret-serve", "blue", "4", 36000));
+    lab.create(job("secret-late", "blue", "2", 36000));
+    lab.wait_for_refusal("secret-late");
+    let import = ["import", "--anonymize", "-o", "bug.yaml"];
+    let imported = lab.dir.run(&import);
+    let check = String::from_utf8(imported.stderr).unwrap();
+    assert_eq!(imported.status.code(), Some(0), "{check}");
+    assert!(
+        check.contains("the lab decides as the cluster did"),
+        "{check}"
+    );
+    let bundle = std::fs::read_to_string(lab.dir.path("bug.yaml")).unwrap();
+    for name in ["secret", "red", "blue", "plain"] {
+        let is_name = |word: &str| word == name;
+        let mut words = bundle.split(|c: char| !c.is_ascii_alphanumeric());
+        assert!(!words.any(is_name), "{name} is in the bundle");
+    }
+    let up = ["up", "--headless", "--speed=20", "--from", "bug.yaml"];
+    let copy = TeamLab::with_lab(RunningLab::start(lab.dir.command(&up)));
+    assert_eq!(counts(&lab.workloads()), (2, 1));
+    assert_eq!(counts(&copy.workloads()), (2, 1));
+}
+
+#[test]
+fn missing_rights_and_kinds_are_named() {
+    let lab = TeamLab::start(4, 4);
+    let created = lab.post(
+        "/api/v1/namespaces/default/serviceaccounts",
+        &json!({"metadata": {"name": "reader"}}),
+    );
+    assert_eq!(created["metadata"]["name"], "reader");
+    let token = lab.post(
+        "/api/v1/namespaces/default/serviceaccounts/reader/token",
+        &json!({"spec": {}}),
+    );
+    let text = std::fs::read_to_string(&lab.lab.kubeconfig).unwrap();
+    let mut config: Value = serde_yaml::from_str(&text).unwrap();
+    for user in config["users"].as_array_mut().unwrap() {
+        user["user"] = json!({"token": token["status"]["token"]});
+    }
+    lab.dir.write("reader.kubeconfig", &config.to_string());
+    lab.dir
+        .write("job.yaml", &job("new", "red", "1", 60).to_string());
+    let rejected = |args: &[&str]| {
+        let args = [args, &["--kubeconfig", "reader.kubeconfig"]].concat();
+        lab.dir.run_rejected(&args)
+    };
+    for command in [&["import"][..], &["plan", "presets/team"]] {
+        let error = rejected(command);
+        for right in [
+            "list clusterqueues.kueue.x-k8s.io",
+            "list nodes",
+            "get configmaps/kueue-manager-config in namespace kueue-system",
+        ] {
+            assert!(error.contains(right), "{error}");
+        }
+    }
+    for command in [
+        &["explain", "clusterqueue", "red"][..],
+        &["explain", "preemption", "new"],
+        &["simulate", "-f", "job.yaml"],
+        &["replay", "--record", "jobs.jsonl"],
+    ] {
+        let error = rejected(command);
+        assert!(
+            error.contains("cannot list resource"),
+            "{command:?}: {error}"
+        );
+    }
+    lab.delete("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/workloadpriorityclasses.kueue.x-k8s.io");
+    let error = lab.dir.run_rejected(&["import"]);
+    assert!(
+        error.contains("the cluster's Kueue is of another version: WorkloadPriorityClass"),
+        "{error}"
+    );
+}
