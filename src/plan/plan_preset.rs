@@ -12,12 +12,15 @@ use super::cluster_plan::ClusterPlan;
 use super::cluster_state::ClusterState;
 use super::effects::{Effect, EffectKind, effects};
 use super::plan_error::PlanError;
+use super::workload_state::WorkloadState;
 
 /// The longest time of the copies, in lab time: longer than the grace period of Pods and the timeouts that
 /// follow an eviction.
 const LIMIT: SignedDuration = SignedDuration::from_mins(5);
 /// The longest run of a copy in real time.
 const DEADLINE: Duration = Duration::from_secs(600);
+/// Evictions of a Workload by one change, from which on they are a repetition.
+const REPETITIONS: i64 = 3;
 /// The lab time in which the copy of an import has to decide as the cluster did.
 const CHECK: SignedDuration = SignedDuration::from_secs(20);
 
@@ -41,10 +44,11 @@ pub fn plan_preset(bundle: &Bundle, change: PlannedChange<'_>) -> Result<Cluster
         let applied = lab.presets().switch(preset).await;
         applied.map_err(PlanError::Invalid)?;
         let changed = lab.clock().now();
-        lab.wait_until_idle(changed + LIMIT).await;
+        let idle = lab.wait_until_idle(changed + LIMIT).await;
         let after = ClusterState::of_lab(lab).await?;
         let state = lab.presets().state();
-        let warnings = state.warnings.iter().map(Finding::to_string).collect();
+        let mut warnings: Vec<String> = state.warnings.iter().map(Finding::to_string).collect();
+        warnings.extend(loop_warning(&before, &after).filter(|_| idle.is_none()));
         Ok::<_, PlanError>((
             before,
             after,
@@ -94,6 +98,23 @@ async fn settled(lab: &Lab) -> Result<ClusterState, kube::Error> {
     let start = lab.clock().now();
     lab.wait_until_idle(start + CHECK).await;
     ClusterState::of_lab(lab).await
+}
+
+/// A warning of Workloads that are evicted again and again.
+fn loop_warning(before: &ClusterState, after: &ClusterState) -> Option<String> {
+    let count = |state: &WorkloadState| state.evictions.values().sum::<i64>();
+    let repeated = after.workloads.values().filter(|new| {
+        let old = before.workloads.get(&new.key).map_or(0, count);
+        count(new) - old >= REPETITIONS
+    });
+    let names: Vec<&str> = repeated.map(|workload| workload.key.as_str()).collect();
+    let names = names.join(", ");
+    (!names.is_empty()).then(|| {
+        format!(
+            "the queues do not settle within {} minutes: {names} are evicted again and again, as in a loop of preemptions",
+            LIMIT.as_mins()
+        )
+    })
 }
 
 /// The line about settings, and warnings.
