@@ -7,6 +7,8 @@ mod admitting_changes;
 mod changed_state;
 mod quota_place;
 mod settle;
+#[cfg(test)]
+mod settling_tests;
 mod simulation;
 #[cfg(test)]
 mod tests;
