@@ -2,7 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import net from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
@@ -125,6 +128,34 @@ test('exec returns output and exit code', { timeout: 60_000 }, async () => {
   assert.deepEqual([await stdout, await stderr], ['out\n', 'err\n']);
   assert.equal(status.reason, 'NonZeroExitCode');
   assert.deepEqual(status.details.causes, [{ reason: 'ExitCode', message: '3' }]);
+});
+
+test('files are copied to a pod', { timeout: 60_000 }, async () => {
+  await created(script('copies', 'sleep 600'), ready);
+  const source = await mkdtemp(join(tmpdir(), 'clients-'));
+  await writeFile(join(source, 'file'), 'content');
+  await new k8s.Cp(config).cpToPod(namespace, 'copies', 'c', source, '/tmp');
+  // The client does not wait until the files are there.
+  const command = ['sh', '-c', 'until cat /tmp/file 2>/dev/null; do sleep 0.1; done'];
+  const out = new PassThrough();
+  const stdout = text(out);
+  await new Promise((resolve, reject) => {
+    new k8s.Exec(config)
+      .exec(namespace, 'copies', 'c', command, out, null, null, false, resolve)
+      .catch(reject);
+  });
+  out.end();
+  assert.equal(await stdout, 'content');
+  await rm(source, { recursive: true });
+});
+
+test('the output of a container is attached to', { timeout: 60_000 }, async () => {
+  await created(script('ticks', 'while true; do echo tick; sleep 1; done'), ready);
+  const out = new PassThrough();
+  const first = new Promise((resolve) => out.once('data', resolve));
+  const connection = await new k8s.Attach(config).attach(namespace, 'ticks', 'c', out, null, null, false);
+  assert.equal(String(await first), 'tick\n');
+  connection.close();
 });
 
 test('a port is forwarded', { timeout: 60_000 }, async () => {

@@ -8,6 +8,7 @@ import unittest
 import urllib3
 from kubernetes import client, config, dynamic, utils, watch
 from kubernetes.client.exceptions import ApiException
+from kubernetes.informer import SharedInformer
 from kubernetes.leaderelection import electionconfig, leaderelection
 from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
 from kubernetes.stream import portforward, stream
@@ -73,6 +74,53 @@ class KubernetesTest(unittest.TestCase):
         self.assertEqual(
             self.core.read_namespaced_pod_log("p", self.namespace), "hello\n"
         )
+
+    def test_log_is_followed(self):
+        self.running(pod("p", "for i in 1 2 3; do echo $i; sleep 1; done"))
+        log = self.core.read_namespaced_pod_log(
+            "p", self.namespace, follow=True, _preload_content=False
+        )
+        self.assertEqual(log.read(), b"1\n2\n3\n")
+
+    def test_informer(self):
+        create = self.core.create_namespaced_config_map
+        create(self.namespace, {"metadata": {"name": "before"}})
+        informer = SharedInformer(
+            self.core.list_namespaced_config_map, self.namespace
+        )
+        events, changed = [], threading.Condition()
+
+        def add(kind):
+            def handle(found):
+                with changed:
+                    events.append((kind, found.metadata.name))
+                    changed.notify_all()
+
+            informer.add_event_handler(kind, handle)
+
+        def seen(*event):
+            with changed:
+                found = changed.wait_for(lambda: event in events, TIMEOUT)
+            self.assertTrue(found, f"no {event} in {events}")
+
+        for kind in ["ADDED", "MODIFIED", "DELETED"]:
+            add(kind)
+        informer.start()
+        self.addCleanup(informer.stop)
+        seen("ADDED", "before")
+        create(self.namespace, {"metadata": {"name": "after"}})
+        seen("ADDED", "after")
+        self.core.patch_namespaced_config_map(
+            "after", self.namespace, {"data": {"a": "1"}}
+        )
+        seen("MODIFIED", "after")
+        cached = informer.cache.get_by_key(f"{self.namespace}/after")
+        self.assertEqual(cached.data, {"a": "1"})
+        self.core.delete_namespaced_config_map("before", self.namespace)
+        seen("DELETED", "before")
+        self.assertNotIn(f"{self.namespace}/before", informer.cache.list_keys())
+        # Each event once: the watch goes on where the list ended.
+        self.assertEqual(len(events), len(set(events)))
 
     def test_patches(self):
         name = self.namespace
@@ -191,6 +239,38 @@ class KubernetesTest(unittest.TestCase):
             "leader", self.namespace
         )
         self.assertEqual(lease.spec.holder_identity, "first")
+
+    def test_expired_lease_is_taken_over(self):
+        leads = threading.Event()
+        lock = LeaseLock("leader", self.namespace, "second")
+        client.CoordinationV1Api().create_namespaced_lease(
+            self.namespace,
+            {
+                "metadata": {"name": "leader"},
+                "spec": {
+                    "holderIdentity": "first",
+                    "leaseDurationSeconds": 1,
+                    "acquireTime": "2026-01-01T00:00:00.000001Z",
+                    "renewTime": "2026-01-01T00:00:00.000001Z",
+                    "leaseTransitions": 3,
+                },
+            },
+        )
+        settings = electionconfig.Config(
+            lock,
+            lease_duration=4,
+            renew_deadline=3,
+            retry_period=1,
+            onstarted_leading=leads.set,
+            onstopped_leading=lambda: None,
+        )
+        election = leaderelection.LeaderElection(settings)
+        threading.Thread(target=election.run, daemon=True).start()
+        self.assertTrue(leads.wait(TIMEOUT))
+        lease = client.CoordinationV1Api().read_namespaced_lease(
+            "leader", self.namespace
+        )
+        self.assertEqual(lease.spec.holder_identity, "second")
 
     def test_exec(self):
         self.running(pod("p", "sleep 600"))
