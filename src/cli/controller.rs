@@ -9,6 +9,7 @@ use kube::Client;
 use super::config::ConfigUser;
 use super::kubeconfig_args::KubeconfigArgs;
 use super::{CliError, config, logging, runtime, signals};
+use kueue_lab_api::config::resolve_gates;
 use kueue_lab_clock::Clock;
 use kueue_lab_controller::{ControllerConfig, UpstreamLatency};
 use kueue_lab_entropy::Entropy;
@@ -40,6 +41,9 @@ pub(super) struct Args {
     /// Kueue's configuration file (config.kueue.x-k8s.io), as its controller manager reads it.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Feature gates, NAME=true|false separated by commas, unless --config sets featureGates.
+    #[arg(long, value_name = "GATES")]
+    feature_gates: Option<String>,
     /// The namespace of the controller's own objects [default: the pod's own, or kueue-lab-system].
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
@@ -93,6 +97,10 @@ async fn serve(args: Args) -> Result<(), CliError> {
             .into(),
         None => ControllerConfig::default(),
     };
+    if let Some(gates) = &args.feature_gates {
+        kueue.gates = resolve_gates(Some(gates), &kueue.configuration)
+            .map_err(|error| CliError::Usage(format!("--feature-gates: {}", error.message())))?;
+    }
     kueue.upstream_latency = UpstreamLatency::NONE;
     let listen = ListenAddresses::of(&args, &kueue)?;
     let inside = !args.target.is_named() && in_cluster::is_in_cluster();

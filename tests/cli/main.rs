@@ -266,6 +266,22 @@ fn the_preset_need_not_be_named_if_there_is_one() {
 }
 
 #[test]
+fn feature_gates_of_a_controller_are_checked_first() {
+    let dir = WorkDir::new();
+    let printed = dir.run_rejected(&["controller", "--feature-gates", "Unknown=true"]);
+    assert!(
+        printed.contains("--feature-gates: ") && printed.contains("Unknown"),
+        "{printed}"
+    );
+    let config = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nfeatureGates: {PriorityBoost: true}\n";
+    dir.write("kueue.yaml", config);
+    let gates = ["--feature-gates", "PriorityBoost=false"];
+    let printed =
+        dir.run_rejected(&[&["controller", "--config", "kueue.yaml"], &gates[..]].concat());
+    assert!(printed.contains("cannot both specified"), "{printed}");
+}
+
+#[test]
 fn a_controller_beside_that_of_a_lab_waits_or_is_refused() {
     let dir = WorkDir::new();
     let lab = RunningLab::start(dir.command(&["up", "--headless", "--preset", "none"]));
