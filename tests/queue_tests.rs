@@ -5,6 +5,9 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use kueue_lab_presets::LINT_NAMES;
+use kueue_lab_scenario::TestFile;
+
 const QUEUES: &str = "\
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
@@ -65,13 +68,54 @@ fn the_tests_of_the_shipped_presets_pass() {
 }
 
 #[test]
-fn presets_have_tests() {
+fn every_preset_has_a_test_file() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let presets = kueue_lab_presets::list(&root.join("presets")).unwrap();
-    let tested = |name: &&String| root.join(format!("lab/tests/{name}.test.yaml")).exists();
-    let (tested, untested): (Vec<_>, Vec<_>) = presets.iter().partition(tested);
-    println!("presets without a test file: {untested:?}");
-    assert!(tested.len() >= 14, "{tested:?}");
+    let file = |name: &String| root.join(format!("lab/tests/{name}.test.yaml"));
+    let untested: Vec<_> = presets.iter().filter(|name| !file(name).exists()).collect();
+    assert!(
+        untested.is_empty(),
+        "presets without a test file: {untested:?}"
+    );
+}
+
+/// The warnings of a test file.
+fn warnings(file: &Path) -> Vec<String> {
+    let presets = Path::new(env!("CARGO_MANIFEST_DIR")).join("presets");
+    let file = TestFile::load(file, &presets).unwrap();
+    file.warnings.iter().map(ToString::to_string).collect()
+}
+
+/// The cases of these test files show the effects; `the_tests_of_the_shipped_presets_pass` runs them.
+#[test]
+fn every_warning_has_a_configuration_that_causes_only_it() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("lab/tests/warnings");
+    let mut names = Vec::new();
+    for entry in folder.read_dir().unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        let test_file = format!("{name}.test.yaml");
+        let found = warnings(&entry.path().join(&test_file));
+        assert!(!found.is_empty(), "{name}");
+        let comment = format!("# kueue-lab: allow {name}");
+        let other = found
+            .iter()
+            .find(|text| !text.contains(&format!("`{comment}`")));
+        assert_eq!(other, None, "{name}");
+
+        let allowed = tempfile::tempdir().unwrap();
+        for file in entry.path().read_dir().unwrap() {
+            let file = file.unwrap();
+            let text = std::fs::read_to_string(file.path()).unwrap();
+            let target = allowed.path().join(file.file_name());
+            std::fs::write(target, format!("{comment}\n{text}")).unwrap();
+        }
+        let found = warnings(&allowed.path().join(&test_file));
+        assert_eq!(found, Vec::<String>::new(), "{name}");
+        names.push(name);
+    }
+    names.sort();
+    assert_eq!(names, LINT_NAMES);
 }
 
 #[test]

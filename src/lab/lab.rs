@@ -235,6 +235,7 @@ impl Lab {
             nodes: (!config.nodes_of_presets).then_some("--nodes names the nodes"),
         };
         let machines = Arc::new(machines);
+        let has_real_nodes = matches!(cluster, Cluster::Remote(_)) || config.nodes.pools.is_empty();
         let nodes = settings.nodes.as_ref().filter(|_| config.nodes_of_presets);
         let nodes =
             NodePoolSources::start(&machines, config.nodes, nodes.and_then(read_pools)).await;
@@ -271,7 +272,7 @@ impl Lab {
         let lab = PresetLabSettings::new(
             rollout,
             controller.clone(),
-            nodes,
+            nodes.with_real_nodes(has_real_nodes.then(|| client.clone())),
             ignored,
             running,
             base_text,

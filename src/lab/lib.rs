@@ -20,6 +20,7 @@ mod kueue_start;
 mod kueue_webhooks;
 mod lab;
 mod lab_kinds;
+mod lint_nodes;
 mod node_pool_sources;
 mod node_pools_reloader;
 mod object_file;
@@ -59,6 +60,7 @@ pub use lab_kinds::{
     DemoSpec, DemoState, DemoStatus, DemoStepStatus, PresetSpec, PresetStatus, ServedKind,
     managed_job_definition, serve_kind,
 };
+pub use lint_nodes::pool_nodes;
 pub use object_file::ObjectFile;
 pub use paths::{LabPaths, PresetsFolder, sky_config_file, state_dir};
 pub use preflight::{PreflightError, UpstreamKueue, find_upstream, preflight};

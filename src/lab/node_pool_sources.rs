@@ -2,16 +2,21 @@
 
 use std::sync::Arc;
 
+use kube::Client;
 use tokio::sync::Mutex;
 
+use crate::lint_nodes::{cluster_nodes, pool_nodes};
 use kueue_lab_machines::Machines;
 use kueue_lab_machines::nodes::NodePools;
+use kueue_lab_presets::LabNode;
 
 /// The sources of the node pools. Clones share them.
 #[derive(Clone)]
 pub(crate) struct NodePoolSources {
     machines: Arc<Machines>,
     pools: Arc<Mutex<Pools>>,
+    /// A client if the cluster can have nodes beside those of the pools.
+    real_nodes: Option<Client>,
 }
 
 struct Pools {
@@ -33,7 +38,28 @@ impl NodePoolSources {
         Self {
             machines: machines.clone(),
             pools: Arc::new(Mutex::new(Pools { own, preset })),
+            real_nodes: None,
         }
+    }
+
+    /// Sets the client of a cluster that can have nodes beside those of the pools.
+    pub(crate) fn with_real_nodes(mut self, client: Option<Client>) -> Self {
+        self.real_nodes = client;
+        self
+    }
+
+    /// All nodes with the pools of a preset, or else with the lab's own: those of the pools, at their
+    /// maximum sizes, and other nodes of the cluster.
+    pub(crate) async fn all_nodes(&self, preset: Option<NodePools>) -> Vec<LabNode> {
+        let pools = match preset {
+            Some(pools) => pools,
+            None => self.pools.lock().await.own.clone(),
+        };
+        let mut nodes = pool_nodes(&pools);
+        if let Some(client) = &self.real_nodes {
+            nodes.extend(cluster_nodes(client, &pools).await);
+        }
+        nodes
     }
 
     /// Replaces the pools of the lab's own file; returns the number of nodes if they have an effect.

@@ -10,7 +10,8 @@ use crate::sample_capacity::check_samples;
 use kueue_lab_api::config::{Configuration, load};
 use kueue_lab_machines::nodes::NodePools;
 use kueue_lab_presets::{
-    Finding, IgnoredSettings, LabSettings, PresetSettings, Sample, SchedulingHold, SourceFile,
+    Finding, IgnoredSettings, LabNode, LabSettings, PresetSettings, Sample, SchedulingHold,
+    SourceFile,
 };
 
 /// A configuration and its text.
@@ -128,6 +129,11 @@ impl LabSettings for PresetLabSettings {
             Ok(pools) => check_samples(nodes, &pools, samples),
             Err(problem) => vec![Finding::error(&nodes.name, problem.at, problem.message)],
         }
+    }
+
+    async fn nodes(&self, file: Option<&SourceFile>) -> Vec<LabNode> {
+        let of_preset = file.filter(|_| self.ignored.nodes.is_none());
+        self.nodes.all_nodes(of_preset.and_then(read_pools)).await
     }
 
     async fn apply(&self, settings: &PresetSettings) -> Vec<String> {

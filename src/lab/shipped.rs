@@ -181,7 +181,9 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::*;
+    use crate::lint_nodes::pool_nodes;
     use kueue_lab_controller::ControllerConfig;
+    use kueue_lab_machines::nodes::NodePools;
     use kueue_lab_presets::{BaseConfiguration, check_preset, list, read};
     use kueue_lab_skypilot::Task;
 
@@ -263,7 +265,11 @@ mod tests {
                 "{name} teaches nothing"
             );
             assert!(!source.samples.is_empty(), "{name} has no samples");
-            let parsed = check_preset(&source, &base, None);
+            let nodes = match &source.settings.nodes {
+                Some(file) => NodePools::parse(std::str::from_utf8(&file.bytes).unwrap()).unwrap(),
+                None => NodePools::built_in(),
+            };
+            let parsed = check_preset(&source, &base, None, &pool_nodes(&nodes));
             let findings: Vec<_> = parsed.findings.iter().map(ToString::to_string).collect();
             assert_eq!(findings, Vec::<String>::new(), "{name}");
             for sample in source.samples.iter().filter(|s| s.is_task) {

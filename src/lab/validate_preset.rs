@@ -11,7 +11,7 @@ pub(crate) fn validate_preset(
     base: &BaseConfiguration,
 ) -> Result<(), StartError> {
     let source = presets::read(folder, name)?;
-    let findings = presets::check_preset(&source, base, None).findings;
+    let findings = presets::check_preset(&source, base, None, &[]).findings;
     let errors: Vec<_> = findings.into_iter().filter(Finding::is_error).collect();
     match errors.is_empty() {
         true => Ok(()),

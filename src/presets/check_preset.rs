@@ -5,15 +5,16 @@ use kueue_lab_yaml::Position;
 use super::clusters_file::read_workers;
 use super::configuration_check::{check, load_configuration};
 use super::lab_settings::{BaseConfiguration, IgnoredSettings, LabSettings};
-use super::lint::{Lint, lint};
+use super::lint::{LabNode, Lint, LintContext, lint};
 use super::{Finding, ParsedPreset, PresetSource, SourceFile, parse};
 
 /// Parses the files of a preset and checks its settings, alone and against its objects and samples.
-/// Without `lab`, `nodes.yaml` is not checked.
+/// Without `lab`, `nodes.yaml` is not checked; without `nodes` there are no warnings about nodes.
 pub fn check_preset(
     source: &PresetSource,
     base: &BaseConfiguration,
     lab: Option<&dyn LabSettings>,
+    nodes: &[LabNode],
 ) -> ParsedPreset {
     let settings = &source.settings;
     let ignored = lab.map_or_else(IgnoredSettings::default, LabSettings::ignored);
@@ -51,7 +52,12 @@ pub fn check_preset(
         let text = std::str::from_utf8(&file.bytes).unwrap_or_default();
         (file.name.as_str(), text)
     });
-    let lints = lint(&parsed.manifests, &texts.collect());
+    let context = LintContext {
+        texts: texts.collect(),
+        configuration: &effective.configuration,
+        nodes,
+    };
+    let lints = lint(&parsed.manifests, &context);
     let lints = lints.into_iter().map(Lint::into_finding);
     parsed.findings.extend(lints);
     parsed

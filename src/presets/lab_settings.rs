@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use kueue_lab_api::config::{Configuration, FeatureGates};
 
 use super::preset_settings::PresetSettings;
-use super::{Finding, Sample, SourceFile};
+use super::{Finding, LabNode, Sample, SourceFile};
 
 /// The configuration of a lab without `kueue.yaml`.
 #[derive(Clone, Debug)]
@@ -47,6 +47,9 @@ pub trait LabSettings: Send + Sync {
 
     /// Checks `nodes.yaml`, and that its nodes can run the Pods of the samples.
     fn check_nodes(&self, nodes: &SourceFile, samples: &[Sample]) -> Vec<Finding>;
+
+    /// The nodes with a `nodes.yaml`, or without; empty if they are not known.
+    async fn nodes(&self, file: Option<&SourceFile>) -> Vec<LabNode>;
 
     /// Applies checked settings; settings that are absent become those of the lab. Returns one line for
     /// each change.

@@ -43,7 +43,7 @@ pub use file_notify::{FileWatcher, folders_of_file};
 pub use finding::{Finding, Severity};
 pub use folder::{FolderError, PresetSource, Sample, SourceFile, list, read, read_settings};
 pub use lab_settings::{BaseConfiguration, IgnoredSettings, LabSettings, SchedulingHold};
-pub use lint::{Lint, lint};
+pub use lint::{LINT_NAMES, LabNode, Lint, LintContext, lint};
 pub use object_key::ObjectKey;
 pub use parse::{Manifest, ParsedPreset, parse};
 pub use plan::{Plan, plan};

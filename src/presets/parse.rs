@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::folder::SourceFile;
+use super::lint::old_api;
 use super::{Finding, ObjectKey};
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::load::{self, Problem};
@@ -189,9 +190,10 @@ fn add_object(
         severity: super::Severity::Warning,
         ..finding(file, w).about(&key)
     });
-    let count = parsed.findings.len();
-    parsed.findings.extend(warnings);
-    let no_warnings = count == parsed.findings.len();
+    let no_warnings = object.warnings.is_empty();
+    parsed
+        .findings
+        .extend(warnings.filter_map(|warning| old_api(text, warning)));
     let manifest = Manifest {
         api_version: object.api_version().to_owned(),
         object: object.value.clone(),
@@ -200,9 +202,10 @@ fn add_object(
         key,
     };
     if group_of(&manifest.api_version) == GROUP && no_warnings {
+        let warning = deprecated_version_warning(text, &manifest);
         parsed
             .findings
-            .extend(deprecated_version_warning(text, &manifest));
+            .extend(warning.and_then(|warning| old_api(text, warning)));
     }
     parsed.manifests.push(manifest);
 }
@@ -338,7 +341,7 @@ mod tests {
         assert!(!parsed.findings.iter().any(Finding::is_error));
         assert_eq!(
             parsed.findings[0].to_string(),
-            "q.yaml:1:1: ClusterQueue/q: kueue.x-k8s.io/v1beta1 is converted to kueue.x-k8s.io/v1beta2; use that version"
+            "q.yaml:1:1: ClusterQueue/q: kueue.x-k8s.io/v1beta1 is converted to kueue.x-k8s.io/v1beta2; use that version (`# kueue-lab: allow old-api` switches this warning off)"
         );
     }
 }

@@ -216,7 +216,8 @@ impl Reloader {
     /// Applies a save, and plans what it does.
     async fn apply_save(&mut self, name: &str, source: PresetSource) {
         let is_valid = || {
-            let checked = check_preset(&source, &self.config.base, self.config.lab.as_deref());
+            let lab = self.config.lab.as_deref();
+            let checked = check_preset(&source, &self.config.base, lab, &[]);
             !checked.findings.iter().any(Finding::is_error)
         };
         let review = self.config.review.clone().filter(|_| is_valid());
@@ -315,10 +316,15 @@ impl Reloader {
     /// Applies the files of the preset `name` and makes it the active one. On an error nothing changes.
     async fn apply_preset(&mut self, name: &str, source: PresetSource) -> Result<(), Vec<Finding>> {
         let started = Instant::now();
+        let lab = self.config.lab.as_deref();
+        let nodes = match lab {
+            Some(lab) => lab.nodes(source.settings.nodes.as_ref()).await,
+            None => Vec::new(),
+        };
         let ParsedPreset {
             mut manifests,
             findings,
-        } = check_preset(&source, &self.config.base, self.config.lab.as_deref());
+        } = check_preset(&source, &self.config.base, lab, &nodes);
         let active = self.config.active.as_deref() == Some(name);
         if active {
             self.last_read = Some(source.clone());

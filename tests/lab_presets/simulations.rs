@@ -146,7 +146,7 @@ fn queues() -> (Start, ReplayConfiguration) {
         gates: own.gates,
     };
     let source = read(start.folder.path(), "a").unwrap();
-    let parsed = check_preset(&source, &base, None);
+    let parsed = check_preset(&source, &base, None, &[]);
     assert!(parsed.findings.is_empty(), "{:?}", parsed.findings);
     let configuration = ReplayConfiguration {
         name: "a".to_owned(),

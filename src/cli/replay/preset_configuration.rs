@@ -26,7 +26,7 @@ pub(super) fn preset_configuration(
         configuration: own.configuration.clone(),
         gates: own.gates,
     };
-    let parsed = check_preset(&source, &base, None);
+    let parsed = check_preset(&source, &base, None, &[]);
     let errors = parsed.findings.iter().filter(|finding| finding.is_error());
     let mut errors: Vec<String> = errors.map(ToString::to_string).collect();
     let configuration = source.settings.configuration.as_ref();

@@ -8,7 +8,7 @@ use super::raw::{RawCase, RawTestFile};
 use super::test_error::TestFileError;
 use crate::coverage::{Parts, parts_of};
 use crate::format::{MAX_STEPS, Scenario, load_steps};
-use kueue_lab_lab::{FileSource, KueueConfig, NodePools};
+use kueue_lab_lab::{FileSource, KueueConfig, NodePools, pool_nodes};
 use kueue_lab_presets::{BaseConfiguration, Finding, check_preset};
 use kueue_lab_yaml::{Limits, Located, Problem, closest, from_node, parse_one};
 
@@ -68,7 +68,8 @@ impl TestFile {
         let (presets, preset) = match (&raw.preset, &raw.queues) {
             (Some(preset), None) => (presets.to_owned(), known_preset(presets, preset)),
             (None, Some(queues)) => {
-                let folder = folder.join(&queues.value);
+                // Without `.` in the names of files.
+                let folder: PathBuf = folder.join(&queues.value).components().collect();
                 let preset = single_preset(&folder, queues);
                 (folder, preset)
             }
@@ -107,7 +108,13 @@ impl TestFile {
             base.configuration = kueue.configuration.clone();
             base.gates = kueue.gates;
         }
-        let parsed = check_preset(&source, &base, None);
+        let of_preset = source.settings.nodes.as_ref().and_then(|file| {
+            let text = std::str::from_utf8(&file.bytes).ok()?;
+            NodePools::parse(text).ok()
+        });
+        let pools = nodes.clone().or(of_preset);
+        let pools = pools.unwrap_or_else(NodePools::built_in);
+        let parsed = check_preset(&source, &base, None, &pool_nodes(&pools));
         let (errors, warnings): (Vec<Finding>, Vec<Finding>) =
             parsed.findings.into_iter().partition(Finding::is_error);
         if !errors.is_empty() {

@@ -1,0 +1,17 @@
+//! Warnings about queue configurations that are valid and do not do what they seem to: policies that never
+//! find a victim, limits without effect, queues that cannot admit anything.
+
+mod cohort_tree;
+mod cohorts;
+mod node_capacity;
+mod old_api;
+mod preemption_loops;
+mod preset_lints;
+mod priority_classes;
+mod queue_fields;
+mod quotas;
+mod starvation;
+
+pub use node_capacity::LabNode;
+pub(super) use old_api::old_api;
+pub use preset_lints::{LINT_NAMES, Lint, LintContext, lint};

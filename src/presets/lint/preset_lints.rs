@@ -1,0 +1,194 @@
+//! [`lint`]: all warnings about the objects of a preset.
+
+use std::collections::BTreeMap;
+
+use kueue_lab_api::config::Configuration;
+use kueue_lab_api::v1beta2::GROUP;
+
+use super::cohort_tree::CohortTree;
+use super::cohorts::{cohorts_of_one, without_cohort};
+use super::node_capacity::{LabNode, NodeCapacity};
+use super::preemption_loops::preemption_loops;
+use super::priority_classes::priority_classes;
+use super::quotas::{lending_limits, no_quota};
+use super::starvation::starving_queue;
+use crate::{Finding, Manifest};
+
+/// The names of all warnings that can be switched off.
+pub const LINT_NAMES: [&str; 10] = [
+    "cohort-of-one",
+    "equal-priorities",
+    "flavor-without-nodes",
+    "old-api",
+    "policy-without-victims",
+    "preemption-loop",
+    "queue-without-quota",
+    "quota-above-capacity",
+    "starving-queue",
+    "unreachable-lending-limit",
+];
+
+/// A warning with the name by which it is switched off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lint {
+    /// The name, such as `policy-without-victims`.
+    pub name: &'static str,
+    /// The warning.
+    pub finding: Finding,
+}
+
+impl Lint {
+    /// The warning, with the comment that switches it off.
+    pub(crate) fn into_finding(self) -> Finding {
+        let allow = format!("`{ALLOW}{}` switches this warning off", self.name);
+        let remedy = match &self.finding.remedy {
+            Some(remedy) => format!("{remedy} ({allow})"),
+            None => allow,
+        };
+        self.finding.remedy(remedy)
+    }
+}
+
+/// The comment that switches a warning off for the objects of a file: `# kueue-lab: allow NAME`.
+const ALLOW: &str = "# kueue-lab: allow ";
+
+/// What the warnings about a preset depend on beside its objects.
+#[derive(Clone, Debug)]
+pub struct LintContext<'a> {
+    /// The texts of the files by name.
+    pub texts: BTreeMap<&'a str, &'a str>,
+    /// Kueue's configuration.
+    pub configuration: &'a Configuration,
+    /// The nodes; empty if they are not known.
+    pub nodes: &'a [LabNode],
+}
+
+/// The warnings about the objects of a preset, without those that a comment in their file switches off.
+pub fn lint(manifests: &[Manifest], context: &LintContext<'_>) -> Vec<Lint> {
+    let of_kueue = |kind: &'static str| {
+        let of_kind = move |m: &&Manifest| m.key.group == GROUP && m.key.kind == kind;
+        manifests.iter().filter(of_kind).collect::<Vec<_>>()
+    };
+    let (queues, cohorts) = (of_kueue("ClusterQueue"), of_kueue("Cohort"));
+    let tree = CohortTree::new(&queues, &cohorts);
+    let mut lints = Vec::new();
+    for queue in &queues {
+        lints.extend(without_cohort(queue));
+        lints.extend(lending_limits(queue));
+        lints.extend(no_quota(queue));
+        lints.extend(starving_queue(queue, &tree));
+        if context.configuration.fair_sharing.is_some() {
+            lints.extend(preemption_loops(queue, &tree));
+        }
+    }
+    lints.extend(cohorts_of_one(&queues, &cohorts));
+    lints.extend(priority_classes(
+        &queues,
+        &of_kueue("WorkloadPriorityClass"),
+    ));
+    let capacity = NodeCapacity {
+        queues: &queues,
+        cohorts: &cohorts,
+        flavors: &of_kueue("ResourceFlavor"),
+        topologies: &of_kueue("Topology"),
+        nodes: context.nodes,
+        configuration: context.configuration,
+    };
+    lints.extend(capacity.lints());
+    lints.retain(|lint| {
+        let text = context.texts.get(lint.finding.file.as_str());
+        !text.is_some_and(|text| is_allowed_in(text, lint.name))
+    });
+    lints.sort_by(|a, b| (&a.finding.file, a.finding.at).cmp(&(&b.finding.file, b.finding.at)));
+    lints
+}
+
+/// Whether a comment in a text switches a warning off.
+pub(super) fn is_allowed_in(text: &str, name: &str) -> bool {
+    let allowed = text
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix(ALLOW));
+    let mut names = allowed.flat_map(|names| names.split([',', ' ']));
+    names.any(|allowed| allowed == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{SourceFile, parse};
+    use kueue_lab_api::config::FeatureGates;
+
+    fn queue(spec: &str, quota: &str) -> String {
+        format!(
+            "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {{name: q}}\nspec:\n  namespaceSelector: {{}}\n{spec}  resourceGroups:\n  - coveredResources: [cpu]\n    flavors:\n    - name: f\n      resources:\n      - {{name: cpu, {quota}}}\n"
+        )
+    }
+
+    fn names(text: &str) -> Vec<String> {
+        let file = SourceFile {
+            name: "q.yaml".into(),
+            bytes: text.as_bytes().to_vec(),
+        };
+        let parsed = parse(&[file], &FeatureGates::default());
+        assert!(
+            !parsed.findings.iter().any(Finding::is_error),
+            "{:?}",
+            parsed.findings
+        );
+        let context = LintContext {
+            texts: BTreeMap::from([("q.yaml", text)]),
+            configuration: &Configuration::defaulted(),
+            nodes: &[],
+        };
+        let found = lint(&parsed.manifests, &context);
+        let lines = found
+            .iter()
+            .map(|l| format!("{} {}", l.finding.at.line, l.name));
+        lines.collect()
+    }
+
+    #[test]
+    fn configurations_without_effect_are_reported() {
+        let reclaim = "  preemption: {reclaimWithinCohort: Any}\n";
+        assert_eq!(
+            names(&queue(reclaim, "nominalQuota: 3")),
+            ["6 policy-without-victims"]
+        );
+        assert_eq!(
+            names(&queue("", "nominalQuota: 0")),
+            ["11 queue-without-quota"]
+        );
+        let cohort = "  cohortName: c\n";
+        assert_eq!(
+            names(&queue(cohort, "nominalQuota: 3")),
+            ["6 cohort-of-one"]
+        );
+        let limited = queue(cohort, "nominalQuota: 3, lendingLimit: 3");
+        assert_eq!(
+            names(&limited),
+            ["6 cohort-of-one", "12 unreachable-lending-limit"]
+        );
+        assert_eq!(names(&queue("", "nominalQuota: 3")), Vec::<String>::new());
+        let allowed = format!("# kueue-lab: allow cohort-of-one, equal-priorities\n{limited}");
+        assert_eq!(names(&allowed), ["13 unreachable-lending-limit"]);
+    }
+
+    #[test]
+    fn equal_priorities_matter_with_lower_priority_only() {
+        let class = |name: &str, value: u32| {
+            format!(
+                "---\napiVersion: kueue.x-k8s.io/v1beta2\nkind: WorkloadPriorityClass\nmetadata: {{name: {name}}}\nvalue: {value}\n"
+            )
+        };
+        let classes = class("a", 10) + &class("b", 10) + &class("c", 11);
+        let lower = queue(
+            "  preemption: {withinClusterQueue: LowerPriority}\n",
+            "nominalQuota: 3",
+        );
+        assert_eq!(names(&(lower + &classes)), ["22 equal-priorities"]);
+        assert_eq!(
+            names(&(queue("", "nominalQuota: 3") + &classes)),
+            Vec::<String>::new()
+        );
+    }
+}

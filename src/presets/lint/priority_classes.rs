@@ -1,0 +1,42 @@
+//! Warnings about WorkloadPriorityClasses.
+
+use std::collections::BTreeMap;
+
+use super::Lint;
+use super::queue_fields::text;
+use crate::Manifest;
+
+/// Classes of equal value where only lower priorities are preempted.
+pub(super) fn priority_classes(queues: &[&Manifest], classes: &[&Manifest]) -> Vec<Lint> {
+    let lower = |queue: &&&Manifest| {
+        let policies = ["withinClusterQueue", "reclaimWithinCohort"];
+        policies
+            .iter()
+            .any(|name| text(&queue.object, &format!("/spec/preemption/{name}")) == "LowerPriority")
+    };
+    let Some(queue) = queues.iter().find(lower) else {
+        return Vec::new();
+    };
+    let mut first: BTreeMap<i64, &Manifest> = BTreeMap::new();
+    let mut lints = Vec::new();
+    for class in classes {
+        let Some(value) = class.object["value"].as_i64() else {
+            continue;
+        };
+        if let Some(other) = first.get(&value) {
+            let message = format!(
+                "the value {value} is also that of {}: with LowerPriority, as in ClusterQueue {}, neither preempts the other",
+                other.key.name, queue.key.name
+            );
+            lints.push(Lint {
+                name: "equal-priorities",
+                finding: class
+                    .warning("value", message)
+                    .remedy("use different values"),
+            });
+        } else {
+            first.insert(value, class);
+        }
+    }
+    lints
+}

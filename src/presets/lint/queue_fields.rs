@@ -1,0 +1,77 @@
+//! Reads fields of the objects that warnings are about.
+
+use kueue_lab_quantity::Quantity;
+use serde_json::Value;
+
+use crate::Manifest;
+
+pub(super) fn text<'v>(object: &'v Value, pointer: &str) -> &'v str {
+    let text = object.pointer(pointer).and_then(Value::as_str);
+    text.unwrap_or_default()
+}
+
+/// A policy that is set and not `Never`.
+pub(super) fn policy<'v>(queue: &'v Manifest, pointer: &str) -> Option<&'v str> {
+    let policy = text(&queue.object, pointer);
+    (!policy.is_empty() && policy != "Never").then_some(policy)
+}
+
+pub(super) fn items<'v>(object: &'v Value, field: &str) -> &'v [Value] {
+    object[field].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The quotas of a ClusterQueue or Cohort.
+pub(super) fn quotas(queue: &Manifest) -> Vec<Quota<'_>> {
+    let mut quotas = Vec::new();
+    for (g, group) in items(&queue.object["spec"], "resourceGroups")
+        .iter()
+        .enumerate()
+    {
+        for (f, flavor) in items(group, "flavors").iter().enumerate() {
+            for (r, quota) in items(flavor, "resources").iter().enumerate() {
+                let path = format!("spec.resourceGroups[{g}].flavors[{f}].resources[{r}]");
+                quotas.push(Quota {
+                    path,
+                    flavor: text(flavor, "/name"),
+                    resource: text(quota, "/name"),
+                    fields: quota,
+                });
+            }
+        }
+    }
+    quotas
+}
+
+pub(super) fn amount(quota: &Value, field: &str) -> Option<i128> {
+    let value = quota.get(field).filter(|value| !value.is_null())?;
+    Quantity::of(value).map(Quantity::nanos)
+}
+
+/// A quota of a ClusterQueue or Cohort.
+pub(super) struct Quota<'v> {
+    /// The path of the quota.
+    pub(super) path: String,
+    /// The flavor.
+    pub(super) flavor: &'v str,
+    /// The resource.
+    pub(super) resource: &'v str,
+    /// The fields.
+    pub(super) fields: &'v Value,
+}
+
+impl Quota<'_> {
+    /// The nominal quota in nanos.
+    pub(super) fn nominal(&self) -> i128 {
+        amount(self.fields, "nominalQuota").unwrap_or_default()
+    }
+
+    /// Whether the queue can borrow.
+    pub(super) fn can_borrow(&self) -> bool {
+        amount(self.fields, "borrowingLimit") != Some(0)
+    }
+
+    /// Whether both are quotas of the same flavor and resource.
+    pub(super) fn is_shared_with(&self, other: &Quota<'_>) -> bool {
+        (self.flavor, self.resource) == (other.flavor, other.resource)
+    }
+}

@@ -1,0 +1,31 @@
+//! Warnings about ClusterQueues whose workloads can wait for ever.
+
+use super::Lint;
+use super::cohort_tree::CohortTree;
+use super::queue_fields::{amount, policy, quotas};
+use crate::Manifest;
+
+/// A ClusterQueue that lends all of a quota and cannot reclaim it.
+pub(super) fn starving_queue(queue: &Manifest, tree: &CohortTree<'_>) -> Option<Lint> {
+    if policy(queue, "/spec/preemption/reclaimWithinCohort").is_some() {
+        return None;
+    }
+    quotas(queue).into_iter().find_map(|quota| {
+        let nominal = quota.nominal();
+        let limit = amount(quota.fields, "lendingLimit");
+        if nominal <= 0 || limit.is_some_and(|limit| limit < nominal) {
+            return None;
+        }
+        let borrower = tree.borrower(queue, &quota)?;
+        let message = format!(
+            "workloads of this ClusterQueue can wait for ever: ClusterQueue {} can borrow all of its {}, which it does not reclaim",
+            borrower.key.name, quota.resource
+        );
+        let finding = queue.warning(&format!("{}.nominalQuota", quota.path), message);
+        let remedy = "set reclaimWithinCohort, or a lendingLimit below nominalQuota";
+        Some(Lint {
+            name: "starving-queue",
+            finding: finding.remedy(remedy),
+        })
+    })
+}
