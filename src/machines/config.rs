@@ -27,6 +27,9 @@ pub struct MachinesConfig {
     pub operators: bool,
     /// Taint nodes that stopped reporting, and evict the pods of tainted nodes.
     pub node_lifecycle: bool,
+    /// The nodes renew their Leases once an hour: nothing but the node lifecycle controller reads them,
+    /// which acts at the same times.
+    pub sparse_heartbeats: bool,
     /// The kind of cluster.
     pub cluster_type: ClusterType,
     /// Options of the kubelets.
@@ -47,6 +50,7 @@ impl MachinesConfig {
             status_controllers: true,
             operators: true,
             node_lifecycle: true,
+            sparse_heartbeats: false,
             cluster_type: ClusterType::Embedded,
             kubelets: KubeletOptions {
                 nodes: NodeScope::All,
@@ -68,6 +72,7 @@ impl MachinesConfig {
             status_controllers: false,
             operators: false,
             node_lifecycle: false,
+            sparse_heartbeats: false,
             cluster_type: ClusterType::Remote,
             kubelets: KubeletOptions::default(),
         }

@@ -67,9 +67,10 @@ impl Machines {
         let nodes: Informer<Node> = Informer::builder(Api::all(client)).start(&context);
         let pods = workload_controllers::pod_informer(&context);
         let cluster_type = config.cluster_type;
-        let virtual_nodes = config
-            .nodes
-            .then(|| VirtualNodeController::start(&kubelet_context, nodes.clone(), cluster_type));
+        let virtual_nodes = config.nodes.then(|| {
+            let sparse = config.sparse_heartbeats;
+            VirtualNodeController::start(&kubelet_context, nodes.clone(), cluster_type, sparse)
+        });
         let has_others = cluster_type == ClusterType::Remote;
         let fake_gpus =
             (config.nodes && has_others).then(|| FakeGpuController::start(&context, nodes.clone()));

@@ -34,7 +34,7 @@ pub(crate) fn with_cluster<F: Future<Output = ()>>(
     pools: &str,
     test: impl FnOnce(TestCluster) -> F,
 ) {
-    run(pools, &[], test);
+    run(pools, &[], MachinesConfig::embedded(), test);
 }
 
 /// Runs a test in virtual time with these node pools and the kinds of job operators.
@@ -43,10 +43,27 @@ pub(crate) fn with_operators<F: Future<Output = ()>>(
     test: impl FnOnce(TestCluster) -> F,
 ) {
     let all: Vec<Value> = crds::definitions().collect();
-    run(pools, &all, test);
+    run(pools, &all, MachinesConfig::embedded(), test);
 }
 
-fn run<F: Future<Output = ()>>(pools: &str, kinds: &[Value], test: impl FnOnce(TestCluster) -> F) {
+/// Runs a test in virtual time with these node pools, whose nodes renew their Leases once an hour.
+pub(crate) fn with_sparse_heartbeats<F: Future<Output = ()>>(
+    pools: &str,
+    test: impl FnOnce(TestCluster) -> F,
+) {
+    let config = MachinesConfig {
+        sparse_heartbeats: true,
+        ..MachinesConfig::embedded()
+    };
+    run(pools, &[], config, test);
+}
+
+fn run<F: Future<Output = ()>>(
+    pools: &str,
+    kinds: &[Value],
+    config: MachinesConfig,
+    test: impl FnOnce(TestCluster) -> F,
+) {
     let _ = tracing_subscriber::fmt()
         .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
         .with_test_writer()
@@ -62,7 +79,6 @@ fn run<F: Future<Output = ()>>(pools: &str, kinds: &[Value], test: impl FnOnce(T
             let name = kind["metadata"]["name"].as_str().unwrap();
             create_definition(&client, &crds::definition(name).unwrap()).await;
         }
-        let config = MachinesConfig::embedded();
         let clients = ComponentClients::new(move |user_agent| server.client_of(user_agent));
         let machines = Machines::start(clients, clock.clone(), entropy, config).await;
         machines.apply_pools(NodePools::parse(pools).unwrap()).await;

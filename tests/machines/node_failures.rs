@@ -64,6 +64,38 @@ fn a_failed_node_gets_taints_evicts_its_pods_and_recovers() {
     });
 }
 
+/// When the Ready condition of the first node changes, in lab time: it fails twice, and recovers once before the
+/// node lifecycle controller has noticed it and once after.
+async fn ready_changes(lab: TestCluster) -> Vec<String> {
+    let node = lab.nodes.list(&Default::default()).await.unwrap().items[0].name_any();
+    let mut changes: Vec<String> = Vec::new();
+    let mut last = String::new();
+    for step in 0..1200 {
+        match step {
+            // None is a time of a heartbeat.
+            36 | 236 => drop(lab.machines.fail_node(&node)),
+            66 | 636 => drop(lab.machines.recover_node(&node)),
+            _ => {}
+        }
+        let current = ready(&lab.nodes.get(&node).await.unwrap());
+        if current != last {
+            changes.push(format!("{} {current}", lab.clock.now()));
+            last = current;
+        }
+        lab.clock.sleep(Duration::from_millis(500)).await;
+    }
+    changes
+}
+
+#[test]
+fn sparse_heartbeats_change_no_time() {
+    let (mut regular, mut sparse) = (Vec::new(), Vec::new());
+    with_cluster(POOLS, async |lab| regular = ready_changes(lab).await);
+    with_sparse_heartbeats(POOLS, async |lab| sparse = ready_changes(lab).await);
+    assert_eq!(regular.len(), 3, "{regular:?}");
+    assert_eq!(regular, sparse);
+}
+
 #[test]
 fn a_node_without_a_kubelet_is_unreachable_after_the_startup_grace_period() {
     with_cluster(POOLS, |lab| async move {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::node_lease;
 use crate::event_recorder::{EventRecorder, NewEvent};
 use kueue_lab_clock::Clock;
-use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// The taint of a node with `Ready: False`.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
@@ -50,6 +50,14 @@ pub(crate) fn start(context: &Context, nodes: &Informer<Node>, pods: &Informer<P
         recorder: EventRecorder::new(context, "node-controller"),
     });
     let queue: WorkQueue<String> = WorkQueue::new(context);
+    let wake = queue.clone();
+    lifecycle.leases.add_event_handler(move |change| {
+        if let Change::Updated { old, new } = change
+            && lease_grace_end(new) < lease_grace_end(old)
+        {
+            wake.add(new.name_any());
+        }
+    });
     let wake = queue.clone();
     nodes.add_event_handler(move |change| wake.add(change.object().name_any()));
     queue.run(context, "node-lifecycle", WORKERS, move |name| {

@@ -13,9 +13,10 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
+use super::node_lease::{self, Heartbeats};
 use super::resource_slices::ResourceSlices;
 use super::virtual_node::{self, FROM_POOL_ANNOTATION, KubeletAddress, is_managed};
-use super::{ClusterType, NodePool, NodePools, node_lease};
+use super::{ClusterType, NodePool, NodePools};
 use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// How many nodes are written concurrently.
@@ -33,6 +34,7 @@ struct Shared {
     queue: WorkQueue<String>,
     desired: Mutex<DesiredNodes>,
     cluster_type: ClusterType,
+    heartbeats: Heartbeats,
     /// The devices of the nodes, on an embedded cluster.
     slices: Option<ResourceSlices>,
     changed: Notify,
@@ -66,7 +68,13 @@ struct PoolNode {
 
 impl VirtualNodeController {
     /// Starts the controller; there are no nodes until [`apply`](Self::apply).
-    pub fn start(context: &Context, nodes: Informer<Node>, cluster_type: ClusterType) -> Self {
+    /// With `sparse_heartbeats` the nodes renew their Leases once an hour.
+    pub fn start(
+        context: &Context,
+        nodes: Informer<Node>,
+        cluster_type: ClusterType,
+        sparse_heartbeats: bool,
+    ) -> Self {
         let queue = WorkQueue::new(context);
         let is_embedded = cluster_type == ClusterType::Embedded;
         let controller = Self {
@@ -77,6 +85,10 @@ impl VirtualNodeController {
                 queue,
                 desired: Mutex::default(),
                 cluster_type,
+                heartbeats: match sparse_heartbeats {
+                    true => Heartbeats::Sparse,
+                    false => Heartbeats::Regular,
+                },
                 changed: Notify::new(),
             }),
         };
@@ -299,7 +311,8 @@ impl VirtualNodeController {
                 // The Lease before the Ready condition, so that the node is not marked Unknown.
                 let context = &self.shared.context;
                 let alone = [Arc::new(node.clone())];
-                node_lease::renew(&context.client, &context.clock, &alone).await;
+                let heartbeats = self.shared.heartbeats;
+                node_lease::renew(&context.client, &context.clock, &alone, heartbeats).await;
             }
             let patched = api
                 .patch_status(&name, &params, &Patch::Strategic(&patch))
@@ -315,27 +328,53 @@ impl VirtualNodeController {
     /// Renews Leases periodically; waits while there are none.
     async fn renew_leases(&self) {
         let shared = &self.shared;
+        let (client, clock) = (&shared.context.client, &shared.context.clock);
+        let is_sparse = shared.heartbeats == Heartbeats::Sparse;
+        let (mut start, mut next) = (None, clock.now());
+        let mut silent: BTreeSet<String> = BTreeSet::new();
         loop {
             let changed = shared.changed.notified();
-            let alive: Vec<Arc<Node>> = {
-                let wanted = shared.desired.lock();
-                let names = wanted.nodes.keys().filter(|_| !wanted.paused);
-                names
-                    .filter(|name| !wanted.failed.contains(*name))
-                    .filter_map(|name| shared.nodes.get(&ObjectKey::cluster(name.as_str())))
-                    .collect()
-            };
-            if alive.is_empty() {
+            let (alive, failed) = self.alive_and_failed();
+            if alive.is_empty() && (failed.is_empty() || !is_sparse) {
                 changed.await;
+                next = clock.now();
                 continue;
             }
-            node_lease::renew(&shared.context.client, &shared.context.clock, &alive).await;
-            shared
-                .context
-                .clock
-                .sleep(node_lease::interval(alive.len(), &shared.context.clock))
-                .await;
+            let now = clock.now();
+            let nodes = alive.len() + failed.len();
+            let start = *start.get_or_insert(now);
+            if is_sparse {
+                for node in failed.iter().filter(|n| !silent.contains(&n.name_any())) {
+                    node_lease::write_last_regular(client, clock, node, (start, nodes)).await;
+                }
+                let failed: BTreeSet<String> = failed.iter().map(|n| n.name_any()).collect();
+                if silent.iter().any(|name| !failed.contains(name)) {
+                    next = next.min(node_lease::next_regular(start, nodes, clock));
+                }
+                silent = failed;
+            }
+            if next <= now {
+                node_lease::renew(client, clock, &alive, shared.heartbeats).await;
+                let interval = shared.heartbeats.interval(alive.len(), clock);
+                next = clock.now().saturating_add(interval).unwrap_or(now);
+            }
+            match is_sparse {
+                true => tokio::select! {
+                    () = clock.sleep_until(next) => {}
+                    () = changed => {}
+                },
+                false => clock.sleep_until(next).await,
+            }
         }
+    }
+
+    /// The nodes of the pools that exist: those with heartbeats, and those that have failed.
+    fn alive_and_failed(&self) -> (Vec<Arc<Node>>, Vec<Arc<Node>>) {
+        let wanted = self.shared.desired.lock();
+        let names = wanted.nodes.keys().filter(|_| !wanted.paused);
+        names
+            .filter_map(|name| self.shared.nodes.get(&ObjectKey::cluster(name.as_str())))
+            .partition(|node| !wanted.failed.contains(&node.name_any()))
     }
 }
 
