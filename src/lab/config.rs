@@ -59,6 +59,10 @@ pub struct LabConfig {
     /// Whether the admission controller runs, with its webhooks, visibility API and Deployment.
     /// Without it, an embedded cluster is for another Kueue. Ignored on an existing cluster.
     pub controller: bool,
+    /// Whether others than the parts of the lab read the objects of an embedded cluster. Otherwise objects
+    /// for them do not exist (Kueue's roles and webhook configurations, Preset objects), no Lease of a
+    /// leader is held, and nodes renew theirs once an hour.
+    pub external_clients: bool,
     /// Whether an embedded cluster has worker clusters, or is one.
     pub role: ClusterRole,
 }
@@ -87,6 +91,7 @@ impl LabConfig {
             kueue: None,
             operators: true,
             controller: true,
+            external_clients: true,
             role: ClusterRole::default(),
         }
     }

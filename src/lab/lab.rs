@@ -157,7 +157,7 @@ impl Lab {
         };
         let rotation = match &cluster {
             // No definition is read before.
-            Cluster::Embedded(embedded) if config.controller => {
+            Cluster::Embedded(embedded) if config.controller && config.external_clients => {
                 Some(CertRotation::new(embedded.client(), &config.clock, ca_bundle).await?)
             }
             _ => None,
@@ -218,6 +218,7 @@ impl Lab {
             match cluster {
                 Cluster::Embedded(_) => MachinesConfig {
                     operators: config.operators,
+                    sparse_heartbeats: !config.external_clients,
                     ..MachinesConfig::embedded()
                 },
                 Cluster::Remote(_) => MachinesConfig::real_cluster(),
@@ -245,14 +246,14 @@ impl Lab {
         let (base, base_text, start_text) =
             (kueue.base.clone(), kueue.base_text(), kueue.start_text());
         let election = kueue.config.configuration.leader_election.clone();
-        let election = election.unwrap_or_default();
+        let (election, elects) = (election.unwrap_or_default(), config.external_clients);
         let (controller, instances) = match controller {
             Some(controller) => (Some(CurrentController::new(controller)), None),
             None if !config.controller => (None, None),
             None => {
                 let (config, gates) = (kueue.config, kueue.gates);
                 let instances =
-                    ControllerInstances::start(&context, config, gates, &machines).await;
+                    ControllerInstances::start(&context, config, gates, &machines, elects).await;
                 (Some(instances.current().clone()), Some(instances))
             }
         };
@@ -299,7 +300,9 @@ impl Lab {
                     false => kueue_manager::install(&client, &kueue.source).await?,
                 }
                 // Before the first Pod, and before other controllers can connect.
-                instances.reserve_lease(&context, election).await;
+                if elects {
+                    instances.reserve_lease(&context, election).await;
+                }
                 let processes =
                     ManagerControlPlane::new(&context, instances.clone(), &kueue.source);
                 machines.set_control_plane(Arc::new(processes));
@@ -333,7 +336,7 @@ impl Lab {
             }
         };
         let presets = Arc::new(presets);
-        if instances.is_some() {
+        if instances.is_some() && config.external_clients {
             kueue_manager::create_access(&context, rotation);
         }
         if let Some(operator) = operator {
@@ -343,7 +346,9 @@ impl Lab {
         let jobs = ManagedJobs::new(client, config.clock, config.entropy, sky);
         if matches!(cluster, Cluster::Embedded(_)) {
             kueue_lab_skypilot::jobs::serve(&context, &jobs);
-            lab_kinds::serve(&context, &presets);
+            if config.external_clients {
+                lab_kinds::serve(&context, &presets);
+            }
         }
         Ok(Self {
             jobs,

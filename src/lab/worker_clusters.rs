@@ -213,6 +213,7 @@ fn worker_config(config: &LabConfig, name: &str) -> LabConfig {
         kueue: config.kueue.clone(),
         operators: config.operators,
         controller: true,
+        external_clients: config.external_clients,
         role: ClusterRole::Worker {
             name: name.to_owned(),
         },

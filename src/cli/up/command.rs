@@ -290,6 +290,7 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         kueue,
         operators: !args.no_operators,
         controller: args.controller == ControllerChoice::KueueLab,
+        external_clients: true,
         role: args.workers.role(),
     };
     let cancellation = CancellationToken::new();

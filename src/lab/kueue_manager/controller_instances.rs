@@ -49,12 +49,13 @@ pub(super) struct InstanceStart {
 }
 
 impl ControllerInstances {
-    /// Starts the first instance.
+    /// Starts the first instance; `elects` tells whether its Pod takes part in leader election.
     pub(crate) async fn start(
         context: &Context,
         config: ControllerConfig,
         gates: CurrentGates,
         machines: &Arc<Machines>,
+        elects: bool,
     ) -> Self {
         let first = child(context);
         let (requests, received) = mpsc::unbounded_channel();
@@ -75,10 +76,12 @@ impl ControllerInstances {
         context.tasks.spawn("controller-instances", async move {
             this.run(&lab, &machines, config, received).await;
         });
-        let reserved = instances.reserved.clone();
-        let election =
-            leader_election::run(context.clone(), instances.clone(), reserved, candidates);
-        context.tasks.spawn("leader-election", election);
+        if elects {
+            let reserved = instances.reserved.clone();
+            let election =
+                leader_election::run(context.clone(), instances.clone(), reserved, candidates);
+            context.tasks.spawn("leader-election", election);
+        }
         instances
     }
 

@@ -90,6 +90,7 @@ pub(super) fn run_case(
             nodes: file.nodes.clone().unwrap_or_else(NodePools::built_in),
             nodes_of_presets: file.nodes.is_none(),
             kueue: file.kueue.clone(),
+            external_clients: false,
             operators: case.scenario.steps.iter().any(needs_operators),
             ..LabConfig::embedded(clock, entropy, &file.presets)
         },
