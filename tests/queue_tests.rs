@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -169,6 +170,47 @@ fn passed_and_failed_cases_are_reported() {
         out.contains("<failure message=\"expected j-* admitted; observed j-3"),
         "{out}"
     );
+}
+
+/// Reads lines until one contains a text.
+fn wait_for_line(lines: &mut impl Iterator<Item = std::io::Result<String>>, text: &str) {
+    let found = lines.any(|line| line.unwrap().contains(text));
+    assert!(found, "the output ended before {text:?}");
+}
+
+#[test]
+fn a_watch_runs_again_also_after_mistakes() {
+    let cases = format!(
+        "- name: two fit\n  steps:\n  - {JOBS}\n    expect:\n    - admitted: {{jobs: j-*, count: 2}}\n"
+    );
+    let folder = folder(&cases);
+    let queues = folder.path().join("queues/queues.yaml");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_kueue-lab"))
+        .args(["test", "--watch"])
+        .current_dir(folder.path())
+        .env("XDG_STATE_HOME", folder.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut err = BufReader::new(child.stderr.take().unwrap()).lines();
+    wait_for_line(&mut out, "1 case: 1 passed");
+    std::fs::write(
+        &queues,
+        QUEUES.replace("nominalQuota: 2", "nominalQuota: ["),
+    )
+    .unwrap();
+    wait_for_line(&mut err, "queues.yaml:14:");
+    std::fs::write(
+        &queues,
+        QUEUES.replace("nominalQuota: 2", "nominalQuota: 3"),
+    )
+    .unwrap();
+    wait_for_line(&mut out, "observed  3 of 3 admitted");
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 #[test]

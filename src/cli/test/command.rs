@@ -12,7 +12,7 @@ use crate::cli::explain::explain_text;
 use crate::cli::output::print_stdout;
 use crate::cli::{CliError, logging, runtime, signals};
 use kueue_lab_admission::workload::WorkloadKey;
-use kueue_lab_lab::{Lab, LabPaths};
+use kueue_lab_lab::{Lab, LabPaths, PresetsFolder};
 use kueue_lab_presets::{FileWatcher, folders_of_file};
 use kueue_lab_scenario::{
     CaseResult, Coverage, LabFuture, TEST_FILE_SCHEMA, TestFile, TestOptions, case_text, coverage,
@@ -84,16 +84,17 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
         }
     });
     if !args.watch {
-        return run_once(&args, &stop).0;
+        return run_once(&args, &stop);
     }
     let mut watcher = signals.block_on(async { FileWatcher::new() });
     loop {
-        let (outcome, folders) = run_once(&args, &stop);
-        if let Err(error) = outcome {
+        // A change during the run is not lost.
+        let folders = watched_folders(&args);
+        signals.block_on(async { watcher.watch_folders(folders) });
+        if let Err(error) = run_once(&args, &stop) {
             eprintln!("kueue-lab: {error}");
         }
         let is_stopped = signals.block_on(async {
-            watcher.watch_folders(folders);
             tokio::select! {
                 () = watcher.changed() => false,
                 () = stop.cancelled() => true,
@@ -102,39 +103,54 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
         if is_stopped {
             return Ok(());
         }
+        // Between two runs.
+        print_stdout(b"\n")?;
     }
 }
 
-/// Loads and runs the tests once. Returns also the folders whose files they use.
-fn run_once(args: &Args, stop: &CancellationToken) -> (Result<(), CliError>, BTreeSet<PathBuf>) {
+/// Loads and runs the tests once.
+fn run_once(args: &Args, stop: &CancellationToken) -> Result<(), CliError> {
+    run_files(args, &load(args)?, stop)
+}
+
+/// The folders of the test files and of the files that they name, also if these have mistakes.
+fn watched_folders(args: &Args) -> BTreeSet<PathBuf> {
     let mut folders: BTreeSet<PathBuf> =
         args.paths.iter().flat_map(|p| folders_of_file(p)).collect();
-    let loaded = load(args, &mut folders);
-    let outcome = loaded.and_then(|files| run_files(args, &files, stop));
-    (outcome, folders)
+    if let (Ok(presets), Ok(files)) = (presets(args), find(args)) {
+        for file in files {
+            folders.extend(folders_of_file(&file));
+            folders.extend(TestFile::source_folders(&file, presets.path()));
+        }
+    }
+    folders
+}
+
+/// The folder of the presets that test files name.
+fn presets(args: &Args) -> Result<PresetsFolder, CliError> {
+    let here = std::env::current_dir().map_err(CliError::failed)?;
+    let paths = LabPaths::find(args.presets_dir.clone(), &here).map_err(CliError::Usage)?;
+    Ok(paths.presets)
+}
+
+/// The test files.
+fn find(args: &Args) -> Result<Vec<PathBuf>, CliError> {
+    match args.paths.is_empty() {
+        true => test_files(&[PathBuf::from(".")]),
+        false => test_files(&args.paths),
+    }
 }
 
 /// Loads all test files.
 ///
 /// # Errors
 /// All problems of all files.
-fn load(args: &Args, folders: &mut BTreeSet<PathBuf>) -> Result<Vec<TestFile>, CliError> {
-    let here = std::env::current_dir().map_err(CliError::failed)?;
-    let presets = LabPaths::find(args.presets_dir.clone(), &here)
-        .map_err(CliError::Usage)?
-        .presets;
-    let paths = match args.paths.is_empty() {
-        true => test_files(&[PathBuf::from(".")])?,
-        false => test_files(&args.paths)?,
-    };
+fn load(args: &Args) -> Result<Vec<TestFile>, CliError> {
+    let presets = presets(args)?;
     let (mut files, mut problems) = (Vec::new(), Vec::new());
-    for path in paths {
-        folders.extend(folders_of_file(&path));
+    for path in find(args)? {
         match TestFile::load(&path, presets.path()) {
-            Ok(file) => {
-                folders.extend([file.presets.clone(), file.presets.join(&file.preset)]);
-                files.push(file);
-            }
+            Ok(file) => files.push(file),
             Err(error) => problems.push(error.to_string()),
         }
     }

@@ -10,7 +10,7 @@ use crate::coverage::{Parts, parts_of};
 use crate::format::{MAX_STEPS, Scenario, load_steps};
 use kueue_lab_lab::{FileSource, KueueConfig, NodePools, pool_nodes};
 use kueue_lab_presets::{BaseConfiguration, Finding, check_preset};
-use kueue_lab_yaml::{Limits, Located, Problem, closest, from_node, parse_one};
+use kueue_lab_yaml::{Limits, Located, Node, Problem, closest, from_node, parse_one};
 
 /// The default of `limit`, in lab time.
 const DEFAULT_LIMIT: Duration = Duration::from_secs(24 * 3600);
@@ -52,6 +52,22 @@ pub struct TestCase {
 }
 
 impl TestFile {
+    /// The folders of the files that a test file names, also if it or they have mistakes.
+    pub fn source_folders(path: &Path, presets: &Path) -> Vec<PathBuf> {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let Ok(node) = parse_one(&text, Limits::default()) else {
+            return Vec::new();
+        };
+        let named = |field: &str| node.get(field).and_then(Node::as_str);
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let queues = named("queues").map(|queues| folder.join(queues));
+        let preset = named("preset").map(|preset| presets.join(preset));
+        let settings = ["kueue", "nodes"].map(|field| Some(folder.join(named(field)?)));
+        let settings = settings.into_iter().flatten();
+        let settings = settings.filter_map(|file| Some(file.parent()?.to_owned()));
+        queues.into_iter().chain(preset).chain(settings).collect()
+    }
+
     /// Loads a test file. `presets` is the folder of the presets that test files name.
     ///
     /// # Errors
