@@ -61,6 +61,9 @@ pub(crate) fn parts_of(manifests: &[Manifest]) -> Parts {
                     parts.insert(limit_part(name, flavor, resource, limit));
                 }
             }
+            if amount(quota, "lendingLimit").is_some() && !text(spec, "/cohortName").is_empty() {
+                parts.insert(limit_part(name, flavor, resource, "lendingLimit"));
+            }
         });
     }
     parts
@@ -99,21 +102,91 @@ pub(crate) fn record_workload(parts: &mut Parts, workload: &Value) {
 pub(crate) fn record_cluster_queue(parts: &mut Parts, queue: &Value) {
     let name = text(queue, "/metadata/name");
     each_quota(&queue["spec"], |flavor, resource, quota| {
-        let of_flavor = |usage: &&Value| usage["name"] == flavor;
-        let usage = items(&queue["status"], "flavorsUsage")
-            .iter()
-            .find(of_flavor);
-        let of_resource = |usage: &&Value| usage["name"] == resource;
-        let usage = usage.and_then(|usage| items(usage, "resources").iter().find(of_resource));
-        for (limit, used) in [("nominalQuota", "total"), ("borrowingLimit", "borrowed")] {
-            let used = usage
-                .and_then(|usage| amount(usage, used))
-                .unwrap_or_default();
+        for (limit, part) in [("nominalQuota", "total"), ("borrowingLimit", "borrowed")] {
+            let used = used(queue, flavor, resource, part);
             if amount(quota, limit).is_some_and(|limit| limit > 0 && used >= limit) {
                 parts.insert(limit_part(name, flavor, resource, limit));
             }
         }
     });
+}
+
+/// Records the lending limits that hold back quota: of all that the ClusterQueues of a cohort lend, nothing is
+/// left, and a ClusterQueue with a limit has unused quota beyond it. A limit of 0 counts while a Workload of
+/// another ClusterQueue is pending. Quota of Cohorts is not taken into account.
+pub(crate) fn record_lending_limits<'v>(
+    parts: &mut Parts,
+    queues: impl Iterator<Item = &'v Value> + Clone,
+) {
+    for queue in queues.clone() {
+        let name = text(queue, "/metadata/name");
+        let cohort = text(queue, "/spec/cohortName");
+        each_quota(&queue["spec"], |flavor, resource, quota| {
+            let Some(limit) = amount(quota, "lendingLimit") else {
+                return;
+            };
+            let key = (flavor, resource);
+            let others = queues.clone().filter(|other| {
+                !cohort.is_empty()
+                    && text(other, "/spec/cohortName") == cohort
+                    && text(other, "/metadata/name") != name
+            });
+            let mut lent = lending(queue, key);
+            let holds_back = lent.unused > limit;
+            for other in others.clone() {
+                let other = lending(other, key);
+                lent.lendable += other.lendable;
+                lent.borrowed += other.borrowed;
+            }
+            let pending = |other: &Value| other["status"]["pendingWorkloads"].as_i64() > Some(0);
+            let is_reached = match limit {
+                0 => others.clone().any(pending),
+                _ => lent.borrowed > 0,
+            };
+            if holds_back && is_reached && lent.borrowed >= lent.lendable {
+                parts.insert(limit_part(name, flavor, resource, "lendingLimit"));
+            }
+        });
+    }
+}
+
+/// What a ClusterQueue lends and borrows of a flavor and resource.
+#[derive(Default)]
+struct Lending {
+    /// The nominal quota that it does not use itself.
+    unused: i128,
+    /// The part of it that others can borrow.
+    lendable: i128,
+    borrowed: i128,
+}
+
+fn lending(queue: &Value, key: (&str, &str)) -> Lending {
+    let mut lending = Lending::default();
+    each_quota(&queue["spec"], |flavor, resource, quota| {
+        if (flavor, resource) == key {
+            let used = |part: &str| used(queue, flavor, resource, part);
+            let nominal = amount(quota, "nominalQuota").unwrap_or_default();
+            lending.unused = (nominal - used("total")).max(0);
+            let limit = amount(quota, "lendingLimit").unwrap_or(i128::MAX);
+            lending.lendable = lending.unused.min(limit);
+            lending.borrowed = used("borrowed");
+        }
+    });
+    lending
+}
+
+/// The usage of a flavor and resource in the status of a ClusterQueue: `total` or `borrowed`.
+fn used(queue: &Value, flavor: &str, resource: &str, part: &str) -> i128 {
+    let mut flavors = items(&queue["status"], "flavorsUsage").iter();
+    let usage = flavors.find(|usage| usage["name"] == flavor);
+    let usage = usage.and_then(|usage| {
+        items(usage, "resources")
+            .iter()
+            .find(|u| u["name"] == resource)
+    });
+    usage
+        .and_then(|usage| amount(usage, part))
+        .unwrap_or_default()
 }
 
 /// Records the preemption policies that found victims.

@@ -12,7 +12,7 @@ use kueue_lab_clock::Clock;
 use kueue_lab_runtime::{Api, watcher};
 use serde_json::Value;
 
-use super::coverage::{Parts, record_cluster_queue, record_workload};
+use super::coverage::{Parts, record_cluster_queue, record_lending_limits, record_workload};
 use super::expect::{Expected, ExpectedObject};
 use super::match_object::mismatch;
 use super::mismatch::Mismatch;
@@ -113,10 +113,12 @@ impl ObservedState {
                 } else if kind.1 == "ClusterQueue" {
                     record_cluster_queue(&mut self.exercised, &value);
                 }
-                self.objects
-                    .entry(kind)
-                    .or_default()
-                    .insert(key(&object), value);
+                let is_queue = kind.1 == "ClusterQueue";
+                let of_kind = self.objects.entry(kind).or_default();
+                of_kind.insert(key(&object), value);
+                if is_queue {
+                    record_lending_limits(&mut self.exercised, of_kind.values());
+                }
             }
             Event::Delete(object) => {
                 let (namespace, name) = key(&object);
