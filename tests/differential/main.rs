@@ -16,6 +16,7 @@
     reason = "a scenario that cannot be read is to fail the test"
 )]
 
+mod as_test_files;
 mod compare;
 mod further_steps;
 mod job_set;

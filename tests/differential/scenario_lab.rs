@@ -1,6 +1,7 @@
 //! [`ScenarioLab`]: a lab in virtual time on which a scenario is replayed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use jiff::SignedDuration;
@@ -48,8 +49,8 @@ pub(crate) struct ScenarioLab {
     loose: BTreeSet<String>,
 }
 
-/// Large nodes with all labels that the scenarios use.
-fn nodes() -> NodePools {
+/// Large nodes with all labels that the scenarios use, as node pools.
+pub(crate) static NODE_POOLS: LazyLock<String> = LazyLock::new(|| {
     let mut text = String::new();
     for tier in ["on-demand", "spot", "reserved"] {
         for accel in ["a100", "h100"] {
@@ -58,8 +59,8 @@ fn nodes() -> NodePools {
             ));
         }
     }
-    NodePools::parse(&text).unwrap()
-}
+    text
+});
 
 fn path(api_version: &str, kind: &str, namespace: Option<&str>) -> String {
     let base = match api_version.contains('/') {
@@ -87,7 +88,7 @@ impl ScenarioLab {
         let clock = Clock::starting_at("2026-08-23T12:00:00Z".parse().unwrap());
         let lab = Lab::start(LabConfig {
             preset: Some("empty".into()),
-            nodes: nodes(),
+            nodes: NodePools::parse(&NODE_POOLS).unwrap(),
             operators: false,
             kueue: Some(config::load(configuration).unwrap()),
             ..LabConfig::embedded(
