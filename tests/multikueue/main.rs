@@ -1,4 +1,4 @@
-//! MultiKueue: a manager and worker clusters in one process, in virtual time.
+//! MultiKueue: a manager and worker clusters, in one process and virtual time or in processes of their own.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -10,3 +10,4 @@ mod kinds;
 mod lost_workers;
 mod network;
 mod preset;
+mod worker_processes;

@@ -12,7 +12,7 @@ use kueue_lab_runtime::Api;
 use crate::fixture::lab_config;
 
 /// Waits in real time: sockets do not follow a virtual clock.
-async fn until<T>(mut done: impl AsyncFnMut() -> Option<T>) -> T {
+pub(crate) async fn until<T>(mut done: impl AsyncFnMut() -> Option<T>) -> T {
     for _ in 0..600 {
         if let Some(found) = done().await {
             return found;
