@@ -4,7 +4,7 @@ use super::arithmetic::arithmetic;
 use super::command::Interpreted;
 use super::interpreter::{DEPTH, Shell};
 use super::program::{DEFAULT_DURATION, Step};
-use super::syntax::Dialect;
+use super::syntax::{Command, Dialect};
 use super::{duration, expansion};
 
 impl Shell {
@@ -29,7 +29,7 @@ impl Shell {
         };
         let arguments: Vec<&str> = words.collect();
         if let Some(body) = self.functions.get(command).cloned() {
-            return self.command(&body);
+            return self.call_function(&body, &arguments);
         }
         self.status = 0;
         match command.rsplit('/').next().unwrap_or_default() {
@@ -62,7 +62,10 @@ impl Shell {
             }
             "env" | "printenv" if arguments.is_empty() => {
                 let variables = self.variables.clone();
-                for (name, value) in variables.iter() {
+                let is_name = |name: &str| {
+                    !name.starts_with(|c: char| "#@*".contains(c) || c.is_ascii_digit())
+                };
+                for (name, value) in variables.iter().filter(|(name, _)| is_name(name)) {
                     self.step(Step::Print(format!("{name}={value}")));
                 }
             }
@@ -109,6 +112,34 @@ impl Shell {
             "ray" => self.ray(&arguments),
             "sshd" if arguments.iter().any(|a| a.starts_with("-D")) => self.step(Step::Hang),
             _ => {}
+        }
+    }
+
+    /// Executes the body of a function with its positional parameters.
+    fn call_function(&mut self, body: &Command, arguments: &[&str]) {
+        /// The number of parameters that are set by their positions.
+        const POSITIONS: usize = 9;
+        let joined: usize = arguments.iter().map(|argument| argument.len() + 1).sum();
+        if !self.spend(joined) {
+            return;
+        }
+        let mut parameters = vec![
+            ("#".to_owned(), arguments.len().to_string()),
+            ("@".to_owned(), arguments.join(" ")),
+            ("*".to_owned(), arguments.join(" ")),
+        ];
+        for position in 0..POSITIONS {
+            let value = arguments.get(position).copied().unwrap_or_default();
+            parameters.push(((position + 1).to_string(), value.to_owned()));
+        }
+        let mut before = Vec::with_capacity(parameters.len());
+        for (name, value) in parameters {
+            before.push((name.clone(), self.variables.get(&name).cloned()));
+            self.set(&name, value);
+        }
+        self.command(body);
+        for (name, value) in before {
+            self.set(&name, value.unwrap_or_default());
         }
     }
 

@@ -69,10 +69,15 @@ fn scripts_print_wait_and_exit() {
         ),
         ("greet() { echo hi; }; greet; exit 3", "hi | exit 3"),
         (
+            "f() { echo \"$1 of $#\"; }; g() { f x; f $@; sleep $2; }; g 3 4; echo none$1",
+            "x of 1 | 3 of 2 | +4 | none",
+        ),
+        (
             "(echo inner; sleep 1); echo `echo outer`",
             "inner | +1 | outer",
         ),
         ("cat <<EOF\nnot; exit 9\nEOF\necho done", "done"),
+        ("f() { env; }; f a; env", "INDEX=3 | INDEX=3"),
         ("exec sleep 5", "+5"),
         ("(exit 3); echo after $?", "after 3"),
         ("set -e; ! true; echo on", "on"),
