@@ -37,7 +37,9 @@ impl KueueStart {
             LabConfig { kueue: Some(_), .. } => Some("--config names the configuration"),
             LabConfig {
                 remote: Some(_), ..
-            } => Some("on an existing cluster the configuration is that of --config"),
+            } => Some(
+                "on an existing cluster the configuration is that of --config; start the lab with --config and this file",
+            ),
             LabConfig {
                 controller: false, ..
             } => Some("this lab runs no controller"),
