@@ -198,12 +198,40 @@ pub(crate) fn record_preemptions(parts: &mut Parts, history: &WorkloadHistory) {
                 "InCohortReclaimWhileBorrowing" => "borrowWithinCohort",
                 _ => "reclaimWithinCohort",
             };
-            let preemptor = preemption.preemptor.as_ref();
-            let preemptor = preemptor.and_then(|uid| history.by_uid(uid));
-            let queue = preemptor.map(|w| text(&w.object, "/status/admission/clusterQueue"));
-            if let Some(queue) = queue.filter(|queue| !queue.is_empty()) {
+            let queue = preemption.preemptor_queue.as_str();
+            if !queue.is_empty() {
                 parts.insert(policy_part(queue, policy));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_preemption_counts_for_a_preemptor_without_quota() {
+        let preempted = json!({
+            "metadata": {"namespace": "default", "name": "victim", "uid": "v"},
+            "status": {"conditions": [{
+                "type": "Preempted",
+                "status": "True",
+                "reason": "InCohortReclamation",
+                "message": "Preempted to accommodate a workload (UID: u, JobUID: j) due to reclamation \
+                            within the cohort; preemptor path: /research/team-a; preemptee path: \
+                            /research/team-b",
+                "lastTransitionTime": "2026-01-01T00:00:00Z"
+            }]}
+        });
+        let mut history = WorkloadHistory::default();
+        history.record(&preempted, Timestamp::UNIX_EPOCH);
+        let mut parts = Parts::new();
+        record_preemptions(&mut parts, &history);
+        let expected = "ClusterQueue team-a: reclaimWithinCohort".to_owned();
+        assert_eq!(parts, Parts::from([expected]));
     }
 }

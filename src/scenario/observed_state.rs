@@ -100,7 +100,15 @@ impl ObservedState {
                     let mut workloads: Vec<_> = list.values().collect();
                     workloads.sort_by_key(|w| w["metadata"]["creationTimestamp"].as_str());
                     let now = self.clock.now();
-                    workloads.iter().for_each(|w| self.history.record(w, now));
+                    for workload in workloads {
+                        self.history.record(workload, now);
+                        record_workload(&mut self.exercised, workload);
+                    }
+                } else if kind.1 == "ClusterQueue" {
+                    for queue in list.values() {
+                        record_cluster_queue(&mut self.exercised, queue);
+                    }
+                    record_lending_limits(&mut self.exercised, list.values());
                 }
                 self.objects.insert(kind, list);
             }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::glob::glob_matches;
 use super::job_template::DEFAULT_NAMESPACE;
-use kueue_lab_api::preemption_message::preemptor_uid;
+use kueue_lab_api::preemption_message::{PreemptionMessage, preemptor_uid};
 
 /// The Workloads of a scenario, also deleted ones, in the order of their creation.
 #[derive(Debug, Default)]
@@ -49,6 +49,8 @@ pub(super) struct ObservedPreemption {
     pub(super) reason: String,
     /// The UID of the preempting Workload.
     pub(super) preemptor: Option<String>,
+    /// The ClusterQueue of the preempting Workload; empty if the message does not name it.
+    pub(super) preemptor_queue: String,
     transition: String,
 }
 
@@ -102,6 +104,9 @@ impl WorkloadHistory {
         let preemption = ObservedPreemption {
             reason: text("reason"),
             preemptor: preemptor.map(str::to_owned),
+            preemptor_queue: PreemptionMessage::parse(&message)
+                .preemptor_queue()
+                .to_owned(),
             transition,
         };
         workload.preemptions.push(preemption);
