@@ -60,7 +60,8 @@ impl SkyEnv {
     }
 
     /// The environment with a configuration.
-    pub(crate) fn with_config(&self, config: SkyConfig) -> Self {
+    #[must_use]
+    pub fn with_config(&self, config: SkyConfig) -> Self {
         let namespace = config.namespace().unwrap_or(&self.namespace).to_owned();
         Self {
             namespace,

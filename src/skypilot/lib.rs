@@ -6,6 +6,7 @@
 //! part of the Pods; here they only determine the duration and the exit code of the job. Depends on
 //! `api`, `clock`, `entropy` and `yaml`, never on the controller, the machines or the API server.
 
+pub mod clusters;
 mod config;
 mod env;
 mod gpu_labels;
@@ -18,6 +19,7 @@ mod pod;
 mod services_and_roles;
 mod simulated_run;
 mod sizing;
+mod table;
 mod task;
 
 pub use config::{SkyConfig, TaskConfigOverrides};

@@ -7,10 +7,10 @@ use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 
 use super::backoff::Backoff;
-use super::cluster_client::{ClusterClient, PodExt};
 use super::managed_jobs::JobsControllerState;
 use super::provision::launch;
 use super::state::{ManagedJobScheduleState, ManagedJobStatus};
+use crate::clusters::{ClusterClient, PodExt};
 use crate::naming::{cluster_name_on_cloud, managed_cluster_name};
 use crate::{ClusterPlan, JobRecovery, RecoveryStrategy, SimulatedRun, SkyEnv, Task};
 

@@ -10,8 +10,9 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::job_controller;
 use super::state::{JobEvent, JobRecord, JobTable, ManagedJob};
-use super::{cluster_client, job_controller};
+use crate::clusters;
 use crate::{LaunchError, NodeInfo, SkyConfig, SkyEnv, Task, plan};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
@@ -144,9 +145,7 @@ impl ManagedJobs {
             .or(task.name.as_deref())
             .unwrap_or("sky-job")
             .to_owned();
-        let nodes = cluster_client::nodes(&inner.client)
-            .await
-            .map_err(Box::new)?;
+        let nodes = clusters::nodes(&inner.client).await.map_err(Box::new)?;
         let env = self.env()?;
         let planned = plan(&task, &name, &env, &nodes)?;
         let requested = planned.request.requested(task.num_nodes);
@@ -249,6 +248,6 @@ impl JobsControllerState {
     }
 
     pub(super) async fn nodes(&self) -> Result<Vec<NodeInfo>, kube::Error> {
-        cluster_client::nodes(&self.client).await
+        clusters::nodes(&self.client).await
     }
 }

@@ -2,7 +2,6 @@
 //! and relaunches it when it is lost. One tokio task per job; the state of all jobs is in one table.
 
 mod backoff;
-mod cluster_client;
 mod job_controller;
 mod managed_job_controller;
 mod managed_job_resource;

@@ -12,7 +12,7 @@ use crate::{ClusterPlan, NodeInfo};
 
 /// Why a launch failed.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ProvisionError {
+pub(crate) enum ProvisionError {
     /// A request failed.
     #[error("{0}")]
     Api(#[from] kube::Error),
@@ -22,7 +22,7 @@ pub(super) enum ProvisionError {
 }
 
 /// Lists the cluster's nodes.
-pub(super) async fn nodes(client: &Client) -> Result<Vec<NodeInfo>, kube::Error> {
+pub(crate) async fn nodes(client: &Client) -> Result<Vec<NodeInfo>, kube::Error> {
     let list = Api::<Node>::all(client.clone())
         .list(&ListParams::default())
         .await?;
@@ -30,10 +30,10 @@ pub(super) async fn nodes(client: &Client) -> Result<Vec<NodeInfo>, kube::Error>
 }
 
 /// The objects of one SkyPilot cluster.
-pub(super) struct ClusterClient<'a> {
-    pub(super) client: &'a Client,
-    pub(super) namespace: &'a str,
-    pub(super) cluster: &'a str,
+pub(crate) struct ClusterClient<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) namespace: &'a str,
+    pub(crate) cluster: &'a str,
 }
 
 impl ClusterClient<'_> {
@@ -46,14 +46,14 @@ impl ClusterClient<'_> {
     }
 
     /// Lists the Pods in any state, by name.
-    pub(super) async fn list(&self) -> Result<Vec<Pod>, kube::Error> {
+    pub(crate) async fn list(&self) -> Result<Vec<Pod>, kube::Error> {
         let mut pods = self.pods().list(&self.list_params()).await?.items;
         pods.sort_by_key(ResourceExt::name_any);
         Ok(pods)
     }
 
     /// Creates the missing shared objects and services, and then the Pods.
-    pub(super) async fn create(&self, plan: &ClusterPlan) -> Result<(), ProvisionError> {
+    pub(crate) async fn create(&self, plan: &ClusterPlan) -> Result<(), ProvisionError> {
         for object in plan.services.iter().chain(&plan.shared_objects) {
             match self.create_object(object).await {
                 Err(kube::Error::Api(status)) if status.code == 409 => {}
@@ -69,10 +69,7 @@ impl ClusterClient<'_> {
     /// Deletes the terminated Pods of an earlier attempt.
     async fn delete_ended_pods(&self) -> Result<(), kube::Error> {
         for pod in self.list().await? {
-            let phase = pod.status.as_ref().and_then(|s| s.phase.as_deref());
-            if pod.metadata.deletion_timestamp.is_none()
-                && matches!(phase, Some("Failed" | "Succeeded"))
-            {
+            if !pod.is_terminating() && pod.has_ended() {
                 self.delete_pod(&pod.name_any()).await?;
             }
         }
@@ -138,7 +135,7 @@ impl ClusterClient<'_> {
     }
 
     /// Force deletes the cluster's services and Pods. Ignores terminating Pods, as SkyPilot does.
-    pub(super) async fn tear_down(&self) -> Result<(), kube::Error> {
+    pub(crate) async fn tear_down(&self) -> Result<(), kube::Error> {
         let services: Api<Service> = Api::namespaced(self.client.clone(), self.namespace);
         for service in services.list(&self.list_params()).await?.items {
             ignore_not_found(
@@ -164,9 +161,11 @@ fn ignore_not_found<T>(result: Result<T, kube::Error>) -> Result<(), kube::Error
 }
 
 /// The Pod properties that SkyPilot checks.
-pub(super) trait PodExt {
+pub(crate) trait PodExt {
     /// Whether it has a scheduling gate.
     fn is_gated(&self) -> bool;
+    /// Whether the phase is final.
+    fn has_ended(&self) -> bool;
     /// Whether it is bound to a node.
     fn is_bound(&self) -> bool;
     /// Whether it is terminating.
@@ -183,6 +182,11 @@ impl PodExt for Pod {
     fn is_gated(&self) -> bool {
         let gates = self.spec.as_ref().and_then(|s| s.scheduling_gates.as_ref());
         gates.is_some_and(|g| !g.is_empty())
+    }
+
+    fn has_ended(&self) -> bool {
+        let phase = self.status.as_ref().and_then(|s| s.phase.as_deref());
+        matches!(phase, Some("Failed" | "Succeeded"))
     }
 
     fn is_bound(&self) -> bool {

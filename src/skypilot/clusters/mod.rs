@@ -1,0 +1,13 @@
+//! Clusters of `sky launch`. Their state is that of their Pods and Services; there are no records elsewhere.
+
+mod cluster;
+mod cluster_client;
+mod launch_progress;
+mod sky_clusters;
+mod status_table;
+
+pub use cluster::{Cluster, ClusterStatus};
+pub(crate) use cluster_client::{ClusterClient, PodExt, ProvisionError, nodes};
+pub(crate) use launch_progress::{LaunchProgress, LaunchState};
+pub use sky_clusters::{ClusterError, SkyClusters};
+pub use status_table::status_table;
