@@ -7,6 +7,7 @@ mod import;
 mod plan;
 mod replay;
 mod simulate;
+mod sky;
 mod team_queues;
 mod work_dir;
 

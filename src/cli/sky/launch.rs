@@ -1,81 +1,51 @@
-//! `kueue-lab sky jobs launch`
+//! `kueue-lab sky launch`
 
-use std::time::Duration;
+use kueue_lab_entropy::Entropy;
+use kueue_lab_skypilot::clusters::ClusterError;
+use kueue_lab_skypilot::{LaunchError, Task};
 
-use kube::ResourceExt;
-use kueue_lab_clock::Clock;
-use kueue_lab_lab::sky_config_file;
-use kueue_lab_skypilot::SkyConfig;
-use kueue_lab_skypilot::jobs::ManagedJobSpec;
-
-use super::managed_jobs::ManagedJobObjects;
 use super::task_args::TaskArgs;
+use super::user_clusters::{UserClusters, cluster_error};
 use crate::cli::CliError;
 use crate::cli::kubeconfig_args::KubeconfigArgs;
-use crate::cli::output::print_stdout;
 
-/// How long the lab may take to accept a job.
-const TIMEOUT: Duration = Duration::from_secs(15);
-const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// The number of random characters in the name of a cluster without -c.
+const SUFFIX: usize = 4;
 
-/// Launch a task as a managed job and print its id.
+/// Launch a cluster and wait until its Pods run.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
     task: TaskArgs,
-    /// The name of the job [default: that of the task].
+    /// The name of the cluster [default: a random one]. A cluster that exists is used again.
     #[arg(short, long, value_name = "NAME")]
-    name: Option<String>,
+    cluster: Option<String>,
     /// As in SkyPilot; there is no confirmation.
     #[arg(short, long)]
     yes: bool,
-    /// As in SkyPilot; the command never waits for the end of the job.
-    #[arg(short, long)]
-    detach_run: bool,
     #[command(flatten)]
     target: KubeconfigArgs,
 }
 
 pub(super) async fn run(args: Args) -> Result<(), CliError> {
     let (shown, text) = args.task.read()?;
-    let jobs = ManagedJobObjects::connect(&args.target).await?;
-    let spec = ManagedJobSpec {
-        name: args.name,
-        task: Some(text),
-        config: config()?,
-        cancelled: false,
-    };
-    let object = jobs.create(&spec).await?.name_any();
-    let clock = Clock::real();
-    let deadline = clock.now() + TIMEOUT;
-    while clock.now() < deadline {
-        let status = jobs.status(&object).await?;
-        if let Some(error) = status.error {
-            return Err(CliError::Failed(format!("{shown}: {error}")));
+    let task = Task::parse(&text).map_err(CliError::usage)?;
+    let name = args
+        .cluster
+        .unwrap_or_else(|| format!("sky-{}-sky", Entropy::from_os().suffix(SUFFIX)));
+    let user = UserClusters::connect(&args.target).await?;
+    eprintln!("Launching on Kubernetes ({}).", user.clusters.context());
+    let progress = |text: &str| eprintln!("{text}");
+    let launched = user.clusters.launch(&name, &task, progress).await;
+    launched.map_err(|error| match error {
+        ClusterError::Provision(reason) => CliError::Failed(format!(
+            "cannot launch the cluster {name:?}, its Pods are deleted: {reason}"
+        )),
+        ClusterError::Plan(reason @ LaunchError::Sizing(_)) => {
+            CliError::Usage(format!("{shown}: {reason}"))
         }
-        if let Some(job) = status.job {
-            let line = format!("Managed job ID: {} ({})\n", job.id, job.name);
-            return print_stdout(line.as_bytes());
-        }
-        clock.sleep(POLL_INTERVAL).await;
-    }
-    Err(CliError::Failed(format!(
-        "the lab has not accepted the job within {} s; `kubectl get managedjobs {object} -o yaml` shows it",
-        TIMEOUT.as_secs()
-    )))
-}
-
-/// The user's configuration, checked; `None` without a file.
-fn config() -> Result<Option<String>, CliError> {
-    let Some(file) = sky_config_file().filter(|file| file.exists()) else {
-        return Ok(None);
-    };
-    let shown = file.display();
-    let text = std::fs::read_to_string(&file)
-        .map_err(|error| CliError::Usage(format!("{shown}: {error}")))?;
-    if text.trim().is_empty() {
-        return Ok(None);
-    }
-    SkyConfig::parse(&text).map_err(|problem| CliError::Usage(format!("{shown}:{problem}")))?;
-    Ok(Some(text))
+        other => cluster_error(other),
+    })?;
+    eprintln!("✓ Cluster launched: {name}");
+    Ok(())
 }

@@ -1,10 +1,12 @@
-//! `kueue-lab sky`: SkyPilot's command line for the managed jobs of a running lab.
+//! `kueue-lab sky`: SkyPilot's command line for the clusters and the managed jobs of a running lab.
 
-mod cancel;
 mod command;
+mod down;
+mod jobs;
 mod launch;
-mod managed_jobs;
-mod queue;
+mod status;
 mod task_args;
+mod user_clusters;
+mod user_config;
 
 pub(super) use command::{Args, run};

@@ -13,7 +13,7 @@ use crate::cli::kubeconfig_args::{KubeconfigArgs, error_message};
 use crate::cli::lab_time::lab_time;
 
 /// The managed jobs of a running lab.
-pub(super) struct ManagedJobObjects {
+pub(in crate::cli::sky) struct ManagedJobObjects {
     client: Client,
     api: Api<DynamicObject>,
     context: String,
@@ -22,11 +22,16 @@ pub(super) struct ManagedJobObjects {
 impl ManagedJobObjects {
     pub(super) async fn connect(target: &KubeconfigArgs) -> Result<Self, CliError> {
         let (client, context) = target.connect().await?;
-        Ok(Self {
+        Ok(Self::new(client, context))
+    }
+
+    /// The managed jobs of the cluster of a client.
+    pub(in crate::cli::sky) fn new(client: Client, context: String) -> Self {
+        Self {
             api: Api::all_with(client.clone(), &ManagedJobSpec::api_resource()),
             client,
             context,
-        })
+        }
     }
 
     fn failed(&self, error: &kube::Error) -> CliError {
@@ -54,7 +59,7 @@ impl ManagedJobObjects {
     }
 
     /// All jobs, newest first, with the names of their objects.
-    pub(super) async fn list(&self) -> Result<Vec<(String, ManagedJob)>, CliError> {
+    pub(in crate::cli::sky) async fn list(&self) -> Result<Vec<(String, ManagedJob)>, CliError> {
         let list = self.api.list(&ListParams::default()).await;
         let list = list.map_err(|error| self.failed(&error))?;
         let job = |object: &DynamicObject| {
