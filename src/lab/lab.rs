@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kube::Client;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::ca_bundle::CaBundle;
@@ -19,10 +20,10 @@ use crate::kueue_start::KueueStart;
 use crate::node_pool_sources::NodePoolSources;
 use crate::object_file::ObjectFile;
 use crate::operator_webhooks::OperatorWebhooks;
-use crate::preset_lab_settings::{PresetLabSettings, read_pools};
+use crate::preset_lab_settings::{PresetLabSettings, PresetWorkers, read_pools};
 use crate::validate_preset::validate_preset;
 use crate::visibility_server::VisibilityServer;
-use crate::worker_clusters::{WorkerCluster, WorkerClusters};
+use crate::worker_clusters::WorkerClusters;
 use crate::workers::{merged_kubeconfig, without_multikueue};
 use crate::{
     kubelet_client, kueue_crds, kueue_webhooks, lab_kinds, node_pools_reloader, operator_crds,
@@ -94,13 +95,16 @@ impl Lab {
             Some(preset) => read_settings(&config.presets, preset),
             None => PresetSettings::default(),
         };
-        config.role = WorkerClusters::role(&config, &settings);
-        let worker_configs = WorkerClusters::configs(&config);
+        let workers = WorkerClusters::new(&config);
         let mut kueue = KueueStart::new(&mut config, &settings)?;
-        let workers = WorkerClusters::start(worker_configs).await?;
-        if let Some(clients) = workers.clients() {
-            kueue.config.worker_clients = clients;
+        if let Err(error) = workers
+            .start(workers.first_number(&config, &settings))
+            .await
+        {
+            workers.stop().await;
+            return Err(error);
         }
+        kueue.config.worker_clients = workers.clients();
         if config.remote.is_some() {
             kueue.config.upstream_latency = UpstreamLatency::NONE;
             // An invalid preset must not leave a partial installation behind.
@@ -155,12 +159,15 @@ impl Lab {
                 Cluster::Remote(Box::new(remote.clone()))
             }
         };
-        let rotation = match &cluster {
+        let has_webhooks = config.controller && config.external_clients;
+        let webhooks_client = match &cluster {
+            Cluster::Embedded(embedded) => has_webhooks.then(|| embedded.client()),
+            Cluster::Remote(_) => None,
+        };
+        let rotation = match webhooks_client {
             // No definition is read before.
-            Cluster::Embedded(embedded) if config.controller && config.external_clients => {
-                Some(CertRotation::new(embedded.client(), &config.clock, ca_bundle).await?)
-            }
-            _ => None,
+            Some(client) => Some(CertRotation::new(client, &config.clock, ca_bundle).await?),
+            None => None,
         };
         let (operator, controller) = match led {
             Some((operator, controller)) => (Some(operator), Some(controller)),
@@ -174,11 +181,7 @@ impl Lab {
         match raised {
             Ok(lab) => {
                 workers.follow(&lab.context, &lab.presets);
-                Ok(Self {
-                    operator,
-                    workers,
-                    ..lab
-                })
+                Ok(Self { operator, ..lab })
             }
             Err(error) => {
                 workers.stop().await;
@@ -266,16 +269,17 @@ impl Lab {
             .clone()
             .filter(|_| ignored.configuration.is_none());
         let rollout = rollout.map(|instances| ConfigurationRollout::new(&context, instances));
-        let running = match config.role.worker_name() {
-            Some(_) => None,
-            None => Some(workers.as_slice().len()),
+        let preset_workers = PresetWorkers {
+            fixed_number: workers.fixed_number(&config.role),
+            workers: workers.clone(),
+            manager: client.clone(),
         };
         let lab = PresetLabSettings::new(
             rollout,
             controller.clone(),
             nodes.with_real_nodes(has_real_nodes.then(|| client.clone())),
             ignored,
-            running,
+            preset_workers,
             base_text,
             start_text,
         );
@@ -307,7 +311,7 @@ impl Lab {
                     ManagerControlPlane::new(&context, instances.clone(), &kueue.source);
                 machines.set_control_plane(Arc::new(processes));
             }
-            if !workers.as_slice().is_empty() {
+            if !workers.is_empty() {
                 workers.connect(&client).await?;
             }
             let presets = Presets::start(client.clone(), config.clock.clone(), presets).await?;
@@ -358,14 +362,19 @@ impl Lab {
             controller,
             instances,
             operator: None,
-            workers: WorkerClusters::default(),
+            workers: workers.clone(),
             cluster,
         })
     }
 
-    /// The embedded worker clusters.
-    pub fn workers(&self) -> &[WorkerCluster] {
-        self.workers.as_slice()
+    /// The names of the embedded worker clusters, and clients of them with full permissions.
+    pub fn worker_clients(&self) -> Vec<(String, Client)> {
+        self.workers.worker_clients()
+    }
+
+    /// Receives each change of the embedded worker clusters.
+    pub fn worker_changes(&self) -> watch::Receiver<()> {
+        self.workers.changes()
     }
 
     /// Writes a kubeconfig that is readable by its owner only: with the contexts of the worker clusters,
@@ -376,10 +385,11 @@ impl Lab {
     pub fn write_kubeconfig(&self, path: &Path) -> Result<(), String> {
         let written = self.cluster.write_kubeconfig(path);
         written.map_err(|error| error.to_string())?;
-        let (Some(own), false) = (self.cluster.kubeconfig(), self.workers().is_empty()) else {
+        let workers = self.workers.kubeconfigs();
+        let (Some(own), false) = (self.cluster.kubeconfig(), workers.is_empty()) else {
             return Ok(());
         };
-        let all = std::iter::once(own).chain(self.workers.kubeconfigs());
+        let all = std::iter::once(own).chain(workers.iter().map(String::as_str));
         let merged = merged_kubeconfig(all)?;
         std::fs::write(path, merged).map_err(|error| format!("{}: {error}", path.display()))
     }

@@ -35,6 +35,7 @@ mod shipped;
 mod validate_preset;
 mod virtual_lab;
 mod visibility_server;
+mod worker_cluster;
 mod worker_clusters;
 mod workers;
 
@@ -67,7 +68,6 @@ pub use preflight::{PreflightError, UpstreamKueue, find_upstream, preflight};
 pub use remote::IDENTITY_PREFIX;
 pub use shipped::{LAB_FILES, PRESETS};
 pub use virtual_lab::{VirtualLab, VirtualLabError};
-pub use worker_clusters::WorkerCluster;
 
 /// The default preset: that of the first demo.
 pub const DEFAULT_PRESET: &str = "skypilot-priority";

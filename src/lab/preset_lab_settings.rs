@@ -1,12 +1,14 @@
-//! Applies the settings of presets: Kueue's configuration and the node pools.
+//! Applies the settings of presets: Kueue's configuration, the node pools and the worker clusters.
 
 use async_trait::async_trait;
+use kube::Client;
 use tokio::sync::Mutex;
 
 use crate::configuration_changes::describe_changes;
 use crate::kueue_manager::{ConfigurationRollout, CurrentController};
 use crate::node_pool_sources::NodePoolSources;
 use crate::sample_capacity::check_samples;
+use crate::worker_clusters::WorkerClusters;
 use kueue_lab_api::config::{Configuration, load};
 use kueue_lab_machines::nodes::NodePools;
 use kueue_lab_presets::{
@@ -21,6 +23,15 @@ pub(crate) struct ConfigurationText {
     pub(crate) text: String,
 }
 
+/// The worker clusters of a lab that presets start and stop.
+pub(crate) struct PresetWorkers {
+    pub(crate) workers: WorkerClusters,
+    /// Their number if presets do not change it.
+    pub(crate) fixed_number: Option<usize>,
+    /// The client of the manager.
+    pub(crate) manager: Client,
+}
+
 /// The parts of a lab that presets configure.
 pub(crate) struct PresetLabSettings {
     /// Rolls out configurations; `None` if [`IgnoredSettings::configuration`] says why not.
@@ -29,8 +40,7 @@ pub(crate) struct PresetLabSettings {
     ignored: IgnoredSettings,
     /// The controller; `None` if the lab starts none.
     controller: Option<CurrentController>,
-    /// The number of worker clusters; `None` for a worker cluster.
-    workers: Option<usize>,
+    workers: PresetWorkers,
     /// The configuration of presets without `kueue.yaml`.
     base: ConfigurationText,
     /// The configuration that was applied last.
@@ -44,7 +54,7 @@ impl PresetLabSettings {
         controller: Option<CurrentController>,
         nodes: NodePoolSources,
         ignored: IgnoredSettings,
-        workers: Option<usize>,
+        workers: PresetWorkers,
         base: ConfigurationText,
         applied: ConfigurationText,
     ) -> Self {
@@ -120,7 +130,7 @@ impl LabSettings for PresetLabSettings {
     }
 
     fn workers(&self) -> Option<usize> {
-        self.workers
+        self.workers.fixed_number
     }
 
     fn check_nodes(&self, nodes: &SourceFile, samples: &[Sample]) -> Vec<Finding> {
@@ -141,6 +151,10 @@ impl LabSettings for PresetLabSettings {
             .apply_configuration(settings.configuration.as_ref())
             .await;
         lines.extend(self.apply_nodes(settings.nodes.as_ref()).await);
+        let PresetWorkers {
+            workers, manager, ..
+        } = &self.workers;
+        lines.extend(workers.apply(settings.clusters.as_ref(), manager).await);
         lines
     }
 

@@ -1,162 +1,233 @@
-//! [`WorkerClusters`]: the embedded worker clusters of a manager.
+//! [`WorkerClusters`]: the embedded worker clusters of a manager, whose number `clusters.yaml` changes.
 
 use std::sync::Arc;
 
-use futures::FutureExt;
-use futures::future::LocalBoxFuture;
 use kube::Client;
 use kueue_lab_api::v1beta2::MultiKueueCluster;
 use kueue_lab_controller::WorkerClients;
-use kueue_lab_presets::{PresetSettings, Presets, read_workers};
+use kueue_lab_presets::{PresetSettings, Presets, SourceFile, read_workers};
 use kueue_lab_runtime::{Api, Change, Context, Informer};
+use parking_lot::RwLock;
+use tokio::sync::{Mutex, watch};
 
 use crate::cluster_role::ClusterRole;
 use crate::config::LabConfig;
 use crate::error::LabError;
 use crate::kueue_manager;
-use crate::lab::Lab;
-use crate::workers::{
-    EmbeddedWorker, EmbeddedWorkerClients, WorkerNetwork, kubeconfig_without_listener,
-    manager_objects,
-};
+use crate::worker_cluster::{WorkerCluster, worker_config};
+use crate::workers::{EmbeddedWorkerClients, manager_objects, worker_objects};
 
 /// An annotation of MultiKueueClusters: with the value `down`, the manager does not reach the cluster.
 const NETWORK_ANNOTATION: &str = "kueue-lab.dev/network";
 
-/// An embedded worker cluster.
-pub struct WorkerCluster {
-    name: String,
-    lab: Lab,
-    kubeconfig: String,
-    network: WorkerNetwork,
+/// The embedded worker clusters of a manager. Clones share them.
+#[derive(Clone)]
+pub(crate) struct WorkerClusters(Arc<Shared>);
+
+struct Shared {
+    /// The configuration of a worker without a name; `None` for a cluster that has no workers, ever.
+    template: Option<LabConfig>,
+    /// Whether the file of a preset says how many there are.
+    of_presets: bool,
+    running: RwLock<Vec<WorkerCluster>>,
+    clients: EmbeddedWorkerClients,
+    /// Held while workers start or stop.
+    changing: Mutex<()>,
+    changes: watch::Sender<()>,
 }
-
-impl WorkerCluster {
-    /// The name of the cluster and its MultiKueueCluster.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The cluster.
-    pub fn lab(&self) -> &Lab {
-        &self.lab
-    }
-}
-
-/// The embedded worker clusters of a manager.
-#[derive(Default)]
-pub(crate) struct WorkerClusters(Vec<WorkerCluster>);
 
 impl WorkerClusters {
-    /// The role of a cluster: that of the configuration, or manager of the workers that `clusters.yaml` of
-    /// the first preset names. An invalid file is reported when the preset is applied.
-    pub(crate) fn role(config: &LabConfig, settings: &PresetSettings) -> ClusterRole {
-        let role = config.role.clone();
-        if role != ClusterRole::Single || config.remote.is_some() || !config.controller {
-            return role;
-        }
-        let workers = settings.clusters.as_ref().map(read_workers);
-        match workers {
-            Some(Ok(workers)) => ClusterRole::Manager { workers },
-            _ => role,
+    /// No worker clusters yet, for a lab with this configuration.
+    pub(crate) fn new(config: &LabConfig) -> Self {
+        let is_embedded = config.remote.is_none() && config.controller;
+        let may_have_workers = is_embedded && config.role.worker_name().is_none();
+        Self(Arc::new(Shared {
+            template: may_have_workers.then(|| worker_config(config, "")),
+            of_presets: may_have_workers && config.role == ClusterRole::Single,
+            running: RwLock::default(),
+            clients: EmbeddedWorkerClients::default(),
+            changing: Mutex::default(),
+            changes: watch::Sender::default(),
+        }))
+    }
+
+    /// The number of workers at the start: that of the configuration, or of `clusters.yaml` of the first
+    /// preset. An invalid file is reported when the preset is applied.
+    pub(crate) fn first_number(&self, config: &LabConfig, settings: &PresetSettings) -> usize {
+        match (&config.role, &settings.clusters) {
+            (ClusterRole::Manager { workers }, _) => *workers,
+            (_, Some(file)) if self.0.of_presets => read_workers(file).unwrap_or_default(),
+            _ => 0,
         }
     }
 
-    /// The configurations of the worker clusters of a manager; none for other roles.
-    pub(crate) fn configs(config: &LabConfig) -> Vec<LabConfig> {
-        let ClusterRole::Manager { workers } = config.role else {
-            return Vec::new();
-        };
-        let names = (1..=workers).map(|number| format!("worker{number}"));
-        names.map(|name| worker_config(config, &name)).collect()
+    /// The number that no preset changes; `None` if presets change it or the cluster is itself a worker.
+    pub(crate) fn fixed_number(&self, role: &ClusterRole) -> Option<usize> {
+        let is_fixed = !self.0.of_presets && role.worker_name().is_none();
+        is_fixed.then(|| self.0.running.read().len())
     }
 
-    /// Starts worker clusters.
+    /// Starts the first workers, with the first preset.
     ///
     /// # Errors
-    /// One of them does not start; the others are stopped again.
-    pub(crate) async fn start(configs: Vec<LabConfig>) -> Result<Self, LabError> {
-        let mut workers = Self::default();
-        for config in configs {
-            let name = config.role.worker_name().unwrap_or_default().to_owned();
-            match start_lab(config).await {
-                Ok(lab) => workers.0.push(WorkerCluster {
-                    kubeconfig: match lab.cluster().kubeconfig() {
-                        Some(text) => text.to_owned(),
-                        None => kubeconfig_without_listener(&name),
-                    },
-                    network: WorkerNetwork::new(),
-                    name,
-                    lab,
-                }),
-                Err(error) => {
-                    workers.stop().await;
-                    return Err(error);
-                }
-            }
-        }
-        Ok(workers)
+    /// One of them does not start; those before it run.
+    pub(crate) async fn start(&self, number: usize) -> Result<(), LabError> {
+        self.start_until(number, |_| {}).await
     }
 
-    /// The workers.
-    pub(crate) fn as_slice(&self) -> &[WorkerCluster] {
-        &self.0
+    /// Starts workers until there are `number`.
+    async fn start_until(
+        &self,
+        number: usize,
+        adapt: impl Fn(&mut LabConfig),
+    ) -> Result<(), LabError> {
+        let Some(template) = &self.0.template else {
+            return Ok(());
+        };
+        let running = self.0.running.read().len();
+        for next in running + 1..=number {
+            let mut config = worker_config(template, &format!("worker{next}"));
+            adapt(&mut config);
+            let worker = WorkerCluster::start(config).await?;
+            self.0.clients.add(worker.embedded_worker());
+            self.0.running.write().push(worker);
+        }
+        Ok(())
+    }
+
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.running.read().is_empty()
+    }
+
+    /// Their names and clients.
+    pub(crate) fn worker_clients(&self) -> Vec<(String, Client)> {
+        let running = self.0.running.read();
+        let clients = running.iter().map(|w| (w.name.clone(), w.lab.client()));
+        clients.collect()
     }
 
     /// Their kubeconfigs.
-    pub(crate) fn kubeconfigs(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|worker| worker.kubeconfig.as_str())
+    pub(crate) fn kubeconfigs(&self) -> Vec<String> {
+        let running = self.0.running.read();
+        running.iter().map(|w| w.kubeconfig.clone()).collect()
     }
 
-    /// Clients of the workers for the controller of the manager; None without workers.
-    pub(crate) fn clients(&self) -> Option<Arc<dyn WorkerClients>> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let workers = self.0.iter().filter_map(|worker| {
-            let client = worker.network.client(worker.lab.client());
-            EmbeddedWorker::new(&worker.kubeconfig, client)
-        });
-        Some(Arc::new(EmbeddedWorkerClients(workers.collect())))
+    /// Receives each change of the workers.
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.0.changes.subscribe()
+    }
+
+    /// Clients of the workers for the controller of the manager.
+    pub(crate) fn clients(&self) -> Arc<dyn WorkerClients> {
+        Arc::new(self.0.clients.clone())
     }
 
     /// Creates the objects with which the manager connects to the workers.
     ///
     /// # Errors
     /// The API server of the manager rejects one.
-    pub(crate) async fn connect(&self, manager: &Client) -> Result<(), LabError> {
-        let workers = self.0.iter();
-        let workers = workers.map(|w| (w.name.as_str(), w.kubeconfig.as_str()));
-        kueue_manager::apply_objects(manager, manager_objects(workers)).await?;
-        Ok(())
+    pub(crate) async fn connect(&self, manager: &Client) -> Result<(), kube::Error> {
+        let workers: Vec<(String, String)> = {
+            let running = self.0.running.read();
+            let workers = running
+                .iter()
+                .map(|w| (w.name.clone(), w.kubeconfig.clone()));
+            workers.collect()
+        };
+        let workers = workers.iter().map(|(name, kube)| (&**name, &**kube));
+        kueue_manager::apply_objects(manager, manager_objects(workers)).await
+    }
+
+    /// Starts and stops workers for the `clusters.yaml` of a preset, none without one. Returns one line
+    /// for each change. An invalid file changes nothing.
+    pub(crate) async fn apply(&self, file: Option<&SourceFile>, manager: &Client) -> Vec<String> {
+        let wanted = file.map_or(Ok(0), read_workers);
+        let (true, Ok(wanted)) = (self.0.of_presets, wanted) else {
+            return Vec::new();
+        };
+        let _changing = self.0.changing.lock().await;
+        let before = self.0.running.read().len();
+        let mut lines = Vec::new();
+        if wanted < before {
+            lines.extend(self.stop_after(wanted, manager).await.err());
+        // The preset may be another than the first; `follow` switches to it.
+        } else if let Err(error) = self
+            .start_until(wanted, |config| config.preset = None)
+            .await
+        {
+            lines.push(format!("a worker cluster does not start: {error}"));
+        }
+        let after = self.0.running.read().len();
+        if after == before {
+            return lines;
+        }
+        if after > before
+            && let Err(error) = self.connect(manager).await
+        {
+            lines.push(format!(
+                "the manager is not connected to the worker clusters: {error}"
+            ));
+        }
+        self.0.changes.send_replace(());
+        lines.push(format!("worker clusters: {after}, {before} before"));
+        lines
+    }
+
+    /// Disconnects and stops all workers after the first `number`; the error is a message.
+    async fn stop_after(&self, number: usize, manager: &Client) -> Result<(), String> {
+        let stopped = self.0.running.write().split_off(number);
+        let disconnected = match number {
+            0 => Ok(()),
+            _ => self.connect(manager).await,
+        };
+        let names = stopped.iter().map(|worker| worker.name.as_str());
+        let removed = worker_objects(names, number == 0);
+        let removed = match disconnected {
+            Ok(()) => kueue_manager::delete_objects(manager, removed).await,
+            Err(error) => Err(error),
+        };
+        for worker in stopped {
+            self.0.clients.remove(worker.embedded_worker());
+            worker.stop().await;
+        }
+        removed.map_err(|error| format!("objects of stopped worker clusters stay: {error}"))
     }
 
     /// Applies the active preset of the manager to the workers when it changes, and cuts connections
     /// as annotations of MultiKueueClusters say.
     pub(crate) fn follow(&self, context: &Context, presets: &Presets) {
-        if self.0.is_empty() {
+        if self.0.template.is_none() {
             return;
         }
-        let workers: Vec<Arc<Presets>> = self
-            .0
-            .iter()
-            .map(|worker| worker.lab.presets().clone())
-            .collect();
+        let workers = self.clone();
         let mut changes = presets.changes();
+        let mut numbers = self.changes();
         context.tasks.spawn("worker-presets", async move {
-            while changes.changed().await.is_ok() {
+            loop {
+                let changed = tokio::select! {
+                    changed = changes.changed() => changed.is_ok(),
+                    changed = numbers.changed() => changed.is_ok(),
+                };
+                if !changed {
+                    return;
+                }
                 let active = changes.borrow_and_update().active.clone();
-                for worker in &workers {
-                    switch_to(worker, active.as_deref()).await;
+                for presets in workers.presets() {
+                    switch_to(&presets, active.as_deref()).await;
                 }
             }
         });
         self.follow_annotations(context);
     }
 
+    fn presets(&self) -> Vec<Arc<Presets>> {
+        let running = self.0.running.read();
+        running.iter().map(|w| w.lab.presets().clone()).collect()
+    }
+
     fn follow_annotations(&self, context: &Context) {
-        let networks = self.0.iter().map(|w| (w.name.clone(), w.network.clone()));
-        let networks: Vec<(String, WorkerNetwork)> = networks.collect();
+        let workers = self.clone();
         let clusters = Api::<MultiKueueCluster>::all(context.client.clone());
         let clusters = Informer::builder(clusters).start(context);
         clusters.add_event_handler(move |change| {
@@ -165,8 +236,10 @@ impl WorkerClusters {
             let network = annotations.and_then(|map| map.get(NETWORK_ANNOTATION));
             let down = network.is_some_and(|value| value == "down");
             let connected = !down || matches!(change, Change::Deleted(_));
-            for (name, network) in &networks {
-                if metadata.name.as_deref() == Some(name) && network.set_connected(connected) {
+            for worker in workers.0.running.read().iter() {
+                let name = &worker.name;
+                let is_named = metadata.name.as_deref() == Some(name);
+                if is_named && worker.network.set_connected(connected) {
                     let state = if connected { "restored" } else { "cut" };
                     tracing::info!("the connection to {name} is {state}");
                 }
@@ -175,9 +248,10 @@ impl WorkerClusters {
     }
 
     /// Stops the workers.
-    pub(crate) async fn stop(self) {
-        for worker in self.0 {
-            stop_lab(worker.lab).await;
+    pub(crate) async fn stop(&self) {
+        let stopped = std::mem::take(&mut *self.0.running.write());
+        for worker in stopped {
+            worker.stop().await;
         }
     }
 }
@@ -189,42 +263,4 @@ async fn switch_to(presets: &Presets, active: Option<&str>) {
     for finding in presets.switch(name).await.err().unwrap_or_default() {
         tracing::warn!("worker cluster: {finding}");
     }
-}
-
-/// The configuration of a worker: that of the manager without workers, with a port of its own.
-fn worker_config(config: &LabConfig, name: &str) -> LabConfig {
-    LabConfig {
-        remote: None,
-        clock: config.clock.clone(),
-        entropy: config.entropy.clone(),
-        presets: config.presets.clone(),
-        preset: config.preset.clone(),
-        preset_must_be_valid: config.preset_must_be_valid,
-        watch: config.watch,
-        review: None,
-        port: config.port.map(|_| 0),
-        request_limits: config.request_limits,
-        shutdown_delay: config.shutdown_delay,
-        data: None,
-        from: None,
-        nodes: config.nodes.clone(),
-        nodes_file: config.nodes_file.clone(),
-        nodes_of_presets: config.nodes_of_presets,
-        kueue: config.kueue.clone(),
-        operators: config.operators,
-        controller: true,
-        external_clients: config.external_clients,
-        role: ClusterRole::Worker {
-            name: name.to_owned(),
-        },
-    }
-}
-
-/// Starts a worker. Boxed, as a lab starts its workers.
-fn start_lab(config: LabConfig) -> LocalBoxFuture<'static, Result<Lab, LabError>> {
-    async move { Lab::start(config).await }.boxed_local()
-}
-
-fn stop_lab(lab: Lab) -> LocalBoxFuture<'static, ()> {
-    async move { lab.stop().await }.boxed_local()
 }

@@ -42,7 +42,7 @@ pub trait LabSettings: Send + Sync {
     /// The settings that have no effect.
     fn ignored(&self) -> IgnoredSettings;
 
-    /// The number of its worker clusters, which does not change; `None` for a worker cluster.
+    /// The number of its worker clusters if presets do not change it; `None` for a worker cluster.
     fn workers(&self) -> Option<usize>;
 
     /// Checks `nodes.yaml`, and that its nodes can run the Pods of the samples.

@@ -173,6 +173,27 @@ impl PresetLab {
         names
     }
 
+    /// The names of the worker clusters, when the manager is connected to them and to no other.
+    pub(crate) async fn connected_workers(&self) -> Vec<String> {
+        let workers = self.lab.worker_clients().into_iter().map(|(name, _)| name);
+        let workers: Vec<String> = workers.collect();
+        let clusters = self.api("kueue.x-k8s.io/v1beta2", "MultiKueueCluster", false);
+        self.until("the manager is connected", async || {
+            let clusters = clusters.list(&ListParams::default()).await.unwrap();
+            let mut active: Vec<String> = Vec::new();
+            for cluster in &clusters {
+                let conditions = cluster.data["status"]["conditions"].as_array()?;
+                let is_active = |c: &Value| c["type"] == "Active" && c["status"] == "True";
+                conditions.iter().find(|c| is_active(c))?;
+                active.push(cluster.name_any());
+            }
+            active.sort();
+            (active == workers).then_some(())
+        })
+        .await;
+        workers
+    }
+
     /// The API of a kind; namespaced kinds in `default`.
     pub(crate) fn api(
         &self,

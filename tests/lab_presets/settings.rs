@@ -1,8 +1,10 @@
 //! `kueue.yaml`, `nodes.yaml` and `clusters.yaml` of a preset.
 
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
 use kube::api::{Patch, PatchParams};
 use kueue_lab_api::config::load;
+use kueue_lab_api::v1beta2::ClusterQueue;
 use serde_json::json;
 
 use crate::fixture::{CONFIG_HEAD, PresetLab, Start, queues};
@@ -205,25 +207,37 @@ fn flags_win_over_presets() {
 }
 
 #[test]
-fn clusters_of_the_first_preset_are_started() {
+fn clusters_start_and_stop_as_the_file_says() {
     let start = Start::new(&[
         ("a/queues.yaml", &queues(1, "")),
         ("a/clusters.yaml", "workers: 1\n"),
+        ("b/queues.yaml", &queues(2, "")),
     ]);
     start.run(async |lab: PresetLab| {
-        let names: Vec<&str> = lab.lab.workers().iter().map(|w| w.name()).collect();
-        assert_eq!(names, ["worker1"]);
+        assert_eq!(lab.connected_workers().await, ["worker1"]);
         assert_eq!(lab.warnings(), Vec::<String>::new());
-        lab.save("a/clusters.yaml", "workers: 2\n").await;
+        lab.save("a/clusters.yaml", "workers: 3\n").await;
         assert_eq!(
-            lab.warnings(),
-            [
-                "a/clusters.yaml:1:1: the file has no effect: the number of worker clusters of this lab is 1; start a lab with this preset and without --workers for 2"
-            ]
+            lab.connected_workers().await,
+            ["worker1", "worker2", "worker3"]
         );
+        // A worker has the queues of the preset too.
+        let (_, worker3) = lab.lab.worker_clients().remove(2);
+        let queues = Api::<ClusterQueue>::all(worker3);
+        lab.until("the queues are in the worker", async || {
+            queues.get_opt("cq").await.unwrap()
+        })
+        .await;
         lab.save("a/clusters.yaml", "workers: none\n").await;
         let error = &lab.errors()[0];
         assert!(error.starts_with("a/clusters.yaml:1:10: "), "{error}");
+        assert_eq!(lab.lab.worker_clients().len(), 3);
+        lab.save("a/clusters.yaml", "workers: 1\n").await;
+        assert_eq!(lab.connected_workers().await, ["worker1"]);
+        lab.lab.presets().switch("b").await.unwrap();
+        assert_eq!(lab.connected_workers().await, Vec::<String>::new());
+        lab.lab.presets().switch("a").await.unwrap();
+        assert_eq!(lab.connected_workers().await, ["worker1"]);
     });
 }
 

@@ -195,7 +195,7 @@ impl Fixture {
     pub(crate) fn client(&self, on: On) -> Client {
         match on {
             On::Manager => self.lab.client(),
-            On::Worker(number) => self.lab.workers()[number - 1].lab().client(),
+            On::Worker(number) => self.lab.worker_clients().remove(number - 1).1,
         }
     }
 

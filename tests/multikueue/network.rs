@@ -51,7 +51,7 @@ async fn kubeconfigs_of_workers_reach_them_over_tls() {
     let text = String::from_utf8(bytes).unwrap();
     let kubeconfig = Kubeconfig::from_yaml(&text).unwrap();
     let by_secret = NetworkClients.client(kubeconfig).await.unwrap();
-    let worker = lab.workers()[0].lab().client();
+    let worker = lab.worker_clients().remove(0).1;
     let uid = async |client: kube::Client| {
         let namespaces: Api<Namespace> = Api::all(client);
         let namespace = namespaces.get("kube-system").await.ok()?;

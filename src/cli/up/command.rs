@@ -311,29 +311,36 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         return Err(CliError::Usage(error));
     }
     tracing::info!("ready in {} ms", started.elapsed().as_millis());
-    let outcome = match with_tui {
-        true => {
-            // The UI handles signals from here on.
-            stop.abort();
-            args.tui_args
-                .show(&lab, &paths.lab, None, Some(kubeconfig.path()), warnings)
-                .await
-        }
-        false => {
-            let ready = format!("ready {}\n", kubeconfig.path().display());
-            let printed = print_stdout(ready.as_bytes());
-            let demos = Arc::new(LabDemos::new(&lab, paths.lab.clone()));
-            if matches!(lab.cluster(), Cluster::Embedded(_)) {
-                tui_session::serve_demos(lab.context(), &demos);
+    let path = kubeconfig.path().to_owned();
+    let run = async {
+        match with_tui {
+            true => {
+                // The UI handles signals from here on.
+                stop.abort();
+                args.tui_args
+                    .show(&lab, &paths.lab, None, Some(&path), warnings)
+                    .await
             }
-            match stop.await {
-                Ok(Ok(())) => tracing::info!("stopping"),
-                Ok(Err(error)) => tracing::error!("cannot wait for signals: {error}"),
-                Err(error) => tracing::error!("cannot wait for signals: {error}"),
+            false => {
+                let ready = format!("ready {}\n", path.display());
+                let printed = print_stdout(ready.as_bytes());
+                let demos = Arc::new(LabDemos::new(&lab, paths.lab.clone()));
+                if matches!(lab.cluster(), Cluster::Embedded(_)) {
+                    tui_session::serve_demos(lab.context(), &demos);
+                }
+                match stop.await {
+                    Ok(Ok(())) => tracing::info!("stopping"),
+                    Ok(Err(error)) => tracing::error!("cannot wait for signals: {error}"),
+                    Err(error) => tracing::error!("cannot wait for signals: {error}"),
+                }
+                demos.shutdown().await;
+                printed
             }
-            demos.shutdown().await;
-            printed
         }
+    };
+    let outcome = tokio::select! {
+        outcome = run => outcome,
+        never = kubeconfig.follow(&lab) => match never {},
     };
     lab.stop().await;
     kubeconfig.remove();

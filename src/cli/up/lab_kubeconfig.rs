@@ -1,5 +1,6 @@
 //! The kubeconfig file of a running lab, which the other subcommands and `kubectl` use.
 
+use std::convert::Infallible;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -66,6 +67,28 @@ impl LabKubeconfig {
         Ok(())
     }
 
+    /// Writes the file again when worker clusters start or stop, unless it was changed; never ends.
+    pub(super) async fn follow(&mut self, lab: &Lab) -> Infallible {
+        let mut changes = lab.worker_changes();
+        while changes.changed().await.is_ok() {
+            let written = match self.is_unchanged() {
+                true => self.write(lab),
+                false => Err(format!(
+                    "{} was changed, so the contexts of worker clusters in it stay",
+                    self.path.display()
+                )),
+            };
+            if let Err(error) = written {
+                tracing::warn!("{error}");
+            }
+        }
+        std::future::pending().await
+    }
+
+    fn is_unchanged(&self) -> bool {
+        self.written.is_some() && std::fs::read(&self.path).ok() == self.written
+    }
+
     /// The path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
@@ -74,8 +97,7 @@ impl LabKubeconfig {
     /// Removes the file. A file of `--kubeconfig-out` is kept if it was changed, or if its cluster
     /// continues.
     pub(super) fn remove(self) {
-        let unchanged = || self.written.is_some() && std::fs::read(&self.path).ok() == self.written;
-        if !self.requested || unchanged() {
+        if !self.requested || self.is_unchanged() {
             // It may be deleted already.
             let _ = std::fs::remove_file(&self.path);
         }

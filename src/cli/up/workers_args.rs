@@ -10,7 +10,7 @@ use crate::cli::CliError;
 pub(super) struct WorkersArgs {
     /// Start this number of embedded worker clusters, `worker1` and so on, for MultiKueue. They have the
     /// nodes and the preset of the manager, and contexts in its kubeconfig. By default the number is that of
-    /// clusters.yaml of the first preset.
+    /// clusters.yaml of the active preset.
     #[arg(long, value_name = "N", default_value_t = 0)]
     workers: usize,
 }

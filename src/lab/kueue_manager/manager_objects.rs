@@ -2,7 +2,9 @@
 //! Deployment.
 
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
+};
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 
@@ -95,6 +97,26 @@ pub(crate) async fn apply_objects(
         let (api, name) = api_of(client, &object);
         let params = PatchParams::apply(FIELD_MANAGER).force();
         api.patch(name, &params, &Patch::Apply(&object)).await?;
+    }
+    Ok(())
+}
+
+/// Deletes objects in order; those that do not exist are left out.
+///
+/// # Errors
+/// The API server rejects one of the requests.
+pub(crate) async fn delete_objects(
+    client: &Client,
+    objects: impl IntoIterator<Item = Value>,
+) -> Result<(), kube::Error> {
+    for object in objects {
+        let (api, name) = api_of(client, &object);
+        match api.delete(name, &DeleteParams::default()).await {
+            Err(kube::Error::Api(status)) if status.is_not_found() => {}
+            other => {
+                other?;
+            }
+        }
     }
     Ok(())
 }

@@ -9,12 +9,38 @@ use serde_json::{Value, json};
 /// The name of the AdmissionCheck and its MultiKueueConfig.
 pub(super) const NAME: &str = "multikueue";
 
+/// The name of the Secret with the kubeconfig of a worker.
+fn secret_name(worker: &str) -> String {
+    format!("{worker}-kubeconfig")
+}
+
+/// The objects of workers that are stopped, without their fields: the MultiKueueCluster and Secret of each,
+/// and what all share if `none_left`.
+pub(crate) fn worker_objects<'a>(
+    workers: impl Iterator<Item = &'a str>,
+    none_left: bool,
+) -> Vec<Value> {
+    let named = |api_version: &str, kind: &str, name: &str| json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}});
+    let mut objects = Vec::new();
+    if none_left {
+        objects.push(named(API_VERSION, "AdmissionCheck", NAME));
+        objects.push(named(API_VERSION, "MultiKueueConfig", NAME));
+    }
+    for name in workers {
+        objects.push(named(API_VERSION, "MultiKueueCluster", name));
+        let mut secret = named("v1", "Secret", &secret_name(name));
+        secret["metadata"]["namespace"] = DEFAULT_NAMESPACE.into();
+        objects.push(secret);
+    }
+    objects
+}
+
 /// The objects for workers, each with its name and kubeconfig.
 pub(crate) fn manager_objects<'a>(workers: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Value> {
     let mut objects = Vec::new();
     let mut names = Vec::new();
     for (name, kubeconfig) in workers {
-        let secret = format!("{name}-kubeconfig");
+        let secret = secret_name(name);
         objects.push(json!({
             "apiVersion": "v1",
             "kind": "Secret",

@@ -8,7 +8,7 @@ mod worker_network;
 mod worker_preset;
 
 pub(crate) use kubeconfig::{kubeconfig_without_listener, merged_kubeconfig};
-pub(crate) use manager_objects::manager_objects;
+pub(crate) use manager_objects::{manager_objects, worker_objects};
 pub(crate) use worker_clients::{EmbeddedWorker, EmbeddedWorkerClients};
 pub(crate) use worker_network::WorkerNetwork;
 pub(crate) use worker_preset::without_multikueue;

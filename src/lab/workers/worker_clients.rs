@@ -2,12 +2,14 @@
 //! the network.
 
 use std::fmt;
+use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kube::Client;
 use kube::config::Kubeconfig;
 use kueue_lab_controller::{NetworkClients, WorkerClients};
+use parking_lot::RwLock;
 use serde_json::Value;
 
 /// An embedded worker cluster with its kubeconfig.
@@ -30,12 +32,29 @@ impl EmbeddedWorker {
 }
 
 /// Clients of worker clusters. A kubeconfig of an embedded worker, with its address and credentials,
-/// gets a client of this process.
-pub(crate) struct EmbeddedWorkerClients(pub(crate) Vec<EmbeddedWorker>);
+/// gets a client of this process. Clones share the workers.
+#[derive(Clone, Default)]
+pub(crate) struct EmbeddedWorkerClients(Arc<RwLock<Vec<EmbeddedWorker>>>);
+
+impl EmbeddedWorkerClients {
+    /// Adds a worker.
+    pub(crate) fn add(&self, worker: Option<EmbeddedWorker>) {
+        self.0.write().extend(worker);
+    }
+
+    /// Removes a worker with the same kubeconfig.
+    pub(crate) fn remove(&self, worker: Option<EmbeddedWorker>) {
+        let Some(removed) = worker else {
+            return;
+        };
+        let mut workers = self.0.write();
+        workers.retain(|worker| worker.kubeconfig != removed.kubeconfig);
+    }
+}
 
 impl fmt::Debug for EmbeddedWorkerClients {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "EmbeddedWorkerClients({})", self.0.len())
+        write!(f, "EmbeddedWorkerClients({})", self.0.read().len())
     }
 }
 
@@ -47,7 +66,8 @@ fn comparable(kubeconfig: &Kubeconfig) -> Value {
 impl WorkerClients for EmbeddedWorkerClients {
     fn client(&self, kubeconfig: Kubeconfig) -> BoxFuture<'static, Result<Client, String>> {
         let asked = comparable(&kubeconfig);
-        let embedded = self.0.iter().find(|worker| worker.kubeconfig == asked);
+        let workers = self.0.read();
+        let embedded = workers.iter().find(|worker| worker.kubeconfig == asked);
         match embedded {
             Some(worker) => futures::future::ready(Ok(worker.client.clone())).boxed(),
             None => NetworkClients.client(kubeconfig),
