@@ -33,7 +33,7 @@ pub(crate) struct NodeCapacity {
 }
 
 /// The extended resources that are GPUs.
-const GPU_RESOURCES: [&str; 2] = ["nvidia.com/gpu", "amd.com/gpu"];
+pub(crate) const GPU_RESOURCES: [&str; 2] = ["nvidia.com/gpu", "amd.com/gpu"];
 
 impl NodeInfo {
     /// Reads a Node; invalid quantities count as zero.

@@ -1,5 +1,7 @@
 //! `kueue-lab sky`: clusters on a running lab.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 use std::time::Duration;
 
 use crate::work_dir::{RunningLab, WorkDir};
@@ -134,6 +136,134 @@ fn clusters_are_launched_listed_and_deleted() {
         sky(&dir, &["jobs", "queue"]).1.contains("job"),
         "the job remains"
     );
+    lab.signal("-TERM");
+    lab.wait();
+}
+
+/// A line of each part is in the text, in this order.
+fn assert_parts(text: &str, parts: &[&str]) {
+    let mut rest = text;
+    for part in parts {
+        let found = rest.split_once(part);
+        rest = found.unwrap_or_else(|| panic!("no {part:?} in {text}")).1;
+    }
+}
+
+#[test]
+fn jobs_run_in_the_containers_of_a_cluster() {
+    let dir = WorkDir::new();
+    let lab = RunningLab::start(dir.command(&["up", "--headless"]));
+    let queue = "kubernetes: {kueue: {local_queue_name: user-queue}}\n";
+    dir.write(".sky/config.yaml", queue);
+    let task = "\
+name: greet
+num_nodes: 2
+resources: {cpus: 1}
+envs: {GREETING: hello}
+setup: echo setting up
+run: echo \"$GREETING $SKYPILOT_NODE_RANK of $SKYPILOT_NUM_NODES on $(hostname)\"
+";
+    dir.write("task.yaml", task);
+    let launch = [
+        "launch",
+        "-c",
+        "pair",
+        "--env",
+        "GREETING=it's",
+        "task.yaml",
+    ];
+    let (code, log, error) = sky(&dir, &launch);
+    assert_eq!(code, Some(0), "{log}{error}");
+    for rank in [
+        "it's 0 of 2 on pair-5c1e7a9b-head",
+        "it's 1 of 2 on pair-5c1e7a9b-worker1",
+    ] {
+        let parts = [
+            "Job submitted, ID: 1\n",
+            "Waiting for task resources on 2 nodes.\n",
+            "setting up\n",
+            rank,
+            "Job finished (status: SUCCEEDED)",
+        ];
+        assert_parts(&log, &parts);
+    }
+
+    let (code, log, error) = sky(&dir, &["exec", "pair", "-n", "bad", "echo failing; exit 7"]);
+    assert_eq!(code, Some(1), "{error}");
+    assert_parts(
+        &log,
+        &[
+            "ID: 2\n",
+            "(bad, pid=",
+            "failing\n",
+            "[7]",
+            "(status: FAILED)",
+        ],
+    );
+    assert!(
+        error.contains("job 2 on the cluster \"pair\" has failed"),
+        "{error}"
+    );
+
+    // The setup of a file is not run by exec; a detached job goes on.
+    let (code, log, _) = sky(&dir, &["exec", "-d", "pair", "task.yaml"]);
+    assert_eq!((code, log.as_str()), (Some(0), "Job submitted, ID: 3\n"));
+    let (code, log, _) = sky(&dir, &["logs", "pair"]);
+    assert_eq!(code, Some(0));
+    assert_parts(&log, &["hello 0 of 2 on", "(status: SUCCEEDED)"]);
+    assert!(!log.contains("setting up"), "{log}");
+    let (code, log, _) = sky(&dir, &["logs", "pair", "1"]);
+    assert_eq!(code, Some(0));
+    assert_parts(&log, &["setting up\n", "it's", "(status: SUCCEEDED)"]);
+    let (code, log, _) = sky(&dir, &["exec", "-d", "pair", "sleep 9999"]);
+    assert_eq!((code, log.as_str()), (Some(0), "Job submitted, ID: 4\n"));
+    let (code, log, _) = sky(&dir, &["logs", "--no-follow", "pair", "4"]);
+    assert_eq!(code, Some(0));
+    assert!(!log.contains("Job finished"), "{log}");
+
+    for (args, expected) in [
+        (
+            &["logs", "pair", "9"][..],
+            "there is no such job on the cluster \"pair\"",
+        ),
+        (&["logs", "none"], "there is no cluster \"none\""),
+        (&["exec", "none", "true"], "there is no cluster \"none\""),
+        (&["exec", "pair"], "the task is missing"),
+        (
+            &["exec", "pair", "--num-nodes", "3", "true"],
+            "and num_nodes of the task is 3",
+        ),
+        (
+            &["exec", "pair", "--gpus", "H100:1", "true"],
+            "have 0 GPUs, and the task needs 1",
+        ),
+        (
+            &["exec", "pair", "-n", "a b", "true"],
+            "\"a b\" is not a name",
+        ),
+    ] {
+        let (code, _, error) = sky(&dir, args);
+        assert_eq!(code, Some(2), "{args:?}: {error}");
+        assert!(error.contains(expected), "{args:?}: {error}");
+    }
+
+    // A job is lost with its Pods while its log is followed.
+    let mut follow = dir.command(&["sky", "logs", "pair", "4"]);
+    let mut follow = follow
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut log = BufReader::new(follow.stdout.take().unwrap());
+    log.read_line(&mut line).unwrap();
+    assert_eq!(line, "Waiting for task resources on 1 node.\n");
+    assert_eq!(sky(&dir, &["down", "pair"]).0, Some(0));
+    let ended = follow.wait_with_output().unwrap();
+    let error = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{error}");
+    let expected = "job 4 is lost with the cluster \"pair\" (";
+    assert!(error.contains(expected), "{error}");
     lab.signal("-TERM");
     lab.wait();
 }

@@ -1,11 +1,13 @@
 //! The subcommands of `kueue-lab sky`.
 
-use super::{down, jobs, launch, status};
+use super::{down, exec, jobs, launch, logs, status};
 use crate::cli::{CliError, runtime};
 
 const EXAMPLES: &str = "\
 Examples:
   kueue-lab sky launch -c train --gpus H100:8 task.yaml
+  kueue-lab sky exec train 'nvidia-smi'
+  kueue-lab sky logs train 1
   kueue-lab sky status
   kueue-lab sky down train
   kueue-lab sky jobs launch -n job1 presets/skypilot-priority/samples/job1.task.yaml
@@ -25,7 +27,9 @@ pub(in crate::cli) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum SkyCommand {
     Launch(launch::Args),
+    Exec(exec::Args),
     Status(status::Args),
+    Logs(logs::Args),
     Down(down::Args),
     /// Managed jobs: they are launched again after a preemption.
     #[command(visible_alias = "job", after_help = EXAMPLES)]
@@ -36,6 +40,8 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
     runtime()?.block_on(async {
         match args.command {
             SkyCommand::Launch(args) => launch::run(args).await,
+            SkyCommand::Exec(args) => exec::run(args).await,
+            SkyCommand::Logs(args) => logs::run(args).await,
             SkyCommand::Status(args) => status::run(args).await,
             SkyCommand::Down(args) => down::run(args).await,
             SkyCommand::Jobs(args) => jobs::run(args).await,

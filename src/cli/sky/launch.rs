@@ -1,9 +1,10 @@
 //! `kueue-lab sky launch`
 
 use kueue_lab_entropy::Entropy;
+use kueue_lab_skypilot::LaunchError;
 use kueue_lab_skypilot::clusters::ClusterError;
-use kueue_lab_skypilot::{LaunchError, Task};
 
+use super::job_args::JobArgs;
 use super::task_args::TaskArgs;
 use super::user_clusters::{UserClusters, cluster_error};
 use crate::cli::CliError;
@@ -12,7 +13,7 @@ use crate::cli::kubeconfig_args::KubeconfigArgs;
 /// The number of random characters in the name of a cluster without -c.
 const SUFFIX: usize = 4;
 
-/// Launch a cluster and wait until its Pods run.
+/// Launch a cluster, run a task as a job on it, and print its log.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
@@ -20,6 +21,8 @@ pub(super) struct Args {
     /// The name of the cluster [default: a random one]. A cluster that exists is used again.
     #[arg(short, long, value_name = "NAME")]
     cluster: Option<String>,
+    #[command(flatten)]
+    job: JobArgs,
     /// As in SkyPilot; there is no confirmation.
     #[arg(short, long)]
     yes: bool,
@@ -29,7 +32,7 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: Args) -> Result<(), CliError> {
     let (shown, text) = args.task.read()?;
-    let task = Task::parse(&text).map_err(CliError::usage)?;
+    let task = args.job.task(&text)?;
     let name = args
         .cluster
         .unwrap_or_else(|| format!("sky-{}-sky", Entropy::from_os().suffix(SUFFIX)));
@@ -37,7 +40,7 @@ pub(super) async fn run(args: Args) -> Result<(), CliError> {
     eprintln!("Launching on Kubernetes ({}).", user.clusters.context());
     let progress = |text: &str| eprintln!("{text}");
     let launched = user.clusters.launch(&name, &task, progress).await;
-    launched.map_err(|error| match error {
+    let cluster = launched.map_err(|error| match error {
         ClusterError::Provision(reason) => CliError::Failed(format!(
             "cannot launch the cluster {name:?}, its Pods are deleted: {reason}"
         )),
@@ -47,5 +50,8 @@ pub(super) async fn run(args: Args) -> Result<(), CliError> {
         other => cluster_error(other),
     })?;
     eprintln!("✓ Cluster launched: {name}");
-    Ok(())
+    if task.setup.is_none() && task.run.is_none() {
+        return Ok(());
+    }
+    args.job.run(&user, &cluster, &task).await
 }

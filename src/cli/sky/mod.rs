@@ -2,8 +2,11 @@
 
 mod command;
 mod down;
+mod exec;
+mod job_args;
 mod jobs;
 mod launch;
+mod logs;
 mod status;
 mod task_args;
 mod user_clusters;

@@ -2,13 +2,14 @@
 
 use kube::Client;
 use kueue_lab_clock::Clock;
-use kueue_lab_skypilot::clusters::{Cluster, ClusterError, SkyClusters};
+use kueue_lab_skypilot::clusters::{Cluster, ClusterError, ExecError, SkyClusters};
 use kueue_lab_skypilot::{SkyConfig, SkyEnv};
 
 use super::jobs::ManagedJobObjects;
 use super::user_config::user_config;
 use crate::cli::CliError;
 use crate::cli::kubeconfig_args::{KubeconfigArgs, request_error};
+use crate::cli::output::print_stdout;
 
 /// The clusters in the namespace of the user's configuration, or of the context.
 pub(super) struct UserClusters {
@@ -66,13 +67,87 @@ impl UserClusters {
         let is_named = |cluster: &Cluster| names.contains(&cluster.name);
         Ok(clusters.into_iter().filter(is_named).collect())
     }
+
+    /// The cluster with this name.
+    ///
+    /// # Errors
+    /// The cluster does not exist.
+    pub(super) async fn one(&self, name: &str) -> Result<Cluster, CliError> {
+        let mut clusters = self.named(&[name.to_owned()]).await?;
+        Ok(clusters.swap_remove(0))
+    }
+
+    /// Prints the log of a job, by default of the newest one.
+    ///
+    /// # Errors
+    /// The job has failed or does not exist.
+    pub(super) async fn print_log(
+        &self,
+        cluster: &Cluster,
+        job: Option<u64>,
+        follow: bool,
+    ) -> Result<(), CliError> {
+        let mut printed = Ok(());
+        let print = |text: &[u8]| {
+            if printed.is_ok() {
+                printed = print_stdout(text);
+            }
+        };
+        let code = self.clusters.logs(cluster, job, follow, print).await;
+        printed?;
+        let which = job.map_or("the newest job".to_owned(), |id| format!("job {id}"));
+        let name = &cluster.name;
+        // The command that prints the log ends with its Pod.
+        if !matches!(code, Ok(SUCCEEDED))
+            && let Ok(Some(reason)) = self.clusters.failure(cluster).await
+        {
+            return Err(CliError::Failed(format!(
+                "{which} is lost with the cluster {name:?} ({reason}); `kueue-lab sky launch -c {name}` launches it again"
+            )));
+        }
+        let code = code.map_err(cluster_error)?;
+        match code {
+            SUCCEEDED => Ok(()),
+            NOT_FINISHED if !follow => Ok(()),
+            NOT_FOUND => Err(CliError::Usage(format!(
+                "there is no such job on the cluster {name:?}; `kueue-lab sky exec {name} COMMAND` submits one"
+            ))),
+            CANCELLED => Err(CliError::Failed(format!(
+                "{which} on the cluster {name:?} is cancelled"
+            ))),
+            _ => Err(CliError::Failed(format!(
+                "{which} on the cluster {name:?} has failed"
+            ))),
+        }
+    }
 }
+
+/// SkyPilot's exit codes for the states of a job.
+const SUCCEEDED: i32 = 0;
+const NOT_FINISHED: i32 = 101;
+const NOT_FOUND: i32 = 102;
+const CANCELLED: i32 = 103;
 
 /// The error of a command for a cluster.
 pub(super) fn cluster_error(error: ClusterError) -> CliError {
     match error {
-        ClusterError::Api(error) => request_error(&error),
-        ClusterError::Provision(_) => CliError::failed(error),
-        ClusterError::Plan(_) | ClusterError::Mismatch(_) => CliError::usage(error),
+        ClusterError::Api(error) => match *error {
+            kube::Error::Api(status)
+                if status.code == 404 && status.message.starts_with("namespaces ") =>
+            {
+                CliError::Usage(format!(
+                    "{}; create it, or change kubernetes.namespace in ~/.sky/config.yaml",
+                    status.message
+                ))
+            }
+            error => request_error(&error),
+        },
+        ClusterError::Exec(ExecError::Api(error)) => request_error(&error),
+        ClusterError::Provision(_) | ClusterError::Runtime(_) | ClusterError::Exec(_) => {
+            CliError::failed(error)
+        }
+        ClusterError::Plan(_) | ClusterError::Mismatch(_) | ClusterError::NotUp(_) => {
+            CliError::usage(error)
+        }
     }
 }

@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use kueue_lab_quantity::Quantity;
 
 use super::cluster_client::PodExt;
-use crate::gpu_labels::GpuLabelFormatter;
+use crate::gpu_labels::{GPU_RESOURCES, GpuLabelFormatter};
 
 /// The label with the name in Kubernetes.
 pub(super) const CLUSTER_LABEL: &str = "skypilot-cluster-name";
@@ -87,6 +87,17 @@ impl Cluster {
         }
     }
 
+    /// The addresses of its nodes, that of the head first.
+    pub(super) fn ips(&self) -> Vec<String> {
+        let ip = |pod: &Pod| pod.status.as_ref()?.pod_ip.clone();
+        self.pods.iter().filter_map(ip).collect()
+    }
+
+    /// The GPUs of each node.
+    pub(super) fn gpus_per_node(&self) -> f64 {
+        self.pods.first().and_then(gpus).unwrap_or(0.0)
+    }
+
     /// The creation time of its oldest Pod.
     pub(super) fn launched_at(&self) -> Option<Timestamp> {
         let created = |pod: &Pod| Some(pod.metadata.creation_timestamp.as_ref()?.0);
@@ -98,31 +109,33 @@ impl Cluster {
         let Some(pod) = self.pods.first() else {
             return "-".into();
         };
-        let containers = pod.spec.as_ref().map(|spec| spec.containers.as_slice());
-        let requests = containers.unwrap_or_default().first();
-        let requests = requests.and_then(|c| c.resources.as_ref()?.requests.as_ref());
-        let amount = |name: &str| {
-            let amount = requests.and_then(|requests| requests.get(name));
-            amount
-                .and_then(|q| Quantity::try_from(q).ok())
-                .map(Quantity::approximate)
-        };
         let mut parts = Vec::new();
-        let gpus = ["nvidia.com/gpu", "amd.com/gpu"]
-            .into_iter()
-            .find_map(amount);
-        if let Some(gpus) = gpus {
+        if let Some(gpus) = gpus(pod) {
             let name = gpu_name(pod).unwrap_or_else(|| "GPU".into());
             parts.push(format!("gpus={name}:{gpus}"));
         }
-        if let Some(cpus) = amount("cpu") {
+        if let Some(cpus) = requested(pod, "cpu") {
             parts.push(format!("cpus={}", tenths(cpus)));
         }
-        if let Some(memory) = amount("memory") {
+        if let Some(memory) = requested(pod, "memory") {
             parts.push(format!("mem={}", tenths(memory / 1e9)));
         }
         format!("{}x({}, ...)", self.num_nodes, parts.join(", "))
     }
+}
+
+/// The amount of a resource that the container of a node requests.
+fn requested(pod: &Pod, resource: &str) -> Option<f64> {
+    let container = pod.spec.as_ref()?.containers.first()?;
+    let requests = container.resources.as_ref()?.requests.as_ref()?;
+    let amount = Quantity::try_from(requests.get(resource)?).ok()?;
+    Some(amount.approximate())
+}
+
+/// The GPUs of a node.
+fn gpus(pod: &Pod) -> Option<f64> {
+    let resources = GPU_RESOURCES.into_iter();
+    resources.filter_map(|name| requested(pod, name)).next()
 }
 
 /// The number of nodes: each has a headless Service.

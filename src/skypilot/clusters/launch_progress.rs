@@ -136,3 +136,93 @@ fn unschedulable_message(pods: &[Pod]) -> String {
         None => format!("{TIMED_OUT} Pod status: Pending (kubernetes.provision_timeout)"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{NodeInfo, SkyConfig, SkyEnv, Task, plan};
+    use serde_json::{Value, json};
+
+    fn planned(config: &str) -> ClusterPlan {
+        let node = json!({
+            "metadata": {"name": "n"},
+            "status": {
+                "capacity": {"cpu": "64", "memory": "512G"},
+                "allocatable": {"cpu": "64", "memory": "512G"},
+                "conditions": [{"type": "Ready", "status": "True"}],
+            },
+        });
+        let nodes = [NodeInfo::from_node(&serde_json::from_value(node).unwrap())];
+        let task = Task::parse("run: sleep 1\n").unwrap();
+        let env = SkyEnv::new("lab").with_config(SkyConfig::parse(config).unwrap());
+        plan(&task, "a", &env, &nodes).unwrap()
+    }
+
+    fn pod(gates: Value, message: Value) -> [Pod; 1] {
+        let conditions = json!([{"type": "PodScheduled", "status": "False", "message": message}]);
+        let pod = json!({
+            "metadata": {"name": "a-5c1e7a9b-head"},
+            "spec": {"containers": [], "schedulingGates": gates},
+            "status": {"phase": "Pending", "conditions": conditions},
+        });
+        [serde_json::from_value(pod).unwrap()]
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn the_provision_timeout_begins_with_the_admission() {
+        let cluster = planned("kubernetes: {provision_timeout: 10}\n");
+        let mut progress = LaunchProgress::new(at(0), &cluster);
+        let gated = pod(json!([{"name": "kueue.x-k8s.io/admission"}]), json!(null));
+        let waits = |text| LaunchState::Waiting(text);
+        assert_eq!(
+            progress.check(&gated, at(1)).unwrap(),
+            waits(WAITING_FOR_ADMISSION)
+        );
+        assert_eq!(
+            progress.check(&gated, at(900)).unwrap(),
+            waits(WAITING_FOR_ADMISSION)
+        );
+        let admitted = pod(
+            json!([]),
+            json!("0/1 nodes are available: 1 Insufficient cpu."),
+        );
+        assert_eq!(progress.check(&admitted, at(901)).unwrap(), waits(ADMITTED));
+        assert_eq!(progress.check(&admitted, at(911)).unwrap(), waits(ADMITTED));
+        let error = progress.check(&admitted, at(912)).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            format!(
+                "{TIMED_OUT} Pod status: Pending Details: '0/1 nodes are available: 1 Insufficient cpu.'"
+            )
+        );
+    }
+
+    #[test]
+    fn the_admission_timeout_limits_the_wait_in_the_queue() {
+        let config = "kubernetes: {provision_timeout: 10, kueue: {local_queue_name: q, admission_timeout: 30}}\n";
+        let cluster = planned(config);
+        let mut progress = LaunchProgress::new(at(0), &cluster);
+        let gated = pod(json!([{"name": "kueue.x-k8s.io/admission"}]), json!(null));
+        assert!(progress.check(&gated, at(30)).is_ok());
+        let error = progress.check(&gated, at(31)).unwrap_err().to_string();
+        assert!(
+            error.contains("The queue has not admitted the Pods"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_missing_pod_ends_the_launch_after_some_polls() {
+        let cluster = planned("kubernetes: {}\n");
+        let mut progress = LaunchProgress::new(at(0), &cluster);
+        for second in 1..5 {
+            assert!(progress.check(&[], at(second)).is_ok());
+        }
+        let error = progress.check(&[], at(5)).unwrap_err().to_string();
+        assert_eq!(error, "a Pod of a-5c1e7a9b is missing");
+    }
+}

@@ -11,6 +11,7 @@ use kueue_lab_runtime::Api;
 use super::cluster::{CLUSTER_LABEL, Cluster};
 use super::cluster_client::{self, ClusterClient, PodExt, ProvisionError};
 use super::launch_progress::{LaunchProgress, LaunchState};
+use super::remote_command::ExecError;
 use crate::{ClusterPlan, LaunchError, SkyEnv, Task, plan};
 
 /// Interval of the checks of Pods during a launch.
@@ -25,6 +26,17 @@ pub enum ClusterError {
     /// The cluster exists with other nodes.
     #[error("{0}")]
     Mismatch(String),
+    /// Not all nodes of the cluster run.
+    #[error(
+        "the cluster {0:?} is not UP; `sky status` shows its state, and `sky launch -c {0}` waits for it"
+    )]
+    NotUp(String),
+    /// SkyPilot's runtime on the head failed; its output.
+    #[error("SkyPilot's runtime on the head of the cluster failed: {0}")]
+    Runtime(String),
+    /// A command on the head was not run.
+    #[error(transparent)]
+    Exec(#[from] ExecError),
     /// The Pods did not start and were deleted.
     #[error("{0}")]
     Provision(String),
@@ -41,9 +53,9 @@ impl From<kube::Error> for ClusterError {
 
 /// The clusters of a user in the namespace of the environment.
 pub struct SkyClusters {
-    client: Client,
-    clock: Clock,
-    env: SkyEnv,
+    pub(super) client: Client,
+    pub(super) clock: Clock,
+    pub(super) env: SkyEnv,
 }
 
 impl SkyClusters {

@@ -38,6 +38,13 @@ pub struct Task {
 }
 
 impl Task {
+    /// The GPUs of each node, of the first alternative.
+    pub(crate) fn gpus_per_node(&self) -> u32 {
+        let resources = self.resources.first();
+        let accelerator = resources.and_then(|resources| resources.accelerator.as_ref());
+        accelerator.map_or(0, |accelerator| accelerator.count)
+    }
+
     /// Parses a file with one task.
     ///
     /// # Errors
