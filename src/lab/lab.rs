@@ -315,15 +315,15 @@ impl Lab {
                 workers.connect(&client).await?;
             }
             let presets = Presets::start(client.clone(), config.clock.clone(), presets).await?;
-            // Its informers and lists would compete with the first preset for the processors.
-            machines.start_controller_manager();
             if config.port.is_some() {
                 cluster.open().await?;
-                cluster
-                    .authority()
-                    .into_iter()
-                    .for_each(|pem| machines.set_root_ca(pem));
             }
+            // Its informers and lists would compete with the first preset for the processors.
+            machines.start_controller_manager();
+            cluster
+                .authority()
+                .into_iter()
+                .for_each(|pem| machines.set_root_ca(pem));
             Ok::<_, LabError>(presets)
         };
         let presets = match started.await {
