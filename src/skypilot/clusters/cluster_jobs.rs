@@ -3,7 +3,7 @@
 use kube::ResourceExt;
 
 use super::cluster::{Cluster, ClusterStatus};
-use super::cluster_client::{ClusterClient, PodExt};
+use super::cluster_client::PodExt;
 use super::job_programs::{QueuedJob, add_job, queue_job, tail_logs};
 use super::remote_command::{ExecError, run_script};
 use super::sky_clusters::{ClusterError, SkyClusters};
@@ -96,11 +96,7 @@ impl SkyClusters {
     /// # Errors
     /// A request failed.
     pub async fn failure(&self, cluster: &Cluster) -> Result<Option<String>, ClusterError> {
-        let remote = ClusterClient {
-            client: &self.client,
-            namespace: &self.env.namespace,
-            cluster: &cluster.name_on_cloud,
-        };
+        let remote = self.cluster_client(&cluster.name_on_cloud);
         let pods = remote.list().await?;
         if let Some(lost) = pods.iter().find(|pod| !pod.is_running()) {
             let reason = lost.termination_reason();

@@ -81,27 +81,13 @@ impl QueuedJob<'_> {
                 "job_lib.set_status({id}, job_lib.JobStatus.SETTING_UP)"
             );
             self.run_on_nodes(&mut program, "setup", setup);
-            let _ = writeln!(
-                program,
-                "if sum(codes) != 0:\n    \
-                 job_lib.set_exit_codes({id}, codes)\n    \
-                 job_lib.set_status({id}, job_lib.JobStatus.FAILED_SETUP)\n    \
-                 print('ERROR: Job setup failed with return codes:', codes)\n    \
-                 sys.exit(1)"
-            );
+            self.exit_on_failure(&mut program, "FAILED_SETUP", "Job setup");
         }
         let _ = writeln!(program, "job_lib.set_job_started({id})");
         let _ = writeln!(program, "job_lib.scheduler.schedule_step()");
         if let Some(run) = &self.task.run {
             self.run_on_nodes(&mut program, "run", run);
-            let _ = writeln!(
-                program,
-                "if sum(codes) != 0:\n    \
-                 job_lib.set_exit_codes({id}, codes)\n    \
-                 job_lib.set_status({id}, job_lib.JobStatus.FAILED)\n    \
-                 print('ERROR: Job {id} failed with return codes:', codes)\n    \
-                 sys.exit(1)"
-            );
+            self.exit_on_failure(&mut program, "FAILED", &format!("Job {id}"));
         }
         let _ = writeln!(
             program,
@@ -141,6 +127,19 @@ impl QueuedJob<'_> {
             );
         }
         let _ = writeln!(program, "codes, pids = get_or_fail(futures, {group})");
+    }
+
+    /// Ends the program with a status of the job if a process of a phase has failed.
+    fn exit_on_failure(&self, program: &mut String, status: &str, failed: &str) {
+        let id = self.id;
+        let _ = writeln!(
+            program,
+            "if sum(codes) != 0:\n    \
+             job_lib.set_exit_codes({id}, codes)\n    \
+             job_lib.set_status({id}, job_lib.JobStatus.{status})\n    \
+             print('ERROR: {failed} failed with return codes:', codes)\n    \
+             sys.exit(1)"
+        );
     }
 
     /// The name of a process in the log.

@@ -98,11 +98,7 @@ impl SkyClusters {
     ) -> Result<Cluster, ClusterError> {
         let nodes = cluster_client::nodes(&self.client).await?;
         let planned = plan(task, name, &self.env, &nodes)?;
-        let remote = ClusterClient {
-            client: &self.client,
-            namespace: &self.env.namespace,
-            cluster: &planned.name,
-        };
+        let remote = self.cluster_client(&planned.name);
         if let Some(cluster) = self.find(&planned.name).await?
             && cluster.num_nodes != planned.pods.len()
         {
@@ -166,12 +162,17 @@ impl SkyClusters {
     /// # Errors
     /// A request failed.
     pub async fn down(&self, cluster: &Cluster) -> Result<(), ClusterError> {
-        let remote = ClusterClient {
+        let remote = self.cluster_client(&cluster.name_on_cloud);
+        Ok(remote.tear_down().await?)
+    }
+
+    /// The client for the objects of one cluster.
+    pub(super) fn cluster_client<'a>(&'a self, name_on_cloud: &'a str) -> ClusterClient<'a> {
+        ClusterClient {
             client: &self.client,
             namespace: &self.env.namespace,
-            cluster: &cluster.name_on_cloud,
-        };
-        Ok(remote.tear_down().await?)
+            cluster: name_on_cloud,
+        }
     }
 }
 
