@@ -203,8 +203,14 @@ impl WorkerClusters {
         let workers = self.clone();
         let mut changes = presets.changes();
         let mut numbers = self.changes();
+        let manager = context.clone();
         context.tasks.spawn("worker-presets", async move {
+            let mut follows_annotations = false;
             loop {
+                if !follows_annotations && !workers.is_empty() {
+                    workers.follow_annotations(&manager);
+                    follows_annotations = true;
+                }
                 let changed = tokio::select! {
                     changed = changes.changed() => changed.is_ok(),
                     changed = numbers.changed() => changed.is_ok(),
@@ -218,7 +224,6 @@ impl WorkerClusters {
                 }
             }
         });
-        self.follow_annotations(context);
     }
 
     fn presets(&self) -> Vec<Arc<Presets>> {
