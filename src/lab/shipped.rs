@@ -182,6 +182,7 @@ mod tests {
 
     use super::*;
     use crate::lint_nodes::pool_nodes;
+    use crate::preset_lab_settings::read_pools;
     use kueue_lab_controller::ControllerConfig;
     use kueue_lab_machines::nodes::NodePools;
     use kueue_lab_presets::{BaseConfiguration, check_preset, list, read};
@@ -266,7 +267,7 @@ mod tests {
             );
             assert!(!source.samples.is_empty(), "{name} has no samples");
             let nodes = match &source.settings.nodes {
-                Some(file) => NodePools::parse(std::str::from_utf8(&file.bytes).unwrap()).unwrap(),
+                Some(file) => read_pools(file).unwrap(),
                 None => NodePools::built_in(),
             };
             let parsed = check_preset(&source, &base, None, &pool_nodes(&nodes));

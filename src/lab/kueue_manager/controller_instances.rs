@@ -49,7 +49,7 @@ pub(super) struct InstanceStart {
 }
 
 impl ControllerInstances {
-    /// Starts the first instance; `elects` tells whether its Pod takes part in leader election.
+    /// Starts the first instance. With `elects` its Pod takes part in leader election.
     pub(crate) async fn start(
         context: &Context,
         config: ControllerConfig,

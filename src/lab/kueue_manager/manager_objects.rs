@@ -14,6 +14,7 @@ use super::{
 };
 use kueue_lab_api::config::CONFIG_MAP_KEY;
 use kueue_lab_runtime::Api;
+use kueue_lab_runtime::api_errors::is_not_found;
 
 /// The field manager of `kubectl apply --server-side`: a release's manifest is applied over these
 /// objects as over an earlier release.
@@ -112,10 +113,8 @@ pub(crate) async fn delete_objects(
     for object in objects {
         let (api, name) = api_of(client, &object);
         match api.delete(name, &DeleteParams::default()).await {
-            Err(kube::Error::Api(status)) if status.is_not_found() => {}
-            other => {
-                other?;
-            }
+            Err(error) if !is_not_found(&error) => return Err(error),
+            _ => {}
         }
     }
     Ok(())
