@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
 
-use work_dir::{RunningLab, WorkDir};
+use work_dir::{RunningLab, UP_WITH_PRESET, WorkDir};
 
 const VALID_PRESET: &str = "\
 apiVersion: kueue.x-k8s.io/v1beta2
@@ -110,16 +110,8 @@ fn unreadable_folders_and_files_are_reported() {
         "{printed}"
     );
     dir.write("presets/p/q.yaml", VALID_PRESET);
-    let up = [
-        "up",
-        "--headless",
-        "--presets-dir",
-        "presets",
-        "--preset",
-        "p",
-    ];
     let with = |flag: &str, file: &str| {
-        let mut args = up.to_vec();
+        let mut args = UP_WITH_PRESET.to_vec();
         args.extend([flag, file]);
         dir.run_rejected(&args)
     };
@@ -143,7 +135,7 @@ fn unreadable_folders_and_files_are_reported() {
         printed.contains("kueue.yaml:3:") && printed.contains("fairShering"),
         "{printed}"
     );
-    let args = [&up[..], &["--config", config.as_str()]].concat();
+    let args = [&UP_WITH_PRESET[..], &["--config", config.as_str()]].concat();
     let printed = String::from_utf8(dir.run(&args).stderr).unwrap();
     assert!(
         printed.contains("3 | fairShering: {}\n  | ^^^^^^^^^^^"),
@@ -184,16 +176,8 @@ fn a_port_in_use_is_reported() {
     dir.write("presets/p/q.yaml", VALID_PRESET);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let printed = dir.run_rejected(&[
-        "up",
-        "--headless",
-        "--presets-dir",
-        "presets",
-        "--preset",
-        "p",
-        "--port",
-        &port,
-    ]);
+    let args = [&UP_WITH_PRESET[..], &["--port", &port]].concat();
+    let printed = dir.run_rejected(&args);
     assert!(
         printed.contains(&port) && printed.contains("--port"),
         "{printed}"

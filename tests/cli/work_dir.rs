@@ -4,6 +4,16 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
+/// The arguments of a lab with the preset `p` of the folder `presets`.
+pub(crate) const UP_WITH_PRESET: [&str; 6] = [
+    "up",
+    "--headless",
+    "--presets-dir",
+    "presets",
+    "--preset",
+    "p",
+];
+
 /// A working directory with state, presets and other files.
 pub(crate) struct WorkDir {
     root: tempfile::TempDir,
@@ -55,14 +65,7 @@ impl WorkDir {
     /// Runs `up` with an invalid preset; returns the error.
     pub(crate) fn run_with_invalid_preset(&self, text: &str) -> String {
         self.write("presets/p/q.yaml", text);
-        self.run_rejected(&[
-            "up",
-            "--headless",
-            "--presets-dir",
-            "presets",
-            "--preset",
-            "p",
-        ])
+        self.run_rejected(&UP_WITH_PRESET)
     }
 }
 
