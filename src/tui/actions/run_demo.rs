@@ -7,8 +7,8 @@ use crate::backend::{Backend, Demo, OperationError};
 use crate::msg::{Cmd, Msg};
 use crate::operation::Operation;
 use crate::state::{
-    ActionId, Confirmation, Dialog, Menu, OnConfirm, Severity, State, UnavailableReason, ViewId,
-    requires,
+    self, ActionId, Confirmation, Dialog, Menu, OnConfirm, Severity, State, UnavailableReason,
+    ViewId, requires,
 };
 use crate::text::sanitize;
 
@@ -23,24 +23,16 @@ impl Action for RunDemo {
     }
 
     fn run(&self, state: &mut State) -> Vec<Cmd> {
-        let mut of_preset = state.env.demos.iter().filter(|d| is_of_active(state, d));
-        let only_one = Some(&state.env.demos).filter(|demos| demos.len() == 1);
-        let first = of_preset
-            .next()
-            .or(only_one.and_then(|demos| demos.first()));
-        match (first, of_preset.next()) {
-            (Some(only), None) => {
-                let name = only.name.clone();
-                self.chosen(state, &name)
-            }
-            _ => self.run_with(state, ""),
+        match state::only_demo(state).map(|demo| demo.name.clone()) {
+            Some(name) => self.chosen(state, &name),
+            None => self.run_with(state, ""),
         }
     }
 
     fn run_with(&self, state: &mut State, name: &str) -> Vec<Cmd> {
         if name.is_empty() {
             let mut demos: Vec<&Demo> = state.env.demos.iter().collect();
-            demos.sort_by_key(|demo| !is_of_active(state, demo));
+            demos.sort_by_key(|demo| !state::is_of_active(state, demo));
             let items = demos.iter();
             let items = items.map(|d| (d.name.clone(), sanitize(&d.summary)));
             state.ui.dialog = Some(Dialog::Menu(Menu {
@@ -82,12 +74,6 @@ impl Action for RunDemo {
         }
         start(state, item)
     }
-}
-
-/// Whether a demo is one of the active preset.
-fn is_of_active(state: &State, demo: &Demo) -> bool {
-    let active = state.applied_preset();
-    active.is_some_and(|active| demo.preset.as_ref() == Some(&active.name))
 }
 
 /// Starts a demo and opens the view of workloads.

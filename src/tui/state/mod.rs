@@ -6,6 +6,7 @@
 
 mod action_id;
 mod app_state;
+mod demo_of_preset;
 mod dialog;
 mod env;
 mod filter;
@@ -25,6 +26,7 @@ mod view_id;
 
 pub(crate) use action_id::ActionId;
 pub use app_state::State;
+pub(crate) use demo_of_preset::{is_of_active, only_demo};
 pub(crate) use dialog::{Confirmation, Dialog, Menu, OnConfirm};
 pub use env::Env;
 pub(crate) use filter::Filter;

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::model::Row;
 use crate::model::workload::{WorkloadRow, WorkloadState, status_reason};
-use crate::state::{State, requires};
+use crate::state::{State, only_demo, requires};
 use crate::text::{clock_time, pad, sanitize, truncate_middle};
 use crate::theme::Role;
 use crate::widget::Canvas;
@@ -138,13 +138,12 @@ pub(super) fn draw(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
 /// Draws the first steps in an empty cluster.
 fn draw_getting_started(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     let mut lines: Vec<(&str, String)> = Vec::new();
-    if let Some(demo) = state
-        .env
-        .demos
-        .first()
-        .filter(|_| requires::demos(state).is_ok())
-    {
-        lines.push(("D", format!("runs the demo {}", sanitize(&demo.name))));
+    if requires::demos(state).is_ok() {
+        let does = match only_demo(state) {
+            Some(demo) => format!("runs the demo {}", sanitize(&demo.name)),
+            None => "lists the demos".to_owned(),
+        };
+        lines.push(("D", does));
     }
     if requires::submission(state).is_ok() {
         lines.push(("s", "submits sample workloads".to_owned()));
