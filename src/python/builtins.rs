@@ -7,7 +7,7 @@ use crate::operators::{SIZE, order};
 use crate::value::Value;
 
 /// Functions that are evaluated here.
-const FUNCTIONS: [&str; 21] = [
+const FUNCTIONS: [&str; 22] = [
     "any",
     "all",
     "bool",
@@ -29,6 +29,7 @@ const FUNCTIONS: [&str; 21] = [
     "sorted",
     "str",
     "sum",
+    "zip",
 ];
 /// Names that the host knows, and types.
 const NAMES: [&str; 9] = [
@@ -72,6 +73,7 @@ impl Interpreter<'_> {
                 return Ok(Value::Bool(self.has(object, &arguments.text(1, "name")?)));
             }
             "isinstance" => return is_instance(&arguments),
+            "zip" => return self.zip(&arguments),
             "map" => {
                 let function = arguments.required(0, "func")?.clone();
                 let mut results = Vec::new();
@@ -148,6 +150,20 @@ impl Interpreter<'_> {
             "min" | "max" => extreme(name, values)?,
             _ => return Err(Exception::not_supported(name)),
         })
+    }
+
+    /// The tuples of the elements at the same positions, up to the end of the shortest list.
+    fn zip(&self, arguments: &Arguments) -> Result<Value, Exception> {
+        let lists = arguments.positional.iter();
+        let lists: Vec<Vec<Value>> = lists
+            .map(|list| self.iterate(list))
+            .collect::<Result<_, _>>()?;
+        let length = lists.iter().map(Vec::len).min().unwrap_or(0);
+        let tuple = |at: usize| {
+            let elements = lists.iter().filter_map(|list| list.get(at).cloned());
+            Value::Tuple(elements.collect())
+        };
+        Ok(Value::list((0..length).map(tuple).collect()))
     }
 
     fn has(&self, object: &Value, name: &str) -> bool {

@@ -45,6 +45,8 @@ impl Interpreter<'_> {
             Expr::FString(text) => self.f_string(text).await?,
             Expr::Name(name) => self.name(name.id.as_str())?,
             Expr::List(list) => Value::list(self.all(&list.elts).await?),
+            // Programs only ask whether a set has an element.
+            Expr::Set(set) => Value::list(self.all(&set.elts).await?),
             Expr::Tuple(tuple) => Value::Tuple(self.all(&tuple.elts).await?.into()),
             Expr::Dict(dict) => {
                 let value = Value::dict(Vec::new());
@@ -64,7 +66,7 @@ impl Interpreter<'_> {
             Expr::Subscript(element) => {
                 let container = self.evaluate(&element.value).await?;
                 let key = self.evaluate(&element.slice).await?;
-                self.element(&container, &key)?
+                self.element(&container, key).await?
             }
             Expr::Call(call) => self.call(call).await?,
             Expr::If(condition) => match self.evaluate(&condition.test).await?.is_true() {
@@ -174,10 +176,23 @@ impl Interpreter<'_> {
         }
     }
 
-    fn element(&self, container: &Value, key: &Value) -> Result<Value, Exception> {
-        if let Value::Dict(_) = container {
-            let missing = || Exception::new("KeyError", key.repr(0));
-            return container.get(key).ok_or_else(missing);
+    async fn element(&mut self, container: &Value, key: Value) -> Result<Value, Exception> {
+        match container {
+            Value::Dict(_) => {
+                let missing = || Exception::new("KeyError", key.repr(0));
+                return container.get(&key).ok_or_else(missing);
+            }
+            Value::Reference(name) => {
+                let arguments = Arguments {
+                    positional: vec![key],
+                    named: Vec::new(),
+                };
+                return self
+                    .host
+                    .call(&format!("{name}.__getitem__"), arguments)
+                    .await;
+            }
+            _ => {}
         }
         let values = self.iterate(container)?;
         let found = index(key.as_int(), values.len()).and_then(|at| values.get(at).cloned());

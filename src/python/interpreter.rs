@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use ruff_python_ast::{Alias, Expr, ExprLambda, Stmt, StmtFor, StmtIf};
+use ruff_python_ast::{Alias, Expr, ExprLambda, Stmt, StmtFor, StmtIf, StmtWith};
 
 use crate::error::Exception;
 use crate::host::Host;
@@ -113,6 +113,7 @@ impl Interpreter<'_> {
             }
             Stmt::If(condition) => return self.condition(condition).await,
             Stmt::For(each) => return self.each(each).await,
+            Stmt::With(with) => return self.with(with).await,
             Stmt::Raise(raise) => {
                 let Some(exception) = &raise.exc else {
                     return Err(Exception::not_supported("raise without an exception"));
@@ -172,6 +173,17 @@ impl Interpreter<'_> {
             }
         }
         self.statements(&each.orelse).await
+    }
+
+    /// `with`; context managers of the host have no methods for entry and exit.
+    async fn with(&mut self, with: &StmtWith) -> Result<Flow, Exception> {
+        for item in &with.items {
+            let manager = self.evaluate(&item.context_expr).await?;
+            if let Some(target) = &item.optional_vars {
+                self.assign(target, manager).await?;
+            }
+        }
+        self.statements(&with.body).await
     }
 
     /// The values of something that can be iterated.
