@@ -12,6 +12,7 @@ use crate::config::LabConfig;
 use crate::error::LabError;
 use crate::idle::LabActivity;
 use crate::job_webhooks::JobWebhooksPlugin;
+use crate::jobs_controller::LabJobsController;
 use crate::kueue_manager::{
     self, CertRotation, ConfigurationRollout, ControllerInstances, CurrentController, CurrentGates,
     ManagerAdmission, ManagerControlPlane,
@@ -350,6 +351,7 @@ impl Lab {
         let jobs = ManagedJobs::new(client, config.clock, config.entropy, sky);
         if matches!(cluster, Cluster::Embedded(_)) {
             kueue_lab_skypilot::jobs::serve(&context, &jobs);
+            machines.set_jobs_controller(Arc::new(LabJobsController(jobs.clone())));
             if config.external_clients {
                 lab_kinds::serve(&context, &presets);
             }

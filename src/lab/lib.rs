@@ -13,6 +13,7 @@ mod error;
 mod file_source;
 mod idle;
 mod job_webhooks;
+mod jobs_controller;
 mod kubelet_client;
 mod kueue_crds;
 mod kueue_manager;

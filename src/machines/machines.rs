@@ -17,6 +17,7 @@ use crate::{autoscaler, controller_manager, nodes, scheduler, workload_controlle
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 use kueue_lab_runtime::{Api, ComponentClients, Context, Informer};
+use kueue_lab_skylet::JobsController;
 
 /// The running machines of a cluster.
 pub struct Machines {
@@ -185,6 +186,13 @@ impl Machines {
     pub fn set_control_plane(&self, control_plane: Arc<dyn ControlPlane>) {
         if let Some(kubelet) = &self.kubelet {
             kubelet.set_control_plane(control_plane);
+        }
+    }
+
+    /// Serves SkyPilot's managed jobs in the Pods of its clusters.
+    pub fn set_jobs_controller(&self, controller: Arc<dyn JobsController>) {
+        if let Some(kubelet) = &self.kubelet {
+            kubelet.set_jobs_controller(controller);
         }
     }
 

@@ -10,6 +10,10 @@ mod driver;
 mod installation;
 mod job_queue;
 mod job_table;
+mod jobs_controller;
+mod managed_job_scheduler;
+#[cfg(test)]
+mod managed_job_tests;
 mod modules;
 mod node;
 mod placement;
@@ -21,6 +25,9 @@ mod task_output;
 mod tests;
 
 pub use installation::{install, program_names};
+pub use jobs_controller::{
+    JobsController, ManagedJob, ManagedJobOutput, ManagedJobSubmission, NewManagedJob,
+};
 pub use node::{Node, Nodes};
 pub use programs::programs;
 pub use runtime::Runtime;

@@ -6,6 +6,7 @@ use kueue_lab_container::ProgramCall;
 use kueue_lab_python::Exception;
 use tokio::sync::mpsc;
 
+use crate::managed_job_scheduler;
 use crate::modules::Modules;
 use crate::runtime::{Runtime, expand_user};
 
@@ -13,8 +14,8 @@ use crate::runtime::{Runtime, expand_user};
 enum Target {
     /// `-c PROGRAM`
     Program(String),
-    /// `-m MODULE`
-    Module(String),
+    /// `-m MODULE ARGUMENT...`
+    Module(String, Vec<String>),
     /// `FILE ARGUMENT...`
     File(String, Vec<String>),
     /// The standard input.
@@ -29,7 +30,7 @@ fn target(arguments: &[String]) -> Target {
         let next = arguments.as_slice().first().cloned().unwrap_or_default();
         match argument.as_str() {
             "-c" => return Target::Program(next),
-            "-m" => return Target::Module(next),
+            "-m" => return Target::Module(next, arguments.skip(1).cloned().collect()),
             "-V" | "--version" => return Target::Version,
             "-W" | "-X" => drop(arguments.next()),
             "-" => return Target::Input,
@@ -47,7 +48,9 @@ pub(crate) async fn run(runtime: &Arc<Runtime>, call: &ProgramCall<'_>) -> i32 {
             call.print("Python 3.10.18\n").await;
             return 0;
         }
-        Target::Module(module) => return run_module(&module, call).await,
+        Target::Module(module, arguments) => {
+            return run_module(runtime, &module, &arguments, call).await;
+        }
         Target::Program(program) => program,
         Target::Input => String::from_utf8_lossy(&call.input().await).into_owned(),
         Target::File(path, arguments) if path.ends_with("/ray") => {
@@ -104,9 +107,16 @@ async fn interpret(runtime: &Arc<Runtime>, program: &str, call: &ProgramCall<'_>
     }
 }
 
-/// Modules that are run as programs: daemons whose work is that of other parts of the runtime.
-async fn run_module(module: &str, call: &ProgramCall<'_>) -> i32 {
+/// Modules that are run as programs.
+async fn run_module(
+    runtime: &Runtime,
+    module: &str,
+    arguments: &[String],
+    call: &ProgramCall<'_>,
+) -> i32 {
     match module {
+        "sky.jobs.scheduler" => managed_job_scheduler::run(runtime, arguments, call).await,
+        // Daemons whose work is that of other parts of the runtime.
         "sky.skylet.attempt_skylet" | "pip" => 0,
         module => {
             let text = format!("python3: module {module} is not simulated\n");

@@ -15,7 +15,7 @@ use kueue_lab_container::{
 };
 use tokio::sync::mpsc;
 
-use crate::{Node, Nodes, Runtime, install, program_names};
+use crate::{JobsController, Node, Nodes, Runtime, install, program_names};
 
 /// A system with a clock that tokio's clock drives.
 struct TestSystem {
@@ -64,18 +64,40 @@ impl System for TestSystem {
 
 /// The nodes of the test's cluster.
 #[derive(Clone, Default)]
-struct TestNodes(Arc<OnceLock<Vec<Node>>>);
+struct TestNodes {
+    nodes: Arc<OnceLock<Vec<Node>>>,
+    jobs_controller: Option<Arc<dyn JobsController>>,
+}
 
 #[async_trait]
 impl Nodes for TestNodes {
     async fn nodes(&self) -> Vec<Node> {
-        self.0.get().cloned().unwrap_or_default()
+        self.nodes.get().cloned().unwrap_or_default()
+    }
+
+    fn namespace(&self) -> &str {
+        "default"
+    }
+
+    fn jobs_controller(&self) -> Option<Arc<dyn JobsController>> {
+        self.jobs_controller.clone()
     }
 }
 
 /// The containers of a cluster with this number of nodes, the head first.
 fn cluster(count: usize) -> Vec<Arc<Container>> {
-    let nodes = TestNodes::default();
+    cluster_with(count, None)
+}
+
+/// As [`cluster`], with a controller of managed jobs.
+pub(crate) fn cluster_with(
+    count: usize,
+    jobs_controller: Option<Arc<dyn JobsController>>,
+) -> Vec<Arc<Container>> {
+    let nodes = TestNodes {
+        nodes: Arc::default(),
+        jobs_controller,
+    };
     let container = |number: usize| {
         let started = tokio::time::Instant::now();
         let system = Arc::new(TestSystem { started });
@@ -99,13 +121,13 @@ fn cluster(count: usize) -> Vec<Arc<Container>> {
         container: container.clone(),
     };
     let _ = nodes
-        .0
+        .nodes
         .set(containers.iter().enumerate().map(node).collect());
     containers
 }
 
 /// The exit code and the output of a command on both streams.
-async fn bash(container: &Arc<Container>, script: &str) -> (i32, String) {
+pub(crate) async fn bash(container: &Arc<Container>, script: &str) -> (i32, String) {
     let (sender, mut receiver) = mpsc::channel::<Bytes>(4);
     let streams = ExecStreams {
         stdin: None,
@@ -379,7 +401,7 @@ async fn what_is_not_simulated_is_named_in_the_error() {
         ),
         (
             "python3 -c 'from sky.jobs import utils; utils.dump_managed_job_queue()'",
-            "jobs.controller.consolidation_mode",
+            "the jobs controller runs on the embedded cluster only",
         ),
         ("python3 /tmp/none.py", "No such file or directory"),
         ("uv sync", "uv sync is not simulated"),

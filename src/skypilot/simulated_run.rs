@@ -47,12 +47,37 @@ impl SimulatedRun {
     }
 }
 
+/// The programs of a task on one node.
+pub(crate) struct NodeCommands {
+    /// Of its `setup`.
+    pub setup: Option<Program>,
+    /// Of its `run`.
+    pub run: Option<Program>,
+}
+
+/// The programs of a task on the node with this rank and hostname.
+pub(crate) fn node_commands(task: &Task, rank: usize, hostname: &str) -> NodeCommands {
+    let program = |script: &Option<String>| {
+        let script = script.as_ref()?;
+        Some(node_program(script, task, rank, hostname))
+    };
+    NodeCommands {
+        setup: program(&task.setup),
+        run: program(&task.run),
+    }
+}
+
 /// The program of a script on the head node.
 fn program(script: &str, task: &Task) -> Program {
+    node_program(script, task, 0, "")
+}
+
+fn node_program(script: &str, task: &Task, rank: usize, hostname: &str) -> Program {
     let mut environment: Environment = task.envs.clone();
     for (name, value) in [
-        ("SKYPILOT_NODE_RANK", "0".to_owned()),
+        ("SKYPILOT_NODE_RANK", rank.to_string()),
         ("SKYPILOT_NUM_NODES", task.num_nodes.to_string()),
+        ("HOSTNAME", hostname.to_owned()),
     ] {
         environment.insert(name.to_owned(), value);
     }

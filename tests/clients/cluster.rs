@@ -8,7 +8,7 @@ use crate::lab_process::{RunningLab, WorkDir};
 const NODES: &str = "\
 - name: node
   count: 2
-  resources: {cpu: 16, memory: 64Gi}
+  resources: {cpu: 16, memory: 64Gi, ephemeral-storage: 100Gi}
 ";
 
 /// An embedded cluster, or the one of `KUEUE_LAB_TEST_KUBECONFIG`.

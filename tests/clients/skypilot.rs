@@ -143,6 +143,22 @@ fn wait_for_job(sky: &Sky, name: &str, parts: &[&str]) {
     }
 }
 
+/// A job of a higher priority preempts the first one and finishes; the first one recovers, and is cancelled.
+fn preempt_recover_and_cancel(sky: &Sky) {
+    sky.run(0, &["jobs", "launch", "-y", "-d", "low.yaml"]);
+    wait_for_job(sky, " low ", &[" 0 ", " RUNNING "]);
+
+    let text = sky.run(0, &["jobs", "launch", "-y", "high.yaml"]);
+    let parts = ["on high-", "Managed job finished: 2 (status: SUCCEEDED)"];
+    assert_parts(&text, &parts);
+
+    wait_for_job(sky, " low ", &[" 1 ", " RUNNING "]);
+    let text = sky.run(0, &["jobs", "cancel", "-y", "1"]);
+    assert_parts(&text, &["1"]);
+    wait_for_job(sky, " low ", &[" CANCELLED "]);
+    wait_for_job(sky, " high ", &[" SUCCEEDED "]);
+}
+
 #[test]
 #[ignore = "takes minutes, and installs SkyPilot with some hundred packages; see docs/suite.md"]
 fn sky_jobs() {
@@ -155,19 +171,30 @@ fn sky_jobs() {
     let Some(sky) = Sky::start(&files) else {
         return;
     };
+    preempt_recover_and_cancel(&sky);
+}
 
-    sky.run(0, &["jobs", "launch", "-y", "-d", "low.yaml"]);
-    wait_for_job(&sky, " low ", &[" 0 ", " RUNNING "]);
-
-    // A job of a higher priority preempts the first one, and finishes.
-    let text = sky.run(0, &["jobs", "launch", "-y", "high.yaml"]);
-    let parts = ["on high-", "Managed job finished: 2 (status: SUCCEEDED)"];
-    assert_parts(&text, &parts);
-
-    // The first one is launched again.
-    wait_for_job(&sky, " low ", &[" 1 ", " RUNNING "]);
-    let text = sky.run(0, &["jobs", "cancel", "-y", "1"]);
-    assert_parts(&text, &["1"]);
-    wait_for_job(&sky, " low ", &[" CANCELLED "]);
-    wait_for_job(&sky, " high ", &[" SUCCEEDED "]);
+/// The jobs controller is a Pod of the cluster.
+#[test]
+#[ignore = "takes minutes, and installs SkyPilot with some hundred packages; see docs/suite.md"]
+fn sky_jobs_with_a_controller_pod() {
+    let files = [
+        (".sky/config.yaml", CONFIG),
+        ("low.yaml", LONG_JOB),
+        ("high.yaml", HIGH),
+    ];
+    let Some(sky) = Sky::start(&files) else {
+        return;
+    };
+    preempt_recover_and_cancel(&sky);
+    let pods = sky.kubectl(&["get", "pods", "-o", "name"]);
+    assert_parts(&pods, &["pod/sky-jobs-controller-"]);
+    assert!(!pods.contains("pod/low-"), "{pods}");
+    let text = sky.run(103, &["jobs", "logs", "1"]);
+    assert_parts(&text, &["(low, pid=", ") started"]);
+    let text = sky.run(0, &["jobs", "logs", "--controller", "1"]);
+    assert_parts(
+        &text,
+        &["PENDING", "STARTING", "RUNNING", "RECOVERING", "RUNNING"],
+    );
 }

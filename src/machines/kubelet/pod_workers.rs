@@ -28,6 +28,7 @@ use crate::event_recorder::{EventRecorder, NewEvent, object_reference};
 use crate::nodes::is_managed;
 use crate::resource_claims;
 use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_skylet::JobsController;
 
 /// How many pods are reconciled concurrently.
 const WORKERS: usize = 16;
@@ -95,6 +96,8 @@ pub(super) struct Shared {
     pub(super) simulated_pods: Mutex<HashMap<ObjectKey, SimulatedPod>>,
     /// The control plane of this process, with its node.
     control_plane: OnceLock<(Arc<dyn ControlPlane>, Arc<Node>)>,
+    /// The controller of SkyPilot's managed jobs.
+    pub(super) jobs_controller: OnceLock<Arc<dyn JobsController>>,
     /// Whether pods are paused.
     paused: AtomicBool,
     pod_ips: Mutex<PodIpAllocator>,
@@ -126,6 +129,7 @@ impl Kubelet {
                 queue: WorkQueue::new(context),
                 simulated_pods: Mutex::default(),
                 control_plane: OnceLock::new(),
+                jobs_controller: OnceLock::new(),
                 paused: AtomicBool::new(false),
                 pod_ips: Mutex::default(),
                 logs: LogStore::new(context.clock.clone()),
@@ -179,6 +183,11 @@ impl Kubelet {
         if self.shared.control_plane.set((control_plane, node)).is_ok() {
             self.requeue_pods(CONTROL_PLANE_NODE);
         }
+    }
+
+    /// Serves managed jobs in the Pods of SkyPilot's clusters. Has an effect once.
+    pub fn set_jobs_controller(&self, controller: Arc<dyn JobsController>) {
+        self.shared.jobs_controller.get_or_init(|| controller);
     }
 
     pub(super) fn shared(&self) -> &Shared {

@@ -8,7 +8,7 @@ use kueue_lab_container::Container;
 use kueue_lab_python::{Arguments, Exception, Host, Value};
 use tokio::sync::mpsc;
 
-use super::{jobs, logs, standard};
+use super::{jobs, logs, managed_jobs, standard};
 use crate::driver::Driver;
 use crate::job_table::JobStatus;
 use crate::runtime::Runtime;
@@ -19,10 +19,10 @@ const SKYLET_VERSION: &str = "42";
 const SKYLET_LIB_VERSION: i64 = 7;
 /// The version of the functions for managed jobs, from which on programs load plugins before they call one.
 const MANAGED_JOBS_VERSION: i64 = 26;
-/// Why a function for managed jobs fails.
-const NO_JOBS_CONTROLLER: &str = "kueue-lab: the jobs controller does not run in a Pod of a simulated node; set \
-    jobs.controller.consolidation_mode: true in ~/.sky/config.yaml, create the file \
-    ~/skypilot-runtime/bin/activate and run sky api stop";
+/// The version of the functions for services and pools.
+const SERVE_VERSION: i64 = 5;
+/// The modules of managed jobs.
+const MANAGED_JOBS: [&str; 3] = ["sky.jobs.", "sky.server.plugins.", "sky.sky_logging."];
 
 /// The modules of one program.
 pub(crate) struct Modules {
@@ -74,6 +74,7 @@ impl Host for Modules {
             "sky.skylet.constants.SKYLET_VERSION" => Some(Value::str(SKYLET_VERSION)),
             "sky.skylet.constants.SKYLET_LIB_VERSION" => Some(Value::Int(SKYLET_LIB_VERSION)),
             "sky.jobs.constants.MANAGED_JOBS_VERSION" => Some(Value::Int(MANAGED_JOBS_VERSION)),
+            "sky.serve.constants.SERVE_VERSION" => Some(Value::Int(SERVE_VERSION)),
             "sky_templates.__file__" => Some(Value::str("/root/sky_templates/__init__.py")),
             _ => None,
         }
@@ -106,8 +107,12 @@ impl Host for Modules {
             "sky.utils.message_utils.encode_payload" => {
                 encode_payload(arguments.required(0, "payload")?)
             }
-            _ if name.starts_with("sky.jobs.") || name.starts_with("sky.server.plugins.") => {
-                Err(Exception::new("RuntimeError", NO_JOBS_CONTROLLER))
+            // There are no services and no pools.
+            "sky.serve.serve_utils.get_service_status_encoded" => Ok(Value::str(
+                "<sky-payloadservice_status>[]</sky-payloadservice_status>\n",
+            )),
+            _ if MANAGED_JOBS.iter().any(|module| name.starts_with(module)) => {
+                managed_jobs::call(self, name, &arguments).await
             }
             _ if Driver::has(name) => self.driver.call(name, &arguments).await,
             _ => standard::call(self, name, &arguments).await,

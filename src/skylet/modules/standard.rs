@@ -49,6 +49,16 @@ pub(super) async fn call(
             let default = || arguments.get(1, "default").cloned();
             known.or_else(default).unwrap_or(Value::None)
         }
+        "os.environ.__getitem__" => {
+            let key = arguments.text(0, "key")?;
+            let known = modules.environment.get(&key);
+            let missing = || Exception::new("KeyError", format!("'{key}'"));
+            Value::str(known.ok_or_else(missing)?.as_str())
+        }
+        "shlex.quote" => {
+            let text = arguments.text(0, "s")?.replace('\'', "'\"'\"'");
+            Value::str(format!("'{text}'"))
+        }
         "os.environ.__setitem__" => {
             let (key, value) = (arguments.text(0, "key")?, arguments.text(1, "value")?);
             modules.environment.insert(key, value);

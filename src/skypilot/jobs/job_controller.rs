@@ -273,6 +273,11 @@ impl JobController {
         let pods = self.remote().list().await.ok()?;
         let whole = pods.len() >= cluster.pod_names.len() && pods.iter().all(PodExt::is_running);
         let now = self.inner.clock.now();
+        if whole {
+            self.inner.update(self.id, |record, now| {
+                record.set_output(&self.task, cluster, now);
+            });
+        }
         whole.then(|| LaunchedJob {
             recovery: cluster.recovery.clone(),
             pods: cluster.pod_names.len(),

@@ -11,7 +11,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::job_controller;
-use super::state::{JobEvent, JobRecord, JobTable, ManagedJob};
+use super::state::{
+    JobEvent, JobRecord, JobTable, ManagedJob, ManagedJobScheduleState, ManagedJobStatus, NewJob,
+};
 use crate::clusters;
 use crate::{LaunchError, NodeInfo, SkyConfig, SkyEnv, Task, plan};
 use kueue_lab_clock::Clock;
@@ -64,9 +66,23 @@ pub enum SubmitError {
     /// The nodes cannot be listed.
     #[error("cannot list the cluster's nodes: {0}")]
     Cluster(#[from] Box<kube::Error>),
+    /// The job is unknown, or was submitted or cancelled before.
+    #[error("managed job {0} cannot be submitted")]
+    NotInactive(u64),
     /// Too many jobs are in progress.
     #[error("{MAX_JOBS} managed jobs are in progress, which is the limit of the lab")]
     TooManyJobs,
+}
+
+/// The user of a job.
+#[derive(Clone, Copy, Debug)]
+pub struct JobUser<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The hash.
+    pub hash: &'a str,
+    /// The namespace of clusters, unless the configuration has another one.
+    pub namespace: &'a str,
 }
 
 /// A handle to the managed jobs of one user. Cheap to clone.
@@ -151,15 +167,78 @@ impl ManagedJobs {
         let requested = planned.request.requested(task.num_nodes);
         let now = inner.clock.now();
         let cancel = inner.stop.child_token();
+        let new = NewJob {
+            name: &name,
+            user_hash: &env.user_hash,
+            workspace: &env.workspace,
+            requested,
+            schedule_state: ManagedJobScheduleState::Waiting,
+        };
         let id = {
             let mut table = inner.table.lock();
-            let id = table.add(&name, requested, now, cancel.clone());
+            let id = table.add(new, now, cancel.clone());
             id.ok_or(SubmitError::TooManyJobs)?
         };
         inner.notify_watchers();
         let driver = job_controller::JobController::new(inner.clone(), id, name, task, env, cancel);
         inner.tasks.spawn(driver.run());
         Ok(id)
+    }
+
+    /// Adds a pending job, which [`start`](Self::start) submits. Returns its id.
+    ///
+    /// # Errors
+    /// Too many jobs are in progress.
+    pub fn add(&self, name: &str, user_hash: &str, workspace: &str) -> Result<u64, SubmitError> {
+        let new = NewJob {
+            name,
+            user_hash,
+            workspace,
+            requested: String::new(),
+            schedule_state: ManagedJobScheduleState::Inactive,
+        };
+        let (now, cancel) = (self.inner.clock.now(), self.inner.stop.child_token());
+        let id = self.inner.table.lock().add(new, now, cancel);
+        self.inner.notify_watchers();
+        id.ok_or(SubmitError::TooManyJobs)
+    }
+
+    /// Sets the text of the resources that a job requests.
+    pub fn set_requested(&self, id: u64, requested: &str) {
+        self.inner
+            .update(id, |record, _| record.set_requested(requested));
+    }
+
+    /// Submits a job that was [added](Self::add).
+    ///
+    /// # Errors
+    /// There is no such job, or its name is invalid.
+    pub fn start(&self, id: u64, task: Task, user: JobUser<'_>) -> Result<(), SubmitError> {
+        let inner = &self.inner;
+        let own = SkyEnv {
+            user: user.name.to_owned(),
+            user_hash: user.hash.to_owned(),
+            namespace: user.namespace.to_owned(),
+            ..inner.env.clone()
+        };
+        let env = self.env_of(&own)?;
+        let submitted = {
+            let mut table = inner.table.lock();
+            let name = table.job(id).map(|job| job.name);
+            name.zip(table.submit(id, inner.clock.now()))
+        };
+        let (name, cancel) = submitted.ok_or(SubmitError::NotInactive(id))?;
+        inner.notify_watchers();
+        let driver = job_controller::JobController::new(inner.clone(), id, name, task, env, cancel);
+        inner.tasks.spawn(driver.run());
+        Ok(())
+    }
+
+    /// A job cannot be submitted.
+    pub fn fail(&self, id: u64, reason: &str) {
+        self.inner.update(id, |record, now| {
+            record.set_status(ManagedJobStatus::Failed, reason, now);
+        });
     }
 
     /// The same jobs for a user with a configuration file (`~/.sky/config.yaml`), which is read at
@@ -183,7 +262,11 @@ impl ManagedJobs {
 
     /// The environment of a new job.
     fn env(&self) -> Result<SkyEnv, SubmitError> {
-        let env = &self.inner.env;
+        self.env_of(&self.inner.env)
+    }
+
+    /// The environment of a user with the configuration.
+    fn env_of(&self, env: &SkyEnv) -> Result<SkyEnv, SubmitError> {
         match &self.config {
             UserConfig::Default => Ok(env.clone()),
             UserConfig::File(file) => env.with_config_file(file).map_err(SubmitError::Config),
@@ -193,7 +276,13 @@ impl ManagedJobs {
 
     /// `sky jobs cancel ID`. Returns whether the job was in progress.
     pub fn cancel(&self, id: u64) -> bool {
-        let found = self.inner.table.lock().cancel(id, self.inner.clock.now());
+        self.cancel_for(id, "Cancellation requested by user")
+    }
+
+    /// As [`cancel`](Self::cancel), with a reason that names the requester.
+    pub fn cancel_for(&self, id: u64, reason: &str) -> bool {
+        let now = self.inner.clock.now();
+        let found = self.inner.table.lock().cancel(id, reason, now);
         if found {
             self.inner.notify_watchers();
         }
@@ -208,6 +297,23 @@ impl ManagedJobs {
     /// One job.
     pub fn job(&self, id: u64) -> Option<ManagedJob> {
         self.inner.table.lock().job(id)
+    }
+
+    /// The number of recoveries before the last launch of a job, and the output of its commands since then;
+    /// `None` before the first launch.
+    pub fn output(&self, id: u64) -> Option<(u32, String)> {
+        let now = self.inner.clock.now();
+        self.inner.table.lock().output(id, now)
+    }
+
+    /// Lab time.
+    pub fn now(&self) -> jiff::Timestamp {
+        self.inner.clock.now()
+    }
+
+    /// The kubeconfig context of the cluster.
+    pub fn context(&self) -> &str {
+        &self.inner.env.context
     }
 
     /// The most recent events of the jobs, oldest first.

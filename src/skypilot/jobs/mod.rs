@@ -3,6 +3,7 @@
 
 mod backoff;
 mod job_controller;
+mod job_output;
 mod managed_job_controller;
 mod managed_job_resource;
 mod managed_jobs;
@@ -12,6 +13,6 @@ mod state;
 
 pub use managed_job_controller::serve;
 pub use managed_job_resource::{ManagedJobObjectStatus, ManagedJobSpec};
-pub use managed_jobs::{ManagedJobs, SubmitError, Timing};
+pub use managed_jobs::{JobUser, ManagedJobs, SubmitError, Timing};
 pub use queue_table::queue_table;
 pub use state::{JobEvent, ManagedJob, ManagedJobScheduleState, ManagedJobStatus};

@@ -6,7 +6,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+use super::job_output::JobOutput;
 use super::managed_jobs::MAX_JOBS;
+use crate::{ClusterPlan, Task};
 
 /// The maximum number of events kept.
 const MAX_EVENTS: usize = 1000;
@@ -64,6 +66,8 @@ impl std::fmt::Display for ManagedJobStatus {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ManagedJobScheduleState {
+    /// Added to the table, and not submitted yet.
+    Inactive,
     /// Waiting for a launch slot.
     Waiting,
     /// Launching.
@@ -80,6 +84,7 @@ impl ManagedJobScheduleState {
     /// The text in the column SCHED. STATE.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Inactive => "INACTIVE",
             Self::Waiting => "WAITING",
             Self::Launching => "LAUNCHING",
             Self::Alive => "ALIVE",
@@ -97,6 +102,12 @@ pub struct ManagedJob {
     pub id: u64,
     /// Name.
     pub name: String,
+    /// The hash of the user.
+    #[serde(default)]
+    pub user_hash: String,
+    /// The workspace.
+    #[serde(default)]
+    pub workspace: String,
     /// Requested resources, such as `1x[CPU:6]`.
     pub requested: String,
     /// State.
@@ -123,7 +134,7 @@ pub struct ManagedJob {
 
 impl ManagedJob {
     /// The total run time of the commands over all attempts; `None` before the first.
-    pub(crate) fn job_duration(&self, now: Timestamp) -> Option<SignedDuration> {
+    pub fn job_duration(&self, now: Timestamp) -> Option<SignedDuration> {
         self.started_at?;
         let current = self.running_since.map_or(SignedDuration::ZERO, |since| {
             self.ended_at.unwrap_or(now).duration_since(since)
@@ -158,7 +169,17 @@ pub struct JobEvent {
 pub(super) struct JobRecord {
     job: ManagedJob,
     cancel: CancellationToken,
+    output: Option<JobOutput>,
     events: Vec<(ManagedJobStatus, String)>,
+}
+
+/// A job that is added to the table.
+pub(super) struct NewJob<'a> {
+    pub(super) name: &'a str,
+    pub(super) user_hash: &'a str,
+    pub(super) workspace: &'a str,
+    pub(super) requested: String,
+    pub(super) schedule_state: ManagedJobScheduleState,
 }
 
 impl JobRecord {
@@ -176,6 +197,9 @@ impl JobRecord {
             && let Some(since) = self.job.running_since.take()
         {
             self.job.ran += now.duration_since(since);
+            if let Some(output) = &mut self.output {
+                output.end(now);
+            }
         }
         match status {
             ManagedJobStatus::Starting => {
@@ -210,6 +234,16 @@ impl JobRecord {
         self.job.schedule_state = sched;
     }
 
+    pub(super) fn set_requested(&mut self, requested: &str) {
+        requested.clone_into(&mut self.job.requested);
+    }
+
+    /// The commands start on a new cluster.
+    pub(super) fn set_output(&mut self, task: &Task, cluster: &ClusterPlan, now: Timestamp) {
+        let output = JobOutput::new(task, cluster, self.job.recoveries, now);
+        self.output = Some(output);
+    }
+
     pub(super) fn set_details(&mut self, details: &str) {
         if self.job.details.as_deref() != Some(details) {
             self.job.details = Some(details.to_owned());
@@ -237,8 +271,7 @@ impl JobTable {
     /// Adds a job; `None` if the limit of jobs in progress is reached.
     pub(super) fn add(
         &mut self,
-        name: &str,
-        requested: String,
+        new: NewJob<'_>,
         now: Timestamp,
         cancel: CancellationToken,
     ) -> Option<u64> {
@@ -251,10 +284,12 @@ impl JobTable {
         let id = self.last;
         let job = ManagedJob {
             id,
-            name: name.to_owned(),
-            requested,
+            name: new.name.to_owned(),
+            user_hash: new.user_hash.to_owned(),
+            workspace: new.workspace.to_owned(),
+            requested: new.requested,
             status: ManagedJobStatus::Pending,
-            schedule_state: ManagedJobScheduleState::Waiting,
+            schedule_state: new.schedule_state,
             created_at: now,
             submitted_at: None,
             started_at: None,
@@ -268,6 +303,7 @@ impl JobTable {
         let record = JobRecord {
             job,
             cancel,
+            output: None,
             events: Vec::new(),
         };
         self.jobs.insert(id, record);
@@ -306,7 +342,26 @@ impl JobTable {
         different
     }
 
-    pub(super) fn cancel(&mut self, id: u64, now: Timestamp) -> bool {
+    /// Takes a job that was added and not submitted. Returns the token that cancels it.
+    pub(super) fn submit(&mut self, id: u64, now: Timestamp) -> Option<CancellationToken> {
+        let record = self.jobs.get(&id)?;
+        if record.job.schedule_state != ManagedJobScheduleState::Inactive {
+            return None;
+        }
+        let cancel = record.cancel.clone();
+        self.change(id, now, |record, _| {
+            record.set_schedule_state(ManagedJobScheduleState::Waiting);
+        });
+        Some(cancel)
+    }
+
+    /// The number of recoveries before the output of a job, and the output.
+    pub(super) fn output(&self, id: u64, now: Timestamp) -> Option<(u32, String)> {
+        let output = self.jobs.get(&id)?.output.as_ref()?;
+        Some((output.attempt(), output.text(now)))
+    }
+
+    pub(super) fn cancel(&mut self, id: u64, reason: &str, now: Timestamp) -> bool {
         let Some(record) = self.jobs.get(&id) else {
             return false;
         };
@@ -314,12 +369,14 @@ impl JobTable {
             return false;
         }
         record.cancel.cancel();
+        // A job without a controller is cancelled at once.
+        let has_controller = record.job.schedule_state != ManagedJobScheduleState::Inactive;
+        let status = match has_controller {
+            true => ManagedJobStatus::Cancelling,
+            false => ManagedJobStatus::Cancelled,
+        };
         self.change(id, now, |record, now| {
-            record.set_status(
-                ManagedJobStatus::Cancelling,
-                "Cancellation requested by user",
-                now,
-            );
+            record.set_status(status, reason, now);
         })
     }
 

@@ -63,6 +63,24 @@ impl Task {
         }
     }
 
+    /// Parses the file that SkyPilot's API server submits to a jobs controller: a document with the name of
+    /// the job, and that of its task.
+    ///
+    /// # Errors
+    /// As [`Task::parse`].
+    pub fn parse_submitted(text: &str) -> Result<Self, TaskError> {
+        let mut documents = parse(text, Limits::default())?;
+        documents.retain(|d| !d.is_null());
+        match &documents[..] {
+            [_, document] => Self::from_yaml(document),
+            [_, _, second, ..] => {
+                let message = "a file of several tasks is a pipeline, which the lab does not run";
+                Err(Problem::new(second.at, message).into())
+            }
+            _ => Err(Problem::new(Position::START, "the file has no task").into()),
+        }
+    }
+
     /// Parses a task from a YAML document.
     ///
     /// # Errors
@@ -141,8 +159,10 @@ struct RawTask {
     service: Option<IgnoredAny>,
     #[serde(default)]
     pool: Option<IgnoredAny>,
+    #[serde(default, rename = "_user_specified_yaml")]
+    _user_specified_yaml: Option<IgnoredAny>,
     #[serde(default)]
-    volumes: Option<IgnoredAny>,
+    volumes: Option<BTreeMap<String, IgnoredAny>>,
     #[serde(default)]
     volume_mounts: Option<IgnoredAny>,
 }
@@ -154,7 +174,10 @@ impl RawTask {
         for (key, present) in [
             ("service", self.service.is_some()),
             ("pool", self.pool.is_some()),
-            ("volumes", self.volumes.is_some()),
+            (
+                "volumes",
+                self.volumes.as_ref().is_some_and(|v| !v.is_empty()),
+            ),
             ("volume_mounts", self.volume_mounts.is_some()),
         ] {
             if present {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
-use kueue_lab_skylet::{Node, Nodes, Runtime};
+use kueue_lab_skylet::{JobsController, Node, Nodes, Runtime};
 
 use super::super::pod_workers::{Kubelet, Shared};
 use kueue_lab_runtime::ObjectKey;
@@ -68,5 +68,13 @@ impl Nodes for ClusterPods {
             }
         }
         nodes
+    }
+
+    fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    fn jobs_controller(&self) -> Option<Arc<dyn JobsController>> {
+        self.shared.upgrade()?.jobs_controller.get().cloned()
     }
 }
