@@ -192,7 +192,7 @@ fn sky_jobs_with_a_controller_pod() {
     assert!(!pods.contains("pod/low-"), "{pods}");
     let text = sky.run(103, &["jobs", "logs", "1"]);
     assert_parts(&text, &["(low, pid=", ") started"]);
-    let text = sky.run(0, &["jobs", "logs", "--controller", "1"]);
+    let text = sky.run(103, &["jobs", "logs", "--controller", "1"]);
     assert_parts(
         &text,
         &["PENDING", "STARTING", "RUNNING", "RECOVERING", "RUNNING"],
