@@ -111,6 +111,7 @@ fn expressions_are_type_checked_against_the_matched_kinds() {
             "validations": [
                 {"expression": "object.spec.replicas > 1"},
                 {"expression": "object.replicas > 1", "messageExpression": "'x' + variables.spec.y"},
+                {"expression": "object.spec.replicas > '1'"},
             ],
         }});
         let path = format!("{ADMISSION}/validatingadmissionpolicies");
@@ -127,6 +128,9 @@ fn expressions_are_type_checked_against_the_matched_kinds() {
                 {"fieldRef": "spec.validations[1].messageExpression", "warning": format!(
                     "{kind}:1:21: undefined field 'y'\n | 'x' + variables.spec.y\n \
                      | ....................^\n")},
+                {"fieldRef": "spec.validations[2].expression", "warning": format!(
+                    "{kind}:1:22: found no matching overload for '_>_' applied to '(int, string)'\n \
+                     | object.spec.replicas > '1'\n | .....................^\n")},
             ])
         );
         let fixed = json!({"spec": {"validations": [{"expression": "object.spec.replicas > 1"}]}});

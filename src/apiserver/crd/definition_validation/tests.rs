@@ -265,11 +265,17 @@ fn rules() {
         "oldSelf.a <= self.a",
         "self.?a.orValue(1) == 1",
         "quantity('1').isLessThan(quantity('2'))",
+        "self.a < 1.5 && -self.a + 1 > 0",
+        "self.list[0].x in [1, 2] && !(self.b__dash__c == 'y')",
+        "self.list.map(l, [l.x]).exists(l, l[0] == 1) && size(self.list) == 2",
+        "(self.a > 0 ? 'x' : 'y').startsWith('x') && dyn(self.a) == 'x'",
+        "oldSelf != null && timestamp('2026-01-01T00:00:00Z') - timestamp('2026-01-01T00:00:00Z') < duration('1h')",
+        "self.list.filter(l, l.x == 1) + self.list == self.list && {'a': 1}['a'] == 1 && {1: 'a'}[1] == 'a'",
     ] {
         assert_eq!(rule(json!({"rule": good})), Vec::<String>::new(), "{good}");
     }
     let shown = |rule: &str| {
-        let rule = rule.replace('>', "\\u003e");
+        let rule = rule.replace('>', "\\u003e").replace('&', "\\u0026");
         format!(
             r#"{{"Rule":"{rule}","Message":"","MessageExpression":"","Reason":null,"FieldPath":"","OptionalOldSelf":null}}"#
         )
@@ -292,6 +298,30 @@ fn rules() {
             "compilation failed: ERROR: <input>:1:13: undeclared reference to 'al' (in container '')\n | self.list.al(1) == 1\n | ............^",
         ),
         ("self.a", "cel expression must evaluate to a bool"),
+        (
+            "self.a == '1'",
+            "compilation failed: ERROR: <input>:1:8: found no matching overload for '_==_' applied to '(int, string)'\n | self.a == '1'\n | .......^",
+        ),
+        (
+            "self.a + 1 == 1 && self.a + 'x' == 'x'",
+            "compilation failed: ERROR: <input>:1:27: found no matching overload for '_+_' applied to '(int, string)'\n | self.a + 1 == 1 && self.a + 'x' == 'x'\n | ..........................^",
+        ),
+        (
+            "self.list.all(l, l.x && true)",
+            "compilation failed: ERROR: <input>:1:22: found no matching overload for '_&&_' applied to '(int, bool)'\n | self.list.all(l, l.x && true)\n | .....................^",
+        ),
+        (
+            "self.a.startsWith('x')",
+            "compilation failed: ERROR: <input>:1:18: found no matching overload for 'startsWith' applied to 'int.(string)'\n | self.a.startsWith('x')\n | .................^",
+        ),
+        (
+            "'x' in self.list.map(l, l.x)",
+            "compilation failed: ERROR: <input>:1:5: found no matching overload for '@in' applied to '(string, list(int))'\n | 'x' in self.list.map(l, l.x)\n | ....^",
+        ),
+        (
+            "self.a == null",
+            "compilation failed: ERROR: <input>:1:8: found no matching overload for '_==_' applied to '(int, null)'\n | self.a == null\n | .......^",
+        ),
     ] {
         assert_eq!(
             rule(json!({"rule": bad})),

@@ -1,9 +1,12 @@
 //! Type check of CEL expressions against a schema. Reports undefined fields, undeclared references,
-//! unknown functions and wrong arguments of the functions of `authorizer`; expressions of unknown type are
-//! dynamic.
+//! unknown functions, and operands and arguments without an overload; expressions of unknown type are dynamic.
 
 mod authorizer;
 mod functions;
+mod operator_offsets;
+mod overloads;
+
+use std::collections::HashMap;
 
 use kube_cel::cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, StructExpr};
 use serde_json::Value;
@@ -24,6 +27,7 @@ pub(crate) enum Type<'s> {
     Int,
     Double,
     String,
+    Null,
     List(Box<Type<'s>>),
     Map(Box<Type<'s>>),
     /// An object with its schema; true for a root or embedded resource, which has metadata.
@@ -132,6 +136,8 @@ impl<'s> Type<'s> {
             Self::Int => "int".into(),
             Self::Double => "double".into(),
             Self::String => "string".into(),
+            Self::Null => "null".into(),
+            Self::Object(..) | Self::Struct(_) | Self::ObjectMeta => "object".into(),
             Self::List(item) => format!("list({})", item.name()),
             Self::Map(value) => format!("map(string, {})", value.name()),
             Self::Named(name) => name.clone(),
@@ -203,6 +209,7 @@ pub(crate) fn compile<'s>(
         vars: declarations.variables,
         has_authorizer_functions: declarations.has_authorizer_functions,
         has_patch_types: declarations.has_patch_types,
+        offsets: operator_offsets::operator_offsets(expression, program.expression()),
         errors: Vec::new(),
     };
     let found = checker.of(program.expression());
@@ -224,6 +231,8 @@ struct Checker<'e, 's> {
     vars: Vec<(String, Type<'s>)>,
     has_authorizer_functions: bool,
     has_patch_types: bool,
+    /// The offsets of operators by the numbers of their expressions.
+    offsets: HashMap<u64, usize>,
     /// Errors with their offset in the source.
     errors: Vec<(usize, String)>,
 }
@@ -238,7 +247,9 @@ impl<'s> Checker<'_, 's> {
                 let found = self.select(&operand, &select.field);
                 if select.test { Type::Bool } else { found }
             }
-            Expr::Call(call) => self.call(&call.func_name, call.target.as_deref(), &call.args),
+            Expr::Call(call) => {
+                self.call(e.id, &call.func_name, call.target.as_deref(), &call.args)
+            }
             Expr::List(list) => {
                 let types: Vec<Type<'s>> = list.elements.iter().map(|e| self.of(e)).collect();
                 let first = types.first().cloned().unwrap_or(Type::Any);
@@ -357,7 +368,13 @@ impl<'s> Checker<'_, 's> {
         Type::Any
     }
 
-    fn call(&mut self, name: &str, target: Option<&IdedExpr>, args: &[IdedExpr]) -> Type<'s> {
+    fn call(
+        &mut self,
+        id: u64,
+        name: &str,
+        target: Option<&IdedExpr>,
+        args: &[IdedExpr],
+    ) -> Type<'s> {
         let on = target.map(|t| self.of(t));
         let mut types: Vec<Type<'s>> = args.iter().map(|a| self.of(a)).collect();
         let operator = !name.starts_with(|c: char| c.is_ascii_alphabetic());
@@ -378,6 +395,22 @@ impl<'s> Checker<'_, 's> {
                 self.error(at, why);
                 Type::Any
             });
+        }
+        if !overloads::has_overload(name, on.as_ref(), &types)
+            && !operator_offsets::is_expansion(args)
+        {
+            let at = self.offsets.get(&id).copied();
+            let of_function = || self.find(name, |_| 0) + name.len();
+            let at = at.unwrap_or_else(|| if operator { 0 } else { of_function() });
+            self.error(
+                at,
+                overloads::no_matching_overload(name, on.as_ref(), &types),
+            );
+            return match name {
+                "_&&_" | "_||_" | "!_" | "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_"
+                | "@in" => Type::Bool,
+                _ => Type::Any,
+            };
         }
         match name {
             "_[_]" => match types.first() {
@@ -405,7 +438,13 @@ impl<'s> Checker<'_, 's> {
             | "_in_" | "startsWith" | "endsWith" | "matches" | "contains" | "isSorted" => {
                 Type::Bool
             }
-            "size" => Type::Int,
+            "size" | "int" => Type::Int,
+            "double" => Type::Double,
+            "bool" => Type::Bool,
+            "-_" | "_-_" | "_*_" | "_/_" | "_%_" => match (types.first(), types.last()) {
+                (Some(a), Some(b)) if a == b && matches!(a, Type::Int | Type::Double) => a.clone(),
+                _ => Type::Any,
+            },
             "string" | "lowerAscii" | "upperAscii" | "replace" | "substring" | "trim" | "join" => {
                 Type::String
             }
@@ -466,6 +505,7 @@ fn literal<'s>(value: &LiteralValue) -> Type<'s> {
         LiteralValue::Int(_) => Type::Int,
         LiteralValue::Double(_) => Type::Double,
         LiteralValue::String(_) => Type::String,
+        LiteralValue::Null => Type::Null,
         _ => Type::Other,
     }
 }
