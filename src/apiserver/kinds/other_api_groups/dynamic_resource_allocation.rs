@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::device_selectors;
 use crate::apimachinery::error_list::ErrorList;
 use crate::apimachinery::field_path::FieldPath;
 use crate::kinds::builtin_strategy::{BuiltinStrategy, SelectableFields};
@@ -17,6 +18,15 @@ pub(super) fn strategy_of(kind: &str) -> BuiltinStrategy {
                 }
             },
             prepare_for_create: |claim| claim["status"] = json!({}),
+            validate_create: |claim| {
+                let mut errors = ErrorList::default();
+                device_selectors::of_claim(
+                    &mut errors,
+                    &FieldPath::root("spec"),
+                    claim.at("/spec"),
+                );
+                errors.0
+            },
             validate_update: |new, old| {
                 let mut errors = ErrorList::default();
                 errors.immutable(&FieldPath::root("spec"), new.at("/spec"), old.at("/spec"));
@@ -33,6 +43,13 @@ pub(super) fn strategy_of(kind: &str) -> BuiltinStrategy {
                     claim_spec(spec);
                 }
             },
+            validate_create: |template| {
+                let mut errors = ErrorList::default();
+                let path = FieldPath::root("spec");
+                let path = path.child("spec");
+                device_selectors::of_claim(&mut errors, &path, template.at("/spec/spec"));
+                errors.0
+            },
             validate_update: |new, old| {
                 let mut errors = ErrorList::default();
                 errors.immutable(&FieldPath::root("spec"), new.at("/spec"), old.at("/spec"));
@@ -41,6 +58,19 @@ pub(super) fn strategy_of(kind: &str) -> BuiltinStrategy {
             ..BuiltinStrategy::DEFAULT
         },
         "DeviceClass" => BuiltinStrategy {
+            validate_create: |class| {
+                let mut errors = ErrorList::default();
+                let path = FieldPath::root("spec");
+                device_selectors::validate(&mut errors, &path, class.at("/spec"), &Value::Null);
+                errors.0
+            },
+            validate_update: |new, old| {
+                let mut errors = ErrorList::default();
+                let path = FieldPath::root("spec");
+                let (new, old) = (new.at("/spec"), old.at("/spec"));
+                device_selectors::validate(&mut errors, &path, new, old);
+                errors.0
+            },
             generation_fields: &["spec"],
             ..BuiltinStrategy::DEFAULT
         },

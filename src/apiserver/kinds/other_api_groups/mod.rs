@@ -3,6 +3,7 @@
 pub(crate) mod admission_validation;
 mod admissionregistration;
 mod certificates;
+mod device_selectors;
 mod dynamic_resource_allocation;
 mod events;
 mod horizontal_pod_autoscaler;
