@@ -34,6 +34,7 @@ pub mod visibility;
 mod worker_clients;
 mod workload_patching;
 
+pub use admission_checks::validate_kubeconfig;
 pub use controller_context::ControllerContext;
 pub use informers::Informers;
 pub use instance::{Controller, WebhooksOnlyInstance};

@@ -98,11 +98,6 @@ pub const SETTINGS_WITHOUT_EFFECT: &[SettingWithoutEffect] = {
             Labs,
             "the address is that of the metrics Service, or of --metrics",
         ),
-        field(
-            "multiKueue.clusterProfile",
-            Everywhere,
-            "MultiKueueClusters with a ClusterProfile are not connected",
-        ),
         field("pprofBindAddress", Everywhere, "pprof profiles Go programs"),
         field(
             "tls",

@@ -1,4 +1,4 @@
-//! The kubeconfig of a worker cluster: read from its Secret or file, and checked.
+//! The kubeconfig of a worker cluster: read from its Secret, file or ClusterProfile, and checked.
 
 use std::sync::Arc;
 
@@ -6,9 +6,10 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::config::Kubeconfig;
 use kueue_lab_runtime::Api;
 
+use super::cluster_profile;
 use super::context::MultiKueueContext;
 use super::kubeconfig_path::{KUBE_CONFIG_PATH_PREFIX, validate_kube_config_path};
-use super::validate_kubeconfig::validate_kubeconfig;
+use super::validate_kubeconfig::{validate_kubeconfig, validate_profile};
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{KubeConfig, LocationType, MultiKueueCluster};
@@ -54,23 +55,8 @@ pub(super) async fn load_client_config(
     cluster: &MultiKueueCluster,
 ) -> Result<ClientConfig, ConfigError> {
     let source = &cluster.spec.cluster_source;
-    if source.cluster_profile_ref.is_some() {
-        let enabled = mk
-            .shared
-            .settings
-            .enabled(Feature::MultiKueueClusterProfile);
-        let (reason, message) = match enabled {
-            true => ("BadClusterProfile", "no access provider configured"),
-            false => (
-                "MultiKueueClusterProfileFeatureDisabled",
-                "MultiKueueClusterProfile feature gate is disabled",
-            ),
-        };
-        return Err(ConfigError {
-            reason,
-            message: message.to_owned(),
-            not_found: false,
-        });
+    if let Some(profile) = &source.cluster_profile_ref {
+        return config_from_profile(mk, &profile.name).await;
     }
     let Some(reference) = &source.kube_config else {
         return Err(bad("kubeconfig reference is nil".to_owned()));
@@ -89,6 +75,39 @@ pub(super) async fn load_client_config(
         .kubeconfig()
         .map_err(|error| insecure(format!("failed to parse kubeconfig(apiconfig): {error}")))?;
     validate_kubeconfig(&parsed).map_err(insecure)?;
+    Ok(config)
+}
+
+async fn config_from_profile(
+    mk: &MultiKueueContext,
+    name: &str,
+) -> Result<ClientConfig, ConfigError> {
+    let failed = |reason, message: String| ConfigError {
+        reason,
+        message,
+        not_found: false,
+    };
+    let settings = &mk.shared.settings;
+    if !settings.enabled(Feature::MultiKueueClusterProfile) {
+        let message = "MultiKueueClusterProfile feature gate is disabled";
+        return Err(failed(
+            "MultiKueueClusterProfileFeatureDisabled",
+            message.to_owned(),
+        ));
+    }
+    let bad_profile = |message| failed("BadClusterProfile", message);
+    let profile = cluster_profile::find(mk, name).await;
+    let profile = profile.map_err(bad_profile)?;
+    let profile = profile.ok_or_else(|| ConfigError {
+        not_found: true,
+        ..bad_profile(format!(
+            "ClusterProfile.multicluster.x-k8s.io {name:?} not found"
+        ))
+    })?;
+    let text = cluster_profile::kubeconfig(&profile, mk.cluster_profile()).map_err(bad_profile)?;
+    let config = ClientConfig(text.to_string().into());
+    let parsed = config.kubeconfig().map_err(bad_profile)?;
+    validate_profile(&parsed).map_err(|message| failed("BadRestConfig", message))?;
     Ok(config)
 }
 

@@ -11,7 +11,9 @@ use super::remote_client::RemoteClient;
 use crate::ControllerContext;
 use crate::jobs::multikueue::{Adapter, multikueue_adapters};
 use kueue_lab_admission::Gates;
-use kueue_lab_api::config::{DEFAULT_NAMESPACE, DISPATCHER_ALL_AT_ONCE, MultiKueue};
+use kueue_lab_api::config::{
+    ClusterProfile, DEFAULT_NAMESPACE, DISPATCHER_ALL_AT_ONCE, MultiKueue,
+};
 use kueue_lab_api::v1beta2::{MultiKueueCluster, MultiKueueConfig, Workload};
 use kueue_lab_runtime::{Api, Informer, ObjectKey, WorkQueue};
 
@@ -106,6 +108,11 @@ impl MultiKueueContext {
     pub(super) fn step_size(&self) -> Option<usize> {
         let config = self.config.incremental_dispatcher_config.as_ref()?;
         usize::try_from(config.step_size?).ok()
+    }
+
+    /// The access providers of ClusterProfiles.
+    pub(super) fn cluster_profile(&self) -> Option<&ClusterProfile> {
+        self.config.cluster_profile.as_ref()
     }
 
     /// The namespace of the Secrets with kubeconfigs.

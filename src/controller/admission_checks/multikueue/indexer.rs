@@ -74,6 +74,18 @@ impl MultiKueueContext {
             .collect()
     }
 
+    /// The MultiKueueClusters of a ClusterProfile.
+    pub(super) fn clusters_using_profile(&self, profile: &str) -> Vec<ObjectKey> {
+        let clusters = self.clusters.list().into_iter();
+        let users = clusters.filter(|cluster| {
+            let reference = cluster.spec.cluster_source.cluster_profile_ref.as_ref();
+            reference.is_some_and(|reference| reference.name == profile)
+        });
+        users
+            .map(|cluster| ObjectKey::of(cluster.as_ref()))
+            .collect()
+    }
+
     /// The state of the MultiKueue check of a Workload, if it has one.
     pub(super) fn multikueue_check(&self, wl: &Workload) -> Option<AdmissionCheckState> {
         let checks = &self.shared.informers.admission_checks;

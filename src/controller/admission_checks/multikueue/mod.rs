@@ -3,6 +3,7 @@
 
 mod admissioncheck;
 mod client_config;
+mod cluster_profile;
 mod clusterqueue;
 mod component_workloads;
 mod context;
@@ -24,3 +25,4 @@ mod workload;
 mod workload_group;
 
 pub(super) use controllers::start;
+pub use validate_kubeconfig::validate_kubeconfig;

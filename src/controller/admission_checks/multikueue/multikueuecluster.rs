@@ -10,7 +10,7 @@ use kueue_lab_runtime::{Api, Informer, ObjectKey, ReconcileResult};
 use super::admissioncheck::{active_condition, is_same_state};
 use super::client_config::load_client_config;
 use super::context::MultiKueueContext;
-use super::{fswatch, garbage_collector};
+use super::{cluster_profile, fswatch, garbage_collector};
 use crate::event_recorder::EventSpec;
 use crate::jobs::error::JobError;
 use crate::object_meta;
@@ -25,7 +25,8 @@ use kueue_lab_api::v1beta2::{LocationType, MultiKueueCluster};
 /// The reporting controller of Events.
 const REPORTING_CONTROLLER: &str = "multikueue-cluster";
 
-/// Starts the reconciler, the garbage collector, and the watch of Secrets in Kueue's namespace.
+/// Starts the reconciler, the garbage collector, and the watches of Secrets and ClusterProfiles in
+/// Kueue's namespace.
 pub(super) fn start(mk: &MultiKueueContext) {
     let ctx = &mk.shared.ctx;
     let secrets = Api::<Secret>::namespaced(ctx.client.clone(), mk.config_namespace());
@@ -37,6 +38,7 @@ pub(super) fn start(mk: &MultiKueueContext) {
             handled.cluster_events.add(cluster);
         }
     });
+    cluster_profile::watch(mk);
     garbage_collector::start(mk);
     fswatch::start(mk);
     let reconciled = mk.clone();
@@ -95,7 +97,11 @@ async fn reconcile(mk: &MultiKueueContext, key: &ObjectKey) -> Result<ReconcileR
 
 /// Where the kubeconfig of a cluster is, for messages.
 fn source_of(mk: &MultiKueueContext, cluster: &MultiKueueCluster) -> String {
-    let config = cluster.spec.cluster_source.kube_config.as_ref();
+    let source = &cluster.spec.cluster_source;
+    if let Some(profile) = &source.cluster_profile_ref {
+        return format!("ClusterProfile {}/{}", mk.config_namespace(), profile.name);
+    }
+    let config = source.kube_config.as_ref();
     config.map_or_else(String::new, |config| match config.location_type() {
         LocationType::Secret => {
             format!("Secret {}/{}", mk.config_namespace(), config.location)

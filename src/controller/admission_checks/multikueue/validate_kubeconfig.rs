@@ -6,7 +6,7 @@ use kube::config::{AuthInfo, Kubeconfig};
 ///
 /// # Errors
 /// The message of upstream for the first part that is not allowed.
-pub(super) fn validate_kubeconfig(config: &Kubeconfig) -> Result<(), String> {
+pub fn validate_kubeconfig(config: &Kubeconfig) -> Result<(), String> {
     let users = config
         .auth_infos
         .iter()
@@ -32,7 +32,28 @@ pub(super) fn validate_kubeconfig(config: &Kubeconfig) -> Result<(), String> {
         }
     }
     let (server, user) = current(config)?;
+    validate_rest_config(&server, &user)?;
+    refuse_programs(&user)
+}
+
+/// Checks the kubeconfig of a ClusterProfile, whose exec plugin is that of the configuration.
+///
+/// # Errors
+/// The message of upstream for the first part that is not allowed.
+pub(super) fn validate_profile(config: &Kubeconfig) -> Result<(), String> {
+    let (server, user) = current(config)?;
     validate_rest_config(&server, &user)
+}
+
+fn refuse_programs(user: &AuthInfo) -> Result<(), String> {
+    let refusal = if user.exec.is_some() {
+        "exec plugins are not allowed"
+    } else if user.auth_provider.is_some() {
+        "auth providers are not allowed"
+    } else {
+        return Ok(());
+    };
+    Err(refusal.to_owned())
 }
 
 fn is_set(text: &Option<String>) -> bool {
@@ -69,10 +90,6 @@ fn validate_rest_config(server: &str, user: &AuthInfo) -> Result<(), String> {
         "untrusted server endpoint"
     } else if is_set(&user.username) || user.password.is_some() {
         "basic auth is not allowed"
-    } else if user.exec.is_some() {
-        "exec plugins are not allowed"
-    } else if user.auth_provider.is_some() {
-        "auth providers are not allowed"
     } else {
         return Ok(());
     };
