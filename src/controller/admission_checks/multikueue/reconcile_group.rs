@@ -50,7 +50,11 @@ pub(super) async fn reconcile_group(
         return remove_all_remote_objects(group).await;
     }
     if let Some((condition, cluster)) = group.best_match_by_condition(c::FINISHED) {
-        return finish_local(&group, &condition, &cluster).await;
+        let is_out_of_sync = condition.reason == finished::OUT_OF_SYNC && !group.is_elastic();
+        return match is_out_of_sync {
+            true => reset_out_of_sync(&mut group, &cluster).await,
+            false => finish_local(&group, &condition, &cluster).await,
+        };
     }
     if let Some((_, cluster)) = group.best_match_by_condition(c::EVICTED)
         && let Some(result) = handle_remote_eviction(&group, &cluster).await?
@@ -126,25 +130,36 @@ pub(super) fn record_event(
     recorder.record(written, spec);
 }
 
-/// Finishes the Workload as its copy, or dispatches it again if the copy did not match its job.
+/// Dispatches a Workload again whose copy did not match its job.
+///
+/// The eviction of the Workload and its next admission may be seen at once: a copy that is left from
+/// before is deleted.
+async fn reset_out_of_sync(
+    group: &mut WorkloadGroup<'_>,
+    cluster: &str,
+) -> Result<ReconcileResult, JobError> {
+    match group.check.state {
+        CheckState::Ready => {
+            let message = format!(
+                "Remote workload on worker cluster {cluster:?} is out of sync with its user job, resetting for re-dispatch"
+            );
+            let (mk, state) = (group.mk, CheckState::Retry);
+            let (written, message) =
+                update_check(mk, &group.local, &group.check, state, &message).await?;
+            record_event(group, &written, EventType::Warning, message);
+        }
+        CheckState::Pending => group.remove_remote_objects(cluster).await?,
+        _ => {}
+    }
+    Ok(ReconcileResult::Done)
+}
+
+/// Finishes the Workload as its copy.
 async fn finish_local(
     group: &WorkloadGroup<'_>,
     condition: &Condition,
     cluster: &str,
 ) -> Result<ReconcileResult, JobError> {
-    if condition.reason == finished::OUT_OF_SYNC && !group.is_elastic() {
-        if group.check.state != CheckState::Ready {
-            return Ok(ReconcileResult::Done);
-        }
-        let message = format!(
-            "Remote workload on worker cluster {cluster:?} is out of sync with its user job, resetting for re-dispatch"
-        );
-        let (mk, state) = (group.mk, CheckState::Retry);
-        let (written, message) =
-            update_check(mk, &group.local, &group.check, state, &message).await?;
-        record_event(group, &written, EventType::Warning, message);
-        return Ok(ReconcileResult::Done);
-    }
     sync_job(group, cluster).await?;
     let (shared, now) = (&group.mk.shared, group.mk.shared.now());
     let mode = StatusApplyMode::Strict;
