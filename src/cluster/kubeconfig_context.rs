@@ -63,6 +63,15 @@ impl KubeconfigContext {
         })
     }
 
+    /// Finds a context, by default the current one, as [`find`](Self::find).
+    ///
+    /// # Errors
+    /// As [`find`](Self::find), or the file has no current context.
+    pub fn load(name: Option<&str>, file: Option<&Path>) -> Result<Self, ClusterError> {
+        let (source, config) = read(file)?;
+        Self::from_kubeconfig(config, name, &source, file)
+    }
+
     /// The same context with the current credentials of its file.
     fn reload(&self) -> Result<Self, String> {
         let found = Self::find(&self.name, self.file.as_deref()).map_err(|e| e.to_string())?;
@@ -177,10 +186,6 @@ impl KubeconfigContext {
 
     /// A client with the current credentials.
     async fn access(&self, manner: Interactivity) -> Result<AuthenticatedClient, ClusterError> {
-        let unusable = |e: &dyn std::error::Error| ClusterError::Source {
-            file: format!("context {}", self.name),
-            reason: error_chain(e),
-        };
         let mut config = self.config.clone();
         let user = config.auth_infos.first_mut();
         let mut expires = None;
@@ -198,9 +203,9 @@ impl KubeconfigContext {
         }
         let options = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(config, &options).await;
-        let mut config = config.map_err(|e| unusable(&e))?;
+        let mut config = config.map_err(|e| self.unusable(&e))?;
         config.connect_timeout = Some(super::remote::CONNECT_TIMEOUT);
-        let client = Client::try_from(config).map_err(|e| unusable(&e))?;
+        let client = Client::try_from(config).map_err(|e| self.unusable(&e))?;
         Ok(AuthenticatedClient { client, expires })
     }
 
@@ -246,6 +251,53 @@ impl KubeconfigContext {
             file: format!("context {user}"),
             reason: e.to_string(),
         })
+    }
+
+    /// The kubeconfig as text with the contents of the files it refers to, as `kubectl config view --flatten`.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn flattened(&self) -> Result<String, ClusterError> {
+        let mut flat = self.clone();
+        let clusters = flat.config.clusters.iter_mut();
+        for cluster in clusters.filter_map(|named| named.cluster.as_mut()) {
+            let authority = cluster.certificate_authority.take();
+            if let Some(bytes) = self.read_file(authority)? {
+                cluster.certificate_authority_data = Some(STANDARD.encode(bytes));
+            }
+        }
+        let users = flat.config.auth_infos.iter_mut();
+        for user in users.filter_map(|named| named.auth_info.as_mut()) {
+            if let Some(bytes) = self.read_file(user.client_certificate.take())? {
+                user.client_certificate_data = Some(STANDARD.encode(bytes));
+            }
+            if let Some(bytes) = self.read_file(user.client_key.take())? {
+                user.client_key_data = Some(STANDARD.encode(bytes).into());
+            }
+            if let Some(bytes) = self.read_file(user.token_file.take())? {
+                let token = String::from_utf8_lossy(&bytes).trim().to_owned();
+                user.token = Some(token.into());
+            }
+        }
+        flat.to_yaml().map_err(|e| self.unusable(&e))
+    }
+
+    fn read_file(&self, path: Option<String>) -> Result<Option<Vec<u8>>, ClusterError> {
+        let Some(path) = path.filter(|path| !path.is_empty()) else {
+            return Ok(None);
+        };
+        let bytes = std::fs::read(&path).map_err(|error| ClusterError::Source {
+            file: path,
+            reason: error.to_string(),
+        })?;
+        Ok(Some(bytes))
+    }
+
+    fn unusable(&self, error: &dyn std::error::Error) -> ClusterError {
+        ClusterError::Source {
+            file: format!("context {}", self.name),
+            reason: error_chain(error),
+        }
     }
 
     /// The kubeconfig as text.
@@ -359,6 +411,28 @@ contexts:
         assert!(text.contains("secret-of-me") && text.contains("namespace: team"));
         assert!(text.contains("current-context: test"));
         assert!(!text.contains("secret-of-other") && !text.contains("https://a"));
+    }
+
+    #[test]
+    fn files_are_read_into_the_flattened_kubeconfig() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |name: &str| dir.path().join(name);
+        std::fs::write(file("ca.crt"), "CA").unwrap();
+        std::fs::write(file("token"), "secret\n").unwrap();
+        let text = "{current-context: c, contexts: [{name: c, context: {cluster: k, user: u}}],
+          clusters: [{name: k, cluster: {server: 'https://a', certificate-authority: ca.crt}}],
+          users: [{name: u, user: {tokenFile: token}}]}";
+        std::fs::write(file("config"), text).unwrap();
+        let context = KubeconfigContext::load(None, Some(&file("config"))).unwrap();
+        let flat = context.flattened().unwrap();
+        assert!(flat.contains("certificate-authority-data: Q0E="), "{flat}");
+        assert!(
+            flat.contains("token: secret") && !flat.contains("ca.crt"),
+            "{flat}"
+        );
+        std::fs::remove_file(file("ca.crt")).unwrap();
+        let error = context.flattened().unwrap_err().to_string();
+        assert!(error.contains("ca.crt: No such file"), "{error}");
     }
 
     #[test]

@@ -98,10 +98,7 @@ impl Lab {
         };
         let workers = WorkerClusters::new(&config);
         let mut kueue = KueueStart::new(&mut config, &settings)?;
-        if let Err(error) = workers
-            .start(workers.first_number(&config, &settings))
-            .await
-        {
+        if let Err(error) = workers.start(&workers.first(&config, &settings)).await {
             workers.stop().await;
             return Err(error);
         }

@@ -10,6 +10,7 @@ mod cluster_role;
 mod config;
 mod configuration_changes;
 mod error;
+mod existing_worker;
 mod file_source;
 mod idle;
 mod job_webhooks;

@@ -13,7 +13,7 @@ use kueue_lab_api::config::{Configuration, load};
 use kueue_lab_machines::nodes::NodePools;
 use kueue_lab_presets::{
     Finding, IgnoredSettings, LabNode, LabSettings, PresetSettings, Sample, SchedulingHold,
-    SourceFile,
+    SourceFile, WorkersOfPreset,
 };
 
 /// A configuration and its text.
@@ -133,6 +133,10 @@ impl LabSettings for PresetLabSettings {
         self.workers.fixed_number
     }
 
+    fn check_workers(&self, workers: &WorkersOfPreset) -> Vec<Finding> {
+        self.workers.workers.check(workers)
+    }
+
     fn check_nodes(&self, nodes: &SourceFile, samples: &[Sample]) -> Vec<Finding> {
         let text = String::from_utf8_lossy(&nodes.bytes);
         match NodePools::parse(&text) {
@@ -146,7 +150,7 @@ impl LabSettings for PresetLabSettings {
         self.nodes.all_nodes(of_preset.and_then(read_pools)).await
     }
 
-    async fn apply(&self, settings: &PresetSettings) -> Vec<String> {
+    async fn apply(&self, preset: &str, settings: &PresetSettings) -> Vec<String> {
         let mut lines = self
             .apply_configuration(settings.configuration.as_ref())
             .await;
@@ -154,7 +158,8 @@ impl LabSettings for PresetLabSettings {
         let PresetWorkers {
             workers, manager, ..
         } = &self.workers;
-        lines.extend(workers.apply(settings.clusters.as_ref(), manager).await);
+        let clusters = settings.clusters.as_ref();
+        lines.extend(workers.apply(preset, clusters, manager).await);
         lines
     }
 

@@ -1,11 +1,13 @@
-//! [`WorkerClusters`]: the embedded worker clusters of a manager, whose number `clusters.yaml` changes.
+//! [`WorkerClusters`]: the worker clusters of a manager: embedded ones, and others that `clusters.yaml` names.
 
 use std::sync::Arc;
 
 use kube::Client;
 use kueue_lab_api::v1beta2::MultiKueueCluster;
 use kueue_lab_controller::WorkerClients;
-use kueue_lab_presets::{PresetSettings, Presets, SourceFile, read_workers};
+use kueue_lab_presets::{
+    ExistingCluster, Finding, PresetSettings, Presets, SourceFile, WorkersOfPreset, read_workers,
+};
 use kueue_lab_runtime::{Api, Change, Context, Informer};
 use parking_lot::RwLock;
 use tokio::sync::{Mutex, watch};
@@ -13,6 +15,7 @@ use tokio::sync::{Mutex, watch};
 use crate::cluster_role::ClusterRole;
 use crate::config::LabConfig;
 use crate::error::LabError;
+use crate::existing_worker::ExistingWorker;
 use crate::kueue_manager;
 use crate::worker_cluster::{WorkerCluster, worker_config};
 use crate::workers::{EmbeddedWorkerClients, manager_objects, worker_objects};
@@ -20,7 +23,7 @@ use crate::workers::{EmbeddedWorkerClients, manager_objects, worker_objects};
 /// An annotation of MultiKueueClusters: with the value `down`, the manager does not reach the cluster.
 const NETWORK_ANNOTATION: &str = "kueue-lab.dev/network";
 
-/// The embedded worker clusters of a manager. Clones share them.
+/// The worker clusters of a manager. Clones share them.
 #[derive(Clone)]
 pub(crate) struct WorkerClusters(Arc<Shared>);
 
@@ -30,6 +33,8 @@ struct Shared {
     /// Whether the file of a preset says how many there are.
     of_presets: bool,
     running: RwLock<Vec<WorkerCluster>>,
+    /// Clusters that exist without the lab.
+    existing: RwLock<Vec<ExistingWorker>>,
     clients: EmbeddedWorkerClients,
     /// Held while workers start or stop.
     changing: Mutex<()>,
@@ -45,19 +50,20 @@ impl WorkerClusters {
             template: may_have_workers.then(|| worker_config(config, "")),
             of_presets: may_have_workers && config.role == ClusterRole::Single,
             running: RwLock::default(),
+            existing: RwLock::default(),
             clients: EmbeddedWorkerClients::default(),
             changing: Mutex::default(),
             changes: watch::Sender::default(),
         }))
     }
 
-    /// The number of workers at the start: that of the configuration, or of `clusters.yaml` of the first
-    /// preset. An invalid file is reported when the preset is applied.
-    pub(crate) fn first_number(&self, config: &LabConfig, settings: &PresetSettings) -> usize {
+    /// The workers at the start: those of the configuration, or of `clusters.yaml` of the first preset. An
+    /// invalid file is reported when the preset is applied.
+    pub(crate) fn first(&self, config: &LabConfig, settings: &PresetSettings) -> WorkersOfPreset {
         match (&config.role, &settings.clusters) {
-            (ClusterRole::Manager { workers }, _) => *workers,
+            (ClusterRole::Manager { workers }, _) => WorkersOfPreset::embedded(*workers),
             (_, Some(file)) if self.0.of_presets => read_workers(file).unwrap_or_default(),
-            _ => 0,
+            _ => WorkersOfPreset::default(),
         }
     }
 
@@ -71,8 +77,18 @@ impl WorkerClusters {
     ///
     /// # Errors
     /// One of them does not start; those before it run.
-    pub(crate) async fn start(&self, number: usize) -> Result<(), LabError> {
-        self.start_until(number, |_| {}).await
+    pub(crate) async fn start(&self, first: &WorkersOfPreset) -> Result<(), LabError> {
+        let (existing, _) = load_existing(&first.existing);
+        *self.0.existing.write() = existing;
+        self.start_until(first.embedded, |_| {}).await
+    }
+
+    /// Why the kubeconfigs of clusters that exist without the lab cannot be used.
+    pub(crate) fn check(&self, workers: &WorkersOfPreset) -> Vec<Finding> {
+        match self.0.of_presets {
+            true => load_existing(&workers.existing).1,
+            false => Vec::new(),
+        }
     }
 
     /// Starts workers until there are `number`.
@@ -97,7 +113,19 @@ impl WorkerClusters {
 
     /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.running.read().is_empty()
+        self.0.running.read().is_empty() && self.0.existing.read().is_empty()
+    }
+
+    /// Their names and kubeconfigs.
+    fn kubeconfigs_by_name(&self) -> Vec<(String, String)> {
+        let running = self.0.running.read();
+        let existing = self.0.existing.read();
+        let embedded = running.iter();
+        let embedded = embedded.map(|w| (w.name.clone(), w.kubeconfig.clone()));
+        let existing = existing.iter();
+        embedded
+            .chain(existing.map(|w| (w.name().to_owned(), w.kubeconfig.clone())))
+            .collect()
     }
 
     /// Their names and clients.
@@ -128,70 +156,84 @@ impl WorkerClusters {
     /// # Errors
     /// The API server of the manager rejects one.
     pub(crate) async fn connect(&self, manager: &Client) -> Result<(), kube::Error> {
-        let workers: Vec<(String, String)> = {
-            let running = self.0.running.read();
-            let workers = running
-                .iter()
-                .map(|w| (w.name.clone(), w.kubeconfig.clone()));
-            workers.collect()
-        };
+        let workers = self.kubeconfigs_by_name();
         let workers = workers.iter().map(|(name, kube)| (&**name, &**kube));
         kueue_manager::apply_objects(manager, manager_objects(workers)).await
     }
 
-    /// Starts and stops workers for the `clusters.yaml` of a preset, none without one. Returns one line
-    /// for each change. An invalid file changes nothing.
-    pub(crate) async fn apply(&self, file: Option<&SourceFile>, manager: &Client) -> Vec<String> {
-        let wanted = file.map_or(Ok(0), read_workers);
+    /// Starts and stops workers for the `clusters.yaml` of `preset`, none without one. New ones start with that
+    /// preset. Returns one line for each change. An invalid file changes nothing.
+    pub(crate) async fn apply(
+        &self,
+        preset: &str,
+        file: Option<&SourceFile>,
+        manager: &Client,
+    ) -> Vec<String> {
+        let wanted = file.map_or_else(|| Ok(WorkersOfPreset::default()), read_workers);
         let (true, Ok(wanted)) = (self.0.of_presets, wanted) else {
             return Vec::new();
         };
         let _changing = self.0.changing.lock().await;
-        let before = self.0.running.read().len();
-        let mut lines = Vec::new();
-        if wanted < before {
-            lines.extend(self.stop_after(wanted, manager).await.err());
-        // The preset may be another than the first; `follow` switches to it.
-        } else if let Err(error) = self
-            .start_until(wanted, |config| config.preset = None)
-            .await
-        {
+        let before = self.kubeconfigs_by_name();
+        let (existing, errors) = load_existing(&wanted.existing);
+        let mut lines: Vec<String> = errors.iter().map(Finding::to_string).collect();
+        *self.0.existing.write() = existing;
+        let stopped = {
+            let mut running = self.0.running.write();
+            let kept = wanted.embedded.min(running.len());
+            running.split_off(kept)
+        };
+        let with_preset = |config: &mut LabConfig| config.preset = Some(preset.to_owned());
+        if let Err(error) = self.start_until(wanted.embedded, with_preset).await {
             lines.push(format!("a worker cluster does not start: {error}"));
         }
-        let after = self.0.running.read().len();
-        if after == before {
+        let after = self.kubeconfigs_by_name();
+        if before == after {
             return lines;
         }
-        if after > before
+        lines.extend(self.reconnect(&before, &after, manager).await);
+        for worker in stopped {
+            self.0.clients.remove(worker.embedded_worker());
+            worker.stop().await;
+        }
+        self.0.changes.send_replace(());
+        let (now, before) = (after.len(), before.len());
+        lines.push(format!("worker clusters: {now}, {before} before"));
+        let warnings = self.connection_warnings().await;
+        lines.extend(warnings.iter().map(Finding::to_string));
+        lines
+    }
+
+    /// Updates the objects with which the manager connects to the workers. Returns errors.
+    async fn reconnect(
+        &self,
+        before: &[(String, String)],
+        after: &[(String, String)],
+        manager: &Client,
+    ) -> Vec<String> {
+        let mut lines = Vec::new();
+        if !after.is_empty()
             && let Err(error) = self.connect(manager).await
         {
             lines.push(format!(
                 "the manager is not connected to the worker clusters: {error}"
             ));
         }
-        self.0.changes.send_replace(());
-        lines.push(format!("worker clusters: {after}, {before} before"));
+        let is_gone = |name: &&str| after.iter().all(|(left, _)| left != name);
+        let gone = before.iter().map(|(name, _)| &**name).filter(is_gone);
+        let removed = worker_objects(gone, after.is_empty());
+        if let Err(error) = kueue_manager::delete_objects(manager, removed).await {
+            lines.push(format!("objects of stopped worker clusters stay: {error}"));
+        }
         lines
     }
 
-    /// Disconnects and stops all workers after the first `number`; the error is a message.
-    async fn stop_after(&self, number: usize, manager: &Client) -> Result<(), String> {
-        let stopped = self.0.running.write().split_off(number);
-        let disconnected = match number {
-            0 => Ok(()),
-            _ => self.connect(manager).await,
-        };
-        let names = stopped.iter().map(|worker| worker.name.as_str());
-        let removed = worker_objects(names, number == 0);
-        let removed = match disconnected {
-            Ok(()) => kueue_manager::delete_objects(manager, removed).await,
-            Err(error) => Err(error),
-        };
-        for worker in stopped {
-            self.0.clients.remove(worker.embedded_worker());
-            worker.stop().await;
-        }
-        removed.map_err(|error| format!("objects of stopped worker clusters stay: {error}"))
+    /// Which clusters that exist without the lab cannot be used now.
+    async fn connection_warnings(&self) -> Vec<Finding> {
+        let existing = self.0.existing.read().clone();
+        let warnings = existing.iter().map(ExistingWorker::connection_warning);
+        let warnings = futures::future::join_all(warnings).await;
+        warnings.into_iter().flatten().collect()
     }
 
     /// Applies the active preset of the manager to the workers when it changes, and cuts connections
@@ -205,6 +247,9 @@ impl WorkerClusters {
         let mut numbers = self.changes();
         let manager = context.clone();
         context.tasks.spawn("worker-presets", async move {
+            for warning in workers.connection_warnings().await {
+                tracing::warn!("{warning}");
+            }
             let mut follows_annotations = false;
             loop {
                 if !follows_annotations && !workers.is_empty() {
@@ -213,7 +258,11 @@ impl WorkerClusters {
                 }
                 let changed = tokio::select! {
                     changed = changes.changed() => changed.is_ok(),
-                    changed = numbers.changed() => changed.is_ok(),
+                    // New workers have the preset that the manager is about to apply.
+                    changed = numbers.changed() => match changed {
+                        Ok(()) => continue,
+                        Err(_) => false,
+                    },
                 };
                 if !changed {
                     return;
@@ -259,6 +308,18 @@ impl WorkerClusters {
             worker.stop().await;
         }
     }
+}
+
+/// The clusters whose kubeconfig can be used, and why that of others cannot.
+fn load_existing(clusters: &[ExistingCluster]) -> (Vec<ExistingWorker>, Vec<Finding>) {
+    let (mut workers, mut findings) = (Vec::new(), Vec::new());
+    for cluster in clusters {
+        match ExistingWorker::load(cluster) {
+            Ok(worker) => workers.push(worker),
+            Err(finding) => findings.push(finding),
+        }
+    }
+    (workers, findings)
 }
 
 async fn switch_to(presets: &Presets, active: Option<&str>) {

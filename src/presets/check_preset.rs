@@ -63,17 +63,26 @@ pub fn check_preset(
     parsed
 }
 
-/// Checks `clusters.yaml`: its number of worker clusters is that of the lab.
-fn check_workers(file: &SourceFile, lab: Option<&dyn LabSettings>) -> Option<Finding> {
-    let wanted = match read_workers(file) {
-        Ok(wanted) => wanted,
-        Err(error) => return Some(error),
+/// Checks `clusters.yaml`: its kubeconfigs, or that its number of worker clusters is that of the lab.
+fn check_workers(file: &SourceFile, lab: Option<&dyn LabSettings>) -> Vec<Finding> {
+    let workers = match read_workers(file) {
+        Ok(workers) => workers,
+        Err(error) => return vec![error],
     };
-    let running = lab?.workers().filter(|running| *running != wanted)?;
+    let Some(lab) = lab else {
+        return Vec::new();
+    };
+    let wanted = workers.number();
+    let Some(running) = lab.workers() else {
+        return lab.check_workers(&workers);
+    };
+    if running == wanted && workers.existing.is_empty() {
+        return Vec::new();
+    }
     let message = format!(
         "the file has no effect: the number of worker clusters of this lab is {running}; start a lab with this preset and without --workers for {wanted}"
     );
-    Some(Finding::warning(&file.name, Position::START, message))
+    vec![Finding::warning(&file.name, Position::START, message)]
 }
 
 /// The warning about a file that is ignored for a reason.

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use kueue_lab_api::config::{Configuration, FeatureGates};
 
+use super::clusters_file::WorkersOfPreset;
 use super::preset_settings::PresetSettings;
 use super::{Finding, LabNode, Sample, SourceFile};
 
@@ -48,12 +49,15 @@ pub trait LabSettings: Send + Sync {
     /// Checks `nodes.yaml`, and that its nodes can run the Pods of the samples.
     fn check_nodes(&self, nodes: &SourceFile, samples: &[Sample]) -> Vec<Finding>;
 
+    /// Checks that the kubeconfigs of worker clusters can be used.
+    fn check_workers(&self, workers: &WorkersOfPreset) -> Vec<Finding>;
+
     /// The nodes with a `nodes.yaml`, or without; empty if they are not known.
     async fn nodes(&self, file: Option<&SourceFile>) -> Vec<LabNode>;
 
-    /// Applies checked settings; settings that are absent become those of the lab. Returns one line for
-    /// each change.
-    async fn apply(&self, settings: &PresetSettings) -> Vec<String>;
+    /// Applies checked settings of a preset; settings that are absent become those of the lab. Returns one
+    /// line for each change.
+    async fn apply(&self, preset: &str, settings: &PresetSettings) -> Vec<String>;
 
     /// Holds the scheduler, so that it does not decide on a part of the changes of a preset. It goes on when
     /// the guard is dropped.

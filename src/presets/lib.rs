@@ -38,7 +38,7 @@ mod state_publisher;
 pub use apply::SCENARIO_MANAGER;
 pub use builtin::{BuiltInFile, write_out};
 pub use check_preset::check_preset;
-pub use clusters_file::{MAX_WORKERS, read_workers};
+pub use clusters_file::{ExistingCluster, MAX_WORKERS, WorkersOfPreset, read_workers};
 pub use file_notify::{FileWatcher, folders_of_file};
 pub use finding::{Finding, Severity};
 pub use folder::{FolderError, PresetSource, Sample, SourceFile, list, read, read_settings};

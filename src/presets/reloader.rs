@@ -338,7 +338,7 @@ impl Reloader {
             adapt(&mut manifests);
         }
         let count = manifests.len();
-        let changes = self.apply_settings(&source.settings).await;
+        let changes = self.apply_settings(name, &source.settings).await;
         let previous =
             std::mem::replace(&mut self.config.applied_settings, source.settings.clone());
         // The scheduler decides when all objects are applied, not in between.
@@ -354,7 +354,8 @@ impl Reloader {
         let outcome = match applied {
             Ok(outcome) => outcome,
             Err(error) => {
-                self.apply_settings(&previous).await;
+                let before = self.config.active.clone().unwrap_or_default();
+                self.apply_settings(&before, &previous).await;
                 self.config.applied_settings = previous;
                 if active && !matches!(error, ApplyError::Rejected(_)) {
                     self.retry_at = Some(tokio::time::Instant::now() + RETRY_INTERVAL);
@@ -398,9 +399,11 @@ impl Reloader {
     }
 
     /// Applies settings that differ from the applied ones; returns a line for each change.
-    async fn apply_settings(&self, settings: &PresetSettings) -> Vec<String> {
+    async fn apply_settings(&self, preset: &str, settings: &PresetSettings) -> Vec<String> {
         match &self.config.lab {
-            Some(lab) if *settings != self.config.applied_settings => lab.apply(settings).await,
+            Some(lab) if *settings != self.config.applied_settings => {
+                lab.apply(preset, settings).await
+            }
             _ => Vec::new(),
         }
     }

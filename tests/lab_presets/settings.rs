@@ -212,6 +212,8 @@ fn clusters_start_and_stop_as_the_file_says() {
         ("a/queues.yaml", &queues(1, "")),
         ("a/clusters.yaml", "workers: 1\n"),
         ("b/queues.yaml", &queues(2, "")),
+        ("c/queues.yaml", &queues(3, "")),
+        ("c/clusters.yaml", "workers: 2\n"),
     ]);
     start.run(async |lab: PresetLab| {
         assert_eq!(lab.connected_workers().await, ["worker1"]);
@@ -238,6 +240,14 @@ fn clusters_start_and_stop_as_the_file_says() {
         assert_eq!(lab.connected_workers().await, Vec::<String>::new());
         lab.lab.presets().switch("a").await.unwrap();
         assert_eq!(lab.connected_workers().await, ["worker1"]);
+        // A new worker starts with the preset that is switched to, not with that before.
+        lab.lab.presets().switch("c").await.unwrap();
+        assert_eq!(lab.connected_workers().await, ["worker1", "worker2"]);
+        let (_, worker2) = lab.lab.worker_clients().remove(1);
+        let queue = Api::<ClusterQueue>::all(worker2).get("cq").await.unwrap();
+        assert_eq!(queue.metadata.generation, Some(1));
+        let quota = json!(queue.spec)["resourceGroups"][0]["flavors"][0]["resources"][0].take();
+        assert_eq!(quota["nominalQuota"], "3");
     });
 }
 

@@ -27,7 +27,7 @@ impl WorkersArgs {
                 self.workers
             )
         } else if self.workers > 0 && !embedded {
-            "--workers is for the embedded cluster with its controller; to use other clusters as workers, create a Secret with a kubeconfig and a MultiKueueCluster for each".to_owned()
+            "--workers is for the embedded cluster with its controller; to use existing clusters as workers, name their kubeconfigs in clusters.yaml of a preset, or create a Secret and a MultiKueueCluster for each".to_owned()
         } else {
             return Ok(());
         };
