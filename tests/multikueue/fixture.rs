@@ -17,7 +17,7 @@ use kueue_lab_runtime::Api;
 use serde_json::{Value, json};
 
 /// A ClusterQueue of 4 CPUs with the check of MultiKueue, and a LocalQueue.
-const QUEUES: &str = "apiVersion: kueue.x-k8s.io/v1beta2
+pub(crate) const QUEUES: &str = "apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
 metadata: {name: default-flavor}
 ---
@@ -39,7 +39,7 @@ kind: LocalQueue
 metadata: {name: lq, namespace: default}
 spec: {clusterQueue: cq}
 ";
-const NODES: &str = "pools:
+pub(crate) const NODES: &str = "pools:
 - name: cpu
   count: 2
   resources: {cpu: 8, memory: 32Gi, pods: 110}
@@ -64,24 +64,34 @@ pub(crate) fn with_workers<F: Future<Output = Fixture>>(
     with_config(workers, |_| {}, test);
 }
 
+/// As [`with_config`], with other queues and nodes.
+pub(crate) fn with_queues<F: Future<Output = Fixture>>(
+    workers: usize,
+    (queues, nodes): (&str, &str),
+    change: impl FnOnce(&mut KueueConfig),
+    test: impl FnOnce(Fixture) -> F,
+) {
+    let presets = tempfile::tempdir().unwrap();
+    std::fs::create_dir(presets.path().join("one")).unwrap();
+    std::fs::write(presets.path().join("one/queues.yaml"), queues).unwrap();
+    let mut kueue = kueue_config();
+    change(&mut kueue);
+    let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
+    let config = LabConfig {
+        kueue: Some(kueue),
+        nodes: NodePools::parse(nodes).unwrap(),
+        ..lab_config(clock, presets.path(), "one", workers)
+    };
+    virtual_runtime().unwrap().block_on(run(config, test));
+}
+
 /// As [`with_workers`], with another configuration of Kueue.
 pub(crate) fn with_config<F: Future<Output = Fixture>>(
     workers: usize,
     change: impl FnOnce(&mut KueueConfig),
     test: impl FnOnce(Fixture) -> F,
 ) {
-    let presets = tempfile::tempdir().unwrap();
-    std::fs::create_dir(presets.path().join("one")).unwrap();
-    std::fs::write(presets.path().join("one/queues.yaml"), QUEUES).unwrap();
-    let mut kueue = kueue_config();
-    change(&mut kueue);
-    let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
-    let config = LabConfig {
-        kueue: Some(kueue),
-        nodes: NodePools::parse(NODES).unwrap(),
-        ..lab_config(clock, presets.path(), "one", workers)
-    };
-    virtual_runtime().unwrap().block_on(run(config, test));
+    with_queues(workers, (QUEUES, NODES), change, test);
 }
 
 /// Runs a test with a shipped preset, two workers and the nodes of the lab.
@@ -121,7 +131,7 @@ async fn run<F: Future<Output = Fixture>>(config: LabConfig, test: impl FnOnce(F
     fixture.lab.stop().await;
 }
 
-fn kueue_config() -> KueueConfig {
+pub(crate) fn kueue_config() -> KueueConfig {
     let text = "apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
 integrations:
@@ -147,6 +157,13 @@ fn resource(kind: &str) -> (ApiResource, bool) {
     let (group, version, plural) = match kind {
         "Secret" => ("", "v1", "secrets"),
         "Event" => ("", "v1", "events"),
+        "DeviceClass" => ("resource.k8s.io", "v1", "deviceclasses"),
+        "ProvisioningRequestConfig" => ("kueue.x-k8s.io", "v1beta2", "provisioningrequestconfigs"),
+        "ProvisioningRequest" => ("autoscaling.x-k8s.io", "v1", "provisioningrequests"),
+        "ResourceClaimTemplate" => ("resource.k8s.io", "v1", "resourceclaimtemplates"),
+        "CustomResourceDefinition" => ("apiextensions.k8s.io", "v1", "customresourcedefinitions"),
+        "ClusterProfile" => ("multicluster.x-k8s.io", "v1alpha1", "clusterprofiles"),
+        "Thing" => ("example.com", "v1", "things"),
         "Deployment" => ("apps", "v1", "deployments"),
         "Workload" => ("kueue.x-k8s.io", "v1beta2", "workloads"),
         "LocalQueue" => ("kueue.x-k8s.io", "v1beta2", "localqueues"),
@@ -169,6 +186,9 @@ fn resource(kind: &str) -> (ApiResource, bool) {
             | "MultiKueueConfig"
             | "ClusterQueue"
             | "WorkloadPriorityClass"
+            | "DeviceClass"
+            | "ProvisioningRequestConfig"
+            | "CustomResourceDefinition"
     );
     let gvk = GroupVersionKind::gvk(group, version, kind);
     (ApiResource::from_gvk_with_plural(&gvk, plural), namespaced)
@@ -248,6 +268,39 @@ impl Fixture {
         api.patch(name, &PatchParams::default(), &patch)
             .await
             .unwrap();
+    }
+
+    /// Merges into the status of an object.
+    pub(crate) async fn patch_status(&self, on: On, kind: &str, name: &str, status: Value) {
+        let api = self.api(on, kind);
+        let patch = Patch::Merge(json!({ "status": status }));
+        api.patch_status(name, &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+    }
+
+    /// Sets the state of a check of a Workload.
+    pub(crate) async fn set_check(&self, on: On, workload: &str, check: &str, state: &str) {
+        let found = self.find(on, "Workload", workload).await.unwrap();
+        let mut checks = found["status"]["admissionChecks"].clone();
+        let mut states = checks.as_array_mut().unwrap().iter_mut();
+        let found = states.find(|s| s["name"] == check).unwrap();
+        found["state"] = state.into();
+        found["message"] = "by the test".into();
+        let status = json!({ "admissionChecks": checks });
+        self.patch_status(on, "Workload", workload, status).await;
+    }
+
+    /// Waits until the Workload runs in a worker; returns the number of the worker.
+    pub(crate) async fn until_dispatched(&self, workload: &str) -> usize {
+        let found = self
+            .until(On::Manager, "Workload", workload, |wl| {
+                wl["status"]["clusterName"].is_string()
+                    && condition(wl, "Admitted").is_some_and(|c| c.starts_with("True"))
+            })
+            .await;
+        let name = found["status"]["clusterName"].as_str().unwrap();
+        name.strip_prefix("worker").unwrap().parse().unwrap()
     }
 
     /// Nominates clusters as an external dispatcher does: with the fields and the manager of Kueue's
@@ -354,7 +407,7 @@ impl Fixture {
 
 fn namespace(kind: &str) -> &'static str {
     match kind {
-        "Secret" => "kueue-system",
+        "Secret" | "ClusterProfile" => "kueue-system",
         _ => "default",
     }
 }

@@ -2,12 +2,21 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod cluster_profiles;
 mod clusters;
+mod deletion;
 mod dispatch;
 mod dispatchers;
+mod elastic_jobs;
+mod existing_workers;
+mod external_frameworks;
 mod fixture;
 mod kinds;
 mod lost_workers;
 mod network;
+mod other_checks;
+mod placement;
+mod preemption;
 mod preset;
+mod shared_clusters;
 mod worker_processes;

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::fixture::condition;
 use crate::network::until;
 
-const QUEUES: &str = "apiVersion: kueue.x-k8s.io/v1beta2
+pub(crate) const QUEUES: &str = "apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
 metadata: {name: f}
 ---
@@ -53,6 +53,9 @@ kind: MultiKueueCluster
 metadata: {name: b}
 spec: {clusterSource: {kubeConfig: {location: b, locationType: Secret}}}
 ";
+/// The check that a lab with worker clusters creates.
+pub(crate) const MULTIKUEUE_CHECK: &str =
+    "admissionChecksStrategy: {admissionChecks: [{name: multikueue}]}";
 const CONFIGURATION: &str = "apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
 multiKueue: {workerLostTimeout: 3s}
@@ -60,11 +63,11 @@ integrations: {frameworks: [batch/job]}
 ";
 
 /// A `kueue-lab up`, which is killed with SIGKILL.
-struct Process(Child);
+pub(crate) struct Process(Child);
 
 impl Process {
     /// Starts a lab with the preset in `dir/preset`; returns when it is ready.
-    fn start(dir: &Path, name: &str, preset: &str, port: u16) -> Self {
+    pub(crate) fn start(dir: &Path, name: &str, preset: &str, port: u16) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_kueue-lab"))
             .args(["up", "--headless", "--port", &port.to_string()])
             .arg("--presets-dir")
@@ -99,7 +102,7 @@ fn kubeconfig(dir: &Path, name: &str) -> PathBuf {
     dir.join(format!("{name}.kubeconfig"))
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
 }
@@ -124,7 +127,7 @@ async fn until_connected(client: &Client, name: &str, connected: bool) {
 }
 
 /// Waits until the Workload is admitted by a worker; returns its name.
-async fn until_dispatched(client: &Client, done: impl Fn(&str) -> bool) -> String {
+pub(crate) async fn until_dispatched(client: &Client, done: impl Fn(&str) -> bool) -> String {
     until(async || {
         let list = workloads(client).list(&ListParams::default()).await.ok()?;
         let workload: Value = json!(list.items.first()?);
@@ -135,6 +138,18 @@ async fn until_dispatched(client: &Client, done: impl Fn(&str) -> bool) -> Strin
     .await
 }
 
+/// Creates a Job that sleeps, when its queue and the webhooks are ready.
+pub(crate) async fn create_job(client: &Client, seconds: &str) {
+    let jobs: Api<k8s_openapi::api::batch::v1::Job> = Api::namespaced(client.clone(), "default");
+    let container = json!({"name": "c", "image": "busybox", "command": ["sleep", seconds], "resources": {"requests": {"cpu": "1"}}});
+    let job = json!({
+        "metadata": {"name": "j", "labels": {"kueue.x-k8s.io/queue-name": "lq"}},
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
+    });
+    let job = serde_json::from_value(job).unwrap();
+    jobs.create(&PostParams::default(), &job).await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_of_a_killed_worker_is_dispatched_to_the_other() {
     let dir = tempfile::tempdir().unwrap();
@@ -142,8 +157,7 @@ async fn a_job_of_a_killed_worker_is_dispatched_to_the_other() {
     for preset in ["worker", "manager"] {
         std::fs::create_dir(dir.join(preset)).unwrap();
     }
-    let checks = "admissionChecksStrategy: {admissionChecks: [{name: multikueue}]}";
-    let manager = QUEUES.replace("CHECKS", checks) + MULTIKUEUE;
+    let manager = QUEUES.replace("CHECKS", MULTIKUEUE_CHECK) + MULTIKUEUE;
     for (file, text) in [
         ("worker/queues.yaml", QUEUES.replace("  CHECKS\n", "")),
         ("manager/queues.yaml", manager),
@@ -170,14 +184,7 @@ async fn a_job_of_a_killed_worker_is_dispatched_to_the_other() {
             .unwrap();
         until_connected(&client, name, true).await;
     }
-    let jobs: Api<k8s_openapi::api::batch::v1::Job> = Api::namespaced(client.clone(), "default");
-    let container = json!({"name": "c", "image": "busybox", "command": ["sleep", "600"], "resources": {"requests": {"cpu": "1"}}});
-    let job = json!({
-        "metadata": {"name": "j", "labels": {"kueue.x-k8s.io/queue-name": "lq"}},
-        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
-    });
-    let job = serde_json::from_value(job).unwrap();
-    jobs.create(&PostParams::default(), &job).await.unwrap();
+    create_job(&client, "600").await;
     let first = until_dispatched(&client, |_| true).await;
 
     let index = workers
