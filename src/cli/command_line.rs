@@ -93,6 +93,7 @@ pub(crate) fn main() -> ExitCode {
             ExitCode::from(match failure {
                 CliError::Usage(_) => 2,
                 CliError::Failed(_) => 1,
+                CliError::Job { code, .. } => code,
             })
         }
     }

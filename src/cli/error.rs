@@ -11,6 +11,14 @@ pub(super) enum CliError {
     /// The command failed. Exit code 1.
     #[error("{0}")]
     Failed(String),
+    /// A job of SkyPilot did not succeed. The exit code is SkyPilot's.
+    #[error("{message}")]
+    Job {
+        /// The exit code.
+        code: u8,
+        /// The state of the job.
+        message: String,
+    },
 }
 
 impl CliError {

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::work_dir::{RunningLab, WorkDir};
 
@@ -30,6 +30,27 @@ fn wait_for_status(dir: &WorkDir, cluster: &str, columns: &[&str]) {
         std::thread::sleep(Duration::from_millis(100));
     }
     panic!("no {cluster} with {columns:?} in {last}");
+}
+
+#[test]
+fn timeouts_of_a_launch_are_in_lab_time() {
+    let dir = WorkDir::new();
+    let lab = RunningLab::start(dir.command(&["up", "--headless", "--speed", "120"]));
+    let queue = "kubernetes: {kueue: {local_queue_name: user-queue, admission_timeout: 600}}\n";
+    dir.write(".sky/config.yaml", queue);
+    dir.write("task.yaml", "resources: {cpus: 6}\n");
+    let (code, _, error) = sky(&dir, &["launch", "-y", "-c", "train", "task.yaml"]);
+    assert_eq!(code, Some(0), "{error}");
+    // The quota is in use.
+    let started = Instant::now();
+    let (code, _, error) = sky(&dir, &["launch", "-y", "-c", "late", "task.yaml"]);
+    assert_eq!(code, Some(1), "{error}");
+    let expected = "The queue has not admitted the Pods";
+    assert!(error.contains(expected), "{error}");
+    let waited = started.elapsed();
+    assert!(waited < Duration::from_secs(300), "{waited:?}");
+    lab.signal("-TERM");
+    lab.wait();
 }
 
 #[test]
@@ -189,7 +210,7 @@ run: echo \"$GREETING $SKYPILOT_NODE_RANK of $SKYPILOT_NUM_NODES on $(hostname)\
     }
 
     let (code, log, error) = sky(&dir, &["exec", "pair", "-n", "bad", "echo failing; exit 7"]);
-    assert_eq!(code, Some(1), "{error}");
+    assert_eq!(code, Some(100), "{error}");
     assert_parts(
         &log,
         &[

@@ -75,6 +75,7 @@ pub(super) async fn record(client: &Client, path: &Path) -> Result<Recorded, Cli
                     return Err(match why {
                         CliError::Usage(why) => CliError::Usage(why + &more),
                         CliError::Failed(why) => CliError::Failed(why + &more),
+                        job @ CliError::Job { .. } => job,
                     });
                 }
             }

@@ -112,21 +112,34 @@ impl UserClusters {
             NOT_FOUND => Err(CliError::Usage(format!(
                 "there is no such job on the cluster {name:?}; `kueue-lab sky exec {name} COMMAND` submits one"
             ))),
-            CANCELLED => Err(CliError::Failed(format!(
-                "{which} on the cluster {name:?} is cancelled"
-            ))),
-            _ => Err(CliError::Failed(format!(
-                "{which} on the cluster {name:?} has failed"
-            ))),
+            CANCELLED => Err(job_error(
+                CANCELLED,
+                format!("{which} on the cluster {name:?} is cancelled"),
+            )),
+            NOT_FINISHED => Err(job_error(
+                NOT_FINISHED,
+                format!("{which} on the cluster {name:?} has not ended"),
+            )),
+            _ => Err(job_error(
+                FAILED,
+                format!("{which} on the cluster {name:?} has failed"),
+            )),
         }
     }
 }
 
 /// SkyPilot's exit codes for the states of a job.
 const SUCCEEDED: i32 = 0;
+const FAILED: i32 = 100;
 const NOT_FINISHED: i32 = 101;
 const NOT_FOUND: i32 = 102;
 const CANCELLED: i32 = 103;
+
+/// The error of a job that did not succeed.
+fn job_error(code: i32, message: String) -> CliError {
+    let code = u8::try_from(code).unwrap_or(1);
+    CliError::Job { code, message }
+}
 
 /// The error of a command for a cluster.
 pub(super) fn cluster_error(error: ClusterError) -> CliError {

@@ -42,7 +42,7 @@ impl SkyClusters {
                 cluster.gpus_per_node(),
             )));
         }
-        let timestamp = self.clock.now().strftime("sky-%Y-%m-%d-%H-%M-%S-%6f");
+        let timestamp = self.now().await.strftime("sky-%Y-%m-%d-%H-%M-%S-%6f");
         let resources = cluster.resources();
         let add = add_job(
             name,

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Pod, Service};
-use kube::api::ListParams;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Pod, Service, ServiceSpec};
+use kube::api::{ListParams, ObjectMeta, PostParams};
 use kube::{Client, ResourceExt};
 use kueue_lab_clock::Clock;
 use kueue_lab_runtime::Api;
@@ -64,6 +65,30 @@ impl SkyClusters {
         Self { client, clock, env }
     }
 
+    /// The time of the API server, which is that of the lab: the creation time of an object that is not
+    /// stored.
+    pub(super) async fn now(&self) -> Timestamp {
+        let services: Api<Service> = Api::namespaced(self.client.clone(), &self.env.namespace);
+        let params = PostParams {
+            dry_run: true,
+            ..PostParams::default()
+        };
+        let headless = Service {
+            metadata: ObjectMeta {
+                generate_name: Some("time-".to_owned()),
+                ..ObjectMeta::default()
+            },
+            spec: Some(ServiceSpec {
+                cluster_ip: Some("None".to_owned()),
+                ..ServiceSpec::default()
+            }),
+            ..Service::default()
+        };
+        let created = services.create(&params, &headless).await.ok();
+        let created = created.and_then(|service| service.metadata.creation_timestamp);
+        created.map_or_else(|| self.clock.now(), |time| time.0)
+    }
+
     /// The kubeconfig context.
     pub fn context(&self) -> &str {
         &self.env.context
@@ -109,10 +134,11 @@ impl SkyClusters {
             )));
         }
         self.create(&remote, &planned).await?;
-        let mut wait = LaunchProgress::new(self.clock.now(), &planned);
+        let mut wait = LaunchProgress::new(self.now().await, &planned);
         let mut shown = "";
         loop {
-            match wait.check(&remote.list().await?, self.clock.now()) {
+            let pods = remote.list().await?;
+            match wait.check(&pods, self.now().await) {
                 Ok(LaunchState::Running) => break,
                 Ok(LaunchState::Waiting(text)) if text != shown => {
                     shown = text;
