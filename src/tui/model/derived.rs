@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::Timestamp;
 
 use super::cohort_tree::CohortTree;
+use super::devices::{NodeDevice, devices_by_node};
 use super::meta::{Requests, add_requests};
 use super::workload::{WorkloadRow, WorkloadState};
 use super::{ClusterData, ObjectKey, Row};
@@ -80,6 +81,7 @@ pub(crate) struct DerivedData {
     incomplete_pod_groups: BTreeMap<ObjectKey, IncompletePodGroup>,
     pods_by_node: BTreeMap<String, Vec<ObjectKey>>,
     allocated_by_node: BTreeMap<String, Requests>,
+    devices_by_node: BTreeMap<String, Vec<NodeDevice>>,
     revisions: Option<Revisions>,
 }
 
@@ -91,6 +93,7 @@ struct Revisions {
     pods: u64,
     nodes: u64,
     loops: u64,
+    devices: (u64, u64),
 }
 
 impl DerivedData {
@@ -106,6 +109,10 @@ impl DerivedData {
             pods: data.pods.revision(),
             nodes: data.nodes.revision(),
             loops: data.loops.revision(),
+            devices: (
+                data.resource_slices.revision(),
+                data.resource_claims.revision(),
+            ),
         };
         let before = self.revisions.replace(now);
         let changed = |part: fn(&Revisions) -> u64| before.as_ref().map(part) != Some(part(&now));
@@ -134,6 +141,14 @@ impl DerivedData {
         if pods || nodes {
             self.sum_node_allocation(data);
         }
+        if before.map(|b| b.devices) != Some(now.devices) {
+            self.devices_by_node = devices_by_node(data);
+        }
+    }
+
+    /// The devices of a node, by driver, pool and name.
+    pub(crate) fn devices_of(&self, node: &str) -> &[NodeDevice] {
+        self.devices_by_node.get(node).map_or(&[], Vec::as_slice)
     }
 
     /// The position of a pending workload.

@@ -1,5 +1,7 @@
 //! Devices of dynamic resource allocation: ResourceSlices and the allocations of ResourceClaims.
 
+use std::collections::{BTreeMap, HashMap};
+
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceSlice};
 
 use super::meta::Meta;
@@ -7,7 +9,7 @@ use super::{ClusterData, ObjectKey, Row};
 use crate::text::sanitize;
 
 /// A device: driver, pool and name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct DeviceId {
     pub driver: String,
     pub pool: String,
@@ -90,27 +92,29 @@ impl Row for ResourceClaimRow {
 
 /// A device of a node and the claim that it is allocated for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NodeDevice<'a> {
-    pub id: &'a DeviceId,
-    pub claim: Option<&'a ResourceClaimRow>,
+pub(crate) struct NodeDevice {
+    pub id: DeviceId,
+    pub claim: Option<ObjectKey>,
 }
 
-/// The devices of a node, by driver, pool and name.
-pub(crate) fn devices_of_node<'a>(data: &'a ClusterData, node: &str) -> Vec<NodeDevice<'a>> {
-    let slices = data.resource_slices.iter();
-    let slices = slices.filter(|slice| slice.node.as_deref() == Some(node));
-    let mut devices: Vec<NodeDevice<'a>> = slices
-        .flat_map(|slice| &slice.devices)
-        .map(|id| NodeDevice {
-            id,
-            claim: data
-                .resource_claims
-                .iter()
-                .find(|claim| claim.devices.contains(id)),
-        })
-        .collect();
-    devices.sort_by(|a, b| a.id.cmp(b.id));
-    devices
+/// The devices of each node, by driver, pool and name.
+pub(crate) fn devices_by_node(data: &ClusterData) -> BTreeMap<String, Vec<NodeDevice>> {
+    let claims = data.resource_claims.iter();
+    let users = claims.flat_map(|claim| claim.devices.iter().map(|id| (id, claim.key())));
+    let users: HashMap<&DeviceId, &ObjectKey> = users.collect();
+    let mut nodes: BTreeMap<String, Vec<NodeDevice>> = BTreeMap::new();
+    for slice in data.resource_slices.iter() {
+        let Some(node) = &slice.node else { continue };
+        let devices = slice.devices.iter().map(|id| NodeDevice {
+            id: id.clone(),
+            claim: users.get(id).map(|key| (*key).clone()),
+        });
+        nodes.entry(node.clone()).or_default().extend(devices);
+    }
+    for devices in nodes.values_mut() {
+        devices.sort_by(|a, b| a.id.cmp(&b.id));
+    }
+    nodes
 }
 
 #[cfg(test)]
@@ -150,9 +154,12 @@ mod tests {
         data.apply(WatchUpdate::ResourceSlice(Delta::Updated(Box::new(slice))));
         let claim = ResourceClaimRow::of(&object(claim));
         data.apply(WatchUpdate::ResourceClaim(Delta::Updated(Box::new(claim))));
-        let devices = devices_of_node(&data, "n0");
+        let nodes = devices_by_node(&data);
+        let devices = &nodes["n0"];
         let shown = devices.iter().map(|device| {
-            let pods = device.claim.map(|claim| claim.pods.join(","));
+            let claim = device.claim.as_ref();
+            let claim = claim.and_then(|key| data.resource_claims.get(key));
+            let pods = claim.map(|claim| claim.pods.join(","));
             (&*device.id.device, pods)
         });
         let expected = [
@@ -161,6 +168,6 @@ mod tests {
             ("device-2", None),
         ];
         assert_eq!(shown.collect::<Vec<_>>(), expected);
-        assert!(devices_of_node(&data, "n1").is_empty());
+        assert_eq!(nodes.len(), 1);
     }
 }

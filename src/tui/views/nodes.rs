@@ -7,7 +7,6 @@ use super::details::node;
 use super::name_pattern::workloads_named;
 use super::{Deletion, RelatedWorkloads, RowQuery, View, ViewInfo, ViewRows};
 use crate::input::{Binding, key};
-use crate::model::devices::devices_of_node;
 use crate::model::meta::Requests;
 use crate::model::node::NodeRow;
 use crate::model::{Kind, ObjectKey, ObjectRef, Row};
@@ -215,7 +214,7 @@ fn devices(state: &State, c: &Canvas<'_>, node: &NodeRow, allocated: &Requests) 
         let used = count(allocated.get(resource));
         add(used, total, resource_label(resource));
     }
-    let devices = devices_of_node(&state.data, &node.key().name);
+    let devices = state.derived.devices_of(&node.key().name);
     for of_driver in devices.chunk_by(|a, b| a.id.driver == b.id.driver) {
         let used = of_driver.iter().filter(|device| device.claim.is_some());
         add(used.count(), of_driver.len(), &of_driver[0].id.driver);

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use crate::model::Row;
-use crate::model::devices::devices_of_node;
 use crate::model::node::NodeRow;
 use crate::model::pod::PodRow;
 use crate::state::State;
@@ -69,12 +68,14 @@ pub(crate) fn write(state: &State, node: &NodeRow, doc: &mut PageBuilder<'_>) {
         .collect();
     doc.table(&["RESOURCE", ">USED", ">OF", ">"], &rows);
 
-    let devices = devices_of_node(&state.data, name);
+    let devices = state.derived.devices_of(name);
     if !devices.is_empty() {
         doc.section("Devices of ResourceSlices");
         let titles = ["DRIVER", "DEVICE", "CLAIM", "PODS"];
         doc.list(&titles, devices.iter(), MAX_DEVICES, |device| {
-            let (claim, pods) = match device.claim {
+            let claim = device.claim.as_ref();
+            let claim = claim.and_then(|key| state.data.resource_claims.get(key));
+            let (claim, pods) = match claim {
                 Some(claim) => (claim.key().to_string(), claim.pods.join(", ")),
                 None => ("-".to_owned(), "-".to_owned()),
             };
