@@ -113,4 +113,24 @@ mod tests {
         assert_eq!(read("b/q.yaml").as_deref(), Some("mine"));
         assert_eq!(read("c/q.yaml"), None);
     }
+
+    #[test]
+    fn a_start_that_failed_is_completed_by_the_next_one() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path();
+        let file = |path, text| BuiltInFile { path, text };
+        let files = [file("a/q.yaml", "one"), file("b/q.yaml", "one")];
+        // In place of a full disk: the folder of the second file cannot be created.
+        std::fs::write(folder.join("b"), "").unwrap();
+        assert!(write_out(folder, &files).is_err());
+        let left = std::fs::read_to_string(folder.join("a/q.yaml"));
+        assert_eq!(left.unwrap(), "one");
+        std::fs::remove_file(folder.join("b")).unwrap();
+        assert!(write_out(folder, &files).unwrap().is_empty());
+        let text = std::fs::read_to_string(folder.join("b/q.yaml"));
+        assert_eq!(text.unwrap(), "one");
+        let names = std::fs::read_dir(folder.join("a")).unwrap();
+        let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["q.yaml"]);
+    }
 }
