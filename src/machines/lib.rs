@@ -5,6 +5,7 @@
 mod autoscaler;
 mod config;
 pub mod controller_manager;
+mod device_taints;
 mod event_recorder;
 mod int_or_percent;
 pub mod kubelet;

@@ -143,6 +143,8 @@ impl Machines {
             {
                 let claims = &devices.claims;
                 controller_manager::start_resource_claims(&self.context, &self.pods, claims);
+                let (context, pods) = (&self.context, &self.pods);
+                controller_manager::start_device_taint_eviction(context, pods, devices);
             }
             controller_manager::start(
                 &self.context,

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceClaimTemplate};
-use kube::api::{ListParams, PostParams};
+use k8s_openapi::api::resource::v1::{
+    DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice,
+};
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
@@ -187,5 +189,89 @@ fn a_pod_on_a_node_starts_once_its_claim_is_allocated() {
         lab.create(&pod("scheduled", "sleep 600", scheduled)).await;
         lab.wait_for_phase("scheduled", "Running").await;
         lab.wait_for_phase("bound", "Running").await;
+    });
+}
+
+/// A slice with one device of the node `gpu-0`.
+fn slice(device: Value) -> Value {
+    json!({
+        "metadata": {"name": "by-hand"},
+        "spec": {
+            "driver": "gpu.example.com", "nodeName": "gpu-0",
+            "pool": {"name": "by-hand", "generation": 1, "resourceSliceCount": 1},
+            "devices": [device],
+        },
+    })
+}
+
+const NODE: &str = "- name: gpu\n  count: 1\n  resources: {cpu: 8, memory: 16Gi}\n";
+
+#[test]
+fn pods_are_evicted_when_their_device_is_tainted() {
+    with_cluster(NODE, |lab| async move {
+        create_class(&lab).await;
+        create_template(&lab).await;
+        let slices: Api<ResourceSlice> = Api::all(lab.client.clone());
+        let object = serde_json::from_value(slice(json!({"name": "d"}))).unwrap();
+        slices
+            .create(&PostParams::default(), &object)
+            .await
+            .unwrap();
+        lab.create(&pod_of_template("a", "sleep 600")).await;
+        lab.wait_for_phase("a", "Running").await;
+        let taint = json!({"key": "example.com/unhealthy", "effect": "NoExecute"});
+        let tainted = json!({"spec": {"devices": [{"name": "d", "taints": [taint]}]}});
+        let params = PatchParams::default();
+        slices
+            .patch("by-hand", &params, &Patch::Merge(&tainted))
+            .await
+            .unwrap();
+        lab.wait_for_deletion("a").await;
+        // The next pod is not scheduled to it.
+        lab.create(&pod_of_template("b", "sleep 600")).await;
+        lab.wait_for_pod("b", |pod| {
+            condition(pod, "PodScheduled").is_some_and(|(_, _, message)| message == NO_DEVICE)
+        })
+        .await;
+    });
+}
+
+#[test]
+fn a_pod_is_bound_when_its_device_is_ready() {
+    with_cluster(NODE, |lab| async move {
+        create_class(&lab).await;
+        create_template(&lab).await;
+        let slices: Api<ResourceSlice> = Api::all(lab.client.clone());
+        let device = json!({"name": "d", "bindingConditions": ["Attached"], "bindingFailureConditions": ["Failed"]});
+        let object = serde_json::from_value(slice(device)).unwrap();
+        slices
+            .create(&PostParams::default(), &object)
+            .await
+            .unwrap();
+        lab.create(&pod_of_template("a", "sleep 600")).await;
+        let claims = claims(&lab);
+        let claim = loop {
+            let all = claims.list(&ListParams::default()).await.unwrap().items;
+            let mut allocated = all.into_iter().filter(|claim| {
+                claim
+                    .status
+                    .as_ref()
+                    .is_some_and(|s| s.allocation.is_some())
+            });
+            if let Some(claim) = allocated.next() {
+                break claim.name_any();
+            }
+            lab.clock.sleep(Duration::from_secs(1)).await;
+        };
+        lab.clock.sleep(Duration::from_secs(60)).await;
+        let waiting = lab.pods.get("a").await.unwrap();
+        assert_eq!(node_of(&waiting), None);
+        let attached = json!({"type": "Attached", "status": "True", "reason": "ByTest", "message": "", "lastTransitionTime": "2026-03-02T12:00:00Z"});
+        let status = json!({"status": {"devices": [{"driver": "gpu.example.com", "pool": "by-hand", "device": "d", "conditions": [attached]}]}});
+        claims
+            .patch_status(&claim, &PatchParams::default(), &Patch::Merge(&status))
+            .await
+            .unwrap();
+        lab.wait_for_phase("a", "Running").await;
     });
 }

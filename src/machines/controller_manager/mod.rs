@@ -1,7 +1,9 @@
 //! The controllers that do not belong to one kind of workload: garbage collection, namespaces and
 //! their contents, statuses. Must not depend on nodes, scheduler or kubelet.
 
+mod claim_of_template;
 mod cluster_role_aggregation;
+mod device_taint_eviction;
 mod discovery;
 mod disruption;
 mod endpoint_slices;
@@ -19,6 +21,7 @@ mod root_ca_publisher;
 mod service_accounts;
 mod start_controllers;
 
+pub(crate) use device_taint_eviction::start as start_device_taint_eviction;
 pub(crate) use resource_claims::start as start_resource_claims;
 pub use root_ca_publisher::RootCaPublisher;
 pub use start_controllers::{ControllerManager, start};

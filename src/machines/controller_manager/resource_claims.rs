@@ -1,16 +1,15 @@
 //! The resourceclaim controller: creates ResourceClaims of templates for pods, and releases claims of
 //! pods that ended.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Pod, PodResourceClaim};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimTemplate};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
-use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
+use super::claim_of_template::{POD_CLAIM_NAME, claim_of_template};
 use crate::event_recorder::{EventRecorder, NewEvent};
 use crate::resource_claims::{
     BY_CLAIM, BY_OWNER, ClaimNameError, FINALIZER, allocation, claim_name, consumer_reference,
@@ -21,11 +20,7 @@ use kueue_lab_runtime::api_errors::{error_message, is_conflict, is_not_found};
 use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 const WORKERS: usize = 10;
-/// The annotation of generated claims with the name of the entry in the pod's spec.
-const POD_CLAIM_NAME: &str = "resource.kubernetes.io/pod-claim-name";
 const FIELD_MANAGER: &str = "ResourceClaimController";
-/// The maximum length of a generated name without its random suffix.
-const MAX_BASE_LENGTH: usize = 57;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
@@ -384,64 +379,4 @@ fn is_scheduled(pod: &Pod) -> bool {
 /// Whether no container of a pod runs or will run.
 fn is_done(pod: &Pod) -> bool {
     is_terminal(pod) || (pod.metadata.deletion_timestamp.is_some() && !is_scheduled(pod))
-}
-
-/// The claim for an entry of a pod, with the pod as its controller.
-fn claim_of_template(
-    pod: &Pod,
-    pod_claim: &PodResourceClaim,
-    template: &ResourceClaimTemplate,
-) -> ResourceClaim {
-    let metadata = template.spec.metadata.as_ref();
-    let labels = metadata.and_then(|m| m.labels.clone());
-    let annotations = metadata.and_then(|m| m.annotations.clone());
-    let mut annotations: BTreeMap<String, String> = annotations.unwrap_or_default();
-    annotations.insert(POD_CLAIM_NAME.to_owned(), pod_claim.name.clone());
-    let owner = OwnerReference {
-        api_version: "v1".to_owned(),
-        kind: "Pod".to_owned(),
-        name: pod.name_any(),
-        uid: pod.uid().unwrap_or_default(),
-        controller: Some(true),
-        block_owner_deletion: Some(true),
-    };
-    ResourceClaim {
-        metadata: ObjectMeta {
-            generate_name: Some(generate_name(&pod.name_any(), &pod_claim.name)),
-            namespace: pod.namespace(),
-            labels,
-            annotations: Some(annotations),
-            owner_references: Some(vec![owner]),
-            ..ObjectMeta::default()
-        },
-        spec: template.spec.spec.clone(),
-        status: None,
-    }
-}
-
-/// `POD-CLAIM-`, with both names shortened in proportion if they are too long.
-fn generate_name(pod: &str, claim: &str) -> String {
-    let name = format!("{pod}-{claim}-");
-    if name.len() <= MAX_BASE_LENGTH {
-        return name;
-    }
-    let part = |text: &str, whole: usize| -> String {
-        text.chars()
-            .take(text.len() * MAX_BASE_LENGTH / whole)
-            .collect()
-    };
-    let pod_part = part(pod, name.len());
-    format!("{pod_part}-{}", part(claim, name.len()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_names_are_shortened_in_proportion() {
-        assert_eq!(generate_name("pod", "gpu"), "pod-gpu-");
-        let name = generate_name(&"p".repeat(60), &"c".repeat(30));
-        assert_eq!(name, format!("{}-{}", "p".repeat(37), "c".repeat(18)));
-    }
 }

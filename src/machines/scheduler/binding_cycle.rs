@@ -28,7 +28,7 @@ impl Scheduler {
     }
 
     pub(super) async fn bind(&self, pod: Arc<PodInfo>, node: String, claims: Vec<ClaimToBind>) {
-        if let Err(error) = self.bind_claims(&pod, &claims).await {
+        if let Err(error) = self.bind_claims(&pod, &claims, &node).await {
             let message = format!("running PreBind plugin \"DynamicResources\": {error}");
             self.handle_scheduling_failure(&pod, SCHEDULER_ERROR, &message, None)
                 .await;
@@ -168,7 +168,7 @@ impl Scheduler {
     }
 
     /// Records an events.k8s.io Event about a pod.
-    fn record_event(&self, pod: &PodInfo, action: &'static str, event: NewEvent) {
+    pub(super) fn record_event(&self, pod: &PodInfo, action: &'static str, event: NewEvent) {
         let action = Some(action);
         self.recorder.event(&*pod.pod, NewEvent { action, ..event });
     }

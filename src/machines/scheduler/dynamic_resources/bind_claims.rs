@@ -25,7 +25,7 @@ pub(in super::super) struct ClaimToBind {
 }
 
 impl Scheduler {
-    /// Allocates and reserves the claims of a pod.
+    /// Allocates and reserves the claims of a pod, and waits until their devices are ready.
     ///
     /// # Errors
     /// The message of the first write that failed.
@@ -33,6 +33,7 @@ impl Scheduler {
         &self,
         pod: &PodInfo,
         claims: &[ClaimToBind],
+        node: &str,
     ) -> Result<(), String> {
         let mut outcome = Ok(());
         for to_bind in claims {
@@ -42,7 +43,8 @@ impl Scheduler {
             let mut state = self.state.lock();
             state.remove_pending_allocation(&to_bind.claim);
         }
-        outcome
+        outcome?;
+        self.wait_for_binding_conditions(pod, claims, node).await
     }
 
     async fn bind_claim(&self, pod: &PodInfo, to_bind: &ClaimToBind) -> Result<(), String> {
@@ -102,11 +104,23 @@ impl Scheduler {
         let status = claim.status.get_or_insert_default();
         if to_bind.allocation.is_some() {
             status.allocation = to_bind.allocation.clone();
+            self.set_share_ids(status.allocation.as_mut());
         }
         let reserved = status.reserved_for.get_or_insert_default();
         reserved.push(consumer_reference(&pod.pod));
         *claim = api.replace_status(&name, &params, claim).await?;
         Ok(())
+    }
+
+    /// Gives each share of a device that several claims use an ID.
+    fn set_share_ids(&self, allocation: Option<&mut AllocationResult>) {
+        let devices = allocation.and_then(|allocation| allocation.devices.as_mut());
+        let results = devices.and_then(|devices| devices.results.as_mut());
+        for share in results.into_iter().flatten() {
+            if let Some(id) = &mut share.share_id {
+                *id = self.context.entropy.uid();
+            }
+        }
     }
 
     /// Removes the allocation of a claim that no pod uses.

@@ -116,6 +116,7 @@ struct PoolInfo {
     name: String,
     generation: i64,
     expected: i64,
+    has_counters: bool,
     slices: Vec<Arc<DeviceSlice>>,
 }
 
@@ -127,6 +128,10 @@ pub(super) struct NodePool<'a> {
     pub is_incomplete: bool,
     /// The slices for the node.
     pub slices: Vec<&'a DeviceSlice>,
+    /// The slices for all nodes.
+    pub all_slices: &'a [Arc<DeviceSlice>],
+    /// Whether devices share counters.
+    pub has_counters: bool,
 }
 
 #[derive(Default)]
@@ -172,6 +177,7 @@ impl DevicePools {
                 name: pool.name.clone(),
                 generation: pool.generation,
                 expected: pool.resource_slice_count,
+                has_counters: false,
                 slices: Vec::new(),
             };
             let known = pools
@@ -181,6 +187,7 @@ impl DevicePools {
                 *known = fresh();
             }
             if pool.generation == known.generation {
+                known.has_counters |= spec.shared_counters.is_some();
                 known.slices.push(slice.clone());
             }
         }
@@ -224,6 +231,8 @@ impl DevicePools {
                 .map(|slice| &**slice)
                 .filter(|slice| slice.targets(node))
                 .collect(),
+            all_slices: &pool.slices,
+            has_counters: pool.has_counters,
         });
         pools.filter(|pool| !pool.slices.is_empty()).collect()
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::resource::v1::{
-    Device, DeviceClass, DeviceSelector, DeviceToleration, ResourceClaim, ResourceSlice,
+    CapacityRequirements, Device, DeviceClass, DeviceSelector, DeviceToleration, ResourceClaim,
+    ResourceSlice,
 };
 
 use super::super::NodeInfo;
@@ -31,6 +32,8 @@ pub(super) struct Alternative<'a> {
     pub class: &'a DeviceClass,
     pub admin_access: bool,
     pub tolerations: Option<&'a Vec<DeviceToleration>>,
+    /// The capacity of each device that is requested.
+    pub capacity: Option<&'a CapacityRequirements>,
     /// Whether all devices are requested.
     pub all: bool,
     pub count: usize,
@@ -52,6 +55,7 @@ struct Wanted<'a> {
     admin_access: bool,
     selectors: Option<&'a Vec<DeviceSelector>>,
     tolerations: Option<&'a Vec<DeviceToleration>>,
+    capacity: Option<&'a CapacityRequirements>,
 }
 
 /// The devices of a node and the classes.
@@ -82,6 +86,7 @@ impl<'a> DeviceSelection<'a> {
                 admin_access: exactly.admin_access == Some(true),
                 selectors: exactly.selectors.as_ref(),
                 tolerations: exactly.tolerations.as_ref(),
+                capacity: exactly.capacity.as_ref(),
             });
             let first_available = request.first_available.iter().flatten();
             let first_available = first_available.map(|subrequest| Wanted {
@@ -92,6 +97,7 @@ impl<'a> DeviceSelection<'a> {
                 admin_access: false,
                 selectors: subrequest.selectors.as_ref(),
                 tolerations: subrequest.tolerations.as_ref(),
+                capacity: subrequest.capacity.as_ref(),
             });
             let alternatives = exactly
                 .chain(first_available)
@@ -159,6 +165,7 @@ impl<'a> DeviceSelection<'a> {
             class,
             admin_access: wanted.admin_access,
             tolerations: wanted.tolerations,
+            capacity: wanted.capacity,
             all,
             count,
             candidates,

@@ -8,8 +8,10 @@ use k8s_openapi::api::resource::v1::{AllocationResult, DeviceClass, ResourceClai
 use kube::ResourceExt;
 use serde_json::json;
 
+use super::consumable_capacity::SharedDevice;
 use super::device_pools::{DeviceId, DevicePools};
 use crate::resource_claims::{allocation, claim_name, is_for_pod, of_pod};
+use kueue_lab_quantity::Quantity;
 use kueue_lab_runtime::ObjectKey;
 
 /// The prefix of the extended resource that each DeviceClass backs.
@@ -23,8 +25,10 @@ pub(in super::super) struct DraManager {
     pub(super) pools: DevicePools,
     /// The devices that are in use, with the number of their allocations.
     pub(super) allocated: HashMap<DeviceId, usize>,
+    /// The devices that several claims share.
+    pub(super) shared: HashMap<DeviceId, SharedDevice>,
     /// Devices of claims, by UID, whose allocation is being written.
-    pending_allocations: HashMap<String, Vec<DeviceId>>,
+    pending_allocations: HashMap<String, Vec<DeviceUse>>,
 }
 
 impl DraManager {
@@ -158,14 +162,36 @@ impl DraManager {
         self.pending_allocations.contains_key(uid)
     }
 
-    fn use_devices(&mut self, devices: &[DeviceId]) {
-        for device in devices {
-            *self.allocated.entry(device.clone()).or_default() += 1;
+    /// Whether a claim uses a device.
+    pub(super) fn is_in_use(&self, device: &DeviceId) -> bool {
+        self.allocated.contains_key(device) || self.shared.contains_key(device)
+    }
+
+    /// A claim as of its last change.
+    pub(super) fn claim(&self, key: &ObjectKey) -> Option<Arc<ResourceClaim>> {
+        self.claims.get(key).cloned()
+    }
+
+    fn use_devices(&mut self, devices: &[DeviceUse]) {
+        for DeviceUse { device, consumed } in devices {
+            let Some(consumed) = consumed else {
+                *self.allocated.entry(device.clone()).or_default() += 1;
+                continue;
+            };
+            let shared = self.shared.entry(device.clone()).or_default();
+            shared.shares += 1;
+            for (name, amount) in consumed {
+                *shared.consumed.entry(name.clone()).or_default() += *amount;
+            }
         }
     }
 
-    fn release_devices(&mut self, devices: &[DeviceId]) {
-        for device in devices {
+    fn release_devices(&mut self, devices: &[DeviceUse]) {
+        for DeviceUse { device, consumed } in devices {
+            if let Some(consumed) = consumed {
+                self.release_share(device, consumed);
+                continue;
+            }
             if let Some(uses) = self.allocated.get_mut(device) {
                 *uses -= 1;
                 if *uses == 0 {
@@ -174,17 +200,48 @@ impl DraManager {
             }
         }
     }
+
+    fn release_share(&mut self, device: &DeviceId, consumed: &BTreeMap<String, Quantity>) {
+        let Some(shared) = self.shared.get_mut(device) else {
+            return;
+        };
+        shared.shares -= 1;
+        for (name, amount) in consumed {
+            if let Some(left) = shared.consumed.get_mut(name) {
+                *left -= *amount;
+            }
+        }
+        if shared.shares == 0 {
+            self.shared.remove(device);
+        }
+    }
 }
 
-/// The devices of an allocation that others cannot use: those without admin access.
-fn devices_of(allocation: Option<&AllocationResult>) -> Vec<DeviceId> {
+/// A device of an allocation.
+struct DeviceUse {
+    device: DeviceId,
+    /// The part of a shared device; None for a device of one claim.
+    consumed: Option<BTreeMap<String, Quantity>>,
+}
+
+/// The devices of an allocation that others cannot use, or only in part: those without admin access.
+fn devices_of(allocation: Option<&AllocationResult>) -> Vec<DeviceUse> {
     let results = allocation.and_then(|a| a.devices.as_ref()?.results.as_ref());
     let results = results.into_iter().flatten();
     let exclusive = results.filter(|result| result.admin_access != Some(true));
-    let devices = exclusive.map(|result| DeviceId {
-        driver: result.driver.clone(),
-        pool: result.pool.clone(),
-        device: result.device.clone(),
+    let devices = exclusive.map(|result| DeviceUse {
+        device: DeviceId {
+            driver: result.driver.clone(),
+            pool: result.pool.clone(),
+            device: result.device.clone(),
+        },
+        consumed: result.share_id.as_ref().map(|_| {
+            let consumed = result.consumed_capacity.iter().flatten();
+            let parsed = |text: &str| Quantity::parse(text).unwrap_or_default();
+            consumed
+                .map(|(name, amount)| (name.clone(), parsed(&amount.0)))
+                .collect()
+        }),
     });
     devices.collect()
 }

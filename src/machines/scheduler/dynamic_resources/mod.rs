@@ -1,11 +1,16 @@
 //! The DynamicResources plugin: allocates devices of ResourceSlices for the ResourceClaims of pods.
 
+mod allocation_result;
 mod allocator;
 mod bind_claims;
+mod binding_conditions;
+mod constraints;
+mod consumable_capacity;
 mod device_pools;
 mod device_selection;
 mod dra_manager;
 mod node_allocations;
+mod shared_counters;
 
 #[cfg(test)]
 mod tests;

@@ -240,3 +240,126 @@ fn an_incomplete_pool_is_not_used() {
     state.update_pod(pod("p", &["c"]));
     assert_eq!(next(&mut state), NO_DEVICES);
 }
+
+/// A slice of n0 in the pool `shared`.
+fn slice_of_n0(name: &str, slices: u32, spec: Value) -> Arc<ResourceSlice> {
+    let mut slice = json!({"metadata": {"name": name}, "spec": {
+        "driver": "gpu.example.com",
+        "nodeName": "n0",
+        "pool": {"name": "shared", "generation": 1, "resourceSliceCount": slices},
+    }});
+    for (key, value) in spec.as_object().unwrap() {
+        slice["spec"][key] = value.clone();
+    }
+    object(slice)
+}
+
+/// The outcomes for one pod after the other, each with a claim; claims of bound pods keep their devices.
+fn outcomes(state: &mut SchedulerState, claims: &[Value]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (index, devices) in claims.iter().enumerate() {
+        let name = format!("c{index}");
+        state.update_claim(claim(&name, 1, devices.clone(), Value::Null));
+        state.update_pod(pod(&format!("p{index}"), &[&name]));
+        found.push(next(state));
+    }
+    found
+}
+
+#[test]
+fn partitions_share_the_counters_of_their_device() {
+    let mut state = cluster([&[], &[]]);
+    let counters =
+        |memory: &str| json!([{"counterSet": "gpu-0", "counters": {"memory": {"value": memory}}}]);
+    let sets = json!([{"name": "gpu-0", "counters": {"memory": {"value": "40Gi"}}}]);
+    state.update_slice(
+        "counters",
+        Some(slice_of_n0("counters", 2, json!({"sharedCounters": sets}))),
+    );
+    let devices = json!([
+        {"name": "whole", "consumesCounters": counters("40Gi"), "attributes": {"size": {"int": 2}}},
+        {"name": "half-0", "consumesCounters": counters("20Gi"), "attributes": {"size": {"int": 1}}},
+        {"name": "half-1", "consumesCounters": counters("20Gi"), "attributes": {"size": {"int": 1}}},
+        {"name": "half-2", "consumesCounters": counters("20Gi"), "attributes": {"size": {"int": 1}}},
+    ]);
+    let devices = slice_of_n0("devices", 2, json!({"devices": devices}));
+    state.update_slice("devices", Some(devices));
+    let half = json!([{"cel": {"expression": "device.attributes['gpu.example.com'].size == 1"}}]);
+    let half = |count: u32| exactly(json!({"selectors": half, "count": count}));
+    assert_eq!(
+        outcomes(&mut state, &[half(3), half(1), exactly(json!({})), half(1)]),
+        [NO_DEVICES, "n0: r=half-0", "n0: r=half-1", NO_DEVICES]
+    );
+}
+
+#[test]
+fn claims_share_the_capacity_of_a_device() {
+    let mut state = cluster([&[], &[]]);
+    let policy = json!({"default": "10Gi", "validRange": {"min": "5Gi", "step": "5Gi"}});
+    let devices = json!([{
+        "name": "shared", "allowMultipleAllocations": true,
+        "capacity": {"memory": {"value": "40Gi", "requestPolicy": policy}},
+    }]);
+    state.update_slice(
+        "devices",
+        Some(slice_of_n0("devices", 1, json!({"devices": devices}))),
+    );
+    let memory = |amount: &str| exactly(json!({"capacity": {"requests": {"memory": amount}}}));
+    let unknown = exactly(json!({"capacity": {"requests": {"cores": "1"}}}));
+    let shared = "n0: r=shared";
+    assert_eq!(
+        outcomes(
+            &mut state,
+            &[
+                memory("41Gi"),
+                unknown,
+                memory("21Gi"),
+                exactly(json!({})),
+                memory("6Gi"),
+                memory("1Gi")
+            ]
+        ),
+        [NO_DEVICES, NO_DEVICES, shared, shared, NO_DEVICES, shared]
+    );
+}
+
+#[test]
+fn a_share_is_written_with_its_capacity() {
+    let mut state = cluster([&[], &[]]);
+    let devices = json!([{
+        "name": "shared", "allowMultipleAllocations": true, "bindsToNode": true,
+        "bindingConditions": ["Attached"], "bindingFailureConditions": ["Failed"],
+        "capacity": {"memory": {"value": "40Gi"}},
+    }]);
+    let spec = json!({"devices": devices, "nodeName": null, "allNodes": true});
+    state.update_slice("devices", Some(slice_of_n0("devices", 1, spec)));
+    let request = exactly(json!({"capacity": {"requests": {"memory": "3Gi"}}}));
+    state.update_claim(claim("c", 1, request, Value::Null));
+    state.update_pod(pod("p", &["c"]));
+    let Some(SchedulingDecision::Bind { node, claims, .. }) = state.next() else {
+        panic!("not bound");
+    };
+    let allocation = json!(claims[0].allocation);
+    let result = &allocation["devices"]["results"][0];
+    assert_eq!(result["consumedCapacity"], json!({"memory": "3Gi"}));
+    assert_eq!(result["shareID"], "");
+    assert_eq!(result["bindingConditions"], json!(["Attached"]));
+    assert_eq!(result["bindingFailureConditions"], json!(["Failed"]));
+    let fields = &allocation["nodeSelector"]["nodeSelectorTerms"][0]["matchFields"];
+    assert_eq!(fields[0]["values"], json!([node]));
+}
+
+#[test]
+fn distinct_attributes_differ_in_all_devices() {
+    let request = |count: u32| {
+        let mut claim = exactly(json!({"count": count}));
+        claim["constraints"] = json!([{"distinctAttribute": "gpu.example.com/model"}]);
+        claim
+    };
+    let models = &["a100", "a100", "h100"][..];
+    assert_eq!(
+        outcome([models, &[]], &[request(2)]),
+        "n0: r=device-0 r=device-2"
+    );
+    assert_eq!(outcome([models, &[]], &[request(3)]), NO_DEVICES);
+}
