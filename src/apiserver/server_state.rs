@@ -47,8 +47,9 @@ pub(crate) struct ServerState {
     pub(crate) conversion_webhooks: WebhookConverter,
     /// The sessions of exec, attach and port-forward.
     pub(crate) sessions: SessionLimits,
-    /// Held from the quota check of a write until its object is stored.
-    pub(crate) quota_lock: Mutex<()>,
+    /// Held from the check of a write against other objects, by quotas and the allocator of Services,
+    /// until its object is stored.
+    pub(crate) admission_lock: Mutex<()>,
     /// Whether the FlowSchemas and PriorityLevelConfigurations are created.
     pub(crate) flow_control: Once,
     /// Whether the listener is about to close, which fails `/readyz`.

@@ -110,6 +110,60 @@ fn plugins_mutate_and_reject() {
     });
 }
 
+/// Holds each Service in validation until a second one is there.
+struct TwoServices(tokio::sync::Barrier);
+
+#[async_trait]
+impl AdmissionPlugin for TwoServices {
+    fn handles(&self, group: &str, resource: &str, _subresource: &str) -> bool {
+        group.is_empty() && resource == "services"
+    }
+
+    async fn mutate(
+        &self,
+        _request: &AdmissionRequest<'_>,
+        _object: &mut Value,
+    ) -> Result<AdmissionWarnings, ApiError> {
+        Ok(AdmissionWarnings::default())
+    }
+
+    async fn validate(
+        &self,
+        _request: &AdmissionRequest<'_>,
+        _object: &Value,
+    ) -> Result<AdmissionWarnings, ApiError> {
+        self.0.wait().await;
+        Ok(AdmissionWarnings::default())
+    }
+}
+
+#[test]
+fn concurrent_services_do_not_get_the_same_node_port() {
+    with_server(|server, client| async move {
+        let barrier = tokio::sync::Barrier::new(2);
+        server.add_admission(Arc::new(TwoServices(barrier)));
+        let create = async |name: &str| {
+            let service = json!({"metadata": {"name": name}, "spec": {
+                "type": "NodePort", "ports": [{"port": 80, "nodePort": 30500}],
+            }});
+            let path = "/api/v1/namespaces/test/services";
+            send(&client, "POST", path, service).await
+        };
+        let (a, b) = futures::join!(create("a"), create("b"));
+        let refused: Vec<String> = [a, b]
+            .into_iter()
+            .filter_map(|result| result.err())
+            .map(|error| error.to_string())
+            .collect();
+        let [error] = &refused[..] else {
+            panic!("{refused:?}");
+        };
+        let expected =
+            "spec.ports[0].nodePort: Invalid value: 30500: provided port is already allocated";
+        assert!(error.contains(expected), "{error}");
+    });
+}
+
 #[test]
 fn warnings_are_sent_to_the_client() {
     with_server(|server, client| async move {

@@ -8,7 +8,9 @@ use super::configured_admission;
 use super::delete_options::DeleteOptions;
 use super::request_context::RequestContext;
 use super::write_options::WriteOptions;
-use crate::admission::plugins::{self as admission_plugins, PluginContext, resource_quota};
+use crate::admission::plugins::{
+    self as admission_plugins, PluginContext, resource_quota, service_allocator,
+};
 use crate::admission::reinvocation::ReinvocationContext;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::object_meta;
@@ -167,8 +169,8 @@ impl AdmissionChain<'_> {
         write.confirm_no_escalation()
     }
 
-    /// Runs validating admission. For writes counted by a ResourceQuota it returns the quota lock,
-    /// which the caller holds until the object is stored.
+    /// Runs validating admission. For writes counted by a ResourceQuota and writes of Services it returns
+    /// a lock, which the caller holds until the object is stored.
     pub(super) async fn validate(
         &self,
         object: &Value,
@@ -190,10 +192,11 @@ impl AdmissionChain<'_> {
         }
         configured_admission::validate(self, object).await?;
         self.run_builtin_plugins(&request, |write| {
-            let counting = resource_quota::needs_quota_evaluation(write)
-                .then(|| self.context.core.quota_lock.lock());
+            let depends_on_others = resource_quota::needs_quota_evaluation(write)
+                || service_allocator::allocates(write);
+            let checking = depends_on_others.then(|| self.context.core.admission_lock.lock());
             admission_plugins::validate(write, object)?;
-            Ok(counting)
+            Ok(checking)
         })
     }
 

@@ -114,7 +114,7 @@ async fn try_create(
         .warnings(&object, None)
         .into_iter()
         .for_each(|w| call.warn(w));
-    let _counting = admitting.validate(&object).await?;
+    let _checking = admitting.validate(&object).await?;
     store_object(call, options, &name, object)
 }
 

@@ -153,7 +153,7 @@ async fn try_update(
         .warnings(&new, Some(&old))
         .into_iter()
         .for_each(|w| call.warn(w));
-    let _counting = if scaled {
+    let _checking = if scaled {
         let scale = scale_conversion::scale_from_object(call, &new);
         admitting.validate(&scale).await?
     } else {

@@ -136,7 +136,7 @@ impl ApiServerBuilder {
             validating_webhooks: WebhookManager::new("validatingwebhookconfigurations"),
             webhook_clients: ClientManager::default(),
             conversion_webhooks: WebhookConverter::default(),
-            quota_lock: Mutex::default(),
+            admission_lock: Mutex::default(),
             flow_control: Once::new(),
             request_limits: self.request_limits,
             event_ttl: EventTtl::default(),

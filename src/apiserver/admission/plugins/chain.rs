@@ -54,7 +54,7 @@ pub(crate) fn mutate(write: &PluginContext<'_>, object: &mut Value) -> Result<()
 }
 
 /// Runs the validating phase of the built-in plugins, after in-process plugins and webhooks.
-/// ResourceQuota runs last; the caller holds the quota lock until the object is stored.
+/// ResourceQuota runs last; the caller holds the lock of the server until the object is stored.
 ///
 /// # Errors
 /// The error of the plugin that rejects the write.
@@ -66,6 +66,9 @@ pub(crate) fn validate(write: &PluginContext<'_>, object: &Value) -> Result<(), 
         ("", "pods") if write.is_write_of("", "pods") && write.is_create() => {
             limit_ranger::validate_limits(write, object)?;
             runtime_class::validate(write, object)?;
+        }
+        ("", "services") if service_allocator::allocates(write) => {
+            service_allocator::check(write, object)?;
         }
         ("", "persistentvolumeclaims") if write.is_write_of("", "persistentvolumeclaims") => {
             limit_ranger::validate_limits(write, object)?;

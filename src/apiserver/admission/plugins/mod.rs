@@ -16,7 +16,7 @@ mod priority;
 pub(crate) mod resource_quota;
 mod runtime_class;
 mod service_account;
-mod service_allocator;
+pub(crate) mod service_allocator;
 mod taint_nodes_by_condition;
 
 /// Fakes for the tests of plugins.

@@ -104,6 +104,16 @@ pub(crate) fn allocate(write: &PluginContext<'_>, service: &mut Value) -> Result
     Err(ApiError::invalid("", "Service", service.name(), &errors))
 }
 
+/// Whether the write allocates addresses or ports.
+pub(crate) fn allocates(write: &PluginContext<'_>) -> bool {
+    write.is_write_of("", "services")
+}
+
+/// Checks that no other service got the addresses and ports of this one since they were allocated.
+pub(super) fn check(write: &PluginContext<'_>, service: &Value) -> Result<(), ApiError> {
+    allocate(write, &mut service.clone())
+}
+
 /// Clears fields the new service type does not support, where the update did not change them.
 fn drop_type_dependent_fields(service: &mut Value, old: &Value) {
     let needs_address = |s: &Value| s.text("/spec/type") != "ExternalName";
