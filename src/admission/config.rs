@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::device_class_mappings::DeviceClassMappings;
 use super::feature_gates::Gates;
@@ -65,7 +65,7 @@ pub struct FairSharing {
 }
 
 /// A fair sharing preemption strategy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PreemptionStrategy {
     /// The share of the preemptor with its workload is at most the share of the target without its
     /// workload.

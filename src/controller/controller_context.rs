@@ -13,6 +13,7 @@ use super::scheduler::{LoopWarnings, StatusWritePacing};
 use super::settings::{ControllerConfig, Settings};
 use kueue_lab_admission::Engine;
 use kueue_lab_api::config::Feature;
+use kueue_lab_loops::SchedulingLoop;
 use kueue_lab_runtime::Context;
 
 /// The state shared by all controllers. Clones share it.
@@ -82,6 +83,11 @@ impl ControllerContext {
     /// Waits for the end of the current scheduling cycle. No cycle runs until the guard is dropped.
     pub async fn hold_scheduling(&self) -> OwnedMutexGuard<()> {
         self.0.scheduling.clone().lock_owned().await
+    }
+
+    /// The loops of scheduling attempts that are detected now.
+    pub fn scheduling_loops(&self) -> Vec<SchedulingLoop> {
+        self.0.loop_warnings.loops(self.now())
     }
 
     /// Updates the engine and wakes the scheduler.

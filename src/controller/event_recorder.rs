@@ -77,6 +77,8 @@ pub struct EventSpec<'a> {
     pub action: &'a str,
     /// The message; truncated to the limit of `note`.
     pub message: String,
+    /// Annotations of the Event.
+    pub annotations: Option<BTreeMap<String, String>>,
 }
 
 impl<'a> EventSpec<'a> {
@@ -93,6 +95,7 @@ impl<'a> EventSpec<'a> {
             reason,
             action: reason,
             message: message.into(),
+            annotations: None,
         }
     }
 }
@@ -200,6 +203,7 @@ impl EventRecorder {
             metadata: ObjectMeta {
                 name: Some(format!("{name}.{number:x}")),
                 namespace: Some(namespace.unwrap_or_else(|| "default".to_owned())),
+                annotations: spec.annotations,
                 ..Default::default()
             },
             event_time: Some(MicroTime(now)),

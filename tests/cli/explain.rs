@@ -1,5 +1,7 @@
 //! `kueue-lab explain clusterqueue` and `explain preemption`.
 
+use serde_json::json;
+
 use crate::team_queues::{TeamLab, job};
 
 #[test]
@@ -7,7 +9,7 @@ fn the_quota_of_a_cluster_queue_and_a_preemption_are_explained() {
     let lab = TeamLab::start(4, 4);
     lab.admit(job("stays", "red", "3", 36000));
     lab.admit(job("borrows", "red", "3", 36000));
-    lab.admit(job("reclaims", "blue", "3", 36000));
+    lab.create(job("reclaims", "blue", "3", 36000));
     let preempted = lab.wait_for("borrows", "Preempted");
     let name = |wl: &kueue_lab_api::v1beta2::Workload| {
         format!("default/{}", wl.metadata.name.as_deref().unwrap())
@@ -29,8 +31,14 @@ fn the_quota_of_a_cluster_queue_and_a_preemption_are_explained() {
     assert_eq!(red["head"]["workload"], name(&preempted));
     assert_eq!(red["holders"][0]["usage"]["plain"]["cpu"], "3");
 
+    let of_red = "of red, priority 0: hierarchical reclaim";
+    let stays = name(&lab.wait_for("stays", "Admitted"));
+    let candidates = format!(
+        "    2 candidates, in order:\n      {} {of_red}; preempted\n      {stays} {of_red}; not evaluated\n",
+        name(&preempted)
+    );
     let reclaims = lab.wait_for("reclaims", "Admitted");
-    let text = lab.output(&["explain", "preemption", "borrows"]);
+    let text = lab.wait_for_output(&["explain", "preemption", "borrows"], &candidates);
     for line in [
         &format!(
             "by {} (Job reclaims, admitted): InCohortReclamation",
@@ -56,4 +64,41 @@ fn the_quota_of_a_cluster_queue_and_a_preemption_are_explained() {
         error.contains("the ClusterQueues are: blue, red"),
         "{error}"
     );
+}
+
+/// Nothing ends a Workload without a job: it keeps its quota, and its preemptor waits.
+#[test]
+fn the_candidates_of_a_preemption_are_explained_while_the_preemptor_waits_and_afterwards() {
+    let lab = TeamLab::start(4, 4);
+    let container =
+        json!({"name": "c", "image": "busybox", "resources": {"requests": {"cpu": "6"}}});
+    let pod = json!({"restartPolicy": "Never", "containers": [container]});
+    let workload = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {"name": "borrows"},
+        "spec": {"queueName": "red", "podSets": [{"name": "main", "count": 1, "template": {"spec": pod}}]},
+    });
+    let workloads = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads";
+    lab.post(workloads, &workload);
+    lab.wait_for_output(
+        &["explain", "workload", "borrows"],
+        "  state     admitted\n",
+    );
+    lab.create(job("reclaims", "blue", "3", 36000));
+    let candidate = "    1 candidate, in order:\n      default/borrows of red, priority 0: hierarchical reclaim; preempted\n";
+    let waiting = lab.wait_for_output(&["explain", "preemption", "borrows"], candidate);
+    for part in [
+        "(Job reclaims, pending)",
+        "The preemptor default/job-reclaims-",
+    ] {
+        assert!(waiting.contains(part), "no {part:?} in {waiting}");
+    }
+    let of_preemptor = lab.output(&["explain", "preemption", "reclaims"]);
+    assert!(of_preemptor.contains(candidate), "{of_preemptor}");
+
+    lab.delete(&format!("{workloads}/borrows"));
+    lab.wait_for("reclaims", "Admitted");
+    let afterwards = lab.output(&["explain", "preemption", "borrows"]);
+    for part in ["(Job reclaims, admitted)", candidate] {
+        assert!(afterwards.contains(part), "no {part:?} in {afterwards}");
+    }
 }

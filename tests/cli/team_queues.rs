@@ -187,6 +187,19 @@ impl TeamLab {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// The standard output of a command that succeeds, as soon as it contains a text.
+    pub(crate) fn wait_for_output(&self, args: &[&str], text: &str) -> String {
+        let start = Instant::now();
+        loop {
+            let output = self.output(args);
+            if output.contains(text) {
+                return output;
+            }
+            assert!(start.elapsed().as_secs() < 120, "no {text:?} in {output}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
     /// The standard output as JSON.
     pub(crate) fn json(&self, args: &[&str]) -> Value {
         serde_json::from_str(&self.output(args)).unwrap()

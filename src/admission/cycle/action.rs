@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::recorded_candidates::RecordedCandidates;
 use crate::messages::Event;
 use crate::status::StatusChange;
 use crate::workload::WorkloadKey;
@@ -31,7 +32,7 @@ pub enum ActionKind {
 }
 
 /// The workload that a target is preempted for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Preemptor {
     /// The Workload.
     pub workload: WorkloadKey,
@@ -39,6 +40,8 @@ pub struct Preemptor {
     pub uid: String,
     /// Its ClusterQueue.
     pub cluster_queue: Arc<str>,
+    /// The candidates among which the target was chosen.
+    pub candidates: Arc<RecordedCandidates>,
 }
 
 /// An API write that a cycle decided.

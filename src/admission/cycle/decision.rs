@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::entry::{Entry, EntryStatus};
 use crate::cache::WorkloadIndex;
@@ -83,7 +83,7 @@ pub struct VictimDecision {
 }
 
 /// A preemption candidate that was evaluated.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CandidateDecision {
     /// The workload.
@@ -236,7 +236,7 @@ fn victims(
     entry.targets.iter().filter_map(victim).collect()
 }
 
-fn candidates(
+pub(super) fn candidates(
     evaluated_candidates: &[EvaluatedCandidate],
     most: usize,
     snapshot: &SnapshotTransaction<'_>,

@@ -1,7 +1,10 @@
 //! Issues the preemptions and other evictions that a cycle decides.
 
-use super::action::ActionKind;
+use std::sync::Arc;
+
+use super::action::{ActionKind, Preemptor};
 use super::entry::EntryStatus;
+use super::recorded_candidates::RecordedCandidates;
 use super::scheduling_cycle::SchedulingCycle;
 use crate::cache::HierarchyNodeId;
 use crate::messages::{self, Event, EventType};
@@ -20,6 +23,7 @@ impl SchedulingCycle<'_> {
     ) {
         self.entries[i].issues_preemptions = true;
         let preemptor_path = self.snapshot.cache.cluster_queue_path(node);
+        let mut candidates = None;
         for target in targets {
             let Some(victim) = self.snapshot.workload(target.idx) else {
                 continue;
@@ -62,6 +66,20 @@ impl SchedulingCycle<'_> {
                 Some(reason),
                 preemption_events,
             );
+            let entry = &self.entries[i];
+            let recorded = candidates.get_or_insert_with(|| {
+                let all = &entry.evaluated_candidates;
+                Arc::new(RecordedCandidates::new(all, &self.snapshot))
+            });
+            let preemptor = Preemptor {
+                workload: entry.info.key.clone(),
+                uid: entry.info.uid().to_owned(),
+                cluster_queue: entry.info.cluster_queue.clone(),
+                candidates: recorded.clone(),
+            };
+            if let Some((_, action)) = self.actions.last_mut() {
+                action.preemptor = Some(preemptor);
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::action::{Action, ActionKind, Preemptor};
+use super::action::{Action, ActionKind};
 use super::entry::Entry;
 use super::entry_ordering::sort_entries;
 use super::fair_sharing_iterator::FairSharingIterator;
@@ -145,12 +145,6 @@ impl<'a> SchedulingCycle<'a> {
         change: Option<StatusChange>,
         events: Vec<Event>,
     ) {
-        let info = &self.entries[entry].info;
-        let preemptor = (kind == ActionKind::Preempt).then(|| Preemptor {
-            workload: info.key.clone(),
-            uid: info.uid().to_owned(),
-            cluster_queue: info.cluster_queue.clone(),
-        });
         let action = Action {
             id: self.actions.len(),
             kind,
@@ -158,7 +152,7 @@ impl<'a> SchedulingCycle<'a> {
             uid,
             change,
             events,
-            preemptor,
+            preemptor: None,
             then: None,
         };
         self.actions.push((entry, action));

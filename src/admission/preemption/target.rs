@@ -2,7 +2,7 @@
 //!
 //! Must not know how targets are found.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::cache::WorkloadIndex;
 use crate::config::PreemptionStrategy;
@@ -55,7 +55,7 @@ pub struct Target {
 }
 
 /// Why a workload is a preemption candidate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PreemptionVariant {
     /// It is in the preemptor's ClusterQueue.
     WithinClusterQueue,
@@ -70,7 +70,7 @@ pub enum PreemptionVariant {
 }
 
 /// The outcome of a candidate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CandidateOutcome {
     /// It is a preemption target.
     Victim,
@@ -111,7 +111,7 @@ impl EvaluatedCandidate {
 }
 
 /// The shares compared for a candidate: weighted, in thousandths; none means infinite.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SharesCompared {
     /// The strategy.

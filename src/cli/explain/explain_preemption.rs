@@ -11,10 +11,11 @@ use serde::Serialize;
 use super::explain_workload::{find_workload, workload_events};
 use crate::cli::CliError;
 use kueue_lab_admission::Engine;
+use kueue_lab_admission::cycle::RecordedCandidates;
 use kueue_lab_admission::engine::Explanation;
 use kueue_lab_admission::workload::{WorkloadKey, predicates};
 use kueue_lab_api::constants as c;
-use kueue_lab_api::preemption_message::PreemptionMessage;
+use kueue_lab_api::preemption_message::{CANDIDATES_ANNOTATION, PreemptionMessage};
 use kueue_lab_api::v1beta2::Workload;
 
 /// The longest time between the condition and the Event of one preemption.
@@ -56,6 +57,10 @@ pub(super) struct Preemption {
     pub(super) preemptor_priority: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) preemptee_priority: Option<i64>,
+    /// The candidates among which it was chosen; none if another controller preempted it, or the Event has
+    /// expired.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) candidates: Option<RecordedCandidates>,
 }
 
 /// The preemptions of a Workload and by it.
@@ -162,7 +167,14 @@ fn preemptions(engine: &Engine, events: &[Event]) -> Vec<Preemption> {
         let uid = involved.uid.as_deref().unwrap_or_default();
         let at = event.last_timestamp.as_ref().map(|time| time.0);
         let at = at.max(event.event_time.as_ref().map(|time| time.0));
-        found.extend(preemption(engine, &by_uid, key, uid, at, message));
+        let annotations = event.metadata.annotations.as_ref();
+        let candidates = annotations.and_then(|all| all.get(CANDIDATES_ANNOTATION));
+        let candidates = candidates.and_then(|text| serde_json::from_str(text).ok());
+        let of_event = preemption(engine, &by_uid, key, uid, at, message);
+        found.extend(of_event.map(|found| Preemption {
+            candidates,
+            ..found
+        }));
     }
     for wl in engine.workloads() {
         let conditions = wl.status.conditions.iter();
@@ -225,6 +237,7 @@ fn preemption(
         preemptee_path: parsed.victim_path,
         preemptor_priority: parsed.preemptor_priority,
         preemptee_priority: parsed.victim_priority,
+        candidates: None,
     })
 }
 

@@ -1,7 +1,7 @@
 //! Renders the preemptions of a Workload as text.
 
 use super::explain_preemption::{ExplainedPreemption, Preemption};
-use super::text::{head, line, nomination};
+use super::text::{candidates, head, line, nomination};
 use kueue_lab_admission::engine::Explanation;
 
 /// The preemptions as several lines of text.
@@ -77,6 +77,20 @@ fn described(out: &mut String, preemption: &Preemption, whom: &str) {
     let path = &preemption.preemptee_path;
     let of_preemptee = priority(preemption.preemptee_priority);
     line(out, 2, &format!("preemptee  {path}{of_preemptee}"));
+    let Some(recorded) = &preemption.candidates else {
+        return;
+    };
+    let listed = &recorded.candidates;
+    let title = match recorded.count - listed.len().min(recorded.count) {
+        0 if recorded.count == 1 => "1 candidate, in order:".to_owned(),
+        0 => format!("{} candidates, in order:", recorded.count),
+        _ => format!(
+            "the first {} of {} candidates, in order:",
+            listed.len(),
+            recorded.count
+        ),
+    };
+    candidates(out, 2, &title, listed);
 }
 
 /// The latest preemptor, while it waits for the preempted Workloads.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::explain_workload::ExplainedWorkload;
-use kueue_lab_admission::cycle::{Decision, PodSetDecision, VictimDecision};
+use kueue_lab_admission::cycle::{CandidateDecision, Decision, PodSetDecision, VictimDecision};
 use kueue_lab_admission::engine::{Explanation, PendingState};
 use kueue_lab_admission::flavor_assigner::ResourceAttempt;
 use kueue_lab_admission::preemption::{CandidateOutcome, PreemptionVariant, SharesCompared};
@@ -162,7 +162,13 @@ pub(super) fn nomination(out: &mut String, decision: &Decision) {
     for victim in &decision.victims {
         target(out, victim, decision.candidate_count);
     }
-    candidates(out, decision);
+    let (listed, count) = (&decision.candidates, decision.candidate_count);
+    let all = format!("{count} preemption candidates, in order:");
+    candidates(out, 1, &all, listed);
+    if count > MAX_CANDIDATES {
+        let more = count - MAX_CANDIDATES;
+        line(out, 2, &format!("and {more} more; -o json lists all"));
+    }
 }
 
 fn target(out: &mut String, victim: &VictimDecision, candidates: usize) {
@@ -181,17 +187,22 @@ fn target(out: &mut String, victim: &VictimDecision, candidates: usize) {
     shares(out, 2, victim.shares.as_ref());
 }
 
-fn candidates(out: &mut String, decision: &Decision) {
-    let (listed, all) = (&decision.candidates, decision.candidate_count);
-    if all == 0 {
+/// The first candidates of a preemption below a title.
+pub(super) fn candidates(
+    out: &mut String,
+    depth: usize,
+    title: &str,
+    listed: &[CandidateDecision],
+) {
+    if listed.is_empty() {
         return;
     }
-    line(out, 1, &format!("{all} preemption candidates, in order:"));
+    line(out, depth, title);
     for c in listed.iter().take(MAX_CANDIDATES) {
         let evicted = if c.evicted { ", already evicted" } else { "" };
         line(
             out,
-            2,
+            depth + 1,
             &format!(
                 "{} of {}, priority {}{evicted}: {}; {}",
                 c.workload,
@@ -201,11 +212,7 @@ fn candidates(out: &mut String, decision: &Decision) {
                 candidate_outcome(c.outcome)
             ),
         );
-        shares(out, 3, c.shares.as_ref());
-    }
-    if all > MAX_CANDIDATES {
-        let more = all - MAX_CANDIDATES;
-        line(out, 2, &format!("and {more} more; -o json lists all"));
+        shares(out, depth + 2, c.shares.as_ref());
     }
 }
 

@@ -1,5 +1,6 @@
 //! Applies one action of a scheduling cycle: patches the status, then records Events.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -12,6 +13,7 @@ use kueue_lab_admission::messages::{Event, PODS_NOT_READY};
 use kueue_lab_admission::status::{StatusChange, condition, set_condition};
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::constants as c;
+use kueue_lab_api::preemption_message::CANDIDATES_ANNOTATION;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_runtime::api_errors::is_not_found;
 
@@ -33,7 +35,7 @@ pub(super) async fn apply_action(shared: &ControllerContext, action: &Action) ->
     if outcome == ActionOutcome::Done || action.kind == ActionKind::Requeue {
         let after = after.as_ref().unwrap_or(&before);
         for event in &action.events {
-            record_event(shared, event, &before, after);
+            record_event(shared, action, event, &before, after);
         }
     }
     if outcome == ActionOutcome::Done {
@@ -130,6 +132,7 @@ fn reset_pods_ready(wl: &mut Workload, now: jiff::Timestamp) -> bool {
 /// others the version before.
 fn record_event(
     shared: &ControllerContext,
+    action: &Action,
     event: &Event,
     before: &Arc<Workload>,
     after: &Arc<Workload>,
@@ -158,6 +161,17 @@ fn record_event(
         reason: &event.reason,
         action: &event.action,
         message: event.message.clone(),
+        annotations: (event.reason == c::event::PREEMPTED)
+            .then(|| candidates(action))
+            .flatten(),
     };
     shared.recorder.record_for(regarding, event);
+}
+
+/// The annotation of the Event of a preemption: the candidates among which its target was chosen, which no
+/// object has afterwards.
+fn candidates(action: &Action) -> Option<BTreeMap<String, String>> {
+    let candidates = &action.preemptor.as_ref()?.candidates;
+    let text = serde_json::to_string(&**candidates).ok()?;
+    Some(BTreeMap::from([(CANDIDATES_ANNOTATION.to_owned(), text)]))
 }

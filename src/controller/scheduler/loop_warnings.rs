@@ -27,6 +27,11 @@ impl LoopWarnings {
             tracing::warn!("loop of scheduling attempts: {new}. {}", new.remedy());
         }
     }
+
+    /// The loops at a time.
+    pub(crate) fn loops(&self, now: Timestamp) -> Vec<SchedulingLoop> {
+        self.0.lock().detector.loops(now)
+    }
 }
 
 impl State {
@@ -78,6 +83,7 @@ mod tests {
                 workload: WorkloadKey::new("ns", preemptor),
                 uid: preemptor.to_owned(),
                 cluster_queue: Arc::from("cq"),
+                candidates: Arc::default(),
             }),
             then: None,
         }

@@ -1,0 +1,30 @@
+//! [`RecordedCandidates`]: the candidates of a preemption, as they are kept with it.
+
+use serde::{Deserialize, Serialize};
+
+use super::decision::{CandidateDecision, candidates};
+use crate::preemption::EvaluatedCandidate;
+use crate::snapshot_transaction::SnapshotTransaction;
+
+/// The most candidates that are kept: an Event with them has a few kilobytes.
+const MAX_RECORDED: usize = 20;
+
+/// The candidates of a preemption when it was issued.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordedCandidates {
+    /// The number of candidates.
+    pub count: usize,
+    /// The first candidates in order.
+    pub candidates: Vec<CandidateDecision>,
+}
+
+impl RecordedCandidates {
+    /// The record of the candidates of a search.
+    pub(super) fn new(all: &[EvaluatedCandidate], snapshot: &SnapshotTransaction<'_>) -> Self {
+        Self {
+            count: all.len(),
+            candidates: candidates(all, MAX_RECORDED, snapshot),
+        }
+    }
+}
