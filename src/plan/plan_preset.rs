@@ -1,26 +1,28 @@
 //! Plans a preset on copies of a cluster.
 
 use std::path::Path;
+use std::pin::pin;
 use std::time::Duration;
 
-use jiff::SignedDuration;
+use futures::future::{Either, select};
+use jiff::{SignedDuration, Timestamp};
 use kueue_lab_import::Bundle;
 use kueue_lab_lab::{Lab, LabConfig, ObjectFile, VirtualLab};
+use kueue_lab_loops::{LoopKind, SchedulingLoop};
 use kueue_lab_presets::Finding;
 
 use super::cluster_plan::ClusterPlan;
 use super::cluster_state::ClusterState;
 use super::effects::{Effect, EffectKind, effects};
 use super::plan_error::PlanError;
-use super::workload_state::WorkloadState;
 
 /// The longest time of the copies, in lab time: longer than the grace period of Pods and the timeouts that
 /// follow an eviction.
 const LIMIT: SignedDuration = SignedDuration::from_mins(5);
 /// The longest run of a copy in real time.
 const DEADLINE: Duration = Duration::from_secs(600);
-/// Evictions of a Workload by one change, from which on they are a repetition.
-const REPETITIONS: i64 = 3;
+/// The interval in lab time in which loops are looked for.
+const LOOP_INTERVAL: Duration = Duration::from_secs(1);
 /// The lab time in which the copy of an import has to decide as the cluster did.
 const CHECK: SignedDuration = SignedDuration::from_secs(20);
 
@@ -41,14 +43,25 @@ pub fn plan_preset(bundle: &Bundle, change: PlannedChange<'_>) -> Result<Cluster
     let PlannedChange { folder, preset } = change;
     let apply = async |lab: &Lab| {
         let before = settled(lab).await?;
+        let loops_before = loops_of(lab);
         let applied = lab.presets().switch(preset).await;
         applied.map_err(PlanError::Invalid)?;
         let changed = lab.clock().now();
-        let idle = lab.wait_until_idle(changed + LIMIT).await;
+        let loops = wait_until_idle_or_loop(lab, changed + LIMIT, &loops_before).await;
         let after = ClusterState::of_lab(lab).await?;
         let state = lab.presets().state();
         let mut warnings: Vec<String> = state.warnings.iter().map(Finding::to_string).collect();
-        warnings.extend(loop_warning(&before, &after).filter(|_| idle.is_none()));
+        let is_old = |found: &&SchedulingLoop| is_known(&loops_before, found);
+        for found in loops.iter().filter(|found| !is_old(found)) {
+            warnings.push(format!(
+                "the queues do not settle: {found}; the effects are those until then"
+            ));
+        }
+        for found in loops.iter().filter(is_old) {
+            warnings.push(format!(
+                "the queues do not settle, also without the change: {found}"
+            ));
+        }
         Ok::<_, PlanError>((
             before,
             after,
@@ -100,21 +113,42 @@ async fn settled(lab: &Lab) -> Result<ClusterState, kube::Error> {
     ClusterState::of_lab(lab).await
 }
 
-/// A warning of Workloads that are evicted again and again.
-fn loop_warning(before: &ClusterState, after: &ClusterState) -> Option<String> {
-    let count = |state: &WorkloadState| state.evictions.values().sum::<i64>();
-    let repeated = after.workloads.values().filter(|new| {
-        let old = before.workloads.get(&new.key).map_or(0, count);
-        count(new) - old >= REPETITIONS
+/// The loops of preemptions of a lab.
+fn loops_of(lab: &Lab) -> Vec<SchedulingLoop> {
+    let controller = lab.controller();
+    let mut loops = controller.map_or_else(Vec::new, |controller| {
+        controller.shared().scheduling_loops()
     });
-    let names: Vec<&str> = repeated.map(|workload| workload.key.as_str()).collect();
-    let names = names.join(", ");
-    (!names.is_empty()).then(|| {
-        format!(
-            "the queues do not settle within {} minutes: {names} are evicted again and again, as in a loop of preemptions",
-            LIMIT.as_mins()
-        )
-    })
+    loops.retain(|found| !matches!(found.kind, LoopKind::AlternatingMessages(_)));
+    loops
+}
+
+fn is_known(known: &[SchedulingLoop], found: &SchedulingLoop) -> bool {
+    known.iter().any(|known| known.uids == found.uids)
+}
+
+/// Waits until the copy is idle, there is a loop that is not `known`, or the limit is reached. A loop changes
+/// objects as fast as it can until the limit. Returns the loops.
+async fn wait_until_idle_or_loop(
+    lab: &Lab,
+    limit: Timestamp,
+    known: &[SchedulingLoop],
+) -> Vec<SchedulingLoop> {
+    let mut idle = pin!(lab.wait_until_idle(limit));
+    loop {
+        let next = lab.clock().sleep(LOOP_INTERVAL);
+        let next = pin!(next);
+        if let Either::Left(_) = select(idle.as_mut(), next).await {
+            return match lab.clock().now() < limit {
+                true => Vec::new(),
+                false => loops_of(lab),
+            };
+        }
+        let loops = loops_of(lab);
+        if loops.iter().any(|found| !is_known(known, found)) {
+            return loops;
+        }
+    }
 }
 
 /// The line about settings, and warnings.
