@@ -56,6 +56,7 @@ pub fn check_preset(
         texts: texts.collect(),
         configuration: &effective.configuration,
         nodes,
+        partial_admission: source.partial_admission,
     };
     let lints = lint(&parsed.manifests, &context);
     let lints = lints.into_iter().map(Lint::into_finding);

@@ -96,6 +96,9 @@ pub struct Sample {
     pub text: String,
 }
 
+/// The annotation of a Job that can be admitted with fewer pods.
+const MIN_PARALLELISM: &str = "kueue.x-k8s.io/job-min-parallelism";
+
 /// The files of a preset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PresetSource {
@@ -107,6 +110,8 @@ pub struct PresetSource {
     pub settings: PresetSettings,
     /// The samples, by name.
     pub samples: Vec<Sample>,
+    /// Whether a sample can be admitted with fewer pods.
+    pub partial_admission: bool,
 }
 
 impl PresetSource {
@@ -223,6 +228,7 @@ pub fn read(folder: &Path, name: &str) -> Result<PresetSource, FolderError> {
         for file in yaml_files(&samples)? {
             let text = read_file(&file)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
             if let Some(text) = text {
+                source.partial_admission |= text.contains(MIN_PARALLELISM);
                 source.samples.push(sample(&file, text));
             }
         }

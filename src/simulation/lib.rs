@@ -5,6 +5,7 @@
 //! the jobs of a [`trace`]. The rules of Kueue are those of the engine, and nowhere else.
 
 mod engine_driver;
+pub mod preemption_loops;
 pub mod replay;
 pub mod report;
 pub mod simulate;

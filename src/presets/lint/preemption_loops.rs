@@ -1,28 +1,91 @@
-//! Warnings about preemptions that can repeat for ever.
+//! Warnings about preemptions that can repeat for ever: jobs for which the engine repeats them.
+
+use std::collections::BTreeSet;
+
+use kueue_lab_admission::EngineConfig;
+use kueue_lab_admission::config::{FairSharing, PreemptionStrategy};
+use kueue_lab_api::config as api;
+use kueue_lab_simulation::preemption_loops::{LoopExample, LoopKind, LoopSearch};
+use kueue_lab_simulation::replay::ReplayConfiguration;
 
 use super::Lint;
-use super::cohort_tree::CohortTree;
-use super::queue_fields::{Quota, policy, quotas};
+use super::preset_lints::LintContext;
 use crate::Manifest;
 
-/// ClusterQueues that preempt in their cohort and in themselves, with fair sharing.
-///
-/// The targets of fair sharing are chosen with a workload of the preemptor's own ClusterQueue removed, which
-/// lowers its share. If the others suffice, that workload stays, the share is higher, and a target with a
-/// lower share is admitted again before the preemptor.
-pub(super) fn preemption_loops(queue: &Manifest, tree: &CohortTree<'_>) -> Option<Lint> {
-    policy(queue, "/spec/preemption/withinClusterQueue")?;
-    policy(queue, "/spec/preemption/reclaimWithinCohort")?;
-    let all = quotas(queue);
-    let mut shared = all.iter().filter(|quota| quota.can_borrow());
-    let other = shared.find_map(|quota: &Quota<'_>| tree.borrower(queue, quota))?;
+/// ClusterQueues whose policies let jobs preempt each other without end. The priorities are those of the
+/// preset's priority classes; partial admission counts if one of its samples uses it.
+pub(super) fn preemption_loops(manifests: &[Manifest], context: &LintContext<'_>) -> Vec<Lint> {
+    let LintContext {
+        configuration,
+        partial_admission,
+        ..
+    } = *context;
+    if configuration.fair_sharing.is_none() && !partial_admission {
+        return Vec::new();
+    }
+    let classes = manifests
+        .iter()
+        .filter(|m| m.key.kind == "WorkloadPriorityClass" || m.key.kind == "PriorityClass");
+    let values = classes.filter_map(|class| class.object["value"].as_i64());
+    let priorities: BTreeSet<i32> = values.filter_map(|value| value.try_into().ok()).collect();
+    let search = LoopSearch {
+        configuration: ReplayConfiguration {
+            engine: engine(configuration),
+            objects: manifests.iter().map(|m| m.object.clone()).collect(),
+            ..ReplayConfiguration::default()
+        },
+        priorities: priorities.into_iter().collect(),
+        partial_admission,
+    };
+    let mut examples = search.examples();
+    let queues = manifests.iter().filter(|m| m.key.kind == "ClusterQueue");
+    queues
+        .filter_map(|queue| Some(warning(queue, &examples.remove(&queue.key.name)?)))
+        .collect()
+}
+
+/// The configuration of the engine, as far as it decides about preemption.
+fn engine(configuration: &api::Configuration) -> EngineConfig {
+    let mut engine = EngineConfig::default();
+    for (gate, enabled) in &configuration.feature_gates {
+        engine.gates.set(gate, *enabled);
+    }
+    let strategy = |strategy| match strategy {
+        api::PreemptionStrategy::LessThanOrEqualToFinalShare => {
+            PreemptionStrategy::LessThanOrEqualToFinalShare
+        }
+        api::PreemptionStrategy::LessThanInitialShare => PreemptionStrategy::LessThanInitialShare,
+    };
+    engine.fair_sharing = configuration.fair_sharing.as_ref().map(|sharing| {
+        let strategies = sharing.strategies().into_iter().map(strategy);
+        FairSharing {
+            strategies: strategies.collect(),
+        }
+    });
+    engine
+}
+
+fn warning(queue: &Manifest, example: &LoopExample) -> Lint {
+    let (name, field, why, remedy) = match example.kind {
+        LoopKind::FairSharing => (
+            "preemption-loop",
+            "spec.preemption.withinClusterQueue",
+            "whose share is lower: the shares were compared without the second, which is not preempted in the end",
+            "set withinClusterQueue: Never, or borrowingLimit: 0",
+        ),
+        LoopKind::PartialAdmission => (
+            "partial-admission-loop",
+            "spec.preemption.reclaimWithinCohort",
+            "which comes first: the second preempts with fewer pods, and is in line with all of them",
+            "set borrowingLimit: 0, or leave out minimum parallelism",
+        ),
+    };
     let message = format!(
-        "with fair sharing, this and reclaimWithinCohort can preempt in a loop: a preempted workload of ClusterQueue {} is admitted again before the workload that preempted it, because the latter borrows more than its preemption assumed",
-        other.key.name
+        "jobs can preempt each other for ever: with {example}, {}, {why}",
+        example.repetition()
     );
-    let finding = queue.warning("spec.preemption.withinClusterQueue", message);
-    Some(Lint {
-        name: "preemption-loop",
-        finding: finding.remedy("set withinClusterQueue: Never, or borrowingLimit: 0"),
-    })
+    Lint {
+        name,
+        finding: queue.warning(field, message).remedy(remedy),
+    }
 }

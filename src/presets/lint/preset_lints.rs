@@ -15,11 +15,12 @@ use super::starvation::starving_queue;
 use crate::{Finding, Manifest};
 
 /// The names of all warnings that can be switched off.
-pub const LINT_NAMES: [&str; 10] = [
+pub const LINT_NAMES: [&str; 11] = [
     "cohort-of-one",
     "equal-priorities",
     "flavor-without-nodes",
     "old-api",
+    "partial-admission-loop",
     "policy-without-victims",
     "preemption-loop",
     "queue-without-quota",
@@ -61,6 +62,8 @@ pub struct LintContext<'a> {
     pub configuration: &'a Configuration,
     /// The nodes; empty if they are not known.
     pub nodes: &'a [LabNode],
+    /// Whether there are jobs that can be admitted with fewer pods.
+    pub partial_admission: bool,
 }
 
 /// The warnings about the objects of a preset, without those that a comment in their file switches off.
@@ -77,10 +80,8 @@ pub fn lint(manifests: &[Manifest], context: &LintContext<'_>) -> Vec<Lint> {
         lints.extend(lending_limits(queue));
         lints.extend(no_quota(queue));
         lints.extend(starving_queue(queue, &tree));
-        if context.configuration.fair_sharing.is_some() {
-            lints.extend(preemption_loops(queue, &tree));
-        }
     }
+    lints.extend(preemption_loops(manifests, context));
     lints.extend(cohorts_of_one(&queues, &cohorts));
     lints.extend(priority_classes(
         &queues,
@@ -139,6 +140,7 @@ mod tests {
             texts: BTreeMap::from([("q.yaml", text)]),
             configuration: &Configuration::defaulted(),
             nodes: &[],
+            partial_admission: false,
         };
         let found = lint(&parsed.manifests, &context);
         let lines = found

@@ -37,8 +37,8 @@ pub struct ReplayConfiguration {
 }
 
 /// An engine with the objects of a configuration.
-pub(super) struct LoadedConfiguration {
-    pub(super) engine: Engine,
+pub(crate) struct LoadedConfiguration {
+    pub(crate) engine: Engine,
     /// The LocalQueues, sorted.
     pub(super) local_queues: Vec<LocalQueueKey>,
     /// The nominal quota of each resource in all ClusterQueues and Cohorts.
@@ -50,7 +50,7 @@ impl ReplayConfiguration {
     ///
     /// # Errors
     /// An object that does not match its schema, or no LocalQueue.
-    pub(super) fn load(&self, now: Timestamp) -> Result<LoadedConfiguration, String> {
+    pub(crate) fn load(&self, now: Timestamp) -> Result<LoadedConfiguration, String> {
         let mut engine = Engine::new(self.engine.clone());
         let mut local_queues: Vec<LocalQueue> = self.typed("LocalQueue")?;
         for queue in &mut local_queues {

@@ -15,4 +15,5 @@ mod tests;
 
 pub use admitting_changes::admitting_changes;
 pub use changed_state::{AdmittingChange, QuotaIncrease};
+pub(crate) use settle::settle_round;
 pub use simulation::{PreemptedWorkload, SimulatedWorkload, Simulation, simulate};

@@ -15,23 +15,31 @@ const NEAR: SignedDuration = SignedDuration::from_secs(30);
 pub(super) fn settle(driver: &mut EngineDriver, now: &mut Timestamp) -> Option<Vec<DriverEvent>> {
     let mut all = Vec::new();
     for _ in 0..MAX_ROUNDS {
-        let events = driver.schedule(*now);
-        let evicted = terminating(driver);
-        let is_quiet = events.is_empty() && evicted.is_empty();
-        all.extend(events);
-        for key in evicted {
-            driver.release(&key, *now);
-        }
-        if !is_quiet {
-            continue;
-        }
-        let near = now.saturating_add(NEAR).unwrap_or(Timestamp::MAX);
-        match driver.next_deadline() {
-            Some(at) if at <= near => *now = at.max(*now),
-            _ => return Some(all),
+        match settle_round(driver, now) {
+            Some(events) => all.extend(events),
+            None => return Some(all),
         }
     }
     None
+}
+
+/// One round of it; `None` if nothing changes and no deadline is near.
+pub(crate) fn settle_round(
+    driver: &mut EngineDriver,
+    now: &mut Timestamp,
+) -> Option<Vec<DriverEvent>> {
+    let events = driver.schedule(*now);
+    let evicted = terminating(driver);
+    let is_quiet = events.is_empty() && evicted.is_empty();
+    for key in evicted {
+        driver.release(&key, *now);
+    }
+    if is_quiet {
+        let near = now.saturating_add(NEAR).unwrap_or(Timestamp::MAX);
+        let deadline = driver.next_deadline().filter(|at| *at <= near)?;
+        *now = deadline.max(*now);
+    }
+    Some(events)
 }
 
 /// The evicted workloads that still hold quota.

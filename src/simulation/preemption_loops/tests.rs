@@ -1,0 +1,122 @@
+//! Tests of the search for loops on small configurations.
+
+use kueue_lab_admission::EngineConfig;
+use kueue_lab_admission::config::FairSharing;
+use serde_json::{Value, json};
+
+use super::{LoopExample, LoopKind, LoopSearch};
+use crate::replay::ReplayConfiguration;
+
+/// A ClusterQueue of a cohort.
+struct Queue {
+    name: &'static str,
+    quota: i64,
+    weight: &'static str,
+    within: &'static str,
+    reclaim: &'static str,
+}
+
+impl Queue {
+    fn new(name: &'static str, quota: i64, within: &'static str, reclaim: &'static str) -> Self {
+        Self {
+            name,
+            quota,
+            weight: "1",
+            within,
+            reclaim,
+        }
+    }
+
+    fn object(&self) -> Value {
+        let quota = json!({"name": "cpu", "nominalQuota": self.quota});
+        json!({
+            "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": self.name},
+            "spec": {
+                "cohortName": "shared", "fairSharing": {"weight": self.weight},
+                "preemption": {"withinClusterQueue": self.within, "reclaimWithinCohort": self.reclaim},
+                "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": [quota]}]}],
+            },
+        })
+    }
+}
+
+fn search(fair: bool, queues: &[Queue], quota_of_cohort: i64) -> LoopSearch {
+    let flavor = json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "f"}, "spec": {}});
+    let quota = json!([{"name": "cpu", "nominalQuota": quota_of_cohort}]);
+    let cohort = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Cohort", "metadata": {"name": "shared"},
+        "spec": {"resourceGroups": [{"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": quota}]}]},
+    });
+    let objects = [flavor, cohort].into_iter();
+    LoopSearch {
+        configuration: ReplayConfiguration {
+            engine: EngineConfig {
+                fair_sharing: fair.then(FairSharing::default),
+                ..EngineConfig::default()
+            },
+            objects: objects.chain(queues.iter().map(Queue::object)).collect(),
+            ..ReplayConfiguration::default()
+        },
+        priorities: vec![100, 500],
+        partial_admission: false,
+    }
+}
+
+fn texts(search: &LoopSearch) -> Vec<String> {
+    let examples = search.examples();
+    let text = |(queue, found): (&String, &LoopExample)| {
+        format!("{queue}: {found}: {}", found.repetition())
+    };
+    examples.iter().map(text).collect()
+}
+
+/// The ClusterQueues of the preset `fair-sharing`: all quota is that of the cohort, the weights are 2 and 1.
+fn weighted(within: &'static str) -> [Queue; 2] {
+    let heavy = Queue::new("heavy", 0, within, "Any");
+    let light = Queue::new("light", 0, within, "Any");
+    [
+        Queue {
+            weight: "2",
+            ..heavy
+        },
+        light,
+    ]
+}
+
+#[test]
+fn fair_sharing_loops_with_preemption_in_the_own_queue_only() {
+    let found = search(true, &weighted("LowerPriority"), 6).examples();
+    assert_eq!(found["light"].kind, LoopKind::FairSharing);
+    assert_eq!((found["light"].preemptor, found["light"].target), (2, 0));
+    assert_eq!(texts(&search(true, &weighted("Never"), 6)), [""; 0]);
+    // Without two priorities nothing is preempted in the own queue.
+    let one = LoopSearch {
+        priorities: vec![100],
+        ..search(true, &weighted("LowerPriority"), 6)
+    };
+    assert_eq!(texts(&one), [""; 0]);
+}
+
+#[test]
+fn partial_admission_loops_with_reclamation() {
+    let queues = [
+        Queue::new("lends", 4, "Never", "Any"),
+        Queue::new("borrows", 4, "Never", "Never"),
+    ];
+    let without = search(false, &queues, 0);
+    assert_eq!(texts(&without), [""; 0]);
+    let with = LoopSearch {
+        partial_admission: true,
+        ..without
+    };
+    let found = with.examples();
+    assert_eq!(found.keys().collect::<Vec<_>>(), ["lends"]);
+    assert_eq!(
+        texts(&with),
+        [
+            "lends: 5 cpu in borrows with priority 500, then 4 to 5 pods of 1 cpu in lends with priority 100: the second preempts the first"
+        ]
+    );
+    assert_eq!(found["lends"].kind, LoopKind::PartialAdmission);
+    assert_eq!((found["lends"].preemptor, found["lends"].target), (1, 0));
+}
