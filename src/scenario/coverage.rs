@@ -1,6 +1,6 @@
 //! Coverage: which queues, flavors, preemption policies and limits of a configuration cases have exercised.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kueue_lab_presets::Manifest;
 use kueue_lab_quantity::Quantity;
@@ -111,24 +111,36 @@ pub(crate) fn record_cluster_queue(parts: &mut Parts, queue: &Value) {
     });
 }
 
-/// Records the lending limits that hold back quota: of all that the ClusterQueues of a cohort lend, nothing is
-/// left, and a ClusterQueue with a limit has unused quota beyond it. A limit of 0 counts while a Workload of
-/// another ClusterQueue is pending. Quota of Cohorts is not taken into account.
+/// Records the lending limits that hold back quota: of all that the ClusterQueues and Cohorts of a tree lend,
+/// nothing is left, and a ClusterQueue with a limit has unused quota beyond it. A limit of 0 counts while a
+/// Workload of another ClusterQueue is pending. Limits of Cohorts are not taken into account: with them, more
+/// counts as left than can be borrowed.
 pub(crate) fn record_lending_limits<'v>(
     parts: &mut Parts,
     queues: impl Iterator<Item = &'v Value> + Clone,
+    cohorts: impl Iterator<Item = &'v Value> + Clone,
 ) {
+    let parents: BTreeMap<&str, &str> = cohorts
+        .clone()
+        .map(|cohort| {
+            (
+                text(cohort, "/metadata/name"),
+                text(cohort, "/spec/parentName"),
+            )
+        })
+        .filter(|(_, parent)| !parent.is_empty())
+        .collect();
     for queue in queues.clone() {
         let name = text(queue, "/metadata/name");
-        let cohort = text(queue, "/spec/cohortName");
+        let tree = root(text(queue, "/spec/cohortName"), &parents);
         each_quota(&queue["spec"], |flavor, resource, quota| {
             let Some(limit) = amount(quota, "lendingLimit") else {
                 return;
             };
             let key = (flavor, resource);
             let others = queues.clone().filter(|other| {
-                !cohort.is_empty()
-                    && text(other, "/spec/cohortName") == cohort
+                !tree.is_empty()
+                    && root(text(other, "/spec/cohortName"), &parents) == tree
                     && text(other, "/metadata/name") != name
             });
             let mut lent = lending(queue, key);
@@ -137,6 +149,11 @@ pub(crate) fn record_lending_limits<'v>(
                 let other = lending(other, key);
                 lent.lendable += other.lendable;
                 lent.borrowed += other.borrowed;
+            }
+            for cohort in cohorts.clone() {
+                if root(text(cohort, "/metadata/name"), &parents) == tree {
+                    lent.lendable += nominal_quota(cohort, key);
+                }
             }
             let pending = |other: &Value| other["status"]["pendingWorkloads"].as_i64() > Some(0);
             let is_reached = match limit {
@@ -148,6 +165,32 @@ pub(crate) fn record_lending_limits<'v>(
             }
         });
     }
+}
+
+/// The longest path to a root; longer ones are cycles.
+const MAX_DEPTH: usize = 64;
+
+/// The root of a cohort.
+fn root<'v>(cohort: &'v str, parents: &BTreeMap<&'v str, &'v str>) -> &'v str {
+    let mut root = cohort;
+    for _ in 0..MAX_DEPTH {
+        match parents.get(root) {
+            Some(parent) => root = parent,
+            None => break,
+        }
+    }
+    root
+}
+
+/// The nominal quota of a Cohort.
+fn nominal_quota(cohort: &Value, key: (&str, &str)) -> i128 {
+    let mut nominal = 0;
+    each_quota(&cohort["spec"], |flavor, resource, quota| {
+        if (flavor, resource) == key {
+            nominal = amount(quota, "nominalQuota").unwrap_or_default();
+        }
+    });
+    nominal
 }
 
 /// What a ClusterQueue lends and borrows of a flavor and resource.
@@ -233,5 +276,72 @@ mod tests {
         record_preemptions(&mut parts, &history);
         let expected = "ClusterQueue team-a: reclaimWithinCohort".to_owned();
         assert_eq!(parts, Parts::from([expected]));
+    }
+
+    /// A ClusterQueue of 10 CPUs with its usage and what it borrows.
+    fn queue(
+        name: &str,
+        cohort: &str,
+        lending_limit: Option<u32>,
+        total: u32,
+        borrowed: u32,
+    ) -> Value {
+        let mut quota = json!({"name": "cpu", "nominalQuota": "10"});
+        if let Some(limit) = lending_limit {
+            quota["lendingLimit"] = limit.to_string().into();
+        }
+        let usage =
+            json!({"name": "cpu", "total": total.to_string(), "borrowed": borrowed.to_string()});
+        json!({
+            "metadata": {"name": name},
+            "spec": {"cohortName": cohort, "resourceGroups": [
+                {"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": [quota]}]}]},
+            "status": {"pendingWorkloads": 1, "flavorsUsage": [{"name": "f", "resources": [usage]}]},
+        })
+    }
+
+    fn cohort(name: &str, parent: &str, nominal: u32) -> Value {
+        let quota = json!({"name": "cpu", "nominalQuota": nominal.to_string()});
+        json!({
+            "metadata": {"name": name},
+            "spec": {"parentName": parent, "resourceGroups": [
+                {"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": [quota]}]}]},
+        })
+    }
+
+    /// Whether the limit of `lends` holds back quota that `borrows` could use.
+    fn holds_back(limit: u32, borrowed: u32, cohorts: &[Value], cohort_of_borrower: &str) -> bool {
+        let queues = [
+            queue("lends", "all", Some(limit), 0, 0),
+            queue("borrows", cohort_of_borrower, None, 10 + borrowed, borrowed),
+        ];
+        let mut parts = Parts::new();
+        record_lending_limits(&mut parts, queues.iter(), cohorts.iter());
+        parts.contains("ClusterQueue lends: lendingLimit of cpu in f")
+    }
+
+    #[test]
+    fn a_lending_limit_counts_when_all_that_is_lent_is_borrowed() {
+        assert!(!holds_back(4, 3, &[], "all"));
+        assert!(holds_back(4, 4, &[], "all"));
+        // A limit of 0 counts while another Workload is pending.
+        assert!(holds_back(0, 0, &[], "all"));
+        assert!(!holds_back(4, 4, &[], "other"));
+    }
+
+    #[test]
+    fn the_quota_of_cohorts_is_lent_too() {
+        let own = [cohort("all", "", 5)];
+        assert!(!holds_back(4, 4, &own, "all"));
+        assert!(holds_back(4, 9, &own, "all"));
+        let tree = [
+            cohort("all", "root", 0),
+            cohort("team", "root", 2),
+            cohort("root", "", 3),
+        ];
+        assert!(!holds_back(4, 8, &tree, "team"));
+        assert!(holds_back(4, 9, &tree, "team"));
+        let apart = [cohort("all", "root", 0), cohort("team", "", 2)];
+        assert!(!holds_back(4, 9, &apart, "team"));
     }
 }

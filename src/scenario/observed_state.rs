@@ -8,6 +8,7 @@ use kube::Client;
 use kube::api::DynamicObject;
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::runtime::watcher::{Config, Event};
+use kueue_lab_api::v1beta2::API_VERSION;
 use kueue_lab_clock::Clock;
 use kueue_lab_runtime::{Api, watcher};
 use serde_json::Value;
@@ -108,9 +109,12 @@ impl ObservedState {
                     for queue in list.values() {
                         record_cluster_queue(&mut self.exercised, queue);
                     }
-                    record_lending_limits(&mut self.exercised, list.values());
                 }
+                let is_queue = kind.1 == "ClusterQueue";
                 self.objects.insert(kind, list);
+                if is_queue {
+                    self.record_lending_limits();
+                }
             }
             Event::Apply(object) => {
                 let value = serde_json::to_value(&object).unwrap_or_default();
@@ -125,7 +129,7 @@ impl ObservedState {
                 let of_kind = self.objects.entry(kind).or_default();
                 of_kind.insert(key(&object), value);
                 if is_queue {
-                    record_lending_limits(&mut self.exercised, of_kind.values());
+                    self.record_lending_limits();
                 }
             }
             Event::Delete(object) => {
@@ -137,6 +141,19 @@ impl ObservedState {
             }
         }
         Some(ObjectChange(changed))
+    }
+
+    /// Records the lending limits that hold back quota now.
+    fn record_lending_limits(&mut self) {
+        let of_kind = |kind: &str| {
+            let kind = (API_VERSION.to_owned(), kind.to_owned());
+            self.objects
+                .get(&kind)
+                .into_iter()
+                .flat_map(BTreeMap::values)
+        };
+        let (queues, cohorts) = (of_kind("ClusterQueue"), of_kind("Cohort"));
+        record_lending_limits(&mut self.exercised, queues, cohorts);
     }
 
     /// Stores an object that the scenario wrote, so that the next expectation is not checked against
@@ -292,7 +309,7 @@ impl ObservedState {
 
 /// Whether a kind is Kueue's Workload.
 fn is_workload((api_version, kind): &ApiVersionKind) -> bool {
-    kind == "Workload" && api_version == kueue_lab_api::v1beta2::API_VERSION
+    kind == "Workload" && api_version == API_VERSION
 }
 
 /// The created or updated object of a watch event, if any.
