@@ -88,13 +88,13 @@ fn a_job_with_a_higher_priority_preempts_in_the_worker() {
         let high = f.workload(On::Manager, "job-high-").await;
         f.until_dispatched(&high).await;
         // The manager has quota for both: the worker evicts, and the manager dispatches again.
-        let events = f.events(On::Manager, &low, "MultiKueue").await;
-        let evicted = "Workload evicted on worker cluster: \"worker1\", resetting for re-admission. Previously: \"Ready\"";
-        assert!(events.iter().any(|event| event == evicted), "{events:?}");
         f.until(On::Manager, "Workload", &low, |wl| {
             wl["status"]["nominatedClusterNames"] == json!(["worker1"])
         })
         .await;
+        let events = f.events(On::Manager, &low, "MultiKueue").await;
+        let evicted = "Workload evicted on worker cluster: \"worker1\", resetting for re-admission. Previously: \"Ready\"";
+        assert!(events.iter().any(|event| event == evicted), "{events:?}");
         f.until(On::Worker(1), "Job", "high", |job| {
             job["status"]["active"] == 1
         })
