@@ -8,9 +8,11 @@ mod device_selectors;
 mod instrument;
 mod parse;
 mod program;
+mod selected_fields;
 mod size_charge;
 
 pub use cost::{Evaluation, LIMIT_EXCEEDED, PER_CALL_LIMIT, function_error, within_allowance};
 pub use device_selectors::{CelDevice, CelSelector, Evaluator};
 pub use instrument::REQUEST_RESOURCE;
 pub use program::{Program, base_context};
+pub use selected_fields::SelectedFields;

@@ -1,5 +1,7 @@
 //! Compiled expressions.
 
+use std::collections::BTreeMap;
+
 use kube_cel::KubeCelExt;
 use kube_cel::cel::Context;
 use kube_cel::cel::parser::Expression;
@@ -7,6 +9,7 @@ use kube_cel::cel::parser::Expression;
 use crate::cost::{self, Evaluation, metered};
 use crate::instrument::instrument;
 use crate::parse::{has_depth, parse};
+use crate::selected_fields::{SelectedFields, selected_fields};
 use crate::size_charge;
 
 /// Up to this nesting a program is evaluated on the stack of the thread.
@@ -20,6 +23,8 @@ pub struct Program {
     expression: Expression,
     /// The expression that is evaluated.
     runnable: Expression,
+    /// What it needs of its variables.
+    selected: BTreeMap<String, SelectedFields>,
     /// The cost of the parts that every evaluation has.
     base_cost: u64,
     /// Whether the evaluation needs a large stack.
@@ -36,6 +41,7 @@ impl Program {
         let (runnable, base_cost) = instrument(expression.clone());
         Ok(Self {
             is_deep: has_depth(&runnable, INLINE_DEPTH),
+            selected: selected_fields(&expression),
             expression,
             runnable,
             base_cost,
@@ -45,6 +51,11 @@ impl Program {
     /// The parsed expression.
     pub fn expression(&self) -> &Expression {
         &self.expression
+    }
+
+    /// What the expression needs of each of its variables, by name.
+    pub fn selected_fields(&self) -> &BTreeMap<String, SelectedFields> {
+        &self.selected
     }
 
     /// Evaluates the expression in a scope of [`base_context`], up to

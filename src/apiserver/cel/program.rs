@@ -7,7 +7,7 @@ use kube_cel::cel::extractors::Arguments;
 use kube_cel::cel::objects::OptionalValue;
 use kube_cel::cel::parser::Expression;
 use kube_cel::cel::{Context, ExecutionError, ResolveResult, Value};
-use kueue_lab_cel::{Evaluation, base_context};
+use kueue_lab_cel::{Evaluation, SelectedFields, base_context};
 use parking_lot::RwLock;
 
 use super::authorizer;
@@ -150,6 +150,11 @@ impl Program {
     /// The parsed expression.
     pub(crate) fn expression(&self) -> &Expression {
         self.program.expression()
+    }
+
+    /// What the expression needs of a variable; `None` if it does not use it.
+    pub(crate) fn selected_fields(&self, variable: &str) -> Option<&SelectedFields> {
+        self.program.selected_fields().get(variable)
     }
 
     /// Evaluates the expression.

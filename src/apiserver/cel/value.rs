@@ -1,5 +1,6 @@
 //! Conversion of JSON to CEL values: field names are escaped, times and durations are parsed.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
@@ -7,7 +8,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use kube_cel::cel::objects::{Key, Map};
 use kube_cel::cel::{Context, Program, Value as Cel};
+use kueue_lab_cel::SelectedFields;
 use serde_json::Value;
+use smallvec::SmallVec;
 
 use crate::schema::{Schema, ValueType};
 
@@ -77,6 +80,56 @@ pub(crate) fn to_cel(schema: &Schema, value: &Value) -> Cel {
     }
 }
 
+/// Converts the parts of a value that any of some expressions needs. In place of the others there are
+/// empty values.
+pub(crate) fn selected_to_cel(schema: &Schema, value: &Value, selected: &[&SelectedFields]) -> Cel {
+    let is_object = value.is_object();
+    if selected.iter().any(|s| s.whole || (s.length && is_object)) {
+        return to_cel(schema, value);
+    }
+    match (value, &schema.value_type) {
+        (Value::Object(map), ValueType::Struct(value_type)) => {
+            let mut fields = HashMap::new();
+            for (name, value) in map {
+                let Some(field) = value_type.field(name) else {
+                    continue;
+                };
+                let escaped = escape_field_name(name);
+                let parts = field_parts(selected, name, &escaped);
+                if parts.is_empty() {
+                    continue;
+                }
+                let value = selected_to_cel(&field.schema, value, &parts);
+                if RESERVED.contains(&name.as_str()) {
+                    fields.insert(key(name), value.clone());
+                }
+                fields.insert(key(&escaped), value);
+            }
+            mapping(fields)
+        }
+        (Value::Array(items), ValueType::List(_)) => {
+            let is_measured = selected.iter().any(|s| s.length);
+            let length = if is_measured { items.len() } else { 0 };
+            Cel::List(Arc::new(vec![Cel::Null; length]))
+        }
+        _ => to_cel(schema, value),
+    }
+}
+
+/// What expressions need of a field of an object.
+fn field_parts<'a>(
+    selected: &[&'a SelectedFields],
+    name: &str,
+    escaped: &str,
+) -> SmallVec<[&'a SelectedFields; 8]> {
+    let is_reserved = RESERVED.contains(&name);
+    let parts = selected.iter().flat_map(|s| {
+        let by_name = is_reserved.then(|| s.fields.get(name)).flatten();
+        [s.fields.get(escaped), by_name]
+    });
+    parts.flatten().collect()
+}
+
 /// Converts a value without a schema.
 pub(crate) fn untyped_to_cel(value: &Value) -> Cel {
     match value {
@@ -143,17 +196,19 @@ pub(crate) fn is_selected_by(name: &str, selected: &str) -> bool {
 }
 
 /// Escapes a field name for CEL, apiserver's `cel.Escape`.
-fn escape_field_name(name: &str) -> String {
+fn escape_field_name(name: &str) -> Cow<'_, str> {
     if RESERVED.contains(&name) {
-        return format!("__{name}__");
+        return Cow::Owned(format!("__{name}__"));
     }
     if !name.contains(['.', '-', '/']) && !name.contains("__") {
-        return name.into();
+        return Cow::Borrowed(name);
     }
-    name.replace("__", "__underscores__")
+    let escaped = name
+        .replace("__", "__underscores__")
         .replace('.', "__dot__")
         .replace('-', "__dash__")
-        .replace('/', "__slash__")
+        .replace('/', "__slash__");
+    Cow::Owned(escaped)
 }
 
 /// Parses a string of a format that CEL represents by another type.

@@ -1,13 +1,16 @@
 //! `x-kubernetes-validations`: CEL validation rules over `self` and `oldSelf`.
 
+use std::sync::Arc;
+
 use kube_cel::cel::{ExecutionError, Value as Cel};
+use kueue_lab_cel::SelectedFields;
 use serde_json::Value;
 
 use super::list_type::CorrelatedItems;
 use crate::cel::cost::{self, CostBudget, LIMIT_EXCEEDED, OUT_OF_BUDGET};
 use crate::cel::error::{error_reason, is_overload};
-use crate::cel::program::{RuleActivation, compile};
-use crate::cel::value;
+use crate::cel::program::{Program, RuleActivation, compile};
+use crate::cel::value::selected_to_cel;
 use crate::schema::{Schema, ValidationRule, ValueType};
 use kueue_lab_field::{FieldError, FieldErrorKind};
 
@@ -34,6 +37,26 @@ pub(super) fn validate(
 
 /// Ends the evaluation of rules after an error of cost.
 struct OutOfBudget;
+
+/// A rule that is evaluated.
+struct DueRule<'a> {
+    rule: &'a ValidationRule,
+    program: Arc<Program>,
+    /// The `messageExpression`, if there is a valid one.
+    message: Option<Arc<Program>>,
+}
+
+impl<'a> DueRule<'a> {
+    fn new(rule: &'a ValidationRule, program: Arc<Program>) -> Self {
+        let source = rule.message_expression.as_str();
+        let message = (!source.is_empty()).then(|| compile(source).ok()).flatten();
+        Self {
+            rule,
+            program,
+            message,
+        }
+    }
+}
 
 /// The evaluation of all rules of an object.
 struct Validator {
@@ -116,7 +139,7 @@ impl Validator {
                 Ok(p) if p.uses_old_self && old.is_none() && !rule.optional_old_self => {}
                 // Ratcheting: an unchanged value is not validated by rules without `oldSelf`.
                 Ok(p) if same && !p.uses_old_self => {}
-                Ok(program) => due.push((rule, program)),
+                Ok(program) => due.push(DueRule::new(rule, program)),
                 Err(why) => {
                     let detail = format!("rule compile error: {why}");
                     self.errors.push(rule_error(schema, path, detail));
@@ -127,12 +150,13 @@ impl Validator {
             return Ok(());
         }
         let (this, before) = (
-            value::to_cel(schema, value),
-            old.map(|old| value::to_cel(schema, old)),
+            selected_to_cel(schema, value, &selected_fields(&due, "self")),
+            old.map(|old| selected_to_cel(schema, old, &selected_fields(&due, "oldSelf"))),
         );
-        let optional = due.iter().any(|(rule, _)| rule.optional_old_self);
+        let optional = due.iter().any(|due| due.rule.optional_old_self);
         RuleActivation::with(this, before, optional, |scope| {
-            for (rule, program) in &due {
+            for due in &due {
+                let (rule, program) = (due.rule, &due.program);
                 let evaluation = program.run(scope, rule.optional_old_self);
                 if !self.budget.spend(evaluation.cost) {
                     return self.end(schema, path, OUT_OF_BUDGET.into());
@@ -147,7 +171,7 @@ impl Validator {
                 }
                 match evaluation.result {
                     Ok(Cel::Bool(true)) => {}
-                    Ok(_) => self.report_violation(rule, scope, schema, value, path)?,
+                    Ok(_) => self.report_violation(due, scope, schema, value, path)?,
                     Err(why) => {
                         let detail = error_text(&why, rule_message(rule));
                         self.errors.push(rule_error(schema, path, detail));
@@ -160,16 +184,16 @@ impl Validator {
 
     fn report_violation(
         &mut self,
-        rule: &ValidationRule,
+        due: &DueRule<'_>,
         scope: &RuleActivation<'_>,
         schema: &Schema,
         value: &Value,
         path: &str,
     ) -> Result<(), OutOfBudget> {
-        match message(rule, scope, &mut self.budget) {
+        match message(due, scope, &mut self.budget) {
             Ok(detail) => {
                 self.errors
-                    .push(rule_violation(rule, detail, schema, value, path));
+                    .push(rule_violation(due.rule, detail, schema, value, path));
                 Ok(())
             }
             Err(detail) => self.end(schema, path, detail),
@@ -180,6 +204,16 @@ impl Validator {
         self.errors.push(rule_error(schema, path, detail));
         Err(OutOfBudget)
     }
+}
+
+/// What rules and their message expressions need of a variable.
+fn selected_fields<'a>(rules: &'a [DueRule<'_>], variable: &str) -> Vec<&'a SelectedFields> {
+    let programs = rules
+        .iter()
+        .flat_map(|due| std::iter::once(&due.program).chain(&due.message));
+    programs
+        .filter_map(|program| program.selected_fields(variable))
+        .collect()
 }
 
 fn rule_message(rule: &ValidationRule) -> &str {
@@ -252,17 +286,14 @@ fn rule_violation(
 /// # Errors
 /// The expression is above the limit or the budget.
 fn message(
-    rule: &ValidationRule,
+    due: &DueRule<'_>,
     scope: &RuleActivation<'_>,
     budget: &mut CostBudget,
 ) -> Result<Option<String>, String> {
-    let source = &rule.message_expression;
-    if source.is_empty() {
-        return Ok(None);
-    }
-    let Ok(program) = compile(source) else {
+    let Some(program) = &due.message else {
         return Ok(None);
     };
+    let (rule, source) = (due.rule, &due.rule.message_expression);
     let evaluation = program.run(scope, rule.optional_old_self);
     if !budget.spend(evaluation.cost) {
         return Err(
