@@ -7,7 +7,7 @@ pub use kueue_lab_apiserver::plugins::{
     LogStream, Operation, PodConnection, PodLogRequest, PodReference, PortForwarder, RemoteCommand,
     StartError, StreamOptions,
 };
-pub use kueue_lab_apiserver::registry::{CrdNames, CrdSpec, CrdSpecVersion};
+pub use kueue_lab_apiserver::registry::{CrdNames, CrdSpec, CrdSpecVersion, SchemaSource};
 pub use kueue_lab_apiserver::strategy::scale_paths::ScalePaths;
 pub use kueue_lab_apiserver::strategy::table_column::TableColumn;
 

@@ -1,6 +1,6 @@
 //! Kueue's CRDs in an embedded cluster: names and columns from static tables, schemas on first use.
 
-use std::sync::Arc;
+use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
@@ -9,21 +9,25 @@ use kueue_lab_api::convert::{LEGACY_KIND, LEGACY_VERSION};
 use kueue_lab_api::crds::{CRDS, Conversion, Crd, CrdVersion, PrinterColumn as CrdColumn};
 use kueue_lab_api::v1beta2::GROUP;
 use kueue_lab_cluster::plugins::{
-    CrdNames, CrdSpec, CrdSpecVersion, PreinstalledKind, TableColumn,
+    CrdNames, CrdSpec, CrdSpecVersion, PreinstalledKind, SchemaSource, TableColumn,
 };
 
 /// The definitions of all kinds, each with the builder of its CustomResourceDefinition.
 pub(super) fn definitions(ca_bundle: &CaBundle) -> Vec<PreinstalledKind> {
-    let plug = |crd| {
+    let plug = |definition: &CrdSpec| {
         let ca_bundle = ca_bundle.clone();
         PreinstalledKind {
-            definition: definition(crd),
+            definition: definition.clone(),
             object: Box::new(move |name| object(name, &ca_bundle)),
             replaceable: false,
         }
     };
-    CRDS.iter().map(plug).collect()
+    DEFINITIONS.iter().map(plug).collect()
 }
+
+/// The definitions. All labs of the process share their compiled schemas.
+static DEFINITIONS: LazyLock<Vec<CrdSpec>> =
+    LazyLock::new(|| CRDS.iter().map(definition).collect());
 
 /// The spec of the built-in CustomResourceDefinition with a name.
 pub(super) fn built_in_spec(name: &str, ca_bundle: &CaBundle) -> Option<Value> {
@@ -90,7 +94,7 @@ fn legacy_version() -> CrdSpecVersion {
         scale_subresource: None,
         additional_printer_columns: Vec::new(),
         selectable_fields: Vec::new(),
-        schema: Arc::new(
+        schema: SchemaSource::new(
             || json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
         ),
     }
@@ -116,7 +120,7 @@ fn version(crd: &'static Crd, version: &'static CrdVersion) -> CrdSpecVersion {
             .iter()
             .map(ToString::to_string)
             .collect(),
-        schema: Arc::new(schema),
+        schema: SchemaSource::new(schema),
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// The entry of `object`, without `metadata.managedFields`.
+    /// The entry of `object`, without the `metadata.managedFields` of the response to a write.
     pub(super) fn of<K>(mut object: Arc<K>) -> Self
     where
         K: Resource + Clone + Send + Sync + 'static,

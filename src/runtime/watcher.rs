@@ -74,7 +74,7 @@ pub(super) fn decode_event<T>(
     decode: fn(&str) -> serde_json::Result<T>,
 ) -> Result<Event<T>, WatchError> {
     let decode = |raw: RawObject, deleted: bool| {
-        decode(raw.text.get()).map_err(|error| WatchError::InvalidObject {
+        decode(&raw.text).map_err(|error| WatchError::InvalidObject {
             key: ObjectKey::of(&raw),
             deleted,
             error,
@@ -96,11 +96,12 @@ pub(super) type RawObject = Raw<false>;
 /// fields, which are most of a CustomResourceDefinition.
 type RawMetadata = Raw<true>;
 
-/// The JSON text of an object, requested as PartialObjectMetadata or whole.
+/// The JSON text of an object without its `metadata.managedFields`, which no controller reads;
+/// requested as PartialObjectMetadata or whole.
 #[derive(Clone, Debug)]
 pub(super) struct Raw<const METADATA_ONLY: bool> {
     metadata: ObjectMeta,
-    text: Box<RawValue>,
+    text: Box<str>,
 }
 
 fn without_marker(event: Event<RawMetadata>) -> Event<RawObject> {
@@ -115,29 +116,39 @@ fn without_marker(event: Event<RawMetadata>) -> Event<RawObject> {
 }
 
 #[derive(Deserialize)]
-struct PartialObject {
-    metadata: PartialMeta,
+struct PartialObject<'a> {
+    #[serde(borrow)]
+    metadata: PartialMeta<'a>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct PartialMeta {
+struct PartialMeta<'a> {
     namespace: Option<String>,
     name: Option<String>,
     resource_version: Option<String>,
+    #[serde(borrow)]
+    managed_fields: Option<&'a RawValue>,
 }
 
 impl<'de, const METADATA_ONLY: bool> Deserialize<'de> for Raw<METADATA_ONLY> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Box::<RawValue>::deserialize(deserializer)?;
+        let text: Box<str> = Box::<RawValue>::deserialize(deserializer)?.into();
         let PartialObject { metadata } =
-            serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
+            serde_json::from_str(&text).map_err(serde::de::Error::custom)?;
+        let without_managed_fields = metadata.managed_fields.map(|fields| {
+            // The value is a part of the text.
+            let start = fields.get().as_ptr().addr() - text.as_ptr().addr();
+            let (before, after) = (&text[..start], &text[start + fields.get().len()..]);
+            [before, "null", after].concat().into_boxed_str()
+        });
         let metadata = ObjectMeta {
             namespace: metadata.namespace,
             name: metadata.name,
             resource_version: metadata.resource_version,
             ..ObjectMeta::default()
         };
+        let text = without_managed_fields.unwrap_or(text);
         Ok(Self { metadata, text })
     }
 }

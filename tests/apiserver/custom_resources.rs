@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams};
-use kueue_lab_apiserver::registry::{CrdNames, CrdSpec, CrdSpecVersion};
+use kueue_lab_apiserver::registry::{CrdNames, CrdSpec, CrdSpecVersion, SchemaSource};
 use serde_json::{Value, json};
 
 use super::server_fixture::*;
@@ -232,7 +232,7 @@ fn an_installed_kind_is_created_on_first_read() {
                 scale_subresource: None,
                 additional_printer_columns: Vec::new(),
                 selectable_fields: Vec::new(),
-                schema: Arc::new(move || schema.clone()),
+                schema: SchemaSource::new(move || schema.clone()),
             }],
         };
         server.install_crd(definition, move || {

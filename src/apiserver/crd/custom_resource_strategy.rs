@@ -1,13 +1,14 @@
 //! The strategy of the custom resources of one version.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::jsonpath::JsonPath;
 use super::printer_columns::{PrinterColumn, printer_columns};
-use super::{cel, compile_schema, custom_resource_validation, embedded_resource, list_type};
+use super::schema_source::SchemaSource;
+use super::{cel, custom_resource_validation, embedded_resource, list_type};
 use crate::apimachinery::metadata_validation;
 use crate::schema::go_format::go_text;
 use crate::schema::{Schema, ValueType, prune};
@@ -32,8 +33,8 @@ pub(crate) struct CrdVersion {
     pub selectable: Vec<String>,
     /// The paths of the scale subresource, if enabled.
     pub scale: Option<ScalePaths>,
-    /// Returns the `openAPIV3Schema` as JSON; called on first use.
-    pub schema: Arc<dyn Fn() -> Value + Send + Sync>,
+    /// The schema.
+    pub schema: SchemaSource,
 }
 
 /// The strategy of one version of a custom resource.
@@ -41,7 +42,6 @@ pub(crate) struct CustomResourceStrategy {
     version: CrdVersion,
     printer_columns: Vec<PrinterColumn>,
     selectable: Vec<(String, JsonPath)>,
-    schema: OnceLock<Arc<Schema>>,
 }
 
 impl CustomResourceStrategy {
@@ -53,14 +53,12 @@ impl CustomResourceStrategy {
             selectable: selectable
                 .filter_map(|p| Some((p.trim_start_matches('.').into(), JsonPath::parse(p).ok()?)))
                 .collect(),
-            schema: OnceLock::new(),
             version,
         }
     }
 
     fn root_schema(&self) -> &Arc<Schema> {
-        self.schema
-            .get_or_init(|| Arc::new(compile_schema::compile_root(&(self.version.schema)())))
+        self.version.schema.compiled()
     }
 
     fn api_version(&self) -> String {

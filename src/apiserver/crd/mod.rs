@@ -13,6 +13,7 @@ mod formats;
 pub(crate) mod jsonpath;
 mod list_type;
 pub(crate) mod printer_columns;
+pub(crate) mod schema_source;
 mod walk;
 
 pub(crate) use custom_resource_strategy::{CrdVersion, CustomResourceStrategy};

@@ -1,5 +1,6 @@
 use serde_json::{Value, json};
 
+use super::schema_source::SchemaSource;
 use super::*;
 use crate::schema::decode::{DecodeSource, decode};
 use crate::strategy::rest_strategy::Strategy;
@@ -76,7 +77,7 @@ fn resource(version: &str) -> CustomResourceStrategy {
             status_replicas: ".status.replicas".into(),
             label_selector: String::new(),
         }),
-        schema: std::sync::Arc::new(move || openapi.clone()),
+        schema: SchemaSource::new(move || openapi.clone()),
     })
 }
 

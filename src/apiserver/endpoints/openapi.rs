@@ -153,7 +153,7 @@ impl OpenApiSource for ServedSchemas<'_> {
         let version = served.custom.as_ref()?.version();
         let selectable = version.selectable_fields.iter();
         Some(CustomSchema {
-            schema: (version.schema)(),
+            schema: version.schema.openapi(),
             selectable_fields: selectable.map(|p| json!({"jsonPath": p})).collect(),
         })
     }

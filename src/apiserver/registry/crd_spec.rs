@@ -1,12 +1,12 @@
 //! The parts of a CustomResourceDefinition needed to serve it. Schemas are loaded lazily.
 
 use std::fmt;
-use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::resource_table::compare_kube_aware_versions;
 use crate::crd::printer_columns::parse_printer_column;
+use crate::crd::schema_source::SchemaSource;
 use crate::strategy::scale_paths::ScalePaths;
 use crate::strategy::table_column::TableColumn;
 
@@ -64,9 +64,6 @@ pub struct CrdSpecVersion {
     /// Source of the `openAPIV3Schema`.
     pub schema: SchemaSource,
 }
-
-/// Returns a schema as JSON; called lazily.
-pub type SchemaSource = Arc<dyn Fn() -> Value + Send + Sync>;
 
 impl fmt::Debug for CrdSpecVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,7 +10,8 @@ mod served_resource;
 pub(crate) mod stored_objects;
 pub(crate) mod webhook_manager;
 
-pub use crd_spec::{CrdNames, CrdSpec, CrdSpecVersion, SchemaSource};
+pub use crate::crd::schema_source::SchemaSource;
+pub use crd_spec::{CrdNames, CrdSpec, CrdSpecVersion};
 pub use resource_table::{ResourceTable, ServedGroup, ServedVersion};
 pub use served_resource::{CustomResourceInfo, ServedResource};
 

@@ -1,12 +1,10 @@
 //! The CustomResourceDefinitions of the kinds.
 
-use std::sync::Arc;
-
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 
 use super::{DemoSpec, GROUP, PresetSpec, VERSION};
-use kueue_lab_cluster::plugins::{CrdSpec, PreinstalledKind};
+use kueue_lab_cluster::plugins::{CrdSpec, PreinstalledKind, SchemaSource};
 use kueue_lab_skypilot::jobs::ManagedJobSpec;
 
 /// The definitions, with the builders of their CustomResourceDefinitions.
@@ -17,7 +15,7 @@ pub(crate) fn definitions() -> [PreinstalledKind; 3] {
         PreinstalledKind {
             definition: CrdSpec::from_object(&definition, |_| {
                 let schema = schema.clone();
-                Arc::new(move || schema.clone())
+                SchemaSource::new(move || schema.clone())
             }),
             object: Box::new(object),
             replaceable: true,

@@ -9,7 +9,7 @@ use super::deletion::CLEANUP_FINALIZER;
 use super::finalizer::delete_instances;
 use super::naming::sync_names;
 use crate::apimachinery::object_meta;
-use crate::registry::{CrdNames, CrdSpec, ServedResource};
+use crate::registry::{CrdNames, CrdSpec, SchemaSource, ServedResource};
 use crate::server_state::ServerState;
 use crate::storage::{CommitError, Object, PendingObject, ResourceStorage};
 
@@ -109,11 +109,10 @@ fn serve_established_crd(
     }
     let schema = |version: usize| {
         let object = present.clone();
-        let source = move || {
+        SchemaSource::new(move || {
             let path = format!("/spec/versions/{version}/schema/openAPIV3Schema");
             object.value().pointer(&path).cloned().unwrap_or_default()
-        };
-        Arc::new(source) as crate::registry::SchemaSource
+        })
     };
     let mut outline = CrdSpec::from_object(definition, schema);
     outline.names = CrdNames::of(&definition["status"]["acceptedNames"]);
