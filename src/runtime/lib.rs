@@ -30,7 +30,7 @@ pub use informer::{Informer, InformerBuilder};
 pub use object_key::ObjectKey;
 pub use tasks::Tasks;
 pub use watch_backoff::WatchBackoff;
-pub use watcher::{WatchError, watcher};
+pub use watcher::{WatchError, value_watcher, watcher};
 pub use work_queue::{ReconcileResult, WorkQueue};
 
 /// The dependencies of a controller. Clones share them.

@@ -7,13 +7,14 @@ use std::borrow::Cow;
 
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
-use kube::api::ObjectMeta;
+use kube::api::{DynamicObject, ObjectMeta};
 use kube::core::DynamicResourceScope;
 use kube::runtime::watcher::{self, Config, Event};
 use kube::runtime::{WatchStreamExt, watcher as watch};
 use kube::{Resource, api};
 use kueue_lab_codec::Codec;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::ObjectKey;
@@ -48,6 +49,24 @@ pub fn watcher<K: Resource + Codec + 'static>(
 ) -> impl Stream<Item = Result<Event<K>, WatchError>> + Send + 'static {
     let events = watch_raw(api, config);
     events.map(|event| decode_event(event?, K::decode))
+}
+
+/// [`watcher`] of objects as JSON values, without `metadata.managedFields`.
+///
+/// # Errors
+/// See [`WatchError`].
+pub fn value_watcher(
+    api: Api<DynamicObject>,
+    config: Config,
+) -> impl Stream<Item = Result<Event<Value>, WatchError>> + Send + 'static {
+    let decode = |text: &str| {
+        let mut value: Value = serde_json::from_str(text)?;
+        if let Some(metadata) = value["metadata"].as_object_mut() {
+            metadata.remove("managedFields");
+        }
+        Ok(value)
+    };
+    watch_raw(api, config).map(move |event| decode_event(event?, decode))
 }
 
 /// [`watcher`] without decoding.

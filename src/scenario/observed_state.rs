@@ -10,11 +10,11 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kube::runtime::watcher::{Config, Event};
 use kueue_lab_api::v1beta2::API_VERSION;
 use kueue_lab_clock::Clock;
-use kueue_lab_runtime::{Api, watcher};
+use kueue_lab_runtime::{Api, value_watcher};
 use serde_json::Value;
 
 use super::coverage::{Parts, record_cluster_queue, record_lending_limits, record_workload};
-use super::expect::{Expected, ExpectedObject};
+use super::expect::{EVENT_KIND, Expected, ExpectedObject};
 use super::match_object::mismatch;
 use super::mismatch::Mismatch;
 use super::selector::Selector;
@@ -27,8 +27,7 @@ const MAX_SHOWN: usize = 5;
 /// A kind, as `(apiVersion, kind)`.
 pub(super) type ApiVersionKind = (String, String);
 
-type Changes =
-    SelectAll<futures::stream::BoxStream<'static, (ApiVersionKind, Event<DynamicObject>)>>;
+type Changes = SelectAll<futures::stream::BoxStream<'static, (ApiVersionKind, Event<Value>)>>;
 
 /// The objects of the watched kinds, and the jobs.
 pub(super) struct ObservedState {
@@ -62,7 +61,7 @@ impl ObservedState {
             }
             let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource(&kind));
             // A kind can be installed while the scenario runs, so the watch is retried.
-            let stream = watcher(api, Config::default()).filter_map(move |event| {
+            let stream = value_watcher(api, Config::default()).filter_map(move |event| {
                 let kind = kind.clone();
                 async move { event.ok().map(|e| (kind, e)) }
             });
@@ -88,12 +87,9 @@ impl ObservedState {
             Event::Init => {
                 self.initial_lists.insert(kind, BTreeMap::new());
             }
-            Event::InitApply(object) => {
-                let value = serde_json::to_value(&object).unwrap_or_default();
-                self.initial_lists
-                    .entry(kind)
-                    .or_default()
-                    .insert(key(&object), value);
+            Event::InitApply(value) => {
+                let list = self.initial_lists.entry(kind).or_default();
+                list.insert(key(&value), value);
             }
             Event::InitDone => {
                 let list = self.initial_lists.remove(&kind).unwrap_or_default();
@@ -116,9 +112,10 @@ impl ObservedState {
                     self.record_lending_limits();
                 }
             }
-            Event::Apply(object) => {
-                let value = serde_json::to_value(&object).unwrap_or_default();
-                changed = Some(value.clone());
+            Event::Apply(value) => {
+                if (kind.0.as_str(), kind.1.as_str()) == EVENT_KIND {
+                    changed = Some(value.clone());
+                }
                 if is_workload(&kind) {
                     self.history.record(&value, self.clock.now());
                     record_workload(&mut self.exercised, &value);
@@ -127,7 +124,7 @@ impl ObservedState {
                 }
                 let is_queue = kind.1 == "ClusterQueue";
                 let of_kind = self.objects.entry(kind).or_default();
-                of_kind.insert(key(&object), value);
+                of_kind.insert(key(&value), value);
                 if is_queue {
                     self.record_lending_limits();
                 }
@@ -161,7 +158,7 @@ impl ObservedState {
     pub(super) fn record_write(&mut self, kind: &ApiVersionKind, written: &DynamicObject) {
         if let Some(objects) = self.objects.get_mut(kind) {
             let value = serde_json::to_value(written).unwrap_or_default();
-            objects.insert(key(written), value);
+            objects.insert(key(&value), value);
         }
     }
 
@@ -312,7 +309,7 @@ fn is_workload((api_version, kind): &ApiVersionKind) -> bool {
     kind == "Workload" && api_version == API_VERSION
 }
 
-/// The created or updated object of a watch event, if any.
+/// The Event that a watch event created or updated, if any.
 pub(super) struct ObjectChange(pub(super) Option<Value>);
 
 /// The API resource of a kind.
@@ -321,12 +318,9 @@ pub(super) fn resource((api_version, kind): &ApiVersionKind) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
 }
 
-fn key(object: &DynamicObject) -> (String, String) {
-    let metadata = &object.metadata;
-    (
-        metadata.namespace.clone().unwrap_or_default(),
-        metadata.name.clone().unwrap_or_default(),
-    )
+fn key(object: &Value) -> (String, String) {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+    (text("namespace").to_owned(), text("name").to_owned())
 }
 
 fn name_of(object: &Value) -> &str {

@@ -10,7 +10,7 @@ use super::clean_up::ScenarioTraces;
 use super::coverage::{Parts, record_preemptions};
 use super::duration::format_duration;
 use super::environment::ScenarioEnvironment;
-use super::expect::{EVENT_KIND, Expectation, Expected};
+use super::expect::{Expectation, Expected};
 use super::format::{Scenario, Step, StepTrigger};
 use super::observed_state::{ObjectChange, ObservedState};
 use super::step_failure::StepFailure;
@@ -350,9 +350,6 @@ impl ScenarioRun<'_> {
 
     pub(super) fn report_event(&mut self, changed: ObjectChange) {
         let Some(event) = changed.0 else { return };
-        if event["kind"] != EVENT_KIND.1 || event["apiVersion"] != EVENT_KIND.0 {
-            return;
-        }
         let text = |field: &str| event[field].as_str().unwrap_or_default();
         if !text("reportingController").contains("kueue") {
             return;
