@@ -129,6 +129,10 @@ impl Reloader {
     ) {
         let idle = self.idle.clone();
         self.starting = false;
+        self.state.list_from_now_on();
+        if watch.is_some() {
+            self.state.publish(|_| {});
+        }
         let mut was_idle = false;
         loop {
             let retry = self.retry_at;

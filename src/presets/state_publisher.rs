@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::watch;
 
@@ -14,6 +15,8 @@ use super::{PresetInfo, PresetsState};
 pub(super) struct StatePublisher {
     folder: PathBuf,
     state: watch::Sender<Arc<PresetsState>>,
+    /// Whether the state has the list of presets.
+    lists_presets: Arc<AtomicBool>,
 }
 
 impl StatePublisher {
@@ -25,7 +28,13 @@ impl StatePublisher {
         };
         let (state, received) = watch::channel(Arc::new(initial));
         let folder = folder.to_owned();
-        (Self { folder, state }, received)
+        let lists_presets = Arc::default();
+        let publisher = Self {
+            folder,
+            state,
+            lists_presets,
+        };
+        (publisher, received)
     }
 
     /// The state published last.
@@ -33,14 +42,19 @@ impl StatePublisher {
         self.state.borrow().clone()
     }
 
+    /// Adds the list of presets to the state from now on. It is not read before, since a lab is ready
+    /// only after its first preset, and there are many others.
+    pub(super) fn list_from_now_on(&self) {
+        self.lists_presets.store(true, Ordering::Relaxed);
+    }
+
     /// Updates the state and the list of presets.
     pub(super) fn publish(&self, change: impl FnOnce(&mut PresetsState)) {
         let mut state = PresetsState::clone(&self.state.borrow());
-        let known: BTreeMap<_, _> = std::mem::take(&mut state.presets)
-            .into_iter()
-            .map(|p| (p.name.clone(), p))
-            .collect();
-        state.presets = self.list_presets(known);
+        if self.lists_presets.load(Ordering::Relaxed) {
+            let known = std::mem::take(&mut state.presets).into_iter();
+            state.presets = self.list_presets(known.map(|p| (p.name.clone(), p)).collect());
+        }
         change(&mut state);
         self.state.send_if_modified(|old| {
             let different = **old != state;
