@@ -60,6 +60,7 @@ impl PresetsFixture {
             active: active.map(str::to_owned),
             active_must_be_valid: true,
             watch: true,
+            lists_all: true,
             base: BaseConfiguration::default(),
             lab: None,
             review: None,

@@ -286,6 +286,7 @@ impl Lab {
             active: config.preset,
             active_must_be_valid: config.preset_must_be_valid,
             watch: config.watch,
+            lists_all: config.external_clients,
             base,
             lab: Some(Arc::new(lab)),
             applied_settings: settings,

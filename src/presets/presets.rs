@@ -31,6 +31,9 @@ pub struct PresetsConfig {
     pub active_must_be_valid: bool,
     /// Whether to watch the files.
     pub watch: bool,
+    /// Whether the state has all presets of the folder after the first one is applied, and not only the
+    /// active one.
+    pub lists_all: bool,
     /// The configuration of the controller for presets without `kueue.yaml`.
     pub base: BaseConfiguration,
     /// Applies the settings of presets; without it they are ignored.

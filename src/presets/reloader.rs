@@ -106,6 +106,7 @@ impl Reloader {
     pub(super) async fn apply_first(&mut self) -> Result<(), StartError> {
         let Some(name) = self.config.active.clone() else {
             folder::list(&self.config.folder)?;
+            self.state.list_from_now_on();
             self.state.publish(|_| {});
             return Ok(());
         };
@@ -129,8 +130,8 @@ impl Reloader {
     ) {
         let idle = self.idle.clone();
         self.starting = false;
-        self.state.list_from_now_on();
-        if watch.is_some() {
+        if self.config.lists_all {
+            self.state.list_from_now_on();
             self.state.publish(|_| {});
         }
         let mut was_idle = false;

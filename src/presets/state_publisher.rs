@@ -15,7 +15,7 @@ use super::{PresetInfo, PresetsState};
 pub(super) struct StatePublisher {
     folder: PathBuf,
     state: watch::Sender<Arc<PresetsState>>,
-    /// Whether the state has the list of presets.
+    /// Whether the state has all presets of the folder, and not only the active one.
     lists_presets: Arc<AtomicBool>,
 }
 
@@ -42,8 +42,8 @@ impl StatePublisher {
         self.state.borrow().clone()
     }
 
-    /// Adds the list of presets to the state from now on. It is not read before, since a lab is ready
-    /// only after its first preset, and there are many others.
+    /// Adds all presets of the folder to the state from now on. Only the active one is read before, since
+    /// a lab is ready after its first preset, and there are many others.
     pub(super) fn list_from_now_on(&self) {
         self.lists_presets.store(true, Ordering::Relaxed);
     }
@@ -51,11 +51,14 @@ impl StatePublisher {
     /// Updates the state and the list of presets.
     pub(super) fn publish(&self, change: impl FnOnce(&mut PresetsState)) {
         let mut state = PresetsState::clone(&self.state.borrow());
-        if self.lists_presets.load(Ordering::Relaxed) {
-            let known = std::mem::take(&mut state.presets).into_iter();
-            state.presets = self.list_presets(known.map(|p| (p.name.clone(), p)).collect());
-        }
         change(&mut state);
+        let known = std::mem::take(&mut state.presets).into_iter();
+        let known = known.map(|p| (p.name.clone(), p)).collect();
+        let names = match self.lists_presets.load(Ordering::Relaxed) {
+            true => folder::list(&self.folder).ok(),
+            false => Some(state.active.iter().cloned().collect()),
+        };
+        state.presets = self.read_presets(names, known);
         self.state.send_if_modified(|old| {
             let different = **old != state;
             if different {
@@ -65,9 +68,14 @@ impl StatePublisher {
         });
     }
 
-    /// All presets of the folder. A preset that cannot be read keeps its previous entry.
-    fn list_presets(&self, mut known: BTreeMap<String, PresetInfo>) -> Vec<PresetInfo> {
-        let Ok(names) = folder::list(&self.folder) else {
+    /// The presets with some names; all known ones without names. A preset that cannot be read keeps its
+    /// previous entry.
+    fn read_presets(
+        &self,
+        names: Option<Vec<String>>,
+        mut known: BTreeMap<String, PresetInfo>,
+    ) -> Vec<PresetInfo> {
+        let Some(names) = names else {
             return known.into_values().collect();
         };
         let info = |name: String| match folder::read(&self.folder, &name) {
