@@ -255,7 +255,7 @@ fn install_replaceable(server: &kueue_lab_apiserver::ApiServer) {
     let schema = whole["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
     let schema = move |_| {
         let schema = schema.clone();
-        Arc::new(move || schema.clone()) as Arc<dyn Fn() -> Value + Send + Sync>
+        SchemaSource::new(move || schema.clone())
     };
     let definition = CrdSpec::from_object(&whole, schema);
     server.install_replaceable_crd(definition, move || whole.clone());
