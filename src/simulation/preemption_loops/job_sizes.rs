@@ -15,9 +15,9 @@ pub(super) struct JobSizes {
 }
 
 impl JobSizes {
-    /// The sizes for the nominal quotas of a tree; `None` if no job is smaller than the quota.
-    pub(super) fn new(resource: &str, nominal: &[f64]) -> Option<Self> {
-        let sum: f64 = nominal.iter().sum();
+    /// The sizes for the quota of a tree and the nominal quotas of the ClusterQueues of the jobs; `None` if
+    /// no job is smaller than the quota.
+    pub(super) fn new(resource: &str, sum: f64, nominal: [f64; 2]) -> Option<Self> {
         let tenths = resource == "cpu" && sum < PARTS as f64 / 2.0;
         let scale = if tenths { 10.0 } else { 1.0 };
         let units = |amount: f64| (amount * scale) as i64;

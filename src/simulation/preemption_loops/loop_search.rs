@@ -1,5 +1,6 @@
 //! [`LoopSearch`]: tries out jobs until the engine repeats a preemption.
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -22,6 +23,11 @@ use crate::{DriverEvent, EngineDriver};
 const NAMESPACE: &str = "default";
 /// The combinations of jobs that are tried out for a ClusterQueue.
 const MAX_TRIES: usize = 160;
+/// The combinations of jobs that are tried out for all ClusterQueues. With the next limit, presets with
+/// thousands of ClusterQueues load without a noticeable delay.
+const MAX_TRIES_IN_ALL: usize = 640;
+/// The ClusterQueues of the largest tree that is searched.
+const MAX_QUEUES: usize = 32;
 /// Rounds after which jobs that have not preempted each other three times are no example.
 const MAX_ROUNDS: usize = 32;
 /// The same preemptor and target, this many times, are a repetition.
@@ -46,7 +52,12 @@ pub struct LoopSearch {
 struct Queue<'v> {
     name: &'v str,
     spec: &'v Value,
-    root: &'v str,
+}
+
+/// The ClusterQueues and Cohorts below a root.
+#[derive(Default)]
+struct CohortTree<'v> {
+    members: Vec<&'v Value>,
 }
 
 /// The quota of a resource in the first flavor of a ClusterQueue.
@@ -59,45 +70,80 @@ struct Quota<'v> {
 
 impl LoopSearch {
     /// An example for each ClusterQueue whose policies cause a loop. ClusterQueues with topologies are left
-    /// out; admission checks count as ready.
+    /// out, and trees of more than [`MAX_QUEUES`] ClusterQueues; admission checks count as ready.
     pub fn examples(&self) -> BTreeMap<String, LoopExample> {
-        let objects = self.objects();
-        let configuration = ReplayConfiguration {
-            objects: objects.clone(),
-            ..self.configuration.clone()
-        };
-        let start = Timestamp::UNIX_EPOCH;
-        let Ok(loaded) = configuration.load(start) else {
+        if self.configuration.engine.fair_sharing.is_none() && !self.partial_admission {
             return BTreeMap::new();
-        };
+        }
+        let objects = self.objects();
         let parents: BTreeMap<&str, &str> = of_kind(&objects, "Cohort")
             .map(|cohort| (name(cohort), text(cohort, "/spec/parentName")))
             .filter(|(_, parent)| !parent.is_empty())
             .collect();
-        let queues: Vec<Queue<'_>> = of_kind(&objects, "ClusterQueue")
-            .filter(|queue| !text(queue, "/spec/cohortName").is_empty())
+        let mut trees: BTreeMap<&str, CohortTree<'_>> = BTreeMap::new();
+        for object in &objects {
+            let cohort = match text(object, "/kind") {
+                "ClusterQueue" => text(object, "/spec/cohortName"),
+                "Cohort" => name(object),
+                _ => continue,
+            };
+            if !cohort.is_empty() {
+                let tree = trees.entry(root(cohort, &parents)).or_default();
+                tree.members.push(object);
+            }
+        }
+        let mut examples = BTreeMap::new();
+        let mut tries = MAX_TRIES_IN_ALL;
+        for tree in trees.values() {
+            self.search_tree(tree, &objects, &mut tries, &mut examples);
+        }
+        examples
+    }
+
+    /// Adds the examples of a tree.
+    fn search_tree(
+        &self,
+        tree: &CohortTree<'_>,
+        objects: &[Value],
+        tries: &mut usize,
+        examples: &mut BTreeMap<String, LoopExample>,
+    ) {
+        let queues: Vec<Queue<'_>> = of_kind(tree.members.iter().copied(), "ClusterQueue")
             .map(|queue| Queue {
                 name: name(queue),
                 spec: &queue["spec"],
-                root: root(text(queue, "/spec/cohortName"), &parents),
             })
             .collect();
-        let mut examples = BTreeMap::new();
+        if queues.len() > MAX_QUEUES {
+            return;
+        }
+        let start = Timestamp::UNIX_EPOCH;
+        let engine = LazyCell::new(|| {
+            let shared = of_kind(objects, "ResourceFlavor");
+            let local_queues = of_kind(objects, "LocalQueue")
+                .filter(|local| queues.iter().any(|queue| queue.name == name(local)));
+            let members = tree.members.iter().copied();
+            let configuration = ReplayConfiguration {
+                objects: shared.chain(local_queues).chain(members).cloned().collect(),
+                ..self.configuration.clone()
+            };
+            configuration.load(start).ok()
+        });
         for queue in &queues {
-            let others = queues
-                .iter()
-                .filter(|other| other.name != queue.name && other.root == queue.root);
-            let mut tries = 0;
+            let others = queues.iter().filter(|other| other.name != queue.name);
+            let mut left = MAX_TRIES.min(*tries);
+            let limit = left;
             let found = others
-                .flat_map(|other| self.candidates(queue, other, &objects, &parents))
+                .flat_map(|other| self.candidates(queue, other, tree))
                 .take_while(|_| {
-                    tries += 1;
-                    tries <= MAX_TRIES
+                    let is_left = left > 0;
+                    left = left.saturating_sub(1);
+                    is_left
                 })
-                .find_map(|candidate| repeated(&loaded.engine, candidate, start));
+                .find_map(|candidate| repeated(&engine.as_ref()?.engine, candidate, start));
+            *tries -= limit - left;
             examples.extend(found.map(|found| (queue.name.to_owned(), found)));
         }
-        examples
     }
 
     /// The queues, without what does not matter, each with a LocalQueue of its name.
@@ -132,8 +178,7 @@ impl LoopSearch {
         &self,
         queue: &Queue<'_>,
         other: &Queue<'_>,
-        objects: &[Value],
-        parents: &BTreeMap<&str, &str>,
+        tree: &CohortTree<'_>,
     ) -> Vec<LoopExample> {
         let policy = |path: &str| match text(queue.spec, path) {
             "Never" => "",
@@ -141,6 +186,11 @@ impl LoopSearch {
         };
         let within = policy("/preemption/withinClusterQueue");
         let reclaim = policy("/preemption/reclaimWithinCohort");
+        let is_fair = self.configuration.engine.fair_sharing.is_some();
+        let is_fair = is_fair && !within.is_empty();
+        if reclaim.is_empty() || (!is_fair && !self.partial_admission) {
+            return Vec::new();
+        }
         let of_other = quotas(other.spec);
         let shared = quotas(queue.spec).into_iter().find_map(|quota| {
             let same = |q: &&Quota<'_>| (q.flavor, q.resource) == (quota.flavor, quota.resource);
@@ -151,17 +201,12 @@ impl LoopSearch {
         let Some((quota, of_other)) = shared else {
             return Vec::new();
         };
-        let members = objects.iter().filter(|object| match text(object, "/kind") {
-            "ClusterQueue" => root(text(object, "/spec/cohortName"), parents) == queue.root,
-            "Cohort" => root(name(object), parents) == queue.root,
-            _ => false,
-        });
-        let nominal: Vec<f64> = members
-            .flat_map(|member| quotas(&member["spec"]))
+        let quotas_of_tree = tree.members.iter().flat_map(|m| quotas(&m["spec"]));
+        let total: f64 = quotas_of_tree
             .filter(|q| (q.flavor, q.resource) == (quota.flavor, quota.resource))
             .map(|q| q.nominal)
-            .collect();
-        let Some(sizes) = JobSizes::new(quota.resource, &nominal) else {
+            .sum();
+        let Some(sizes) = JobSizes::new(quota.resource, total, [quota.nominal, of_other]) else {
             return Vec::new();
         };
         let (low, high) = match self.priorities.as_slice() {
@@ -186,16 +231,11 @@ impl LoopSearch {
                 target: 0,
             });
         };
-        let is_fair = self.configuration.engine.fair_sharing.is_some();
         let total = sizes.total;
         let has_priorities = low < high || within == "LowerOrNewerEqualPriority";
-        if !within.is_empty() && !reclaim.is_empty() && has_priorities {
+        if is_fair && has_priorities {
             for (third, first, second) in triples(&sizes.all) {
-                if is_fair
-                    && third + first > total
-                    && third + second <= total
-                    && first + second <= total
-                {
+                if third + first > total && third + second <= total && first + second <= total {
                     let jobs = vec![
                         job(other, first, low),
                         job(queue, second, low),
@@ -205,7 +245,7 @@ impl LoopSearch {
                 }
             }
         }
-        if self.partial_admission && !reclaim.is_empty() {
+        if self.partial_admission {
             for (first, pods, min) in triples(&sizes.all) {
                 let preempts = first + min > total && min as f64 <= quota.nominal && pods > min;
                 if preempts && first as f64 > of_other && pods as f64 > quota.nominal {
@@ -333,9 +373,12 @@ fn root<'v>(cohort: &'v str, parents: &BTreeMap<&'v str, &'v str>) -> &'v str {
     root
 }
 
-fn of_kind<'v>(objects: &'v [Value], kind: &'static str) -> impl Iterator<Item = &'v Value> {
+fn of_kind<'v>(
+    objects: impl IntoIterator<Item = &'v Value>,
+    kind: &'static str,
+) -> impl Iterator<Item = &'v Value> {
     objects
-        .iter()
+        .into_iter()
         .filter(move |object| text(object, "/kind") == kind)
 }
 

@@ -98,6 +98,28 @@ fn fair_sharing_loops_with_preemption_in_the_own_queue_only() {
 }
 
 #[test]
+fn trees_with_many_cluster_queues_are_not_searched() {
+    let mut objects = search(true, &weighted("LowerPriority"), 6);
+    let more = (0..40).map(|i| {
+        let mut queue = Queue::new("", 0, "Never", "Never").object();
+        queue["metadata"]["name"] = format!("q{i}").into();
+        queue
+    });
+    let others = more.clone().map(|mut queue| {
+        queue["spec"]["cohortName"] = "other".into();
+        queue
+    });
+    objects.configuration.objects.extend(others);
+    assert_eq!(objects.examples().len(), 1, "of the tree `shared`");
+    objects.configuration.objects.extend(more.map(|mut queue| {
+        let name = queue["metadata"]["name"].as_str().unwrap_or_default();
+        queue["metadata"]["name"] = format!("{name}-shared").into();
+        queue
+    }));
+    assert_eq!(texts(&objects), [""; 0]);
+}
+
+#[test]
 fn partial_admission_loops_with_reclamation() {
     let queues = [
         Queue::new("lends", 4, "Never", "Any"),
