@@ -48,23 +48,27 @@ async fn jobs_continue_after_a_kill() {
     for name in ["one", "two", "three"] {
         create(&before, JOBS, &job(name, 4)).await;
     }
-    let (workloads, pods) = wait_for("two of three jobs run", || async {
+    // Workloads with the creation timestamp of one second have no fixed order: any two can run.
+    let (workloads, pods, running, waiting) = wait_for("two of three jobs run", || async {
         let (workloads, pods) = (get(&before, WORKLOADS).await, get(&before, PODS).await);
-        let runs = |name| item(&pods, name)["status"]["phase"] == "Running";
-        (runs("one-") && runs("two-")).then_some((workloads, pods))
+        let runs = |name: &&str| item(&pods, &format!("{name}-"))["status"]["phase"] == "Running";
+        let (running, waiting): (Vec<_>, Vec<_>) =
+            ["one", "two", "three"].into_iter().partition(runs);
+        (running.len() == 2).then(|| (workloads, pods, running, waiting[0]))
     })
     .await;
+    let [first, second] = [running[0], running[1]].map(|name| format!("{name}-"));
     lab.kill();
 
     let lab = dir.start(&UP).await;
     let after = client(&lab).await;
     for (path, list, name) in [
-        (WORKLOADS, &workloads, "job-one"),
-        (WORKLOADS, &workloads, "job-three"),
-        (PODS, &pods, "two-"),
+        (WORKLOADS, &workloads, format!("job-{first}")),
+        (WORKLOADS, &workloads, format!("job-{waiting}-")),
+        (PODS, &pods, second),
     ] {
-        let (old, new) = (item(list, name).clone(), get(&after, path).await);
-        let new = item(&new, name);
+        let (old, new) = (item(list, &name).clone(), get(&after, path).await);
+        let new = item(&new, &name);
         assert_eq!(new["metadata"]["uid"], old["metadata"]["uid"], "{name}");
         assert_eq!(
             has_condition(new, "Admitted"),
@@ -83,14 +87,14 @@ async fn jobs_continue_after_a_kill() {
     assert!(!lab.log().contains("the controller waits"), "{}", lab.log());
     let pods_after = get(&after, PODS).await;
     let started = |list: &Value| {
-        let state = &item(list, "one-")["status"]["containerStatuses"][0]["state"];
+        let state = &item(list, &first)["status"]["containerStatuses"][0]["state"];
         let state = state["running"]
             .as_object()
             .or(state["terminated"].as_object());
         state.unwrap()["startedAt"].clone()
     };
     assert_eq!(started(&pods_after), started(&pods));
-    let restarts = &item(&pods_after, "one-")["status"]["containerStatuses"][0]["restartCount"];
+    let restarts = &item(&pods_after, &first)["status"]["containerStatuses"][0]["restartCount"];
     assert_eq!(*restarts, 0);
 }
 
