@@ -12,31 +12,10 @@ use kueue_lab_runtime::Api;
 use serde_json::json;
 
 use crate::fixture::{
-    Fixture, On, condition, configuration, enable, kueue_config, lab_config, with_config,
-    with_workers,
+    Fixture, On, configuration, enable, kueue_config, lab_config, with_config, with_workers,
 };
 use crate::network::until;
-
-const DEFINITION: &str = "apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata:
-  name: clusterprofiles.multicluster.x-k8s.io
-  annotations: {api-approved.kubernetes.io: 'https://github.com/kubernetes/enhancements'}
-spec:
-  group: multicluster.x-k8s.io
-  scope: Namespaced
-  names: {kind: ClusterProfile, plural: clusterprofiles}
-  versions:
-  - name: v1alpha1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec: {type: object, x-kubernetes-preserve-unknown-fields: true}
-          status: {type: object, x-kubernetes-preserve-unknown-fields: true}";
+use crate::objects::{CLUSTER_PROFILE, condition, definition};
 
 fn cluster(name: &str, profile: &str) -> String {
     format!(
@@ -74,7 +53,7 @@ fn without_the_gate_a_profile_is_not_used() {
 fn clusters_follow_their_profile() {
     let gate = |config: &mut _| enable(config, Feature::MultiKueueClusterProfile);
     with_config(1, gate, |f| async move {
-        f.apply(On::Manager, DEFINITION).await;
+        f.define(On::Manager, &CLUSTER_PROFILE).await;
         for name in ["a", "b"] {
             f.apply(On::Manager, &cluster(name, "p")).await;
             until_active(&f, name, MISSING).await;
@@ -171,7 +150,7 @@ async fn an_exec_plugin_has_the_credentials_of_a_profile() {
         None,
     );
     definitions
-        .create(&params, &parse(DEFINITION))
+        .create(&params, &parse(&definition(&CLUSTER_PROFILE)))
         .await
         .unwrap();
     let profiles = api(

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::fixture::{On, condition, with_workers};
+use crate::fixture::{On, with_workers};
+use crate::objects::condition;
 
 fn active(object: &serde_json::Value) -> String {
     condition(object, "Active").unwrap_or_default()

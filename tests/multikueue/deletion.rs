@@ -5,7 +5,8 @@ use std::future::Future;
 use kueue_lab_api::config::Duration;
 use serde_json::json;
 
-use crate::fixture::{Fixture, On, condition, configuration, job, with_config, with_workers};
+use crate::fixture::{Fixture, On, configuration, with_config, with_workers};
+use crate::objects::{condition, job};
 
 fn without_garbage_collection<F: Future<Output = Fixture>>(test: impl FnOnce(Fixture) -> F) {
     let no_gc = |config: &mut _| {

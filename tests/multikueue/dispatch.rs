@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::fixture::{On, check, condition, job, with_workers};
+use crate::fixture::{On, with_workers};
+use crate::objects::{check, condition, job};
 
 #[test]
 fn a_job_runs_in_the_worker_that_admits_it_first() {

@@ -5,26 +5,15 @@ use std::future::Future;
 use kueue_lab_api::config::MultiKueueExternalFramework;
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, On, check, configuration, with_config};
+use crate::fixture::{Fixture, On, configuration, with_config};
+use crate::objects::{KindNames, check};
 
-const DEFINITION: &str = "apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: things.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {kind: Thing, plural: things}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec: {type: object, x-kubernetes-preserve-unknown-fields: true}
-          status: {type: object, x-kubernetes-preserve-unknown-fields: true}";
+const THING: KindNames<'_> = KindNames {
+    group: "example.com",
+    version: "v1",
+    kind: "Thing",
+    plural: "things",
+};
 
 fn with_things<F: Future<Output = Fixture>>(test: impl FnOnce(Fixture) -> F) {
     let external = |config: &mut _| {
@@ -42,12 +31,7 @@ fn with_things<F: Future<Output = Fixture>>(test: impl FnOnce(Fixture) -> F) {
     };
     with_config(2, external, |f| async move {
         for on in [On::Manager, On::Worker(1), On::Worker(2)] {
-            f.apply(on, DEFINITION).await;
-            f.until(on, "CustomResourceDefinition", "things.example.com", |d| {
-                let conditions = d["status"]["conditions"].as_array();
-                conditions.is_some_and(|all| all.iter().any(|c| c["type"] == "Established"))
-            })
-            .await;
+            f.define(on, &THING).await;
         }
         // A worker is watched for the kinds that the manager serves when it is connected.
         for worker in [1, 2] {

@@ -4,17 +4,19 @@ use std::future::Future;
 use std::path::Path;
 use std::time::Duration;
 
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Pod;
 use kube::Client;
-use kube::api::{
-    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
-};
-use kueue_lab_api::config::{Configuration, FRAMEWORKS, Feature};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
+use kueue_lab_api::config::{Configuration, Feature};
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_entropy::Entropy;
 use kueue_lab_lab::{ClusterRole, KueueConfig, Lab, LabConfig};
 use kueue_lab_machines::nodes::NodePools;
 use kueue_lab_runtime::Api;
 use serde_json::{Value, json};
+
+use crate::objects::{KindNames, condition, definition, namespace, resource};
 
 /// A ClusterQueue of 4 CPUs with the check of MultiKueue, and a LocalQueue.
 pub(crate) const QUEUES: &str = "apiVersion: kueue.x-k8s.io/v1beta2
@@ -153,64 +155,6 @@ pub(crate) fn configuration(config: &mut KueueConfig) -> &mut Configuration {
     &mut config.configuration
 }
 
-fn resource(kind: &str) -> (ApiResource, bool) {
-    let (group, version, plural) = match kind {
-        "Secret" => ("", "v1", "secrets"),
-        "Event" => ("", "v1", "events"),
-        "DeviceClass" => ("resource.k8s.io", "v1", "deviceclasses"),
-        "ProvisioningRequestConfig" => ("kueue.x-k8s.io", "v1beta2", "provisioningrequestconfigs"),
-        "ProvisioningRequest" => ("autoscaling.x-k8s.io", "v1", "provisioningrequests"),
-        "ResourceClaimTemplate" => ("resource.k8s.io", "v1", "resourceclaimtemplates"),
-        "CustomResourceDefinition" => ("apiextensions.k8s.io", "v1", "customresourcedefinitions"),
-        "ClusterProfile" => ("multicluster.x-k8s.io", "v1alpha1", "clusterprofiles"),
-        "Thing" => ("example.com", "v1", "things"),
-        "Deployment" => ("apps", "v1", "deployments"),
-        "Workload" => ("kueue.x-k8s.io", "v1beta2", "workloads"),
-        "LocalQueue" => ("kueue.x-k8s.io", "v1beta2", "localqueues"),
-        "AdmissionCheck" => ("kueue.x-k8s.io", "v1beta2", "admissionchecks"),
-        "MultiKueueCluster" => ("kueue.x-k8s.io", "v1beta2", "multikueueclusters"),
-        "MultiKueueConfig" => ("kueue.x-k8s.io", "v1beta2", "multikueueconfigs"),
-        "ClusterQueue" => ("kueue.x-k8s.io", "v1beta2", "clusterqueues"),
-        "WorkloadPriorityClass" => ("kueue.x-k8s.io", "v1beta2", "workloadpriorityclasses"),
-        "TrainingRuntime" => ("trainer.kubeflow.org", "v1alpha1", "trainingruntimes"),
-        kind => {
-            let mut known = FRAMEWORKS.iter();
-            let framework = known.find(|framework| framework.kind == kind).unwrap();
-            (framework.group, framework.version, framework.resource)
-        }
-    };
-    let namespaced = !matches!(
-        kind,
-        "AdmissionCheck"
-            | "MultiKueueCluster"
-            | "MultiKueueConfig"
-            | "ClusterQueue"
-            | "WorkloadPriorityClass"
-            | "DeviceClass"
-            | "ProvisioningRequestConfig"
-            | "CustomResourceDefinition"
-    );
-    let gvk = GroupVersionKind::gvk(group, version, kind);
-    (ApiResource::from_gvk_with_plural(&gvk, plural), namespaced)
-}
-
-/// `status/reason: message` of a condition.
-pub(crate) fn condition(object: &Value, type_: &str) -> Option<String> {
-    let conditions = object["status"]["conditions"].as_array()?;
-    let condition = conditions.iter().find(|c| c["type"] == type_)?;
-    let text = |field: &str| condition[field].as_str().unwrap_or_default();
-    let (status, reason, message) = (text("status"), text("reason"), text("message"));
-    Some(format!("{status}/{reason}: {message}"))
-}
-
-/// `state: message` of the check of MultiKueue.
-pub(crate) fn check(workload: &Value) -> Option<String> {
-    let checks = workload["status"]["admissionChecks"].as_array()?;
-    let check = checks.iter().find(|c| c["name"] == "multikueue")?;
-    let text = |field: &str| check[field].as_str().unwrap_or_default();
-    Some(format!("{}: {}", text("state"), text("message")))
-}
-
 impl Fixture {
     pub(crate) fn client(&self, on: On) -> Client {
         match on {
@@ -306,19 +250,68 @@ impl Fixture {
     /// Nominates clusters as an external dispatcher does: with the fields and the manager of Kueue's
     /// admission.
     pub(crate) async fn nominate(&self, name: &str, clusters: &[&str]) {
+        self.apply_status(name, "kueue-admission", |status| {
+            status["nominatedClusterNames"] = json!(clusters);
+        })
+        .await;
+    }
+
+    /// Changes the status of a Workload of the manager by server-side apply of all its fields.
+    pub(crate) async fn apply_status(
+        &self,
+        name: &str,
+        field_manager: &str,
+        change: impl FnOnce(&mut Value),
+    ) {
         let mut workload = self.find(On::Manager, "Workload", name).await.unwrap();
-        workload["status"]["nominatedClusterNames"] = json!(clusters);
+        change(&mut workload["status"]);
         let body = json!({
             "apiVersion": workload["apiVersion"],
             "kind": "Workload",
             "metadata": {"name": name, "namespace": "default"},
             "status": workload["status"],
         });
-        let params = PatchParams::apply("kueue-admission").force();
+        let params = PatchParams::apply(field_manager).force();
         let api = self.api(On::Manager, "Workload");
         api.patch_status(name, &params, &Patch::Apply(body))
             .await
             .unwrap();
+    }
+
+    /// Restarts Kueue's controller of a cluster: its Pod is deleted, and the next one leads.
+    pub(crate) async fn restart_controller(&self, on: On) {
+        let client = self.client(on);
+        let leases: Api<Lease> = Api::namespaced(client.clone(), "kueue-system");
+        let pods: Api<Pod> = Api::namespaced(client, "kueue-system");
+        let mut deleted = None;
+        for _ in 0..600 {
+            let lease = leases.get("c1f6bfd2.kueue.x-k8s.io").await.unwrap();
+            let holder = lease.spec.unwrap().holder_identity.unwrap_or_default();
+            let leader = holder.split('_').next().unwrap_or_default().to_owned();
+            let exists = pods.get_opt(&leader).await.unwrap().is_some();
+            match &deleted {
+                Some(before) if exists && *before != leader => return,
+                None if exists => {
+                    let params = DeleteParams::default();
+                    pods.delete(&leader, &params).await.unwrap();
+                    deleted = Some(leader);
+                }
+                _ => {}
+            }
+            self.clock().sleep(Duration::from_millis(250)).await;
+        }
+        panic!("no controller leads after {deleted:?}");
+    }
+
+    /// Creates the CustomResourceDefinition of a namespaced kind without rules; waits until it is served.
+    pub(crate) async fn define(&self, on: On, names: &KindNames<'_>) {
+        self.apply(on, &definition(names)).await;
+        let name = format!("{}.{}", names.plural, names.group);
+        self.until(on, "CustomResourceDefinition", &name, |d| {
+            let conditions = d["status"]["conditions"].as_array();
+            conditions.is_some_and(|all| all.iter().any(|c| c["type"] == "Established"))
+        })
+        .await;
     }
 
     pub(crate) async fn delete(&self, on: On, kind: &str, name: &str) {
@@ -403,29 +396,4 @@ impl Fixture {
         }]}});
         self.patch(on, "ClusterQueue", "cq", patch).await;
     }
-}
-
-fn namespace(kind: &str) -> &'static str {
-    match kind {
-        "Secret" | "ClusterProfile" => "kueue-system",
-        _ => "default",
-    }
-}
-
-/// A Job of one pod.
-pub(crate) fn job(name: &str, cpu: u32, seconds: u32) -> String {
-    format!(
-        "apiVersion: batch/v1
-kind: Job
-metadata: {{name: {name}, namespace: default, labels: {{kueue.x-k8s.io/queue-name: lq}}}}
-spec:
-  template:
-    spec:
-      restartPolicy: Never
-      containers:
-      - name: c
-        image: busybox
-        command: [sleep, '{seconds}']
-        resources: {{requests: {{cpu: {cpu}}}}}"
-    )
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use kueue_lab_api::config::FRAMEWORKS;
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, On, check, condition, with_workers};
+use crate::fixture::{Fixture, On, with_workers};
+use crate::objects::{check, condition};
 
 const TEMPLATE: &str = "{spec: {restartPolicy: Never, containers: [{name: NAME, image: busybox, command: [sleep, '20'], resources: {requests: {cpu: 1}}}]}}";
 

@@ -1,6 +1,9 @@
 //! Workers that are lost and found again.
 
-use crate::fixture::{On, condition, configuration, job, with_config, with_workers};
+use serde_json::Value;
+
+use crate::fixture::{On, configuration, with_config, with_workers};
+use crate::objects::{condition, job};
 
 #[test]
 fn a_worker_that_comes_back_in_time_keeps_its_job() {
@@ -87,6 +90,43 @@ fn orphans_in_a_worker_are_deleted() {
         f.set_network(1, true).await;
         f.until_gone(On::Worker(1), "Job", "a").await;
         f.until_gone(On::Worker(1), "Workload", &name).await;
+        f
+    });
+}
+
+#[test]
+fn a_restarted_manager_waits_again_for_a_lost_worker() {
+    with_workers(1, |f| async move {
+        f.apply(On::Manager, &job("a", 1, 36000)).await;
+        let name = f.workload(On::Manager, "job-a-").await;
+        f.until(On::Manager, "Job", "a", |job| job["status"]["active"] == 1)
+            .await;
+        // The check is ready for longer than the timeout of 15 minutes, and the worker lost for most of it.
+        f.sleep(1200).await;
+        f.set_network(1, false).await;
+        f.until(On::Manager, "MultiKueueCluster", "worker1", |c| {
+            condition(c, "Active").is_some_and(|c| c.starts_with("False"))
+        })
+        .await;
+        f.sleep(800).await;
+        let restarted = f.clock().now();
+        f.restart_controller(On::Manager).await;
+        f.sleep(800).await;
+        let workload = f.find(On::Manager, "Workload", &name).await.unwrap();
+        assert_eq!(workload["status"]["clusterName"], "worker1");
+        assert_eq!(condition(&workload, "Evicted"), None);
+        let evicted = f
+            .until(On::Manager, "Workload", &name, |wl| {
+                condition(wl, "Evicted").is_some_and(|c| c.contains("Admitting remote lost"))
+                    && wl["status"]["admissionChecks"][0]["state"] == "Pending"
+            })
+            .await;
+        let waited = f.clock().now().duration_since(restarted).as_secs();
+        assert!((900..930).contains(&waited), "{waited}");
+        assert_eq!(evicted["status"]["admissionChecks"][0]["retryCount"], 1);
+        assert_eq!(evicted["status"]["clusterName"], Value::Null);
+        f.set_network(1, true).await;
+        assert_eq!(f.until_dispatched(&name).await, 1);
         f
     });
 }

@@ -2,7 +2,24 @@
 
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, On, check, condition, job, with_workers};
+use crate::fixture::{Fixture, On, with_workers};
+use crate::objects::{check, condition, job};
+
+/// A check that requests capacity.
+pub(crate) const PROVISIONING: &str = "apiVersion: kueue.x-k8s.io/v1beta2
+kind: ProvisioningRequestConfig
+metadata: {name: config}
+spec: {provisioningClassName: check-capacity.example.com}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: AdmissionCheck
+metadata: {name: provision}
+spec: {controllerName: kueue.x-k8s.io/provisioning-request, parameters: {apiGroup: kueue.x-k8s.io, kind: ProvisioningRequestConfig, name: config}}";
+
+/// The status of a ProvisioningRequest whose capacity is there.
+pub(crate) fn provisioned() -> Value {
+    json!({"conditions": [{"type": "Provisioned", "status": "True", "reason": "Provisioned", "message": "", "lastTransitionTime": "2026-03-02T12:00:00Z"}]})
+}
 
 /// Adds checks to the ClusterQueue of a cluster.
 async fn set_checks(f: &Fixture, on: On, names: &[&str]) {
@@ -59,19 +76,7 @@ fn a_workload_is_copied_when_its_other_checks_are_ready() {
 fn a_worker_that_provisions_gets_the_job_when_it_is_admitted() {
     with_workers(2, |f| async move {
         f.set_quota(On::Worker(2), 0).await;
-        f.apply(
-            On::Worker(1),
-            "apiVersion: kueue.x-k8s.io/v1beta2
-kind: ProvisioningRequestConfig
-metadata: {name: config}
-spec: {provisioningClassName: check-capacity.example.com}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: AdmissionCheck
-metadata: {name: provision}
-spec: {controllerName: kueue.x-k8s.io/provisioning-request, parameters: {apiGroup: kueue.x-k8s.io, kind: ProvisioningRequestConfig, name: config}}",
-        )
-        .await;
+        f.apply(On::Worker(1), PROVISIONING).await;
         set_checks(&f, On::Worker(1), &["provision"]).await;
         f.apply(On::Manager, &job("a", 1, 3600)).await;
         let name = f.workload(On::Manager, "job-a-").await;
@@ -83,9 +88,13 @@ spec: {controllerName: kueue.x-k8s.io/provisioning-request, parameters: {apiGrou
         let waiting = f.find(On::Manager, "Workload", &name).await.unwrap();
         assert_eq!(waiting["status"]["clusterName"], Value::Null);
         assert!(f.find(On::Worker(2), "Workload", &name).await.is_some());
-        let provisioned = json!({"conditions": [{"type": "Provisioned", "status": "True", "reason": "Provisioned", "message": "", "lastTransitionTime": "2026-03-02T12:00:00Z"}]});
-        f.patch_status(On::Worker(1), "ProvisioningRequest", &request, provisioned)
-            .await;
+        f.patch_status(
+            On::Worker(1),
+            "ProvisioningRequest",
+            &request,
+            provisioned(),
+        )
+        .await;
         assert_eq!(f.until_dispatched(&name).await, 1);
         f.until_gone(On::Worker(2), "Workload", &name).await;
         let workload = f.find(On::Manager, "Workload", &name).await.unwrap();

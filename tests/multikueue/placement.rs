@@ -1,17 +1,11 @@
-//! Topology-aware scheduling and dynamic resource allocation: the worker decides.
+//! Topology-aware scheduling: the worker decides.
 
-use kueue_lab_api::config::{DeviceClassMapping, Resources};
 use serde_json::{Value, json};
 
-use crate::fixture::{On, QUEUES, condition, configuration, job, with_queues};
+use crate::fixture::{NODES, On, QUEUES, with_queues};
+use crate::objects::{assignment, finished, job};
+use crate::other_checks::{PROVISIONING, provisioned};
 
-const NODES: &str = "pools:
-- name: cpu
-  count: 2
-  resources: {cpu: 8, memory: 32Gi, pods: 110}
-  devices:
-  - {driver: gpu.example.com, count: 2}
-";
 const TOPOLOGY: &str = "---
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: Topology
@@ -19,28 +13,15 @@ metadata: {name: hosts}
 spec: {levels: [{nodeLabel: kubernetes.io/hostname}]}
 ";
 
-fn assignment(workload: &Value) -> &Value {
-    &workload["status"]["admission"]["podSetAssignments"][0]
-}
-
-fn finished(workload: &Value) -> bool {
-    condition(workload, "Finished").is_some_and(|c| c.starts_with("True/Succeeded"))
-}
-
 #[test]
 fn the_worker_assigns_the_topology() {
-    let queues = QUEUES.replace(
-        "metadata: {name: default-flavor}",
-        "metadata: {name: default-flavor}\nspec: {topologyName: hosts, nodeLabels: {kubernetes.io/os: linux}}",
-    ) + TOPOLOGY;
     with_queues(
         2,
-        (&queues, NODES),
+        (&topology_queues(), NODES),
         |_| {},
         |f| async move {
-            let required = "metadata: {annotations: {kueue.x-k8s.io/podset-required-topology: kubernetes.io/hostname}}";
             // Without an annotation, the flavor places the pods all the same.
-            for (name, template) in [("explicit", required), ("implicit", "metadata: {}")] {
+            for (name, template) in [("explicit", REQUIRED), ("implicit", "metadata: {}")] {
                 let yaml = job(name, 1, 30).replace(
                     "  template:\n",
                     &format!("  parallelism: 2\n  completions: 2\n  template:\n    {template}\n"),
@@ -68,50 +49,88 @@ fn the_worker_assigns_the_topology() {
     );
 }
 
+/// The queues with a flavor whose nodes have a topology.
+fn topology_queues() -> String {
+    let flavor = "metadata: {name: default-flavor}";
+    let with_topology =
+        format!("{flavor}\nspec: {{topologyName: hosts, nodeLabels: {{kubernetes.io/os: linux}}}}");
+    QUEUES.replace(flavor, &with_topology) + TOPOLOGY
+}
+
+const REQUIRED: &str =
+    "metadata: {annotations: {kueue.x-k8s.io/podset-required-topology: kubernetes.io/hostname}}";
+
+fn with_template_metadata(job: &str, metadata: &str) -> String {
+    job.replace("  template:\n", &format!("  template:\n    {metadata}\n"))
+}
+
 #[test]
-fn a_job_with_devices_runs_in_the_worker_that_has_its_template() {
-    let queues = QUEUES
-        .replace("coveredResources: [cpu]", "coveredResources: [cpu, gpus]")
-        .replace(
-            "{name: cpu, nominalQuota: 4}",
-            "{name: cpu, nominalQuota: 4}, {name: gpus, nominalQuota: 2}",
-        );
-    let mapped = |config: &mut _| {
-        configuration(config).resources = Some(Resources {
-            device_class_mappings: vec![DeviceClassMapping {
-                name: "gpus".into(),
-                device_class_names: vec!["gpu.example.com".into()],
-                sources: Vec::new(),
-            }],
-            ..Default::default()
-        });
-    };
-    with_queues(2, (&queues, NODES), mapped, |f| async move {
-        let class = "apiVersion: resource.k8s.io/v1
-kind: DeviceClass
-metadata: {name: gpu.example.com}
-spec: {selectors: [{cel: {expression: device.driver == 'gpu.example.com'}}]}";
-        let template = "apiVersion: resource.k8s.io/v1
-kind: ResourceClaimTemplate
-metadata: {name: gpu, namespace: default}
-spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.example.com, count: 2}}]}}}";
-        for on in [On::Manager, On::Worker(1), On::Worker(2)] {
-            f.apply(on, class).await;
-        }
-        for on in [On::Manager, On::Worker(2)] {
-            f.apply(on, template).await;
-        }
-        let yaml = job("a", 1, 30).replace(
-            "      restartPolicy: Never",
-            "      restartPolicy: Never\n      resourceClaims: [{name: gpu, resourceClaimTemplateName: gpu}]",
-        ).replace("resources: {requests: {cpu: 1}}", "resources: {requests: {cpu: 1}, claims: [{name: gpu}]}");
-        f.apply(On::Manager, &yaml).await;
-        let name = f.workload(On::Manager, "job-a-").await;
-        assert_eq!(f.until_dispatched(&name).await, 2);
-        let workload = f.find(On::Worker(2), "Workload", &name).await.unwrap();
-        let usage = json!({"cpu": "1", "gpus": "2"});
-        assert_eq!(assignment(&workload)["resourceUsage"], usage);
-        f.until(On::Manager, "Workload", &name, finished).await;
-        f
-    });
+fn a_job_with_a_topology_runs_in_the_worker_with_enough_quota() {
+    with_queues(
+        2,
+        (&topology_queues(), NODES),
+        |_| {},
+        |f| async move {
+            f.set_quota(On::Worker(1), 1).await;
+            f.set_quota(On::Worker(2), 3).await;
+            let preferred = REQUIRED.replace("required", "preferred");
+            for (name, metadata) in [("required", REQUIRED), ("preferred", &preferred)] {
+                let yaml = with_template_metadata(&job(name, 2, 30), metadata);
+                f.apply(On::Manager, &yaml).await;
+                let workload = f.workload(On::Manager, &format!("job-{name}-")).await;
+                assert_eq!(f.until_dispatched(&workload).await, 2);
+                let remote = f.find(On::Worker(2), "Workload", &workload).await.unwrap();
+                let topology = &assignment(&remote)["topologyAssignment"];
+                assert!(topology.is_object(), "{remote}");
+                f.until(On::Manager, "Workload", &workload, |wl| {
+                    finished(wl) && assignment(wl)["delayedTopologyRequest"] == "Ready"
+                })
+                .await;
+                f.until_gone(On::Worker(2), "Job", name).await;
+            }
+            f
+        },
+    );
+}
+
+#[test]
+fn the_topology_is_assigned_when_the_worker_has_provisioned() {
+    with_queues(
+        1,
+        (&topology_queues(), NODES),
+        |_| {},
+        |f| async move {
+            f.apply(On::Worker(1), PROVISIONING).await;
+            let checks = json!({"admissionChecks": [{"name": "provision"}]});
+            let spec = json!({"spec": {"admissionChecksStrategy": checks}});
+            f.patch(On::Worker(1), "ClusterQueue", "cq", spec).await;
+            let yaml = with_template_metadata(&job("a", 1, 30), REQUIRED);
+            f.apply(On::Manager, &yaml).await;
+            let name = f.workload(On::Manager, "job-a-").await;
+            let request = format!("{name}-provision-1");
+            f.until(On::Worker(1), "ProvisioningRequest", &request, |_| true)
+                .await;
+            let remote = f.find(On::Worker(1), "Workload", &name).await.unwrap();
+            assert_eq!(assignment(&remote)["delayedTopologyRequest"], "Pending");
+            assert_eq!(assignment(&remote)["topologyAssignment"], Value::Null);
+            let local = f.find(On::Manager, "Workload", &name).await.unwrap();
+            assert_eq!(assignment(&local)["delayedTopologyRequest"], "Pending");
+            f.patch_status(
+                On::Worker(1),
+                "ProvisioningRequest",
+                &request,
+                provisioned(),
+            )
+            .await;
+            f.until_dispatched(&name).await;
+            let remote = f.find(On::Worker(1), "Workload", &name).await.unwrap();
+            assert_eq!(assignment(&remote)["delayedTopologyRequest"], "Ready");
+            assert!(assignment(&remote)["topologyAssignment"].is_object());
+            f.until(On::Manager, "Workload", &name, |wl| {
+                finished(wl) && assignment(wl)["delayedTopologyRequest"] == "Ready"
+            })
+            .await;
+            f
+        },
+    );
 }

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::fixture::{On, condition, with_shipped_preset};
+use crate::fixture::{On, with_shipped_preset};
+use crate::objects::condition;
 
 const SAMPLE: &str = include_str!("../../presets/multikueue/samples/train.yaml");
 

@@ -3,7 +3,8 @@
 use kueue_lab_api::config::load;
 use serde_json::json;
 
-use crate::fixture::{On, check, condition, job, with_config, with_workers};
+use crate::fixture::{On, with_config, with_workers};
+use crate::objects::{check, condition, job};
 
 const OTHER_QUEUES: &str = "apiVersion: kueue.x-k8s.io/v1beta2
 kind: ClusterQueue

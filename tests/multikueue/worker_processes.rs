@@ -12,8 +12,8 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
-use crate::fixture::condition;
 use crate::network::until;
+use crate::objects::condition;
 
 pub(crate) const QUEUES: &str = "apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
