@@ -15,6 +15,8 @@ pub mod jobs;
 mod launch;
 mod merge_k8s_configs;
 mod naming;
+#[cfg(test)]
+mod planned_cluster;
 mod pod;
 mod services_and_roles;
 mod simulated_run;

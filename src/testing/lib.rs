@@ -5,16 +5,19 @@
 //! * [`shared`], [`shared_or_env`]: data sets in `../shared`, which are not part of this repository.
 //! * [`read_text`]: text files that may be packed as `.gz`.
 //! * [`has_tool`]: programs such as `kubectl`.
+//! * [`assert_parts`]: the output of a command.
 //!
 //! A test whose data or tool is missing prints `skipped: ...` and passes, except with `CI=true` in the
 //! environment: then it fails.
 
+mod assert_parts;
 mod recordings;
 mod shared;
 #[cfg(test)]
 mod tests;
 mod text_file;
 
+pub use assert_parts::assert_parts;
 pub use recordings::recordings;
 pub use shared::{has_tool, shared, shared_or_env, skip};
 pub use text_file::read_text;

@@ -4,6 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use kueue_lab_testing::assert_parts;
+
 use crate::work_dir::{RunningLab, WorkDir};
 
 /// The exit code, stdout and stderr of `kueue-lab sky`.
@@ -159,15 +161,6 @@ fn clusters_are_launched_listed_and_deleted() {
     );
     lab.signal("-TERM");
     lab.wait();
-}
-
-/// A line of each part is in the text, in this order.
-fn assert_parts(text: &str, parts: &[&str]) {
-    let mut rest = text;
-    for part in parts {
-        let found = rest.split_once(part);
-        rest = found.unwrap_or_else(|| panic!("no {part:?} in {text}")).1;
-    }
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use kueue_lab_testing::assert_parts;
+
 use crate::sky_client::Sky;
 
 /// SkyPilot's configuration: every cluster is queued.
@@ -39,15 +41,6 @@ run: echo started; sleep 100000
 
 /// Maximum duration of a change of a managed job, whose controller looks at it every 15 seconds.
 const JOB_CHANGE: Duration = Duration::from_secs(300);
-
-/// All parts are in the text, in this order.
-fn assert_parts(text: &str, parts: &[&str]) {
-    let mut rest = text;
-    for part in parts {
-        let found = rest.split_once(part);
-        rest = found.unwrap_or_else(|| panic!("no {part:?} in {text}")).1;
-    }
-}
 
 #[test]
 #[ignore = "takes minutes, and installs SkyPilot with some hundred packages; see docs/suite.md"]

@@ -187,21 +187,11 @@ fn tenths(number: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{NodeInfo, SkyEnv, Task, plan};
+    use crate::planned_cluster::planned;
     use serde_json::{Value, json};
 
     fn launched(task: &str) -> (Vec<Pod>, Vec<Service>) {
-        let node = json!({
-            "metadata": {"name": "n", "labels": {"skypilot.co/accelerator": "h100"}},
-            "status": {
-                "capacity": {"cpu": "64", "memory": "512G", "nvidia.com/gpu": "8"},
-                "allocatable": {"cpu": "64", "memory": "512G", "nvidia.com/gpu": "8"},
-                "conditions": [{"type": "Ready", "status": "True"}],
-            },
-        });
-        let nodes = [NodeInfo::from_node(&serde_json::from_value(node).unwrap())];
-        let task = Task::parse(task).unwrap();
-        let plan = plan(&task, "Train_A", &SkyEnv::new("lab"), &nodes).unwrap();
+        let plan = planned(task, "Train_A", "{}");
         let pod = |mut pod: Value| {
             let requests = &mut pod["spec"]["containers"][0]["resources"]["requests"];
             // As the API server stores them.

@@ -140,22 +140,11 @@ fn unschedulable_message(pods: &[Pod]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{NodeInfo, SkyConfig, SkyEnv, Task, plan};
+    use crate::planned_cluster::planned;
     use serde_json::{Value, json};
 
-    fn planned(config: &str) -> ClusterPlan {
-        let node = json!({
-            "metadata": {"name": "n"},
-            "status": {
-                "capacity": {"cpu": "64", "memory": "512G"},
-                "allocatable": {"cpu": "64", "memory": "512G"},
-                "conditions": [{"type": "Ready", "status": "True"}],
-            },
-        });
-        let nodes = [NodeInfo::from_node(&serde_json::from_value(node).unwrap())];
-        let task = Task::parse("run: sleep 1\n").unwrap();
-        let env = SkyEnv::new("lab").with_config(SkyConfig::parse(config).unwrap());
-        plan(&task, "a", &env, &nodes).unwrap()
+    fn launch(config: &str) -> ClusterPlan {
+        planned("run: sleep 1\n", "a", config)
     }
 
     fn pod(gates: Value, message: Value) -> [Pod; 1] {
@@ -174,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_provision_timeout_begins_with_the_admission() {
-        let cluster = planned("kubernetes: {provision_timeout: 10}\n");
+        let cluster = launch("kubernetes: {provision_timeout: 10}\n");
         let mut progress = LaunchProgress::new(at(0), &cluster);
         let gated = pod(json!([{"name": "kueue.x-k8s.io/admission"}]), json!(null));
         let waits = |text| LaunchState::Waiting(text);
@@ -204,7 +193,7 @@ mod tests {
     #[test]
     fn the_admission_timeout_limits_the_wait_in_the_queue() {
         let config = "kubernetes: {provision_timeout: 10, kueue: {local_queue_name: q, admission_timeout: 30}}\n";
-        let cluster = planned(config);
+        let cluster = launch(config);
         let mut progress = LaunchProgress::new(at(0), &cluster);
         let gated = pod(json!([{"name": "kueue.x-k8s.io/admission"}]), json!(null));
         assert!(progress.check(&gated, at(30)).is_ok());
@@ -217,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_missing_pod_ends_the_launch_after_some_polls() {
-        let cluster = planned("kubernetes: {}\n");
+        let cluster = launch("kubernetes: {}\n");
         let mut progress = LaunchProgress::new(at(0), &cluster);
         for second in 1..5 {
             assert!(progress.check(&[], at(second)).is_ok());

@@ -115,22 +115,12 @@ impl JobOutput {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{NodeInfo, SkyEnv, plan};
+    use crate::planned_cluster::planned;
     use jiff::SignedDuration;
-    use serde_json::json;
 
     fn output(task: &str) -> JobOutput {
-        let node = json!({
-            "metadata": {"name": "n"},
-            "status": {
-                "capacity": {"cpu": "64", "memory": "512G"},
-                "allocatable": {"cpu": "64", "memory": "512G"},
-                "conditions": [{"type": "Ready", "status": "True"}],
-            },
-        });
-        let nodes = [NodeInfo::from_node(&serde_json::from_value(node).unwrap())];
+        let cluster = planned(task, "train-1", "{}");
         let task = Task::parse(task).unwrap();
-        let cluster = plan(&task, "train-1", &SkyEnv::new("lab"), &nodes).unwrap();
         JobOutput::new(&task, &cluster, 0, Timestamp::UNIX_EPOCH)
     }
 
