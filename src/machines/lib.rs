@@ -12,6 +12,7 @@ pub mod kubelet;
 mod machines;
 pub mod nodes;
 pub mod operators;
+mod pod_eviction;
 mod resource_claims;
 mod resources;
 mod scheduler;

@@ -9,14 +9,12 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::{
     DeviceRequestAllocationResult, DeviceTaint, ResourceClaim, ResourceSlice,
 };
-use kube::ResourceExt;
-use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
-use serde_json::json;
 
 use crate::device_taints::tolerates_taint;
 use crate::event_recorder::{EventRecorder, NewEvent};
+use crate::pod_eviction::{Eviction, add_condition_and_delete_pod};
 use crate::resource_claims::{ResourceClaimInformers, allocation, reserved_for};
-use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// Starts the controller.
 pub(crate) fn start(context: &Context, pods: &Informer<Pod>, informers: &ResourceClaimInformers) {
@@ -132,40 +130,20 @@ impl DeviceTaintEviction {
     }
 
     async fn evict(&self, pod: &Pod) -> kube::Result<()> {
-        let key = ObjectKey::of(pod);
-        let event = NewEvent::normal("DeviceTaintManagerEviction", "Marking for deletion");
-        self.recorder.event(pod, event);
-        let patch = json!({"metadata": {"uid": pod.uid()}, "status": {"conditions": [{
-            "type": "DisruptionTarget",
-            "status": "True",
-            "reason": "DeletionByDeviceTaintManager",
-            "message": "Device Taint manager: deleting due to NoExecute taint",
-            "lastTransitionTime": self.context.clock.time(),
-        }]}});
-        let api: Api<Pod> = Api::namespaced(self.context.client.clone(), &key.namespace);
-        let (params, patch) = (PatchParams::default(), Patch::Strategic(&patch));
-        match api.patch_status(&key.name, &params, &patch).await {
-            Ok(pod) => self.pods.observe_write(Arc::new(pod)),
-            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => return Ok(()),
-            Err(error) => return Err(error),
-        }
-        let params = DeleteParams {
-            preconditions: Some(Preconditions {
-                uid: pod.uid(),
-                resource_version: None,
-            }),
-            ..DeleteParams::default()
+        let eviction = Eviction {
+            event: NewEvent::normal("DeviceTaintManagerEviction", "Marking for deletion"),
+            reason: "DeletionByDeviceTaintManager",
+            message: "Device Taint manager: deleting due to NoExecute taint",
         };
-        match api.delete(&key.name, &params).await {
-            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
-            other => other.map(drop),
-        }
+        let (context, pods) = (&self.context, &self.pods);
+        add_condition_and_delete_pod(context, pods, &self.recorder, pod, eviction).await
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn the_shortest_toleration_counts_from_the_time_of_the_taint() {

@@ -7,15 +7,13 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Node, Pod, Taint};
-use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
-use kube::{Client, ResourceExt};
+use kube::ResourceExt;
 use parking_lot::Mutex;
-use serde_json::json;
 
 use crate::event_recorder::{EventRecorder, NewEvent};
+use crate::pod_eviction::{Eviction, add_condition_and_delete_pod};
 use crate::scheduler::tolerates;
-use kueue_lab_clock::Clock;
-use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// How many pods are reconciled concurrently.
 const WORKERS: usize = 8;
@@ -23,8 +21,7 @@ const WORKERS: usize = 8;
 /// Starts the controller; `pods` must have an index `node`.
 pub(crate) fn start(context: &Context, nodes: &Informer<Node>, pods: &Informer<Pod>) {
     let controller = Arc::new(TaintEvictionController {
-        client: context.client.clone(),
-        clock: context.clock.clone(),
+        context: context.clone(),
         nodes: nodes.clone(),
         pods: pods.clone(),
         recorder: EventRecorder::new(context, "taint-eviction-controller"),
@@ -64,8 +61,7 @@ pub(crate) fn start(context: &Context, nodes: &Informer<Node>, pods: &Informer<P
 }
 
 struct TaintEvictionController {
-    client: Client,
-    clock: Clock,
+    context: Context,
     nodes: Informer<Node>,
     pods: Informer<Pod>,
     recorder: EventRecorder,
@@ -133,10 +129,10 @@ impl TaintEvictionController {
             TolerationTime::Unlimited => self.cancel_scheduled_eviction(key, Some(&pod)),
             TolerationTime::None => {
                 self.cancel_scheduled_eviction(key, None);
-                self.add_condition_and_delete_pod(&pod).await?;
+                self.evict(&pod).await?;
             }
             TolerationTime::Limited(time) => {
-                let now = self.clock.now();
+                let now = self.context.clock.now();
                 let end = now.checked_add(time).unwrap_or(Timestamp::MAX);
                 // An eviction that is scheduled keeps its time.
                 let end = *self
@@ -151,7 +147,7 @@ impl TaintEvictionController {
                     ));
                 }
                 self.cancel_scheduled_eviction(key, None);
-                self.add_condition_and_delete_pod(&pod).await?;
+                self.evict(&pod).await?;
             }
         }
         Ok(ReconcileResult::Done)
@@ -167,42 +163,22 @@ impl TaintEvictionController {
         }
     }
 
-    async fn add_condition_and_delete_pod(&self, pod: &Pod) -> kube::Result<()> {
-        let key = ObjectKey::of(pod);
-        let message = format!("Marking for deletion Pod {key}");
-        let event = NewEvent::normal("TaintManagerEviction", message);
-        self.recorder.event(pod, event);
-        let patch = json!({"metadata": {"uid": pod.uid()}, "status": {"conditions": [{
-            "type": "DisruptionTarget",
-            "status": "True",
-            "reason": "DeletionByTaintManager",
-            "message": "Taint manager: deleting due to NoExecute taint",
-            "lastTransitionTime": self.clock.time(),
-        }]}});
-        let api: Api<Pod> = Api::namespaced(self.client.clone(), &key.namespace);
-        let (params, patch) = (PatchParams::default(), Patch::Strategic(&patch));
-        match api.patch_status(&key.name, &params, &patch).await {
-            Ok(pod) => self.pods.observe_write(Arc::new(pod)),
-            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => return Ok(()),
-            Err(error) => return Err(error),
-        }
-        let params = DeleteParams {
-            preconditions: Some(Preconditions {
-                uid: pod.uid(),
-                resource_version: None,
-            }),
-            ..DeleteParams::default()
+    async fn evict(&self, pod: &Pod) -> kube::Result<()> {
+        let message = format!("Marking for deletion Pod {}", ObjectKey::of(pod));
+        let eviction = Eviction {
+            event: NewEvent::normal("TaintManagerEviction", message),
+            reason: "DeletionByTaintManager",
+            message: "Taint manager: deleting due to NoExecute taint",
         };
-        match api.delete(&key.name, &params).await {
-            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
-            other => other.map(drop),
-        }
+        let (context, pods) = (&self.context, &self.pods);
+        add_condition_and_delete_pod(context, pods, &self.recorder, pod, eviction).await
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn pod(tolerations: serde_json::Value) -> Pod {
         let pod = json!({"metadata": {"name": "p"},
