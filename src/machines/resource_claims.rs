@@ -121,11 +121,24 @@ pub(crate) fn claim_name(
     })
 }
 
+/// The special claim that the scheduler created for the extended resources of a pod.
+pub(crate) fn special_claim_name(pod: &Pod) -> Option<&str> {
+    let status = pod.status.as_ref()?.extended_resource_claim_status.as_ref();
+    status.map(|status| &*status.resource_claim_name)
+}
+
+/// Whether a pod has claims.
+pub(crate) fn has_claims(pod: &Pod) -> bool {
+    !of_pod(pod).is_empty() || special_claim_name(pod).is_some()
+}
+
 /// The claims of a pod that exist or have to be created by a user, as `namespace/name`.
 pub(crate) fn names_of_pod(pod: &Pod) -> Vec<String> {
     let namespace = pod.namespace().unwrap_or_default();
     let names = of_pod(pod).iter();
     let names = names.filter_map(|pod_claim| claim_name(pod, pod_claim).ok()?.name);
+    let special = special_claim_name(pod).map(str::to_owned);
+    let names = names.chain(special);
     names.map(|name| format!("{namespace}/{name}")).collect()
 }
 
@@ -187,9 +200,13 @@ pub(crate) fn consumer_reference(pod: &Pod) -> ResourceClaimConsumerReference {
 /// The message of the kubelet for the first claim that is not.
 pub(crate) fn are_prepared(pod: &Pod, claims: &Informer<ResourceClaim>) -> Result<(), String> {
     let namespace = pod.namespace().unwrap_or_default();
-    for pod_claim in of_pod(pod) {
+    let named = of_pod(pod).iter().map(|pod_claim| {
         let name = claim_name(pod, pod_claim).map_err(|error| error.to_string())?;
-        let Some(name) = name.name else { continue };
+        Ok::<_, String>(name.name)
+    });
+    let special = special_claim_name(pod).map(|name| Ok(Some(name.to_owned())));
+    for name in named.chain(special) {
+        let Some(name) = name? else { continue };
         let key = ObjectKey::new(&*namespace, name);
         let Some(claim) = claims.get(&key) else {
             return Err(format!(

@@ -275,3 +275,66 @@ fn a_pod_is_bound_when_its_device_is_ready() {
         lab.wait_for_phase("a", "Running").await;
     });
 }
+
+/// A pod that requests an extended resource gets a claim of the scheduler once a DeviceClass backs the
+/// resource, and devices are left.
+#[test]
+fn extended_resources_are_allocated_as_devices() {
+    with_cluster(TWO_DEVICES, |lab| async move {
+        let of_gpus = |name: &str, gpus: &str, script: &str| {
+            with_requests(
+                pod(name, script, json!({})),
+                json!({"cpu": "1", "example.com/gpu": gpus}),
+            )
+        };
+        lab.create(&of_gpus("a", "2", "sleep 600")).await;
+        lab.wait_for_pod("a", |pod| {
+            let scheduled = condition(pod, "PodScheduled");
+            scheduled.is_some_and(|c| c.2.contains("Insufficient example.com/gpu"))
+        })
+        .await;
+        let class: Api<DeviceClass> = Api::all(lab.client.clone());
+        let object = json!({
+            "metadata": {"name": "gpu.example.com"},
+            "spec": {
+                "selectors": [{"cel": {"expression": "device.driver == 'gpu.example.com'"}}],
+                "extendedResourceName": "example.com/gpu",
+            },
+        });
+        let object = serde_json::from_value(object).unwrap();
+        class.create(&PostParams::default(), &object).await.unwrap();
+
+        let a = lab.wait_for_phase("a", "Running").await;
+        let status = json!(a.status.as_ref().unwrap().extended_resource_claim_status);
+        let name = status["resourceClaimName"].as_str().unwrap();
+        assert!(name.starts_with("a-extended-resources-"), "{name}");
+        let mapping = json!({"containerName": "c", "resourceName": "example.com/gpu", "requestName": "container-0-request-1"});
+        assert_eq!(status["requestMappings"], json!([mapping]));
+        let claim = claims(&lab).get(name).await.unwrap();
+        let annotation = "resource.kubernetes.io/extended-resource-claim";
+        assert_eq!(claim.annotations()[annotation], "true");
+        assert_eq!(claim.owner_references()[0].uid, a.uid().unwrap());
+        let reserved = json!([{"resource": "pods", "name": "a", "uid": a.uid()}]);
+        let status = json!(claim.status);
+        assert_eq!(status["reservedFor"], reserved);
+        let results = status["allocation"]["devices"]["results"].as_array();
+        assert_eq!(results.unwrap().len(), 2);
+
+        // The claim ends with its pod, and its devices are those of the next one.
+        lab.create(&of_gpus("b", "1", "sleep 60")).await;
+        lab.wait_for_pod("b", |pod| {
+            condition(pod, "PodScheduled").is_some_and(|c| c.2 == NO_DEVICE)
+        })
+        .await;
+        let params = kube::api::DeleteParams::default();
+        lab.pods.delete("a", &params).await.unwrap();
+        lab.wait_for_phase("b", "Succeeded").await;
+        let no_claims = async || {
+            let left = claims(&lab).list(&ListParams::default()).await.unwrap();
+            left.items.is_empty()
+        };
+        while !no_claims().await {
+            lab.clock.sleep(Duration::from_secs(1)).await;
+        }
+    });
+}

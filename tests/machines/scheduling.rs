@@ -108,29 +108,3 @@ fn topology_spread_constraints_are_respected() {
         assert_eq!(zones.into_values().collect::<Vec<_>>(), [3, 3]);
     });
 }
-
-/// A pod that requests devices by an extended resource runs once a DeviceClass backs the resource.
-#[test]
-fn extended_resources_of_device_classes_need_no_capacity() {
-    with_cluster(ZONES, |lab| async move {
-        let one = with_requests(
-            pod("devices", "sleep infinity", json!({})),
-            json!({"example.com/gpu": "1"}),
-        );
-        lab.create(&one).await;
-        lab.clock.sleep(Duration::from_secs(5)).await;
-        let waiting = lab.pods.get("devices").await.unwrap();
-        let text = condition(&waiting, "PodScheduled").unwrap().2;
-        assert!(text.contains("Insufficient example.com/gpu"), "{text}");
-        let class = json!({
-            "apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass",
-            "metadata": {"name": "gpu.example.com"},
-            "spec": {"extendedResourceName": "example.com/gpu"},
-        });
-        let class: k8s_openapi::api::resource::v1::DeviceClass =
-            serde_json::from_value(class).unwrap();
-        let classes = kube::Api::all(lab.client.clone());
-        classes.create(&Default::default(), &class).await.unwrap();
-        lab.wait_for_phase("devices", "Running").await;
-    });
-}

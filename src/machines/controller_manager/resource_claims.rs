@@ -13,7 +13,8 @@ use super::claim_of_template::{POD_CLAIM_NAME, claim_of_template};
 use crate::event_recorder::{EventRecorder, NewEvent};
 use crate::resource_claims::{
     BY_CLAIM, BY_OWNER, ClaimNameError, FINALIZER, allocation, claim_name, consumer_reference,
-    is_for_pod, is_reserved_for_pod, of_pod, owning_pod, reserved_for,
+    has_claims, is_for_pod, is_reserved_for_pod, of_pod, owning_pod, reserved_for,
+    special_claim_name,
 };
 use crate::workload_controllers::pods::is_terminal;
 use kueue_lab_runtime::api_errors::{error_message, is_conflict, is_not_found};
@@ -85,13 +86,14 @@ type SyncResult = Result<ReconcileResult, SyncError>;
 
 impl ResourceClaimController {
     fn enqueue_pod(&self, pod: &Pod, deleted: bool) {
-        if of_pod(pod).is_empty() {
+        if !has_claims(pod) {
             return;
         }
         let key = ObjectKey::of(pod);
         if deleted || is_done(pod) {
             let pod_claims = of_pod(pod).iter();
-            for name in pod_claims.filter_map(|claim| claim_name(pod, claim).ok()?.name) {
+            let names = pod_claims.filter_map(|claim| claim_name(pod, claim).ok()?.name);
+            for name in names.chain(special_claim_name(pod).map(str::to_owned)) {
                 let claim = ObjectKey::new(&*key.namespace, name);
                 self.queue.add(Key::Claim(claim));
             }

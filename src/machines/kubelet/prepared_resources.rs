@@ -14,7 +14,7 @@ impl Shared {
             return true;
         };
         let has_started = pod.status.as_ref().is_some_and(|s| s.start_time.is_some());
-        if has_started || resource_claims::of_pod(pod).is_empty() {
+        if has_started || !resource_claims::has_claims(pod) {
             return true;
         }
         let uid = pod.metadata.uid.as_deref().unwrap_or_default();

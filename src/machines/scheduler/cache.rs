@@ -129,7 +129,7 @@ impl SchedulerState {
                 pods
             }
         };
-        for pod in pods.into_iter().filter(|pod| pod.has_claims()) {
+        for pod in pods.into_iter().filter(|pod| pod.needs_devices()) {
             let key = pod.key.clone();
             self.add_pending(pod);
             self.queue.activate(&key);

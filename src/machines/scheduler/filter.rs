@@ -128,7 +128,7 @@ pub(super) fn insufficient_resources(pod: &PodInfo, node: &NodeInfo) -> Option<F
             continue;
         }
         let all = node.allocatable.get(name);
-        // Devices of extended resources are not allocated: a pod runs as if the node had them.
+        // The DynamicResources plugin allocates devices of the class that backs the resource.
         if all == 0 && pod.device_resources.iter().any(|backed| backed == name) {
             continue;
         }

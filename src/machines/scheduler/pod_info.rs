@@ -54,6 +54,11 @@ impl PodInfo {
         !resource_claims::of_pod(&self.pod).is_empty()
     }
 
+    /// Whether devices have to be allocated for it on some nodes.
+    pub(super) fn needs_devices(&self) -> bool {
+        self.has_claims() || !self.device_resources.is_empty()
+    }
+
     /// Whether its spec names a ResourceClaim.
     pub(super) fn uses_claim(&self, name: &str) -> bool {
         let mut claims = resource_claims::of_pod(&self.pod).iter();

@@ -145,7 +145,7 @@ impl SchedulerState {
     fn scheduling_cycle(&self, pod: &Arc<PodInfo>) -> (Outcome, usize) {
         let any_pod_has_anti_affinity = self.pods_with_anti_affinity > 0;
         let start = self.next_start_node_index;
-        let claims = match pod.has_claims() {
+        let claims = match pod.needs_devices() {
             true => NodeAllocations::pre_filter(&self.dra, pod),
             false => Ok(None),
         };

@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::api::core::v1::{ContainerExtendedResourceRequest, Pod};
 use k8s_openapi::api::resource::v1::{AllocationResult, ResourceClaim};
 use kube::ResourceExt;
-use kube::api::PostParams;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use serde_json::json;
 
 use super::super::PodInfo;
 use super::super::scheduling_loop::Scheduler;
+use super::extended_resources::is_special_claim;
 use crate::resource_claims::{FINALIZER, allocation, consumer_reference, is_reserved_for_pod};
-use kueue_lab_runtime::api_errors::is_conflict;
+use kueue_lab_runtime::api_errors::{is_conflict, is_not_found};
 use kueue_lab_runtime::{Api, ObjectKey};
 
 /// How often a write is repeated after conflicts.
@@ -22,6 +25,9 @@ pub(in super::super) struct ClaimToBind {
     pub claim: Arc<ResourceClaim>,
     /// Its allocation, if it has none yet.
     pub allocation: Option<AllocationResult>,
+    /// The containers of its requests, if it is the special claim for extended resources, which is created
+    /// with its allocation.
+    pub mappings: Option<Vec<ContainerExtendedResourceRequest>>,
 }
 
 impl Scheduler {
@@ -36,21 +42,103 @@ impl Scheduler {
         node: &str,
     ) -> Result<(), String> {
         let mut outcome = Ok(());
+        let mut bound = Vec::with_capacity(claims.len());
         for to_bind in claims {
             if outcome.is_ok() {
-                outcome = self.bind_claim(pod, to_bind).await;
+                let key = self.bind_claim(pod, to_bind).await;
+                outcome = key.map(|key| bound.push(key));
             }
             let mut state = self.state.lock();
             state.remove_pending_allocation(&to_bind.claim);
         }
         outcome?;
-        self.wait_for_binding_conditions(pod, claims, node).await
+        self.wait_for_binding_conditions(pod, &bound, node).await
     }
 
-    async fn bind_claim(&self, pod: &PodInfo, to_bind: &ClaimToBind) -> Result<(), String> {
-        let key = ObjectKey::of(&*to_bind.claim);
-        let api: Api<ResourceClaim> = Api::namespaced(self.context.client.clone(), &key.namespace);
+    fn claims(&self, namespace: &str) -> Api<ResourceClaim> {
+        Api::namespaced(self.context.client.clone(), namespace)
+    }
+
+    /// Binds a claim, and creates it if it is the special claim. Returns its key.
+    async fn bind_claim(&self, pod: &PodInfo, to_bind: &ClaimToBind) -> Result<ObjectKey, String> {
+        let Some(mappings) = &to_bind.mappings else {
+            let claim = ResourceClaim::clone(&to_bind.claim);
+            let key = ObjectKey::of(&claim);
+            self.allocate_and_reserve(pod, claim, to_bind).await?;
+            return Ok(key);
+        };
         let mut claim = ResourceClaim::clone(&to_bind.claim);
+        claim.metadata.name = None;
+        claim.metadata.uid = None;
+        let api = self.claims(&pod.key.namespace);
+        let created = api.create(&PostParams::default(), &claim).await;
+        let created = created
+            .map_err(|error| format!("create claim for extended resources {}: {error}", pod.key))?;
+        let key = ObjectKey::of(&created);
+        let mut outcome = self
+            .allocate_and_reserve(pod, created.clone(), to_bind)
+            .await;
+        if outcome.is_ok() {
+            outcome = self.write_mappings(pod, &key.name, mappings).await;
+        }
+        if outcome.is_err() {
+            self.delete_special_claim(created).await;
+        }
+        outcome.map(|()| key)
+    }
+
+    /// Names the special claim in the status of its pod.
+    async fn write_mappings(
+        &self,
+        pod: &PodInfo,
+        claim: &str,
+        mappings: &[ContainerExtendedResourceRequest],
+    ) -> Result<(), String> {
+        let ObjectKey { namespace, name } = &pod.key;
+        let status = json!({"resourceClaimName": claim, "requestMappings": mappings});
+        let patch = json!({
+            "metadata": {"uid": pod.uid()},
+            "status": {"extendedResourceClaimStatus": status},
+        });
+        let api: Api<Pod> = Api::namespaced(self.context.client.clone(), namespace);
+        let (params, patch) = (PatchParams::default(), Patch::Strategic(&patch));
+        let patched = api.patch_status(name, &params, &patch).await;
+        patched.map(drop).map_err(|error| {
+            format!("update pod {namespace}/{name} ExtendedResourceClaimStatus: {error}")
+        })
+    }
+
+    async fn delete_special_claim(&self, claim: ResourceClaim) {
+        let key = ObjectKey::of(&claim);
+        let api = self.claims(&key.namespace);
+        let mut claim = Ok(claim);
+        for _ in 0..=RETRIES {
+            let Ok(mut current) = claim else { break };
+            current.finalizers_mut().retain(|f| f != FINALIZER);
+            match api
+                .replace(&key.name, &PostParams::default(), &current)
+                .await
+            {
+                Err(error) if is_conflict(&error) => claim = api.get(&key.name).await,
+                _ => break,
+            }
+        }
+        let deleted = api.delete(&key.name, &DeleteParams::default()).await;
+        if let Err(error) = deleted
+            && !is_not_found(&error)
+        {
+            tracing::debug!(claim = key.name, %error, "a special claim was not deleted");
+        }
+    }
+
+    async fn allocate_and_reserve(
+        &self,
+        pod: &PodInfo,
+        mut claim: ResourceClaim,
+        to_bind: &ClaimToBind,
+    ) -> Result<(), String> {
+        let key = ObjectKey::of(&claim);
+        let api = self.claims(&key.namespace);
         for attempt in 0..=RETRIES {
             if attempt > 0 {
                 claim = api
@@ -123,10 +211,14 @@ impl Scheduler {
         }
     }
 
-    /// Removes the allocation of a claim that no pod uses.
+    /// Removes the allocation of a claim that no pod uses; a special claim is deleted.
     pub(in super::super) async fn deallocate_claim(&self, claim: Arc<ResourceClaim>) {
-        let namespace = claim.namespace().unwrap_or_default();
-        let api: Api<ResourceClaim> = Api::namespaced(self.context.client.clone(), &namespace);
+        if is_special_claim(&claim) {
+            self.delete_special_claim(ResourceClaim::clone(&claim))
+                .await;
+            return;
+        }
+        let api = self.claims(&claim.namespace().unwrap_or_default());
         let mut deallocated = ResourceClaim::clone(&claim);
         if let Some(status) = &mut deallocated.status {
             status.allocation = None;

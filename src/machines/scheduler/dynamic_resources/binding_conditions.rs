@@ -12,7 +12,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::super::PodInfo;
 use super::super::scheduling_loop::Scheduler;
-use super::ClaimToBind;
 use crate::event_recorder::NewEvent;
 use crate::resource_claims::allocation;
 use kueue_lab_runtime::ObjectKey;
@@ -89,10 +88,9 @@ impl Scheduler {
     pub(super) async fn wait_for_binding_conditions(
         &self,
         pod: &PodInfo,
-        claims: &[ClaimToBind],
+        keys: &[ObjectKey],
         node: &str,
     ) -> Result<(), String> {
-        let keys: Vec<ObjectKey> = claims.iter().map(|c| ObjectKey::of(&*c.claim)).collect();
         let current = || -> Vec<Arc<ResourceClaim>> {
             let state = self.state.lock();
             keys.iter().filter_map(|key| state.dra.claim(key)).collect()

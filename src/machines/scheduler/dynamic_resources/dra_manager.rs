@@ -10,18 +10,18 @@ use serde_json::json;
 
 use super::consumable_capacity::SharedDevice;
 use super::device_pools::{DeviceId, DevicePools};
+use super::extended_resources::{classes_of_extended_resources, is_special_claim_of};
 use crate::resource_claims::{allocation, claim_name, is_for_pod, of_pod};
 use kueue_lab_quantity::Quantity;
 use kueue_lab_runtime::ObjectKey;
-
-/// The prefix of the extended resource that each DeviceClass backs.
-const IMPLICIT: &str = "deviceclass.resource.kubernetes.io/";
 
 /// The latest objects, and the allocations that are being written.
 #[derive(Default)]
 pub(in super::super) struct DraManager {
     claims: HashMap<ObjectKey, Arc<ResourceClaim>>,
     pub(super) classes: BTreeMap<String, Arc<DeviceClass>>,
+    /// The class of each extended resource that pods request without a ResourceClaim.
+    pub(super) extended_resources: BTreeMap<String, String>,
     pub(super) pools: DevicePools,
     /// The devices that are in use, with the number of their allocations.
     pub(super) allocated: HashMap<DeviceId, usize>,
@@ -68,16 +68,18 @@ impl DraManager {
             Some(class) => self.classes.insert(name.to_owned(), class),
             None => self.classes.remove(name),
         };
+        self.extended_resources = classes_of_extended_resources(&self.classes);
     }
 
     /// The extended resources that classes back: pods request them without a ResourceClaim.
     pub(in super::super) fn device_resources(&self) -> BTreeSet<String> {
-        let backed = self.classes.iter().flat_map(|(name, class)| {
-            let own = class.spec.extended_resource_name.clone();
-            let own = own.filter(|name| !name.is_empty());
-            own.into_iter().chain([format!("{IMPLICIT}{name}")])
-        });
-        backed.collect()
+        self.extended_resources.keys().cloned().collect()
+    }
+
+    /// The special claim of a pod from an earlier scheduling cycle.
+    pub(super) fn special_claim_of(&self, pod: &Pod) -> Option<&Arc<ResourceClaim>> {
+        let mut claims = self.claims.values();
+        claims.find(|claim| is_special_claim_of(claim, pod))
     }
 
     /// Adds, updates or removes a slice.

@@ -9,6 +9,7 @@ mod consumable_capacity;
 mod device_pools;
 mod device_selection;
 mod dra_manager;
+mod extended_resources;
 mod node_allocations;
 mod shared_counters;
 
