@@ -26,6 +26,9 @@ const OPTIONAL_MAPS: [&str; 6] = [
     "nodeLabels",
 ];
 
+/// Structs that are not pointers: an empty one is equal to an absent one.
+const STRUCTS: [&str; 1] = ["metadata"];
+
 /// Whether two values are semantically equal.
 pub fn deep_equal<T: PartialEq + Serialize>(a: &T, b: &T) -> bool {
     a == b
@@ -84,7 +87,8 @@ fn is_empty_value(name: &str, member: &Value) -> bool {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),
         Value::Object(map) => {
-            map.is_empty() && (OPTIONAL_MAPS.contains(&name) || RESOURCE_LISTS.contains(&name))
+            let named = |names: &[&str]| names.contains(&name);
+            map.is_empty() && (named(&OPTIONAL_MAPS) || named(&RESOURCE_LISTS) || named(&STRUCTS))
         }
         _ => false,
     }
@@ -110,6 +114,13 @@ mod tests {
         assert!(deep_equal(&pod("1000m", json!({})), &plain));
         assert!(!deep_equal(&pod("1001m", json!({})), &plain));
         assert!(!deep_equal(&pod("1", json!({"a": "b"})), &plain));
+        let template = |metadata: Value| json!({"template": {"metadata": metadata, "spec": {}}});
+        let without = json!({"template": {"spec": {}}});
+        assert!(deep_equal(&template(json!({"labels": {}})), &without));
+        assert!(!deep_equal(
+            &template(json!({"labels": {"a": "b"}})),
+            &without
+        ));
         // The presence of some empty objects is significant.
         assert!(!deep_equal(&json!({"emptyDir": {}}), &json!({})));
     }
