@@ -15,6 +15,7 @@ use kueue_lab_yaml::{Limits, Node, Position, documents, source_snippet, utf8};
 const LIMITS: Limits = Limits {
     bytes: 512 << 20,
     nodes: 50_000_000,
+    depth: 100,
 };
 
 /// The ConfigMap of Kueue's configuration.

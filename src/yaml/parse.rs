@@ -15,20 +15,20 @@ pub struct Limits {
     /// Most nodes in all documents together, including those repeated by aliases and kept by
     /// anchors.
     pub nodes: usize,
+    /// Deepest nesting of collections.
+    pub depth: usize,
 }
 
 impl Default for Limits {
-    /// 8 MiB and 500,000 nodes, far above any hand-written manifest.
+    /// 8 MiB, 500,000 nodes and 100 levels, far above any hand-written manifest.
     fn default() -> Self {
         Self {
             bytes: 8 << 20,
             nodes: 500_000,
+            depth: 100,
         }
     }
 }
-
-/// Maximum nesting depth of collections.
-const MAX_DEPTH: usize = 100;
 
 /// Parses every document of a text; a document without content is a [`Kind::Null`] node.
 ///
@@ -44,8 +44,8 @@ pub fn parse(text: &str, limits: Limits) -> Result<Vec<Node>, Problem> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let options = granit_parser::options! {
         emit_comments: false,
-        flow_nesting_limit: MAX_DEPTH,
-        block_nesting_limit: MAX_DEPTH,
+        flow_nesting_limit: limits.depth,
+        block_nesting_limit: limits.depth,
     };
     let mut builder = Builder {
         events: Parser::new_from_str_with_options(text, options),
@@ -386,7 +386,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_it_panic(text in "[a-c:&*<\\-\\[\\]{},\"'|>!%@#\n\t 0-9]{0,200}") {
-            let _ = parse(&text, Limits { bytes: 1 << 20, nodes: 5000 });
+            let _ = parse(&text, Limits { bytes: 1 << 20, nodes: 5000, ..Limits::default() });
         }
 
         #[test]

@@ -116,3 +116,43 @@ fn an_unchanged_discovery_document_is_not_sent_again() {
         assert_eq!(request(&etag).await.status(), 200);
     });
 }
+
+/// Kubernetes decodes YAML without regard to the types of the fields.
+#[test]
+fn scalars_of_yaml_bodies_are_those_of_yaml_1_1() {
+    with_server(|_, client| async move {
+        let path = "/api/v1/namespaces/test/configmaps";
+        let write = async |method: &str, path: &str, media_type: &str, body: &str| {
+            let request = Request::builder().method(method).uri(path);
+            let request = request.header("content-type", media_type);
+            let request = request.body(body.as_bytes().to_vec()).unwrap();
+            client.request_text(request).await
+        };
+        let named = |name: &str| format!("metadata: {{name: {name}}}\ndata: {{a: 'y', true: x}}\n");
+        let refused = write("POST", path, "application/yaml", &named("n")).await;
+        let refused = error_status(refused);
+        assert_eq!(refused.code, 400);
+        assert!(
+            refused.message.contains(
+                "json: cannot unmarshal bool into Go struct field ObjectMeta.metadata.name of type string"
+            ),
+            "{}",
+            refused.message
+        );
+        write("POST", path, "application/yaml", &named("'n'"))
+            .await
+            .unwrap();
+        let stored = get(&client, &format!("{path}/n")).await.unwrap();
+        assert_eq!(stored["data"], json!({"a": "y", "true": "x"}));
+
+        let apply = format!("{path}/n?fieldManager=test");
+        let config = "apiVersion: v1\nkind: ConfigMap\ndata: {mode: 0644}\n";
+        let refused = write("PATCH", &apply, "application/apply-patch+yaml", config).await;
+        let refused = error_status(refused);
+        assert!(
+            refused.message.contains(".data.mode: expected string"),
+            "{}",
+            refused.message
+        );
+    });
+}

@@ -2,10 +2,13 @@
 
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use kueue_lab_yaml::{Limits, Node};
+use serde::de::{
+    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 use serde_json::{Map, Number, Value};
 
-use super::decode_limits::{MAX_VALUES, check_yaml, too_many_values};
+use super::decode_limits::{MAX_DEPTH, MAX_VALUES, check_yaml, too_many_values};
 
 /// Maximum number of strict decoding errors reported for one body.
 pub const MAX_STRICT_ERRORS: usize = 100;
@@ -42,7 +45,8 @@ pub fn parse(body: &[u8]) -> Result<ParsedBody, String> {
     }
 }
 
-/// Parses a body as JSON or YAML.
+/// Parses a body as JSON or YAML. Plain scalars are those of `sigs.k8s.io/yaml`, YAML 1.1 without
+/// regard to the type of the field: `name: n` is a boolean.
 ///
 /// # Errors
 /// The error text of the parser.
@@ -52,13 +56,29 @@ pub fn parse_yaml(body: &[u8]) -> Result<ParsedBody, String> {
     {
         return Ok(parsed);
     }
-    check_yaml(body).map_err(|e| format!("error converting YAML to JSON: {e}"))?;
-    let value: Value = serde_yaml::from_slice(body)
-        .map_err(|e| format!("error converting YAML to JSON: yaml: {e}"))?;
+    let value = yaml_to_json(body).map_err(|e| format!("error converting YAML to JSON: {e}"))?;
     Ok(ParsedBody {
         value,
         duplicates: Vec::new(),
     })
+}
+
+/// The first document of YAML.
+fn yaml_to_json(body: &[u8]) -> Result<Value, String> {
+    check_yaml(body)?;
+    let limits = Limits {
+        bytes: body.len(),
+        nodes: 2 * MAX_VALUES,
+        depth: MAX_DEPTH,
+    };
+    match kueue_lab_yaml::utf8(body).and_then(|text| kueue_lab_yaml::parse(text, limits)) {
+        Ok(documents) => Ok(documents.first().map_or(Value::Null, Node::to_json)),
+        // serde_yaml words syntax errors as libyaml, from which Go's parser comes.
+        Err(problem) => Err(match serde_yaml::from_slice::<IgnoredAny>(body) {
+            Err(error) => format!("yaml: {error}"),
+            Ok(_) => format!("yaml: line {}: {}", problem.at.line, problem.message),
+        }),
+    }
 }
 
 /// The path of a value, as a linked list on the stack.
@@ -234,6 +254,26 @@ mod tests {
             "invalid character '\\n' in string literal"
         );
         assert_eq!(text("-x"), "invalid character 'x' in numeric literal");
+    }
+
+    #[test]
+    fn scalars_of_yaml_are_those_of_yaml_1_1() {
+        let value = |text: &str| parse_yaml(text.as_bytes()).unwrap().value;
+        assert_eq!(
+            value("name: n\nlabels: {y: on, 'no': 'off'}\nmode: 0644\nday: 2026-01-02\n"),
+            json!({
+                "name": false, "labels": {"true": true, "no": "off"}, "mode": 420, "day": "2026-01-02",
+            })
+        );
+        assert_eq!(value("a: 1\n---\nb: 2\n"), json!({"a": 1}));
+        assert_eq!(value("# no content\n"), Value::Null);
+        let error = parse_yaml(b"a: [1\nb: 2\n").unwrap_err();
+        assert!(
+            error.starts_with("error converting YAML to JSON: yaml: "),
+            "{error}"
+        );
+        let error = parse_yaml(b"a: .inf\n").unwrap_err();
+        assert!(error.contains("line 1: .inf is not a number"), "{error}");
     }
 
     #[test]
