@@ -6,6 +6,7 @@
 #[macro_use]
 mod wire;
 
+pub mod cohort_parents;
 pub mod config;
 pub mod constants;
 pub mod convert;

@@ -1,7 +1,8 @@
 //! Coverage: which queues, flavors, preemption policies and limits of a configuration cases have exercised.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use kueue_lab_api::cohort_parents::CohortParents;
 use kueue_lab_presets::Manifest;
 use kueue_lab_quantity::Quantity;
 use serde_json::Value;
@@ -120,19 +121,10 @@ pub(crate) fn record_lending_limits<'v>(
     queues: impl Iterator<Item = &'v Value> + Clone,
     cohorts: impl Iterator<Item = &'v Value> + Clone,
 ) {
-    let parents: BTreeMap<&str, &str> = cohorts
-        .clone()
-        .map(|cohort| {
-            (
-                text(cohort, "/metadata/name"),
-                text(cohort, "/spec/parentName"),
-            )
-        })
-        .filter(|(_, parent)| !parent.is_empty())
-        .collect();
+    let parents = CohortParents::new(cohorts.clone());
     for queue in queues.clone() {
         let name = text(queue, "/metadata/name");
-        let tree = root(text(queue, "/spec/cohortName"), &parents);
+        let tree = parents.root(text(queue, "/spec/cohortName"));
         each_quota(&queue["spec"], |flavor, resource, quota| {
             let Some(limit) = amount(quota, "lendingLimit") else {
                 return;
@@ -140,7 +132,7 @@ pub(crate) fn record_lending_limits<'v>(
             let key = (flavor, resource);
             let others = queues.clone().filter(|other| {
                 !tree.is_empty()
-                    && root(text(other, "/spec/cohortName"), &parents) == tree
+                    && parents.root(text(other, "/spec/cohortName")) == tree
                     && text(other, "/metadata/name") != name
             });
             let mut lent = lending(queue, key);
@@ -151,7 +143,7 @@ pub(crate) fn record_lending_limits<'v>(
                 lent.borrowed += other.borrowed;
             }
             for cohort in cohorts.clone() {
-                if root(text(cohort, "/metadata/name"), &parents) == tree {
+                if parents.root(text(cohort, "/metadata/name")) == tree {
                     lent.lendable += nominal_quota(cohort, key);
                 }
             }
@@ -165,21 +157,6 @@ pub(crate) fn record_lending_limits<'v>(
             }
         });
     }
-}
-
-/// The longest path to a root; longer ones are cycles.
-const MAX_DEPTH: usize = 64;
-
-/// The root of a cohort.
-fn root<'v>(cohort: &'v str, parents: &BTreeMap<&'v str, &'v str>) -> &'v str {
-    let mut root = cohort;
-    for _ in 0..MAX_DEPTH {
-        match parents.get(root) {
-            Some(parent) => root = parent,
-            None => break,
-        }
-    }
-    root
 }
 
 /// The nominal quota of a Cohort.

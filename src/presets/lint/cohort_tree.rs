@@ -1,42 +1,29 @@
 //! [`CohortTree`]: which ClusterQueues share quota.
 
-use std::collections::BTreeMap;
+use kueue_lab_api::cohort_parents::CohortParents;
 
 use super::queue_fields::{Quota, quotas, text};
 use crate::Manifest;
 
-/// The longest path to a root; longer ones are cycles.
-const MAX_DEPTH: usize = 64;
-
 /// The ClusterQueues and Cohorts of a preset.
 pub(super) struct CohortTree<'m> {
     queues: &'m [&'m Manifest],
-    parents: BTreeMap<&'m str, &'m str>,
+    parents: CohortParents<'m>,
 }
 
 impl<'m> CohortTree<'m> {
     /// The tree of these objects.
     pub(super) fn new(queues: &'m [&'m Manifest], cohorts: &'m [&'m Manifest]) -> Self {
-        let parent = |cohort: &&'m Manifest| {
-            let parent = text(&cohort.object, "/spec/parentName");
-            (!parent.is_empty()).then_some((cohort.key.name.as_str(), parent))
-        };
         Self {
             queues,
-            parents: cohorts.iter().filter_map(parent).collect(),
+            parents: CohortParents::new(cohorts.iter().map(|cohort| &cohort.object)),
         }
     }
 
     /// The root of the cohort of a ClusterQueue; `None` without a cohort.
     fn root(&self, queue: &'m Manifest) -> Option<&'m str> {
-        let mut cohort = text(&queue.object, "/spec/cohortName");
-        for _ in 0..MAX_DEPTH {
-            match self.parents.get(cohort) {
-                Some(parent) => cohort = parent,
-                None => break,
-            }
-        }
-        (!cohort.is_empty()).then_some(cohort)
+        let cohort = text(&queue.object, "/spec/cohortName");
+        (!cohort.is_empty()).then(|| self.parents.root(cohort))
     }
 
     /// The other ClusterQueues below the same root.

@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kueue_lab_admission::Engine;
 use kueue_lab_admission::resources::Decimal;
 use kueue_lab_admission::workload::WorkloadKey;
+use kueue_lab_api::cohort_parents::CohortParents;
 use kueue_lab_api::load::structural_defaults;
 use kueue_lab_api::v1beta2::{GROUP, Workload};
 use serde_json::{Value, json};
@@ -32,8 +33,6 @@ const MAX_QUEUES: usize = 32;
 const MAX_ROUNDS: usize = 32;
 /// The same preemptor and target, this many times, are a repetition.
 const REPETITIONS: usize = 3;
-/// The longest path to a root; longer ones are cycles.
-const MAX_DEPTH: usize = 64;
 /// Resources whose amounts are not small numbers.
 const NOT_COUNTED: [&str; 3] = ["memory", "ephemeral-storage", "pods"];
 
@@ -76,10 +75,7 @@ impl LoopSearch {
             return BTreeMap::new();
         }
         let objects = self.objects();
-        let parents: BTreeMap<&str, &str> = of_kind(&objects, "Cohort")
-            .map(|cohort| (name(cohort), text(cohort, "/spec/parentName")))
-            .filter(|(_, parent)| !parent.is_empty())
-            .collect();
+        let parents = CohortParents::new(of_kind(&objects, "Cohort"));
         let mut trees: BTreeMap<&str, CohortTree<'_>> = BTreeMap::new();
         for object in &objects {
             let cohort = match text(object, "/kind") {
@@ -88,7 +84,7 @@ impl LoopSearch {
                 _ => continue,
             };
             if !cohort.is_empty() {
-                let tree = trees.entry(root(cohort, &parents)).or_default();
+                let tree = trees.entry(parents.root(cohort)).or_default();
                 tree.members.push(object);
             }
         }
@@ -359,18 +355,6 @@ fn amount(quantity: &Value) -> Option<f64> {
         Value::Number(number) => number.as_f64(),
         _ => None,
     }
-}
-
-/// The root of a cohort.
-fn root<'v>(cohort: &'v str, parents: &BTreeMap<&'v str, &'v str>) -> &'v str {
-    let mut root = cohort;
-    for _ in 0..MAX_DEPTH {
-        match parents.get(root) {
-            Some(parent) => root = parent,
-            None => break,
-        }
-    }
-    root
 }
 
 fn of_kind<'v>(
