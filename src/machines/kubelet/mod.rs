@@ -5,6 +5,8 @@
 mod container_program;
 mod control_plane;
 mod environment;
+mod kubelet_options;
+mod lifecycle_events;
 mod limits;
 mod log_options;
 mod logs;
@@ -24,7 +26,8 @@ mod wrapped_command;
 
 pub(crate) use container_program::container_program;
 pub use control_plane::{CONTROL_PLANE_NODE, ContainerProcess, ControlPlane};
+pub use kubelet_options::{KubeletOptions, NodeScope};
 pub use kueue_lab_streaming::port_forward::PodConnection;
 pub use limits::limits;
 pub use logs::{LogError, LogQuery, LogStore};
-pub use pod_workers::{Kubelet, KubeletOptions, NodeScope};
+pub use pod_workers::Kubelet;

@@ -5,8 +5,8 @@ use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::LogParams;
 
+use super::kubelet_options::NodeScope;
 use super::logs::{LogError, LogQuery, LogStore};
-use super::pod_workers::NodeScope;
 use super::server::{ContainerLogError, ContainerLogRequest, LogSource};
 use super::simulated_container::ContainerPhase;
 use super::simulated_pod::SimulatedPod;

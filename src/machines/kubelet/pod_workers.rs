@@ -15,66 +15,23 @@ use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use parking_lot::Mutex;
 
 use super::control_plane::{CONTROL_PLANE_NODE, ControlPlane, control_plane_node};
+use super::kubelet_options::KubeletOptions;
 use super::logs::LogStore;
 use super::long_scripts::has_long_script;
 use super::pod_ip_allocator::PodIpAllocator;
 use super::pod_log_source::PodLogSource;
 use super::pod_status;
 use super::server::serve;
-use super::simulated_container::{ContainerPhase, ContainerRole};
-use super::simulated_pod::{PodLifecycleEvent, SimulatedPod};
+use super::simulated_container::ContainerPhase;
+use super::simulated_pod::SimulatedPod;
 use super::streams::ContainerRuntime;
-use crate::event_recorder::{EventRecorder, NewEvent, object_reference};
-use crate::nodes::is_managed;
+use crate::event_recorder::EventRecorder;
 use crate::resource_claims;
 use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 use kueue_lab_skylet::JobsController;
 
 /// How many pods are reconciled concurrently.
 const WORKERS: usize = 16;
-
-/// Options of the kubelets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KubeletOptions {
-    /// Minimum startup time of a pod (sandbox and image).
-    pub startup: Duration,
-    /// Maximum random addition to it.
-    pub jitter: Duration,
-    /// The nodes whose pods run.
-    pub nodes: NodeScope,
-}
-
-/// Which nodes the kubelet serves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NodeScope {
-    /// Virtual nodes; others have real kubelets.
-    Managed,
-    /// All nodes, in a cluster without real kubelets.
-    All,
-    /// All nodes except virtual ones: simulates real kubelets in tests.
-    Unmanaged,
-}
-
-impl NodeScope {
-    /// Whether it includes a node.
-    pub fn contains(self, node: &Node) -> bool {
-        match self {
-            Self::Managed => is_managed(node),
-            Self::All => true,
-            Self::Unmanaged => !is_managed(node),
-        }
-    }
-}
-
-impl Default for KubeletOptions {
-    fn default() -> Self {
-        Self {
-            startup: Duration::from_millis(300),
-            jitter: Duration::from_millis(300),
-            nodes: NodeScope::Managed,
-        }
-    }
-}
 
 /// Whether a power failure of a node is simulated.
 pub(super) type NodeFailureCheck = Arc<dyn Fn(&str) -> bool + Send + Sync>;
@@ -104,7 +61,7 @@ pub(super) struct Shared {
     pub(super) logs: LogStore,
     /// The containers in which commands are executed.
     pub(super) runtime: ContainerRuntime,
-    recorder: EventRecorder,
+    pub(super) recorder: EventRecorder,
 }
 
 impl Kubelet {
@@ -428,125 +385,6 @@ impl Shared {
             }
             run
         })
-    }
-
-    /// Records Events and container instances of lifecycle changes.
-    fn record_lifecycle_events(
-        &self,
-        pod: &Pod,
-        node: &Node,
-        run: &SimulatedPod,
-        events: &[PodLifecycleEvent],
-    ) {
-        for event in events {
-            match *event {
-                PodLifecycleEvent::Started(index) => {
-                    let container = &run.containers[index];
-                    let since = match &container.phase {
-                        ContainerPhase::Running { since, .. } => *since,
-                        ContainerPhase::Terminated(ended) => ended.started,
-                        _ => run.started,
-                    };
-                    let program = container.program.clone();
-                    self.logs
-                        .container_started(&run.uid, &container.name, program, since);
-                    let image = &container.image;
-                    let pulled = format!(
-                        "Container image \"{image}\" already present on machine and can be accessed by the pod"
-                    );
-                    self.record_container_event(pod, node, run, index, "Pulled", pulled);
-                    self.record_container_event(
-                        pod,
-                        node,
-                        run,
-                        index,
-                        "Created",
-                        "Container created".into(),
-                    );
-                    self.record_container_event(
-                        pod,
-                        node,
-                        run,
-                        index,
-                        "Started",
-                        "Container started".into(),
-                    );
-                }
-                PodLifecycleEvent::Killing(index) => {
-                    let text = format!("Stopping container {}", run.containers[index].name);
-                    self.record_container_event(pod, node, run, index, "Killing", text);
-                }
-                PodLifecycleEvent::BackOff(index) => {
-                    let text = format!(
-                        "Back-off restarting failed container {} in pod {}_{}({})",
-                        run.containers[index].name,
-                        pod.name_any(),
-                        pod.namespace().unwrap_or_default(),
-                        run.uid
-                    );
-                    self.record_container_event(pod, node, run, index, "BackOff", text);
-                }
-                PodLifecycleEvent::DeadlineExceeded => self.record_event(
-                    pod,
-                    node,
-                    None,
-                    "DeadlineExceeded",
-                    "Pod was active on the node longer than the specified deadline".into(),
-                ),
-            }
-        }
-        for container in &run.containers {
-            let ended = match &container.phase {
-                ContainerPhase::Terminated(ended) => Some(ended.finished),
-                ContainerPhase::BackOff(_) => {
-                    container.last_termination.as_ref().map(|e| e.finished)
-                }
-                _ => None,
-            };
-            if let Some(at) = ended {
-                self.logs
-                    .container_terminated(&run.uid, &container.name, at);
-            }
-        }
-    }
-
-    fn record_container_event(
-        &self,
-        pod: &Pod,
-        node: &Node,
-        run: &SimulatedPod,
-        index: usize,
-        reason: &'static str,
-        message: String,
-    ) {
-        let container = &run.containers[index];
-        let list = match container.role {
-            ContainerRole::Main => "containers",
-            ContainerRole::Ephemeral => "ephemeralContainers",
-            ContainerRole::Init | ContainerRole::Sidecar => "initContainers",
-        };
-        let path = format!("spec.{list}{{{}}}", container.name);
-        self.record_event(pod, node, Some(path), reason, message);
-    }
-
-    pub(super) fn record_event(
-        &self,
-        pod: &Pod,
-        node: &Node,
-        path: Option<String>,
-        reason: &'static str,
-        message: String,
-    ) {
-        let mut about = object_reference(pod);
-        about.field_path = path;
-        let event = match reason {
-            "BackOff" | "FailedPrepareDynamicResources" => NewEvent::warning(reason, message),
-            _ => NewEvent::normal(reason, message),
-        };
-        let recorder = self
-            .recorder
-            .with_component("kubelet", Some(&node.name_any()));
-        recorder.event_for_reference(about, event);
     }
 
     /// Deletes a terminal pod that has a deletion timestamp; others are kept.
