@@ -46,8 +46,8 @@ const CONFIGURED: [(&str, &str, &str, &str); 15] = [
     (GROUP, "v1beta2", "ClusterQueue", "clusterqueues"),
     (GROUP, "v1beta2", "LocalQueue", "localqueues"),
 ];
-/// ConfigMaps that the lab writes itself.
-const OWN_CONFIG_MAP: &str = "kueue-lab-presets";
+/// ConfigMaps that the lab and kube-controller-manager write.
+const GENERATED_CONFIG_MAPS: [&str; 2] = ["kueue-lab-presets", "kube-root-ca.crt"];
 
 /// What a plan compares of a lab.
 #[derive(Clone, Debug, Default)]
@@ -74,8 +74,9 @@ impl ClusterState {
                 }
                 let namespace = object.text("/metadata/namespace").to_owned();
                 let key = (rank, namespace, object.name().to_owned());
-                let is_own = kind == "ConfigMap" && object.name() == OWN_CONFIG_MAP;
-                if !is_own {
+                let is_generated =
+                    kind == "ConfigMap" && GENERATED_CONFIG_MAPS.contains(&object.name());
+                if !is_generated {
                     state.objects.insert(key, object);
                 }
             }

@@ -18,23 +18,35 @@ const IGNORED: [&str; 9] = [
     "ownerReferences",
 ];
 
-/// The fields that differ, except the status and system metadata.
+/// The label that the API server sets on each Namespace.
+const NAMESPACE_NAME_LABEL: &str = "kubernetes.io/metadata.name";
+
+/// The fields that differ, except the status and what the API server sets.
 pub(crate) fn diff_objects(before: &Value, after: &Value) -> Vec<FieldChange> {
     let mut changes = Vec::new();
     let fields = |object: &Value| {
         let mut object = object.clone();
-        if let Some(fields) = object.as_object_mut() {
-            fields.remove("status");
-            fields.remove("kind");
-            fields.remove("apiVersion");
+        let Some(fields) = object.as_object_mut() else {
+            return object;
+        };
+        if fields.get("kind").and_then(Value::as_str) == Some("Namespace") {
+            // Its only field has the finalizers.
+            fields.remove("spec");
         }
-        if let Some(metadata) = object["metadata"].as_object_mut() {
+        for field in ["status", "kind", "apiVersion"] {
+            fields.remove(field);
+        }
+        if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.retain(|field, _| !IGNORED.contains(&field.as_str()));
             if let Some(labels) = metadata.get_mut("labels").and_then(Value::as_object_mut) {
                 labels.remove(PRESET_LABEL);
+                labels.remove(NAMESPACE_NAME_LABEL);
                 if labels.is_empty() {
                     metadata.remove("labels");
                 }
+            }
+            if metadata.is_empty() {
+                fields.remove("metadata");
             }
         }
         object

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
+use serde_json::Value;
+
 use super::cluster_plan::ClusterPlan;
 use super::effects::Effect;
-use super::object_changes::ObjectAction;
+use super::object_changes::{FieldChange, ObjectAction};
 
 /// The most Workloads that only move in their queue in a text.
 const MAX_MOVED: usize = 20;
@@ -34,7 +36,7 @@ pub fn plan_text(plan: &ClusterPlan) -> String {
         };
         let _ = writeln!(text, "{sign} {} {what}", change.object);
         for field in &change.fields {
-            let _ = writeln!(text, "    {field}");
+            write_field(&mut text, field);
         }
     }
     if !plan.effects.is_empty() {
@@ -83,6 +85,27 @@ pub fn plan_text(plan: &ClusterPlan) -> String {
     }
     let _ = writeln!(text, "\n{}", plan.summary());
     text
+}
+
+/// The longest value that is written on the line of its field.
+const MAX_INLINE: usize = 60;
+
+/// A change of a field; longer lists and maps that are added or removed are YAML.
+fn write_field(text: &mut String, change: &FieldChange) {
+    let (sign, value) = match (&change.before, &change.after) {
+        (Value::Null, value) => ('+', value),
+        (value, Value::Null) => ('-', value),
+        _ => ('~', &Value::Null),
+    };
+    let is_long = value.to_string().len() > MAX_INLINE;
+    let _ = match is_long && (value.is_object() || value.is_array()) {
+        true => {
+            let yaml = kueue_lab_yaml::to_string(value);
+            let yaml = yaml.trim_end().replace('\n', "\n        ");
+            writeln!(text, "    {sign} {}:\n        {yaml}", change.field)
+        }
+        false => writeln!(text, "    {change}"),
+    };
 }
 
 /// The result of the check of an import: where the engine decides otherwise than the cluster did.
@@ -135,5 +158,42 @@ pub(crate) fn pair(amounts: &[String; 2]) -> String {
     match before == after {
         true => before.to_owned(),
         false => format!("{before} -> {after}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn written(before: Value, after: Value) -> String {
+        let field = "spec".to_owned();
+        let mut text = String::new();
+        write_field(
+            &mut text,
+            &FieldChange {
+                field,
+                before,
+                after,
+            },
+        );
+        text
+    }
+
+    #[test]
+    fn long_values_are_yaml() {
+        assert_eq!(
+            written(Value::Null, json!({"value": 10})),
+            "    + spec: {\"value\":10}\n"
+        );
+        let queue = json!({"cohortName": "research", "namespaceSelector": {"matchLabels": {
+            "kubernetes.io/metadata.name": "team-a"}}});
+        assert_eq!(
+            written(Value::Null, queue),
+            "    + spec:\n        cohortName: research\n        namespaceSelector:\n          \
+             matchLabels:\n            kubernetes.io/metadata.name: team-a\n"
+        );
+        assert_eq!(written(json!(1), json!(2)), "    ~ spec: 1 -> 2\n");
     }
 }
