@@ -112,14 +112,16 @@ fn fits(
     claims: Option<&NodeAllocations<'_>>,
 ) -> bool {
     if !needs_all_nodes {
-        return Filter::new(pod, &Nodes::new(), false)
+        return Filter::new(pod, std::iter::empty(), false)
             .with_claims(claims)
             .check(trial)
             .is_none();
     }
-    let mut changed = nodes.clone();
-    changed.insert(trial.name.clone(), trial.clone());
-    Filter::new(pod, &changed, any_pod_has_anti_affinity)
+    let with_trial = nodes.values().map(|node| match node.name == trial.name {
+        true => trial,
+        false => node,
+    });
+    Filter::new(pod, with_trial, any_pod_has_anti_affinity)
         .with_claims(claims)
         .check(trial)
         .is_none()

@@ -29,10 +29,14 @@ pub(super) struct Filter<'a> {
 
 impl<'a> Filter<'a> {
     /// Computes the pre-filter state of a pod.
-    pub(super) fn new(pod: &'a PodInfo, nodes: &Nodes, any_pod_has_anti_affinity: bool) -> Self {
+    pub(super) fn new<'n>(
+        pod: &'a PodInfo,
+        nodes: impl Iterator<Item = &'n NodeInfo> + Clone,
+        any_pod_has_anti_affinity: bool,
+    ) -> Self {
         Self {
             pod,
-            spread: PodTopologySpread::new(pod, nodes),
+            spread: PodTopologySpread::new(pod, nodes.clone()),
             inter_pod_affinity: InterPodAffinity::new(pod, nodes, any_pod_has_anti_affinity),
             claims: None,
         }

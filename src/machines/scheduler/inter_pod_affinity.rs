@@ -5,7 +5,6 @@ use std::collections::HashSet;
 
 use k8s_openapi::api::core::v1::PodAffinityTerm;
 
-use super::filter::Nodes;
 use super::fit_error::FilterFailure;
 use super::selector;
 use super::{NodeInfo, PodInfo};
@@ -28,7 +27,11 @@ pub(super) struct InterPodAffinity<'a> {
 impl<'a> InterPodAffinity<'a> {
     /// Computes the state. `any_pod_has_anti_affinity` is whether any existing pod has
     /// anti-affinity.
-    pub(super) fn new(pod: &'a PodInfo, nodes: &Nodes, any_pod_has_anti_affinity: bool) -> Self {
+    pub(super) fn new<'n>(
+        pod: &'a PodInfo,
+        nodes: impl Iterator<Item = &'n NodeInfo>,
+        any_pod_has_anti_affinity: bool,
+    ) -> Self {
         let mut state = Self {
             affinity: pod.affinity_terms(),
             anti: pod.anti_affinity_terms(),
@@ -41,7 +44,7 @@ impl<'a> InterPodAffinity<'a> {
         if !own && !any_pod_has_anti_affinity {
             return state;
         }
-        for node in nodes.values() {
+        for node in nodes {
             for other in node.pods.values().filter(|p| p.key != pod.key) {
                 state.count_pod(pod, other, node);
             }

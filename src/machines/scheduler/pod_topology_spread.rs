@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::TopologySpreadConstraint;
 
-use super::filter::{Nodes, matches_node_affinity};
+use super::filter::matches_node_affinity;
 use super::fit_error::FilterFailure;
 use super::selector;
 use super::{NodeInfo, PodInfo, taint_toleration};
@@ -23,7 +23,7 @@ struct SpreadConstraint<'a> {
 
 impl<'a> PodTopologySpread<'a> {
     /// Counts matching pods for every hard constraint.
-    pub(super) fn new(pod: &'a PodInfo, nodes: &Nodes) -> Self {
+    pub(super) fn new<'n>(pod: &'a PodInfo, nodes: impl Iterator<Item = &'n NodeInfo>) -> Self {
         let constraints = pod
             .spec()
             .and_then(|s| s.topology_spread_constraints.as_deref())
@@ -45,7 +45,7 @@ impl<'a> PodTopologySpread<'a> {
             .iter()
             .map(|r| r.constraint.topology_key.clone())
             .collect();
-        for node in nodes.values().filter(|n| n.node.is_some()) {
+        for node in nodes.filter(|n| n.node.is_some()) {
             // Only nodes with all topology keys count.
             if !keys.iter().all(|key| node.labels().contains_key(key)) {
                 continue;

@@ -159,7 +159,8 @@ impl SchedulerState {
             }
         };
         let claims = claims.as_ref();
-        let filter = Filter::new(pod, &self.nodes, any_pod_has_anti_affinity).with_claims(claims);
+        let filter =
+            Filter::new(pod, self.nodes.values(), any_pod_has_anti_affinity).with_claims(claims);
         let (found, next_start) = self.find_node(&filter);
         let failures = match found {
             Ok(node) => {
