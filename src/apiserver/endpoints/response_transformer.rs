@@ -138,6 +138,22 @@ impl ResponseTransformer {
         }
     }
 
+    /// The object as PartialObjectMetadata in the encoding of the request; encoded once per version.
+    pub(super) fn encoded_partial_metadata(&self, object: &Arc<Object>) -> Result<Bytes, ApiError> {
+        let is_protobuf = self.accept.encoding == Encoding::Protobuf;
+        let format = if is_protobuf { "protobuf" } else { "json" };
+        let key = format!("{};metadata;{format}", self.served.encoding_key);
+        object.encoding_in_version(&key, || {
+            let value = partial_object_metadata(&*self.partial_metadata(object)?);
+            let encoded = match is_protobuf {
+                true => protobuf::encode(&value).map_err(|error| not_encodable(&value, &error))?,
+                false => serde_json::to_vec(&value)
+                    .map_err(|error| ApiError::internal(error.to_string()))?,
+            };
+            Ok(encoded.into())
+        })
+    }
+
     /// The object's JSON in the request's API version.
     pub(super) fn encoded(&self, object: &Arc<Object>) -> Result<Bytes, ApiError> {
         encoded(&self.core, &self.served, object)

@@ -7,8 +7,8 @@ use super::response_transformer::ResponseTransformer;
 use crate::apimachinery::api_error::ApiError;
 use crate::apimachinery::field_selector::FieldSelector;
 use crate::apimachinery::label_selector::LabelSelector;
-use crate::storage::Object;
 use crate::storage::key::storage_key;
+use crate::storage::{Object, WatchScope};
 
 /// Namespace, label selector and field selector.
 pub(super) struct SelectionPredicate {
@@ -63,6 +63,15 @@ impl SelectionPredicate {
             None => "",
         };
         Some(storage_key(namespace, name))
+    }
+
+    /// The smallest scope of a watch that contains all objects that can match.
+    pub(super) fn watch_scope(&self) -> WatchScope {
+        match (self.matches_single(), self.prefix.strip_suffix('/')) {
+            (Some(key), _) => WatchScope::Object(key),
+            (None, Some(namespace)) => WatchScope::Namespace(namespace.to_owned()),
+            (None, None) => WatchScope::All,
+        }
     }
 
     /// Whether the selection is unrestricted within its key prefix.

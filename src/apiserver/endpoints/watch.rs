@@ -63,7 +63,7 @@ pub(super) fn watch(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> 
             convert_list(call.core, &call.served, start.iter())?;
         }
     }
-    let watcher = match store.watch(storage, from) {
+    let watcher = match store.watch(storage, selection.watch_scope(), from) {
         Ok(watcher) => watcher,
         Err(expired) => {
             let error = ApiError::expired(expired.to_string());
@@ -275,28 +275,25 @@ impl WatchStream {
         kind: WatchEventType,
         object: &Arc<Object>,
     ) -> Result<(), ApiError> {
-        match self.transformer.accept.form {
-            ResponseForm::Object | ResponseForm::Discovery => {
-                match self.transformer.accept.encoding {
-                    Encoding::Protobuf => {
-                        let object = self.transformer.protobuf(object)?;
-                        out.extend_from_slice(&protobuf::frame(kind.as_str(), &object));
-                    }
-                    Encoding::Json | Encoding::Yaml => {
-                        write_json_event(out, kind.as_str(), &self.transformer.encoded(object)?);
-                    }
-                }
-                Ok(())
+        let transformer = &self.transformer;
+        let is_protobuf = transformer.accept.encoding == Encoding::Protobuf;
+        let encoded = match transformer.accept.form {
+            ResponseForm::Object | ResponseForm::Discovery if is_protobuf => {
+                transformer.protobuf(object)?
             }
+            ResponseForm::Object | ResponseForm::Discovery => transformer.encoded(object)?,
+            ResponseForm::PartialObjectMetadata => transformer.encoded_partial_metadata(object)?,
             ResponseForm::Table => {
-                let value = self.transformer.decoded(object)?;
-                self.send_value(out, kind, &value)
+                let value = transformer.decoded(object)?;
+                return self.send_value(out, kind, &value);
             }
-            ResponseForm::PartialObjectMetadata => {
-                let head = self.transformer.partial_metadata(object)?;
-                self.send_value(out, kind, &head)
-            }
+        };
+        if is_protobuf {
+            out.extend_from_slice(&protobuf::frame(kind.as_str(), &encoded));
+        } else {
+            write_json_event(out, kind.as_str(), &encoded);
         }
+        Ok(())
     }
 
     fn send_value(

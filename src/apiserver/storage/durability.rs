@@ -275,8 +275,10 @@ impl Durability {
                     progress.refuse(low);
                 }
                 self.settled.notify_waiters();
-                for storage in distinct(storages) {
-                    storage.notify_watchers();
+                for storage in distinct(storages.clone()) {
+                    let of_storage = changes.iter().zip(&storages);
+                    let of_storage = of_storage.filter(|(_, own)| Arc::ptr_eq(own, &storage));
+                    storage.notify_watchers(of_storage.filter_map(|(change, _)| change.key()));
                 }
             }
             Err(error) => {

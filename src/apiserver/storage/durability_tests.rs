@@ -115,7 +115,7 @@ fn full() -> PersistenceError {
 #[tokio::test]
 async fn a_write_is_read_and_acknowledged_when_it_is_durable() {
     let f = fixture();
-    let mut watcher = f.store.watch(&f.storage, 1).unwrap();
+    let mut watcher = f.store.watch(&f.storage, WatchScope::All, 1).unwrap();
     let first = f.start("a", 1).await;
     assert_eq!((f.store.revision(), f.store.durable_revision()), (2, 1));
     assert_eq!((f.read("a"), first.is_finished()), (None, false));
@@ -140,7 +140,7 @@ async fn writes_that_fail_are_reverted_with_those_after_them() {
     let f = fixture();
     f.answers.send(Ok(())).unwrap();
     f.start("a", 1).await.await.unwrap().unwrap();
-    let mut watcher = f.store.watch(&f.storage, 2).unwrap();
+    let mut watcher = f.store.watch(&f.storage, WatchScope::All, 2).unwrap();
     let replaced = f.start("a", 2).await;
     let created = f.start("b", 1).await;
     f.answers.send(Err(full())).unwrap();
@@ -190,6 +190,6 @@ async fn objects_are_restored_with_their_labels_and_encoding() {
     assert_eq!(restored.list_item_bytes(), stored.list_item_bytes());
     assert_eq!((restored.label("l"), restored.revision()), (Some("v"), 2));
     // Watches of earlier revisions must list again.
-    assert!(store.watch(&things, 6).is_err());
-    assert!(store.watch(&things, 7).is_ok());
+    assert!(store.watch(&things, WatchScope::All, 6).is_err());
+    assert!(store.watch(&things, WatchScope::All, 7).is_ok());
 }

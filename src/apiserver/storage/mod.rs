@@ -23,6 +23,7 @@ mod resource_storage;
 mod snapshot;
 mod store;
 mod watch_event;
+mod watch_scope;
 mod watcher;
 
 #[cfg(test)]
@@ -36,6 +37,7 @@ pub use object::{Object, PendingObject};
 pub use resource_storage::ResourceStorage;
 pub use snapshot::{Snapshot, SnapshotError};
 pub use watch_event::{WatchEvent, WatchEventType};
+pub use watch_scope::WatchScope;
 pub use watcher::{WatchExpired, Watcher};
 
 pub use commit_error::CommitError;

@@ -59,6 +59,15 @@ pub enum Change {
 }
 
 impl Change {
+    /// The storage key of the changed object; `None` when the resource is no longer served.
+    pub fn key(&self) -> Option<&str> {
+        match self {
+            Self::Put { object, .. } => Some(object.key()),
+            Self::Remove { key, .. } => Some(key),
+            Self::RemoveResource { .. } => None,
+        }
+    }
+
     /// The revision of the store after the change.
     pub fn revision(&self) -> u64 {
         match self {

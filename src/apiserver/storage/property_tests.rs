@@ -138,7 +138,7 @@ proptest! {
     fn a_watch_is_the_difference_of_lists(steps in steps()) {
         let history = apply_steps(&steps, StorageLimits::default());
         for (&from, before) in &history.states {
-            let mut watcher = history.store.watch(&history.storage, from).unwrap();
+            let mut watcher = history.store.watch(&history.storage, WatchScope::All, from).unwrap();
             let mut now = before.clone();
             let mut last = from;
             for event in drain(&mut watcher).unwrap() {
@@ -210,7 +210,7 @@ proptest! {
         let history = apply_steps(&steps, limits);
         let end = contents(&history.store.snapshot(&history.storage));
         for (&from, before) in &history.states {
-            match history.store.watch(&history.storage, from) {
+            match history.store.watch(&history.storage, WatchScope::All, from) {
                 Ok(mut watcher) => {
                     let mut now = before.clone();
                     for event in drain(&mut watcher).unwrap() {
@@ -233,6 +233,38 @@ proptest! {
                     prop_assert!(matches!(gone, Err(SnapshotError::Expired { .. })), "{:?}", gone);
                 }
             }
+        }
+    }
+
+    /// The events of a watch of a namespace or an object are those of all objects that belong to it, also
+    /// when the history is compacted while it has nothing to read.
+    #[test]
+    fn a_scoped_watch_is_a_part_of_the_whole(
+        steps in steps(),
+        more in steps(),
+        max_events in 1usize..10,
+    ) {
+        let limits = StorageLimits { max_events, ..StorageLimits::default() };
+        let history = apply_steps(&steps, limits);
+        for scope in [WatchScope::Namespace("ns0".into()), WatchScope::Object("ns1/o1".into())] {
+            let other = history.store.new_resource_storage("things");
+            let from = history.store.revision();
+            let mut watcher = history.store.watch(&history.storage, scope.clone(), from).unwrap();
+            let mut all = history.store.watch(&history.storage, WatchScope::All, from).unwrap();
+            let contained = |events: &[Arc<WatchEvent>]| -> Vec<u64> {
+                let events = events.iter().filter(|e| scope.contains(e.object.key()));
+                events.map(|e| e.revision()).collect()
+            };
+            for (i, step) in more.iter().enumerate() {
+                step.take(&history.store, &history.storage, &other, i);
+                let expected = contained(&drain(&mut all).unwrap());
+                if !expected.is_empty() {
+                    let seen = drain(&mut watcher).unwrap();
+                    prop_assert_eq!(contained(&seen), expected);
+                    prop_assert!(seen.iter().all(|e| scope.contains(e.object.key())));
+                }
+            }
+            prop_assert_eq!(watcher.bookmark_revision(), Some(history.store.revision()));
         }
     }
 

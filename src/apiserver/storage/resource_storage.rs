@@ -10,6 +10,7 @@ use tokio::sync::futures::Notified;
 
 use super::decoded_cache::DecodedCache;
 use super::persistence::RestoredObject;
+use super::watch_scope::WatchScopes;
 use super::{Object, StorageLimits, WatchEvent, WatchEventType};
 
 /// The objects of one kind, ordered by key, and the recent events.
@@ -18,9 +19,11 @@ pub struct ResourceStorage {
     /// The resource, as `group/plural` of the storage version.
     resource: Arc<str>,
     state: RwLock<StorageState>,
-    /// Wakes watchers. A `Notify` wakes them in the order they waited; a `watch` channel would use
-    /// a random order, and runs in virtual time must be reproducible.
+    /// Wakes the watchers of all objects. A `Notify` wakes them in the order they waited; a `watch`
+    /// channel would use a random order, and runs in virtual time must be reproducible.
     changed: Notify,
+    /// The watchers of some objects.
+    pub(super) scopes: WatchScopes,
 }
 
 #[derive(Debug)]
@@ -45,6 +48,7 @@ impl ResourceStorage {
                 closed: false,
             }),
             changed: Notify::new(),
+            scopes: WatchScopes::default(),
         }
     }
 
@@ -71,7 +75,8 @@ impl ResourceStorage {
     /// Ends all watches and rejects further commits: the kind is no longer served.
     pub fn close(&self) {
         self.write().closed = true;
-        self.notify_watchers();
+        self.changed.notify_waiters();
+        self.scopes.notify_all();
     }
 
     pub(super) fn read(&self) -> RwLockReadGuard<'_, StorageState> {
@@ -82,12 +87,15 @@ impl ResourceStorage {
         self.state.write()
     }
 
-    /// Wakes all waiting watchers.
-    pub(super) fn notify_watchers(&self) {
+    /// Wakes the watchers that read one of these keys.
+    pub(super) fn notify_watchers<'k>(&self, keys: impl IntoIterator<Item = &'k str>) {
         self.changed.notify_waiters();
+        for key in keys {
+            self.scopes.notify(key);
+        }
     }
 
-    /// Completes at the first notification after this call.
+    /// Completes at the first notification of all objects after this call.
     pub(super) fn changed(&self) -> Notified<'_> {
         self.changed.notified()
     }
@@ -127,6 +135,7 @@ impl StorageState {
         object: Arc<Object>,
         limits: &StorageLimits,
         durable: u64,
+        scopes: &WatchScopes,
     ) {
         let key = object.key_shared();
         let before = match kind {
@@ -151,6 +160,7 @@ impl StorageState {
             };
             self.bytes -= oldest.size;
             self.compacted_revision = oldest.revision();
+            scopes.compact(oldest.object.key(), oldest.revision());
         }
     }
 

@@ -254,7 +254,8 @@ impl Store {
             Some(durability) => durability.durable_revision(),
             None => revision,
         };
-        state.record(kind, object.clone(), &self.shared.limits, durable);
+        let limits = &self.shared.limits;
+        state.record(kind, object.clone(), limits, durable, &storage.scopes);
         self.shared.revision.store(revision, Ordering::Release);
         if !NOT_STATE.contains(&&**storage.resource()) {
             self.shared
@@ -266,7 +267,7 @@ impl Store {
             Some(durability) => durability.push(change(kind, storage, &object), storage),
             None => {
                 drop(order);
-                storage.notify_watchers();
+                storage.notify_watchers([object.key()]);
             }
         }
         if object.size() > 0 {

@@ -1,4 +1,6 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake};
 
 use serde_json::{Value, json};
 
@@ -115,7 +117,9 @@ fn other_versions_are_encoded_once() {
 #[tokio::test]
 async fn a_watcher_waits_for_events_and_ends_with_its_storage() {
     let (store, storage) = store();
-    let mut watcher = store.watch(&storage, store.revision()).unwrap();
+    let mut watcher = store
+        .watch(&storage, WatchScope::All, store.revision())
+        .unwrap();
     let waiting = tokio::spawn(async move {
         let first = watcher.next().await.unwrap().unwrap();
         let second = watcher.next().await.unwrap();
@@ -139,7 +143,9 @@ async fn a_slow_watcher_gets_expired() {
         ..StorageLimits::default()
     });
     let storage = store.new_resource_storage("things");
-    let mut watcher = store.watch(&storage, store.revision()).unwrap();
+    let mut watcher = store
+        .watch(&storage, WatchScope::All, store.revision())
+        .unwrap();
     for i in 0..5 {
         store
             .create(&storage, &format!("k{i}"), pending(json!(i)))
@@ -153,7 +159,9 @@ async fn a_slow_watcher_gets_expired() {
 fn bookmarks_advance_past_commits_of_other_resources_only() {
     let (store, storage) = store();
     let other = store.new_resource_storage("things");
-    let mut watcher = store.watch(&storage, store.revision()).unwrap();
+    let mut watcher = store
+        .watch(&storage, WatchScope::All, store.revision())
+        .unwrap();
     store.create(&other, "x", pending(json!(1))).unwrap();
     assert_eq!(watcher.bookmark_revision(), Some(2));
     store.create(&storage, "a", pending(json!(1))).unwrap();
@@ -175,9 +183,9 @@ fn history_is_bounded_by_bytes_but_keeps_min_events() {
             .create(&storage, &format!("k{i}"), pending(json!(big)))
             .unwrap();
     }
-    assert!(store.watch(&storage, 2).is_err());
+    assert!(store.watch(&storage, WatchScope::All, 2).is_err());
     assert!(
-        store.watch(&storage, 3).is_ok(),
+        store.watch(&storage, WatchScope::All, 3).is_ok(),
         "the last two events are kept whatever their size"
     );
 }
@@ -212,7 +220,7 @@ fn parallel_writes_are_not_lost() {
         assert_eq!(storage.get(key).unwrap().value()["value"], 100);
     }
     assert_eq!(store.revision(), 201);
-    let mut watcher = store.watch(&storage, 1).unwrap();
+    let mut watcher = store.watch(&storage, WatchScope::All, 1).unwrap();
     let mut revisions = Vec::new();
     while watcher.bookmark_revision().is_none() {
         let batch = futures::executor::block_on(watcher.next())
@@ -255,4 +263,75 @@ fn a_lazy_object_is_made_when_first_read() {
             .starts_with(br#"{"kind":"Big","apiVersion":"v1","metadata":{"#)
     );
     assert_eq!(made.load(Ordering::Relaxed), 1);
+}
+
+/// Records that a task was woken.
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_watcher_of_a_namespace_or_object_is_woken_by_its_events_only() {
+    let namespace = WatchScope::Namespace("a".into());
+    let object = WatchScope::Object("a/x".into());
+    for (scope, expected) in [(namespace, ["a/y", "a/x"].as_slice()), (object, &["a/x"])] {
+        let (store, storage) = store();
+        let mut watcher = store.watch(&storage, scope, store.revision()).unwrap();
+        for key in ["b/x", "ab/x", "a/y", "a/x"] {
+            let woken = Arc::new(Woken::default());
+            let waker = woken.clone().into();
+            let mut next = std::pin::pin!(watcher.next());
+            let mut context = Context::from_waker(&waker);
+            assert!(next.as_mut().poll(&mut context).is_pending());
+            store.create(&storage, key, pending(json!(1))).unwrap();
+            let is_expected = expected.contains(&key);
+            assert_eq!(woken.0.load(Ordering::Relaxed), is_expected, "{key}");
+            match next.as_mut().poll(&mut context) {
+                Poll::Pending => assert!(!is_expected, "{key}"),
+                Poll::Ready(batch) => assert_eq!(batch.unwrap().unwrap()[0].object.key(), key),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_watcher_of_an_idle_namespace_does_not_expire() {
+    let store = Store::new(StorageLimits {
+        max_events: 3,
+        ..StorageLimits::default()
+    });
+    let storage = store.new_resource_storage("things");
+    let idle = WatchScope::Namespace("idle".into());
+    let mut watcher = store
+        .watch(&storage, idle.clone(), store.revision())
+        .unwrap();
+    let mut busy = store
+        .watch(&storage, WatchScope::All, store.revision())
+        .unwrap();
+    for i in 0..5 {
+        let key = format!("busy/{i}");
+        store.create(&storage, &key, pending(json!(i))).unwrap();
+    }
+    let next = |watcher: &mut Watcher| futures::executor::block_on(watcher.next());
+    assert!(next(&mut busy).is_err());
+    assert_eq!(watcher.bookmark_revision(), Some(store.revision()));
+    store.create(&storage, "idle/a", pending(json!(1))).unwrap();
+    let batch = next(&mut watcher).unwrap().unwrap();
+    assert_eq!(batch[0].object.key(), "idle/a");
+    // Events of the scope that are compacted before they are read expire it.
+    for i in 0..5 {
+        let key = format!("idle/{i}");
+        store.create(&storage, &key, pending(json!(i))).unwrap();
+    }
+    assert_eq!(watcher.bookmark_revision(), None);
+    assert!(next(&mut watcher).is_err());
+    assert!(
+        store.watch(&storage, idle, 2).is_err(),
+        "events before it are unknown"
+    );
 }

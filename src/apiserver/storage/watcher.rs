@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{ResourceStorage, Store, WatchEvent};
+use super::resource_storage::StorageState;
+use super::watch_scope::ScopedWatchers;
+use super::{ResourceStorage, Store, WatchEvent, WatchScope};
 
 /// The maximum number of events per batch.
 const BATCH: usize = 256;
@@ -17,30 +19,53 @@ pub struct WatchExpired {
     pub current: u64,
 }
 
-/// Reads the events of a storage in order, at its own pace.
+/// Reads the events of a part of a storage in order, at its own pace.
 pub struct Watcher {
     store: Store,
     storage: Arc<ResourceStorage>,
+    scope: WatchScope,
+    /// The watchers of the same scope, with their key or prefix; `None` for all objects.
+    watchers: Option<(Arc<str>, Arc<ScopedWatchers>)>,
+    /// All events up to this revision have been read.
     cursor: u64,
 }
 
 impl Store {
-    /// Watches `storage`: the first event is the first after `revision`.
+    /// Watches the objects of `storage` in `scope`: the first event is the first after `revision`.
     ///
     /// # Errors
     /// [`WatchExpired`] when events after `revision` are compacted.
     pub fn watch(
         &self,
         storage: &Arc<ResourceStorage>,
+        scope: WatchScope,
         revision: u64,
     ) -> Result<Watcher, WatchExpired> {
+        let state = storage.read();
+        // Joined under the storage's lock, so that no event is compacted in between.
+        let watchers = scope.key_or_prefix().map(|key| {
+            let watchers = storage.scopes.join(&key, state.compacted_revision);
+            (key, watchers)
+        });
         let watcher = Watcher {
             store: self.clone(),
             storage: storage.clone(),
+            scope,
+            watchers,
             cursor: revision,
         };
-        watcher.check_not_expired(storage.read().compacted_revision)?;
+        if revision < state.compacted_revision {
+            return Err(watcher.expired(state.compacted_revision));
+        }
         Ok(watcher)
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        if let Some((key, watchers)) = self.watchers.take() {
+            self.storage.scopes.leave(&key, watchers);
+        }
     }
 }
 
@@ -52,9 +77,13 @@ impl Watcher {
     /// [`WatchExpired`] when the watcher's revision was compacted. No further events follow.
     pub async fn next(&mut self) -> Result<Option<Vec<Arc<WatchEvent>>>, WatchExpired> {
         let storage = self.storage.clone();
+        let watchers = self.watchers.as_ref().map(|(_, w)| w.clone());
         loop {
             // Registered before reading, so that no notification is lost.
-            let changed = storage.changed();
+            let changed = match &watchers {
+                Some(watchers) => watchers.changed.notified(),
+                None => storage.changed(),
+            };
             let (batch, closed) = self.next_batch()?;
             if !batch.is_empty() {
                 return Ok(Some(batch));
@@ -72,8 +101,11 @@ impl Watcher {
         // The revision is read first: events up to it are then in the storage's history.
         let revision = self.store.durable_revision();
         let state = self.storage.read();
-        let next = state.events_after(self.cursor).next();
-        if next.is_some_and(|event| event.revision() <= revision) {
+        let is_pending = state
+            .events_after(self.cursor)
+            .take_while(|event| event.revision() <= revision)
+            .any(|event| self.scope.contains(event.object.key()));
+        if is_pending || self.cursor < self.compacted_revision(&state) {
             return None;
         }
         self.cursor = self.cursor.max(revision);
@@ -82,27 +114,37 @@ impl Watcher {
 
     fn next_batch(&mut self) -> Result<(Vec<Arc<WatchEvent>>, bool), WatchExpired> {
         let state = self.storage.read();
-        self.check_not_expired(state.compacted_revision)?;
+        let compacted = self.compacted_revision(&state);
+        if self.cursor < compacted {
+            return Err(self.expired(compacted));
+        }
         let durable = self.store.durable_revision();
-        let batch: Vec<_> = state
-            .events_after(self.cursor)
-            .take_while(|event| event.revision() <= durable)
-            .take(BATCH)
-            .cloned()
-            .collect();
-        if let Some(last) = batch.last() {
-            self.cursor = last.revision();
+        let mut batch = Vec::new();
+        let events = state.events_after(self.cursor);
+        for event in events.take_while(|event| event.revision() <= durable) {
+            self.cursor = event.revision();
+            if self.scope.contains(event.object.key()) {
+                batch.push(event.clone());
+            }
+            if batch.len() == BATCH {
+                break;
+            }
         }
         Ok((batch, state.is_closed()))
     }
 
-    fn check_not_expired(&self, floor: u64) -> Result<(), WatchExpired> {
-        if self.cursor < floor {
-            return Err(WatchExpired {
-                asked: self.cursor,
-                current: floor,
-            });
+    /// All events of the scope after this revision are in the history.
+    fn compacted_revision(&self, state: &StorageState) -> u64 {
+        match &self.watchers {
+            Some((_, watchers)) => watchers.compacted_revision(),
+            None => state.compacted_revision,
         }
-        Ok(())
+    }
+
+    fn expired(&self, compacted_revision: u64) -> WatchExpired {
+        WatchExpired {
+            asked: self.cursor,
+            current: compacted_revision,
+        }
     }
 }
