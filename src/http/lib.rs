@@ -4,12 +4,14 @@
 //!
 //! Must not depend on other crates of the lab or on the served APIs.
 
+mod certificate_subject;
 mod connection;
 mod connection_pool;
 mod server;
 mod service;
 mod tls_client;
 
+pub use certificate_subject::CertificateSubject;
 pub use connection::{PeerAddr, PeerCertificates};
 pub use connection_pool::{ConnectionSlot, UnauthenticatedLimits};
 pub use server::{HttpServer, Limits};

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::Api;
 use tokio_util::sync::CancellationToken;
 
 use super::LabError;
@@ -19,6 +21,8 @@ use kueue_lab_webhooks::certificates::{
     CertificateBundle, CertificateLifetimes, ServingCertificate,
 };
 
+/// The ConfigMap with the authority of the cluster's client certificates.
+const AUTHENTICATION: &str = "extension-apiserver-authentication";
 /// Prefix of the identities of labs in leader election.
 pub const IDENTITY_PREFIX: &str = "kueue-lab_";
 
@@ -85,8 +89,8 @@ pub(super) fn pause_when_not_leading(
     });
 }
 
-/// Serves the logs of containers on virtual nodes to the cluster's API server. Failure is not
-/// fatal.
+/// Serves the logs of containers on virtual nodes to the cluster's API server, which authenticates with a
+/// certificate of the cluster's client authority. Failure is not fatal.
 pub(super) async fn serve_logs(remote: &RemoteCluster, machines: &Machines, clock: &Clock) {
     let Some(reach) = reach(remote) else {
         return;
@@ -95,20 +99,45 @@ pub(super) async fn serve_logs(remote: &RemoteCluster, machines: &Machines, cloc
     let Some(host) = hosts.first().cloned() else {
         return;
     };
-    let bundle = CertificateBundle::generate(&hosts, CertificateLifetimes::default(), clock.now());
-    // Few API servers verify the kubelet's certificate; this one is self-signed.
-    let tls = bundle.and_then(|bundle| ServingCertificate::new(bundle)?.server_config());
+    let tls = kubelet_tls(remote, &hosts, clock).await;
     let served = match tls {
         Ok(tls) => {
             machines
                 .serve_logs(reach.listen_address(0), host, tls)
                 .await
         }
-        Err(error) => Err(std::io::Error::other(error)),
+        Err(error) => Err(error),
     };
     if let Err(error) = served {
         tracing::warn!("`kubectl logs` is not available for pods on virtual nodes: {error}");
     }
+}
+
+/// The TLS configuration of the kubelets.
+async fn kubelet_tls(
+    remote: &RemoteCluster,
+    hosts: &[String],
+    clock: &Clock,
+) -> std::io::Result<Arc<tokio_rustls::rustls::ServerConfig>> {
+    let config_maps: Api<ConfigMap> = Api::namespaced(remote.client(), "kube-system");
+    let authentication = config_maps.get(AUTHENTICATION).await;
+    let authentication = authentication.map_err(|error| {
+        std::io::Error::other(format!("ConfigMap kube-system/{AUTHENTICATION}: {error}"))
+    })?;
+    let client_ca = authentication
+        .data
+        .unwrap_or_default()
+        .remove("client-ca-file");
+    let client_ca = client_ca.ok_or_else(|| {
+        std::io::Error::other(format!(
+            "ConfigMap kube-system/{AUTHENTICATION} has no client-ca-file, so the API server cannot be authenticated"
+        ))
+    })?;
+    let bundle = CertificateBundle::generate(hosts, CertificateLifetimes::default(), clock.now());
+    // Few API servers verify the kubelet's certificate; this one is self-signed.
+    let tls = bundle
+        .and_then(|bundle| ServingCertificate::new(bundle)?.client_verifying_config(&client_ca));
+    tls.map_err(std::io::Error::other)
 }
 
 /// How the cluster's API server reaches this process: as its tool configures it, or by the network

@@ -15,11 +15,12 @@ use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, SanType,
 };
-use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{ClientHello, NoClientAuth, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
+use rustls::{RootCertStore, ServerConfig};
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
 const DAY: i64 = 24 * 3600;
@@ -346,7 +347,27 @@ impl ServingCertificate {
     /// # Errors
     /// The TLS library rejects it.
     pub fn server_config(&self) -> Result<Arc<ServerConfig>, CertificateError> {
-        self.config(&[b"h2", b"http/1.1"])
+        self.config(Arc::new(NoClientAuth), &[b"h2", b"http/1.1"])
+    }
+
+    /// [`Self::server_config`] for clients with a certificate of an authority in `client_ca` (PEM).
+    ///
+    /// # Errors
+    /// `client_ca` has no certificate, or the TLS library rejects it.
+    pub fn client_verifying_config(
+        &self,
+        client_ca: &str,
+    ) -> Result<Arc<ServerConfig>, CertificateError> {
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(client_ca.as_bytes()) {
+            let certificate = certificate.map_err(|e| CertificateError::Reading(e.to_string()))?;
+            roots.add(certificate)?;
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+        let verifier = verifier.build();
+        let verifier = verifier.map_err(|e| CertificateError::Reading(e.to_string()))?;
+        self.config(verifier, &[b"h2", b"http/1.1"])
     }
 
     /// [`Self::server_config`] for HTTP/1 only.
@@ -354,14 +375,18 @@ impl ServingCertificate {
     /// # Errors
     /// The TLS library rejects it.
     pub fn http1_config(&self) -> Result<Arc<ServerConfig>, CertificateError> {
-        self.config(&[b"http/1.1"])
+        self.config(Arc::new(NoClientAuth), &[b"http/1.1"])
     }
 
-    fn config(&self, protocols: &[&[u8]]) -> Result<Arc<ServerConfig>, CertificateError> {
+    fn config(
+        &self,
+        verifier: Arc<dyn ClientCertVerifier>,
+        protocols: &[&[u8]],
+    ) -> Result<Arc<ServerConfig>, CertificateError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
+            .with_client_cert_verifier(verifier)
             .with_cert_resolver(self.shared.clone());
         config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
         Ok(Arc::new(config))

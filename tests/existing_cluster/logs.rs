@@ -1,8 +1,13 @@
 //! `kubectl logs` of pods on virtual nodes: requests of an API server to the kubelet, sent by the test to
 //! the address in the Node.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::api::{Api, PostParams};
+use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
+use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::{Client, Config};
 use serde_json::{Value, json};
 
@@ -10,8 +15,69 @@ use crate::external_cluster::ExternalCluster;
 use crate::lab_lifecycle::{up_args, work_dir};
 use crate::lab_process::wait_for;
 
+/// The client certificate of an API server, with its key (PEM).
+struct KubeletClient {
+    certificate: String,
+    key: String,
+}
+
+impl KubeletClient {
+    /// A certificate for `user` that the cluster signs.
+    async fn new(client: &Client, user: &str) -> Self {
+        let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
+        params
+            .distinguished_name
+            .push(rcgen::DnType::CommonName, user);
+        let key = rcgen::KeyPair::generate().unwrap();
+        let request = params.serialize_request(&key).unwrap().pem().unwrap();
+        let requests: Api<CertificateSigningRequest> = Api::all(client.clone());
+        let object = json!({
+            "metadata": {"name": user},
+            "spec": {
+                "request": ByteString(request.into_bytes()),
+                "signerName": "kubernetes.io/kube-apiserver-client",
+                "usages": ["client auth"],
+            },
+        });
+        let object = serde_json::from_value(object).unwrap();
+        requests
+            .create(&PostParams::default(), &object)
+            .await
+            .unwrap();
+        let approved = json!({"status": {"conditions": [{
+            "type": "Approved", "status": "True", "reason": "Test", "message": "approved",
+        }]}});
+        let approved = Patch::Merge(&approved);
+        requests
+            .patch_approval(user, &PatchParams::default(), &approved)
+            .await
+            .unwrap();
+        let signed = requests.get(user).await.unwrap();
+        let certificate = signed.status.unwrap().certificate.unwrap().0;
+        Self {
+            certificate: String::from_utf8(certificate).unwrap(),
+            key: key.serialize_pem(),
+        }
+    }
+
+    /// Gives `user` the permissions of a cluster role.
+    async fn bind(client: &Client, user: &str, role: &str) {
+        let bindings: Api<ClusterRoleBinding> = Api::all(client.clone());
+        let binding = json!({
+            "metadata": {"name": user},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+        });
+        let binding = serde_json::from_value(binding).unwrap();
+        bindings
+            .create(&PostParams::default(), &binding)
+            .await
+            .unwrap();
+    }
+}
+
 /// A client of a node's kubelet. Like API servers, it does not verify the kubelet's certificate.
-async fn kubelet(client: &Client, node: &str) -> Client {
+async fn kubelet(client: &Client, node: &str, identity: Option<&KubeletClient>) -> Client {
     let nodes: Api<Node> = Api::all(client.clone());
     let status = nodes.get(node).await.unwrap().status.unwrap();
     let address = status.addresses.unwrap().remove(0);
@@ -21,6 +87,11 @@ async fn kubelet(client: &Client, node: &str) -> Client {
     let mut config = Config::new(server.parse().unwrap());
     config.accept_invalid_certs = true;
     config.root_cert = Some(Vec::new());
+    if let Some(identity) = identity {
+        let encode = |pem: &str| STANDARD.encode(pem);
+        config.auth_info.client_certificate_data = Some(encode(&identity.certificate));
+        config.auth_info.client_key_data = Some(encode(&identity.key).into());
+    }
     Client::try_from(config).unwrap()
 }
 
@@ -68,7 +139,14 @@ async fn logs_of_virtual_nodes_are_served_at_the_node_address() {
         "echo one; echo two; sleep 100000",
     )
     .await;
-    let node = kubelet(&client, "gpu-0").await;
+    let api_server = KubeletClient::new(&client, "kube-apiserver-kubelet-client").await;
+    KubeletClient::bind(
+        &client,
+        "kube-apiserver-kubelet-client",
+        "system:kubelet-api-admin",
+    )
+    .await;
+    let node = kubelet(&client, "gpu-0", Some(&api_server)).await;
     let get = |path: &'static str| kubelet_request(&node, "GET", path);
     let talks = "/containerLogs/default/talks/c";
     wait_for("the log is complete", || async {
@@ -82,6 +160,16 @@ async fn logs_of_virtual_nodes_are_served_at_the_node_address() {
     let before = get("/containerLogs/default/talks/c?previous=true").await;
     let expected = "previous terminated container \"c\" in pod \"talks\" not found";
     assert_eq!(before, (400, expected.into()));
+
+    // A client without a certificate, or without the permission, gets no logs.
+    let anonymous = kubelet(&client, "gpu-0", None).await;
+    let request = http::Request::get(talks).body(kube::client::Body::empty());
+    assert!(anonymous.send(request.unwrap()).await.is_err());
+    let ann = KubeletClient::new(&client, "ann").await;
+    let ann = kubelet(&client, "gpu-0", Some(&ann)).await;
+    let forbidden = "Forbidden (user=ann, verb=get, resource=nodes, subresource(s)=[proxy])";
+    let refused = kubelet_request(&ann, "GET", talks).await;
+    assert_eq!(refused, (403, forbidden.into()));
 
     // `follow=true` continues to the end of the container.
     run(&client, "ends", "gpu-1", "echo begin; sleep 2; echo end").await;
@@ -121,7 +209,7 @@ async fn logs_of_virtual_nodes_are_served_at_the_node_address() {
     // The next lab has another address in the Node, and keeps earlier logs.
     lab.kill();
     let lab = dir.start(&up_args(&file)).await;
-    let node = kubelet(&client, "gpu-0").await;
+    let node = kubelet(&client, "gpu-0", Some(&api_server)).await;
     wait_for("the logs are served", || async {
         let (code, text) = kubelet_request(&node, "GET", talks).await;
         (code == 200 && text.starts_with("one\n")).then_some(())

@@ -2,6 +2,7 @@
 //! commands would, exit, restart, write logs and are deleted. No process is started. Must not
 //! depend on the scheduler or on workload controllers.
 
+mod authorization;
 mod container_program;
 mod control_plane;
 mod environment;

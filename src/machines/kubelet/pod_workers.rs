@@ -14,6 +14,7 @@ use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use parking_lot::Mutex;
 
+use super::authorization::SubjectAccessReviews;
 use super::control_plane::{CONTROL_PLANE_NODE, ControlPlane, control_plane_node};
 use super::kubelet_options::KubeletOptions;
 use super::logs::LogStore;
@@ -165,7 +166,8 @@ impl Kubelet {
         self.shared.logs.clone()
     }
 
-    /// Serves logs to API servers in other processes. Returns the bound address.
+    /// Serves logs to API servers in other processes, whose client certificates `tls` verifies. Returns
+    /// the bound address.
     ///
     /// # Errors
     /// The address cannot be listened on.
@@ -181,7 +183,10 @@ impl Kubelet {
             logs: self.logs(),
             clock: self.shared.context.clock.clone(),
         };
-        serve(&self.shared.context.tasks, listen, tls, Arc::new(library)).await
+        let client = self.shared.context.client.clone();
+        let authorizer = Arc::new(SubjectAccessReviews { client });
+        let tasks = &self.shared.context.tasks;
+        serve(tasks, listen, tls, Arc::new(library), authorizer).await
     }
 
     /// Pauses all pods, or resumes them from their current status.

@@ -1,8 +1,8 @@
 //! The HTTPS server of the kubelets, for API servers in other processes, which request container
 //! logs from it. All nodes share one address.
 //!
-//! Clients are not authenticated: the certificate authority of the API server's client certificate
-//! is not known. The logs contain only the output of simulated programs.
+//! Clients authenticate with a certificate, which the TLS configuration verifies, and need the permission
+//! for `nodes/proxy`, as with kubelets.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -22,8 +22,9 @@ use kube::api::LogParams;
 use serde_json::json;
 use tower::service_fn;
 
+use super::authorization::Authorizer;
 use super::log_options;
-use kueue_lab_http::{HttpServer, Limits};
+use kueue_lab_http::{CertificateSubject, HttpServer, Limits, PeerCertificates};
 use kueue_lab_runtime::Tasks;
 
 /// Each `kubectl logs -f` uses one connection.
@@ -72,17 +73,52 @@ pub(super) async fn serve(
     listen: SocketAddr,
     tls: Arc<rustls::ServerConfig>,
     logs: Arc<dyn LogSource>,
+    authorizer: Arc<dyn Authorizer>,
 ) -> std::io::Result<SocketAddr> {
     let server = HttpServer::bind("kubelet-logs", listen, LIMITS)
         .await?
         .with_tls(tls);
     let address = server.local_addr();
     let service = service_fn(move |request: Request<Incoming>| {
-        let response = handle(&*logs, &request);
-        async move { Ok::<_, Infallible>(response) }
+        let (logs, authorizer) = (logs.clone(), authorizer.clone());
+        async move {
+            let response = match check_authorized(&*authorizer, &request).await {
+                Ok(()) => handle(&*logs, &request),
+                Err((status, why)) => text(status, why),
+            };
+            Ok::<_, Infallible>(response)
+        }
     });
     tasks.spawn("kubelet-logs", server.serve(service, tasks.token()));
     Ok(address)
+}
+
+/// Checks the client of a request.
+///
+/// # Errors
+/// The status and the text of a kubelet that refuses it.
+async fn check_authorized<B>(
+    authorizer: &dyn Authorizer,
+    request: &Request<B>,
+) -> Result<(), (StatusCode, String)> {
+    let certificates = request.extensions().get::<PeerCertificates>();
+    let client = certificates.and_then(|all| CertificateSubject::of(all.0.first()?));
+    let Some(client) = client else {
+        return Err((StatusCode::UNAUTHORIZED, "Unauthorized".into()));
+    };
+    let attributes = format!(
+        "(user={}, verb=get, resource=nodes, subresource(s)=[proxy])",
+        client.user
+    );
+    match authorizer.may_get_logs(&client).await {
+        Ok(true) => Ok(()),
+        Ok(false) => Err((StatusCode::FORBIDDEN, format!("Forbidden {attributes}"))),
+        Err(error) => {
+            tracing::warn!("SubjectAccessReview for {attributes} failed: {error}");
+            let text = format!("Authorization error {attributes}");
+            Err((StatusCode::INTERNAL_SERVER_ERROR, text))
+        }
+    }
 }
 
 /// Handles a request; its body is not read.
@@ -182,6 +218,43 @@ mod tests {
         let status = response.status().as_u16();
         let body = response.into_body().collect().await.unwrap().to_bytes();
         (status, String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    /// Lets `kube-apiserver` get logs, and has no decision on `unknown`.
+    struct FakeAuthorizer;
+
+    #[async_trait::async_trait]
+    impl Authorizer for FakeAuthorizer {
+        async fn may_get_logs(&self, client: &CertificateSubject) -> Result<bool, String> {
+            match client.user.as_str() {
+                "unknown" => Err("no API server".into()),
+                user => Ok(user == "kube-apiserver"),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn clients_need_a_certificate_and_the_permission() {
+        let check = async |user: Option<&str>| {
+            let mut request = Request::new(());
+            if let Some(user) = user {
+                let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
+                let name = rcgen::DnType::CommonName;
+                params.distinguished_name.push(name, user);
+                let key = rcgen::KeyPair::generate().unwrap();
+                let certificate = params.self_signed(&key).unwrap();
+                let certificates = PeerCertificates(Arc::new([certificate.der().clone()]));
+                request.extensions_mut().insert(certificates);
+            }
+            let checked = check_authorized(&FakeAuthorizer, &request).await;
+            checked.map_err(|(status, text)| (status.as_u16(), text))
+        };
+        assert_eq!(check(Some("kube-apiserver")).await, Ok(()));
+        let refused = |status, text: &str| Err((status, text.to_owned()));
+        assert_eq!(check(None).await, refused(401, "Unauthorized"));
+        let forbidden = "Forbidden (user=ann, verb=get, resource=nodes, subresource(s)=[proxy])";
+        assert_eq!(check(Some("ann")).await, refused(403, forbidden));
+        assert_eq!(check(Some("unknown")).await.unwrap_err().0, 500);
     }
 
     #[tokio::test]

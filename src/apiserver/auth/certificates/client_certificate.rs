@@ -10,10 +10,10 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, RootCertStore, SignatureScheme};
 use sha2::{Digest, Sha256};
-use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::certificate_authority::{CertificateAuthority, TlsError};
 use crate::auth::user::User;
+use kueue_lab_http::CertificateSubject;
 
 /// Verifies client certificates that an authority has signed.
 ///
@@ -64,15 +64,10 @@ impl ClientCertificateVerifier {
 
 /// The user that a certificate names.
 fn user_of_certificate(certificate: &CertificateDer<'_>) -> Option<User> {
-    let (_, parsed) = X509Certificate::from_der(certificate).ok()?;
-    let subject = parsed.subject();
-    let name = subject.iter_common_name().next()?.as_str().ok()?;
-    let organizations = subject.iter_organization();
+    let subject = CertificateSubject::of(certificate)?;
     let mut user = User {
-        name: name.to_owned(),
-        groups: organizations
-            .filter_map(|o| Some(o.as_str().ok()?.to_owned()))
-            .collect(),
+        name: subject.user,
+        groups: subject.groups,
         ..User::default()
     };
     user.add_authenticated_group();
