@@ -9,6 +9,7 @@ use kueue_lab_entropy::Entropy;
 use kueue_lab_streaming::SessionLimits;
 use parking_lot::{Mutex, Once};
 
+use crate::admission::AdmissionLocks;
 use crate::aggregator::RemoteApiServices;
 use crate::auth::certificates::ClusterCertificates;
 use crate::auth::token_authenticator::TokenAuthenticator;
@@ -47,9 +48,8 @@ pub(crate) struct ServerState {
     pub(crate) conversion_webhooks: WebhookConverter,
     /// The sessions of exec, attach and port-forward.
     pub(crate) sessions: SessionLimits,
-    /// Held from the check of a write against other objects, by quotas and the allocator of Services,
-    /// until its object is stored.
-    pub(crate) admission_lock: Mutex<()>,
+    /// Held from the check of a write against other objects until its object is stored.
+    pub(crate) admission_locks: AdmissionLocks,
     /// Whether the FlowSchemas and PriorityLevelConfigurations are created.
     pub(crate) flow_control: Once,
     /// Whether the listener is about to close, which fails `/readyz`.

@@ -7,8 +7,10 @@ use kueue_lab_json::ValueExt;
 use kueue_lab_quantity::Quantity;
 use serde_json::Value;
 
+use crate::object_usage::ObjectUsage;
 use crate::pod_requests::{self, ResourceList, add_resource_list};
-use crate::{claims, pods, scope};
+use crate::scope::ScopeAttributes;
+use crate::{claims, pods};
 
 /// How quotas count the objects of a resource.
 pub enum Evaluator {
@@ -54,29 +56,24 @@ impl Evaluator {
     }
 
     /// The usage of one object.
-    pub fn usage(&self, object: &Value, now: Timestamp) -> ResourceList {
+    pub fn usage(&self, object: &Value) -> ObjectUsage {
         match self {
-            Self::Pods => pods::pod_usage(object, now),
-            Self::Services => service(object),
-            Self::PersistentVolumeClaims => claims::volume_claim_usage(object),
-            Self::ResourceClaims => claims::resource_claim_usage(object),
-            Self::Objects(names) => names.iter().map(|n| (n.clone(), one())).collect(),
+            Self::Pods => pods::pod_usage(object),
+            Self::Services => ObjectUsage::stored(service(object)),
+            Self::PersistentVolumeClaims => ObjectUsage {
+                scopes: ScopeAttributes::of_volume_claim(object),
+                ..ObjectUsage::stored(claims::volume_claim_usage(object))
+            },
+            Self::ResourceClaims => ObjectUsage::stored(claims::resource_claim_usage(object)),
+            Self::Objects(names) => {
+                ObjectUsage::stored(names.iter().map(|n| (n.clone(), one())).collect())
+            }
         }
     }
 
     /// Whether usage depends on the content of objects, not only on their number.
     pub fn reads_content(&self) -> bool {
         !matches!(self, Self::Objects(_))
-    }
-
-    /// Whether the scopes of a quota include an object.
-    pub fn matches_scopes(&self, quota: &Value, object: &Value) -> bool {
-        let mut scopes = scope::scope_requirements(quota).into_iter();
-        match self {
-            Self::Pods => scopes.all(|s| scope::pod_matches_scope(&s, object)),
-            Self::PersistentVolumeClaims => scopes.all(|s| scope::claim_matches_scope(&s, object)),
-            _ => scopes.next().is_none(),
-        }
     }
 }
 
@@ -151,17 +148,16 @@ pub fn hard_limits(quota: &Value) -> ResourceList {
 }
 
 /// The usage of a quota by the objects of one resource in its namespace.
-pub fn calculate_usage<O: Borrow<Value>>(
-    evaluator: &Evaluator,
+pub fn calculate_usage<U: Borrow<ObjectUsage>>(
     quota: &Value,
-    objects: impl IntoIterator<Item = O>,
+    usages: impl IntoIterator<Item = U>,
     now: Timestamp,
 ) -> ResourceList {
     let mut sum = ResourceList::new();
-    for object in objects {
-        let object = object.borrow();
-        if evaluator.matches_scopes(quota, object) {
-            add_resource_list(&mut sum, &evaluator.usage(object, now));
+    for usage in usages {
+        let usage = usage.borrow();
+        if usage.matches_scopes(quota) {
+            add_resource_list(&mut sum, &usage.at(now));
         }
     }
     mask(sum, &hard_limits(quota))
@@ -175,7 +171,8 @@ mod tests {
 
     fn usage(quota: &Value, resource: &str, objects: &[Value]) -> Vec<String> {
         let evaluator = Evaluator::of("", resource);
-        let used = calculate_usage(&evaluator, quota, objects, Timestamp::UNIX_EPOCH);
+        let usages = objects.iter().map(|object| evaluator.usage(object));
+        let used = calculate_usage(quota, usages, Timestamp::UNIX_EPOCH);
         used.iter()
             .map(|(name, amount)| format!("{name}={amount}"))
             .collect()

@@ -6,6 +6,7 @@
 
 mod claims;
 mod evaluator;
+mod object_usage;
 pub mod pod_requests;
 mod pods;
 pub mod qos;
@@ -13,4 +14,5 @@ pub mod resource_name;
 mod scope;
 
 pub use evaluator::{Evaluator, calculate_usage, hard_limits, mask, resource_of};
+pub use object_usage::ObjectUsage;
 pub use pods::missing_requirements;

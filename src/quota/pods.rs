@@ -8,8 +8,11 @@ use serde_json::Value;
 use kueue_lab_json::ValueExt;
 use kueue_lab_quantity::Quantity;
 
+use crate::evaluator::one;
+use crate::object_usage::ObjectUsage;
 use crate::pod_requests::{self, ResourceList};
 use crate::resource_name::{is_extended, is_huge_page, is_native};
+use crate::scope::ScopeAttributes;
 
 /// Resources that each container must set if a quota limits them.
 const ENFORCED_RESOURCES: [&str; 6] = [
@@ -32,33 +35,24 @@ pub(crate) fn is_pod_resource(name: &str) -> bool {
         || is_huge_page(name)
 }
 
-/// The usage of a pod: the object count, and its requests and limits unless the pod is terminal.
-pub(crate) fn pod_usage(pod: &Value, now: Timestamp) -> ResourceList {
-    let mut used = ResourceList::new();
-    if is_charged(pod, now) {
-        used = compute_usage(
+/// The usage of a pod: the object count, and its requests and limits unless the pod is terminal or its
+/// deletion grace period has expired (upstream's `QuotaV1Pod`).
+pub(crate) fn pod_usage(pod: &Value) -> ObjectUsage {
+    let mut usage = ObjectUsage::stored(ResourceList::from([("count/pods".into(), one())]));
+    usage.scopes = ScopeAttributes::of_pod(pod);
+    if !matches!(pod.text("/status/phase"), "Failed" | "Succeeded") {
+        usage.charged = compute_usage(
             &pod_requests::pod_requests(pod, true),
             &pod_requests::pod_limits(pod, true),
         );
     }
-    used.insert("count/pods".into(), Quantity::from_value(1));
-    used
-}
-
-/// Whether a pod is charged: it is not terminal, and its deletion grace period has not expired
-/// (upstream's `QuotaV1Pod`).
-fn is_charged(pod: &Value, now: Timestamp) -> bool {
-    if matches!(pod.text("/status/phase"), "Failed" | "Succeeded") {
-        return false;
-    }
     let grace = pod.at("/metadata/deletionGracePeriodSeconds").as_i64();
     let marked: Option<Timestamp> = pod.text("/metadata/deletionTimestamp").parse().ok();
-    match (marked, grace) {
-        (Some(marked), Some(grace)) => marked
-            .checked_add(SignedDuration::from_secs(grace))
-            .is_ok_and(|end| now <= end),
-        _ => true,
+    if let (Some(marked), Some(grace)) = (marked, grace) {
+        let end = marked.checked_add(SignedDuration::from_secs(grace));
+        usage.end_of_grace = Some(end.unwrap_or(Timestamp::MIN));
     }
+    usage
 }
 
 /// Requests and limits by quota resource name.
@@ -148,7 +142,7 @@ mod tests {
     fn extended_resources_are_counted_as_requests() {
         let pod = json!({"spec": {"containers": [{"resources": {
             "requests": {"nvidia.com/gpu": "2", "cpu": "1"}, "limits": {"nvidia.com/gpu": "2"}}}]}});
-        let used = pod_usage(&pod, Timestamp::UNIX_EPOCH);
+        let used = pod_usage(&pod).at(Timestamp::UNIX_EPOCH);
         let names: Vec<&str> = used.keys().map(String::as_str).collect();
         assert_eq!(
             names,
@@ -166,8 +160,11 @@ mod tests {
     fn a_pod_past_its_grace_period_is_not_charged() {
         let pod = json!({"metadata": {"deletionTimestamp": "1970-01-01T00:00:10Z",
             "deletionGracePeriodSeconds": 5}});
-        let at =
-            |s| pod_usage(&pod, Timestamp::from_second(s).expect("a time")).contains_key("pods");
+        let usage = pod_usage(&pod);
+        let at = |s| {
+            let used = usage.at(Timestamp::from_second(s).expect("a time"));
+            used.contains_key("pods")
+        };
         assert!(at(15) && !at(16));
     }
 }

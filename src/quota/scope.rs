@@ -45,32 +45,68 @@ impl ScopeRequirement<'_> {
     }
 }
 
-/// Whether a pod matches a scope requirement.
-pub(crate) fn pod_matches_scope(scope: &ScopeRequirement<'_>, pod: &Value) -> bool {
-    let ends = pod
-        .at("/spec/activeDeadlineSeconds")
-        .as_i64()
-        .is_some_and(|s| s >= 0);
-    match scope.name {
-        "Terminating" => ends,
-        "NotTerminating" => !ends,
-        "BestEffort" => qos::class(pod) == "BestEffort",
-        "NotBestEffort" => qos::class(pod) != "BestEffort",
-        "PriorityClass" => scope.selects(pod.text("/spec/priorityClassName")),
-        "CrossNamespacePodAffinity" => uses_cross_namespace_pod_affinity(pod),
-        _ => false,
-    }
+/// The properties of an object that scopes select it by.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum ScopeAttributes {
+    /// No scope includes the object.
+    #[default]
+    None,
+    Pod {
+        /// Whether it has an active deadline.
+        has_deadline: bool,
+        is_best_effort: bool,
+        priority_class: Box<str>,
+        uses_cross_namespace_affinity: bool,
+    },
+    /// The VolumeAttributesClasses in the spec and in the status of a PersistentVolumeClaim.
+    VolumeClaim { wanted: Box<str>, current: Box<str> },
 }
 
-/// Whether a PersistentVolumeClaim matches a scope requirement.
-pub(crate) fn claim_matches_scope(scope: &ScopeRequirement<'_>, claim: &Value) -> bool {
-    match scope.name {
-        "VolumeAttributesClass" => {
-            let wanted = claim.text("/spec/volumeAttributesClassName");
-            let present = claim.text("/status/currentVolumeAttributesClassName");
-            scope.selects(wanted) || !present.is_empty() && scope.selects(present)
+impl ScopeAttributes {
+    /// The attributes of a pod.
+    pub(crate) fn of_pod(pod: &Value) -> Self {
+        let deadline = pod.at("/spec/activeDeadlineSeconds").as_i64();
+        Self::Pod {
+            has_deadline: deadline.is_some_and(|seconds| seconds >= 0),
+            is_best_effort: qos::class(pod) == "BestEffort",
+            priority_class: pod.text("/spec/priorityClassName").into(),
+            uses_cross_namespace_affinity: uses_cross_namespace_pod_affinity(pod),
         }
-        _ => false,
+    }
+
+    /// The attributes of a PersistentVolumeClaim.
+    pub(crate) fn of_volume_claim(claim: &Value) -> Self {
+        Self::VolumeClaim {
+            wanted: claim.text("/spec/volumeAttributesClassName").into(),
+            current: claim
+                .text("/status/currentVolumeAttributesClassName")
+                .into(),
+        }
+    }
+
+    /// Whether a scope requirement includes the object.
+    pub(crate) fn match_requirement(&self, scope: &ScopeRequirement<'_>) -> bool {
+        match self {
+            Self::None => false,
+            Self::Pod {
+                has_deadline,
+                is_best_effort,
+                priority_class,
+                uses_cross_namespace_affinity,
+            } => match scope.name {
+                "Terminating" => *has_deadline,
+                "NotTerminating" => !has_deadline,
+                "BestEffort" => *is_best_effort,
+                "NotBestEffort" => !is_best_effort,
+                "PriorityClass" => scope.selects(priority_class),
+                "CrossNamespacePodAffinity" => *uses_cross_namespace_affinity,
+                _ => false,
+            },
+            Self::VolumeClaim { wanted, current } => {
+                scope.name == "VolumeAttributesClass"
+                    && (scope.selects(wanted) || !current.is_empty() && scope.selects(current))
+            }
+        }
     }
 }
 
@@ -104,10 +140,11 @@ mod tests {
         let pod = json!({"spec": {"priorityClassName": "high", "activeDeadlineSeconds": 5,
             "affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
                 {"podAffinityTerm": {"namespaces": ["other"]}}]}}}});
+        let attributes = ScopeAttributes::of_pod(&pod);
         let meets = |quota: Value| {
             scope_requirements(&quota)
                 .iter()
-                .all(|s| pod_matches_scope(s, &pod))
+                .all(|scope| attributes.match_requirement(scope))
         };
         assert!(meets(json!({})));
         assert!(meets(

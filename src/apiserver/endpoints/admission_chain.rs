@@ -1,13 +1,13 @@
 //! Admission chain of one write: built-in plugins, in-process plugins, and the webhooks and
 //! policies configured in the cluster; mutating admission runs before validating admission.
 
-use parking_lot::MutexGuard;
 use serde_json::Value;
 
 use super::configured_admission;
 use super::delete_options::DeleteOptions;
 use super::request_context::RequestContext;
 use super::write_options::WriteOptions;
+use crate::admission::AdmissionGuard;
 use crate::admission::plugins::{
     self as admission_plugins, PluginContext, resource_quota, service_allocator,
 };
@@ -169,12 +169,9 @@ impl AdmissionChain<'_> {
         write.confirm_no_escalation()
     }
 
-    /// Runs validating admission. For writes counted by a ResourceQuota and writes of Services it returns
-    /// a lock, which the caller holds until the object is stored.
-    pub(super) async fn validate(
-        &self,
-        object: &Value,
-    ) -> Result<Option<MutexGuard<'_, ()>>, ApiError> {
+    /// Runs validating admission. For writes counted by a ResourceQuota and writes of Services the caller
+    /// holds the guard until the object is stored.
+    pub(super) async fn validate(&self, object: &Value) -> Result<AdmissionGuard<'_>, ApiError> {
         let request = self.request();
         for plugin in self.context.core.plugins.admission() {
             if plugin.handles(request.group, request.resource, request.subresource) {
@@ -192,11 +189,12 @@ impl AdmissionChain<'_> {
         }
         configured_admission::validate(self, object).await?;
         self.run_builtin_plugins(&request, |write| {
-            let depends_on_others = resource_quota::needs_quota_evaluation(write)
-                || service_allocator::allocates(write);
-            let checking = depends_on_others.then(|| self.context.core.admission_lock.lock());
+            let quotas_of =
+                resource_quota::needs_quota_evaluation(write).then_some(request.namespace);
+            let locks = &self.context.core.admission_locks;
+            let guard = locks.lock(service_allocator::allocates(write), quotas_of);
             admission_plugins::validate(write, object)?;
-            Ok(checking)
+            Ok(guard)
         })
     }
 

@@ -7,6 +7,7 @@ pub(crate) mod object_reader;
 mod resource_registry;
 mod resource_table;
 mod served_resource;
+pub(crate) mod service_allocations;
 pub(crate) mod stored_objects;
 pub(crate) mod webhook_manager;
 

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use kueue_lab_quota::{Evaluator, ObjectUsage};
 use serde_json::Value;
 
 use super::Registry;
 use super::object_reader::ObjectReader;
+use super::service_allocations::ServiceAllocations;
 use crate::request::ResourcePath;
 use crate::storage::key::storage_key;
-use crate::storage::{ResourceStorage, Snapshot, Store};
+use crate::storage::{Object, ResourceStorage, Snapshot, Store};
 
 /// The stored objects of a server, each in its storage version.
 pub(crate) struct StoredObjects<'a> {
@@ -32,6 +34,25 @@ impl StoredObjects<'_> {
         (!storage.is_empty()).then(|| self.store.snapshot(&storage))
     }
 
+    /// A value of each object of a namespace, by name.
+    fn map<T>(
+        &self,
+        group: &str,
+        resource: &str,
+        namespace: &str,
+        value: impl Fn(&Arc<Object>) -> T,
+    ) -> Vec<T> {
+        let Some(snapshot) = self.snapshot(group, resource) else {
+            return Vec::new();
+        };
+        let prefix = if namespace.is_empty() {
+            String::new()
+        } else {
+            storage_key(namespace, "")
+        };
+        snapshot.scan(&prefix, None).map(value).collect()
+    }
+
     /// The encoded size of the object at a path, in bytes; 0 if there is none.
     pub(crate) fn size(&self, path: &ResourcePath) -> usize {
         let namespace = match path.resource.as_str() {
@@ -51,14 +72,19 @@ impl ObjectReader for StoredObjects<'_> {
     }
 
     fn list(&self, group: &str, resource: &str, namespace: &str) -> Vec<Arc<Value>> {
-        let Some(snapshot) = self.snapshot(group, resource) else {
-            return Vec::new();
-        };
-        let prefix = if namespace.is_empty() {
-            String::new()
-        } else {
-            storage_key(namespace, "")
-        };
-        snapshot.scan(&prefix, None).map(|o| o.value()).collect()
+        self.map(group, resource, namespace, Object::value)
+    }
+
+    fn quota_usages(&self, group: &str, resource: &str, namespace: &str) -> Vec<Arc<ObjectUsage>> {
+        let evaluator = Evaluator::of(group, resource);
+        self.map(group, resource, namespace, |object| {
+            object.derived(|value| evaluator.usage(value))
+        })
+    }
+
+    fn service_allocations(&self) -> Vec<Arc<ServiceAllocations>> {
+        self.map("", "services", "", |object| {
+            object.derived(ServiceAllocations::of)
+        })
     }
 }

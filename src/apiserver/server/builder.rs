@@ -8,6 +8,7 @@ use kueue_lab_entropy::Entropy;
 use parking_lot::{Mutex, Once};
 
 use super::api_server::ApiServer;
+use crate::admission::AdmissionLocks;
 use crate::aggregator::RemoteApiServices;
 use crate::auth::certificates::ClusterCertificates;
 use crate::auth::credentials::{Credentials, CredentialsError};
@@ -136,7 +137,7 @@ impl ApiServerBuilder {
             validating_webhooks: WebhookManager::new("validatingwebhookconfigurations"),
             webhook_clients: ClientManager::default(),
             conversion_webhooks: WebhookConverter::default(),
-            admission_lock: Mutex::default(),
+            admission_locks: AdmissionLocks::default(),
             flow_control: Once::new(),
             request_limits: self.request_limits,
             event_ttl: EventTtl::default(),

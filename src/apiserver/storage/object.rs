@@ -1,5 +1,6 @@
 //! One version of one object, encoded once.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -110,6 +111,7 @@ impl PendingObject {
             value: RwLock::new(None),
             encodings: Mutex::default(),
             decoded_cache: hot.clone(),
+            derived: Mutex::default(),
         };
         match self.content {
             Content::Encoded { mut value, text } => {
@@ -232,6 +234,8 @@ pub struct Object {
     /// Encodings in other served versions, by encoding key; created lazily.
     encodings: Mutex<Encodings>,
     decoded_cache: Arc<DecodedCache>,
+    /// Values of [`Object::derived`], one of each type.
+    derived: Mutex<SmallVec<[Arc<dyn Any + Send + Sync>; 1]>>,
 }
 
 /// The part of an object that is read when it is restored.
@@ -265,6 +269,7 @@ impl Object {
             value: RwLock::new(None),
             encodings: Mutex::default(),
             decoded_cache: cache.clone(),
+            derived: Mutex::default(),
         })
     }
 
@@ -384,6 +389,27 @@ impl Object {
         let encodings = self.encodings.lock();
         let (_, bytes) = encodings.iter().find(|(own, _)| **own == *key)?;
         Some(bytes.clone())
+    }
+
+    /// A value that is computed from the object once and kept as long as this version, in place of the
+    /// decoded object. A type is always derived by the same function.
+    pub fn derived<T: Send + Sync + 'static>(
+        self: &Arc<Self>,
+        derive: impl FnOnce(&Value) -> T,
+    ) -> Arc<T> {
+        let find = |values: &[Arc<dyn Any + Send + Sync>]| {
+            let mut values = values.iter();
+            values.find_map(|value| value.clone().downcast().ok())
+        };
+        if let Some(known) = find(&self.derived.lock()) {
+            return known;
+        }
+        let value = Arc::new(derive(&self.value()));
+        let mut values = self.derived.lock();
+        find(&values).unwrap_or_else(|| {
+            values.push(value.clone());
+            value
+        })
     }
 
     /// Drops the decoded form and the encodings in other versions.

@@ -137,12 +137,15 @@ impl ResourceQuotaController {
             let evaluator = Evaluator::of(group, plural);
             let used = if matches!(evaluator, Evaluator::Pods) {
                 let pods = self.pods.list_namespace(&namespace);
-                let pods = pods.iter().map(|pod| to_json(pod.as_ref()));
-                kueue_lab_quota::calculate_usage(&evaluator, &quota, pods, now)
+                let usages = pods
+                    .iter()
+                    .map(|pod| evaluator.usage(&to_json(pod.as_ref())));
+                kueue_lab_quota::calculate_usage(&quota, usages, now)
             } else {
                 let content = evaluator.reads_content();
                 let objects = self.list(&namespace, group, plural, content).await?;
-                kueue_lab_quota::calculate_usage(&evaluator, &quota, objects, now)
+                let usages = objects.iter().map(|object| evaluator.usage(object));
+                kueue_lab_quota::calculate_usage(&quota, usages, now)
             };
             add_resource_list(&mut sum, &used);
         }

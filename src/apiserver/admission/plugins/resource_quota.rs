@@ -1,6 +1,6 @@
 //! ResourceQuota: limits on the resource usage of a namespace.
 //!
-//! Usage is calculated from the stored objects on each request.
+//! Usage is the sum of that of the stored objects, which each version has computed once.
 
 use serde_json::Value;
 
@@ -63,7 +63,8 @@ fn check_quota(
         .map(String::as_str)
         .filter(|n| counted.matches_resource(n))
         .collect();
-    if limited.is_empty() || !counted.matches_scopes(quota, object) {
+    let usage = counted.usage(object);
+    if limited.is_empty() || !usage.matches_scopes(quota) {
         return Ok(());
     }
     let name = quota.name();
@@ -72,11 +73,10 @@ fn check_quota(
     {
         return Err(write.forbidden(format!("failed quota: {name}: {why}")));
     }
-    let mut wanted = mask(counted.usage(object, write.now), &hard);
-    if let Some(old) = write.request.old_object
-        && counted.matches_scopes(quota, old)
-    {
-        let before = counted.usage(old, write.now);
+    let mut wanted = mask(usage.at(write.now), &hard);
+    let old = write.request.old_object.map(|old| counted.usage(old));
+    if let Some(old) = old.filter(|old| old.matches_scopes(quota)) {
+        let before = old.at(write.now);
         for (name, amount) in &mut wanted {
             *amount = before.get(name).map_or(*amount, |had| *amount - *had);
         }
@@ -86,8 +86,8 @@ fn check_quota(
         return Ok(());
     }
     let r = write.request;
-    let objects = write.reader.list(r.group, r.resource, r.namespace);
-    let used = calculate_usage(counted, quota, objects, write.now);
+    let usages = write.reader.quota_usages(r.group, r.resource, r.namespace);
+    let used = calculate_usage(quota, usages, write.now);
     let have = |n: &String| used.get(n).copied().unwrap_or(Quantity::ZERO);
     let over = |n: &&String| wanted.get(*n).is_some_and(|w| have(n) + *w > hard[*n]);
     let exceeded: Vec<&String> = wanted.keys().filter(over).collect();

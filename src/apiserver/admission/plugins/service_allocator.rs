@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::PluginContext;
 use crate::apimachinery::api_error::ApiError;
 use crate::kinds::service::patch_allocated_values;
+use crate::registry::service_allocations::ServiceAllocations;
 use kueue_lab_field::FieldError;
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
@@ -19,33 +21,33 @@ const STATIC_BAND: u32 = 256;
 const NODE_PORT_RANGE: std::ops::RangeInclusive<i64> = 30000..=32767;
 
 /// Cluster IPs and node ports of the other services.
-#[derive(Default)]
+#[derive(Clone)]
 struct Allocations {
-    addresses: BTreeSet<String>,
-    /// Protocol and port number.
+    services: Vec<Arc<ServiceAllocations>>,
+    /// Node ports of this service, by protocol.
     ports: BTreeSet<(String, i64)>,
 }
 
 impl Allocations {
     fn of(write: &PluginContext<'_>) -> Self {
-        let mut taken = Self::default();
         let r = write.request;
-        for service in write.reader.list("", "services", "") {
-            if service.name() == r.name && service.text("/metadata/namespace") == r.namespace {
-                continue;
-            }
-            let addresses = service.list("/spec/clusterIPs").iter();
-            taken
-                .addresses
-                .extend(addresses.map(|a| a.text("").to_string()));
-            for port in service.list("/spec/ports") {
-                let number = port.int("/nodePort");
-                taken.ports.insert((port.text("/protocol").into(), number));
-            }
-            let check = service.int("/spec/healthCheckNodePort");
-            taken.ports.insert(("TCP".into(), check));
+        let mut services = write.reader.service_allocations();
+        services.retain(|service| service.name != r.name || service.namespace != r.namespace);
+        Self {
+            services,
+            ports: BTreeSet::new(),
         }
-        taken
+    }
+
+    fn has_address(&self, address: &str) -> bool {
+        let mut all = self.services.iter().flat_map(|s| &s.addresses);
+        all.any(|taken| taken == address)
+    }
+
+    fn has_port(&self, protocol: &str, port: i64) -> bool {
+        let all = self.services.iter().flat_map(|s| &s.ports);
+        all.chain(&self.ports)
+            .any(|(p, number)| *number == port && p == protocol)
     }
 
     fn free_address(&self, write: &PluginContext<'_>) -> Option<String> {
@@ -54,7 +56,7 @@ impl Allocations {
         let start = draw(write, span);
         (0..span)
             .map(|i| Ipv4Addr::from(first + STATIC_BAND + (start + i) % span).to_string())
-            .find(|a| !self.addresses.contains(a))
+            .find(|address| !self.has_address(address))
     }
 
     fn free_port(&self, write: &PluginContext<'_>, protocol: &str) -> Option<i64> {
@@ -62,7 +64,7 @@ impl Allocations {
         let start = draw(write, span);
         (0..span)
             .map(|i| NODE_PORT_RANGE.start() + i64::from((start + i) % span))
-            .find(|n| !self.ports.contains(&(protocol.to_string(), *n)))
+            .find(|port| !self.has_port(protocol, *port))
     }
 }
 
@@ -193,7 +195,7 @@ fn address(
                 "the provided IP ({own}) is not in the valid range. The range of valid IPs is {NETWORK_TEXT}"
             )
         }
-        Ok(_) if taken.addresses.contains(&own) => "provided IP is already allocated".to_string(),
+        Ok(_) if taken.has_address(&own) => "provided IP is already allocated".to_string(),
         Ok(_) => return Ok(()),
     };
     errors.push(FieldError::invalid(
@@ -228,8 +230,7 @@ fn node_ports(
         .unwrap_or_default();
     // Ports with the same number but different protocols share a node port.
     let mut shared: Vec<(i64, String, i64)> = Vec::new();
-    let mut given = Allocations::default();
-    given.ports.extend(taken.ports.iter().cloned());
+    let mut given = taken.clone();
     let ports = service.list("/spec/ports").iter();
     let named = ports.map(|p| (p.text("/protocol").to_string(), p.int("/nodePort")));
     let named: Vec<_> = named.filter(|(_, n)| *n != 0).collect();
@@ -253,7 +254,7 @@ fn node_ports(
                     NODE_PORT_RANGE.start(),
                     NODE_PORT_RANGE.end()
                 )));
-            } else if taken.ports.contains(&(protocol, own)) {
+            } else if taken.has_port(&protocol, own) {
                 errors.push(FieldError::invalid(
                     path,
                     own,
@@ -267,7 +268,7 @@ fn node_ports(
         }
         given.ports.extend(named.iter().cloned());
         let sibling = shared.iter().find(|(p, proto, n)| {
-            *p == number && *proto != protocol && !given.ports.contains(&(protocol.clone(), *n))
+            *p == number && *proto != protocol && !given.has_port(&protocol, *n)
         });
         let free = match sibling {
             Some((_, _, n)) => Some(*n),
