@@ -7,6 +7,7 @@ use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use futures::TryStreamExt;
 use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{Pod, ResourceQuota};
 use kube::api::{Api, ListParams, Patch, PatchParams, PostParams, WatchParams};
 use kube::{Client, ResourceExt};
 use kueue_lab_apiserver::ApiServer;
@@ -154,4 +155,73 @@ fn watch_jobs(bencher: Bencher, watchers: usize) {
             let found = runtime.block_on(api.get(&last)).expect("the last");
             assert_eq!(found.name_any(), last);
         });
+}
+
+/// Creates 200 Jobs while `watchers` clients each watch another object.
+#[divan::bench(args = [0, 1000], sample_count = 3, sample_size = 1)]
+fn create_jobs_beside_watches_of_objects(bencher: Bencher, watchers: usize) {
+    const JOBS: usize = 200;
+    bencher
+        .counter(ItemsCount::new(JOBS))
+        .with_inputs(|| {
+            let (runtime, api) = server_with_jobs(0);
+            let tasks: Vec<_> = (0..watchers)
+                .map(|i| {
+                    let api = api.clone();
+                    runtime.spawn(async move {
+                        let params = WatchParams::default();
+                        let params = params.fields(&format!("metadata.name=other-{i}"));
+                        let events = api.watch(&params, "1").await.expect("a watch");
+                        events.try_for_each(|_| async { Ok(()) }).await
+                    })
+                })
+                .collect();
+            // Every watch waits for its first event.
+            runtime.block_on(async {
+                for _ in 0..=watchers {
+                    tokio::task::yield_now().await;
+                }
+            });
+            (runtime, api, tasks)
+        })
+        .bench_local_values(|(runtime, api, tasks)| {
+            runtime.block_on(create(&api, JOBS));
+            tasks
+                .iter()
+                .for_each(|task| assert!(!task.is_finished(), "a watch"));
+            (runtime, api)
+        });
+}
+
+/// Creates a Pod in a namespace with a quota and `count` Pods.
+#[divan::bench(args = [10, 3000], sample_count = 20, sample_size = 1)]
+fn create_pod_with_quota(bencher: Bencher, count: usize) {
+    let (runtime, api) = server_with_jobs(0);
+    let client = api.into_client();
+    let (pods, quotas) = (
+        Api::<Pod>::namespaced(client.clone(), "default"),
+        Api::<ResourceQuota>::namespaced(client, "default"),
+    );
+    let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": {"requests.cpu": "1M"}}});
+    let quota = serde_json::from_value(quota).expect("a ResourceQuota");
+    let create = |name: String| {
+        let pod = json!({
+            "metadata": {"name": name},
+            "spec": {"containers": [{
+                "name": "c", "image": "registry.k8s.io/pause:3.9",
+                "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
+            }]},
+        });
+        let pod = serde_json::from_value(pod).expect("a Pod");
+        let created = runtime.block_on(pods.create(&PostParams::default(), &pod));
+        created.expect("a Pod is created");
+    };
+    (0..count).for_each(|i| create(format!("p{i}")));
+    let created = runtime.block_on(quotas.create(&PostParams::default(), &quota));
+    created.expect("a ResourceQuota is created");
+    let mut next = count;
+    bencher.bench_local(|| {
+        next += 1;
+        create(format!("p{next}"));
+    });
 }

@@ -25,6 +25,7 @@ enum Content {
     Encoded {
         value: Value,
         text: EncodedWithoutVersion,
+        labels: Labels,
     },
     Lazy {
         head: Value,
@@ -63,8 +64,13 @@ impl PendingObject {
     /// [`NotAnObject`] if it is not a JSON object with a `metadata` object.
     pub fn new(mut value: Value) -> Result<Self, NotAnObject> {
         let text = encode(&mut value)?;
+        let labels = labels(&value);
         Ok(Self {
-            content: Content::Encoded { value, text },
+            content: Content::Encoded {
+                value,
+                text,
+                labels,
+            },
             schema_generation: 0,
         })
     }
@@ -114,9 +120,13 @@ impl PendingObject {
             derived: Mutex::default(),
         };
         match self.content {
-            Content::Encoded { mut value, text } => {
+            Content::Encoded {
+                mut value,
+                text,
+                labels,
+            } => {
                 set_revision(&mut value, revision);
-                object.labels = labels(&value);
+                object.labels = labels;
                 object.text = text.with_resource_version(revision).into();
                 object.value = RwLock::new(Some(Arc::new(value)));
             }

@@ -129,6 +129,7 @@ impl StorageState {
     }
 
     /// Applies a change and appends its event. Events after the revision `durable` are not compacted.
+    /// Returns the events that leave the history, to be dropped without a lock.
     pub(super) fn record(
         &mut self,
         kind: WatchEventType,
@@ -136,7 +137,7 @@ impl StorageState {
         limits: &StorageLimits,
         durable: u64,
         scopes: &WatchScopes,
-    ) {
+    ) -> Vec<Arc<WatchEvent>> {
         let key = object.key_shared();
         let before = match kind {
             WatchEventType::Deleted => self.objects.remove(&key),
@@ -152,6 +153,7 @@ impl StorageState {
             prev_object: before,
             size,
         }));
+        let mut compacted = Vec::new();
         while self.events.len() > limits.max_events
             || (self.bytes > limits.max_bytes && self.events.len() > limits.min_events)
         {
@@ -161,7 +163,9 @@ impl StorageState {
             self.bytes -= oldest.size;
             self.compacted_revision = oldest.revision();
             scopes.compact(oldest.object.key(), oldest.revision());
+            compacted.push(oldest);
         }
+        compacted
     }
 
     /// Reverts all changes after `revision`.

@@ -255,7 +255,7 @@ impl Store {
             None => revision,
         };
         let limits = &self.shared.limits;
-        state.record(kind, object.clone(), limits, durable, &storage.scopes);
+        let compacted = state.record(kind, object.clone(), limits, durable, &storage.scopes);
         self.shared.revision.store(revision, Ordering::Release);
         if !NOT_STATE.contains(&&**storage.resource()) {
             self.shared
@@ -264,12 +264,16 @@ impl Store {
         }
         drop(state);
         match durability {
-            Some(durability) => durability.push(change(kind, storage, &object), storage),
+            Some(durability) => {
+                durability.push(change(kind, storage, &object), storage);
+                drop(order);
+            }
             None => {
                 drop(order);
                 storage.notify_watchers([object.key()]);
             }
         }
+        drop(compacted);
         if object.size() > 0 {
             self.shared.decoded_cache.insert(&object);
         }
