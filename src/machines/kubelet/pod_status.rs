@@ -83,6 +83,9 @@ pub(super) fn status_patch(
     Some(json!({"metadata": metadata, "status": status}))
 }
 
+/// The annotation of pods whose main containers do not get ready, with the value `false`.
+const READY: &str = "kueue-lab.dev/ready";
+
 fn time(at: Timestamp) -> Time {
     Time(whole_seconds(at))
 }
@@ -198,7 +201,7 @@ fn container_status(
         image: container.image.clone(),
         image_id: id.unwrap_or_default(),
         container_id: current,
-        ready: container.is_ready(now),
+        ready: is_ready(container, pod, now),
         started: Some(container.is_running()),
         restart_count: container.restarts,
         state: Some(state),
@@ -208,6 +211,14 @@ fn container_status(
         ),
         ..ContainerStatus::default()
     }
+}
+
+/// Whether a container is ready, and the pod is not annotated otherwise.
+fn is_ready(container: &SimulatedContainer, pod: &Pod, now: Timestamp) -> bool {
+    let annotations = pod.metadata.annotations.as_ref();
+    let annotation = annotations.and_then(|annotations| annotations.get(READY));
+    let is_held = annotation.is_some_and(|value| value == "false");
+    container.is_ready(now) && !(is_held && container.role == ContainerRole::Main)
 }
 
 /// The name of an image without registry, tag and digest.
@@ -261,7 +272,7 @@ fn pod_conditions(
         )
     };
     let unready_containers = unready(&[ContainerRole::Sidecar, ContainerRole::Main], &|c| {
-        !c.is_ready(now)
+        !is_ready(c, pod, now)
     });
     let containers: ConditionTuple = match (terminal_reason, unready_containers.is_empty()) {
         (Some(reason), _) => ("ContainersReady", false, Some(reason), None),
