@@ -254,7 +254,7 @@ fn mistakes_in_a_file_are_reported_with_their_place() {
         ),
         (
             "- name: a\n  steps:\n  - check: {name: c, jobs: j, state: Redy}\n",
-            "unknown state \"Redy\"; the states are",
+            "unknown state \"Redy\"; did you mean",
         ),
         (
             "- name: a\n  steps:\n  - expect: [{never: {never: {admitted: j}}}]\n",

@@ -1,19 +1,21 @@
 //! The actions of a scenario's steps.
 
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
-use kueue_lab_api::v1beta2::API_VERSION;
 use kueue_lab_presets::SCENARIO_MANAGER;
 use kueue_lab_runtime::Api;
+use kueue_lab_runtime::api_errors::error_message;
 use kueue_lab_skypilot::Task;
 use kueue_lab_yaml::{Limits, parse};
 use serde_json::{Value, json};
 
 use super::clean_up::CreatedObject;
 use super::format::StepAction;
-use super::glob::glob_matches;
 use super::observed_state::{ApiVersionKind, resource};
 use super::run::{ScenarioRun, add_duration};
 use super::selector::Selector;
+
+/// The kinds of applied objects whose status is written too.
+const KINDS_WITH_STATUS: [&str; 2] = ["AdmissionCheck", "Node"];
 
 impl ScenarioRun<'_> {
     pub(super) async fn run_action(&mut self, action: &StepAction) -> Result<(), String> {
@@ -49,7 +51,13 @@ impl ScenarioRun<'_> {
             },
             StepAction::Apply(objects) => {
                 for object in objects {
-                    self.apply(object).await.map_err(|e| e.to_string())?;
+                    self.apply(object).await?;
+                }
+                Ok(())
+            }
+            StepAction::Create(objects) => {
+                for object in objects {
+                    self.create(object).await?;
                 }
                 Ok(())
             }
@@ -58,7 +66,7 @@ impl ScenarioRun<'_> {
                 merge,
                 subresource,
             } => {
-                let patch = Patch::Merge(merge);
+                let patch = Patch::Merge(self.with_times(merge));
                 let params = PatchParams {
                     field_manager: Some(SCENARIO_MANAGER.to_owned()),
                     ..PatchParams::default()
@@ -69,7 +77,7 @@ impl ScenarioRun<'_> {
                         None => api.patch(&name, &params, &patch).await,
                         Some(sub) => api.patch_subresource(sub, &name, &params, &patch).await,
                     };
-                    let written = patched.map_err(|e| e.to_string())?;
+                    let written = patched.map_err(|e| error_message(&e))?;
                     self.observed.record_write(&kind, &written);
                 }
                 Ok(())
@@ -80,163 +88,98 @@ impl ScenarioRun<'_> {
                         let next = add_duration(self.environment.clock.now(), template.interval);
                         self.wait_until(next).await;
                     }
-                    self.apply(job).await.map_err(|e| e.to_string())?;
+                    self.apply(job).await?;
                 }
                 Ok(())
             }
-            StepAction::EndPods { jobs, succeed } => self.end_pods(jobs, *succeed).await,
-            StepAction::NodePower { node, on } => {
-                let machines = self.environment.machines.as_ref();
-                let machines = machines.ok_or("this lab has no nodes of its own")?;
-                let changed = match on {
-                    true => machines.recover_node(node),
-                    false => machines.fail_node(node),
-                };
-                match changed {
-                    true => Ok(()),
-                    false => {
-                        let pools = machines.pools();
-                        let names = pools.pools.iter().flat_map(|pool| {
-                            (0..pool.count).map(move |number| pool.node_name(number))
-                        });
-                        let nodes: Vec<_> = names.take(20).collect();
-                        let nodes = nodes.join(", ");
-                        Err(format!("there is no node {node:?}; the nodes are {nodes}"))
-                    }
-                }
-            }
-            StepAction::AnswerCheck {
-                check,
-                jobs,
-                state,
-                message,
-            } => self.answer_check(check, jobs, state, message).await,
+            StepAction::EndPods { pods, succeed } => self.end_pods(pods, *succeed).await,
+            StepAction::SetReady { pods, ready } => self.set_ready(pods, *ready).await,
+            StepAction::DeletePods(pods) => self.delete_pods(pods).await,
+            StepAction::SetActive { jobs, active } => self.set_active(jobs, *active).await,
+            StepAction::SetPriority { jobs, class } => self.set_priority(jobs, class).await,
+            StepAction::NodePower { node, on } => self.set_power(node, *on),
+            StepAction::Taint { taint, add } => self.taint(taint, *add).await,
+            StepAction::AnswerCheck(answer) => self.answer_check(answer).await,
             StepAction::ActivateCheck { check, active } => {
-                let status = if *active { "True" } else { "False" };
-                let condition = json!({
-                    "type": "Active", "status": status, "reason": "ByHand", "message": "",
-                    "lastTransitionTime": self.environment.clock.time(),
-                });
-                let patch = Patch::Merge(json!({"status": {"conditions": [condition]}}));
-                let kind = (API_VERSION.to_owned(), "AdmissionCheck".to_owned());
-                let api = self.api(&kind, None);
-                let params = PatchParams::default();
-                let patched = api
-                    .patch_subresource("status", check, &params, &patch)
-                    .await;
-                patched.map_err(|e| e.to_string()).map(|_| ())
+                self.activate_check(check, *active).await
             }
+            StepAction::AnswerRequest(answer) => self.answer_request(answer).await,
             StepAction::Delete(object) => {
                 for (api, name) in self.selected_objects(object)? {
                     let deleted = api.delete(&name, &DeleteParams::background()).await;
-                    deleted.map_err(|e| e.to_string())?;
+                    deleted.map_err(|e| error_message(&e))?;
                 }
                 Ok(())
             }
         }
     }
 
-    /// Sets the phase of the pods of jobs that are running.
-    async fn end_pods(&mut self, jobs: &[String], succeed: bool) -> Result<(), String> {
-        self.observe_changes().await;
-        let pods: Vec<(String, String)> = self
-            .observed
-            .objects_of(POD_KIND)
-            .filter(|pod| is_running(pod) && is_pod_of(pod, jobs))
-            .map(|pod| {
-                let text = |field: &str| pod["metadata"][field].as_str().unwrap_or_default();
-                (text("namespace").to_owned(), text("name").to_owned())
-            })
-            .collect();
-        if pods.is_empty() {
-            return Err(format!("no pod of {} is running", jobs.join(", ")));
+    async fn apply(&mut self, object: &Value) -> Result<(), String> {
+        let Some(name) = object["metadata"]["name"].as_str() else {
+            return self.create(object).await;
+        };
+        let (kind, api, dynamic) = self.writable(object)?;
+        let exists = api.get_opt(name).await.map_err(|e| error_message(&e))?;
+        let params = PatchParams::apply(SCENARIO_MANAGER).force();
+        let written = api.patch(name, &params, &Patch::Apply(&dynamic)).await;
+        let written = written.map_err(|e| error_message(&e))?;
+        if exists.is_none() {
+            self.traces.created.push(CreatedObject::of(&kind, &written));
         }
-        let phase = if succeed { "Succeeded" } else { "Failed" };
-        let ready = json!({
-            "type": "Ready", "status": "False", "reason": "PodCompleted",
-            "lastTransitionTime": self.environment.clock.time(),
-        });
-        let patch = json!({"status": {"phase": phase, "conditions": [ready]}});
-        for (namespace, name) in pods {
-            let kind = (POD_KIND.0.to_owned(), POD_KIND.1.to_owned());
-            let api = self.api(&kind, Some(&namespace));
-            let params = PatchParams::default();
-            let patch = Patch::Strategic(&patch);
-            let patched = api
-                .patch_subresource("status", &name, &params, &patch)
-                .await;
-            patched.map_err(|e| e.to_string())?;
-        }
+        self.write_status(&kind, object).await?;
+        self.observed.record_write(&kind, &written);
         Ok(())
     }
 
-    /// Sets the state of an admission check in the Workloads of jobs.
-    async fn answer_check(
-        &mut self,
-        check: &str,
-        jobs: &[String],
-        state: &str,
-        message: &str,
-    ) -> Result<(), String> {
-        self.observe_changes().await;
-        let now = json!(self.environment.clock.time());
-        let mut answers = Vec::new();
-        for workload in self.observed.history.matching(jobs, false) {
-            let states = workload.object["status"]["admissionChecks"].as_array();
-            let mut states = states.cloned().unwrap_or_default();
-            let found = states.iter_mut().find(|state| state["name"] == check);
-            let Some(found) = found.filter(|_| !workload.is_finished()) else {
-                continue;
-            };
-            found["state"] = state.into();
-            found["message"] = message.into();
-            found["lastTransitionTime"] = now.clone();
-            let patch = json!({"status": {"admissionChecks": states}});
-            answers.push((workload.namespace.clone(), workload.name.clone(), patch));
-        }
-        if answers.is_empty() {
-            let jobs = jobs.join(", ");
-            return Err(format!(
-                "no Workload of {jobs} has the admission check {check:?}"
-            ));
-        }
-        for (namespace, name, patch) in answers {
-            let kind = (API_VERSION.to_owned(), "Workload".to_owned());
-            let api = self.api(&kind, Some(&namespace));
-            let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
-            let patched = api
-                .patch_subresource("status", &name, &params, &patch)
-                .await;
-            patched.map_err(|e| e.to_string())?;
-        }
+    async fn create(&mut self, object: &Value) -> Result<(), String> {
+        let (kind, api, dynamic) = self.writable(object)?;
+        let written = api.create(&PostParams::default(), &dynamic).await;
+        let written = written.map_err(|e| error_message(&e))?;
+        self.traces.created.push(CreatedObject::of(&kind, &written));
+        self.write_status(&kind, object).await?;
+        self.observed.record_write(&kind, &written);
         Ok(())
     }
 
-    async fn apply(&mut self, object: &Value) -> Result<(), kube::Error> {
+    fn writable(
+        &self,
+        object: &Value,
+    ) -> Result<(ApiVersionKind, Api<DynamicObject>, DynamicObject), String> {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
         let kind = (
             text("/apiVersion").unwrap_or_default().to_owned(),
             text("/kind").unwrap_or_default().to_owned(),
         );
         let api = self.api(&kind, text("/metadata/namespace"));
-        let dynamic: DynamicObject =
-            serde_json::from_value(object.clone()).map_err(kube::Error::SerdeError)?;
-        let written = match text("/metadata/name") {
-            None => api.create(&PostParams::default(), &dynamic).await?,
+        let dynamic = serde_json::from_value(object.clone()).map_err(|e| e.to_string())?;
+        Ok((kind, api, dynamic))
+    }
+
+    /// Writes the status of an object of a kind whose status no controller of the lab writes.
+    async fn write_status(&mut self, kind: &ApiVersionKind, object: &Value) -> Result<(), String> {
+        let (status, name) = (&object["status"], object["metadata"]["name"].as_str());
+        match name.filter(|_| KINDS_WITH_STATUS.contains(&kind.1.as_str()) && status.is_object()) {
+            None => Ok(()),
             Some(name) => {
-                let exists = api.get_opt(name).await?.is_some();
-                let params = PatchParams::apply(SCENARIO_MANAGER).force();
-                let written = api.patch(name, &params, &Patch::Apply(&dynamic)).await?;
-                if exists {
-                    self.observed.record_write(&kind, &written);
-                    return Ok(());
-                }
-                written
+                let patch = self.with_times(&json!({"status": status}));
+                self.patch_status(kind, None, name, &patch).await
             }
-        };
-        self.traces.created.push(CreatedObject::of(&kind, &written));
-        self.observed.record_write(&kind, &written);
-        Ok(())
+        }
+    }
+
+    /// A patch in which the conditions of a status have the current time unless they have a time.
+    fn with_times(&self, patch: &Value) -> Value {
+        let mut patch = patch.clone();
+        let now = json!(self.environment.clock.time());
+        let conditions = patch.pointer_mut("/status/conditions");
+        let conditions = conditions.and_then(Value::as_array_mut);
+        for condition in conditions.into_iter().flatten() {
+            if let Some(condition) = condition.as_object_mut() {
+                let time = condition.entry("lastTransitionTime");
+                time.or_insert_with(|| now.clone());
+            }
+        }
+        patch
     }
 
     /// Submits a sample of the active preset, under another name if it differs from the sample's.
@@ -302,7 +245,7 @@ impl ScenarioRun<'_> {
         }
     }
 
-    fn api(&self, kind: &ApiVersionKind, namespace: Option<&str>) -> Api<DynamicObject> {
+    pub(super) fn api(&self, kind: &ApiVersionKind, namespace: Option<&str>) -> Api<DynamicObject> {
         let client = self.environment.client.clone();
         match namespace {
             Some(namespace) => Api::namespaced_with(client, namespace, &resource(kind)),
@@ -310,28 +253,6 @@ impl ScenarioRun<'_> {
             None => Api::default_namespaced_with(client, &resource(kind)),
         }
     }
-}
-
-/// The kind of the pods that a step can end.
-pub(super) const POD_KIND: (&str, &str) = ("v1", "Pod");
-
-fn is_running(pod: &Value) -> bool {
-    pod["status"]["phase"] == "Running" && pod["metadata"]["deletionTimestamp"].is_null()
-}
-
-/// Whether a pod, or the owner of a pod, matches one of some patterns.
-fn is_pod_of(pod: &Value, jobs: &[String]) -> bool {
-    let metadata = &pod["metadata"];
-    let owners = metadata["ownerReferences"].as_array().into_iter().flatten();
-    let names = owners.map(|owner| &owner["name"]);
-    let mut names = names.chain([&metadata["name"]]).filter_map(Value::as_str);
-    let namespace = metadata["namespace"].as_str().unwrap_or_default();
-    names.any(|name| {
-        jobs.iter().any(|pattern| match pattern.split_once('/') {
-            Some((of, pattern)) => glob_matches(of, namespace) && glob_matches(pattern, name),
-            None => glob_matches(pattern, name),
-        })
-    })
 }
 
 /// Whether a kind without a namespace in the scenario is cluster-scoped.
@@ -349,6 +270,7 @@ fn is_cluster_scoped(kind: &str) -> bool {
             | "Node"
             | "Namespace"
             | "PriorityClass"
+            | "RuntimeClass"
             | "CustomResourceDefinition"
     )
 }

@@ -63,6 +63,11 @@ impl ObservedState {
                 by.as_deref(),
                 reason.as_deref(),
             ),
+            Claim::Evicted {
+                jobs,
+                reason,
+                times,
+            } => self.check_evicted(jobs, reason.as_deref(), times, any),
             Claim::Waits { jobs, time } => {
                 let waited = |w: &ObservedWorkload| {
                     let end = w.admissions.first().map_or(now, |first| first.at);
@@ -141,7 +146,7 @@ impl ObservedState {
     }
 
     /// Checks that no job, or with `any` at least one, is wrong.
-    fn check_each(
+    pub(super) fn check_each(
         &self,
         jobs: &[String],
         any: bool,

@@ -38,6 +38,15 @@ pub enum Claim {
         /// Pattern of the reason of the condition `Preempted`.
         reason: Option<String>,
     },
+    /// Jobs that were evicted, for any reason.
+    Evicted {
+        /// Patterns of the jobs.
+        jobs: Vec<String>,
+        /// Pattern of the reason, or of its underlying cause.
+        reason: Option<String>,
+        /// How often each of them; at least once by default.
+        times: Comparison,
+    },
     /// The time from the creation of jobs to their first admission, so far for pending ones.
     Waits {
         /// Patterns of the jobs.
@@ -142,6 +151,16 @@ impl fmt::Display for Claim {
             } => {
                 write!(f, "{}{} preempted", of_count(count.as_ref()), list(jobs))?;
                 by.iter().try_for_each(|by| write!(f, " by {by}"))?;
+                reason
+                    .iter()
+                    .try_for_each(|reason| write!(f, " ({reason})"))
+            }
+            Self::Evicted {
+                jobs,
+                reason,
+                times,
+            } => {
+                write!(f, "{} evicted {times} times", list(jobs))?;
                 reason
                     .iter()
                     .try_for_each(|reason| write!(f, " ({reason})"))

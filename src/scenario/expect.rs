@@ -108,7 +108,7 @@ impl Expectation {
         let others = others.iter().filter(|is_set| **is_set).count();
         if others + usize::from(never.is_some()) != 1 {
             let message = "expect one of job, object, admitted, pending, finished, flavors, victims, \
-                           waits, order, usage, borrowed, share, events and never";
+                           evicted, waits, order, usage, borrowed, share, events and never";
             return Err(Problem::new(at, message));
         }
         let is_of_kueue = claim.is_some() || never.is_some();
@@ -230,7 +230,8 @@ fn status(text: &str, at: Position) -> Result<ManagedJobStatus, Problem> {
     })
 }
 
-fn condition((name, raw): (String, RawCondition)) -> (String, ExpectedCondition) {
+/// Reads a condition.
+pub(super) fn condition((name, raw): (String, RawCondition)) -> (String, ExpectedCondition) {
     let flag = |b: bool| if b { "True" } else { "False" }.to_owned();
     let condition = match raw {
         RawCondition::Flag(b) => ExpectedCondition {

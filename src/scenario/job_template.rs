@@ -14,6 +14,8 @@ use kueue_lab_yaml::{Located, Position, Problem};
 const MAX_JOBS: u32 = 10_000;
 /// The namespace of jobs without one.
 pub(super) const DEFAULT_NAMESPACE: &str = "default";
+/// The annotation of pods that are not ready, with the value `false`.
+pub(super) const READY_ANNOTATION: &str = "kueue-lab.dev/ready";
 /// How long pods run without `runs`: longer than any scenario.
 const FOREVER: Duration = Duration::from_secs(365 * 86_400);
 
@@ -31,6 +33,7 @@ pub(super) struct RawJobs {
     priority: Option<String>,
     runs: Option<ScenarioDuration>,
     exit_code: Option<u8>,
+    ready: Option<bool>,
     every: Option<ScenarioDuration>,
     backoff_limit: Option<u32>,
     #[serde(default)]
@@ -141,6 +144,9 @@ impl RawJobs {
         )]);
         if let Some(code) = self.exit_code {
             of_pods.insert("kueue-lab.dev/exit-code".into(), code.to_string());
+        }
+        if self.ready == Some(false) {
+            of_pods.insert(READY_ANNOTATION.into(), "false".into());
         }
         // Extended resources need limits.
         let extended = requests

@@ -5,7 +5,9 @@
 //! the UI.
 
 mod actions;
+mod check_actions;
 mod check_claim;
+mod check_evictions;
 mod claim;
 mod clean_up;
 mod comparison;
@@ -15,12 +17,16 @@ mod environment;
 mod expect;
 mod format;
 mod glob;
+mod job_actions;
 mod job_template;
 mod match_object;
 mod mismatch;
+mod node_actions;
 mod observed_state;
+mod pod_selection;
 mod raw;
 mod raw_claims;
+mod raw_steps;
 mod run;
 mod selector;
 mod step_failure;
@@ -37,8 +43,11 @@ pub use comparison::Comparison;
 pub use coverage::Parts;
 pub use environment::ScenarioEnvironment;
 pub use expect::{Expectation, Expected};
-pub use format::{Scenario, ScenarioError, Step, StepAction, StepTrigger};
+pub use format::{
+    CheckAnswer, NodeTaint, RequestAnswer, Scenario, ScenarioError, Step, StepAction, StepTrigger,
+};
 pub use job_template::JobTemplate;
+pub use pod_selection::{PodCount, PodSelection};
 pub use run::{Outcome, run_scenario};
 pub use step_failure::StepFailure;
 pub use test_file::{TEST_FILE_SCHEMA, TestCase, TestFile, TestFileError};

@@ -9,8 +9,10 @@ use serde_json::Value;
 use super::duration::ScenarioDuration;
 use super::job_template::RawJobs;
 use super::raw_claims::{
-    JobsOr, Names, RawEvents, RawFlavors, RawShare, RawState, RawUsage, RawVictims, RawWaits,
+    JobsOr, Names, RawEvents, RawEvicted, RawFlavors, RawShare, RawState, RawUsage, RawVictims,
+    RawWaits,
 };
+use super::raw_steps::{RawCheck, RawPods, RawPriority, RawProvisioningRequest, RawTaint};
 use kueue_lab_yaml::Located;
 
 #[derive(Debug, Deserialize)]
@@ -35,16 +37,27 @@ pub(super) struct RawStep {
     pub(super) sample: Option<Located<RawSample>>,
     pub(super) cancel: Option<Located<String>>,
     pub(super) apply: Option<Located<RawApply>>,
+    pub(super) create: Option<Located<RawApply>>,
     pub(super) patch: Option<Located<RawPatch>>,
     pub(super) delete: Option<Located<RawSelector>>,
     pub(super) switch: Option<Located<String>>,
     pub(super) wait: Option<Located<ScenarioDuration>>,
     pub(super) jobs: Option<Located<RawJobs>>,
-    pub(super) finish: Option<Located<Names>>,
-    pub(super) fail: Option<Located<Names>>,
+    pub(super) finish: Option<Located<JobsOr<RawPods>>>,
+    pub(super) fail: Option<Located<JobsOr<RawPods>>>,
+    pub(super) ready: Option<Located<JobsOr<RawPods>>>,
+    pub(super) unready: Option<Located<JobsOr<RawPods>>>,
+    pub(super) delete_pods: Option<Located<JobsOr<RawPods>>>,
+    pub(super) activate: Option<Located<Names>>,
+    pub(super) deactivate: Option<Located<Names>>,
+    pub(super) priority: Option<Located<RawPriority>>,
     pub(super) fail_node: Option<Located<String>>,
     pub(super) recover_node: Option<Located<String>>,
+    pub(super) taint: Option<Located<RawTaint>>,
+    pub(super) untaint: Option<Located<RawTaint>>,
     pub(super) check: Option<Located<RawCheck>>,
+    pub(super) provisioning_request: Option<Located<RawProvisioningRequest>>,
+    pub(super) refused: Option<Located<String>>,
     #[serde(default)]
     pub(super) expect: Vec<Located<RawExpectation>>,
 }
@@ -55,17 +68,6 @@ pub(super) struct RawLaunch {
     pub(super) task: Located<String>,
     #[serde(rename = "as")]
     pub(super) name: Option<Located<String>>,
-}
-
-/// An admission check answered by hand.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawCheck {
-    pub(super) name: String,
-    pub(super) jobs: Option<Names>,
-    pub(super) state: Option<Located<String>>,
-    pub(super) message: Option<String>,
-    pub(super) active: Option<bool>,
 }
 
 /// A sample of the active preset, with another name for it.
@@ -83,11 +85,11 @@ pub(super) enum RawSample {
     },
 }
 
-/// A file to apply, or inline objects.
+/// A file to apply or create, or inline objects.
 #[derive(Debug, Deserialize)]
 #[serde(
     untagged,
-    expecting = "apply takes a file name, an object or a list of objects"
+    expecting = "expected a file name, an object or a list of objects"
 )]
 pub(super) enum RawApply {
     File(String),
@@ -135,6 +137,7 @@ pub(super) struct RawExpectation {
     pub(super) finished: Option<Located<JobsOr<RawState>>>,
     pub(super) flavors: Option<Located<RawFlavors>>,
     pub(super) victims: Option<Located<JobsOr<RawVictims>>>,
+    pub(super) evicted: Option<Located<JobsOr<RawEvicted>>>,
     pub(super) waits: Option<Located<RawWaits>>,
     pub(super) order: Option<Located<Vec<String>>>,
     pub(super) usage: Option<Located<RawUsage>>,

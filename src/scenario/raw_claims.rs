@@ -118,6 +118,24 @@ impl From<Vec<String>> for RawVictims {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+pub(super) struct RawEvicted {
+    jobs: Names,
+    reason: Option<String>,
+    times: Option<RawComparison<Amount>>,
+}
+
+impl From<Vec<String>> for RawEvicted {
+    fn from(jobs: Vec<String>) -> Self {
+        Self {
+            jobs: Names(jobs),
+            reason: None,
+            times: None,
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct RawWaits {
     jobs: Names,
     time: RawComparison<Time>,
@@ -202,6 +220,19 @@ pub(super) fn read_claim(raw: &mut RawExpectation, at: Position) -> Result<Optio
         };
         claims.push((at, claim));
     }
+    if let Some(Located { at, value }) = raw.evicted.take() {
+        let JobsOr(RawEvicted {
+            jobs,
+            reason,
+            times,
+        }) = value;
+        let claim = Claim::Evicted {
+            jobs: patterns(jobs, at)?,
+            reason,
+            times: amount(times).unwrap_or_else(Comparison::at_least_one),
+        };
+        claims.push((at, claim));
+    }
     if let Some(Located { at, value }) = raw.waits.take() {
         let claim = Claim::Waits {
             jobs: patterns(value.jobs, at)?,
@@ -261,7 +292,8 @@ fn amount(raw: Option<RawComparison<Amount>>) -> Option<Comparison> {
     raw.map(|comparison| comparison.0)
 }
 
-fn patterns(jobs: Names, at: Position) -> Result<Vec<String>, Problem> {
+/// The patterns of jobs; at least one.
+pub(super) fn patterns(jobs: Names, at: Position) -> Result<Vec<String>, Problem> {
     match jobs.0.is_empty() {
         true => Err(Problem::new(
             at,

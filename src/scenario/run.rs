@@ -13,7 +13,7 @@ use super::environment::ScenarioEnvironment;
 use super::expect::{Expectation, Expected};
 use super::format::{Scenario, Step, StepTrigger};
 use super::observed_state::{ObjectChange, ObservedState};
-use super::step_failure::StepFailure;
+use super::step_failure::{StepFailure, check_refusal};
 use super::timeline::{
     Observer, Progress, StepProgress, StepState, TimelineEntry, TimelineEntryKind,
 };
@@ -178,7 +178,8 @@ impl ScenarioRun<'_> {
         }
         let mut done_at = self.started;
         for (index, step) in scenario.steps.iter().enumerate() {
-            let outcome = self.run_step(index, step, done_at).await;
+            let next = scenario.steps.get(index + 1).map(|next| &next.trigger);
+            let outcome = self.run_step(index, step, next, done_at).await;
             if let Err(failure) = outcome {
                 let reason = failure.to_string();
                 let after = self.environment.clock.now().duration_since(self.started);
@@ -213,6 +214,7 @@ impl ScenarioRun<'_> {
         &mut self,
         index: usize,
         step: &Step,
+        next: Option<&StepTrigger>,
         done_at: Timestamp,
     ) -> Result<(), Box<StepFailure>> {
         match &step.trigger {
@@ -226,14 +228,20 @@ impl ScenarioRun<'_> {
         self.set_step_state(index, StepState::Running);
         self.report(TimelineEntryKind::Step, &step.description);
         let done = self.run_action(&step.action).await;
-        done.map_err(StepFailure::of_action)?;
+        match &step.refused {
+            None => done.map_err(StepFailure::of_action)?,
+            Some(pattern) => check_refusal(step.at, pattern, done)?,
+        }
         let (never, expectations): (Vec<&Expectation>, Vec<_>) = step
             .expect
             .iter()
             .partition(|e| matches!(e.expected, Expected::Never(_)));
         let never = never.into_iter().map(|e| (e.expected.clone(), e.position));
         self.never.extend(never);
-        self.wait_until_idle().await;
+        // What the next step waits for can be short.
+        if !expectations.is_empty() || !matches!(next, Some(StepTrigger::When(_))) {
+            self.wait_until_idle().await;
+        }
         self.wait_for(&expectations, self.activity.is_some())
             .await?;
         self.check_never()

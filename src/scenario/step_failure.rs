@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::glob::glob_matches;
 use super::mismatch::Mismatch;
 use kueue_lab_yaml::Position;
 
@@ -61,4 +62,20 @@ impl StepFailure {
             ..Self::default()
         })
     }
+}
+
+/// Checks that an action was refused with a message that matches a pattern.
+pub(super) fn check_refusal(
+    at: Position,
+    pattern: &str,
+    done: Result<(), String>,
+) -> Result<(), Box<StepFailure>> {
+    let observed = match done {
+        Err(message) if glob_matches(pattern, &message) => return Ok(()),
+        Err(message) => format!("refused: {message}"),
+        Ok(()) => "the API accepts it".to_owned(),
+    };
+    let expected = format!("refused with {pattern:?}");
+    let mismatch = Mismatch::new(observed);
+    Err(StepFailure::of_expectation(at, expected, None, mismatch))
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::actions::POD_KIND;
+use super::check_actions::PROVISIONING_REQUEST_KIND;
 use super::expect::{EVENT_KIND, Expectation};
 use super::format::{Scenario, StepAction, StepTrigger};
+use super::job_actions::POD_KIND;
 use super::observed_state::ApiVersionKind;
 use super::selector::Selector;
 use kueue_lab_api::v1beta2::API_VERSION;
@@ -33,8 +34,11 @@ pub(super) fn watched_kinds(scenario: &Scenario, is_test: bool) -> BTreeSet<ApiV
         if expectations.iter().any(|e| e.expected.has_claim()) || step.action.selects_jobs() {
             kinds.extend(CLAIM_KINDS.map(of));
         }
-        if matches!(step.action, StepAction::EndPods { .. }) {
+        if step.action.selects_pods() {
             kinds.insert(of(POD_KIND));
+        }
+        if matches!(step.action, StepAction::AnswerRequest(_)) {
+            kinds.insert(of(PROVISIONING_REQUEST_KIND));
         }
         let selectors = expectations.into_iter().flat_map(Expectation::selectors);
         kinds.extend(selectors.map(key));

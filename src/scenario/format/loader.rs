@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::description::default_description;
+use super::job_steps::read_job_steps;
 use super::scenario::{Scenario, ScenarioError, Step, StepAction, StepTrigger};
-use crate::duration::format_duration;
 use crate::expect::Expectation;
 use crate::job_template::JobTemplate;
-use crate::raw::{RawApply, RawCheck, RawLaunch, RawSample, RawScenario, RawStep};
+use crate::raw::{RawApply, RawLaunch, RawSample, RawScenario, RawStep};
 use crate::selector::Selector;
 use kueue_lab_lab::FileSource;
 use kueue_lab_skypilot::Task;
@@ -96,13 +97,13 @@ struct ScenarioLoader<'a> {
 }
 
 impl ScenarioLoader<'_> {
-    fn step(&mut self, raw: RawStep, at: Position) -> Result<Step, ScenarioError> {
+    fn step(&mut self, mut raw: RawStep, at: Position) -> Result<Step, ScenarioError> {
         let problem = |at, message: &str| self.problem(Problem::new(at, message));
         let triggers = [raw.at.is_some(), raw.after.is_some(), raw.when.is_some()];
         if triggers.iter().filter(|t| **t).count() > 1 {
             return Err(problem(at, "a step has one of at, after and when"));
         }
-        let trigger = match (raw.at, raw.after, raw.when) {
+        let trigger = match (raw.at.take(), raw.after.take(), raw.when.take()) {
             (Some(at), _, _) => StepTrigger::At(at.value.0),
             (_, Some(after), _) => StepTrigger::After(after.value.0),
             (_, _, Some(when)) => {
@@ -112,10 +113,10 @@ impl ScenarioLoader<'_> {
             _ => StepTrigger::Now,
         };
         let mut actions = Vec::new();
-        if let Some(launch) = raw.launch {
+        if let Some(launch) = raw.launch.take() {
             actions.push(self.launch(launch.value, launch.at)?);
         }
-        if let Some(sample) = raw.sample {
+        if let Some(sample) = raw.sample.take() {
             let (sample, name) = match sample.value {
                 RawSample::Name(name) => (name.clone(), name),
                 RawSample::Named { name, renamed } => (name, renamed),
@@ -124,17 +125,20 @@ impl ScenarioLoader<'_> {
             self.jobs.insert(name.clone());
             actions.push(StepAction::Sample { sample, name });
         }
-        if let Some(name) = raw.cancel {
+        if let Some(name) = raw.cancel.take() {
             if !self.jobs.contains(&name.value) {
                 let message = format!("no step before this one launches {:?}", name.value);
                 return Err(self.problem(Problem::new(name.at, message)));
             }
             actions.push(StepAction::Cancel(name.value));
         }
-        if let Some(apply) = raw.apply {
+        if let Some(apply) = raw.apply.take() {
             actions.push(StepAction::Apply(self.objects(apply.value, apply.at)?));
         }
-        if let Some(patch) = raw.patch {
+        if let Some(create) = raw.create.take() {
+            actions.push(StepAction::Create(self.objects(create.value, create.at)?));
+        }
+        if let Some(patch) = raw.patch.take() {
             let object = patch.value.object;
             let object = Selector::read(object.value, object.at).map_err(|p| self.problem(p))?;
             actions.push(StepAction::Patch {
@@ -143,36 +147,21 @@ impl ScenarioLoader<'_> {
                 subresource: patch.value.subresource,
             });
         }
-        if let Some(delete) = raw.delete {
+        if let Some(delete) = raw.delete.take() {
             let object = Selector::read(delete.value, delete.at).map_err(|p| self.problem(p))?;
             actions.push(StepAction::Delete(object));
         }
-        if let Some(preset) = raw.switch {
+        if let Some(preset) = raw.switch.take() {
             actions.push(StepAction::SwitchPreset(preset.value));
         }
-        if let Some(wait) = raw.wait {
+        if let Some(wait) = raw.wait.take() {
             actions.push(StepAction::Wait(wait.value.0));
         }
-        if let Some(jobs) = raw.jobs {
+        if let Some(jobs) = raw.jobs.take() {
             let template = JobTemplate::read(jobs.value, jobs.at).map_err(|p| self.problem(p))?;
             actions.push(StepAction::CreateJobs(template));
         }
-        for (jobs, succeed) in [(raw.finish, true), (raw.fail, false)] {
-            actions.extend(jobs.map(|jobs| StepAction::EndPods {
-                jobs: jobs.value.0,
-                succeed,
-            }));
-        }
-        for (node, on) in [(raw.fail_node, false), (raw.recover_node, true)] {
-            actions.extend(node.map(|node| StepAction::NodePower {
-                node: node.value,
-                on,
-            }));
-        }
-        if let Some(check) = raw.check {
-            let check = admission_check(check.value, check.at).map_err(|p| self.problem(p))?;
-            actions.push(check);
-        }
+        actions.extend(read_job_steps(&mut raw).map_err(|p| self.problem(p))?);
         if actions.len() > 1 {
             let message = "a step has at most one action; write one step per action";
             return Err(self.problem(Problem::new(at, message)));
@@ -187,7 +176,12 @@ impl ScenarioLoader<'_> {
             let message = "the step has no action and no expectation";
             return Err(self.problem(Problem::new(at, message)));
         }
+        if let Some(refused) = raw.refused.as_ref().filter(|_| !action.is_request()) {
+            let message = "refused belongs to a step with a request to the API, such as apply";
+            return Err(self.problem(Problem::new(refused.at, message)));
+        }
         Ok(Step {
+            refused: raw.refused.map(|refused| refused.value),
             description: raw.say.unwrap_or_else(|| default_description(&action)),
             trigger,
             action,
@@ -236,7 +230,7 @@ impl ScenarioLoader<'_> {
             let metadata = &object["metadata"];
             let has_name = metadata["name"].is_string() || metadata["generateName"].is_string();
             if !object["apiVersion"].is_string() || !object["kind"].is_string() || !has_name {
-                let message = "an object to apply has apiVersion, kind and a name";
+                let message = "an object has apiVersion, kind and a name";
                 return Err(self.problem(Problem::new(at, message)));
             }
         }
@@ -253,74 +247,5 @@ impl ScenarioLoader<'_> {
             file: self.file.clone(),
             problem,
         }
-    }
-}
-
-/// The states of an admission check.
-const CHECK_STATES: [&str; 4] = ["Pending", "Ready", "Retry", "Rejected"];
-
-fn admission_check(raw: RawCheck, at: Position) -> Result<StepAction, Problem> {
-    match (raw.active, raw.jobs, raw.state) {
-        (Some(active), None, None) => Ok(StepAction::ActivateCheck {
-            check: raw.name,
-            active,
-        }),
-        (None, Some(jobs), Some(state)) if CHECK_STATES.contains(&state.value.as_str()) => {
-            Ok(StepAction::AnswerCheck {
-                check: raw.name,
-                jobs: jobs.0,
-                state: state.value,
-                message: raw.message.unwrap_or_default(),
-            })
-        }
-        (None, Some(_), Some(state)) => {
-            let states = CHECK_STATES.join(", ");
-            let message = format!("unknown state {:?}; the states are {states}", state.value);
-            Err(Problem::new(state.at, message))
-        }
-        _ => {
-            let message = "a check has either active, or jobs and a state";
-            Err(Problem::new(at, message))
-        }
-    }
-}
-
-/// The description of a step without `say`.
-fn default_description(action: &StepAction) -> String {
-    let kind_and_name = |o: &Value| {
-        let name = o["metadata"]["name"].as_str();
-        let generated = o["metadata"]["generateName"].as_str();
-        let kind = o["kind"].as_str().unwrap_or_default();
-        format!("{kind} {}", name.or(generated).unwrap_or_default())
-    };
-    match action {
-        StepAction::ExpectOnly => "watch".into(),
-        StepAction::Launch { name, .. } => format!("sky jobs launch -n {name}"),
-        StepAction::Sample { sample, name } if sample == name => format!("submit {sample}"),
-        StepAction::Sample { sample, name } => format!("submit {sample} as {name}"),
-        StepAction::Cancel(name) => format!("sky jobs cancel {name}"),
-        StepAction::Apply(objects) => {
-            let names: Vec<_> = objects.iter().map(kind_and_name).collect();
-            format!("apply {}", names.join(", "))
-        }
-        StepAction::Patch { object, .. } => format!("patch {object}"),
-        StepAction::Delete(object) => format!("delete {object}"),
-        StepAction::SwitchPreset(preset) => format!("switch to the preset {preset}"),
-        StepAction::Wait(time) => format!("wait {}", format_duration(*time)),
-        StepAction::CreateJobs(template) => format!("create {}", template.description),
-        StepAction::EndPods { jobs, succeed } => {
-            let verb = if *succeed { "finish" } else { "fail" };
-            format!("{verb} the pods of {}", jobs.join(", "))
-        }
-        StepAction::NodePower { node, on: false } => format!("node {node} fails"),
-        StepAction::NodePower { node, on: true } => format!("node {node} recovers"),
-        StepAction::AnswerCheck {
-            check, jobs, state, ..
-        } => format!("check {check} of {} is {state}", jobs.join(", ")),
-        StepAction::ActivateCheck {
-            check,
-            active: true,
-        } => format!("check {check} is active"),
-        StepAction::ActivateCheck { check, .. } => format!("check {check} is not active"),
     }
 }

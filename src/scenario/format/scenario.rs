@@ -1,11 +1,14 @@
 //! The scenario as it runs: steps, triggers, actions and expectations.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use indexmap::IndexMap;
 use serde_json::Value;
 
-use crate::expect::Expectation;
+use crate::expect::{Expectation, ExpectedCondition};
 use crate::job_template::JobTemplate;
+use crate::pod_selection::PodSelection;
 use crate::selector::Selector;
 use kueue_lab_skypilot::Task;
 use kueue_lab_yaml::{Position, Problem};
@@ -54,6 +57,8 @@ pub struct Step {
     pub trigger: StepTrigger,
     /// The action.
     pub action: StepAction,
+    /// Pattern of the message with which the API refuses the action; `None` if it succeeds.
+    pub refused: Option<String>,
     /// The expectations that must be met before the next step.
     pub expect: Vec<Expectation>,
     /// The position in the file.
@@ -96,6 +101,8 @@ pub enum StepAction {
     Cancel(String),
     /// Applies objects; those with `generateName` are created.
     Apply(Vec<Value>),
+    /// Creates objects that do not exist.
+    Create(Vec<Value>),
     /// Applies a merge patch to objects.
     Patch {
         /// The objects to patch.
@@ -115,10 +122,33 @@ pub enum StepAction {
     CreateJobs(JobTemplate),
     /// Ends the pods of jobs.
     EndPods {
-        /// Patterns of the jobs.
-        jobs: Vec<String>,
+        /// The pods.
+        pods: PodSelection,
         /// Whether they succeed.
         succeed: bool,
+    },
+    /// Sets whether running pods are ready.
+    SetReady {
+        /// The pods.
+        pods: PodSelection,
+        /// Whether they are ready.
+        ready: bool,
+    },
+    /// Deletes pods that have not ended.
+    DeletePods(PodSelection),
+    /// Activates or deactivates the Workloads of jobs.
+    SetActive {
+        /// Patterns of the jobs.
+        jobs: Vec<String>,
+        /// Whether they are active.
+        active: bool,
+    },
+    /// Sets the WorkloadPriorityClass of jobs.
+    SetPriority {
+        /// Patterns of the jobs.
+        jobs: Vec<String>,
+        /// The WorkloadPriorityClass.
+        class: String,
     },
     /// Simulates a power failure of a node, or its end.
     NodePower {
@@ -127,17 +157,15 @@ pub enum StepAction {
         /// Whether it has power.
         on: bool,
     },
-    /// Sets the state of an admission check of jobs.
-    AnswerCheck {
-        /// The AdmissionCheck.
-        check: String,
-        /// Patterns of the jobs.
-        jobs: Vec<String>,
-        /// The state, such as `Ready`.
-        state: String,
-        /// The message.
-        message: String,
+    /// Adds a taint to a node, or removes it.
+    Taint {
+        /// The taint.
+        taint: NodeTaint,
+        /// Whether it is added.
+        add: bool,
     },
+    /// Sets the state of an admission check of jobs.
+    AnswerCheck(CheckAnswer),
     /// Sets whether an AdmissionCheck is active.
     ActivateCheck {
         /// The AdmissionCheck.
@@ -145,11 +173,84 @@ pub enum StepAction {
         /// Whether it is active.
         active: bool,
     },
+    /// Sets conditions of the ProvisioningRequests of jobs.
+    AnswerRequest(RequestAnswer),
+}
+
+/// The state of an admission check of jobs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckAnswer {
+    /// The AdmissionCheck.
+    pub check: String,
+    /// Patterns of the jobs.
+    pub jobs: Vec<String>,
+    /// The state, such as `Ready`.
+    pub state: String,
+    /// The message.
+    pub message: String,
+    /// What the check adds to every pod set.
+    pub pod_set_updates: Option<Value>,
+    /// The delay of a retry.
+    pub requeue_after: Option<Duration>,
+}
+
+/// Conditions of the newest ProvisioningRequest of each of some jobs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RequestAnswer {
+    /// Patterns of the jobs.
+    pub jobs: Vec<String>,
+    /// The AdmissionCheck; `None` for any.
+    pub check: Option<String>,
+    /// The conditions by type.
+    pub conditions: IndexMap<String, ExpectedCondition>,
+    /// `status.provisioningClassDetails`.
+    pub details: BTreeMap<String, String>,
+}
+
+/// A taint of a node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeTaint {
+    /// The node.
+    pub node: String,
+    /// The key.
+    pub key: String,
+    /// The value.
+    pub value: String,
+    /// The effect; `None` for any.
+    pub effect: Option<String>,
 }
 
 impl StepAction {
+    /// Whether it consists of requests to the API, which can refuse them.
+    pub(crate) fn is_request(&self) -> bool {
+        !matches!(
+            self,
+            Self::ExpectOnly
+                | Self::Launch { .. }
+                | Self::Cancel(_)
+                | Self::SwitchPreset(_)
+                | Self::Wait(_)
+                | Self::NodePower { .. }
+        )
+    }
+
     /// Whether it needs the Workloads or Pods of jobs.
     pub(crate) fn selects_jobs(&self) -> bool {
-        matches!(self, Self::EndPods { .. } | Self::AnswerCheck { .. })
+        self.selects_pods()
+            || matches!(
+                self,
+                Self::AnswerCheck(_)
+                    | Self::AnswerRequest(_)
+                    | Self::SetActive { .. }
+                    | Self::SetPriority { .. }
+            )
+    }
+
+    /// Whether it needs the Pods of jobs.
+    pub(crate) fn selects_pods(&self) -> bool {
+        matches!(
+            self,
+            Self::EndPods { .. } | Self::SetReady { .. } | Self::DeletePods(_)
+        )
     }
 }

@@ -107,7 +107,7 @@ fn invalid_scenarios_are_rejected_with_a_position() {
         ),
         (
             "steps:\n- apply: {kind: X}\n",
-            "scenarios/s.yaml:2:10: an object to apply has",
+            "scenarios/s.yaml:2:10: an object has",
         ),
         (
             "pace: 0\nsteps: []\n",
@@ -122,6 +122,119 @@ fn invalid_scenarios_are_rejected_with_a_position() {
         assert!(
             found.starts_with(expected),
             "{text}\n  {found}\n  {expected}"
+        );
+    }
+}
+
+#[test]
+fn steps_about_jobs_and_nodes_have_descriptions() {
+    let steps = "steps:\n\
+        - finish: [a, b]\n\
+        - finish: {jobs: a, pods: all}\n\
+        - fail: {jobs: a, pods: 1}\n\
+        - deletePods: {node: n1}\n\
+        - unready: {jobs: a, pods: 2}\n\
+        - deactivate: team-a/*\n\
+        - priority: {jobs: a, class: high}\n\
+        - taint: {node: n1, key: k, effect: NoExecute}\n\
+        - check: {name: c, jobs: a, state: Retry, requeueAfter: 1m}\n\
+        - provisioningRequest: {jobs: a, conditions: {Failed: \"True\"}}\n\
+        - create: {apiVersion: v1, kind: Node, metadata: {name: n2}}\n  refused: \"*exists*\"\n";
+    let scenario = load(steps).unwrap();
+    let descriptions: Vec<&str> = scenario
+        .steps
+        .iter()
+        .map(|step| step.description.as_str())
+        .collect();
+    assert_eq!(
+        descriptions,
+        [
+            "finish the pods of a, b",
+            "finish all pods of a",
+            "fail one pod of a",
+            "delete the pods on node n1",
+            "2 pods of a are not ready any more",
+            "deactivate team-a/*",
+            "a get the priority high",
+            "taint node n1",
+            "check c of a is Retry",
+            "ProvisioningRequest of a: Failed",
+            "create Node n2",
+        ]
+    );
+    assert_eq!(scenario.steps[10].refused.as_deref(), Some("*exists*"));
+}
+
+#[test]
+fn invalid_steps_about_jobs_and_nodes_are_rejected_with_a_remedy() {
+    for (step, expected) in [
+        (
+            "finish: {pods: 1}",
+            "2:11: name at least one job, or a node",
+        ),
+        (
+            "finish: {jobs: a, pods: 0}",
+            "2:27: pods is a number of pods of each job, at least 1, or all",
+        ),
+        ("finish: {jobs: a, pods: some}", "2:27: pods is a number"),
+        (
+            "finish: {node: n1, pods: all}",
+            "2:28: pods: all needs the jobs that finish",
+        ),
+        (
+            "deletePods: {jobs: a, pods: all}",
+            "2:31: pods is a number of pods of each job, at least 1",
+        ),
+        (
+            "deletePods: {job: a}",
+            "2:16: unknown field \"job\"; did you mean \"jobs\"?",
+        ),
+        ("activate: []", "2:13: name at least one job"),
+        (
+            "priority: {jobs: a}",
+            "2:13: the field \"class\" is missing",
+        ),
+        (
+            "taint: {node: n1, key: k}",
+            "2:10: a taint has an effect; the effects are NoSchedule",
+        ),
+        (
+            "taint: {node: n1, key: k, effect: NoExcute}",
+            "2:37: unknown effect \"NoExcute\"; did you mean \"NoExecute\"?",
+        ),
+        (
+            "untaint: {node: n1, key: k, value: v}",
+            "2:12: a taint is removed by its key and effect",
+        ),
+        (
+            "check: {name: c, jobs: a, state: Reddy}",
+            "2:36: unknown state \"Reddy\"; did you mean \"Ready\"?",
+        ),
+        (
+            "check: {name: c, jobs: a, state: Ready, requeueAfter: 1m}",
+            "2:57: requeueAfter is the delay of a Retry",
+        ),
+        (
+            "check: {name: c, active: true, message: m}",
+            "2:10: a check has either active, or jobs and a state",
+        ),
+        (
+            "provisioningRequest: {jobs: a, conditions: {}}",
+            "2:24: conditions has at least one condition",
+        ),
+        (
+            "{wait: 1s, refused: x}",
+            "2:23: refused belongs to a step with a request",
+        ),
+    ] {
+        let text = format!("steps:\n- {step}\n");
+        let found = load(Box::leak(text.into_boxed_str()))
+            .unwrap_err()
+            .to_string();
+        let expected = format!("scenarios/s.yaml:{expected}");
+        assert!(
+            found.starts_with(&expected),
+            "{step}\n  {found}\n  {expected}"
         );
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::claim::Claim;
 use crate::expect::Expected;
-use crate::format::{Scenario, Step, StepAction, StepTrigger};
+use crate::format::{CheckAnswer, RequestAnswer, Scenario, Step, StepAction, StepTrigger};
 use kueue_lab_presets::Manifest;
 use kueue_lab_yaml::{Position, Problem, closest};
 
@@ -18,6 +18,7 @@ pub(super) struct KnownNames {
     cluster_queues: BTreeSet<String>,
     cohorts: BTreeSet<String>,
     priorities: BTreeSet<String>,
+    admission_checks: BTreeSet<String>,
 }
 
 impl KnownNames {
@@ -53,6 +54,9 @@ impl KnownNames {
             "WorkloadPriorityClass" => {
                 self.priorities.insert(name.to_owned());
             }
+            "AdmissionCheck" => {
+                self.admission_checks.insert(name.to_owned());
+            }
             _ => {}
         }
     }
@@ -65,11 +69,14 @@ impl KnownNames {
             cluster_queues: self.cluster_queues.clone(),
             cohorts: self.cohorts.clone(),
             priorities: self.priorities.clone(),
+            admission_checks: self.admission_checks.clone(),
         };
         for step in &case.steps {
             match &step.action {
                 StepAction::SwitchPreset(_) => return None,
-                StepAction::Apply(objects) => objects.iter().for_each(|object| names.add(object)),
+                StepAction::Apply(objects) | StepAction::Create(objects) => {
+                    objects.iter().for_each(|object| names.add(object));
+                }
                 _ => {}
             }
             if let Some(problem) = names.check_step(step) {
@@ -98,6 +105,21 @@ impl KnownNames {
                     return Some(problem);
                 }
             }
+        }
+        let named = match &step.action {
+            _ if step.refused.is_some() => None,
+            StepAction::SetPriority { class, .. } => {
+                missing("WorkloadPriorityClass", class, &self.priorities, step.at)
+            }
+            StepAction::AnswerCheck(CheckAnswer { check, .. })
+            | StepAction::ActivateCheck { check, .. }
+            | StepAction::AnswerRequest(RequestAnswer {
+                check: Some(check), ..
+            }) => missing("AdmissionCheck", check, &self.admission_checks, step.at),
+            _ => None,
+        };
+        if named.is_some() {
+            return named;
         }
         let when = match &step.trigger {
             StepTrigger::When(expectation) => Some(&**expectation),

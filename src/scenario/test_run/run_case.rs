@@ -124,7 +124,7 @@ const OWN_GROUPS: [&str; 6] = [
 fn needs_operators(step: &Step) -> bool {
     match &step.action {
         StepAction::Sample { .. } => true,
-        StepAction::Apply(objects) => objects.iter().any(|object| {
+        StepAction::Apply(objects) | StepAction::Create(objects) => objects.iter().any(|object| {
             let version = object["apiVersion"].as_str().unwrap_or_default();
             let group = version.split_once('/').map_or("", |(group, _)| group);
             !OWN_GROUPS.contains(&group)
