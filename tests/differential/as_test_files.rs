@@ -1,39 +1,66 @@
-//! Recordings as test files of `kueue-lab test`: the objects of the setup are the queues, and each recorded
-//! step is a step with the recorded admissions as expectations.
+//! Recordings as test files of `kueue-lab test`: the objects of the setup are the queues and nodes, and each
+//! recorded step is a step with the recorded state as expectations.
 //!
-//! A scenario is converted up to the first step that test files do not have: one pod of several that
-//! finishes, a partially admitted Job whose pods finish one after the other, changes of Workloads by name,
-//! operations on pod groups, and requests that upstream rejected.
+//! A scenario is converted up to the first step that test files do not have: operations on one of the pods of a
+//! Deployment, whose names are random.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use kueue_lab_scenario::{TestFile, TestOptions, run_tests};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::recorded_set::RecordedSet;
 use super::scenario_lab::NODE_POOLS;
+use super::test_file_expectations::expectations;
+use super::test_file_steps::actions;
 use super::{KNOWN_GAPS, scenario_names};
 
-/// One in this many scenarios of the first set runs.
-const SAMPLE: usize = 40;
-/// The creations of a step are this far apart.
-const BETWEEN_CREATIONS: &str = "1150ms";
+/// One in this many scenarios of each set runs.
+const SAMPLES: [usize; 2] = [92, 16];
+/// Scenarios of admission fair sharing, in which usage is sampled every second, are slow.
+const SLOW: &str = "w4";
+/// The fields of steps that the sample has at least.
+const ACTIONS: [&str; 12] = [
+    "activate",
+    "apply",
+    "check",
+    "deactivate",
+    "delete",
+    "deletePods",
+    "fail",
+    "finish",
+    "patch",
+    "priority",
+    "provisioningRequest",
+    "when",
+];
 
 #[test]
 fn recordings_pass_as_test_files() {
-    let [set, _] = RecordedSet::all();
     let gaps = scenario_names(KNOWN_GAPS);
-    let names = set.names().into_iter().step_by(SAMPLE);
     let folder = tempfile::tempdir().unwrap();
-    let (mut files, mut expectations) = (Vec::new(), 0);
-    for name in names.filter(|name| !gaps.contains(name)) {
-        let steps = convert(&set, &name, folder.path());
-        expectations += steps;
-        let path = folder.path().join(&name).join("a.test.yaml");
-        files.push(TestFile::load(&path, folder.path()).unwrap_or_else(|e| panic!("{name}: {e}")));
+    let (mut files, mut checked_steps) = (Vec::new(), 0);
+    let mut actions = BTreeSet::new();
+    for (set, sample) in RecordedSet::all().iter().zip(SAMPLES) {
+        let names = set.names().into_iter();
+        let names = names.filter(|name| !name.starts_with(SLOW)).step_by(sample);
+        for name in names.filter(|name| !gaps.contains(name)) {
+            let converted = Conversion::new(set, &name).write(folder.path());
+            checked_steps += converted.checked_steps;
+            actions.extend(converted.actions);
+            let file = TestFile::load(&converted.path, folder.path());
+            files.push(file.unwrap_or_else(|e| panic!("{name}: {e}")));
+        }
     }
-    assert!(files.len() >= 8 && expectations > 40, "{expectations}");
+    assert!(files.len() >= 14 && checked_steps > 80, "{checked_steps}");
+    let missing = ACTIONS.iter().filter(|action| !actions.contains(**action));
+    let missing: Vec<_> = missing.collect();
+    assert!(
+        missing.is_empty(),
+        "no recording has {missing:?}: {actions:?}"
+    );
     let options = TestOptions {
         filter: None,
         fail_fast: false,
@@ -46,137 +73,135 @@ fn recordings_pass_as_test_files() {
     assert!(failed.is_empty(), "{failed:#?}");
 }
 
-/// Writes a scenario as a test file with its queues, configuration and nodes; returns the number of steps
-/// with expectations.
-fn convert(set: &RecordedSet, name: &str, folder: &Path) -> usize {
-    let (scenario, outcome) = (set.scenario(name), set.outcome(name));
-    let folder = folder.join(name);
-    std::fs::create_dir_all(folder.join("queues")).unwrap();
-    let write = |file: &str, text: &str| std::fs::write(folder.join(file), text).unwrap();
-    let objects = scenario["setup"].as_array().unwrap().iter();
-    let documents: Vec<String> = objects.map(Value::to_string).collect();
-    write("queues/setup.yaml", &documents.join("\n---\n"));
-    write("kueue.yaml", &set.configuration(&scenario));
-    write("nodes.yaml", &format!("pools:\n{}", NODE_POOLS.as_str()));
-
-    let namespace = scenario["namespace"].as_str().unwrap();
-    let recorded = outcome["steps"].as_array().unwrap();
-    let ends = ["stableUntil", "truncated", "livelock"];
-    let end = ends.iter().filter_map(|end| outcome[end].as_u64()).min();
-    let end = end.map_or(recorded.len(), |end| end as usize);
-    let mut steps = Vec::new();
-    let mut count = 0;
-    for (step, record) in scenario["steps"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .zip(&recorded[1..end.max(1)])
-    {
-        let actions = actions(step, record, namespace);
-        let Some(actions) = actions.filter(|_| !finishes_in_parts(&scenario, record)) else {
-            break;
-        };
-        steps.extend(actions);
-        let expect = expectations(&record["state"], namespace);
-        if !expect.is_empty() {
-            count += 1;
-            steps.push(json!({"expect": expect}));
-        }
-    }
-    let test = json!({
-        "queues": "queues", "kueue": "kueue.yaml", "nodes": "nodes.yaml",
-        "cases": [{"name": name, "steps": steps}],
-    });
-    write("a.test.yaml", &format!("{test:#}"));
-    count
-}
-
-/// Whether a Job that can be admitted with fewer pods finishes.
-fn finishes_in_parts(scenario: &Value, record: &Value) -> bool {
-    let finished = record["chosen"]
-        .as_str()
-        .filter(|_| record["op"] == "finish");
-    let creations = scenario["steps"].as_array().unwrap().iter();
-    let creations = creations.flat_map(|step| {
-        let also = step["also"].as_array().into_iter().flatten();
-        std::iter::once(step).chain(also)
-    });
-    let mut created = creations.filter(|creation| creation["key"].as_str() == finished);
-    created.any(|creation| {
-        let annotations = &creation["objects"][0]["metadata"]["annotations"];
-        finished.is_some() && !annotations["kueue.x-k8s.io/job-min-parallelism"].is_null()
-    })
-}
-
-/// The actions of a recorded step; `None` if test files do not have them.
-fn actions(step: &Value, record: &Value, namespace: &str) -> Option<Vec<Value>> {
-    if !record["errors"].is_null() {
-        return None;
-    }
-    let op = step["op"].as_str().unwrap();
-    if op == "create" {
-        let also = step["also"].as_array().into_iter().flatten();
-        let creations = std::iter::once(step).chain(also).enumerate();
-        let action = |(index, creation): (usize, &Value)| match index {
-            0 => json!({"apply": creation["objects"]}),
-            _ => json!({"after": BETWEEN_CREATIONS, "apply": creation["objects"]}),
-        };
-        return Some(creations.map(action).collect());
-    }
-    if op == "patch" {
-        let mut object = json!({"kind": step["kind"], "name": step["name"]});
-        if let Some(namespace) = step["namespace"].as_str() {
-            object["namespace"] = namespace.into();
-        }
-        return Some(vec![
-            json!({"patch": {"object": object, "merge": step["patch"]}}),
-        ]);
-    }
-    let Some(target) = record["chosen"].as_str() else {
-        // No object matched, and nothing was done.
-        return Some(Vec::new());
+/// Writes all recordings as test files to the folder of `KUEUE_LAB_TEST_FILES`.
+#[test]
+fn recordings_are_written_as_test_files() {
+    let Some(folder) = std::env::var_os("KUEUE_LAB_TEST_FILES").map(PathBuf::from) else {
+        return;
     };
-    let name = target.strip_prefix("Job/")?;
-    let object = json!({"kind": "Job", "namespace": namespace, "name": name});
-    let action = match op {
-        "finish" => json!({"finish": format!("{namespace}/{name}")}),
-        "delete" => json!({"delete": object}),
-        "setPriority" => {
-            let labels = json!({"kueue.x-k8s.io/priority-class": step["class"]});
-            json!({"patch": {"object": object, "merge": {"metadata": {"labels": labels}}}})
+    for set in RecordedSet::all() {
+        let names = set.names();
+        let (all, mut whole) = (names.len(), 0);
+        for name in names {
+            let converted = Conversion::new(&set, &name).write(&folder);
+            match converted.missing_step {
+                None => whole += 1,
+                Some(step) => println!("{name} is converted up to step {step}"),
+            }
         }
-        _ => return None,
-    };
-    Some(vec![action])
+        println!("{whole} of {all} scenarios are converted as a whole");
+    }
 }
 
-/// The recorded admissions, flavors and ends as expectations.
-fn expectations(state: &Value, namespace: &str) -> Vec<Value> {
-    let is_true = |workload: &Value, condition: &str| workload[condition]["status"] == "True";
-    let (mut by_state, mut expect) = (Map::new(), Vec::new());
-    for (key, workload) in state["workloads"].as_object().into_iter().flatten() {
-        let jobs = match key.split_once('/') {
-            Some(("Pod", name)) => format!("{namespace}/pod-{name}-*"),
-            Some((_, name)) => format!("{namespace}/{name}"),
-            None => continue,
-        };
-        let state = match () {
-            () if is_true(workload, "Finished") => "finished",
-            () if is_true(workload, "Admitted") => "admitted",
-            () => "pending",
-        };
-        let of_state = by_state.entry(state).or_insert_with(|| json!([]));
-        of_state.as_array_mut().unwrap().push(jobs.clone().into());
-        let assignments = workload["assignments"].as_array();
-        if let (Some([assignment]), "admitted") = (assignments.map(Vec::as_slice), state) {
-            let flavors = &assignment["flavors"];
-            expect.push(json!({"flavors": {"jobs": jobs, "flavors": flavors}}));
+fn fields(step: &Value) -> Vec<String> {
+    step.as_object().unwrap().keys().cloned().collect()
+}
+
+/// An object as text, without the status, which a step writes.
+fn without_status(object: &Value) -> String {
+    let mut object = object.clone();
+    object.as_object_mut().unwrap().remove("status");
+    object.to_string()
+}
+
+/// A recording that is written as a test file.
+struct Conversion<'a> {
+    set: &'a RecordedSet,
+    name: &'a str,
+    scenario: Value,
+    outcome: Value,
+}
+
+/// A written test file.
+struct Converted {
+    path: PathBuf,
+    /// The number of recorded steps with expectations.
+    checked_steps: usize,
+    /// The number of the first step that test files do not have.
+    missing_step: Option<usize>,
+    /// The fields of the steps, such as `finish`.
+    actions: BTreeSet<String>,
+}
+
+impl<'a> Conversion<'a> {
+    fn new(set: &'a RecordedSet, name: &'a str) -> Self {
+        Self {
+            scenario: set.scenario(name),
+            outcome: set.outcome(name),
+            set,
+            name,
         }
     }
-    expect.extend(
-        by_state
+
+    /// Writes the test file with its queues, configuration and nodes.
+    fn write(&self, folder: &Path) -> Converted {
+        let folder = folder.join(self.name);
+        std::fs::create_dir_all(folder.join("queues")).unwrap();
+        let write = |file: &str, text: &str| std::fs::write(folder.join(file), text).unwrap();
+        let setup = self.scenario["setup"].as_array().unwrap().iter();
+        let (nodes, queues): (Vec<&Value>, Vec<&Value>) =
+            setup.partition(|object| object["kind"] == "Node");
+        let documents: Vec<String> = queues.iter().map(|o| without_status(o)).collect();
+        write("queues/setup.yaml", &documents.join("\n---\n"));
+        write("kueue.yaml", &self.set.configuration(&self.scenario));
+        write("nodes.yaml", &format!("pools:\n{}", NODE_POOLS.as_str()));
+
+        let checks = queues
             .into_iter()
-            .map(|(state, jobs)| json!({state: jobs})),
-    );
-    expect
+            .filter(|object| object["kind"] == "AdmissionCheck");
+        let with_status: Vec<&Value> = nodes.into_iter().chain(checks).collect();
+        let mut steps = Vec::new();
+        if !with_status.is_empty() {
+            steps.push(json!({"apply": with_status}));
+        }
+        let (checked_steps, missing_step) = self.steps(&mut steps);
+        let test = json!({
+            "queues": "queues", "kueue": "kueue.yaml", "nodes": "nodes.yaml",
+            "cases": [{"name": self.name, "steps": steps}],
+        });
+        write("a.test.yaml", &format!("{test:#}"));
+        Converted {
+            path: folder.join("a.test.yaml"),
+            checked_steps,
+            missing_step,
+            actions: steps.iter().flat_map(fields).collect(),
+        }
+    }
+
+    /// Appends the steps; returns the number of those with expectations, and the first that test files do
+    /// not have.
+    fn steps(&self, steps: &mut Vec<Value>) -> (usize, Option<usize>) {
+        let namespace = self.scenario["namespace"].as_str().unwrap();
+        let recorded = self.outcome["steps"].as_array().unwrap();
+        let ends = ["stableUntil", "truncated", "livelock", "doubtful"];
+        let ends = ends.iter().filter_map(|end| self.outcome[end].as_u64());
+        let end = ends.min().map_or(recorded.len(), |end| end as usize);
+        let todo = self.scenario["steps"].as_array().unwrap().iter();
+        let mut checked_steps = 0;
+        for (index, (step, record)) in todo.zip(&recorded[1..end.max(1)]).enumerate() {
+            let Some(actions) = actions(step, record, namespace) else {
+                return (checked_steps, Some(index + 1));
+            };
+            let waits = !actions.is_empty();
+            steps.extend(actions);
+            if step["noQuiet"] == true {
+                continue;
+            }
+            if let Some(quiet) = self.quiet_period().filter(|_| waits) {
+                steps.push(json!({"wait": quiet}));
+            }
+            let expect = expectations(&record["state"], namespace);
+            if !expect.is_empty() {
+                checked_steps += 1;
+                steps.push(json!({"expect": expect}));
+            }
+        }
+        (checked_steps, None)
+    }
+
+    /// The time after a step in which nothing changed, if it is longer than that of tests.
+    fn quiet_period(&self) -> Option<String> {
+        let seconds = self.scenario["quiet"].as_f64()?;
+        Some(format!("{seconds}s"))
+    }
 }

@@ -27,7 +27,8 @@ mod recorded_set;
 mod recording_gaps;
 mod replay;
 mod scenario_lab;
-
+mod test_file_expectations;
+mod test_file_steps;
 mod unsettled;
 
 use std::collections::{BTreeMap, BTreeSet};
