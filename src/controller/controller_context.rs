@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::{OwnedMutexGuard, watch};
+use tokio::sync::OwnedMutexGuard;
 
 use super::event_recorder::EventRecorder;
 use super::informers::{DraInformers, Informers};
@@ -14,7 +14,7 @@ use super::settings::{ControllerConfig, Settings};
 use kueue_lab_admission::Engine;
 use kueue_lab_api::config::Feature;
 use kueue_lab_loops::SchedulingLoop;
-use kueue_lab_runtime::Context;
+use kueue_lab_runtime::{Context, OrderedWatch};
 
 /// The state shared by all controllers. Clones share it.
 #[derive(Clone)]
@@ -38,7 +38,7 @@ pub struct ControllerContextInner {
     /// Logs loops of scheduling attempts.
     pub(crate) loop_warnings: LoopWarnings,
     /// Notified when the engine may have work.
-    wake: watch::Sender<()>,
+    wake: OrderedWatch<()>,
     /// The observers of metric events.
     metric_observers: MetricObservers,
 }
@@ -65,7 +65,7 @@ impl ControllerContext {
             status_write_pacing: StatusWritePacing::default(),
             scheduling: Arc::default(),
             loop_warnings: LoopWarnings::default(),
-            wake: watch::Sender::new(()),
+            wake: OrderedWatch::new(()),
             metric_observers: MetricObservers::default(),
             settings,
             ctx: ctx.clone(),
@@ -99,11 +99,11 @@ impl ControllerContext {
 
     /// Notifies the scheduler that the engine may have work.
     pub(crate) fn wake_scheduler(&self) {
-        self.0.wake.send_replace(());
+        self.0.wake.replace(());
     }
 
     /// Notified when the engine may have work.
-    pub(super) fn engine_changes(&self) -> watch::Receiver<()> {
+    pub(super) fn engine_changes(&self) -> OrderedWatch<()> {
         self.0.wake.subscribe()
     }
 

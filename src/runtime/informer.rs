@@ -112,14 +112,12 @@ impl<K: Send + Sync + 'static> Informer<K> {
 
     /// Waits until the initial list is in the cache.
     pub async fn wait_for_cache_sync(&self) {
-        let mut synced = self.raw.synced.subscribe();
-        // The sender is not dropped before this handle.
-        let _ = synced.wait_for(|done| *done).await;
+        self.raw.synced.wait_for(|done| *done).await;
     }
 
     /// Whether the initial list is in the cache.
     pub fn has_synced(&self) -> bool {
-        *self.raw.synced.borrow()
+        self.raw.synced.get()
     }
 
     /// Adds an event handler. It is called with every change after the cache is updated, and at

@@ -9,11 +9,10 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use kube::runtime::watcher::{self, Event};
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::watch;
 
-use super::ObjectKey;
 use super::indexed_store::{AnyObject, Change, Entry, IndexFunc, IndexedStore};
 use super::watcher::{RawObject, WatchError, decode_event};
+use super::{ObjectKey, OrderedWatch};
 
 /// Called with every change of the cache.
 pub(super) type ResourceEventHandler = Box<dyn Fn(&Change<AnyObject>) + Send + Sync>;
@@ -30,7 +29,7 @@ pub(super) struct RawInformer {
     handlers: Mutex<Vec<ResourceEventHandler>>,
     /// The latest resource version received from the watch.
     latest_resource_version: AtomicU64,
-    pub(super) synced: watch::Sender<bool>,
+    pub(super) synced: OrderedWatch<bool>,
 }
 
 impl RawInformer {
@@ -40,7 +39,7 @@ impl RawInformer {
             store: RwLock::new(IndexedStore::new(indexes)),
             handlers: Mutex::default(),
             latest_resource_version: AtomicU64::new(0),
-            synced: watch::channel(false).0,
+            synced: OrderedWatch::new(false),
         }
     }
 
@@ -94,7 +93,7 @@ impl RawInformer {
                     if let Some(listed) = listed.take() {
                         self.delete_unlisted(&listed);
                     }
-                    self.synced.send_replace(true);
+                    self.synced.replace(true);
                 }
                 Ok(Event::Apply(entry)) => self.apply(entry),
                 Ok(Event::Delete(entry)) => self.delete(entry),

@@ -7,7 +7,7 @@ use crate::ControllerContext;
 pub(super) async fn run_engine_timers(shared: &ControllerContext) {
     let mut changes = shared.engine_changes();
     loop {
-        changes.mark_unchanged();
+        changes.mark_seen();
         let now = shared.now();
         let (advanced, next) = {
             let mut engine = shared.engine();

@@ -10,10 +10,11 @@ use super::apply_action;
 use super::cycle_backoff::CycleBackoff;
 use crate::{AdmissionAttempt, ControllerContext, MetricEvent};
 use kueue_lab_admission::cycle::{Action, ActionKind, ActionOutcome, DecidedCycle};
+use kueue_lab_runtime::OrderedWatch;
 
 pub(super) async fn wait_for_engine_change(
     shared: &ControllerContext,
-    changes: &mut tokio::sync::watch::Receiver<()>,
+    changes: &mut OrderedWatch<()>,
     deadline: Option<Timestamp>,
 ) {
     let due = async {
@@ -24,12 +25,7 @@ pub(super) async fn wait_for_engine_change(
     };
     tokio::select! {
         biased;
-        changed = changes.changed() => {
-            if changed.is_err() {
-                // No sender is left: the controller is shutting down.
-                std::future::pending::<()>().await;
-            }
-        }
+        () = changes.changed() => {}
         () = due => {}
     }
 }
@@ -47,13 +43,10 @@ pub(super) async fn run_scheduling_loop(shared: &ControllerContext) {
 }
 
 /// Waits until a cycle would have heads. Checks again only after a broadcast of the queues.
-async fn wait_for_heads(
-    shared: &ControllerContext,
-    changes: &mut tokio::sync::watch::Receiver<()>,
-) {
+async fn wait_for_heads(shared: &ControllerContext, changes: &mut OrderedWatch<()>) {
     let mut seen_broadcasts = None;
     loop {
-        changes.mark_unchanged();
+        changes.mark_seen();
         {
             let mut engine = shared.engine();
             let broadcasts = Some(engine.broadcasts());
@@ -109,7 +102,7 @@ async fn run_cycle(shared: &ControllerContext) -> bool {
 async fn wait_for_pods_ready(shared: &ControllerContext) {
     let mut changes = shared.engine_changes();
     loop {
-        changes.mark_unchanged();
+        changes.mark_seen();
         if shared.engine().pods_ready_for_all_admitted_workloads() {
             return;
         }

@@ -7,9 +7,8 @@ use std::time::Duration;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::{ApiResource, PartialObjectMeta};
 use kube::discovery::{Discovery, Scope, verbs};
-use tokio::sync::watch;
 
-use kueue_lab_runtime::{Api, Context, Informer, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Context, Informer, OrderedWatch, ReconcileResult, WorkQueue};
 
 /// Batch period for changes of CustomResourceDefinitions.
 const GATHER: Duration = Duration::from_millis(100);
@@ -34,13 +33,13 @@ pub(super) type KindMap = BTreeMap<GroupKind, DiscoveredKind>;
 /// The kinds of the cluster, as last discovered. Clones share them.
 #[derive(Clone)]
 pub(super) struct DiscoveredKinds {
-    current: watch::Receiver<Arc<KindMap>>,
+    current: OrderedWatch<Arc<KindMap>>,
 }
 
 impl DiscoveredKinds {
     /// Starts discovery; it is repeated whenever a CustomResourceDefinition is added or changed.
     pub(super) fn start(context: &Context) -> Self {
-        let (sender, current) = watch::channel(Arc::new(KindMap::new()));
+        let current = OrderedWatch::new(Arc::new(KindMap::new()));
         // Metadata is enough; full definitions are large.
         let definitions: Informer<PartialObjectMeta<CustomResourceDefinition>> =
             Informer::builder(Api::all(context.client.clone())).start(context);
@@ -49,16 +48,14 @@ impl DiscoveredKinds {
         definitions.add_event_handler(move |_| changed.add_after((), GATHER));
         queue.add(());
         let client = context.client.clone();
-        let sender = Arc::new(sender);
+        let known = current.clone();
         queue.run(context, "kinds", 1, move |()| {
-            let (client, sender) = (client.clone(), sender.clone());
+            let (client, known) = (client.clone(), known.clone());
             async move {
                 let found = Arc::new(discover(client).await?);
-                sender.send_if_modified(|known| {
-                    let changed = *known != found;
-                    *known = found;
-                    changed
-                });
+                if known.get() != found {
+                    known.replace(found);
+                }
                 Ok::<_, kube::Error>(ReconcileResult::Done)
             }
         });
@@ -68,27 +65,18 @@ impl DiscoveredKinds {
     /// The kind with that group and name.
     pub(super) fn find(&self, group: &str, kind: &str) -> Option<DiscoveredKind> {
         let key = (group.to_string(), kind.to_string());
-        self.current.borrow().get(&key).cloned()
+        self.current.get().get(&key).cloned()
     }
 
     /// Waits for the first discovery.
     pub(super) async fn discovered(&self) -> Arc<KindMap> {
-        let mut current = self.current.clone();
-        let found = current.wait_for(|kinds| !kinds.is_empty()).await;
-        let found = found.ok().map(|kinds| kinds.clone());
-        match found {
-            Some(kinds) => kinds,
-            // The lab is shutting down: never resolves.
-            None => std::future::pending().await,
-        }
+        self.current.wait_for(|kinds| !kinds.is_empty()).await
     }
 
     /// Waits until the kinds differ from those this handle has returned.
     pub(super) async fn changed(&mut self) -> Arc<KindMap> {
-        if self.current.changed().await.is_err() {
-            return std::future::pending().await;
-        }
-        self.current.borrow_and_update().clone()
+        self.current.changed().await;
+        self.current.get_and_mark_seen()
     }
 }
 
