@@ -45,4 +45,4 @@ pub use auth::credentials::{Credentials, CredentialsError};
 pub use endpoints::{LoadObjectError, UnknownFields};
 pub use flow_control::request_limits::RequestLimits;
 pub use http::secure_serving::{ServeError, ServeOptions, ServingHandle};
-pub use server::{ApiServer, ApiServerBuilder, Limit, RestoreError, limits};
+pub use server::{ApiServer, ApiServerBuilder, ApiServerSnapshot, Limit, RestoreError, limits};

@@ -12,8 +12,8 @@ use super::plugins::{
     AdmissionPlugin, AggregatedApi, CustomResourceConverter, KubeletClient, PreinstalledKind,
 };
 use kueue_lab_apiserver::{
-    ApiServer, LoadObjectError, RequestLimits, ServeError, ServeOptions, ServingHandle,
-    UnknownFields,
+    ApiServer, ApiServerSnapshot, LoadObjectError, RequestLimits, ServeError, ServeOptions,
+    ServingHandle, UnknownFields,
 };
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
@@ -44,6 +44,9 @@ pub struct EmbeddedConfig {
     pub converter: Option<Arc<dyn CustomResourceConverter>>,
     /// Preinstalled custom resource definitions.
     pub kinds: Vec<PreinstalledKind>,
+    /// The state to start from, in place of an empty cluster; not together with `data`. It has the
+    /// preinstalled definitions already.
+    pub snapshot: Option<Arc<ApiServerSnapshot>>,
 }
 
 /// The embedded API server, and its network side once it is open.
@@ -64,6 +67,7 @@ impl EmbeddedCluster {
     /// # Errors
     /// [`ClusterError::Restore`].
     pub fn new(mut config: EmbeddedConfig) -> Result<Self, ClusterError> {
+        let snapshot = config.snapshot.take();
         let clock = config.clock.clone();
         let mut builder =
             ApiServer::builder(config.clock, config.entropy).request_limits(config.request_limits);
@@ -78,11 +82,15 @@ impl EmbeddedCluster {
             let (state, persistence) = data.take_content(&clock)?;
             Some((data.credentials(), state, persistence))
         });
-        let server = match content {
-            Some((credentials, state, persistence)) => builder
+        let server = match (content, &snapshot) {
+            (Some((credentials, state, persistence)), _) => builder
                 .build_durable(credentials, state, persistence)
                 .map_err(|e| ClusterError::Restore(e.to_string()))?,
-            None => builder.build(),
+            (None, Some(snapshot)) => {
+                config.kinds.clear();
+                builder.build_from(snapshot)
+            }
+            (None, None) => builder.build(),
         };
         for kind in config.kinds {
             let (name, object) = (kind.definition.name.clone(), kind.object);
@@ -91,7 +99,8 @@ impl EmbeddedCluster {
                 false => server.install_crd(kind.definition, move || object(&name)),
             }
         }
-        let is_restored = config.data.as_ref().is_some_and(|data| !data.is_new());
+        let has_data = config.data.as_ref().is_some_and(|data| !data.is_new());
+        let is_restored = has_data || snapshot.is_some();
         Ok(Self {
             server,
             is_restored,
@@ -154,6 +163,11 @@ impl EmbeddedCluster {
     /// Serves the resources of an extension API server of this process.
     pub fn add_aggregated_api(&self, api: &Arc<dyn AggregatedApi>) {
         self.server.add_aggregated_api(api);
+    }
+
+    /// See [`ApiServer::snapshot`].
+    pub fn snapshot(&self) -> Option<ApiServerSnapshot> {
+        self.server.snapshot()
     }
 
     /// A function that returns [`ApiServer::state_revision`].

@@ -19,6 +19,8 @@ pub use credentials::ExecPluginError;
 pub use embedded::{DEFAULT_NAME, EmbeddedCluster, EmbeddedConfig};
 pub use error::ClusterError;
 pub use kubeconfig_context::{KubeconfigContext, context_names, error_chain};
-pub use kueue_lab_apiserver::{Limit, LoadObjectError, RequestLimits, UnknownFields, limits};
+pub use kueue_lab_apiserver::{
+    ApiServerSnapshot, Limit, LoadObjectError, RequestLimits, UnknownFields, limits,
+};
 pub use kueue_lab_persistence::{DataDir, DataDirError};
 pub use remote::RemoteCluster;

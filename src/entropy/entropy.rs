@@ -30,6 +30,14 @@ impl Entropy {
         }
     }
 
+    /// Another stream with the state of this one: both go on with the same values.
+    pub fn fork(&self) -> Self {
+        let rng = self.rng.lock().clone();
+        Self {
+            rng: Arc::new(Mutex::new(rng)),
+        }
+    }
+
     /// A random (version 4) UUID in its usual text form, for `metadata.uid`.
     pub fn uid(&self) -> String {
         let mut bytes = [0u8; 16];
@@ -56,6 +64,16 @@ impl Entropy {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fork_goes_on_with_the_same_values() {
+        let a = Entropy::seeded(7);
+        a.uid();
+        let b = a.fork();
+        assert_eq!(a.uid(), b.uid());
+        a.uid();
+        assert_ne!(a.uid(), b.uid());
+    }
 
     #[test]
     fn the_same_seed_gives_the_same_stream() {

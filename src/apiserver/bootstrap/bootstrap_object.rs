@@ -36,6 +36,15 @@ pub(crate) fn ensure_flow_control(core: &ServerState) {
     });
 }
 
+/// Keeps the FlowSchemas and PriorityLevelConfigurations of an earlier server, if it has created them.
+pub(crate) fn keep_flow_control(core: &ServerState) {
+    let served = core.registry.find(flow_control::GROUP, "v1", "flowschemas");
+    let storage = served.as_ref().and_then(|served| served.storage.as_ref());
+    if storage.is_some_and(|storage| !storage.is_empty()) {
+        core.flow_control.call_once(|| {});
+    }
+}
+
 /// Creates the APIServices of an extension API server.
 pub(crate) fn create_api_services(core: &ServerState, api: &dyn AggregatedApi) {
     for object in system_objects::aggregated_api_services(core, api) {
@@ -102,19 +111,22 @@ pub(super) fn create_object(core: &ServerState, mut seed: BootstrapObject) {
     let Some(storage) = &served.storage else {
         return;
     };
+    let name = object_meta::meta_str(&seed.object, "name").to_string();
+    let key = match object_meta::meta_str(&seed.object, "namespace") {
+        "" => name,
+        namespace => format!("{namespace}/{name}"),
+    };
+    // An object of the same name is kept.
+    if storage.get(&key).is_some() {
+        return;
+    }
     let behaviour = &served.kind.strategy;
     behaviour.set_defaults(&mut seed.object);
     object_meta::fill_system_fields(&mut seed.object, &core.entropy, core.clock.now());
     if behaviour.has_generation() {
         object_meta::set_generation(&mut seed.object, 1);
     }
-    let name = object_meta::meta_str(&seed.object, "name").to_string();
-    let key = match object_meta::meta_str(&seed.object, "namespace") {
-        "" => name,
-        namespace => format!("{namespace}/{name}"),
-    };
     if let Ok(pending) = PendingObject::new(seed.object) {
-        // An object of the same name is kept.
         let _ = core.store.create(storage, &key, pending);
     }
 }

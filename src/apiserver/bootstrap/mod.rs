@@ -10,7 +10,7 @@ mod system_roles;
 
 pub(super) use bootstrap_object::{
     create_api_services, create_bootstrap_objects, create_system_roles, ensure_flow_control,
-    status_manager,
+    keep_flow_control, status_manager,
 };
 pub(super) use extension_apiserver_authentication::create_extension_apiserver_authentication;
 pub(super) use kubernetes_service::KubernetesServiceController;

@@ -4,6 +4,7 @@
 
 mod crd_spec;
 pub(crate) mod object_reader;
+mod registry_snapshot;
 mod resource_registry;
 mod resource_table;
 mod served_resource;
@@ -13,6 +14,7 @@ pub(crate) mod webhook_manager;
 
 pub use crate::crd::schema_source::SchemaSource;
 pub use crd_spec::{CrdNames, CrdSpec, CrdSpecVersion};
+pub use registry_snapshot::RegistrySnapshot;
 pub use resource_table::{ResourceTable, ServedGroup, ServedVersion};
 pub use served_resource::{CustomResourceInfo, ServedResource};
 

@@ -7,10 +7,11 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
 use super::crd_spec::CrdSpec;
+use super::registry_snapshot::{CrdSnapshot, RegistrySnapshot};
 use super::resource_table::ResourceTable;
 use super::served_resource::{CustomResourceInfo, ServedResource};
 use crate::plugins::AggregatedApi;
-use crate::storage::{ResourceStorage, Store};
+use crate::storage::{ResourceStorage, Store, StoreSnapshot};
 use crate::strategy::api_resource::ApiResource;
 
 /// The served resources, which change while the server runs.
@@ -36,6 +37,7 @@ struct RegistryState {
 
 /// The served resources of one CustomResourceDefinition.
 struct ServedCrd {
+    definition: Arc<CrdSpec>,
     identity: String,
     schema_generation: u64,
     terminating: bool,
@@ -55,11 +57,62 @@ impl RegistryState {
             .or_insert_with_key(|key| store.new_resource_storage(key))
             .clone()
     }
+
+    fn serve(&mut self, store: &Store, crd: CrdSnapshot) {
+        let definition = &crd.definition;
+        let key = (definition.group.clone(), definition.name.clone());
+        let storage = self.resource_storage(store, &definition.group, &definition.names.plural);
+        self.custom.insert(key, ServedCrd::new(crd, &storage));
+    }
+}
+
+impl ServedCrd {
+    fn new(crd: CrdSnapshot, storage: &Arc<ResourceStorage>) -> Self {
+        let CrdSnapshot {
+            definition,
+            identity,
+            schema_generation,
+            terminating,
+        } = crd;
+        let served = (0..definition.versions.len()).filter_map(|version| {
+            let custom = CustomResourceInfo {
+                definition: definition.clone(),
+                version,
+                terminating,
+            };
+            let served = ServedResource::custom(custom, schema_generation, storage.clone());
+            Some(Arc::new(served?))
+        });
+        Self {
+            served: served.collect(),
+            definition: definition.clone(),
+            identity,
+            schema_generation,
+            terminating,
+        }
+    }
 }
 
 impl Registry {
     /// Creates a registry with the given built-in resources.
     pub fn new(store: Store, builtin: Vec<ApiResource>) -> Self {
+        Self::with_crds(store, builtin, None)
+    }
+
+    /// Creates a registry with the given built-in resources and the custom resources of a snapshot.
+    pub fn from_snapshot(
+        store: Store,
+        builtin: Vec<ApiResource>,
+        snapshot: &RegistrySnapshot,
+    ) -> Self {
+        Self::with_crds(store, builtin, Some(snapshot.clone()))
+    }
+
+    fn with_crds(
+        store: Store,
+        builtin: Vec<ApiResource>,
+        snapshot: Option<RegistrySnapshot>,
+    ) -> Self {
         let mut state = RegistryState::default();
         for kind in builtin {
             let stored = !kind.storage_version_hash.is_empty();
@@ -68,6 +121,12 @@ impl Registry {
             state
                 .builtin
                 .push(Arc::new(ServedResource::builtin(kind, storage)));
+        }
+        if let Some(snapshot) = snapshot {
+            state.last_schema_generation = snapshot.last_schema_generation;
+            for crd in snapshot.crds {
+                state.serve(&store, crd);
+            }
         }
         let registry = Self {
             store,
@@ -102,30 +161,30 @@ impl Registry {
             None => state.last_schema_generation + 1,
         };
         state.last_schema_generation = state.last_schema_generation.max(schema_generation);
-        let definition = Arc::new(definition);
-        let storage =
-            state.resource_storage(&self.store, &definition.group, &definition.names.plural);
-        let served = (0..definition.versions.len()).filter_map(|version| {
-            let custom = CustomResourceInfo {
-                definition: definition.clone(),
-                version,
-                terminating,
-            };
-            Some(Arc::new(ServedResource::custom(
-                custom,
-                schema_generation,
-                storage.clone(),
-            )?))
-        });
-        let served = served.collect();
-        let defined = ServedCrd {
+        let crd = CrdSnapshot {
+            definition: Arc::new(definition),
             identity: identity.into(),
             schema_generation,
             terminating,
-            served,
         };
-        state.custom.insert(key, defined);
+        state.serve(&self.store, crd);
         self.publish(&state);
+    }
+
+    /// The state of all storages and the custom resources that are served.
+    pub fn snapshot(&self) -> (StoreSnapshot, RegistrySnapshot) {
+        let state = self.state.lock();
+        let crds = state.custom.values().map(|crd| CrdSnapshot {
+            definition: crd.definition.clone(),
+            identity: crd.identity.clone(),
+            schema_generation: crd.schema_generation,
+            terminating: crd.terminating,
+        });
+        let registry = RegistrySnapshot {
+            crds: crds.collect(),
+            last_schema_generation: state.last_schema_generation,
+        };
+        (self.store.store_snapshot(state.storages.values()), registry)
     }
 
     /// Stops serving a custom resource. Its watches end and its remaining objects are dropped.

@@ -8,12 +8,13 @@ use kueue_lab_entropy::Entropy;
 use parking_lot::{Mutex, Once};
 
 use super::api_server::ApiServer;
+use super::snapshot::ApiServerSnapshot;
 use crate::admission::AdmissionLocks;
 use crate::aggregator::RemoteApiServices;
 use crate::auth::certificates::ClusterCertificates;
 use crate::auth::credentials::{Credentials, CredentialsError};
 use crate::auth::token_authenticator::TokenAuthenticator;
-use crate::bootstrap::create_bootstrap_objects;
+use crate::bootstrap::{create_bootstrap_objects, keep_flow_control};
 use crate::conversion::webhook_converter::WebhookConverter;
 use crate::endpoints::{restore_derived_state, session_limits};
 use crate::flow_control::request_limits::RequestLimits;
@@ -104,6 +105,26 @@ impl ApiServerBuilder {
         self.build_with(store, authenticator, ClusterCertificates::default())
     }
 
+    /// Builds a server with the state of a snapshot, in memory only: objects, revisions and custom resources.
+    /// Plugins and extension API servers are those of the builder and of later calls; preinstalled
+    /// definitions are not installed again.
+    pub fn build_from(self, snapshot: &ApiServerSnapshot) -> ApiServer {
+        let store = Store::from_snapshot(self.limits, &snapshot.store);
+        let builtin = kinds::builtin_api_resources();
+        let registry = Registry::from_snapshot(store.clone(), builtin, &snapshot.registry);
+        let authenticator = TokenAuthenticator::generate();
+        let certificates = ClusterCertificates::default();
+        let core = ServerState {
+            event_ttl: snapshot.event_ttl.copy(),
+            replaceable_crds: Mutex::new(snapshot.replaceable_crds.clone()),
+            ..self.state(store, registry, authenticator, certificates)
+        };
+        keep_flow_control(&core);
+        ApiServer {
+            core: Arc::new(core),
+        }
+    }
+
     /// Builds the server with restored objects, whose writes are durable before they are answered.
     ///
     /// # Errors
@@ -126,7 +147,24 @@ impl ApiServerBuilder {
         certificates: ClusterCertificates,
     ) -> ApiServer {
         let registry = Registry::new(store.clone(), kinds::builtin_api_resources());
-        let core = ServerState {
+        let core = self.state(store, registry, authenticator, certificates);
+        if core.store.is_durable() {
+            restore_derived_state(&core);
+        }
+        create_bootstrap_objects(&core);
+        ApiServer {
+            core: Arc::new(core),
+        }
+    }
+
+    fn state(
+        self,
+        store: Store,
+        registry: Registry,
+        authenticator: TokenAuthenticator,
+        certificates: ClusterCertificates,
+    ) -> ServerState {
+        ServerState {
             authenticator,
             certificates,
             remote_api_services: RemoteApiServices::default(),
@@ -151,13 +189,6 @@ impl ApiServerBuilder {
             store,
             registry,
             plugins: self.plugins,
-        };
-        if core.store.is_durable() {
-            restore_derived_state(&core);
-        }
-        create_bootstrap_objects(&core);
-        ApiServer {
-            core: Arc::new(core),
         }
     }
 }

@@ -6,7 +6,9 @@ mod builder;
 mod install_crd;
 mod limits;
 mod serve;
+mod snapshot;
 
 pub use api_server::ApiServer;
 pub use builder::{ApiServerBuilder, RestoreError};
 pub use limits::{Limit, limits};
+pub use snapshot::ApiServerSnapshot;

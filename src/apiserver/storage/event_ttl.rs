@@ -17,7 +17,7 @@ const TTL: SignedDuration = SignedDuration::from_hours(1);
 #[derive(Debug, Default)]
 pub struct EventTtl(Mutex<VecDeque<EventWrite>>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct EventWrite {
     time: Timestamp,
     key: Arc<str>,
@@ -25,6 +25,11 @@ struct EventWrite {
 }
 
 impl EventTtl {
+    /// The same writes, for a store with the same objects.
+    pub fn copy(&self) -> Self {
+        Self(Mutex::new(self.0.lock().clone()))
+    }
+
     /// Records a write of an Event.
     pub fn record(&self, now: Timestamp, event: &Object) {
         self.0.lock().push_back(EventWrite {

@@ -22,6 +22,7 @@ mod persistence;
 mod resource_storage;
 mod snapshot;
 mod store;
+mod store_snapshot;
 mod watch_event;
 mod watch_scope;
 mod watcher;
@@ -51,3 +52,5 @@ pub use persistence::{
 };
 
 pub use store::Store;
+
+pub use store_snapshot::StoreSnapshot;

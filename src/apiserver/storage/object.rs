@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
@@ -116,7 +116,7 @@ impl PendingObject {
             lazy: None,
             value: RwLock::new(None),
             encodings: Mutex::default(),
-            decoded_cache: hot.clone(),
+            decoded_cache: Arc::downgrade(hot),
             derived: Mutex::default(),
         };
         match self.content {
@@ -243,7 +243,8 @@ pub struct Object {
     value: RwLock<Option<Arc<Value>>>,
     /// Encodings in other served versions, by encoding key; created lazily.
     encodings: Mutex<Encodings>,
-    decoded_cache: Arc<DecodedCache>,
+    /// It holds the object.
+    decoded_cache: Weak<DecodedCache>,
     /// Values of [`Object::derived`], one of each type.
     derived: Mutex<SmallVec<[Arc<dyn Any + Send + Sync>; 1]>>,
 }
@@ -278,7 +279,7 @@ impl Object {
             lazy: None,
             value: RwLock::new(None),
             encodings: Mutex::default(),
-            decoded_cache: cache.clone(),
+            decoded_cache: Arc::downgrade(cache),
             derived: Mutex::default(),
         })
     }
@@ -367,7 +368,9 @@ impl Object {
         // The store encoded these bytes itself, so decoding cannot fail.
         let value = Arc::new(serde_json::from_slice(self.bytes()).unwrap_or_default());
         *self.value.write() = Some(Arc::clone(&value));
-        self.decoded_cache.insert(self);
+        if let Some(cache) = self.decoded_cache.upgrade() {
+            cache.insert(self);
+        }
         value
     }
 

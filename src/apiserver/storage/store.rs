@@ -1,5 +1,6 @@
 //! The store of all resources: revisions, transactions, watch history.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,6 +15,7 @@ use super::limits::StorageLimits;
 use super::object::{Object, PendingObject};
 use super::persistence::{Change, Persistence, PersistenceError, RestoredState};
 use super::resource_storage::ResourceStorage;
+use super::store_snapshot::{StoreSnapshot, StoredMap};
 use super::watch_event::WatchEventType;
 
 /// The resources (`group/plural` of the storage version) that change in a cluster without work.
@@ -40,6 +42,8 @@ struct Shared {
     decoded_cache: Arc<DecodedCache>,
     /// `None` if the store is in memory only.
     durability: Option<Arc<Durability>>,
+    /// The objects of a snapshot whose resources have no storage yet.
+    unserved: Mutex<BTreeMap<String, StoredMap>>,
 }
 
 impl Drop for Shared {
@@ -86,8 +90,27 @@ impl Store {
                 limits,
                 decoded_cache: Arc::new(DecodedCache::new(limits.decoded_cache_bytes)),
                 durability,
+                unserved: Mutex::default(),
             }),
         }
+    }
+
+    /// A store in memory with the state of a snapshot.
+    pub(super) fn starting_at(limits: StorageLimits, snapshot: &StoreSnapshot) -> Self {
+        let store = Self::with_durability(limits, snapshot.revision, None);
+        let shared = &store.shared;
+        *shared.unserved.lock() = snapshot.objects.clone();
+        let state_revision = snapshot.state_revision;
+        shared
+            .state_revision
+            .store(state_revision, Ordering::Release);
+        store
+    }
+
+    /// Runs a function while no commit takes place.
+    pub(super) fn between_commits<T>(&self, function: impl FnOnce() -> T) -> T {
+        let _order = self.shared.commit.lock();
+        function()
     }
 
     /// The revision of the latest commit in any storage. All commits up to it are visible to writers.
@@ -135,7 +158,7 @@ impl Store {
         }
     }
 
-    /// The storage of a resource (`group/plural`), with its restored objects. Its history starts at the
+    /// The storage of a resource (`group/plural`), with its objects of a snapshot or of durable storage. Its history starts at the
     /// current revision.
     pub fn new_resource_storage(&self, resource: &str) -> Arc<ResourceStorage> {
         let storage = ResourceStorage::new(resource, self.revision());
@@ -144,6 +167,9 @@ impl Store {
             storage
                 .write()
                 .restore(restored, &self.shared.decoded_cache);
+        }
+        if let Some(objects) = self.shared.unserved.lock().remove(resource) {
+            storage.write().objects = objects;
         }
         Arc::new(storage)
     }

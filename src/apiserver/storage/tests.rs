@@ -335,3 +335,45 @@ fn a_watcher_of_an_idle_namespace_does_not_expire() {
         "events before it are unknown"
     );
 }
+
+#[test]
+fn stores_of_a_snapshot_start_alike_and_change_separately() {
+    let (store, storage) = store();
+    let first = store.create(&storage, "a", pending(json!(1))).unwrap();
+    let gone = store.create(&storage, "b", pending(json!(2))).unwrap();
+    let last = pending(json!(2));
+    store.remove(&storage, "b", gone.revision(), last).unwrap();
+    let snapshot = store.store_snapshot([&storage].into_iter());
+    // Later changes are not in it.
+    let later = pending(json!(3));
+    store
+        .replace(&storage, "a", first.revision(), later)
+        .unwrap();
+    let restored = || {
+        let store = Store::from_snapshot(StorageLimits::default(), &snapshot);
+        let storage = store.new_resource_storage("things");
+        (store, storage)
+    };
+    let (one, other) = (restored(), restored());
+    for (store, storage) in [&one, &other] {
+        assert_eq!((store.revision(), store.state_revision()), (4, 4));
+        assert_eq!(storage.len(), 1);
+        let a = storage.get("a").unwrap();
+        assert_eq!(a.bytes(), first.bytes());
+        // The history starts at the snapshot.
+        assert!(store.snapshot_at(storage, 3).is_err());
+        let added = store.create(storage, "b", pending(json!(4))).unwrap();
+        assert_eq!(added.revision(), 5);
+    }
+    assert_eq!(snapshot.keys("things").collect::<Vec<_>>(), ["a"]);
+    assert_eq!(restored().1.len(), 1);
+}
+
+#[test]
+fn a_closed_store_drops_its_decoded_objects() {
+    let (store, storage) = store();
+    let object = store.create(&storage, "a", pending(json!(1))).unwrap();
+    let weak = Arc::downgrade(&object);
+    drop((store, storage, object));
+    assert!(weak.upgrade().is_none());
+}
