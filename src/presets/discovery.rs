@@ -8,7 +8,7 @@ use super::api_client::{ApiClient, RequestError, RestMapping};
 use super::{Finding, Manifest};
 
 /// A cache of the served kinds.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct DiscoveryCache {
     /// Kinds by group version; empty for a version that is not served.
     served: BTreeMap<String, BTreeMap<String, RestMapping>>,

@@ -12,6 +12,7 @@ use super::apply::Applier;
 use super::folder::FolderError;
 use super::lab_settings::{BaseConfiguration, LabSettings};
 use super::preset_settings::PresetSettings;
+use super::presets_snapshot::PresetsSnapshot;
 use super::reloader::{Command, IdleFlag, Reloader};
 use super::save_review::SaveReview;
 use super::state_publisher::StatePublisher;
@@ -44,6 +45,8 @@ pub struct PresetsConfig {
     pub review: Option<Arc<dyn SaveReview>>,
     /// Changes the objects of a preset before they are applied.
     pub adapt: Option<fn(&mut Vec<Manifest>)>,
+    /// What is applied already, in place of applying the active preset.
+    pub snapshot: Option<PresetsSnapshot>,
 }
 
 /// Why no preset could be applied at the start.
@@ -82,12 +85,14 @@ impl Presets {
     pub async fn start(
         client: Client,
         clock: Clock,
-        config: PresetsConfig,
+        mut config: PresetsConfig,
     ) -> Result<Self, StartError> {
         let unreachable = |e: RequestError| StartError::Unreachable(e.to_string());
-        let applier = Applier::new(ApiClient { client })
-            .await
-            .map_err(unreachable)?;
+        let (remote, snapshot) = (ApiClient { client }, config.snapshot.take());
+        let applier = match &snapshot {
+            Some(snapshot) => Applier::from_snapshot(remote, snapshot),
+            None => Applier::new(remote).await.map_err(unreachable)?,
+        };
         let (publisher, state) = StatePublisher::new(&config.folder);
         let (commands, received_commands) = mpsc::channel(16);
         let stop = CancellationToken::new();
@@ -95,7 +100,10 @@ impl Presets {
         let mut reloader = Reloader::new(applier, idle.clone(), clock, publisher, config);
         // Watch before reading, so that no change in between is lost.
         let mut watch = reloader.watch_files();
-        reloader.apply_first().await?;
+        match snapshot {
+            Some(snapshot) => reloader.set_applied(snapshot),
+            None => reloader.apply_first().await?,
+        }
         reloader.update_watched_folders(&mut watch);
         tokio::spawn(reloader.run(received_commands, watch, stop.clone()));
         Ok(Self {
@@ -136,6 +144,13 @@ impl Presets {
         if self.commands.send(Command::Reload(reply)).await.is_ok() {
             let _ = received.await;
         }
+    }
+
+    /// What is applied; `None` unless the active preset is applied as it is in its files.
+    pub async fn snapshot(&self) -> Option<PresetsSnapshot> {
+        let (reply, received) = oneshot::channel();
+        self.commands.send(Command::Snapshot(reply)).await.ok()?;
+        received.await.ok()?
     }
 
     /// Stops applying files while another lab leads, or applies the current files again.

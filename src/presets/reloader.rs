@@ -13,6 +13,7 @@ use super::file_notify::{FileWatcher, folders_of_preset};
 use super::folder::{self, FolderError, PresetSource};
 use super::preset_settings::PresetSettings;
 use super::presets::{PresetsConfig, StartError};
+use super::presets_snapshot::PresetsSnapshot;
 use super::save_review::{ReviewedSave, SavedPreset};
 use super::state_publisher::StatePublisher;
 use super::{Finding, ParsedPreset, SyncStatus};
@@ -31,6 +32,7 @@ pub(super) enum Command {
     Switch(String, oneshot::Sender<Result<(), Vec<Finding>>>),
     Reload(oneshot::Sender<()>),
     Restore(oneshot::Sender<Result<(), Vec<Finding>>>),
+    Snapshot(oneshot::Sender<Option<PresetsSnapshot>>),
 }
 
 /// Set while another lab applies presets to the cluster.
@@ -121,6 +123,28 @@ impl Reloader {
         Ok(())
     }
 
+    /// Continues with what is applied already.
+    pub(super) fn set_applied(&mut self, snapshot: PresetsSnapshot) {
+        self.last_read = snapshot.last_read;
+        self.config.active.clone_from(&snapshot.state.active);
+        self.config.applied_settings = snapshot.settings;
+        self.state.set(snapshot.state);
+    }
+
+    /// What is applied; `None` unless that is the active preset as it is in its files.
+    fn snapshot(&self) -> Option<PresetsSnapshot> {
+        let state = self.state.current();
+        let is_synced = state.sync_status == SyncStatus::Synced && self.retry_at.is_none();
+        is_synced.then(|| PresetsSnapshot {
+            kinds: self.applier.kinds.clone(),
+            applied_objects: self.applier.applied_objects.clone(),
+            versions: self.applier.versions.clone(),
+            last_read: self.last_read.clone(),
+            settings: self.config.applied_settings.clone(),
+            state: (*state).clone(),
+        })
+    }
+
     /// Handles commands, changes of files and retries until `stop`.
     pub(super) async fn run(
         mut self,
@@ -154,6 +178,9 @@ impl Reloader {
                     }
                     Some(Command::Restore(reply)) => {
                         let _ = reply.send(self.restore().await);
+                    }
+                    Some(Command::Snapshot(reply)) => {
+                        let _ = reply.send(self.snapshot());
                     }
                     Some(Command::Reload(reply)) => {
                         self.reload(false).await;

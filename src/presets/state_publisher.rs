@@ -42,6 +42,11 @@ impl StatePublisher {
         self.state.borrow().clone()
     }
 
+    /// Publishes a state as it is.
+    pub(super) fn set(&self, state: PresetsState) {
+        self.state.send_replace(Arc::new(state));
+    }
+
     /// Adds all presets of the folder to the state from now on. Only the active one is read before, since
     /// a lab is ready after its first preset, and there are many others.
     pub(super) fn list_from_now_on(&self) {

@@ -12,6 +12,7 @@ use crate::discovery::{DiscoveryCache, kind_from_crd};
 use crate::inventory::{self, Inventory, InventoryEntry};
 use crate::plan::{AppliedObjects, plan};
 use crate::preset_label::{PRESET_LABEL, is_managed};
+use crate::presets_snapshot::PresetsSnapshot;
 use crate::references::{self, REFERENCED_KINDS};
 use crate::{Finding, Manifest, ObjectKey, Plan};
 use kueue_lab_api::v1beta2::{API_VERSION, GROUP};
@@ -87,12 +88,12 @@ impl ApplyError {
 /// Applies presets to one cluster and tracks the applied objects.
 pub(crate) struct Applier {
     pub(super) remote: ApiClient,
-    pub(super) kinds: DiscoveryCache,
+    pub(crate) kinds: DiscoveryCache,
     /// The managed objects as they were last applied. An object from the inventory of an earlier run
     /// has the value `null`, so that it differs from every manifest.
-    pub(super) applied_objects: AppliedObjects,
+    pub(crate) applied_objects: AppliedObjects,
     /// API versions of the applied objects.
-    pub(super) versions: BTreeMap<ObjectKey, String>,
+    pub(crate) versions: BTreeMap<ObjectKey, String>,
 }
 
 /// The REST mapping of a manifest's kind.
@@ -133,6 +134,16 @@ impl Applier {
             applier.versions.insert(item.key, item.api_version);
         }
         Ok(applier)
+    }
+
+    /// An applier that has applied the objects of a snapshot.
+    pub(crate) fn from_snapshot(remote: ApiClient, snapshot: &PresetsSnapshot) -> Self {
+        Self {
+            remote,
+            kinds: snapshot.kinds.clone(),
+            applied_objects: snapshot.applied_objects.clone(),
+            versions: snapshot.versions.clone(),
+        }
     }
 
     /// Makes the cluster match the manifests.
