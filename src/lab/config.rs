@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::lab_snapshot::LabSnapshot;
 use super::object_file::ObjectFile;
 use crate::cluster_role::ClusterRole;
 use kueue_lab_api::config::LoadedConfiguration as KueueConfig;
@@ -44,6 +45,8 @@ pub struct LabConfig {
     pub data: Option<DataDir>,
     /// The objects to load into a new embedded cluster before anything else runs.
     pub from: Option<ObjectFile>,
+    /// The state to start from: that of a lab in memory with the same configuration.
+    pub snapshot: Option<Arc<LabSnapshot>>,
     /// The node pools.
     pub nodes: NodePools,
     /// The node-pool file to watch, if any.
@@ -68,6 +71,14 @@ pub struct LabConfig {
 }
 
 impl LabConfig {
+    /// Whether labs of this configuration can start from a [`LabSnapshot`]: nothing outside of the lab takes
+    /// part, and no part keeps state that is not in its objects.
+    pub(crate) fn starts_from_snapshots(&self) -> bool {
+        let is_alone = self.remote.is_none() && self.port.is_none() && !self.external_clients;
+        let is_in_memory = self.data.is_none() && self.from.is_none();
+        is_alone && is_in_memory && !self.watch && self.role == ClusterRole::Single
+    }
+
     /// An embedded cluster with `clock`, in memory only: operators and controller run, nothing listens,
     /// no preset is active, presets are not watched and there are no nodes.
     pub fn embedded(clock: Clock, entropy: Entropy, presets: impl Into<PathBuf>) -> Self {
@@ -85,6 +96,7 @@ impl LabConfig {
             shutdown_delay: Duration::ZERO,
             data: None,
             from: None,
+            snapshot: None,
             nodes: NodePools::default(),
             nodes_file: None,
             nodes_of_presets: true,

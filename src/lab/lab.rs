@@ -9,31 +9,26 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ca_bundle::CaBundle;
 use crate::config::LabConfig;
+use crate::embedded_cluster::embedded_cluster;
 use crate::error::LabError;
 use crate::idle::LabActivity;
 use crate::job_webhooks::JobWebhooksPlugin;
 use crate::jobs_controller::LabJobsController;
 use crate::kueue_manager::{
-    self, CertRotation, ConfigurationRollout, ControllerInstances, CurrentController, CurrentGates,
-    ManagerAdmission, ManagerControlPlane,
+    self, CertRotation, ConfigurationRollout, ControllerInstances, CurrentController,
+    ManagerControlPlane,
 };
 use crate::kueue_start::KueueStart;
 use crate::node_pool_sources::NodePoolSources;
-use crate::object_file::ObjectFile;
-use crate::operator_webhooks::OperatorWebhooks;
 use crate::preset_lab_settings::{PresetLabSettings, PresetWorkers, read_pools};
 use crate::validate_preset::validate_preset;
 use crate::visibility_server::VisibilityServer;
 use crate::worker_clusters::WorkerClusters;
 use crate::workers::{merged_kubeconfig, without_multikueue};
-use crate::{
-    kubelet_client, kueue_crds, kueue_webhooks, lab_kinds, node_pools_reloader, operator_crds,
-    remote,
-};
+use crate::{kubelet_client, lab_kinds, node_pools_reloader, remote};
 use kueue_lab_clock::Clock;
 use kueue_lab_cluster::Cluster;
-use kueue_lab_cluster::plugins::{AdmissionPlugin, AggregatedApi};
-use kueue_lab_cluster::{DEFAULT_NAME, EmbeddedCluster, EmbeddedConfig};
+use kueue_lab_cluster::plugins::AggregatedApi;
 use kueue_lab_controller::{Controller, UpstreamLatency};
 use kueue_lab_machines::{Machines, MachinesConfig};
 use kueue_lab_operator::Operator;
@@ -41,21 +36,6 @@ use kueue_lab_presets::{IgnoredSettings, PresetSettings, Presets, PresetsConfig,
 use kueue_lab_runtime::{ComponentClients, Context};
 use kueue_lab_skypilot::SkyEnv;
 use kueue_lab_skypilot::jobs::ManagedJobs;
-
-/// An embedded cluster with the objects of a file, if any.
-async fn embedded_cluster(
-    from: Option<ObjectFile>,
-    config: EmbeddedConfig,
-) -> Result<EmbeddedCluster, LabError> {
-    let cluster = EmbeddedCluster::new(config)?;
-    let Some(file) = from else {
-        return Ok(cluster);
-    };
-    let loaded = cluster
-        .load_objects(file.objects(), file.unknown_fields())
-        .await;
-    loaded.map_err(|error| LabError::ObjectFile(file.message(&error)))
-}
 
 /// A running lab.
 pub struct Lab {
@@ -72,6 +52,7 @@ pub struct Lab {
     jobs: ManagedJobs,
     /// The embedded worker clusters.
     workers: WorkerClusters,
+    starts_from_snapshots: bool,
 }
 
 impl Lab {
@@ -92,10 +73,13 @@ impl Lab {
         mut config: LabConfig,
         stop: &CancellationToken,
     ) -> Result<Self, LabError> {
-        let settings = match &config.preset {
-            Some(preset) => read_settings(&config.presets, preset),
-            None => PresetSettings::default(),
+        let settings = match (&config.snapshot, &config.preset) {
+            // The files may have changed since.
+            (Some(snapshot), _) => snapshot.presets.settings().clone(),
+            (None, Some(preset)) => read_settings(&config.presets, preset),
+            (None, None) => PresetSettings::default(),
         };
+        let starts_from_snapshots = config.starts_from_snapshots();
         let workers = WorkerClusters::new(&config);
         let mut kueue = KueueStart::new(&mut config, &settings)?;
         if let Err(error) = workers.start(&workers.first(&config, &settings)).await {
@@ -114,37 +98,13 @@ impl Lab {
                 validate_preset(&config.presets, preset, &kueue.base)?;
             }
         }
-        // Without controller and preset an installation of Kueue brings its own definitions: helm does
-        // not adopt existing ones.
         let ca_bundle = CaBundle::default();
-        let mut kinds = match config.controller || config.preset.is_some() {
-            true => kueue_crds::definitions(&ca_bundle),
-            false => Vec::new(),
-        };
-        kinds.extend(lab_kinds::definitions());
-        if config.operators {
-            kinds.extend(operator_crds::definitions());
-        }
         let mut led = None;
         let cluster = match &config.remote {
-            None => Cluster::Embedded(
-                embedded_cluster(
-                    config.from.take(),
-                    EmbeddedConfig {
-                        name: config.role.worker_name().unwrap_or(DEFAULT_NAME).to_owned(),
-                        clock: config.clock.clone(),
-                        entropy: config.entropy.clone(),
-                        port: config.port.unwrap_or_default(),
-                        data: config.data.take(),
-                        request_limits: config.request_limits,
-                        shutdown_delay: config.shutdown_delay,
-                        admission: admission_plugins(&config, &kueue.gates, &ca_bundle),
-                        converter: Some(Arc::new(kueue_webhooks::KueueConversion)),
-                        kinds,
-                    },
-                )
-                .await?,
-            ),
+            None => {
+                let embedded = embedded_cluster(&mut config, &kueue.gates, &ca_bundle);
+                Cluster::Embedded(embedded.await?)
+            }
             Some(remote) => {
                 let lead = remote::start_leading(
                     remote,
@@ -179,7 +139,11 @@ impl Lab {
         match raised {
             Ok(lab) => {
                 workers.follow(&lab.context, &lab.presets);
-                Ok(Self { operator, ..lab })
+                Ok(Self {
+                    operator,
+                    starts_from_snapshots,
+                    ..lab
+                })
             }
             Err(error) => {
                 workers.stop().await;
@@ -292,10 +256,12 @@ impl Lab {
             applied_settings: settings,
             review: config.review,
             adapt: config.role.worker_name().map(|_| without_multikueue as _),
+            snapshot: config.snapshot.as_ref().map(|s| s.presets.clone()),
         };
         let started = async {
             if let Some(instances) = &instances {
                 match cluster.is_restored() {
+                    true if config.snapshot.is_some() => {}
                     true => {
                         let (source, is_given) = (&kueue.source, kueue.is_given);
                         kueue_manager::install_missing(&client, source, is_given).await?;
@@ -363,6 +329,7 @@ impl Lab {
             instances,
             operator: None,
             workers: workers.clone(),
+            starts_from_snapshots: false,
             cluster,
         })
     }
@@ -434,6 +401,11 @@ impl Lab {
         self.controller.as_ref().map(CurrentController::get)
     }
 
+    /// Whether labs of the same configuration can start from a snapshot.
+    pub(crate) fn starts_from_snapshots(&self) -> bool {
+        self.starts_from_snapshots
+    }
+
     /// Observes whether the lab does something.
     pub fn activity(&self) -> LabActivity {
         let clock = self.context.clock.clone();
@@ -462,21 +434,4 @@ impl Lab {
         self.cluster.close_storage();
         self.workers.stop().await;
     }
-}
-
-/// The admission plugins of an embedded cluster that do not need a running controller.
-fn admission_plugins(
-    config: &LabConfig,
-    gates: &CurrentGates,
-    ca_bundle: &CaBundle,
-) -> Vec<Arc<dyn AdmissionPlugin>> {
-    let mut plugins: Vec<Arc<dyn AdmissionPlugin>> = Vec::new();
-    if config.controller {
-        plugins.push(Arc::new(kueue_webhooks::KueueWebhooks::new(gates.clone())));
-        plugins.push(Arc::new(ManagerAdmission::new(ca_bundle.clone())));
-    }
-    if config.operators {
-        plugins.push(Arc::new(OperatorWebhooks));
-    }
-    plugins
 }

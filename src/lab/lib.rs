@@ -9,6 +9,7 @@ mod ca_bundle;
 mod cluster_role;
 mod config;
 mod configuration_changes;
+mod embedded_cluster;
 mod error;
 mod existing_worker;
 mod file_source;
@@ -22,6 +23,7 @@ mod kueue_start;
 mod kueue_webhooks;
 mod lab;
 mod lab_kinds;
+mod lab_snapshot;
 mod lint_nodes;
 mod node_pool_sources;
 mod node_pools_reloader;
@@ -63,6 +65,7 @@ pub use lab_kinds::{
     DemoSpec, DemoState, DemoStatus, DemoStepStatus, PresetSpec, PresetStatus, ServedKind,
     managed_job_definition, serve_kind,
 };
+pub use lab_snapshot::LabSnapshot;
 pub use lint_nodes::pool_nodes;
 pub use object_file::ObjectFile;
 pub use paths::{LabPaths, PresetsFolder, sky_config_file, state_dir};

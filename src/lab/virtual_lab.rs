@@ -1,16 +1,17 @@
 //! [`VirtualLab`]: a whole lab in virtual time as a function.
 
 use std::io;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::LabConfig;
 use crate::error::LabError;
 use crate::lab::Lab;
+use crate::lab_snapshot::LabSnapshot;
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_entropy::Entropy;
 
@@ -18,6 +19,10 @@ use kueue_lab_entropy::Entropy;
 const SEED: u64 = 1;
 /// The default start of lab time, 2026-01-01T00:00:00Z, in seconds since the epoch.
 const START: i64 = 1_767_225_600;
+/// The longest time until a start is idle.
+const IDLE_LIMIT: SignedDuration = SignedDuration::from_mins(10);
+/// How long the parts of a lab that starts from a snapshot start before the function runs.
+const SETTLED: Duration = Duration::from_secs(1);
 /// The stack of a lab's thread in bytes, that of a main thread on Linux.
 const STACK: usize = 8 << 20;
 
@@ -40,12 +45,14 @@ pub enum VirtualLabError {
 
 /// Runs functions with a lab in virtual time. Each run has its own lab, runtime and thread, and takes the
 /// same course for the same input.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct VirtualLab {
-    /// The start of lab time.
+    /// The start of lab time, if there is no snapshot.
     pub start: Timestamp,
-    /// The seed of randomness.
+    /// The seed of randomness, if there is no snapshot.
     pub seed: u64,
+    /// The state to start from, of a lab with the same configuration.
+    pub snapshot: Option<Arc<LabSnapshot>>,
     /// The longest run in real time; `None` for no limit.
     pub deadline: Option<Duration>,
     /// Ends runs before they are done.
@@ -58,6 +65,7 @@ impl Default for VirtualLab {
         Self {
             start: Timestamp::from_second(START).unwrap_or_default(),
             seed: SEED,
+            snapshot: None,
             deadline: None,
             stop: CancellationToken::new(),
         }
@@ -90,9 +98,10 @@ impl VirtualLab {
                 let runtime = virtual_runtime()?;
                 runtime.block_on(async {
                     let work = async {
-                        let clock = Clock::starting_at(self.start);
-                        let config = configure(clock, Entropy::seeded(self.seed));
-                        let lab = Lab::start(config).await?;
+                        let lab = Lab::start(self.configure(configure)).await?;
+                        if self.snapshot.is_some() {
+                            lab.clock().sleep(SETTLED).await;
+                        }
                         Ok(function(&lab).await)
                     };
                     tokio::select! {
@@ -118,6 +127,33 @@ impl VirtualLab {
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         })
+    }
+
+    /// Starts a lab and returns its state when it is idle, for [`snapshot`](Self::snapshot) of further ones.
+    /// `None` if it does not become idle within ten minutes of lab time, and for [labs](Lab::snapshot) that
+    /// cannot start from a state.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn start_state(
+        &self,
+        configure: impl FnOnce(Clock, Entropy) -> LabConfig + Send,
+    ) -> Result<Option<Arc<LabSnapshot>>, VirtualLabError> {
+        self.run(configure, async |lab: &Lab| {
+            let limit = lab.clock().now().checked_add(IDLE_LIMIT).ok()?;
+            lab.wait_until_idle(limit).await?;
+            lab.snapshot().await.map(Arc::new)
+        })
+    }
+
+    fn configure(&self, configure: impl FnOnce(Clock, Entropy) -> LabConfig) -> LabConfig {
+        let Some(snapshot) = &self.snapshot else {
+            return configure(Clock::starting_at(self.start), Entropy::seeded(self.seed));
+        };
+        LabConfig {
+            snapshot: Some(snapshot.clone()),
+            ..configure(Clock::starting_at(snapshot.time), snapshot.entropy())
+        }
     }
 
     /// Waits until a run is done, and no longer than the deadline; returns whether it is late.

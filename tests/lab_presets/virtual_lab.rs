@@ -8,7 +8,7 @@ use kube::{Api, api::DynamicObject};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 use kueue_lab_lab::{Lab, LabConfig, NodePools, VirtualLab, VirtualLabError};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::fixture::{Start, queues};
 
@@ -20,6 +20,14 @@ fn config(folder: &std::path::Path, clock: Clock, entropy: Entropy) -> LabConfig
         nodes: NodePools::parse(NODES).unwrap(),
         operators: false,
         ..LabConfig::embedded(clock, entropy, folder)
+    }
+}
+
+/// As [`config`], without objects for external clients, such as certificates.
+fn alone(folder: &std::path::Path, clock: Clock, entropy: Entropy) -> LabConfig {
+    LabConfig {
+        external_clients: false,
+        ..config(folder, clock, entropy)
     }
 }
 
@@ -106,6 +114,134 @@ fn a_lab_with_work_is_not_idle() {
         },
     );
     assert!(ran.unwrap());
+}
+
+/// The lists of what a case can see.
+const LISTS: [&str; 11] = [
+    "/api/v1/nodes",
+    "/api/v1/pods",
+    "/api/v1/events",
+    "/api/v1/configmaps",
+    "/api/v1/namespaces",
+    "/apis/batch/v1/jobs",
+    "/apis/coordination.k8s.io/v1/leases",
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    "/apis/kueue.x-k8s.io/v1beta2/clusterqueues",
+    "/apis/kueue.x-k8s.io/v1beta2/localqueues",
+    "/apis/kueue.x-k8s.io/v1beta2/workloads",
+];
+
+/// The objects of a lab, with uids, times and resource versions.
+async fn objects(lab: &Lab) -> Vec<String> {
+    let mut all = Vec::new();
+    for list in LISTS {
+        let request = http::Request::get(list).body(Vec::new()).unwrap();
+        all.push(lab.client().request_text(request).await.unwrap());
+    }
+    all
+}
+
+/// Checks that two lists are the same; shows where they are not.
+fn assert_same(list: &str, one: &str, other: &str) {
+    let differs = |(a, b): (u8, u8)| a != b;
+    let first = one.bytes().zip(other.bytes()).position(differs);
+    let start = first
+        .unwrap_or(one.len().min(other.len()))
+        .saturating_sub(200);
+    let part = |text: &str| text.chars().skip(start).take(600).collect::<String>();
+    assert!(one == other, "{list}\n{}\n\n{}", part(one), part(other));
+}
+
+/// Objects before and after changes of queues and Jobs, with the state of the presets.
+async fn before_and_after(lab: &Lab) -> (Vec<String>, Vec<String>, String) {
+    let before = objects(lab).await;
+    three_jobs(lab).await;
+    for path in [
+        "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/cq",
+        "/apis/batch/v1/namespaces/default/jobs/one",
+    ] {
+        let request = http::Request::delete(path).body(Vec::new()).unwrap();
+        lab.client().request_text(request).await.unwrap();
+    }
+    let limit = lab.clock().now() + SignedDuration::from_mins(5);
+    lab.wait_until_idle(limit).await.expect("the lab is idle");
+    let presets = format!("{:?} {:?}", lab.presets().state(), lab.clock().now());
+    (before, objects(lab).await, presets)
+}
+
+#[test]
+fn runs_write_the_same_objects_in_the_same_order() {
+    let start = Start::new(&[("a/queues.yaml", &queues(1, ""))]);
+    let folder = start.folder.path();
+    let run = |_| {
+        let run = async |lab: &Lab| {
+            // While the controllers start.
+            three_jobs(lab).await;
+            objects(lab).await
+        };
+        let alone = |c, e| alone(folder, c, e);
+        VirtualLab::default().run(alone, run).unwrap()
+    };
+    let runs: Vec<_> = (0..4).map(run).collect();
+    for run in &runs[1..] {
+        for (list, (one, other)) in LISTS.iter().zip(run.iter().zip(&runs[0])) {
+            assert_same(list, one, other);
+        }
+    }
+}
+
+#[test]
+fn labs_that_start_from_one_state_are_alike_and_separate() {
+    let start = Start::new(&[("a/queues.yaml", &queues(1, ""))]);
+    let folder = start.folder.path();
+    let alone = |c, e| alone(folder, c, e);
+    let state = || VirtualLab::default().start_state(alone).unwrap().unwrap();
+    let (first, second) = (state(), state());
+    // What a lab changes is not in the state, and a state is the same each time it is computed.
+    let runs = [&first, &first, &second].map(|state| {
+        let lab = VirtualLab {
+            snapshot: Some(state.clone()),
+            ..VirtualLab::default()
+        };
+        lab.run(alone, before_and_after).unwrap()
+    });
+    let (before, after, presets) = &runs[0];
+    assert!(presets.contains("Synced"), "{presets}");
+    for (at, list) in LISTS.iter().enumerate() {
+        for run in &runs[1..] {
+            assert_same(list, &run.0[at], &before[at]);
+            assert_same(list, &run.1[at], &after[at]);
+        }
+    }
+    assert!(runs.iter().all(|run| run.2 == *presets), "{presets}");
+    // A lab that starts empty has the same objects when it is idle, at other times.
+    let empty = VirtualLab::default().run(alone, async |lab: &Lab| {
+        let limit = lab.clock().now() + SignedDuration::from_mins(5);
+        lab.wait_until_idle(limit).await.expect("the lab is idle");
+        objects(lab).await
+    });
+    let queues = LISTS.iter().position(|list| list.ends_with("localqueues"));
+    let items = |list: &str| serde_json::from_str::<Value>(list).unwrap()["items"].clone();
+    let at = queues.unwrap();
+    assert_eq!(items(&empty.unwrap()[at]), items(&before[at]));
+    assert_ne!(items(&before[at]), items(&after[at]));
+}
+
+#[test]
+fn a_lab_with_parts_outside_of_its_objects_has_no_state_to_start_from() {
+    let start = Start::new(&[("a/queues.yaml", &queues(1, ""))]);
+    let folder = start.folder.path();
+    let with_clients = VirtualLab::default().start_state(|c, e| config(folder, c, e));
+    assert!(with_clients.unwrap().is_none());
+    let alone = |c, e| alone(folder, c, e);
+    let with_jobs = VirtualLab::default().run(alone, async |lab: &Lab| {
+        let limit = lab.clock().now() + SignedDuration::from_mins(5);
+        lab.wait_until_idle(limit).await.expect("the lab is idle");
+        let without = lab.snapshot().await.is_some();
+        three_jobs(lab).await;
+        (without, lab.snapshot().await.is_some())
+    });
+    assert_eq!(with_jobs.unwrap(), (true, false));
 }
 
 #[test]

@@ -276,6 +276,7 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         remote,
         data,
         from,
+        snapshot: None,
         entropy: Entropy::from_os(),
         presets: paths.presets.path().to_owned(),
         preset,

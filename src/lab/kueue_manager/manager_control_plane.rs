@@ -150,6 +150,15 @@ pub(super) fn is_manager_pod(pod: &Pod) -> bool {
         && owner.is_some_and(|owner| is_manager_replica_set(&owner.name))
 }
 
+/// Whether the key of a Pod (`namespace/name`) is that of one of the controller manager's Deployment.
+pub(crate) fn is_manager_pod_key(key: &str) -> bool {
+    let name = key
+        .strip_prefix(NAMESPACE)
+        .and_then(|key| key.strip_prefix('/'));
+    let replica_set = name.and_then(|name| name.rsplit_once('-'));
+    replica_set.is_some_and(|(replica_set, _)| is_manager_replica_set(replica_set))
+}
+
 /// Whether a ReplicaSet is one of the controller manager's Deployment.
 pub(super) fn is_manager_replica_set(name: &str) -> bool {
     let hash = name
@@ -250,6 +259,13 @@ mod tests {
     #[test]
     fn replica_sets_are_recognized() {
         assert!(is_manager_replica_set("kueue-controller-manager-5b9c8d7f6"));
+        assert!(is_manager_pod_key(
+            "kueue-system/kueue-controller-manager-5b9c8d7f6-x2x4z"
+        ));
+        assert!(!is_manager_pod_key(
+            "default/kueue-controller-manager-5b9c8d7f6-x2x4z"
+        ));
+        assert!(!is_manager_pod_key("kueue-system/job-x2x4z"));
         for other in [
             "kueue-controller-manager",
             "kueue-controller-manager-",

@@ -23,7 +23,7 @@ pub(crate) use controller_instances::ControllerInstances;
 pub(crate) use current_controller::{CurrentController, CurrentGates};
 pub(crate) use manager_access::create_access;
 pub(crate) use manager_admission::ManagerAdmission;
-pub(crate) use manager_control_plane::ManagerControlPlane;
+pub(crate) use manager_control_plane::{ManagerControlPlane, is_manager_pod_key};
 pub(crate) use manager_objects::{apply_objects, delete_objects, install, install_missing};
 
 /// The namespace of Kueue.
