@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use kueue_lab_presets::LINT_NAMES;
-use kueue_lab_scenario::TestFile;
+use kueue_lab_scenario::{CaseResult, CaseStart, TestFile, TestOptions, run_tests};
+use tokio_util::sync::CancellationToken;
 
 const QUEUES: &str = "\
 apiVersion: kueue.x-k8s.io/v1beta2
@@ -66,6 +67,77 @@ fn the_tests_of_the_shipped_presets_pass() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (code, out, err) = kueue_lab_test(root, &["lab/tests"]);
     assert_eq!(code, Some(0), "{out}\n{err}");
+}
+
+/// Runs test files in this process; a failure explains Workloads by all that the API server has about them.
+fn run(files: &[TestFile], start: CaseStart) -> Vec<CaseResult> {
+    let options = TestOptions {
+        filter: None,
+        fail_fast: false,
+        threads: Some(2),
+        start,
+        explain: &|lab, namespace, name| {
+            let workload =
+                format!("/apis/kueue.x-k8s.io/v1beta2/namespaces/{namespace}/workloads/{name}");
+            let events = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
+            Box::pin(async move {
+                let mut all = String::new();
+                for path in [workload, events] {
+                    let request = http::Request::get(path).body(Vec::new()).unwrap();
+                    all += &lab.client().request_text(request).await.unwrap();
+                }
+                Some(all)
+            })
+        },
+        stop: CancellationToken::new(),
+    };
+    run_tests(files, &options, |_| ())
+}
+
+/// Results without the duration in real time.
+fn comparable(results: Vec<CaseResult>) -> Vec<String> {
+    let comparable = results.into_iter().map(|result| CaseResult {
+        real_time: std::time::Duration::ZERO,
+        ..result
+    });
+    comparable.map(|result| format!("{result:#?}")).collect()
+}
+
+#[test]
+fn cases_have_the_same_results_when_they_share_the_state_they_start_from() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files: Vec<TestFile> = ["team-cohort", "topology-node-failure", "rayjob-gang"]
+        .iter()
+        .map(|name| {
+            let path = root.join(format!("lab/tests/{name}.test.yaml"));
+            TestFile::load(&path, &root.join("presets")).unwrap()
+        })
+        .collect();
+    // Cases that change the queues and others that depend on them; the failures have names, uids and times.
+    let failing = folder(&format!(
+        "- name: deletes\n  steps:\n  - delete: {{kind: LocalQueue, namespace: default, name: lq}}\n  - {JOBS}\n    expect: [{{admitted: j-*}}]\n\
+         - name: fits\n  steps:\n  - {JOBS}\n    expect: [{{admitted: j-*}}]\n\
+         - name: fits too\n  steps:\n  - {JOBS}\n    expect: [{{admitted: j-*}}]\n"
+    ));
+    let path = failing.path().join("a.test.yaml");
+    files.push(TestFile::load(&path, failing.path()).unwrap());
+    let shared = run(&files, CaseStart::Shared);
+    let failures: Vec<_> = shared.iter().filter_map(|r| r.failure.as_ref()).collect();
+    assert_eq!(failures.len(), 3, "{failures:#?}");
+    assert_eq!(failures[1].explanations, failures[2].explanations);
+    assert!(
+        failures[1].explanations[0].contains("QuotaReserved"),
+        "{failures:#?}"
+    );
+    assert_ne!(failures[0].observed, failures[1].observed);
+    let empty = run(&files, CaseStart::Empty);
+    for (shared, empty) in shared.iter().zip(&empty) {
+        let name = &shared.name;
+        assert_eq!(shared.failure.is_some(), empty.failure.is_some(), "{name}");
+        assert_eq!(shared.exercised, empty.exercised, "{name}");
+    }
+    let separate = run(&files, CaseStart::Separate);
+    assert_eq!(comparable(shared), comparable(separate));
 }
 
 #[test]

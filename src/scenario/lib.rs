@@ -52,7 +52,7 @@ pub use run::{Outcome, run_scenario};
 pub use step_failure::StepFailure;
 pub use test_file::{TEST_FILE_SCHEMA, TestCase, TestFile, TestFileError};
 pub use test_run::{
-    CaseFailure, CaseResult, Coverage, Explain, LabFuture, TestOptions, case_text, coverage,
-    json_report, junit_report, run_tests, summary_text,
+    CaseFailure, CaseResult, CaseStart, Coverage, Explain, LabFuture, TestOptions, case_text,
+    coverage, json_report, junit_report, run_tests, summary_text,
 };
 pub use timeline::{Observer, Progress, StepProgress, StepState, TimelineEntry, TimelineEntryKind};

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use kueue_lab_scenario::{TestFile, TestOptions, run_tests};
+use kueue_lab_scenario::{CaseStart, TestFile, TestOptions, run_tests};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -65,6 +65,7 @@ fn recordings_pass_as_test_files() {
         filter: None,
         fail_fast: false,
         threads: None,
+        start: CaseStart::Shared,
         explain: &|_, _, _| Box::pin(async { None }),
         stop: CancellationToken::new(),
     };

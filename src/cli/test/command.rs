@@ -15,8 +15,8 @@ use kueue_lab_admission::workload::WorkloadKey;
 use kueue_lab_lab::{Lab, LabPaths, PresetsFolder};
 use kueue_lab_presets::{FileWatcher, folders_of_file};
 use kueue_lab_scenario::{
-    CaseResult, Coverage, LabFuture, TEST_FILE_SCHEMA, TestFile, TestOptions, case_text, coverage,
-    json_report, junit_report, run_tests, summary_text,
+    CaseResult, CaseStart, Coverage, LabFuture, TEST_FILE_SCHEMA, TestFile, TestOptions, case_text,
+    coverage, json_report, junit_report, run_tests, summary_text,
 };
 
 const EXAMPLES: &str = "\
@@ -169,6 +169,7 @@ fn run_files(args: &Args, files: &[TestFile], stop: &CancellationToken) -> Resul
         filter: args.filter.clone(),
         fail_fast: args.fail_fast,
         threads: args.threads.map(usize::from),
+        start: CaseStart::Shared,
         explain: &|lab, namespace, name| explain(lab, namespace, name),
         stop: stop.clone(),
     };

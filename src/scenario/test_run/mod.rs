@@ -6,6 +6,7 @@ mod report_junit;
 mod report_text;
 mod run_case;
 mod run_tests;
+mod start_states;
 
 pub use report_coverage::{Coverage, coverage};
 pub use report_json::json_report;
@@ -13,3 +14,4 @@ pub use report_junit::junit_report;
 pub use report_text::{case_text, summary_text};
 pub use run_case::{CaseFailure, CaseResult, Explain, LabFuture};
 pub use run_tests::{TestOptions, run_tests};
+pub use start_states::CaseStart;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
+use super::start_states::{CaseStart, StartStates};
 use crate::coverage::Parts;
 use crate::environment::ScenarioEnvironment;
 use crate::format::{Scenario, Step, StepAction};
@@ -70,43 +71,58 @@ impl Observer for Silent {
     fn entry(&self, _: &TimelineEntry) {}
 }
 
-/// Runs a case on a new lab.
-pub(super) fn run_case(
-    file: &TestFile,
-    case: &TestCase,
-    explain: &Explain,
-    stop: &CancellationToken,
-) -> CaseResult {
-    let started = Instant::now();
-    let lab = VirtualLab {
-        seed: file.seed,
-        deadline: Some(DEADLINE),
-        stop: stop.clone(),
-        ..VirtualLab::default()
-    };
-    let ran = lab.run(
-        |clock, entropy| LabConfig {
+/// Runs cases.
+pub(super) struct CaseRunner<'a> {
+    pub(super) explain: &'a Explain,
+    pub(super) stop: &'a CancellationToken,
+    pub(super) start: CaseStart,
+    /// The states that cases share.
+    pub(super) states: StartStates,
+}
+
+impl CaseRunner<'_> {
+    /// Runs a case on a lab of its own.
+    pub(super) fn run(&self, file: &TestFile, case: &TestCase) -> CaseResult {
+        let started = Instant::now();
+        let operators = case.scenario.steps.iter().any(needs_operators);
+        let configure = |clock, entropy| LabConfig {
             preset: Some(file.preset.clone()),
             nodes: file.nodes.clone().unwrap_or_else(NodePools::built_in),
             nodes_of_presets: file.nodes.is_none(),
             kueue: file.kueue.clone(),
             external_clients: false,
-            operators: case.scenario.steps.iter().any(needs_operators),
+            operators,
             ..LabConfig::embedded(clock, entropy, &file.presets)
-        },
-        async |lab: &Lab| run_on(lab, &case.scenario, &file.text, explain).await,
-    );
-    let (failure, lab_time, exercised) = match ran {
-        Ok(ran) => ran,
-        Err(error) => (Some(start_failure(&error)), Duration::ZERO, Parts::new()),
-    };
-    CaseResult {
-        file: file.file.clone(),
-        name: case.name.clone(),
-        failure,
-        exercised,
-        lab_time,
-        real_time: started.elapsed(),
+        };
+        let lab = VirtualLab {
+            seed: file.seed,
+            deadline: Some(DEADLINE),
+            stop: self.stop.clone(),
+            ..VirtualLab::default()
+        };
+        // A case whose lab cannot start reports why when it runs.
+        let compute = || lab.start_state(configure).ok().flatten();
+        let snapshot = match self.start {
+            CaseStart::Shared => self.states.get(file, operators, compute),
+            CaseStart::Separate => compute(),
+            CaseStart::Empty => None,
+        };
+        let lab = VirtualLab { snapshot, ..lab };
+        let ran = lab.run(configure, async |lab: &Lab| {
+            run_on(lab, &case.scenario, &file.text, self.explain).await
+        });
+        let (failure, lab_time, exercised) = match ran {
+            Ok(ran) => ran,
+            Err(error) => (Some(start_failure(&error)), Duration::ZERO, Parts::new()),
+        };
+        CaseResult {
+            file: file.file.clone(),
+            name: case.name.clone(),
+            failure,
+            exercised,
+            lab_time,
+            real_time: started.elapsed(),
+        }
     }
 }
 

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::run_case::{CaseResult, Explain, run_case};
+use super::run_case::{CaseResult, CaseRunner, Explain};
+use super::start_states::{CaseStart, StartStates};
 use crate::glob::glob_matches;
 use crate::test_file::{TestCase, TestFile};
 
@@ -19,6 +20,8 @@ pub struct TestOptions<'a> {
     pub threads: Option<usize>,
     /// Explains Workloads of failed cases.
     pub explain: &'a Explain,
+    /// From which state cases start; their results are the same.
+    pub start: CaseStart,
     /// Ends the run.
     pub stop: CancellationToken,
 }
@@ -40,6 +43,12 @@ pub fn run_tests(
     let threads = options.threads.unwrap_or_else(processors);
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
     let results = Mutex::new(OrderedResults::default());
+    let runner = CaseRunner {
+        explain: options.explain,
+        stop: &options.stop,
+        start: options.start,
+        states: StartStates::default(),
+    };
     let work = || {
         let ends = || {
             let failed = options.fail_fast && failed.load(Ordering::Relaxed);
@@ -50,7 +59,7 @@ pub fn run_tests(
             let Some((file, case)) = selected.get(index) else {
                 return;
             };
-            let result = run_case(file, case, options.explain, &options.stop);
+            let result = runner.run(file, case);
             if options.stop.is_cancelled() {
                 return;
             }
