@@ -2,7 +2,7 @@
 //! recorded step is a step with the recorded state as expectations.
 //!
 //! A scenario is converted up to the first step that test files do not have: operations on one of the pods of a
-//! Deployment, whose names are random.
+//! Deployment, whose names are random, and the end of pods that do not run.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -180,7 +180,7 @@ impl<'a> Conversion<'a> {
         let todo = self.scenario["steps"].as_array().unwrap().iter();
         let mut checked_steps = 0;
         for (index, (step, record)) in todo.zip(&recorded[1..end.max(1)]).enumerate() {
-            let Some(actions) = actions(step, record, namespace) else {
+            let Some(actions) = actions(step, record, &recorded[index], namespace) else {
                 return (checked_steps, Some(index + 1));
             };
             let waits = !actions.is_empty();

@@ -29,7 +29,12 @@ pub(crate) fn jobs_of(key: &str, namespace: &str) -> String {
 }
 
 /// The steps of a recorded step; `None` if test files do not have them.
-pub(crate) fn actions(step: &Value, record: &Value, namespace: &str) -> Option<Vec<Value>> {
+pub(crate) fn actions(
+    step: &Value,
+    record: &Value,
+    before: &Value,
+    namespace: &str,
+) -> Option<Vec<Value>> {
     let mut steps = match text(step, "op") {
         "create" => return Some(creations(step, record)),
         "createObject" => {
@@ -52,6 +57,9 @@ pub(crate) fn actions(step: &Value, record: &Value, namespace: &str) -> Option<V
             let mut steps = waits(step, record, namespace);
             // Without a target nothing is done.
             if let Some(target) = record["chosen"].as_str() {
+                if is_on_waiting_pods(op, record, before, target) {
+                    return None;
+                }
                 steps.extend(on_target(op, step, record, target, namespace)?);
             }
             steps
@@ -61,6 +69,17 @@ pub(crate) fn actions(step: &Value, record: &Value, namespace: &str) -> Option<V
         last["refused"] = pattern(error).into();
     }
     Some(steps)
+}
+
+/// Whether a step ends pods that do not run, which is not possible on a cluster.
+fn is_on_waiting_pods(op: &str, record: &Value, before: &Value, target: &str) -> bool {
+    let is_waiting = before["unsettled"] == format!("{target} admitted, pods not ready");
+    let workload = &record["state"]["workloads"][target];
+    let ends_pods = match op {
+        "finish" => workload["Finished"]["status"] != "True",
+        op => op == "finishOne",
+    };
+    is_waiting && ends_pods && target.starts_with("Job/")
 }
 
 /// The steps on a target.
