@@ -329,6 +329,22 @@ fn mistakes_in_a_file_are_reported_with_their_place() {
             "unknown state \"Redy\"; did you mean",
         ),
         (
+            "- name: a\n  steps:\n  - check: {name: approval, active: true}\n",
+            "a.test.yaml:5:5: there is no AdmissionCheck \"approval\"; the queue configuration has none",
+        ),
+        (
+            "- name: a\n  steps:\n  - priority: {jobs: j, class: high}\n",
+            "a.test.yaml:5:5: there is no WorkloadPriorityClass \"high\"",
+        ),
+        (
+            "- name: a\n  steps:\n  - jobs: {name: train, queue: lq}\n    expect: [{admitted: trian}]\n",
+            "a.test.yaml:6:14: there is no job \"trian\" in this step; did you mean \"train\"?",
+        ),
+        (
+            "- name: a\n  steps:\n  - jobs: {name: j, queue: lq}\n    expect: [{flavors: {jobs: j, flavors: {cpu: defalt}}}]\n",
+            "a.test.yaml:6:14: there is no ResourceFlavor \"defalt\"; did you mean \"default\"?",
+        ),
+        (
             "- name: a\n  steps:\n  - expect: [{never: {never: {admitted: j}}}]\n",
             "never has one expectation",
         ),

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::claim::Claim;
 use crate::expect::Expected;
 use crate::format::{CheckAnswer, RequestAnswer, Scenario, Step, StepAction, StepTrigger};
+use crate::glob::glob_matches;
 use kueue_lab_presets::Manifest;
 use kueue_lab_yaml::{Position, Problem, closest};
 
@@ -19,6 +20,7 @@ pub(super) struct KnownNames {
     cohorts: BTreeSet<String>,
     priorities: BTreeSet<String>,
     admission_checks: BTreeSet<String>,
+    flavors: BTreeSet<String>,
 }
 
 impl KnownNames {
@@ -54,6 +56,9 @@ impl KnownNames {
             "WorkloadPriorityClass" => {
                 self.priorities.insert(name.to_owned());
             }
+            "ResourceFlavor" => {
+                self.flavors.insert(name.to_owned());
+            }
             "AdmissionCheck" => {
                 self.admission_checks.insert(name.to_owned());
             }
@@ -70,6 +75,7 @@ impl KnownNames {
             cohorts: self.cohorts.clone(),
             priorities: self.priorities.clone(),
             admission_checks: self.admission_checks.clone(),
+            flavors: self.flavors.clone(),
         };
         for step in &case.steps {
             match &step.action {
@@ -132,8 +138,19 @@ impl KnownNames {
     fn check_expected(&self, expected: &Expected, at: Position) -> Option<Problem> {
         match expected {
             Expected::Never(inner) => self.check_expected(inner, at),
-            Expected::Claim(Claim::Usage { cluster_queue, .. }) => {
-                missing("ClusterQueue", cluster_queue, &self.cluster_queues, at)
+            Expected::Claim(Claim::Usage {
+                cluster_queue,
+                flavor,
+                ..
+            }) => missing("ClusterQueue", cluster_queue, &self.cluster_queues, at).or_else(|| {
+                let flavor = flavor.as_ref()?;
+                missing("ResourceFlavor", flavor, &self.flavors, at)
+            }),
+            Expected::Claim(Claim::Flavors { flavors, .. }) => {
+                let is_known =
+                    |pattern: &String| self.flavors.iter().any(|name| glob_matches(pattern, name));
+                let unknown = flavors.values().find(|pattern| !is_known(pattern));
+                unknown.and_then(|name| missing("ResourceFlavor", name, &self.flavors, at))
             }
             Expected::Claim(Claim::Share { kind, name, .. }) => match *kind {
                 "Cohort" => missing("Cohort", name, &self.cohorts, at),

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::known_jobs::unknown_job;
 use super::known_names::KnownNames;
 use super::raw::{RawCase, RawTestFile};
 use super::test_error::TestFileError;
@@ -145,7 +146,8 @@ impl TestFile {
             }
             let case = load_case(&files, name, case.value)
                 .map_err(|error| TestFileError::of_steps(error, &file, &text))?;
-            if let Some(problem) = names.check(&case.scenario) {
+            let unknown = names.check(&case.scenario);
+            if let Some(problem) = unknown.or_else(|| unknown_job(&case.scenario)) {
                 return Err(in_file(problem));
             }
             cases.push(case);

@@ -1,5 +1,6 @@
 //! Test files (`docs/test-format.md`): a queue configuration and cases of timed steps.
 
+mod known_jobs;
 mod known_names;
 mod load;
 mod raw;
