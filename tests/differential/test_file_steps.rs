@@ -73,11 +73,12 @@ pub(crate) fn actions(
 
 /// Whether a step ends pods that do not run, which is not possible on a cluster.
 fn is_on_waiting_pods(op: &str, record: &Value, before: &Value, target: &str) -> bool {
-    let is_waiting = before["unsettled"] == format!("{target} admitted, pods not ready");
+    let waiting = format!("{target} admitted, pods not ready");
+    let is_waiting = before["unsettled"] == waiting || record["unsettled"] == waiting;
     let workload = &record["state"]["workloads"][target];
     let ends_pods = match op {
         "finish" => workload["Finished"]["status"] != "True",
-        op => op == "finishOne",
+        op => op == "finishOne" && before["unsettled"] == waiting,
     };
     is_waiting && ends_pods && target.starts_with("Job/")
 }
