@@ -270,6 +270,10 @@ fn rules() {
         "self.list.map(l, [l.x]).exists(l, l[0] == 1) && size(self.list) == 2",
         "(self.a > 0 ? 'x' : 'y').startsWith('x') && dyn(self.a) == 'x'",
         "oldSelf != null && timestamp('2026-01-01T00:00:00Z') - timestamp('2026-01-01T00:00:00Z') < duration('1h')",
+        "[1, 2].sum() > 0 && 'abc'.charAt(0) == 'a' && 'abc'.indexOf('b', 0) == 1",
+        "quantity('1').add(1).isGreaterThan(quantity('1')) && cidr('10.0.0.0/8').containsIP('10.0.0.1') && ip('::1').family() == 6",
+        "timestamp('2026-01-01T00:00:00Z').getHours('Europe/Berlin') == 1 && duration('1h').getMinutes() == 60 && 1 < 2u",
+        "url('http://a').getQuery().size() == 0 && format.dns1123Label().validate('a').hasValue()",
         "self.list.filter(l, l.x == 1) + self.list == self.list && {'a': 1}['a'] == 1 && {1: 'a'}[1] == 'a'",
     ] {
         assert_eq!(rule(json!({"rule": good})), Vec::<String>::new(), "{good}");
@@ -308,7 +312,7 @@ fn rules() {
         ),
         (
             "self.list.all(l, l.x && true)",
-            "compilation failed: ERROR: <input>:1:22: found no matching overload for '_&&_' applied to '(int, bool)'\n | self.list.all(l, l.x && true)\n | .....................^",
+            "compilation failed: ERROR: <input>:1:19: expected type 'bool' but found 'int'\n | self.list.all(l, l.x && true)\n | ..................^",
         ),
         (
             "self.a.startsWith('x')",
@@ -317,6 +321,26 @@ fn rules() {
         (
             "'x' in self.list.map(l, l.x)",
             "compilation failed: ERROR: <input>:1:5: found no matching overload for '@in' applied to '(string, list(int))'\n | 'x' in self.list.map(l, l.x)\n | ....^",
+        ),
+        (
+            "quantity('1').add('1').isInteger()",
+            "compilation failed: ERROR: <input>:1:18: found no matching overload for 'add' applied to 'kubernetes.Quantity.(string)'\n | quantity('1').add('1').isInteger()\n | .................^",
+        ),
+        (
+            "duration('1h') > 60",
+            "compilation failed: ERROR: <input>:1:16: found no matching overload for '_>_' applied to '(duration, int)'\n | duration('1h') > 60\n | ...............^",
+        ),
+        (
+            "self.list.map(l, l.x).join(',') == ''",
+            "compilation failed: ERROR: <input>:1:27: found no matching overload for 'join' applied to 'list(int).(string)'\n | self.list.map(l, l.x).join(',') == ''\n | ..........................^",
+        ),
+        (
+            "sets.contains([1], ['a'])",
+            "compilation failed: ERROR: <input>:1:14: found no matching overload for 'sets.contains' applied to '(list(int), list(string))'\n | sets.contains([1], ['a'])\n | .............^",
+        ),
+        (
+            "[1, 'a'].size() == 2",
+            "compilation failed: ERROR: <input>:1:5: expected type 'int' but found 'string'\n | [1, 'a'].size() == 2\n | ....^",
         ),
         (
             "self.a == null",

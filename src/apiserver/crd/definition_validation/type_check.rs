@@ -1,50 +1,24 @@
 //! Type check of CEL expressions against a schema. Reports undefined fields, undeclared references,
 //! unknown functions, and operands and arguments without an overload; expressions of unknown type are dynamic.
 
+mod assignability;
 mod authorizer;
+mod function_overloads;
 mod functions;
 mod operator_offsets;
-mod overloads;
+mod types;
 
 use std::collections::HashMap;
 
 use kube_cel::cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, StructExpr};
 use serde_json::Value;
 
-use super::schema_accessors::{is_set, schema_field, schema_map, text};
 use crate::cel::program;
-use crate::cel::value::is_selected_by;
-use crate::schema::{Schema, StructSchema, ValueType};
+use assignability::unify;
 pub(crate) use authorizer::AuthorizerType;
+use function_overloads::NoOverload;
 use functions::{FUNCTIONS, NAMES};
-
-/// The type of an expression.
-#[derive(Clone, Debug)]
-pub(crate) enum Type<'s> {
-    /// A dynamic or unknown type.
-    Any,
-    Bool,
-    Int,
-    Double,
-    String,
-    Null,
-    List(Box<Type<'s>>),
-    Map(Box<Type<'s>>),
-    /// An object with its schema; true for a root or embedded resource, which has metadata.
-    Object(&'s Value, bool),
-    /// An object of a kind.
-    Struct(&'s StructSchema),
-    /// The metadata of a root or embedded resource.
-    ObjectMeta,
-    /// An object with these fields.
-    Fields(Vec<(String, Type<'s>)>),
-    /// The type of an object literal such as `Object.spec{}`.
-    Named(String),
-    /// `authorizer`, or the result of one of its functions.
-    Authorizer(AuthorizerType),
-    /// Any other type without fields.
-    Other,
-}
+pub(crate) use types::Type;
 
 /// What the expressions of one place may use.
 pub(crate) struct Declarations<'s> {
@@ -59,129 +33,6 @@ pub(crate) struct Declarations<'s> {
 
 /// The fields of `JSONPatch`.
 const JSON_PATCH_FIELDS: [&str; 4] = ["op", "path", "from", "value"];
-
-impl PartialEq for Type<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::List(a), Self::List(b)) | (Self::Map(a), Self::Map(b)) => a == b,
-            (Self::Object(a, x), Self::Object(b, y)) => a == b && x == y,
-            (Self::Struct(a), Self::Struct(b)) => std::ptr::eq(*a, *b),
-            (Self::Fields(a), Self::Fields(b)) => a == b,
-            (Self::Named(a), Self::Named(b)) => a == b,
-            (Self::Authorizer(a), Self::Authorizer(b)) => a == b,
-            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
-        }
-    }
-}
-
-impl<'s> Type<'s> {
-    /// The type of the values of a schema; `None` if CEL rules cannot access them.
-    fn of(schema: &'s Value, whole: bool) -> Option<Self> {
-        if is_set(schema, "x-kubernetes-int-or-string") {
-            return Some(Self::Any);
-        }
-        let inner = |s: &'s Value| Self::of(s, is_set(s, "x-kubernetes-embedded-resource"));
-        Some(match text(schema, "type") {
-            "boolean" => Self::Bool,
-            "integer" => Self::Int,
-            "number" => Self::Double,
-            "string" => match text(schema, "format") {
-                "byte" | "duration" | "date" | "date-time" => Self::Other,
-                _ => Self::String,
-            },
-            "array" => Self::List(Box::new(inner(schema_field(schema, "items")?)?)),
-            "object" => match schema_field(schema, "additionalProperties") {
-                Some(values) => Self::Map(Box::new(inner(values)?)),
-                None => Self::Object(schema, whole),
-            },
-            _ => return None,
-        })
-    }
-
-    /// The type of the values of a kind's schema.
-    pub(crate) fn of_schema(schema: &'s Schema) -> Self {
-        let format = schema.value_validation.as_ref();
-        let format = format.map_or("", |v| v.format.as_str());
-        match &schema.value_type {
-            ValueType::Bool => Self::Bool,
-            ValueType::Int(_) => Self::Int,
-            ValueType::Float => Self::Double,
-            ValueType::String { .. } => match format {
-                "byte" | "duration" | "date" | "date-time" => Self::Other,
-                _ => Self::String,
-            },
-            ValueType::Bytes | ValueType::Time | ValueType::MicroTime => Self::Other,
-            ValueType::List(list) => Self::List(Box::new(Self::of_schema(&list.item))),
-            ValueType::Map(map) => Self::Map(Box::new(Self::of_schema(&map.value))),
-            ValueType::Struct(fields) if !fields.preserve_unknown && !fields.fields.is_empty() => {
-                Self::Struct(fields)
-            }
-            _ => Self::Any,
-        }
-    }
-
-    /// Whether this type is assignable to `wanted`.
-    pub(crate) fn is_assignable_to(&self, wanted: &Self) -> bool {
-        match (self, wanted) {
-            (Self::Any, _) => true,
-            (Self::List(item), Self::List(wanted)) => item.is_assignable_to(wanted),
-            _ => self == wanted,
-        }
-    }
-
-    /// The name of the type as CEL formats it.
-    pub(crate) fn name(&self) -> String {
-        match self {
-            Self::Bool => "bool".into(),
-            Self::Int => "int".into(),
-            Self::Double => "double".into(),
-            Self::String => "string".into(),
-            Self::Null => "null".into(),
-            Self::Object(..) | Self::Struct(_) | Self::ObjectMeta => "object".into(),
-            Self::List(item) => format!("list({})", item.name()),
-            Self::Map(value) => format!("map(string, {})", value.name()),
-            Self::Named(name) => name.clone(),
-            Self::Authorizer(of) => of.name().into(),
-            _ => "dyn".into(),
-        }
-    }
-
-    fn element(&self) -> Self {
-        match self {
-            Self::List(item) => (**item).clone(),
-            _ => Self::Any,
-        }
-    }
-
-    /// The type of a field; `None` if it is undefined.
-    fn field(&self, name: &str) -> Option<Self> {
-        match self {
-            Self::Any => Some(Self::Any),
-            Self::Map(value) => Some((**value).clone()),
-            Self::Fields(fields) => {
-                let (_, found) = fields.iter().find(|(own, _)| own == name)?;
-                Some(found.clone())
-            }
-            Self::Struct(value_type) => {
-                let mut fields = value_type.fields.iter();
-                let field = fields.find(|f| is_selected_by(&f.name, name))?;
-                Some(Self::of_schema(&field.schema))
-            }
-            Self::Authorizer(AuthorizerType::Authorizer) if name == "requestResource" => {
-                Some(Self::Authorizer(AuthorizerType::ResourceCheck))
-            }
-            Self::ObjectMeta => matches!(name, "name" | "generateName").then_some(Self::String),
-            Self::Object(_, true) if matches!(name, "apiVersion" | "kind") => Some(Self::String),
-            Self::Object(_, true) if name == "metadata" => Some(Self::ObjectMeta),
-            Self::Object(schema, _) => {
-                let mut fields = schema_map(schema, "properties");
-                let (_, field) = fields.find(|(own, _)| is_selected_by(own, name))?;
-                Self::of(field, is_set(field, "x-kubernetes-embedded-resource"))
-            }
-            _ => None,
-        }
-    }
-}
 
 /// The variables of the rules of a schema.
 pub(super) fn rule_variables(
@@ -251,19 +102,25 @@ impl<'s> Checker<'_, 's> {
                 self.call(e.id, &call.func_name, call.target.as_deref(), &call.args)
             }
             Expr::List(list) => {
-                let types: Vec<Type<'s>> = list.elements.iter().map(|e| self.of(e)).collect();
-                let first = types.first().cloned().unwrap_or(Type::Any);
-                let same = types.iter().all(|t| *t == first) && list.optional_indices.is_empty();
-                Type::List(Box::new(if same { first } else { Type::Any }))
+                let elements = list.elements.iter().map(|e| (e, self.of(e)));
+                let elements: Vec<(&IdedExpr, Type<'s>)> = elements.collect();
+                let is_optional = !list.optional_indices.is_empty();
+                Type::List(Box::new(match is_optional {
+                    true => Type::Any,
+                    false => self.joined(&elements),
+                }))
             }
             Expr::Map(map) => {
+                let (mut keys, mut values) = (Vec::new(), Vec::new());
                 for entry in &map.entries {
                     if let EntryExpr::MapEntry(entry) = &entry.expr {
-                        self.of(&entry.key);
-                        self.of(&entry.value);
+                        keys.push((&entry.key, self.of(&entry.key)));
+                        let value = self.of(&entry.value);
+                        let is_optional = entry.optional;
+                        values.push((&entry.value, if is_optional { Type::Any } else { value }));
                     }
                 }
-                Type::Map(Box::new(Type::Any))
+                Type::Map(Box::new(self.joined(&keys)), Box::new(self.joined(&values)))
             }
             Expr::Comprehension(loop_) => {
                 let range = self.of(&loop_.iter_range);
@@ -278,13 +135,12 @@ impl<'s> Checker<'_, 's> {
                         self.vars.push((second.clone(), (**item).clone()));
                     }
                     (_, second) => {
-                        self.vars.push((loop_.iter_var.clone(), Type::Any));
+                        let (key, value) = match &range {
+                            Type::Map(key, value) => ((**key).clone(), (**value).clone()),
+                            _ => (Type::Any, Type::Any),
+                        };
+                        self.vars.push((loop_.iter_var.clone(), key));
                         if let Some(second) = second {
-                            let value = if let Type::Map(v) = &range {
-                                (**v).clone()
-                            } else {
-                                Type::Any
-                            };
                             self.vars.push((second.clone(), value));
                         }
                     }
@@ -350,6 +206,11 @@ impl<'s> Checker<'_, 's> {
     }
 
     fn select(&mut self, operand: &Type<'s>, field: &str) -> Type<'s> {
+        // A field of an optional value is optional.
+        if let Type::Optional(value) = operand {
+            let found = self.select(value, field);
+            return Type::Optional(Box::new(found));
+        }
         if let Some(found) = operand.field(field) {
             return found;
         }
@@ -357,7 +218,18 @@ impl<'s> Checker<'_, 's> {
             Type::Object(..) | Type::Struct(_) | Type::ObjectMeta | Type::Fields(_) => {
                 format!("undefined field '{field}'")
             }
-            Type::Bool | Type::Int | Type::Double | Type::String | Type::Authorizer(_) => {
+            Type::Bool
+            | Type::Int
+            | Type::Uint
+            | Type::Double
+            | Type::String
+            | Type::Bytes
+            | Type::Duration
+            | Type::Timestamp
+            | Type::Opaque(_)
+            | Type::Null
+            | Type::List(_)
+            | Type::Authorizer(_) => {
                 format!("type '{}' does not support field selection", operand.name())
             }
             _ => return Type::Any,
@@ -376,7 +248,7 @@ impl<'s> Checker<'_, 's> {
         args: &[IdedExpr],
     ) -> Type<'s> {
         let on = target.map(|t| self.of(t));
-        let mut types: Vec<Type<'s>> = args.iter().map(|a| self.of(a)).collect();
+        let types: Vec<Type<'s>> = args.iter().map(|a| self.of(a)).collect();
         let operator = !name.starts_with(|c: char| c.is_ascii_alphabetic());
         let of_authorizer = self.has_authorizer_functions && authorizer::has_function(name);
         let is_known = FUNCTIONS.contains(&name)
@@ -396,62 +268,85 @@ impl<'s> Checker<'_, 's> {
                 Type::Any
             });
         }
-        if !overloads::has_overload(name, on.as_ref(), &types)
-            && !operator_offsets::is_expansion(args)
-        {
-            let at = self.offsets.get(&id).copied();
-            let of_function = || self.find(name, |_| 0) + name.len();
-            let at = at.unwrap_or_else(|| if operator { 0 } else { of_function() });
-            self.error(
-                at,
-                overloads::no_matching_overload(name, on.as_ref(), &types),
-            );
-            return match name {
-                "_&&_" | "_||_" | "!_" | "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_"
-                | "@in" => Type::Bool,
-                _ => Type::Any,
-            };
+        // A function of a namespace, such as `sets.contains`.
+        let qualified = target.and_then(|target| self.qualified_name(target, name));
+        let (name, on) = match &qualified {
+            Some(qualified) => (qualified.as_str(), None),
+            None => (name, on.as_ref()),
+        };
+        let is_expansion = operator_offsets::is_expansion(args);
+        if matches!(name, "_&&_" | "_||_") {
+            for (operand, of) in args.iter().zip(&types).filter(|_| !is_expansion) {
+                self.expect(operand, &Type::Bool, of);
+            }
+            return Type::Bool;
         }
-        match name {
-            "_[_]" => match types.first() {
-                Some(Type::Map(value)) => (**value).clone(),
-                Some(list) => list.element(),
-                None => Type::Any,
-            },
-            "_?_:_" if types.len() == 3 => {
-                let (no, yes) = (types.pop(), types.pop());
-                match (yes, no) {
-                    (Some(Type::List(a)), Some(Type::List(b))) if *a == Type::Any => Type::List(b),
-                    (Some(Type::List(a)), Some(Type::List(b))) if *b == Type::Any => Type::List(a),
-                    (Some(yes), Some(no)) if yes == no => yes,
-                    _ => Type::Any,
-                }
+        match function_overloads::call(name, on, &types) {
+            None => Type::Any,
+            Some(Ok(result)) => result,
+            Some(Err(NoOverload)) if is_expansion => Type::Any,
+            Some(Err(NoOverload)) => {
+                let at = self.offsets.get(&id).copied();
+                let last = name.rsplit('.').next().unwrap_or_default();
+                let of_function = || self.find(last, |_| 0) + last.len();
+                let at = at.unwrap_or_else(|| if operator { 0 } else { of_function() });
+                self.error(at, no_matching_overload(name, on, &types));
+                let is_comparison = matches!(
+                    name,
+                    "!_" | "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_" | "@in"
+                );
+                if is_comparison { Type::Bool } else { Type::Any }
             }
-            "_+_" => match (types.first(), types.get(1)) {
-                (Some(Type::List(a)), Some(Type::List(b))) if **a == Type::Any => {
-                    Type::List(b.clone())
-                }
-                (Some(a), Some(b)) if a == b => a.clone(),
-                _ => Type::Any,
-            },
-            "_&&_" | "_||_" | "!_" | "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_" | "@in"
-            | "_in_" | "startsWith" | "endsWith" | "matches" | "contains" | "isSorted" => {
-                Type::Bool
-            }
-            "size" | "int" => Type::Int,
-            "double" => Type::Double,
-            "bool" => Type::Bool,
-            "-_" | "_-_" | "_*_" | "_/_" | "_%_" => match (types.first(), types.last()) {
-                (Some(a), Some(b)) if a == b && matches!(a, Type::Int | Type::Double) => a.clone(),
-                _ => Type::Any,
-            },
-            "string" | "lowerAscii" | "upperAscii" | "replace" | "substring" | "trim" | "join" => {
-                Type::String
-            }
-            "split" => Type::List(Box::new(Type::String)),
-            "sum" | "min" | "max" | "first" | "last" => on.map_or(Type::Any, |t| t.element()),
-            _ => Type::Any,
         }
+    }
+
+    /// The type of the elements of a list or map, which have to be of one type.
+    fn joined(&mut self, elements: &[(&IdedExpr, Type<'s>)]) -> Type<'s> {
+        let mut joined = Type::Unbound;
+        for (element, of) in elements {
+            self.expect(element, &joined, of);
+            joined = joined.most_general(of);
+        }
+        joined
+    }
+
+    /// Reports an expression of another type.
+    fn expect(&mut self, expression: &IdedExpr, wanted: &Type<'s>, of: &Type<'s>) {
+        if !unify(wanted, of) {
+            let (wanted, found) = (wanted.name(), of.name());
+            let at = self.offset_of(expression);
+            self.error(at, format!("expected type '{wanted}' but found '{found}'"));
+        }
+    }
+
+    /// The offset of an expression as cel-go has it: that of the operator, of the parenthesis of a call, or of
+    /// the dot before a field. The parser does not record offsets of literals: the first one of this text.
+    fn offset_of(&self, expression: &IdedExpr) -> usize {
+        if let Some(at) = self.offsets.get(&expression.id) {
+            return *at;
+        }
+        match &expression.expr {
+            Expr::Ident(name) => self.find(name, |_| 0),
+            Expr::Call(call) => self.find(&call.func_name, |_| 0) + call.func_name.len(),
+            Expr::Select(select) => {
+                let before_dot = |before: &str| before.len() - before.trim_end().len() + 1;
+                self.find(&select.field, before_dot)
+            }
+            Expr::Literal(value) => self.source.find(&literal_text(value)).unwrap_or_default(),
+            Expr::List(_) => self.source.find('[').unwrap_or_default(),
+            Expr::Map(_) => self.source.find('{').unwrap_or_default(),
+            _ => 0,
+        }
+    }
+
+    /// The name of a function of a namespace of functions.
+    fn qualified_name(&self, target: &IdedExpr, name: &str) -> Option<String> {
+        let Expr::Ident(namespace) = &target.expr else {
+            return None;
+        };
+        let is_variable = self.vars.iter().any(|(own, _)| own == namespace);
+        let is_namespace = !is_variable && NAMES.contains(&namespace.as_str());
+        is_namespace.then(|| format!("{namespace}.{name}"))
     }
 
     fn error(&mut self, at: usize, what: String) {
@@ -499,13 +394,37 @@ impl<'s> Checker<'_, 's> {
     }
 }
 
+/// The error of a call without an overload.
+fn no_matching_overload(name: &str, target: Option<&Type<'_>>, types: &[Type<'_>]) -> String {
+    let names: Vec<String> = types.iter().map(Type::name).collect();
+    let on = target.map(|target| format!("{}.", target.name()));
+    format!(
+        "found no matching overload for '{name}' applied to '{}({})'",
+        on.unwrap_or_default(),
+        names.join(", ")
+    )
+}
+
+/// The text of a literal, up to the first character of a string or of bytes.
+fn literal_text(value: &LiteralValue) -> String {
+    match value {
+        LiteralValue::Boolean(value) => value.to_string(),
+        LiteralValue::Int(value) => value.to_string(),
+        LiteralValue::UInt(value) => format!("{}u", value.inner()),
+        LiteralValue::Double(value) => value.to_string(),
+        LiteralValue::String(_) | LiteralValue::Bytes(_) => "'".into(),
+        LiteralValue::Null => "null".into(),
+    }
+}
+
 fn literal<'s>(value: &LiteralValue) -> Type<'s> {
     match value {
         LiteralValue::Boolean(_) => Type::Bool,
         LiteralValue::Int(_) => Type::Int,
+        LiteralValue::UInt(_) => Type::Uint,
+        LiteralValue::Bytes(_) => Type::Bytes,
         LiteralValue::Double(_) => Type::Double,
         LiteralValue::String(_) => Type::String,
         LiteralValue::Null => Type::Null,
-        _ => Type::Other,
     }
 }

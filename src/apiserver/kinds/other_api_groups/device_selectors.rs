@@ -62,7 +62,7 @@ fn expression(errors: &mut ErrorList, path: &FieldPath<'_>, text: &str) {
 
 /// `device`. The types of attributes are unknown; those of capacity are quantities.
 fn declarations() -> Declarations<'static> {
-    let by_domain = || Type::Map(Box::new(Type::Map(Box::new(Type::Any))));
+    let by_domain = || Type::map(Type::map(Type::Any));
     let fields = [
         ("driver", Type::String),
         ("allowMultipleAllocations", Type::Bool),

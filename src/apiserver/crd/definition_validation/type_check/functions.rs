@@ -1,7 +1,7 @@
 //! The functions and global identifiers of the Kubernetes CEL environment.
 
 /// Identifiers of types and function namespaces.
-pub(super) const NAMES: [&str; 24] = [
+pub(super) const NAMES: [&str; 22] = [
     "bool",
     "int",
     "uint",
@@ -17,13 +17,11 @@ pub(super) const NAMES: [&str; 24] = [
     "optional",
     "optional_type",
     "format",
-    "math",
     "sets",
     "strings",
     "lists",
     "ip",
     "cidr",
-    "base64",
     "semver",
     "url",
 ];
@@ -155,8 +153,4 @@ pub(super) const FUNCTIONS: &[&str] = &[
     "byte",
     "date",
     "datetime",
-    "encode",
-    "decode",
-    "greatest",
-    "least",
 ];
