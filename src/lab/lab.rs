@@ -175,7 +175,8 @@ impl Lab {
             clients.client("kueue"),
             config.clock.clone(),
             config.entropy.clone(),
-        );
+        )
+        .with_streaming_lists(matches!(cluster, Cluster::Embedded(_)));
         let machines = Machines::start_without_controller_manager(
             clients,
             config.clock.clone(),

@@ -62,7 +62,9 @@ impl Machines {
     ) -> Self {
         let clients = clients.into();
         let client = clients.client("kube-controller-manager");
+        let is_embedded = config.cluster_type == ClusterType::Embedded;
         let context = Context::new(client.clone(), clock.clone(), entropy);
+        let context = context.with_streaming_lists(is_embedded);
         let context_of = |component| context.with_client(clients.client(component));
         let kubelet_context = context_of("kubelet");
         let nodes: Informer<Node> = Informer::builder(Api::all(client)).start(&context);

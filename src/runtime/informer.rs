@@ -47,7 +47,11 @@ where
     /// Starts the informer in the tasks of `context`.
     pub fn start(self, context: &Context) -> Informer<K> {
         let raw = Arc::new(RawInformer::new(std::any::type_name::<K>(), self.indexes));
-        let events = watch_raw(self.api, self.config);
+        let config = match context.streaming_lists {
+            true => self.config.streaming_lists(),
+            false => self.config,
+        };
+        let events = watch_raw(self.api, config);
         let decode = |text: &str| K::decode(text).map(|k| Entry::of(Arc::new(k)));
         let informer = raw.clone();
         context.tasks.spawn("informer", async move {

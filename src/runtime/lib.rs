@@ -21,6 +21,7 @@ mod work_queue;
 #[cfg(test)]
 mod tests;
 
+use kube::runtime::watcher::Config;
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 
@@ -46,6 +47,9 @@ pub struct Context {
     pub entropy: Entropy,
     /// The task group that runs the controller's tasks and shuts them down.
     pub tasks: Tasks,
+    /// Whether informers request their first list as events of their watch (`sendInitialEvents`), which older API
+    /// servers do not serve.
+    pub streaming_lists: bool,
 }
 
 impl Context {
@@ -56,6 +60,24 @@ impl Context {
             clock,
             entropy,
             tasks: Tasks::new(),
+            streaming_lists: false,
+        }
+    }
+
+    /// The same context, whose informers request [streaming lists](Self::streaming_lists).
+    #[must_use]
+    pub fn with_streaming_lists(self, streaming_lists: bool) -> Self {
+        Self {
+            streaming_lists,
+            ..self
+        }
+    }
+
+    /// The configuration of a watch.
+    pub fn watch_config(&self) -> Config {
+        match self.streaming_lists {
+            true => Config::default().streaming_lists(),
+            false => Config::default(),
         }
     }
 

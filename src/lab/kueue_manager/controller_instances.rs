@@ -222,4 +222,5 @@ fn child(context: &Context) -> Context {
         context.clock.clone(),
         context.entropy.clone(),
     )
+    .with_streaming_lists(context.streaming_lists)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 use kube::core::{DynamicObject, PartialObjectMeta};
-use kube::runtime::watcher::{Config, Event};
+use kube::runtime::watcher::Event;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -71,7 +71,7 @@ impl GarbageCollector {
     async fn run_monitor(&self, key: GroupKind, kind: &DiscoveredKind) {
         type Meta = PartialObjectMeta<DynamicObject>;
         let api: Api<Meta> = Api::all_with(self.context.client.clone(), &kind.resource);
-        let events = watcher(api, Config::default());
+        let events = watcher(api, self.context.watch_config());
         let mut events = std::pin::pin!(events);
         let mut listed: BTreeSet<String> = BTreeSet::new();
         while let Some(event) = events.next().await {
