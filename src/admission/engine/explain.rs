@@ -109,6 +109,8 @@ impl Engine {
 mod tests {
     use std::sync::Arc;
 
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+    use kueue_lab_api::constants as c;
     use serde_json::json;
 
     use crate::config::{EngineConfig, FairSharing};
@@ -194,6 +196,27 @@ mod tests {
         assert!(one.starts_with("waits: "), "{one}");
         let absent = verdict(workload("waiting", "d", 1, false));
         assert_eq!(absent, "never: LocalQueue d doesn't exist");
+    }
+
+    #[test]
+    fn a_workload_that_is_not_requeued_is_held() {
+        let with_reason = |reason: &str| {
+            let mut wl = Workload::clone(&workload("waiting", "b", 1, false));
+            let condition = Condition {
+                type_: c::REQUEUED.into(),
+                status: "False".into(),
+                reason: reason.into(),
+                message: String::new(),
+                last_transition_time: Time(at(0)),
+                observed_generation: None,
+            };
+            wl.status.conditions = vec![condition];
+            verdict(Arc::new(wl))
+        };
+        let held = "held: its condition Requeued is False with the reason \
+                    DeactivatedDueToAdmissionCheck, which Kueue does not change";
+        assert_eq!(with_reason("DeactivatedDueToAdmissionCheck"), held);
+        assert!(!with_reason(c::evicted::ADMISSION_CHECK).starts_with("held"));
     }
 
     #[test]

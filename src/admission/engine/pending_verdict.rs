@@ -122,7 +122,16 @@ impl Engine {
             let text = format!("its requeue backoff ends at {}", at.0);
             return Some(PendingVerdict::waits(text));
         }
-        None
+        // The queue leaves it out while the condition is False. The controller changes only these reasons.
+        let requeued = predicates::false_condition(wl, c::REQUEUED)?;
+        match requeued.reason.as_str() {
+            c::evicted::DEACTIVATED
+            | c::evicted::PODS_READY_TIMEOUT
+            | c::evicted::ADMISSION_CHECK => None,
+            reason => Some(PendingVerdict::held(format!(
+                "its condition Requeued is False with the reason {reason}, which Kueue does not change"
+            ))),
+        }
     }
 
     /// The verdict on a workload from its decision as the only head.
