@@ -273,7 +273,7 @@ fn rules() {
         "[1, 2].sum() > 0 && 'abc'.charAt(0) == 'a' && 'abc'.indexOf('b', 0) == 1",
         "quantity('1').add(1).isGreaterThan(quantity('1')) && cidr('10.0.0.0/8').containsIP('10.0.0.1') && ip('::1').family() == 6",
         "timestamp('2026-01-01T00:00:00Z').getHours('Europe/Berlin') == 1 && duration('1h').getMinutes() == 60 && 1 < 2u",
-        "url('http://a').getQuery().size() == 0 && format.dns1123Label().validate('a').hasValue()",
+        "url('http://a').getQuery().size() == 0 && format.dns1123Label().validate('a').hasValue() && sets.contains([self.a], [])",
         "self.list.filter(l, l.x == 1) + self.list == self.list && {'a': 1}['a'] == 1 && {1: 'a'}[1] == 'a'",
     ] {
         assert_eq!(rule(json!({"rule": good})), Vec::<String>::new(), "{good}");

@@ -17,7 +17,8 @@ use crate::cel::program;
 use assignability::unify;
 pub(crate) use authorizer::AuthorizerType;
 use function_overloads::NoOverload;
-use functions::{FUNCTIONS, NAMES};
+use functions::FUNCTIONS;
+pub(super) use functions::NAMES;
 pub(crate) use types::Type;
 
 /// What the expressions of one place may use.

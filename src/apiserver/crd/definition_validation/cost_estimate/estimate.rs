@@ -6,6 +6,7 @@ use kube_cel::cel::common::ast::{
 
 use super::decl_type::{DeclType, Kind};
 use super::size::Size;
+use crate::crd::definition_validation::type_check::NAMES;
 
 const LIST_BASE: u64 = 10;
 const MAP_BASE: u64 = 30;
@@ -119,9 +120,14 @@ impl<'d> Coster<'d> {
             }
             Expr::Select(select) => self.select(select),
             Expr::Call(call) => {
-                let target = call.target.as_deref().map(|t| self.node(t));
+                let namespace = self.namespace(call.target.as_deref());
+                let target = call.target.as_deref().filter(|_| namespace.is_none());
+                let target = target.map(|t| self.node(t));
                 let args: Vec<Node<'d>> = call.args.iter().map(|a| self.node(a)).collect();
-                super::function_cost::call(&call.func_name, target, args)
+                match namespace {
+                    Some("sets") => super::function_cost::call_of_sets(&call.func_name, &args),
+                    _ => super::function_cost::call(&call.func_name, target, args),
+                }
             }
             Expr::List(list) => {
                 let items: Vec<Node<'d>> = list.elements.iter().map(|e| self.node(e)).collect();
@@ -157,6 +163,15 @@ impl<'d> Coster<'d> {
             Expr::Comprehension(fold) => self.comprehension(fold),
             Expr::Unspecified => Node::default(),
         }
+    }
+
+    /// The namespace of a function such as `sets.contains`, which has no target.
+    fn namespace<'e>(&self, target: Option<&'e IdedExpr>) -> Option<&'e str> {
+        let Some(Expr::Ident(name)) = target.map(|target| &target.expr) else {
+            return None;
+        };
+        let is_variable = self.variables.iter().any(|(own, _)| own == name);
+        (!is_variable && NAMES.contains(&name.as_str())).then_some(name)
     }
 
     fn select(&mut self, select: &SelectExpr) -> Node<'d> {
@@ -391,6 +406,13 @@ mod tests {
                 "self.find('[0-9]+') == ''",
                 629147,
             ),
+            (json!({"type": "integer"}), "sets.contains([self], [])", 22),
+            (
+                json!({"type": "integer"}),
+                "sets.equivalent([self, 1], [2])",
+                26,
+            ),
+            (json!({"type": "string"}), "ip.isCanonical('::1')", 1),
         ];
         for (schema, rule, expected) in cases {
             let decl = DeclType::of(&schema, false).unwrap();

@@ -62,6 +62,19 @@ pub(super) fn call<'d>(name: &str, target: Option<Node<'d>>, args: Vec<Node<'d>>
     }
 }
 
+/// The node of a call of a function of cel-go's `ext.Sets`.
+pub(super) fn call_of_sets<'d>(name: &str, args: &[Node<'d>]) -> Node<'d> {
+    let arguments = args.iter().map(|node| node.cost);
+    let arguments = arguments.fold(0, u64::saturating_add);
+    let sizes = args.iter().map(|node| node.size().max);
+    let comparisons = sizes.fold(
+        if name == "equivalent" { 2 } else { 1 },
+        u64::saturating_mul,
+    );
+    let own = comparisons.saturating_add(1);
+    Node::of_kind(Kind::Bool).with_cost(arguments.saturating_add(own))
+}
+
 fn conditional<'d>(condition: &Node<'d>, yes: &Node<'d>, no: &Node<'d>) -> Node<'d> {
     let is_same = yes.kind == no.kind;
     Node {
