@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crossterm::event::{Event, EventStream, KeyEventKind, MouseButton, MouseEventKind};
+use crossterm::event::{Event, KeyEventKind, MouseButton, MouseEventKind};
 use futures::StreamExt;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
@@ -10,6 +10,7 @@ use super::app::{App, Interruption};
 use super::frame_times::FrameTimes;
 use super::job_control;
 use super::signals::{SignalRequest, Signals};
+use super::terminal_input::terminal_events;
 use crate::config::{Exit, TuiConfig, TuiError};
 use crate::input::Key;
 use crate::msg::Msg;
@@ -34,7 +35,7 @@ pub async fn run(config: TuiConfig) -> Result<Exit, TuiError> {
     let mut screen = Screen::open(config.mouse).map_err(TuiError::Terminal)?;
     let size = crossterm::terminal::size().map_err(TuiError::Terminal)?;
     let mut app = App::start(&config, size);
-    let mut input = EventStream::new();
+    let mut input = terminal_events();
     let mut signals = Signals::new().map_err(TuiError::Terminal)?;
     let lab_second = config.clock.to_wall(Duration::from_secs(1));
     let mut tick = interval(

@@ -7,6 +7,7 @@ mod event_loop;
 mod frame_times;
 mod job_control;
 mod signals;
+mod terminal_input;
 
 pub use capture::capture;
 pub use event_loop::run;
