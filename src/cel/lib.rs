@@ -16,3 +16,4 @@ pub use device_selectors::{CelDevice, CelSelector, Evaluator};
 pub use instrument::REQUEST_RESOURCE;
 pub use program::{Program, base_context};
 pub use selected_fields::SelectedFields;
+pub use size_charge::is_qualified;

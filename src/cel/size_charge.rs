@@ -30,8 +30,9 @@ const NAMESPACES: [&str; 8] = [
     "strings",
 ];
 
-/// Whether the target of a call is the namespace of the function.
-pub(crate) fn is_qualified(target: &IdedExpr, function: &str) -> bool {
+/// Whether the target of a call is the namespace of the function, as in `sets.contains`, unless there is a
+/// variable of its name.
+pub fn is_qualified(target: &IdedExpr, function: &str) -> bool {
     match &target.expr {
         Expr::Ident(name) => {
             NAMESPACES.contains(&name.as_str()) || (name == "ip" && function == "isCanonical")

@@ -17,8 +17,8 @@ use crate::cel::program;
 use assignability::unify;
 pub(crate) use authorizer::AuthorizerType;
 use function_overloads::NoOverload;
-use functions::FUNCTIONS;
-pub(super) use functions::NAMES;
+use functions::{FUNCTIONS, NAMES};
+use kueue_lab_cel::is_qualified;
 pub(crate) use types::Type;
 
 /// What the expressions of one place may use.
@@ -235,9 +235,7 @@ impl<'s> Checker<'_, 's> {
             }
             _ => return Type::Any,
         };
-        // The offset of the dot before the field.
-        let at = self.find(field, |before| before.len() - before.trim_end().len() + 1);
-        self.error(at, what);
+        self.error(self.offset_of_field(field), what);
         Type::Any
     }
 
@@ -256,16 +254,14 @@ impl<'s> Checker<'_, 's> {
             || of_authorizer
             || (self.has_patch_types && name == "escapeKey");
         if !operator && !is_known {
-            let at = self.find(name, |_| 0) + name.len();
             self.error(
-                at,
+                self.offset_of_function(name),
                 format!("undeclared reference to '{name}' (in container '')"),
             );
         }
         if of_authorizer && let Some(on) = &on {
             return authorizer::call(name, on, &types).unwrap_or_else(|why| {
-                let at = self.find(name, |_| 0) + name.len();
-                self.error(at, why);
+                self.error(self.offset_of_function(name), why);
                 Type::Any
             });
         }
@@ -289,7 +285,7 @@ impl<'s> Checker<'_, 's> {
             Some(Err(NoOverload)) => {
                 let at = self.offsets.get(&id).copied();
                 let last = name.rsplit('.').next().unwrap_or_default();
-                let of_function = || self.find(last, |_| 0) + last.len();
+                let of_function = || self.offset_of_function(last);
                 let at = at.unwrap_or_else(|| if operator { 0 } else { of_function() });
                 self.error(at, no_matching_overload(name, on, &types));
                 let is_comparison = matches!(
@@ -328,16 +324,23 @@ impl<'s> Checker<'_, 's> {
         }
         match &expression.expr {
             Expr::Ident(name) => self.find(name, |_| 0),
-            Expr::Call(call) => self.find(&call.func_name, |_| 0) + call.func_name.len(),
-            Expr::Select(select) => {
-                let before_dot = |before: &str| before.len() - before.trim_end().len() + 1;
-                self.find(&select.field, before_dot)
-            }
+            Expr::Call(call) => self.offset_of_function(&call.func_name),
+            Expr::Select(select) => self.offset_of_field(&select.field),
             Expr::Literal(value) => self.source.find(&literal_text(value)).unwrap_or_default(),
             Expr::List(_) => self.source.find('[').unwrap_or_default(),
             Expr::Map(_) => self.source.find('{').unwrap_or_default(),
             _ => 0,
         }
+    }
+
+    /// The offset of the parenthesis of a call.
+    fn offset_of_function(&self, name: &str) -> usize {
+        self.find(name, |_| 0) + name.len()
+    }
+
+    /// The offset of the dot before a field.
+    fn offset_of_field(&self, field: &str) -> usize {
+        self.find(field, |before| before.len() - before.trim_end().len() + 1)
     }
 
     /// The name of a function of a namespace of functions.
@@ -346,7 +349,7 @@ impl<'s> Checker<'_, 's> {
             return None;
         };
         let is_variable = self.vars.iter().any(|(own, _)| own == namespace);
-        let is_namespace = !is_variable && NAMES.contains(&namespace.as_str());
+        let is_namespace = !is_variable && is_qualified(target, name);
         is_namespace.then(|| format!("{namespace}.{name}"))
     }
 

@@ -1,12 +1,12 @@
 //! The estimated cost of an expression: cel-go's `coster`.
 
 use kube_cel::cel::common::ast::{
-    ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr,
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr,
 };
 
 use super::decl_type::{DeclType, Kind};
 use super::size::Size;
-use crate::crd::definition_validation::type_check::NAMES;
+use kueue_lab_cel::is_qualified;
 
 const LIST_BASE: u64 = 10;
 const MAP_BASE: u64 = 30;
@@ -120,7 +120,7 @@ impl<'d> Coster<'d> {
             }
             Expr::Select(select) => self.select(select),
             Expr::Call(call) => {
-                let namespace = self.namespace(call.target.as_deref());
+                let namespace = self.namespace(call);
                 let target = call.target.as_deref().filter(|_| namespace.is_none());
                 let target = target.map(|t| self.node(t));
                 let args: Vec<Node<'d>> = call.args.iter().map(|a| self.node(a)).collect();
@@ -166,12 +166,13 @@ impl<'d> Coster<'d> {
     }
 
     /// The namespace of a function such as `sets.contains`, which has no target.
-    fn namespace<'e>(&self, target: Option<&'e IdedExpr>) -> Option<&'e str> {
-        let Some(Expr::Ident(name)) = target.map(|target| &target.expr) else {
+    fn namespace<'e>(&self, call: &'e CallExpr) -> Option<&'e str> {
+        let target = call.target.as_deref()?;
+        let Expr::Ident(name) = &target.expr else {
             return None;
         };
         let is_variable = self.variables.iter().any(|(own, _)| own == name);
-        (!is_variable && NAMES.contains(&name.as_str())).then_some(name)
+        (!is_variable && is_qualified(target, &call.func_name)).then_some(name)
     }
 
     fn select(&mut self, select: &SelectExpr) -> Node<'d> {

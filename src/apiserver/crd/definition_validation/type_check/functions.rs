@@ -1,7 +1,7 @@
 //! The functions and global identifiers of the Kubernetes CEL environment.
 
 /// Identifiers of types and function namespaces.
-pub(in crate::crd::definition_validation) const NAMES: [&str; 22] = [
+pub(super) const NAMES: [&str; 22] = [
     "bool",
     "int",
     "uint",
