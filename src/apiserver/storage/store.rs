@@ -158,8 +158,8 @@ impl Store {
         }
     }
 
-    /// The storage of a resource (`group/plural`), with its objects of a snapshot or of durable storage. Its history starts at the
-    /// current revision.
+    /// The storage of a resource (`group/plural`), with its objects of a snapshot or of durable storage. Its
+    /// history starts at the current revision.
     pub fn new_resource_storage(&self, resource: &str) -> Arc<ResourceStorage> {
         let storage = ResourceStorage::new(resource, self.revision());
         let durability = self.shared.durability.as_ref();

@@ -9,7 +9,9 @@ use crate::apimachinery::api_error::ApiError;
 use crate::plugins::Operation;
 use kueue_lab_json::ValueExt;
 use kueue_lab_quantity::Quantity;
-use kueue_lab_quota::{Evaluator, calculate_usage, hard_limits, mask, missing_requirements};
+use kueue_lab_quota::{
+    Evaluator, ObjectUsage, calculate_usage, hard_limits, mask, missing_requirements,
+};
 
 /// Whether [`check_request`] may apply to the write, so that the quota lock is needed.
 pub(crate) fn needs_quota_evaluation(write: &PluginContext<'_>) -> bool {
@@ -45,26 +47,44 @@ pub(super) fn check_request(write: &PluginContext<'_>, object: &Value) -> Result
     {
         return Ok(());
     }
-    for quota in write.reader.list("", "resourcequotas", r.namespace) {
-        check_quota(write, &counted, &quota, object)?;
+    let quotas = write.reader.list("", "resourcequotas", r.namespace);
+    if quotas.is_empty() {
+        return Ok(());
+    }
+    let usage = counted.usage(object);
+    let old = r.old_object.map(|old| counted.usage(old));
+    for quota in quotas {
+        let change = UsageChange {
+            counted: &counted,
+            new: &usage,
+            old: old.as_ref(),
+        };
+        check_quota(write, &quota, object, &change)?;
     }
     Ok(())
 }
 
+/// The quota usage of an object before and after a write.
+struct UsageChange<'a> {
+    counted: &'a Evaluator,
+    new: &'a ObjectUsage,
+    old: Option<&'a ObjectUsage>,
+}
+
 fn check_quota(
     write: &PluginContext<'_>,
-    counted: &Evaluator,
     quota: &Value,
     object: &Value,
+    change: &UsageChange<'_>,
 ) -> Result<(), ApiError> {
+    let UsageChange { counted, new, old } = change;
     let hard = hard_limits(quota);
     let limited: Vec<&str> = hard
         .keys()
         .map(String::as_str)
         .filter(|n| counted.matches_resource(n))
         .collect();
-    let usage = counted.usage(object);
-    if limited.is_empty() || !usage.matches_scopes(quota) {
+    if limited.is_empty() || !new.matches_scopes(quota) {
         return Ok(());
     }
     let name = quota.name();
@@ -73,8 +93,7 @@ fn check_quota(
     {
         return Err(write.forbidden(format!("failed quota: {name}: {why}")));
     }
-    let mut wanted = mask(usage.at(write.now), &hard);
-    let old = write.request.old_object.map(|old| counted.usage(old));
+    let mut wanted = mask(new.at(write.now), &hard);
     if let Some(old) = old.filter(|old| old.matches_scopes(quota)) {
         let before = old.at(write.now);
         for (name, amount) in &mut wanted {
