@@ -4,11 +4,12 @@
 use std::time::Duration;
 
 use kube::api::{DeleteParams, Patch, PatchParams};
+use kueue_lab_api::constants::PRIORITY_CLASS_LABEL;
 use kueue_lab_api::v1beta2::API_VERSION;
+use kueue_lab_machines::kubelet::READY_ANNOTATION;
 use kueue_lab_runtime::api_errors::{error_message, is_not_found};
 use serde_json::{Value, json};
 
-use super::job_template::READY_ANNOTATION;
 use super::observed_state::ApiVersionKind;
 use super::pod_selection::{PodCount, PodSelection};
 use super::run::{ScenarioRun, add_duration};
@@ -20,8 +21,6 @@ pub(super) const POD_KIND: (&str, &str) = ("v1", "Pod");
 const NEXT_POD: Duration = Duration::from_millis(300);
 /// How long a job may take to finish once no pod of it runs.
 const FINISH_LIMIT: Duration = Duration::from_secs(60);
-/// The label of jobs with their WorkloadPriorityClass.
-const PRIORITY_CLASS_LABEL: &str = "kueue.x-k8s.io/priority-class";
 
 impl ScenarioRun<'_> {
     /// Sets the phase of the running pods of jobs.

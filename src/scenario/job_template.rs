@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::duration::ScenarioDuration;
+use kueue_lab_api::constants::PRIORITY_CLASS_LABEL;
+use kueue_lab_machines::kubelet::READY_ANNOTATION;
 use kueue_lab_quantity::Quantity;
 use kueue_lab_yaml::{Located, Position, Problem};
 
@@ -14,8 +16,6 @@ use kueue_lab_yaml::{Located, Position, Problem};
 const MAX_JOBS: u32 = 10_000;
 /// The namespace of jobs without one.
 pub(super) const DEFAULT_NAMESPACE: &str = "default";
-/// The annotation of pods that are not ready, with the value `false`.
-pub(super) const READY_ANNOTATION: &str = "kueue-lab.dev/ready";
 /// How long pods run without `runs`: longer than any scenario.
 const FOREVER: Duration = Duration::from_secs(365 * 86_400);
 
@@ -128,7 +128,7 @@ impl RawJobs {
         let mut labels = self.labels.clone();
         labels.insert("kueue.x-k8s.io/queue-name".into(), self.queue.value.clone());
         if let Some(priority) = &self.priority {
-            labels.insert("kueue.x-k8s.io/priority-class".into(), priority.clone());
+            labels.insert(PRIORITY_CLASS_LABEL.into(), priority.clone());
         }
         let mut annotations = self.annotations.clone();
         if let Some(min) = &self.min_pods {

@@ -31,4 +31,5 @@ pub use kubelet_options::{KubeletOptions, NodeScope};
 pub use kueue_lab_streaming::port_forward::PodConnection;
 pub use limits::limits;
 pub use logs::{LogError, LogQuery, LogStore};
+pub use pod_status::READY_ANNOTATION;
 pub use pod_workers::Kubelet;

@@ -84,7 +84,7 @@ pub(super) fn status_patch(
 }
 
 /// The annotation of pods whose main containers do not get ready, with the value `false`.
-const READY: &str = "kueue-lab.dev/ready";
+pub const READY_ANNOTATION: &str = "kueue-lab.dev/ready";
 
 fn time(at: Timestamp) -> Time {
     Time(whole_seconds(at))
@@ -216,7 +216,7 @@ fn container_status(
 /// Whether a container is ready, and the pod is not annotated otherwise.
 fn is_ready(container: &SimulatedContainer, pod: &Pod, now: Timestamp) -> bool {
     let annotations = pod.metadata.annotations.as_ref();
-    let annotation = annotations.and_then(|annotations| annotations.get(READY));
+    let annotation = annotations.and_then(|annotations| annotations.get(READY_ANNOTATION));
     let is_held = annotation.is_some_and(|value| value == "false");
     container.is_ready(now) && !(is_held && container.role == ContainerRole::Main)
 }

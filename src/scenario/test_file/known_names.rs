@@ -8,6 +8,7 @@ use crate::claim::Claim;
 use crate::expect::Expected;
 use crate::format::{CheckAnswer, RequestAnswer, Scenario, Step, StepAction, StepTrigger};
 use crate::glob::glob_matches;
+use kueue_lab_api::constants::PRIORITY_CLASS_LABEL;
 use kueue_lab_presets::Manifest;
 use kueue_lab_yaml::{Position, Problem, closest};
 
@@ -104,7 +105,7 @@ impl KnownNames {
             if let Some(problem) = missing("LocalQueue", &queue, &self.local_queues, step.at) {
                 return Some(problem);
             }
-            let priority = text(&labels["kueue.x-k8s.io/priority-class"]);
+            let priority = text(&labels[PRIORITY_CLASS_LABEL]);
             if !priority.is_empty() {
                 let kind = "WorkloadPriorityClass";
                 if let Some(problem) = missing(kind, &priority, &self.priorities, step.at) {
