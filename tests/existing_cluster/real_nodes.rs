@@ -1,6 +1,7 @@
 //! Fake GPUs on real nodes, virtual nodes beside them, and their removal.
 
 use k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt;
 use kube::api::{Api, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
@@ -52,7 +53,15 @@ async fn real_nodes_get_fake_gpus_and_are_restored() {
         .patch("worker-0", &params, &Patch::Merge(&theirs))
         .await
         .unwrap();
-    let before = lab_fields_of_node(&nodes.get("worker-0").await.unwrap());
+    // The TTL controller of the cluster annotates nodes too.
+    let before = wait_for("worker-0 has its TTL", || async {
+        let node = nodes.get("worker-0").await.unwrap();
+        let has_ttl = node
+            .annotations()
+            .contains_key("node.alpha.kubernetes.io/ttl");
+        has_ttl.then(|| lab_fields_of_node(&node))
+    })
+    .await;
     let dir = work_dir();
     dir.write("nodes.yaml", &pools(REAL_NODES));
     let file = cluster.kubeconfig().display().to_string();
