@@ -2,9 +2,11 @@
 
 use divan::{Bencher, black_box};
 use jiff::Timestamp;
-use kueue_lab_apiserver::fieldmanager::{FieldManager, SingleVersion, apply, reset_fields, update};
-use kueue_lab_apiserver::schema::decode::{DecodeSource, decode};
-use kueue_lab_apiserver::schema::{Schema, builtin_schema, strict_json};
+use kueue_lab_apimachinery::fieldmanager::{
+    FieldManager, SingleVersion, apply, reset_fields, update,
+};
+use kueue_lab_apimachinery::schema::decode::{DecodeSource, decode};
+use kueue_lab_apimachinery::schema::{Schema, builtin_schema, strict_json};
 use serde_json::{Value, json};
 
 fn main() {
@@ -34,7 +36,7 @@ fn job(n: usize) -> Value {
 
 fn writer<'a>(
     schema: &'a Schema,
-    reset: &'a kueue_lab_apiserver::fieldmanager::field_set::FieldSet,
+    reset: &'a kueue_lab_apimachinery::fieldmanager::field_set::FieldSet,
 ) -> FieldManager<'a> {
     FieldManager {
         manager: "bench",

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes src/apiserver/schema/types/*.types from the Go declarations of the Kubernetes API.
+"""Writes src/apimachinery/schema/types/*.types from the Go declarations of the Kubernetes API.
 
     scripts/builtin-types.py ROOT
 
 ROOT holds checkouts of k8s.io modules at one release: api, apimachinery, apiextensions-apiserver and
 kube-aggregator. Only facts are taken: names, types, JSON tags, list and map types, patch strategies,
-defaults, enumerations. The format is described in src/apiserver/schema/builtin_types.rs.
+defaults, enumerations. The format is described in src/apimachinery/schema/builtin_types.rs.
 """
 import json
 import pathlib
@@ -284,7 +284,7 @@ def main():
     if len(sys.argv) != 2:
         raise SystemExit(__doc__)
     writer = Writer(sys.argv[1])
-    target = pathlib.Path(__file__).resolve().parent.parent / "src/apiserver/schema/types"
+    target = pathlib.Path(__file__).resolve().parent.parent / "src/apimachinery/schema/types"
     target.mkdir(parents=True, exist_ok=True)
     for short, _ in PACKAGES:
         for name in writer.roots(short):

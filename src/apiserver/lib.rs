@@ -2,44 +2,34 @@
 //! OpenAPI, CustomResourceDefinitions, admission. Independent of Kueue: admission, conversion and
 //! kubelets are provided through the traits of [`plugins`].
 //!
-//! Within this workspace it depends on the crates `blocking`, `clock`, `cron`, `duration`, `entropy`, `field`,
-//! `http`, `json`, `prometheus`, `quantity` and `quota` (tests: also `api`).
+//! Objects, schemas, patches and field management are in the crate `apimachinery`, CustomResourceDefinitions
+//! and CEL in `apiextensions`, the built-in kinds in `kinds`.
 //!
-//! Imports between the folders go one way, lowest first: `apimachinery`, `schema`, `strategy`,
-//! `printers`, `cel`, `crd`, `kinds`, `fieldmanager`, `patch`, `openapi`, `protobuf`, `storage`,
-//! `registry`, `request`, `service_client`, `auth`, `plugins`, `conversion`, `admission`, `aggregator`,
-//! `flow_control`, `server_state` with `metrics`, `bootstrap`, `endpoints`, `http`, `server`.
+//! Imports between the folders go one way, lowest first: `openapi`, `protobuf`, `storage`, `registry`,
+//! `request`, `service_client`, `auth`, `plugins`, `conversion`, `admission`, `aggregator`, `flow_control`,
+//! `server_state` with `metrics`, `bootstrap`, `endpoints`, `http`, `server`.
 //! `scripts/import-cycles.py` checks it.
 
 mod admission;
 mod aggregator;
-pub mod apimachinery;
 mod auth;
 mod bootstrap;
-mod cel;
 mod conversion;
-mod crd;
 mod endpoints;
-pub mod fieldmanager;
 mod flow_control;
 #[cfg(test)]
 mod fuzz_tests;
 mod http;
-mod kinds;
 mod metrics;
 mod openapi;
-mod patch;
 pub mod plugins;
-mod printers;
 mod protobuf;
 pub mod registry;
 mod request;
-pub mod schema;
 mod server;
 mod server_state;
 mod service_client;
 pub mod storage;
-pub mod strategy;
 
 pub use auth::credentials::{Credentials, CredentialsError};
 pub use endpoints::{LoadObjectError, UnknownFields};

@@ -10,8 +10,8 @@ use kube::api::LogParams;
 use parking_lot::RwLock;
 use serde_json::Value;
 
-use crate::apimachinery::api_error::ApiError;
 use crate::request::parse_int;
+use kueue_lab_apimachinery::api_error::ApiError;
 pub use kueue_lab_streaming::port_forward::{PodConnection, PortForwarder};
 pub use kueue_lab_streaming::remote_command::{
     CommandError, ContainerStreams, RemoteCommand, StartError, StreamOptions, TerminalSize,

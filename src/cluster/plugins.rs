@@ -1,6 +1,8 @@
 //! Extension points of an embedded cluster: admission, conversion, kinds and the kubelets.
 
-pub use kueue_lab_apiserver::apimachinery::api_error::ApiError;
+pub use kueue_lab_apimachinery::api_error::ApiError;
+pub use kueue_lab_apimachinery::strategy::scale_paths::ScalePaths;
+pub use kueue_lab_apimachinery::strategy::table_column::TableColumn;
 pub use kueue_lab_apiserver::plugins::{
     AdmissionPlugin, AdmissionRequest, AdmissionWarnings, AggregatedApi, AggregatedRequest,
     AggregatedResource, ContainerReference, CustomResourceConverter, ExecCommand, KubeletClient,
@@ -8,8 +10,6 @@ pub use kueue_lab_apiserver::plugins::{
     StartError, StreamOptions,
 };
 pub use kueue_lab_apiserver::registry::{CrdNames, CrdSpec, CrdSpecVersion, SchemaSource};
-pub use kueue_lab_apiserver::strategy::scale_paths::ScalePaths;
-pub use kueue_lab_apiserver::strategy::table_column::TableColumn;
 
 /// Builds a CustomResourceDefinition by name.
 pub type DefinitionBuilder = Box<dyn Fn(&str) -> serde_json::Value + Send + Sync>;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kueue_lab_apiserver::apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_apiserver::plugins::{AggregatedApi, AggregatedRequest, AggregatedResource};
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kueue_lab_apiserver::apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_apiserver::plugins::{KubeletClient, LogStream, PodConnection, PodLogRequest};
 use kueue_lab_apiserver::{ApiServer, ServeOptions, ServingHandle};
 use kueue_lab_clock::Clock;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::FutureExt;
-use kueue_lab_apiserver::apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_apiserver::plugins::{
     CommandError, ContainerReference, ContainerStreams, ExecCommand, KubeletClient, LogStream,
     PodLogRequest, RemoteCommand, StartError,

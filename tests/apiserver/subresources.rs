@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::StreamExt;
-use kueue_lab_apiserver::apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_apiserver::plugins::{KubeletClient, LogStream, PodLogRequest};
 use serde_json::{Value, json};
 

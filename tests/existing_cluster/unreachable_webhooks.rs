@@ -13,7 +13,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Api, ListParams, PostParams};
 use kube::{Client, Resource};
 use kueue_lab_api::v1beta2::ClusterQueue;
-use kueue_lab_apiserver::apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_apiserver::plugins::{AdmissionPlugin, AdmissionRequest, AdmissionWarnings};
 use serde::de::DeserializeOwned;
 use serde_json::Value;

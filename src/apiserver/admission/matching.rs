@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::label_selector::LabelSelector;
 use crate::auth::user::User;
-use crate::cel::activation::{Activation, EvaluationResult, OutOfBudget};
-use crate::cel::authorizer::Authorizer;
-use crate::cel::cost::{self, CostBudget, OUT_OF_BUDGET};
 use crate::plugins::{AdmissionRequest, Operation};
 use crate::registry::object_reader::ObjectReader;
+pub(crate) use kueue_lab_apiextensions::cel::activation::{
+    Activation, EvaluationResult, OutOfBudget,
+};
+pub(crate) use kueue_lab_apiextensions::cel::authorizer::Authorizer;
+use kueue_lab_apiextensions::cel::cost::{self, CostBudget, OUT_OF_BUDGET};
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::label_selector::LabelSelector;
 use kueue_lab_json::ValueExt;
 
 /// The attributes of one write, as webhooks and policies match them.
@@ -188,7 +190,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cel::authorizer::{AuthorizationCheck, CheckDecision};
+    use kueue_lab_apiextensions::cel::authorizer::{AuthorizationCheck, CheckDecision};
 
     struct One(Value);
 

@@ -6,8 +6,8 @@ use http::request::Parts;
 use super::service_account_token::ISSUER;
 use super::token_authenticator::TokenAuthenticator;
 use super::user::User;
-use crate::apimachinery::api_error::ApiError;
 use crate::registry::object_reader::ObjectReader;
+use kueue_lab_apimachinery::api_error::ApiError;
 
 /// Authenticates a request by its bearer token. Without an Authorization header the user is
 /// anonymous.

@@ -7,9 +7,9 @@ use super::policy_comparator::{PolicyRule, compact_descriptions, quoted, uncover
 use super::rbac_authorizer::{AuthorizationAttributes, authorize};
 use super::rule_resolver::{GROUP, role_reference, rules_for};
 use super::user::User;
-use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::object_meta;
 use crate::registry::object_reader::ObjectReader;
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::object_meta;
 
 /// A role or binding to write.
 pub(crate) struct RbacWrite<'a> {

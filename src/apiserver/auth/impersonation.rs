@@ -7,8 +7,8 @@ use percent_encoding::percent_decode_str;
 
 use super::rbac_authorizer::{AuthorizationAttributes, authorize};
 use super::user::User;
-use crate::apimachinery::api_error::ApiError;
 use crate::registry::object_reader::ObjectReader;
+use kueue_lab_apimachinery::api_error::ApiError;
 
 /// Replaces the user by the impersonated one, if the user may `impersonate` it, its groups, UID and
 /// extra attributes.

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::rule_resolver::visit_rules_for;
 use super::user::User;
-use crate::apimachinery::api_error::ApiError;
 use crate::registry::object_reader::ObjectReader;
+use kueue_lab_apimachinery::api_error::ApiError;
 
 /// The attributes of a request to authorize.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

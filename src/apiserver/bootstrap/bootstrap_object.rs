@@ -4,10 +4,10 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::{flow_control, rbac_bootstrap_policy, system_objects, system_roles};
-use crate::apimachinery::object_meta;
 use crate::plugins::AggregatedApi;
 use crate::server_state::ServerState;
 use crate::storage::PendingObject;
+use kueue_lab_apimachinery::object_meta;
 
 /// Creates the bootstrap objects.
 pub(crate) fn create_bootstrap_objects(core: &ServerState) {
@@ -85,7 +85,7 @@ impl BootstrapObject {
     ) -> Self {
         let (group, version, _) = resource;
         let mut object = json!({
-            "apiVersion": crate::apimachinery::group_version::api_version(group, version),
+            "apiVersion": kueue_lab_apimachinery::group_version::api_version(group, version),
             "kind": kind,
             "metadata": {"name": name},
         });

@@ -49,7 +49,7 @@ pub(super) fn priority_classes() -> impl Iterator<Item = BootstrapObject> {
 /// One APIService for each built-in group version.
 pub(super) fn api_services(core: &ServerState) -> impl Iterator<Item = BootstrapObject> {
     let table = core.registry.table();
-    let now = crate::apimachinery::object_meta::metav1_time(core.clock.now());
+    let now = kueue_lab_apimachinery::object_meta::metav1_time(core.clock.now());
     let mut seeds = Vec::new();
     for group in table.groups() {
         for (i, version) in group.versions.iter().enumerate() {
@@ -88,7 +88,7 @@ pub(super) fn aggregated_api_services(
     core: &ServerState,
     api: &dyn AggregatedApi,
 ) -> impl Iterator<Item = BootstrapObject> {
-    let now = crate::apimachinery::object_meta::metav1_time(core.clock.now());
+    let now = kueue_lab_apimachinery::object_meta::metav1_time(core.clock.now());
     let (namespace, service) = api.service();
     api.versions().iter().map(move |version| {
         let fields = json!({

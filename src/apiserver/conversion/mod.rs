@@ -1,5 +1,4 @@
-//! Conversion between the versions of a kind: built-in, by plugin, by webhook.
+//! Conversion between the versions of a kind: built-in (`kueue_lab_kinds::conversion`), by plugin, by webhook.
 
-pub(crate) mod builtin;
 pub(crate) mod version_converter;
 pub(crate) mod webhook_converter;

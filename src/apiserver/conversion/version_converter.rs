@@ -5,19 +5,19 @@ use std::sync::Arc;
 use kueue_lab_entropy::Entropy;
 use serde_json::Value;
 
-use super::builtin;
 use super::webhook_converter::WebhookConverter;
-use crate::apimachinery::api_error::ApiError;
 use crate::plugins::Plugins;
 use crate::registry::Registry;
 use crate::registry::ServedResource;
 use crate::registry::object_reader::ObjectReader;
 use crate::registry::stored_objects::StoredObjects;
-use crate::schema::Schema;
-use crate::schema::decode::{DecodeSource, decode};
-use crate::schema::prune::default;
 use crate::storage::Store;
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::schema::Schema;
+use kueue_lab_apimachinery::schema::decode::{DecodeSource, decode};
+use kueue_lab_apimachinery::schema::prune::default;
 use kueue_lab_json::ValueExt;
+use kueue_lab_kinds::conversion::convert_builtin;
 
 /// Converts objects between the storage version and the served versions: by plugin, by the
 /// conversion webhook of the definition, or by built-in conversion.
@@ -112,7 +112,7 @@ impl VersionConverter<'_> {
                     self.convert_by_webhook(&webhook, &kind.kind, objects, api_version)
                 }
                 None => {
-                    builtin::convert_builtin(object, api_version);
+                    convert_builtin(object, api_version);
                     Ok(())
                 }
             },

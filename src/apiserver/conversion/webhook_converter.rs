@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::registry::object_reader::ObjectReader;
-use crate::schema::go_format::go_type;
 use crate::service_client::client_manager::ClientManager;
 use crate::service_client::webhook_target::WebhookTarget;
+use kueue_lab_apimachinery::schema::go_format::go_type;
 use kueue_lab_json::ValueExt;
 
 /// The timeout of a call, in seconds.

@@ -12,12 +12,12 @@ use crate::admission::plugins::{
     self as admission_plugins, PluginContext, resource_quota, service_allocator,
 };
 use crate::admission::reinvocation::ReinvocationContext;
-use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::object_meta;
 use crate::auth::escalation_check::RbacWrite;
 use crate::auth::rule_resolver;
-use crate::fieldmanager::restore_invalid_managed_fields;
 use crate::plugins::{AdmissionRequest, Operation};
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::fieldmanager::restore_invalid_managed_fields;
+use kueue_lab_apimachinery::object_meta;
 
 /// The kind of a subresource that is not the kind of its resource.
 #[derive(Clone, Copy, Debug)]

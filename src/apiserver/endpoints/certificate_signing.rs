@@ -7,9 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::stored_update::update_stored;
-use crate::apimachinery::object_meta;
 use crate::auth::certificates::SignedRequest;
 use crate::server_state::ServerState;
+use kueue_lab_apimachinery::object_meta;
 use kueue_lab_json::ValueExt;
 
 /// The longest validity, and the validity without `expirationSeconds`: a year.

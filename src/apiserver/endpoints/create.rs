@@ -11,10 +11,10 @@ use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use super::write_options::WriteOptions;
 use super::{crd_lifecycle, event_ttl, managed_fields, policy_status, request_body};
-use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::object_meta;
 use crate::plugins::Operation;
 use crate::storage::{CommitError, Object};
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::object_meta;
 
 /// The number of attempts to generate a name that is not in use.
 const NAME_ATTEMPTS: usize = 8;

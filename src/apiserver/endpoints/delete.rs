@@ -11,10 +11,10 @@ use super::deletion_plan::{DeletionPlan, plan_deletion};
 use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use super::{crd_lifecycle, list, namespace_deletion};
-use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::object_meta;
 use crate::plugins::Operation;
 use crate::storage::{CommitError, Object, PendingObject, ResourceStorage, Store};
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::object_meta;
 
 /// The outcome of a delete.
 pub(super) enum DeleteOutcome {

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::deletion_plan::{FOREGROUND, ORPHAN};
 use super::request_context::RequestContext;
-use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::object_meta;
 use crate::protobuf;
-use crate::schema::strict_json;
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::object_meta;
+use kueue_lab_apimachinery::schema::strict_json;
 use kueue_lab_field::FieldError;
 
 /// Options of a delete.

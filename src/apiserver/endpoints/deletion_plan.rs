@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::delete_options::DeleteOptions;
 use super::graceful_deletion::{self, GracefulDeletion};
 use super::request_context::RequestContext;
-use crate::apimachinery::object_meta;
+use kueue_lab_apimachinery::object_meta;
 
 pub(super) const FOREGROUND: &str = "foregroundDeletion";
 

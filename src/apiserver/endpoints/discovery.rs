@@ -10,13 +10,13 @@ use super::dispatch::not_served;
 use super::response::ApiResponse;
 use super::response_body::Body;
 use crate::aggregator::RemoteApiServices;
-use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::group_version::api_version;
 use crate::registry::{ResourceTable, ServedGroup, ServedResource, ServedVersion};
 use crate::request::ResponseForm;
 use crate::request::content_negotiation::{EndpointRestrictions, MediaTypeOptions};
 use crate::server_state::ServerState;
-use crate::strategy::api_resource::ApiResource;
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::group_version::api_version;
+use kueue_lab_apimachinery::strategy::api_resource::ApiResource;
 
 /// The content type of aggregated discovery.
 const AGGREGATED_DISCOVERY_MEDIA_TYPE: &str =

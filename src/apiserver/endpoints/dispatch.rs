@@ -17,12 +17,12 @@ use super::{
     aggregation, create, delete, durable_write, event_ttl, get, list, non_resource_paths, patch,
     reviews, subresource, update, watch,
 };
-use crate::apimachinery::api_error::ApiError;
 use crate::auth::rbac_authorizer;
 use crate::auth::user::User;
 use crate::bootstrap::{FLOW_CONTROL_GROUP, ensure_flow_control};
 use crate::request::{Query, RequestInfo, ResourcePath};
 use crate::server_state::ServerState;
+use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_streaming::is_upgrade_request;
 
 /// Handles an authorized request. Errors are returned as Status responses.

@@ -5,8 +5,8 @@ use std::future::Future;
 use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use super::restore;
-use crate::apimachinery::api_error::ApiError;
 use crate::storage::PersistenceError;
+use kueue_lab_apimachinery::api_error::ApiError;
 
 /// Handles a write and waits until it is durable.
 ///

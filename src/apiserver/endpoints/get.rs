@@ -3,7 +3,7 @@
 use super::request_context::RequestContext;
 use super::resource_version::{check_not_too_large, parse_resource_version};
 use super::response::ApiResponse;
-use crate::apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::api_error::ApiError;
 
 /// Handles GET of a named object.
 pub(super) fn get(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {

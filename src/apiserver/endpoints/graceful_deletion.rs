@@ -3,8 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use crate::apimachinery::object_meta;
 use crate::registry::ServedResource;
+use kueue_lab_apimachinery::object_meta;
 
 /// The outcome of `BeforeDelete` for one object.
 #[derive(Debug, PartialEq, Eq)]

@@ -12,12 +12,12 @@ use super::request_context::RequestContext;
 use super::scale_conversion::{self, SCALE};
 use super::write_options::WriteOptions;
 use super::{crd_lifecycle, event_ttl, managed_fields, namespace_deletion, policy_status};
-use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::object_meta;
-use crate::fieldmanager::{self, scale_handler};
 use crate::plugins::Operation;
 use crate::storage::{CommitError, Object};
-use crate::strategy::scale_paths;
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::fieldmanager::{self, scale_handler};
+use kueue_lab_apimachinery::object_meta;
+use kueue_lab_apimachinery::strategy::scale_paths;
 use kueue_lab_field::FieldError;
 
 /// The message of a 409 Conflict for an outdated resourceVersion.

@@ -12,10 +12,10 @@ use super::response::ApiResponse;
 use super::response_body::Body;
 use super::response_transformer::{convert_list, is_stored_form, partial_object_metadata};
 use super::selection_predicate::SelectionPredicate;
-use crate::apimachinery::api_error::ApiError;
 use crate::request::ResponseForm;
 use crate::request::content_negotiation::Encoding;
 use crate::storage::{Object, Snapshot, SnapshotError};
+use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_field::FieldError;
 
 /// One page of a list.

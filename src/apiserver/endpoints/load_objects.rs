@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use super::pending_object::pending_object;
 use super::{crd_lifecycle, restore};
-use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::object_meta;
 use crate::registry::ServedResource;
 use crate::registry::object_reader::ObjectReader;
-use crate::schema::decode::{DecodeSource, decode};
 use crate::server_state::ServerState;
 use crate::storage::key::storage_key;
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::object_meta;
+use kueue_lab_apimachinery::schema::decode::{DecodeSource, decode};
 use kueue_lab_field::aggregate;
 
 /// Why an object cannot be loaded.

@@ -7,13 +7,13 @@ use serde_json::Value;
 use super::patch::APPLY;
 use super::request_context::RequestContext;
 use super::write_options::WriteOptions;
-use crate::apimachinery::api_error::ApiError;
-use crate::fieldmanager::field_set::FieldSet;
-use crate::fieldmanager::{self, FieldManager, VersionConverter, reset_fields};
-use crate::patch::FieldValidation;
-use crate::schema::Schema;
-use crate::schema::decode::{DecodeSource, decode};
-use crate::schema::strict_json::{self, ParsedBody};
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::fieldmanager::field_set::FieldSet;
+use kueue_lab_apimachinery::fieldmanager::{self, FieldManager, VersionConverter, reset_fields};
+use kueue_lab_apimachinery::patch::FieldValidation;
+use kueue_lab_apimachinery::schema::Schema;
+use kueue_lab_apimachinery::schema::decode::{DecodeSource, decode};
+use kueue_lab_apimachinery::schema::strict_json::{self, ParsedBody};
 
 impl VersionConverter for RequestContext<'_> {
     fn convert(&self, object: &Value, api_version: &str) -> Option<(Value, Arc<Schema>)> {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::deletion_plan::DeletionPlan;
 use super::graceful_deletion;
 use super::request_context::RequestContext;
-use crate::apimachinery::object_meta;
+use kueue_lab_apimachinery::object_meta;
 
 fn is_namespace(call: &RequestContext<'_>) -> bool {
     call.path.group.is_empty() && call.path.resource == "namespaces"

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::response::ApiResponse;
 use super::{AuthenticatedRequest, discovery, openapi};
-use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::group_version::api_version;
 use crate::auth::service_account_token::ISSUER;
 use crate::server_state::ServerState;
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::group_version::api_version;
 
 /// The check that fails from the begin of the shutdown on.
 const SHUTDOWN: &str = "shutdown";

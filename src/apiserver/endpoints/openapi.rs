@@ -6,12 +6,12 @@ use serde_json::json;
 use super::AuthenticatedRequest;
 use super::aggregation;
 use super::response::ApiResponse;
-use crate::apimachinery::api_error::ApiError;
 use crate::openapi::{CustomSchema, OpenApiSource, PROTOBUF_V2};
 use crate::registry::ResourceTable;
 use crate::request::Query;
 use crate::server_state::ServerState;
-use crate::strategy::api_resource::ApiResource;
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::strategy::api_resource::ApiResource;
 
 /// Handles a path below `/openapi`.
 pub(super) fn answer(

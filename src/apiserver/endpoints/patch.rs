@@ -7,10 +7,10 @@ use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use super::write_options::WriteOptions;
 use super::{managed_fields, request_body};
-use crate::apimachinery::api_error::ApiError;
-use crate::patch::{PatchType, patch as compute};
-use crate::schema::Schema;
-use crate::schema::decode::{DecodeSource, decode};
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::patch::{PatchType, patch as compute};
+use kueue_lab_apimachinery::schema::Schema;
+use kueue_lab_apimachinery::schema::decode::{DecodeSource, decode};
 
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::apimachinery::api_error::ApiError;
 use crate::storage::PendingObject;
+use kueue_lab_apimachinery::api_error::ApiError;
 
 /// The maximum size of a stored object, etcd's `--max-request-bytes`, in bytes.
 const MAX_SIZE: usize = 3 << 19;

@@ -7,11 +7,11 @@ use serde_json::Value;
 use super::configured_admission::ConfiguredAdmission;
 use crate::admission::policies::policy_environment::PolicyEnvironment;
 use crate::admission::webhooks::dispatcher::VersionedAttributes;
-use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::label_selector::LabelSelector;
-use crate::cel::activation::Activation;
 use crate::registry::object_reader::ObjectReader;
-use crate::schema::Schema;
+use kueue_lab_apiextensions::cel::activation::Activation;
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::label_selector::LabelSelector;
+use kueue_lab_apimachinery::schema::Schema;
 use kueue_lab_json::ValueExt;
 
 /// The variables of policy expressions for one write.

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use super::pending_object::pending_object;
 use super::request_context::RequestContext;
 use crate::admission::policies::type_checking::{self, SchemaResolver};
-use crate::apimachinery::object_meta;
 use crate::registry::ResourceTable;
-use crate::schema::Schema;
 use crate::storage::Object;
+use kueue_lab_apimachinery::object_meta;
+use kueue_lab_apimachinery::schema::Schema;
 use kueue_lab_json::ValueExt;
 
 const GROUP: &str = "admissionregistration.k8s.io";

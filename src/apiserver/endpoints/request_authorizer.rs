@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use crate::auth::rbac_authorizer::{AuthorizationAttributes, authorize};
 use crate::auth::user::User;
-use crate::cel::authorizer::{AuthorizationCheck, Authorizer, CheckDecision};
 use crate::server_state::ServerState;
+pub(super) use kueue_lab_apiextensions::cel::authorizer::{
+    AuthorizationCheck, Authorizer, CheckDecision,
+};
 
 /// Decides by RBAC about the user of a request and about service accounts.
 pub(super) struct RequestAuthorizer {

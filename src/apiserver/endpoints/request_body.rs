@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::request_context::RequestContext;
-use crate::apimachinery::api_error::ApiError;
-use crate::patch::FieldValidation;
 use crate::protobuf;
 use crate::request::content_negotiation::MEDIA_TYPES;
-use crate::schema::decode::{DecodeSource, decode};
-use crate::schema::strict_json::{self, ParsedBody};
-use crate::schema::{self, Schema};
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::patch::FieldValidation;
+use kueue_lab_apimachinery::schema::decode::{DecodeSource, decode};
+use kueue_lab_apimachinery::schema::strict_json::{self, ParsedBody};
+use kueue_lab_apimachinery::schema::{self, Schema};
 
 /// The number of body bytes quoted in an error.
 const EXCERPT_LENGTH: usize = 30;

@@ -7,14 +7,14 @@ use parking_lot::Mutex;
 
 use super::AuthenticatedRequest;
 use super::response_transformer::{IncludeObjectPolicy, ResponseTransformer};
-use crate::apimachinery::api_error::ApiError;
-use crate::fieldmanager;
 use crate::registry::ServedResource;
 use crate::request::content_negotiation::{EndpointRestrictions, MediaTypeOptions};
 use crate::request::{Query, ResourcePath};
 use crate::server_state::ServerState;
 use crate::storage::key::storage_key;
 use crate::storage::{Object, ResourceStorage};
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::fieldmanager;
 
 /// A request to a served resource.
 pub(super) struct RequestContext<'s> {

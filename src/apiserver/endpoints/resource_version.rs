@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_field::FieldError;
 
 /// Parses the resourceVersion of a get or watch; empty is 0.

@@ -6,9 +6,9 @@ use http::{Response, StatusCode};
 use serde_json::Value;
 
 use super::response_body::Body;
-use crate::apimachinery::api_error::ApiError;
 use crate::protobuf::{self, ProtobufError};
 use crate::request::content_negotiation::{Encoding, EndpointRestrictions, MediaTypeOptions};
+use kueue_lab_apimachinery::api_error::ApiError;
 
 /// The number of characters of all warnings above which they are truncated.
 const WARNINGS_MAX: usize = 4 * 1024;

@@ -6,13 +6,13 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::response::{ApiResponse, not_encodable};
-use crate::apimachinery::api_error::ApiError;
 use crate::protobuf;
 use crate::registry::ServedResource;
 use crate::request::content_negotiation::Encoding;
 use crate::request::{MediaTypeOptions, ResponseForm};
 use crate::server_state::ServerState;
 use crate::storage::Object;
+use kueue_lab_apimachinery::api_error::ApiError;
 
 /// The requested representation of objects of one kind.
 #[derive(Clone)]
@@ -243,7 +243,7 @@ impl ResponseTransformer {
 
     fn column_definitions(&self) -> Vec<Value> {
         let columns = self.served.kind.strategy.table_columns().into_iter();
-        let column = |c: crate::strategy::table_column::TableColumn| {
+        let column = |c: kueue_lab_apimachinery::strategy::table_column::TableColumn| {
             json!({
                 "name": c.name,
                 "type": c.column_type,

@@ -7,12 +7,12 @@ use super::request_body;
 use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use super::write_options::WriteOptions;
-use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::object_meta;
 use crate::auth::rbac_authorizer::{AuthorizationAttributes, authorize};
 use crate::auth::rule_resolver::rules_for;
 use crate::auth::service_account_token::ISSUER;
 use crate::auth::user::User;
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::object_meta;
 use kueue_lab_field::FieldError;
 
 /// Handles POST of a review.

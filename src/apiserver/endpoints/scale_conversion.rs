@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::admission_chain::SubresourceKind;
 use super::request_context::RequestContext;
-use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::label_selector::LabelSelector;
-use crate::apimachinery::object_meta;
-use crate::strategy::scale_paths::ScalePaths;
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::label_selector::LabelSelector;
+use kueue_lab_apimachinery::object_meta;
+use kueue_lab_apimachinery::strategy::scale_paths::ScalePaths;
 use kueue_lab_field::FieldError;
 use kueue_lab_json::ValueExt;
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::request_context::RequestContext;
 use super::response_transformer::ResponseTransformer;
-use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::field_selector::FieldSelector;
-use crate::apimachinery::label_selector::LabelSelector;
 use crate::storage::key::storage_key;
 use crate::storage::{Object, WatchScope};
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::field_selector::FieldSelector;
+use kueue_lab_apimachinery::label_selector::LabelSelector;
 
 /// Namespace, label selector and field selector.
 pub(super) struct SelectionPredicate {

@@ -7,11 +7,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::apimachinery::object_meta;
 use crate::auth::service_account::legacy_claims;
 use crate::registry::object_reader::ObjectReader;
 use crate::server_state::ServerState;
 use crate::storage::{CommitError, Object, PendingObject, ResourceStorage};
+use kueue_lab_apimachinery::object_meta;
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// The type of these Secrets.

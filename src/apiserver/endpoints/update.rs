@@ -5,8 +5,8 @@ use super::request_body;
 use super::request_context::RequestContext;
 use super::response::ApiResponse;
 use super::write_options::WriteOptions;
-use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::object_meta;
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::object_meta;
 
 /// Handles PUT of a named object.
 pub(super) async fn update(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> {

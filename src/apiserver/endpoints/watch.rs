@@ -16,11 +16,11 @@ use super::response::{ApiResponse, not_encodable};
 use super::response_body::Body;
 use super::response_transformer::{ResponseTransformer, convert_list, partial_object_metadata};
 use super::selection_predicate::SelectionPredicate;
-use crate::apimachinery::api_error::ApiError;
 use crate::protobuf;
 use crate::request::ResponseForm;
 use crate::request::content_negotiation::Encoding;
 use crate::storage::{Object, WatchEvent, WatchEventType, Watcher};
+use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_field::FieldError;
 
 /// The minimum default timeout; the timeout is chosen between it and twice its value.

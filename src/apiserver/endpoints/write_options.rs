@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::request_context::RequestContext;
-use crate::apimachinery::api_error::ApiError;
-use crate::patch::FieldValidation;
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::patch::FieldValidation;
 use kueue_lab_field::FieldError;
 
 /// Options of create, update, patch and apply.

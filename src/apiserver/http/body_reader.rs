@@ -6,8 +6,8 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
 
-use crate::apimachinery::api_error::ApiError;
 use crate::flow_control::user_limit::{UserLimit, UserPermit};
+use kueue_lab_apimachinery::api_error::ApiError;
 
 /// The maximum request body, in bytes, as in Kubernetes.
 pub(crate) const BODY_LIMIT: usize = 3 << 20;

@@ -10,7 +10,7 @@ use http::header::{HOST, HeaderValue, ORIGIN};
 use http::request::Parts;
 use http::uri::{Authority, Uri};
 
-use crate::apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::api_error::ApiError;
 
 /// The maximum length of a request target, in bytes.
 const TARGET_MAX: usize = 64 << 10;

@@ -9,9 +9,9 @@ use hyper::body::Incoming;
 
 use super::filter::{Inner, respond};
 use super::secure_serving::ConnectionContext;
-use crate::apimachinery::api_error::ApiError;
 use crate::endpoints::response_body::Body;
 use crate::endpoints::{self, RequestAttributes};
+use kueue_lab_apimachinery::api_error::ApiError;
 
 /// Ends a request with 504 at its deadline.
 pub(super) fn limit_time(

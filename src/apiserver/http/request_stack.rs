@@ -22,11 +22,11 @@ use super::priority_and_fairness::{ExemptFromLimits, limit_in_flight};
 use super::request_deadline::limit_time;
 use super::secure_serving::ConnectionContext;
 use super::{gzip, host_check as request_filters};
-use crate::apimachinery::api_error::ApiError;
 use crate::auth::user::User;
 use crate::auth::{bearer_token, impersonation};
 use crate::endpoints::response_body::Body;
 use crate::endpoints::{self, AuthenticatedRequest, RequestAttributes};
+use kueue_lab_apimachinery::api_error::ApiError;
 
 /// The size of a body above which its request does not run on the threads that serve, in bytes.
 const HEAVY_BODY: usize = 32 << 10;

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::openapi_v3::REF;
 use super::property::property;
-use crate::schema::{self, ValueType};
+use kueue_lab_apimachinery::schema::{self, ValueType};
 
 /// One line for each group version, `<group>/<version> <root types>`, and one for each type,
 /// `<name> <schema>`.
@@ -144,7 +144,7 @@ fn definition(name: &str, raw: &Value) -> Value {
 /// Adds `x-kubernetes-group-version-kind` to the definitions of kinds, and adds their list
 /// definitions.
 fn kinds(definitions: &mut Map<String, Value>, group: &str, version: &str) {
-    for kind in crate::kinds::builtin_api_resources() {
+    for kind in kueue_lab_kinds::builtin_api_resources() {
         if &*kind.group != group || &*kind.version != version {
             continue;
         }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::openapi_v3::REF;
-use crate::strategy::api_resource::ApiResource;
+use kueue_lab_apimachinery::strategy::api_resource::ApiResource;
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// OpenAPI-relevant fields of a CustomResourceDefinition version.
@@ -118,11 +118,10 @@ fn embedded_part(schema: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds;
 
     #[test]
     fn a_custom_resource() {
-        let mut widget = kinds::builtin_api_resources()
+        let mut widget = kueue_lab_kinds::builtin_api_resources()
             .into_iter()
             .next()
             .expect("a kind");

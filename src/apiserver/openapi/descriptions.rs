@@ -1,7 +1,7 @@
 //! Descriptions of the parameters of requests and the values of enumerations, which k8s-openapi does not
 //! contain, written by `scripts/api-descriptions.py`.
 
-use crate::apimachinery::description_table::DescriptionTable;
+use kueue_lab_apimachinery::description_table::DescriptionTable;
 
 static TABLE: DescriptionTable = DescriptionTable::new(include_str!("descriptions.txt"));
 

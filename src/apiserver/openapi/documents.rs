@@ -141,23 +141,22 @@ fn hash(path: &str, state: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds;
     use crate::openapi::custom::CustomSchema;
     use crate::openapi::openapi_v3::REF;
-    use crate::strategy::api_resource::ApiResource;
+    use kueue_lab_apimachinery::strategy::api_resource::ApiResource;
 
     struct Builtins;
 
     impl OpenApiSource for Builtins {
         fn kinds(&self, group: &str, version: &str) -> Vec<ApiResource> {
-            let mut all = kinds::builtin_api_resources();
+            let mut all = kueue_lab_kinds::builtin_api_resources();
             all.retain(|k| &*k.group == group && &*k.version == version);
             all
         }
 
         fn group_versions(&self) -> Vec<(String, String)> {
             let mut seen = Vec::new();
-            for kind in kinds::builtin_api_resources() {
+            for kind in kueue_lab_kinds::builtin_api_resources() {
                 let pair = (kind.group.to_string(), kind.version.to_string());
                 if !seen.contains(&pair) {
                     seen.push(pair);

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::custom::CustomSchema;
 use super::source::OpenApiSource;
 use super::{builtin, custom, paths};
-use crate::strategy::api_resource::ApiResource;
+use kueue_lab_apimachinery::strategy::api_resource::ApiResource;
 
 pub(crate) const REF: &str = "#/components/schemas/";
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::openapi_v3::{definition_name, is_builtin};
 use super::operation::{Action, OperationTarget, operation, path_parameter};
 use super::query_parameter::pretty;
-use crate::strategy::api_resource::{ApiResource, Subresource};
+use kueue_lab_apimachinery::strategy::api_resource::{ApiResource, Subresource};
 
 /// Returns the paths of all kinds of a group version.
 pub(super) fn build_paths(group: &str, version: &str, kinds: &[ApiResource]) -> Map<String, Value> {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::descriptions;
 use super::openapi_v3::REF;
-use crate::schema::{Field, ListType, Presence, Schema, TypeRef, ValueType};
+use kueue_lab_apimachinery::schema::{Field, ListType, Presence, Schema, TypeRef, ValueType};
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 

@@ -1,7 +1,7 @@
 //! Input of the OpenAPI documents.
 
 use super::custom::CustomSchema;
-use crate::strategy::api_resource::ApiResource;
+use kueue_lab_apimachinery::strategy::api_resource::ApiResource;
 
 /// Source of the served kinds and their schemas.
 pub(crate) trait OpenApiSource {

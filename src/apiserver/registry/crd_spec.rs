@@ -5,10 +5,10 @@ use std::fmt;
 use serde_json::Value;
 
 use super::resource_table::compare_kube_aware_versions;
-use crate::crd::printer_columns::parse_printer_column;
-use crate::crd::schema_source::SchemaSource;
-use crate::strategy::scale_paths::ScalePaths;
-use crate::strategy::table_column::TableColumn;
+use kueue_lab_apiextensions::crd::printer_columns::parse_printer_column;
+use kueue_lab_apiextensions::crd::schema_source::SchemaSource;
+use kueue_lab_apimachinery::strategy::scale_paths::ScalePaths;
+use kueue_lab_apimachinery::strategy::table_column::TableColumn;
 
 /// A custom resource and its versions.
 #[derive(Clone, Debug)]

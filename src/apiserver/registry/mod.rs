@@ -12,8 +12,8 @@ pub(crate) mod service_allocations;
 pub(crate) mod stored_objects;
 pub(crate) mod webhook_manager;
 
-pub use crate::crd::schema_source::SchemaSource;
 pub use crd_spec::{CrdNames, CrdSpec, CrdSpecVersion};
+pub use kueue_lab_apiextensions::crd::schema_source::SchemaSource;
 pub use registry_snapshot::RegistrySnapshot;
 pub use resource_table::{ResourceTable, ServedGroup, ServedVersion};
 pub use served_resource::{CustomResourceInfo, ServedResource};

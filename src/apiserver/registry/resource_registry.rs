@@ -12,7 +12,7 @@ use super::resource_table::ResourceTable;
 use super::served_resource::{CustomResourceInfo, ServedResource};
 use crate::plugins::AggregatedApi;
 use crate::storage::{ResourceStorage, Store, StoreSnapshot};
-use crate::strategy::api_resource::ApiResource;
+use kueue_lab_apimachinery::strategy::api_resource::ApiResource;
 
 /// The served resources, which change while the server runs.
 pub struct Registry {

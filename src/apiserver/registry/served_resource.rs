@@ -3,12 +3,14 @@
 use std::sync::{Arc, OnceLock};
 
 use super::{CrdSpec, CrdSpecVersion};
-use crate::apimachinery::group_version::api_version;
-use crate::crd::{self, CustomResourceStrategy};
 use crate::plugins::AggregatedApi;
-use crate::schema::{self, Schema};
 use crate::storage::ResourceStorage;
-use crate::strategy::api_resource::{ApiResource, Subresource, storage_version_hash};
+use kueue_lab_apiextensions::crd::{self, CustomResourceStrategy};
+use kueue_lab_apimachinery::group_version::api_version;
+use kueue_lab_apimachinery::schema::{self, Schema};
+use kueue_lab_apimachinery::strategy::api_resource::{
+    ApiResource, Subresource, storage_version_hash,
+};
 
 const READ_WRITE: &[&str] = &["get", "patch", "update"];
 const VERBS: &[&str] = &[

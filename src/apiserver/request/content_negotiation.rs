@@ -1,6 +1,6 @@
 //! Content negotiation: the media type and representation of a response.
 
-use crate::apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::api_error::ApiError;
 
 /// The representation of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

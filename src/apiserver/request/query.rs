@@ -1,6 +1,6 @@
 //! Query parameters, parsed as Kubernetes parses them.
 
-use crate::apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::api_error::ApiError;
 
 /// The query parameters of a request, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

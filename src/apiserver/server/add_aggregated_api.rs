@@ -8,9 +8,9 @@ use serde_json::Value;
 use super::api_server::ApiServer;
 use crate::bootstrap::create_api_services;
 use crate::plugins::{AggregatedApi, AggregatedResource};
-use crate::strategy::api_resource::{ApiResource, Subresource};
-use crate::strategy::rest_strategy::Strategy;
-use crate::strategy::table_column::TableColumn;
+use kueue_lab_apimachinery::strategy::api_resource::{ApiResource, Subresource};
+use kueue_lab_apimachinery::strategy::rest_strategy::Strategy;
+use kueue_lab_apimachinery::strategy::table_column::TableColumn;
 
 /// The strategy of resources that another server stores.
 struct AggregatedStrategy;

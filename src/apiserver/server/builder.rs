@@ -18,7 +18,6 @@ use crate::bootstrap::{create_bootstrap_objects, keep_flow_control};
 use crate::conversion::webhook_converter::WebhookConverter;
 use crate::endpoints::{restore_derived_state, session_limits};
 use crate::flow_control::request_limits::RequestLimits;
-use crate::kinds;
 use crate::metrics::Metrics;
 use crate::openapi::Documents;
 use crate::plugins::{AdmissionPlugin, CustomResourceConverter, KubeletClient, Plugins};
@@ -110,7 +109,7 @@ impl ApiServerBuilder {
     /// definitions are not installed again.
     pub fn build_from(self, snapshot: &ApiServerSnapshot) -> ApiServer {
         let store = Store::from_snapshot(self.limits, &snapshot.store);
-        let builtin = kinds::builtin_api_resources();
+        let builtin = kueue_lab_kinds::builtin_api_resources();
         let registry = Registry::from_snapshot(store.clone(), builtin, &snapshot.registry);
         let authenticator = TokenAuthenticator::generate();
         let certificates = ClusterCertificates::default();
@@ -146,7 +145,7 @@ impl ApiServerBuilder {
         authenticator: TokenAuthenticator,
         certificates: ClusterCertificates,
     ) -> ApiServer {
-        let registry = Registry::new(store.clone(), kinds::builtin_api_resources());
+        let registry = Registry::new(store.clone(), kueue_lab_kinds::builtin_api_resources());
         let core = self.state(store, registry, authenticator, certificates);
         if core.store.is_durable() {
             restore_derived_state(&core);

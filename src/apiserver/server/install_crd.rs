@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::api_server::ApiServer;
-use crate::apimachinery::object_meta;
 use crate::bootstrap::status_manager;
 use crate::endpoints::crd_lifecycle;
 use crate::registry::CrdSpec;
 use crate::storage::PendingObject;
+use kueue_lab_apimachinery::object_meta;
 
 impl ApiServer {
     /// As [`install_crd`](Self::install_crd); a request that creates or applies a

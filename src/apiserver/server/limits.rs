@@ -2,8 +2,8 @@
 
 use crate::flow_control::request_limits::RequestLimits;
 use crate::http::{BODY_LIMIT, LISTENER_LIMITS};
-use crate::patch::{MAX_COPIED_BYTES, MAX_PATCH_STEPS};
-use crate::schema::decode_limits::{MAX_DEPTH, MAX_VALUES};
+use kueue_lab_apimachinery::patch::{MAX_COPIED_BYTES, MAX_PATCH_STEPS};
+use kueue_lab_apimachinery::schema::decode_limits::{MAX_DEPTH, MAX_VALUES};
 
 /// A limit of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]

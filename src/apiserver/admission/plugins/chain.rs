@@ -7,8 +7,8 @@ use super::{
     certificate_requester, default_storage_class, limit_ranger, namespace_lifecycle, priority,
     resource_quota, runtime_class, service_account, service_allocator, taint_nodes_by_condition,
 };
-use crate::apimachinery::api_error::ApiError;
 use crate::plugins::Operation;
+use kueue_lab_apimachinery::api_error::ApiError;
 
 /// Runs the mutating phase of the built-in plugins, before in-process plugins and webhooks.
 ///

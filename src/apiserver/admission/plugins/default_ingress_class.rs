@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::PluginContext;
-use crate::apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 /// Sets the default class on a new ingress without a class.

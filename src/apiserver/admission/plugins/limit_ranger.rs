@@ -7,9 +7,9 @@ use kueue_lab_quantity::Quantity;
 use serde_json::Value;
 
 use super::PluginContext;
-use crate::apimachinery::api_error::ApiError;
-use crate::kinds::pod::pod_requests::{self, ResourceList};
+use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_json::{ValueExt, ValueMutExt};
+pub(super) use kueue_lab_kinds::pod::pod_requests::{self, ResourceList};
 
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 

@@ -4,8 +4,8 @@
 use serde_json::json;
 
 use super::PluginContext;
-use crate::apimachinery::api_error::ApiError;
 use crate::plugins::Operation;
+use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_json::ValueExt;
 
 const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];

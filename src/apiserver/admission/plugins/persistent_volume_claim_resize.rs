@@ -4,7 +4,7 @@ use kueue_lab_quantity::Quantity;
 use serde_json::Value;
 
 use super::PluginContext;
-use crate::apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_json::ValueExt;
 
 /// Rejects the expansion of claims that are not bound or whose class does not allow it.

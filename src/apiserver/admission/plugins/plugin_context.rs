@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use kueue_lab_entropy::Entropy;
 
-use crate::apimachinery::api_error::ApiError;
 use crate::auth::user::User;
 use crate::plugins::{AdmissionRequest, Operation};
 use crate::registry::object_reader::ObjectReader;
+use kueue_lab_apimachinery::api_error::ApiError;
 
 /// One write and the dependencies of plugins.
 pub(crate) struct PluginContext<'a> {

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::PluginContext;
-use crate::apimachinery::api_error::ApiError;
 use crate::plugins::Operation;
+use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 const GROUP: &str = "scheduling.k8s.io";

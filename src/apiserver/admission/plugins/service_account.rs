@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::PluginContext;
-use crate::apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 const MIRROR: &str = "kubernetes.io/config.mirror";

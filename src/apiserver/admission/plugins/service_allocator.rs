@@ -7,11 +7,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::PluginContext;
-use crate::apimachinery::api_error::ApiError;
-use crate::kinds::service::patch_allocated_values;
 use crate::registry::service_allocations::ServiceAllocations;
+use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_field::FieldError;
 use kueue_lab_json::{ValueExt, ValueMutExt};
+use kueue_lab_kinds::service::patch_allocated_values;
 
 /// The service CIDR: its first address and its size.
 const SERVICE_CIDR: (Ipv4Addr, u32) = (Ipv4Addr::new(10, 96, 0, 0), 1 << 20);

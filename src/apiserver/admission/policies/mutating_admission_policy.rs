@@ -8,9 +8,11 @@ use super::patch::{apply_configuration, apply_json_patch};
 use super::policy_environment::{PolicyEnvironment, namespace_object, params};
 use crate::admission::matching::AdmissionAttributes;
 use crate::admission::reinvocation::ReinvocationContext;
-use crate::apimachinery::api_error::ApiError;
-use crate::cel::activation::{Activation, EvaluationResult, OutOfBudget};
-use crate::cel::cost::{self, CostBudget, OUT_OF_BUDGET};
+pub(crate) use kueue_lab_apiextensions::cel::activation::{
+    Activation, EvaluationResult, OutOfBudget,
+};
+use kueue_lab_apiextensions::cel::cost::{self, CostBudget, OUT_OF_BUDGET};
+use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_json::ValueExt;
 
 /// A policy, a binding and a parameter that apply to the request.

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use crate::cel::activation::EvaluationResult;
-use crate::cel::object_types::check_type_names;
-use crate::cel::value::to_json;
-use crate::fieldmanager::merge_configuration;
-use crate::schema::Schema;
+pub(super) use kueue_lab_apiextensions::cel::activation::EvaluationResult;
+use kueue_lab_apiextensions::cel::object_types::check_type_names;
+use kueue_lab_apiextensions::cel::value::to_json;
+use kueue_lab_apimachinery::fieldmanager::merge_configuration;
+use kueue_lab_apimachinery::schema::Schema;
 
 /// Applies the JSON patch that an expression evaluated to. A patch of which a `test` fails is not
 /// applied.

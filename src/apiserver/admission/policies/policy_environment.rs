@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::admission::matching::AdmissionAttributes;
-use crate::apimachinery::api_error::ApiError;
-use crate::cel::activation::Activation;
-use crate::schema::Schema;
+use kueue_lab_apiextensions::cel::activation::Activation;
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::schema::Schema;
 use kueue_lab_json::ValueExt;
 
 /// Dependencies of policy evaluation.

@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::crd::definition_validation::type_check::{Declarations, Type, compile};
-use crate::kinds::other_api_groups::admission_validation::expressions::expression_variables;
-use crate::schema::Schema;
+use kueue_lab_apiextensions::crd::definition_validation::type_check::{
+    Declarations, Type, compile,
+};
+use kueue_lab_apimachinery::schema::Schema;
 use kueue_lab_json::ValueExt;
+pub(crate) use kueue_lab_kinds::other_api_groups::admission_validation::expressions::expression_variables;
 
 /// The maximum number of kinds that are checked.
 const MAX_TYPES: usize = 10;

@@ -7,9 +7,11 @@ use serde_json::{Value, json};
 use super::policy_environment::{PolicyEnvironment, namespace_object, params};
 use crate::admission::matching::AdmissionAttributes;
 use crate::admission::webhooks::admission_review::status_reason;
-use crate::apimachinery::api_error::ApiError;
-use crate::cel::activation::{Activation, EvaluationResult, OutOfBudget};
-use crate::cel::cost::{self, CostBudget, OUT_OF_BUDGET};
+pub(crate) use kueue_lab_apiextensions::cel::activation::{
+    Activation, EvaluationResult, OutOfBudget,
+};
+use kueue_lab_apiextensions::cel::cost::{self, CostBudget, OUT_OF_BUDGET};
+use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_json::ValueExt;
 
 /// The maximum length of a message expression's result, in bytes.

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::admission::matching::{AdmissionAttributes, operation_name};
-use crate::apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_json::ValueExt;
 
 /// The supported AdmissionReview versions, preferred first.

@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use super::admission_review::{self, AdmissionResponse, AdmissionReviewBuilder};
 use crate::admission::matching::AdmissionAttributes;
-use crate::apimachinery::api_error::ApiError;
-use crate::cel::activation::Activation;
-use crate::cel::authorizer::AuthorizationCheck;
-use crate::schema::Schema;
 use crate::service_client::client_manager::ClientManager;
 use crate::service_client::webhook_target::WebhookTarget;
+use kueue_lab_apiextensions::cel::activation::Activation;
+use kueue_lab_apiextensions::cel::authorizer::AuthorizationCheck;
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::schema::Schema;
 use kueue_lab_json::ValueExt;
 
 /// A write with its objects converted to the version of the webhook's rule.

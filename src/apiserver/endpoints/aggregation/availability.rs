@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 use super::super::stored_update::update_stored;
 use super::proxy::{ProxiedRequest, server_address};
 use crate::aggregator::{Discovered, RemoteApiService, version_discovery};
-use crate::apimachinery::object_meta;
 use crate::auth::user::{SYSTEM_MASTERS, User};
 use crate::openapi::ExtensionOpenApi;
 use crate::registry::ServedResource;
@@ -22,6 +21,7 @@ use crate::registry::object_reader::ObjectReader;
 use crate::server_state::ServerState;
 use crate::service_client::client_manager::ServerAddress;
 use crate::service_client::service_resolver::endpoint_slices;
+use kueue_lab_apimachinery::object_meta;
 use kueue_lab_json::ValueExt;
 
 const GROUP: &str = "apiregistration.k8s.io";

@@ -1,9 +1,9 @@
 //! Requests to the resources of extension API servers of this process.
 
-use crate::apimachinery::api_error::ApiError;
 use crate::endpoints::request_context::RequestContext;
 use crate::endpoints::response::ApiResponse;
 use crate::plugins::{AggregatedApi, AggregatedRequest};
+use kueue_lab_apimachinery::api_error::ApiError;
 
 /// Handles a request to a resource of `api`.
 ///

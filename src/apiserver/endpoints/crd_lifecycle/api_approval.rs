@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::condition::Condition;
-use crate::crd::definition_validation::API_APPROVED_ANNOTATION;
+use kueue_lab_apiextensions::crd::definition_validation::API_APPROVED_ANNOTATION;
 
 /// Sets the condition: definitions of `*.k8s.io` groups require an approval annotation.
 pub(super) fn set_api_approval_condition(definition: &mut Value, group: &str, now: &Value) {

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::condition::Condition;
 use super::sync::is_definition;
-use crate::apimachinery::object_meta;
 use crate::endpoints::deletion_plan::DeletionPlan;
 use crate::endpoints::graceful_deletion;
 use crate::endpoints::request_context::RequestContext;
+use kueue_lab_apimachinery::object_meta;
 
 pub(crate) const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::condition::Condition;
-use crate::apimachinery::object_meta;
 use crate::registry::CrdSpec;
+use kueue_lab_apimachinery::object_meta;
 
 /// The status of a CustomResourceDefinition whose names conflict with no other.
 pub(crate) fn established_status(definition: &CrdSpec, now: Timestamp) -> Value {

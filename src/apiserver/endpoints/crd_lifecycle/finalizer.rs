@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::condition::Condition;
 use super::deletion::CLEANUP_FINALIZER;
-use crate::apimachinery::object_meta;
 use crate::endpoints::graceful_deletion;
 use crate::registry::CrdNames;
 use crate::server_state::ServerState;
 use crate::storage::{CommitError, PendingObject, ResourceStorage};
+use kueue_lab_apimachinery::object_meta;
 
 /// Deletes the instances of a terminating definition. True when none remain and the definition can
 /// be removed.

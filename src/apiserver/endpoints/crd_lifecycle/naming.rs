@@ -5,10 +5,10 @@ use serde_json::Value;
 use super::api_approval::set_api_approval_condition;
 use super::condition::Condition;
 use super::sync::crds_of_group;
-use crate::apimachinery::object_meta;
-use crate::crd::definition_validation::add_stored_version;
 use crate::registry::CrdNames;
 use crate::server_state::ServerState;
+use kueue_lab_apiextensions::crd::definition_validation::add_stored_version;
+use kueue_lab_apimachinery::object_meta;
 
 /// Accepts the names of a definition that do not conflict and sets NamesAccepted and Established.
 pub(super) fn sync_names(core: &ServerState, name: &str, definition: &mut Value) {

@@ -8,10 +8,10 @@ use super::condition::is_true;
 use super::deletion::CLEANUP_FINALIZER;
 use super::finalizer::delete_instances;
 use super::naming::sync_names;
-use crate::apimachinery::object_meta;
 use crate::registry::{CrdNames, CrdSpec, SchemaSource, ServedResource};
 use crate::server_state::ServerState;
 use crate::storage::{CommitError, Object, PendingObject, ResourceStorage};
+use kueue_lab_apimachinery::object_meta;
 
 const GROUP: &str = "apiextensions.k8s.io";
 

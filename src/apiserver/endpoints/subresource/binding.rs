@@ -10,9 +10,9 @@ use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
 use super::super::write_options::WriteOptions;
 use super::dispatch::created_status;
-use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::object_meta;
 use crate::plugins::Operation;
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::object_meta;
 use kueue_lab_field::FieldError;
 use kueue_lab_json::ValueExt;
 

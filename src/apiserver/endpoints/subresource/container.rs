@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::api_error::ApiError;
 
 fn container_names<'a>(pod: &'a Value, list: &str) -> Vec<&'a str> {
     let all = pod["spec"][list].as_array();

@@ -4,11 +4,11 @@ use serde_json::json;
 
 use super::connect_options::connect_options;
 use super::{binding, eviction, pod_log, proxy, remote_command, scale, token_request};
-use crate::apimachinery::api_error::ApiError;
 use crate::endpoints::admission_chain::admit_connect;
 use crate::endpoints::request_context::RequestContext;
 use crate::endpoints::response::ApiResponse;
 use crate::endpoints::{get, patch, update};
+use kueue_lab_apimachinery::api_error::ApiError;
 
 /// Handles a request to a subresource; the caller has checked that it supports the verb.
 pub(crate) async fn answer(call: &RequestContext<'_>, verb: &str) -> Result<ApiResponse, ApiError> {

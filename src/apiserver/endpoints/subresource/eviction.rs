@@ -13,13 +13,13 @@ use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
 use super::super::write_options::WriteOptions;
 use super::dispatch::created_status;
-use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::metadata_validation::labels::{is_empty_selector, selector_matches};
-use crate::apimachinery::object_meta;
 use crate::endpoints::delete_options::DeleteOptions;
 use crate::plugins::Operation;
 use crate::registry::ServedResource;
 use crate::storage::{CommitError, Object};
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::metadata_validation::labels::{is_empty_selector, selector_matches};
+use kueue_lab_apimachinery::object_meta;
 use kueue_lab_json::ValueExt;
 
 const EVICTION_BLOCKED_MESSAGE: &str =

@@ -5,10 +5,10 @@ use kube::api::LogParams;
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
 use super::container::select_container;
-use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::object_meta;
 use crate::endpoints::response_body::Body;
 use crate::plugins::PodLogRequest;
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::object_meta;
 use kueue_lab_field::FieldError;
 use kueue_lab_json::ValueExt;
 

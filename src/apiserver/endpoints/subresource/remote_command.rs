@@ -8,12 +8,12 @@ use tokio_util::sync::CancellationToken;
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
 use super::container::select_container;
-use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::object_meta;
 use crate::auth::rbac_authorizer::{self, AuthorizationAttributes};
 use crate::auth::user::User;
 use crate::plugins::{ContainerReference, ExecCommand, PodReference, StreamOptions};
 use crate::server_state::ServerState;
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::object_meta;
 use kueue_lab_json::ValueExt;
 use kueue_lab_streaming::{
     HandshakeError, Session, SessionLimits, is_upgrade_request, port_forward, remote_command,

@@ -9,10 +9,10 @@ use super::super::response::ApiResponse;
 use super::super::scale_conversion::{replicas_path, scale_from_object, with_replicas};
 use super::super::write_options::WriteOptions;
 use super::super::{managed_fields, request_body};
-use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::object_meta;
-use crate::schema::{self, strict_json as text_json};
-use crate::strategy::scale_paths::ScalePaths;
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::object_meta;
+use kueue_lab_apimachinery::schema::{self, strict_json as text_json};
+use kueue_lab_apimachinery::strategy::scale_paths::ScalePaths;
 
 const API_VERSION: &str = "autoscaling/v1";
 const KIND: &str = "Scale";

@@ -6,10 +6,10 @@ use super::super::request_body;
 use super::super::request_context::RequestContext;
 use super::super::response::ApiResponse;
 use super::super::write_options::WriteOptions;
-use crate::apimachinery::api_error::ApiError;
-use crate::apimachinery::object_meta;
 use crate::auth::service_account_token::ISSUER;
 use crate::registry::object_reader::ObjectReader;
+use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_apimachinery::object_meta;
 use kueue_lab_field::FieldError;
 use kueue_lab_json::ValueExt;
 

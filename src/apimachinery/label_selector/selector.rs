@@ -1,0 +1,224 @@
+//! A parsed label selector.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use super::parser;
+use crate::api_error::ApiError;
+
+/// The operator of a requirement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    /// The label has one of the values (`=`, `==`, `in`).
+    In,
+    /// The label has none of the values or is absent (`!=`, `notin`).
+    NotIn,
+    /// The label exists.
+    Exists,
+    /// The label does not exist.
+    DoesNotExist,
+    /// The label is an integer greater than the value.
+    GreaterThan,
+    /// The label is an integer less than the value.
+    LessThan,
+}
+
+/// One requirement of a selector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Requirement {
+    /// The label's key.
+    pub key: String,
+    /// The operator.
+    pub operator: Operator,
+    /// The values, sorted.
+    pub values: Vec<String>,
+}
+
+/// A conjunction of requirements; without requirements it matches all objects.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LabelSelector {
+    requirements: Vec<Requirement>,
+}
+
+impl LabelSelector {
+    /// Parses a selector.
+    ///
+    /// # Errors
+    /// 400 with the message of upstream.
+    pub fn parse(text: &str) -> Result<Self, ApiError> {
+        let requirements = parser::parse(text).map_err(ApiError::bad_request)?;
+        Ok(Self { requirements })
+    }
+
+    /// Converts a `metav1.LabelSelector`. An invalid value matches all objects.
+    pub fn from_object(selector: &Value) -> Self {
+        let equal = selector["matchLabels"].as_object().into_iter().flatten();
+        let mut requirements: Vec<Requirement> = equal
+            .map(|(key, value)| Requirement {
+                key: key.clone(),
+                operator: Operator::In,
+                values: vec![value.as_str().unwrap_or_default().into()],
+            })
+            .collect();
+        for expression in selector["matchExpressions"]
+            .as_array()
+            .into_iter()
+            .flatten()
+        {
+            let operator = match expression["operator"].as_str() {
+                Some("In") => Operator::In,
+                Some("NotIn") => Operator::NotIn,
+                Some("Exists") => Operator::Exists,
+                Some("DoesNotExist") => Operator::DoesNotExist,
+                _ => continue,
+            };
+            let values = expression["values"].as_array().into_iter().flatten();
+            let mut values: Vec<String> = values
+                .filter_map(|v| Some(v.as_str()?.to_string()))
+                .collect();
+            values.sort();
+            let key = expression["key"].as_str().unwrap_or_default().into();
+            requirements.push(Requirement {
+                key,
+                operator,
+                values,
+            });
+        }
+        requirements.sort_by(|a, b| a.key.cmp(&b.key));
+        Self { requirements }
+    }
+
+    /// Whether the selector matches all objects.
+    pub fn is_empty(&self) -> bool {
+        self.requirements.is_empty()
+    }
+
+    /// Whether the selector matches the labels returned by `get`.
+    pub fn matches<'a>(&self, get: impl Fn(&str) -> Option<&'a str>) -> bool {
+        self.requirements.iter().all(|r| r.matches(get(&r.key)))
+    }
+}
+
+impl fmt::Display for LabelSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, requirement) in self.requirements.iter().enumerate() {
+            let comma = if i > 0 { "," } else { "" };
+            write!(f, "{comma}{requirement}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            key,
+            operator,
+            values,
+        } = self;
+        let list = values.join(",");
+        match (operator, values.as_slice()) {
+            (Operator::In, [one]) => write!(f, "{key}={one}"),
+            (Operator::In, _) => write!(f, "{key} in ({list})"),
+            (Operator::NotIn, _) => write!(f, "{key} notin ({list})"),
+            (Operator::Exists, _) => write!(f, "{key}"),
+            (Operator::DoesNotExist, _) => write!(f, "!{key}"),
+            (Operator::GreaterThan, _) => write!(f, "{key}>{list}"),
+            (Operator::LessThan, _) => write!(f, "{key}<{list}"),
+        }
+    }
+}
+
+impl Requirement {
+    fn matches(&self, label: Option<&str>) -> bool {
+        let has = |value: &str| self.values.iter().any(|v| v == value);
+        let compare = |larger: bool| {
+            let own = label.and_then(|l| l.parse::<i64>().ok());
+            let bound = self.values.first().and_then(|v| v.parse::<i64>().ok());
+            matches!((own, bound), (Some(a), Some(b)) if if larger { a > b } else { a < b })
+        };
+        match self.operator {
+            Operator::In => label.is_some_and(has),
+            Operator::NotIn => !label.is_some_and(has),
+            Operator::Exists => label.is_some(),
+            Operator::DoesNotExist => label.is_none(),
+            Operator::GreaterThan => compare(true),
+            Operator::LessThan => compare(false),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selects(selector: &str, labels: &[(&str, &str)]) -> bool {
+        let selector = LabelSelector::parse(selector).unwrap();
+        selector.matches(|key| labels.iter().find(|(k, _)| *k == key).map(|(_, v)| *v))
+    }
+
+    #[test]
+    fn every_operator() {
+        let l = [("app", "a"), ("env", "prod"), ("n", "5"), ("in", "x")];
+        for yes in [
+            "",
+            "app=a",
+            "app==a",
+            "app",
+            "app in (a,b)",
+            "env notin (dev)",
+            "!old",
+            "old!=x",
+            "n>4",
+            "n<6",
+            "app in (a), env = prod",
+            "in in (in,x)",
+            "old notin ()",
+        ] {
+            assert!(selects(yes, &l), "{yes}");
+        }
+        for no in [
+            "app!=a",
+            "app=",
+            "!app",
+            "old",
+            "n>5",
+            "app>1",
+            "app in (b,)",
+            "old=",
+        ] {
+            assert!(!selects(no, &l), "{no}");
+        }
+    }
+
+    #[test]
+    fn errors_read_as_upstream_writes_them() {
+        for (text, message) in [
+            (
+                "app in a",
+                "unable to parse requirement: found 'a' expected: '('",
+            ),
+            ("a=b,", "found '', expected: identifier after ','"),
+            (
+                "=b",
+                "found '=', expected: !, identifier, or 'end of string'",
+            ),
+            ("a=b c", "found 'c', expected: ',' or 'end of string'"),
+            (
+                "a b",
+                "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt",
+            ),
+            (
+                "-a",
+                "unable to parse requirement: <nil>: Invalid value: \"-a\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+            ),
+        ] {
+            assert_eq!(
+                LabelSelector::parse(text).unwrap_err().message,
+                message,
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Validation of object metadata on create and update.
+
+pub mod labels;
+pub mod name_validation;
+mod object_meta;
+
+pub use object_meta::{
+    annotations, validate_common, validate_common_update, validate_custom_resource_meta,
+    validate_custom_resource_meta_update, validate_object_meta, validate_object_meta_update,
+};

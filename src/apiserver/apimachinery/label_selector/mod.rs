@@ -1,7 +1,0 @@
-//! Label selectors: `app=a,tier in (x,y),!old`.
-
-mod lexer;
-mod parser;
-mod selector;
-
-pub(crate) use selector::{LabelSelector, Operator, Requirement};

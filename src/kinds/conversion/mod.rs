@@ -1,0 +1,10 @@
+//! Conversion between the versions of built-in kinds.
+//!
+//! Works on objects only. Custom resources are converted by
+//! [`crate::plugins::CustomResourceConverter`].
+
+mod convert;
+mod event;
+mod horizontal_pod_autoscaler;
+
+pub use convert::convert_builtin;
