@@ -1,16 +1,16 @@
 //! [`QueueManager`]: LocalQueues, and the pending workloads of each ClusterQueue.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use thiserror::Error;
 
 use super::cluster_queue::{OrderContext, PendingClusterQueue};
+use super::inadmissible_workloads::RequeueRequest;
+use super::local_queue::{PendingLocalQueue, add_from_local_queue};
 use super::requeue_reason::{QuotaReservedReason, RequeueReason};
 use super::second_pass_queue::SecondPassQueue;
-use crate::cache::CohortHierarchy;
-use crate::cache::HierarchyNodeId;
 use crate::cluster_objects::ClusterObjects;
 use crate::concurrent_admission;
 use crate::config::EngineConfig;
@@ -20,9 +20,6 @@ use crate::workload::{
 };
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{ClusterQueue, Workload};
-
-/// The batch period of requests to requeue inadmissible workloads.
-const REQUEUE_BATCH_PERIOD: SignedDuration = SignedDuration::from_secs(1);
 
 /// Why a workload was not queued, or a queue not updated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -44,39 +41,6 @@ pub enum QueueError {
     WorkloadIsInadmissible,
 }
 
-/// A request to requeue inadmissible workloads.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RequeueRequest {
-    /// Of a ClusterQueue without cohort.
-    ClusterQueue(Arc<str>),
-    /// Of all ClusterQueues below this root Cohort.
-    Cohort(Arc<str>),
-}
-
-/// A LocalQueue with its pending workloads.
-#[derive(Clone, Debug)]
-pub struct PendingLocalQueue {
-    /// Its ClusterQueue.
-    pub cluster_queue: Arc<str>,
-    /// Its weight in admission fair sharing.
-    pub weight: f64,
-    items: FastHashMap<WorkloadKey, Arc<Info>>,
-}
-
-impl PendingLocalQueue {
-    /// The number of pending workloads.
-    pub fn pending(&self) -> usize {
-        self.items.len()
-    }
-
-    /// The pending workloads, by name.
-    pub fn keys(&self) -> impl Iterator<Item = &WorkloadKey> {
-        let mut keys: Vec<&WorkloadKey> = self.items.keys().collect();
-        keys.sort_unstable();
-        keys.into_iter()
-    }
-}
-
 /// A workload popped from a queue for the current cycle.
 #[derive(Clone, Debug)]
 pub struct Head {
@@ -89,11 +53,11 @@ pub struct Head {
 /// The queue manager.
 #[derive(Clone, Debug, Default)]
 pub struct QueueManager {
-    local_queues: BTreeMap<LocalQueueKey, PendingLocalQueue>,
-    cluster_queues: BTreeMap<Arc<str>, PendingClusterQueue>,
+    pub(super) local_queues: BTreeMap<LocalQueueKey, PendingLocalQueue>,
+    pub(super) cluster_queues: BTreeMap<Arc<str>, PendingClusterQueue>,
     /// The LocalQueue of each existing workload, pending or not.
-    assigned: FastHashMap<WorkloadKey, LocalQueueKey>,
-    requeue_requests: BTreeMap<RequeueRequest, Timestamp>,
+    pub(super) assigned: FastHashMap<WorkloadKey, LocalQueueKey>,
+    pub(super) requeue_requests: BTreeMap<RequeueRequest, Timestamp>,
     /// Workloads that need a second pass.
     pub second_pass: SecondPassQueue,
     broadcasts: u64,
@@ -176,125 +140,6 @@ impl QueueManager {
         if let Some(pending) = self.cluster_queues.get_mut(queue) {
             pending.rebuild(ctx);
         }
-    }
-}
-
-fn add_from_local_queue(
-    pending: &mut PendingClusterQueue,
-    queue: &PendingLocalQueue,
-    ctx: OrderContext<'_>,
-) -> bool {
-    let mut added = false;
-    for info in queue.keys().filter_map(|key| queue.items.get(key)) {
-        if ctx.config.gates.concurrent_admission && concurrent_admission::is_parent(&info.obj) {
-            continue;
-        }
-        // An inadmissible workload stays so; its backoff decides when it is requeued.
-        added |= pending.push_active_if_not_present(info.clone(), ctx);
-    }
-    added
-}
-
-/// LocalQueues.
-impl QueueManager {
-    /// Adds a LocalQueue with its workloads.
-    ///
-    /// # Errors
-    /// When it exists.
-    pub fn add_local_queue<'a>(
-        &mut self,
-        key: &LocalQueueKey,
-        cluster_queue: &str,
-        weight: f64,
-        workloads: impl Iterator<Item = &'a Arc<Workload>>,
-        cluster_objects: &ClusterObjects,
-        ctx: OrderContext<'_>,
-    ) -> Result<(), QueueError> {
-        if self.local_queues.contains_key(key) {
-            return Err(QueueError::LocalQueueAlreadyExists);
-        }
-        if let Some(pending) = self.cluster_queues.get_mut(cluster_queue) {
-            pending.set_weight(key, weight, ctx);
-        }
-        let mut queue = PendingLocalQueue {
-            cluster_queue: cluster_queue.into(),
-            weight,
-            items: FastHashMap::default(),
-        };
-        for wl in workloads {
-            let wl_key = predicates::key(wl);
-            self.assigned.insert(wl_key.clone(), key.clone());
-            if predicates::is_admissible(wl, &ctx.config.gates) {
-                let info = Info::new(adjust_resources(wl, cluster_objects), ctx.config);
-                queue.items.insert(wl_key, Arc::new(info));
-            }
-        }
-        let pending = self.cluster_queues.get_mut(cluster_queue);
-        let added = pending.is_some_and(|pending| add_from_local_queue(pending, &queue, ctx));
-        self.local_queues.insert(key.clone(), queue);
-        self.broadcast_if(added);
-        Ok(())
-    }
-
-    /// Updates a LocalQueue: its ClusterQueue or weight may change.
-    ///
-    /// # Errors
-    /// When it does not exist.
-    pub(crate) fn update_local_queue(
-        &mut self,
-        key: &LocalQueueKey,
-        cluster_queue: &str,
-        weight: f64,
-        ctx: OrderContext<'_>,
-    ) -> Result<(), QueueError> {
-        let queue = self
-            .local_queues
-            .get_mut(key)
-            .ok_or(QueueError::LocalQueueDoesNotExistOrInactive)?;
-        queue.weight = weight;
-        let mut moved = false;
-        if &*queue.cluster_queue != cluster_queue {
-            if let Some(old) = self.cluster_queues.get_mut(&queue.cluster_queue) {
-                queue.items.keys().for_each(|wl| old.delete(wl, ctx));
-                old.remove_weight(key);
-            }
-            queue.cluster_queue = cluster_queue.into();
-            if let Some(new) = self.cluster_queues.get_mut(cluster_queue) {
-                new.set_weight(key, weight, ctx);
-                add_from_local_queue(new, queue, ctx);
-                moved = true;
-            }
-        }
-        if let Some(pending) = self.cluster_queues.get_mut(cluster_queue) {
-            pending.set_weight(key, weight, ctx);
-        }
-        self.broadcast_if(moved);
-        Ok(())
-    }
-
-    /// Deletes a LocalQueue with its pending workloads.
-    pub fn delete_local_queue(&mut self, key: &LocalQueueKey, ctx: OrderContext<'_>) {
-        let Some(queue) = self.local_queues.remove(key) else {
-            return;
-        };
-        if let Some(pending) = self.cluster_queues.get_mut(&queue.cluster_queue) {
-            queue.items.keys().for_each(|wl| pending.delete(wl, ctx));
-            pending.remove_weight(key);
-        }
-    }
-
-    /// A LocalQueue.
-    pub fn local_queue(&self, key: &LocalQueueKey) -> Option<&PendingLocalQueue> {
-        self.local_queues.get(key)
-    }
-
-    /// The ClusterQueue of a LocalQueue, and whether it exists; none when the LocalQueue does not.
-    pub fn cluster_queue_of(&self, key: &LocalQueueKey) -> Option<(&Arc<str>, bool)> {
-        let queue = self.local_queues.get(key)?;
-        Some((
-            &queue.cluster_queue,
-            self.cluster_queues.contains_key(&queue.cluster_queue),
-        ))
     }
 }
 
@@ -486,92 +331,6 @@ impl QueueManager {
     }
 }
 
-/// Requeueing inadmissible workloads.
-impl QueueManager {
-    /// Requests that the inadmissible workloads of these ClusterQueues and their cohorts are
-    /// requeued after the batch period. Cohorts in a cycle are skipped.
-    pub fn notify_retry_inadmissible<'a>(
-        &mut self,
-        queues: impl IntoIterator<Item = &'a Arc<str>>,
-        node_of: impl Fn(&str) -> Option<HierarchyNodeId>,
-        hierarchy: &CohortHierarchy,
-        now: Timestamp,
-    ) {
-        for name in queues {
-            if !self.cluster_queues.contains_key(name) {
-                continue;
-            }
-            let Some(node) = node_of(name) else { continue };
-            let target = match hierarchy.parent(node) {
-                None => RequeueRequest::ClusterQueue(name.clone()),
-                Some(_) if hierarchy.has_cycle(node) => continue,
-                Some(_) => RequeueRequest::Cohort(hierarchy[hierarchy.root(node)].name.clone()),
-            };
-            self.add_requeue_request(target, now);
-        }
-    }
-
-    /// Adds a request to requeue inadmissible workloads after the batch period. A pending request
-    /// is not delayed.
-    pub(crate) fn add_requeue_request(&mut self, target: RequeueRequest, now: Timestamp) {
-        let due = now
-            .saturating_add(REQUEUE_BATCH_PERIOD)
-            .unwrap_or(Timestamp::MAX);
-        let at = self.requeue_requests.entry(target).or_insert(due);
-        *at = (*at).min(due);
-    }
-
-    /// When the next request is due.
-    pub(crate) fn next_requeue(&self) -> Option<Timestamp> {
-        self.requeue_requests.values().min().copied()
-    }
-
-    /// Takes the requests that are due.
-    pub fn take_due_requeue_requests(&mut self, now: Timestamp) -> Vec<RequeueRequest> {
-        let due: Vec<RequeueRequest> = self
-            .requeue_requests
-            .iter()
-            .filter(|(_, at)| **at <= now)
-            .map(|(t, _)| t.clone())
-            .collect();
-        due.iter().for_each(|t| {
-            self.requeue_requests.remove(t);
-        });
-        due
-    }
-
-    /// Requeues inadmissible workloads; returns how many moved to the heap.
-    pub fn requeue_inadmissible(
-        &mut self,
-        target: &RequeueRequest,
-        hierarchy: &CohortHierarchy,
-        cluster_objects: &ClusterObjects,
-        ctx: OrderContext<'_>,
-        now: Timestamp,
-    ) -> usize {
-        let names: BTreeSet<Arc<str>> = match target {
-            RequeueRequest::ClusterQueue(name) => [name.clone()].into(),
-            RequeueRequest::Cohort(name) => match hierarchy.cohort(name) {
-                Some(root) if !hierarchy.has_cycle(root) => hierarchy
-                    .subtree_queues(root)
-                    .iter()
-                    .map(|&q| hierarchy[q].name.clone())
-                    .collect(),
-                _ => return 0,
-            },
-        };
-        let queues = names.iter();
-        let mut moved = 0;
-        for name in queues {
-            if let Some(pending) = self.cluster_queues.get_mut(name) {
-                moved += pending.requeue_inadmissible(cluster_objects, ctx, now);
-            }
-        }
-        self.broadcast_if(moved > 0);
-        moved
-    }
-}
-
 /// Wake-ups of the scheduler.
 impl QueueManager {
     /// The number of wake-ups for a scheduler that waits for heads. Not every event that provides a
@@ -587,7 +346,7 @@ impl QueueManager {
         self.broadcast_if(true);
     }
 
-    fn broadcast_if(&mut self, changed: bool) {
+    pub(super) fn broadcast_if(&mut self, changed: bool) {
         self.broadcasts += u64::from(changed);
     }
 

@@ -4,12 +4,16 @@
 
 mod cluster_queue;
 mod equivalence_class;
+mod inadmissible_workloads;
+mod local_queue;
 mod manager;
 mod pending_workloads;
 mod requeue_reason;
 mod second_pass_queue;
 
 pub use cluster_queue::{OrderContext, PendingClusterQueue, backoff_expired};
-pub use manager::{Head, PendingLocalQueue, QueueError, QueueManager, RequeueRequest};
+pub use inadmissible_workloads::RequeueRequest;
+pub use local_queue::PendingLocalQueue;
+pub use manager::{Head, QueueError, QueueManager};
 pub use requeue_reason::{QuotaReservedReason, RequeueReason};
 pub use second_pass_queue::SecondPassQueue;

@@ -1,11 +1,10 @@
-//! Evicts and finishes Workloads.
+//! Eviction: the Evicted and Preempted conditions, admission checks and statistics.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde::Serialize;
 
 use super::conditions::{condition, set_condition};
-use crate::workload::predicates;
 use kueue_lab_api::constants as c;
 use kueue_lab_api::v1beta2::{
     AdmissionCheckState, CheckState, PreemptionGatePosition, Workload,
@@ -134,14 +133,5 @@ pub(crate) fn set_preempted(
         observed_generation: None,
         ..condition(wl, c::PREEMPTED, true, reason, message, now)
     };
-    set_condition(&mut wl.status.conditions, cond)
-}
-
-/// Sets the Finished condition. True unless it was finished.
-pub fn finish(wl: &mut Workload, reason: &str, message: &str, now: Timestamp) -> bool {
-    if predicates::is_finished(wl) {
-        return false;
-    }
-    let cond = condition(wl, c::FINISHED, true, reason, message, now);
     set_condition(&mut wl.status.conditions, cond)
 }

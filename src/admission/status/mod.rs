@@ -3,16 +3,23 @@
 //! A decision contains a [`StatusChange`]; the caller applies it to the latest version of the
 //! object and patches the difference. Must not know why a change is made.
 
+mod admission_checks;
 mod conditions;
 mod eviction;
+mod finish;
+mod preemption_gate;
 mod quota_reservation;
+mod resource_requests;
 mod status_change;
 
+pub(crate) use admission_checks::admission_checks_for_admission;
+pub use admission_checks::admission_checks_for_workload;
 pub use conditions::{condition, set_condition};
-pub use eviction::{Eviction, evict, finish};
-pub(crate) use quota_reservation::admission_checks_for_admission;
+pub use eviction::{Eviction, evict};
+pub use finish::finish;
+pub use preemption_gate::open_preemption_gate;
 pub use quota_reservation::{
-    admission_checks_for_workload, propagate_resource_requests, release_evicted, resource_requests,
-    set_quota_reservation, sync_admitted_condition, unset_quota_reservation,
+    release_evicted, set_quota_reservation, sync_admitted_condition, unset_quota_reservation,
 };
+pub use resource_requests::{propagate_resource_requests, resource_requests};
 pub use status_change::StatusChange;

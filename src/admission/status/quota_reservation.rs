@@ -1,16 +1,12 @@
 //! Quota reservation, and the Admitted condition.
 
-use std::collections::BTreeSet;
-
 use jiff::Timestamp;
 
 use super::conditions::{condition, set_condition};
-use crate::cache::{AdmissionChecks, admission_checks};
 use crate::feature_gates::Gates;
-use crate::resources::{Decimal, FlavorName, ResourceFormatter, ResourceList};
-use crate::workload::{Info, predicates};
+use crate::workload::predicates;
 use kueue_lab_api::constants as c;
-use kueue_lab_api::v1beta2::{Admission, ClusterQueueSpec, PodSetRequest, Workload};
+use kueue_lab_api::v1beta2::{Admission, Workload};
 
 /// Sets the admission and the QuotaReserved condition, and resets the conditions of the last
 /// eviction.
@@ -123,96 +119,6 @@ pub fn sync_admitted_condition(wl: &mut Workload, now: Timestamp, gates: &Gates)
         wl,
         c::ADMITTED,
         not_admitted.is_none(),
-        reason,
-        message,
-        now,
-    );
-    set_condition(&mut wl.status.conditions, cond)
-}
-
-/// The admission checks of a ClusterQueue that apply to the flavors of an admission.
-pub(crate) fn admission_checks_for_admission(
-    checks: &AdmissionChecks,
-    admission: &Admission,
-) -> BTreeSet<String> {
-    let assigned: BTreeSet<&str> = admission
-        .pod_set_assignments
-        .iter()
-        .flat_map(|psa| psa.flavors.values())
-        .map(String::as_str)
-        .collect();
-    let applies = |flavors: &BTreeSet<FlavorName>| flavors.iter().any(|f| assigned.contains(&**f));
-    checks
-        .iter()
-        .filter(|(_, flavors)| applies(flavors))
-        .map(|(name, _)| name.clone())
-        .collect()
-}
-
-/// The admission checks of a Workload: those for its admission or, without one, those that apply to
-/// all flavors.
-pub fn admission_checks_for_workload(wl: &Workload, spec: &ClusterQueueSpec) -> BTreeSet<String> {
-    let checks = admission_checks(spec);
-    if let Some(admission) = &wl.status.admission {
-        return admission_checks_for_admission(&checks, admission);
-    }
-    let flavors = spec.resource_groups.iter().flat_map(|g| &g.flavors);
-    let all: BTreeSet<&str> = flavors.map(|f| f.name.as_str()).collect();
-    let covers = |of: &BTreeSet<FlavorName>| all.iter().all(|f| of.contains(*f));
-    let required = checks.into_iter().filter(|(_, flavors)| covers(flavors));
-    required.map(|(name, _)| name).collect()
-}
-
-/// Whether the status lists all these admission checks, in any state.
-pub(crate) fn has_all_required_checks(wl: &Workload, required: &BTreeSet<String>) -> bool {
-    let listed = &wl.status.admission_checks;
-    required
-        .iter()
-        .all(|name| listed.iter().any(|check| check.name == *name))
-}
-
-/// The requests of every pod set, as the status reports them without quota reservation.
-pub fn resource_requests(info: &Info, formatter: &ResourceFormatter) -> Vec<PodSetRequest> {
-    info.total_requests
-        .iter()
-        .map(|ps| PodSetRequest {
-            name: ps.name.clone(),
-            resources: ps.requests.to_list(formatter),
-        })
-        .collect()
-}
-
-/// Sets the resource requests in the status. True when anything changed.
-pub fn propagate_resource_requests(wl: &mut Workload, requests: &[PodSetRequest]) -> bool {
-    let same = |a: &PodSetRequest, b: &PodSetRequest| {
-        a.name == b.name && same_amounts(&a.resources, &b.resources)
-    };
-    let known = &wl.status.resource_requests;
-    if known.len() == requests.len() && known.iter().zip(requests).all(|(a, b)| same(a, b)) {
-        return false;
-    }
-    wl.status.resource_requests = requests.to_vec();
-    true
-}
-
-fn same_amounts(a: &ResourceList, b: &ResourceList) -> bool {
-    a.len() == b.len()
-        && a.iter().zip(b).all(|((an, aq), (bn, bq))| {
-            an == bn && (aq == bq || Decimal::parse_lossy(aq) == Decimal::parse_lossy(bq))
-        })
-}
-
-/// Sets the BlockedOnPreemptionGates condition. True when anything changed.
-pub(crate) fn set_blocked_on_preemption_gates(
-    wl: &mut Workload,
-    message: &str,
-    now: Timestamp,
-) -> bool {
-    let reason = c::PREEMPTION_GATED;
-    let cond = condition(
-        wl,
-        c::BLOCKED_ON_PREEMPTION_GATES,
-        true,
         reason,
         message,
         now,

@@ -5,11 +5,14 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::eviction::{Eviction, evict, finish, set_preempted};
+use super::admission_checks::has_all_required_checks;
+use super::eviction::{Eviction, evict, set_preempted};
+use super::finish::finish;
+use super::preemption_gate::set_blocked_on_preemption_gates;
 use super::quota_reservation::{
-    has_all_required_checks, propagate_resource_requests, set_blocked_on_preemption_gates,
     set_quota_reservation, sync_admitted_condition, unset_quota_reservation,
 };
+use super::resource_requests::propagate_resource_requests;
 use crate::feature_gates::Gates;
 use kueue_lab_api::v1beta2::{Admission, PodSetRequest, Workload};
 

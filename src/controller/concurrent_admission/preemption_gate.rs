@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::controller::{is_admissible, quoted, record_event, replace_if_written};
 use super::variant_family::VariantFamily;
 use crate::ControllerContext;
 use crate::workload_patching::{self, StatusApplyMode};
+use kueue_lab_admission::status::open_preemption_gate;
 use kueue_lab_api::constants::{self as c, event};
 use kueue_lab_api::v1beta2::{PreemptionGatePosition, PreemptionGateState, Workload};
 
@@ -63,7 +63,7 @@ pub(super) async fn open_next_preemption_gate(
     let wl = &mut family.variants[i];
     let written =
         workload_patching::patch_admission_status(shared, wl, StatusApplyMode::Strict, |wl| {
-            open_preemption_gate(wl, now);
+            open_preemption_gate(wl, c::CONCURRENT_ADMISSION_PREEMPTION_GATE, now);
             true
         })
         .await?;
@@ -71,15 +71,4 @@ pub(super) async fn open_next_preemption_gate(
     let message = format!("Opened preemption gate for variant workload {}", quoted(wl));
     record_event(shared, wl, event::PREEMPTION_UNGATED_VARIANT, message);
     Ok(Some(PREEMPTION_TIMEOUT))
-}
-
-fn open_preemption_gate(wl: &mut Workload, now: Timestamp) {
-    let name = c::CONCURRENT_ADMISSION_PREEMPTION_GATE;
-    let gates = &mut wl.status.preemption_gates;
-    gates.retain(|gate| gate.name != name);
-    gates.push(PreemptionGateState {
-        name: name.to_owned(),
-        position: PreemptionGatePosition::Open,
-        last_transition_time: Some(Time(now)),
-    });
 }

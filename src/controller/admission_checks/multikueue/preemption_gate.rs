@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::workload_group::WorkloadGroup;
 use crate::jobs::error::JobError;
+use kueue_lab_admission::status;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
@@ -96,13 +96,7 @@ fn open_gate(wl: &mut Workload, now: Timestamp) -> bool {
     {
         return false;
     }
-    let gates = &mut wl.status.preemption_gates;
-    gates.retain(|gate| gate.name != name);
-    gates.push(PreemptionGateState {
-        name: name.to_owned(),
-        position: PreemptionGatePosition::Open,
-        last_transition_time: Some(Time(now)),
-    });
+    status::open_preemption_gate(wl, name, now);
     true
 }
 
