@@ -4,6 +4,7 @@
 
 mod admission_gated_by;
 mod cluster_queue;
+mod cohort;
 mod resource_flavor;
 mod resource_groups;
 mod semantic_equality;
@@ -14,8 +15,8 @@ mod workload_update;
 pub use crate::meta_validation::label_name;
 pub use admission_gated_by::{admission_gated_by, admission_gated_by_update};
 pub use cluster_queue::{cluster_queue, cluster_queue_update};
+pub use cohort::cohort;
 pub use resource_flavor::resource_flavor;
-pub use resource_groups::cohort;
 pub use semantic_equality::deep_equal as semantically_equal;
 pub use validating_webhook::{create, update, webhook_name};
 pub use workload::workload;

@@ -1,4 +1,4 @@
-//! Validation of Cohort, and of the resource groups and weights of ClusterQueue and Cohort.
+//! Validation of the resource groups and weights of ClusterQueue and Cohort.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
 use crate::field::{FieldError, FieldErrors, Path};
 use crate::meta_validation::{NOT_NEGATIVE, not_negative, quantity};
 use crate::name_validation;
-use crate::v1beta2::{Cohort, FairSharing, FlavorQuotas, ResourceGroup};
+use crate::v1beta2::{FairSharing, FlavorQuotas, ResourceGroup};
 use kueue_lab_quantity::Quantity;
 
 /// The owner of the validated groups.
@@ -19,24 +19,6 @@ pub(super) struct QuotaOwner {
     pub(super) parent: &'static str,
     /// Whether lendingLimit must be at most nominalQuota.
     pub(super) limits_lending_to_nominal: bool,
-}
-
-/// Validates a new or updated Cohort.
-pub fn cohort(cohort: &Cohort) -> FieldErrors {
-    let spec = &cohort.spec;
-    let path = Path::new("spec");
-    let owner = QuotaOwner {
-        has_parent: spec.parent().is_some(),
-        parent: "parent",
-        limits_lending_to_nominal: false,
-    };
-    let mut errors = fair_sharing(spec.fair_sharing.as_ref(), &path.child("fairSharing"));
-    errors.extend(resource_groups(
-        &spec.resource_groups,
-        owner,
-        &path.child("resourceGroups"),
-    ));
-    errors
 }
 
 /// Validates the weight of fair sharing.
