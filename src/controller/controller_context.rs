@@ -1,5 +1,8 @@
 //! [`ControllerContext`]: the state shared by all controllers.
 
+use std::fmt::{Debug, Display};
+use std::future::Future;
+use std::hash::Hash;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -14,7 +17,7 @@ use super::settings::{ControllerConfig, Settings};
 use kueue_lab_admission::Engine;
 use kueue_lab_api::config::Feature;
 use kueue_lab_loops::SchedulingLoop;
-use kueue_lab_runtime::{Context, OrderedWatch};
+use kueue_lab_runtime::{Context, OrderedWatch, ReconcileResult, WorkQueue};
 
 /// The state shared by all controllers. Clones share it.
 #[derive(Clone)]
@@ -115,6 +118,27 @@ impl ControllerContext {
     /// Calls the observers of metric events.
     pub(crate) fn notify_metric_event(&self, event: &MetricEvent<'_>) {
         self.0.metric_observers.notify(event);
+    }
+
+    /// Starts the workers of the controller of a kind, such as `Job.batch`: as many as
+    /// `groupKindConcurrency` says, else `default`.
+    pub(crate) fn start_workers<K, F, Fut, E>(
+        &self,
+        queue: &WorkQueue<K>,
+        name: &'static str,
+        (group_kind, default): (&str, usize),
+        reconcile: F,
+    ) where
+        K: Clone + Debug + Eq + Hash + Send + Sync + 'static,
+        F: Fn(Self, K) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<ReconcileResult, E>> + Send + 'static,
+        E: Display + Send,
+    {
+        let (shared, ctx) = (self.clone(), &self.ctx);
+        let workers = self.settings.group_kind_concurrency(group_kind, default);
+        queue.run(ctx, name, workers, move |key| {
+            reconcile(shared.clone(), key)
+        });
     }
 
     /// The current time of the clock.

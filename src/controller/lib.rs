@@ -14,6 +14,7 @@ mod concurrent_admission;
 mod constants;
 mod controller_context;
 mod core;
+mod enqueue_request;
 mod event_handlers;
 mod event_recorder;
 mod expectations;

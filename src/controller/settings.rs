@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use jiff::SignedDuration;
+
 use crate::upstream_latency::UpstreamLatency;
 use crate::worker_clients::{NetworkClients, WorkerClients};
 use kueue_lab_admission::EngineConfig;
@@ -9,7 +11,9 @@ use kueue_lab_admission::config as engine;
 use kueue_lab_admission::dra::{DeviceClassMappings, DeviceSource, DeviceSourceConfig};
 use kueue_lab_admission::feature_gates::Gates;
 use kueue_lab_admission::resources::{Decimal, ResourceFormatter, ResourceName};
-use kueue_lab_api::config::{self as api, Configuration, Feature, FeatureGates};
+use kueue_lab_api::config::{
+    self as api, Configuration, Feature, FeatureGates, WorkloadRetentionPolicy,
+};
 
 /// The framework behind [`Feature::SparkApplicationIntegration`](api::Feature).
 const SPARK_APPLICATION: &str = "sparkoperator.k8s.io/sparkapplication";
@@ -120,6 +124,16 @@ impl Settings {
             .and_then(|n| usize::try_from(*n).ok())
             .filter(|n| *n > 0)
             .unwrap_or(default)
+    }
+
+    /// Retention of a class of Workloads; `None` keeps them.
+    pub(crate) fn workload_retention(
+        &self,
+        class: impl FnOnce(&WorkloadRetentionPolicy) -> Option<api::Duration>,
+    ) -> Option<SignedDuration> {
+        let policies = self.configuration.object_retention_policies.as_ref()?;
+        let retention = class(policies.workloads.as_ref()?)?;
+        Some(SignedDuration::try_from(retention.to_std()).unwrap_or(SignedDuration::MAX))
     }
 
     /// Whether admission is blocked until the pods of all admitted Workloads are ready.

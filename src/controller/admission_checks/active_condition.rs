@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
+use crate::enqueue_request::enqueue_request_for_object;
 use crate::update::post_params;
 use crate::{ControllerContext, workload_patching};
 use kueue_lab_admission::status::set_condition;
@@ -21,9 +22,7 @@ fn active_status(check: &AdmissionCheck) -> Option<&str> {
 /// A queue of AdmissionChecks, to which each change of one is added.
 pub(super) fn admission_check_queue(shared: &ControllerContext) -> WorkQueue<ObjectKey> {
     let queue = WorkQueue::new(&shared.ctx);
-    let changed = queue.clone();
-    let checks = &shared.informers.admission_checks;
-    checks.add_event_handler(move |change| changed.add(ObjectKey::of(change.object().as_ref())));
+    enqueue_request_for_object(&shared.informers.admission_checks, &queue);
     queue
 }
 

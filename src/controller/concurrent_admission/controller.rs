@@ -47,14 +47,13 @@ pub(crate) fn start(shared: &ControllerContext) {
                 }
             }
         });
-    let s = shared.clone();
-    let workers = shared
-        .settings
-        .group_kind_concurrency("Workload.kueue.x-k8s.io", WORKERS);
-    queue.run(&shared.ctx, "concurrent-admission", workers, move |key| {
-        let shared = s.clone();
-        async move { reconcile(&shared, &key).await }
-    });
+    let kind = ("Workload.kueue.x-k8s.io", WORKERS);
+    shared.start_workers(
+        &queue,
+        "concurrent-admission",
+        kind,
+        |shared, key| async move { reconcile(&shared, &key).await },
+    );
 }
 
 /// The parent of a variant, or the Workload itself if it is a parent.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::active_condition::active_condition;
-use super::finalizer;
+use super::resource_in_use_finalizer;
 use crate::constants::UPDATES_BATCH_PERIOD;
+use crate::enqueue_request::enqueue_request_for_object;
 use crate::update;
 use crate::{ControllerContext, workload_patching};
 use kueue_lab_admission::status::set_condition;
@@ -16,14 +17,7 @@ const WORKERS: usize = 5;
 
 pub(super) fn start(shared: &ControllerContext) {
     let queue = WorkQueue::new(&shared.ctx);
-    let queue_handle = queue.clone();
-    shared
-        .informers
-        .cluster_queues
-        .add_event_handler(move |change| {
-            let cq = change.object();
-            queue_handle.add(ObjectKey::of(cq.as_ref()));
-        });
+    enqueue_request_for_object(&shared.informers.cluster_queues, &queue);
     add_dependency_handlers(shared, &queue);
     let (queue_handle, s) = (queue.clone(), shared.clone());
     shared.informers.workloads.add_event_handler(move |change| {
@@ -40,13 +34,9 @@ pub(super) fn start(shared: &ControllerContext) {
             }
         }
     });
-    let s = shared.clone();
-    let workers = shared
-        .settings
-        .group_kind_concurrency("ClusterQueue.kueue.x-k8s.io", WORKERS);
-    queue.run(&shared.ctx, "cluster-queue", workers, move |key| {
-        let shared = s.clone();
-        async move { reconcile(&shared, &key).await }
+    let kind = ("ClusterQueue.kueue.x-k8s.io", WORKERS);
+    shared.start_workers(&queue, "cluster-queue", kind, |shared, key| async move {
+        reconcile(&shared, &key).await
     });
 }
 
@@ -115,9 +105,9 @@ async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<
         return Ok(ReconcileResult::Done);
     };
     let terminating = cq.metadata.deletion_timestamp.is_some();
-    if !terminating && !finalizer::has_finalizer(&cq.metadata) {
+    if !terminating && !resource_in_use_finalizer::has_finalizer(&cq.metadata) {
         let mut after = ClusterQueue::clone(&cq);
-        finalizer::add_finalizer(&mut after.metadata);
+        resource_in_use_finalizer::add_finalizer(&mut after.metadata);
         let Some(written) =
             workload_patching::ignore_not_found(update::update(&api, &after).await)?
         else {
@@ -127,11 +117,11 @@ async fn reconcile(shared: &ControllerContext, key: &ObjectKey) -> kube::Result<
         cq = written;
     }
     if terminating
-        && finalizer::has_finalizer(&cq.metadata)
+        && resource_in_use_finalizer::has_finalizer(&cq.metadata)
         && shared.engine().is_cluster_queue_empty(&key.name)
     {
         let mut after = ClusterQueue::clone(&cq);
-        finalizer::remove_finalizer(&mut after.metadata);
+        resource_in_use_finalizer::remove_finalizer(&mut after.metadata);
         workload_patching::ignore_not_found(update::update(&api, &after).await)?;
         return Ok(ReconcileResult::Done);
     }

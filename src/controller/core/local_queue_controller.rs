@@ -6,6 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::active_condition::active_condition;
 use crate::constants::UPDATES_BATCH_PERIOD;
+use crate::enqueue_request::enqueue_request_for_object;
 use crate::informers::BY_CLUSTER_QUEUE;
 use crate::update;
 use crate::{ControllerContext, workload_patching};
@@ -20,14 +21,7 @@ const WORKERS: usize = 5;
 
 pub(super) fn start(shared: &ControllerContext) {
     let queue = WorkQueue::new(&shared.ctx);
-    let queue_handle = queue.clone();
-    shared
-        .informers
-        .local_queues
-        .add_event_handler(move |change| {
-            let lq = change.object();
-            queue_handle.add(ObjectKey::of(lq.as_ref()));
-        });
+    enqueue_request_for_object(&shared.informers.local_queues, &queue);
     let queue_handle = queue.clone();
     shared.informers.workloads.add_event_handler(move |change| {
         let (first, second) = match change {
@@ -59,13 +53,9 @@ pub(super) fn start(shared: &ControllerContext) {
                 queue_handle.add(ObjectKey::of(lq.as_ref()));
             }
         });
-    let s = shared.clone();
-    let workers = shared
-        .settings
-        .group_kind_concurrency("LocalQueue.kueue.x-k8s.io", WORKERS);
-    queue.run(&shared.ctx, "local-queue", workers, move |key| {
-        let shared = s.clone();
-        async move { reconcile(&shared, &key).await }
+    let kind = ("LocalQueue.kueue.x-k8s.io", WORKERS);
+    shared.start_workers(&queue, "local-queue", kind, |shared, key| async move {
+        reconcile(&shared, &key).await
     });
 }
 

@@ -4,7 +4,7 @@
 mod active_condition;
 mod cluster_queue_controller;
 mod cohort_controller;
-mod finalizer;
+mod flavor_check_topology_controllers;
 mod local_queue_controller;
 mod resource_in_use_finalizer;
 mod start_controllers;

@@ -58,12 +58,12 @@ pub(crate) fn start(shared: &ControllerContext) {
             }
         }
     });
-    let s = shared.clone();
-    let workers = shared.settings.group_kind_concurrency("Pod", 1);
-    queue.run(&shared.ctx, "pod-termination", workers, move |key| {
-        let shared = s.clone();
-        async move { reconcile(&shared, &key).await }
-    });
+    shared.start_workers(
+        &queue,
+        "pod-termination",
+        ("Pod", 1),
+        |shared, key| async move { reconcile(&shared, &key).await },
+    );
 }
 
 /// Whether a pod terminates and permits a forced deletion.

@@ -67,19 +67,19 @@ pub(super) fn start(shared: &ControllerContext) {
             _ => {}
         }
     });
-    let s = shared.clone();
-    let workers = shared.settings.group_kind_concurrency("Node", 1);
-    queue.run(&shared.ctx, "node-failures", workers, move |key| {
-        let shared = s.clone();
-        async move {
+    shared.start_workers(
+        &queue,
+        "node-failures",
+        ("Node", 1),
+        |shared, key| async move {
             NodeReconciler {
                 shared: &shared,
                 node: &key.name,
             }
             .reconcile(&key)
             .await
-        }
-    });
+        },
+    );
 }
 
 fn ready_condition(node: &Node) -> Option<&k8s_openapi::api::core::v1::NodeCondition> {

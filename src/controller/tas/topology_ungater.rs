@@ -60,12 +60,9 @@ pub(super) fn start(shared: &ControllerContext) {
         }
         queue_handle.add_after(key, UPDATES_BATCH_PERIOD);
     });
-    let s = shared.clone();
-    let workers = shared
-        .settings
-        .group_kind_concurrency("Workload.kueue.x-k8s.io", WORKERS);
-    queue.run(&shared.ctx, "topology-ungater", workers, move |key| {
-        let (shared, expectations) = (s.clone(), expectations.clone());
+    let kind = ("Workload.kueue.x-k8s.io", WORKERS);
+    shared.start_workers(&queue, "topology-ungater", kind, move |shared, key| {
+        let expectations = expectations.clone();
         async move { reconcile(&shared, &expectations, &key).await }
     });
 }

@@ -8,6 +8,7 @@ use kueue_lab_runtime::{ObjectKey, ReconcileResult, WorkQueue};
 use parking_lot::Mutex;
 
 use super::context::MultiKueueContext;
+use crate::enqueue_request::enqueue_request_for_object;
 use crate::jobs::error::JobError;
 use crate::workload_patching::{StatusApplyMode, patch_admission_status};
 use kueue_lab_admission::workload::predicates;
@@ -24,11 +25,7 @@ type RoundStartTimes = Mutex<HashMap<ObjectKey, Timestamp>>;
 /// Starts the dispatcher.
 pub(super) fn start(mk: &MultiKueueContext) {
     let queue = WorkQueue::new(&mk.shared.ctx);
-    let changed = queue.clone();
-    let workloads = &mk.shared.informers.workloads;
-    workloads.add_event_handler(move |change| {
-        changed.add(ObjectKey::of(change.object().as_ref()));
-    });
+    enqueue_request_for_object(&mk.shared.informers.workloads, &queue);
     let (reconciled, rounds) = (mk.clone(), std::sync::Arc::new(RoundStartTimes::default()));
     let name = "multikueue-incremental-dispatcher";
     queue.run(&mk.shared.ctx, name, 1, move |key| {

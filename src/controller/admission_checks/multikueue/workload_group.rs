@@ -173,8 +173,8 @@ impl<'a> WorkloadGroup<'a> {
         remote: &Workload,
     ) -> Result<(), JobError> {
         let api = workloads(&self.client(cluster)?, remote);
-        let (name, params) = (predicates::name(remote), post_params());
-        updated(api.replace(name, &params, remote).await)
+        let params = post_params();
+        updated(api.replace(predicates::name(remote), &params, remote).await)
     }
 
     /// Replaces the status of the copy of the Workload in a cluster.
@@ -187,7 +187,8 @@ impl<'a> WorkloadGroup<'a> {
         remote: &Workload,
     ) -> Result<(), JobError> {
         let api = workloads(&self.client(cluster)?, remote);
-        let (name, params) = (predicates::name(remote), post_params());
+        let params = post_params();
+        let name = predicates::name(remote);
         updated(api.replace_status(name, &params, remote).await)
     }
 

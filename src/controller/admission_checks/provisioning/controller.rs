@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::PodTemplate;
 use kube::api::DeleteParams;
 
 use super::{admission_check_reconciler, provisioning_request};
+use crate::enqueue_request::enqueue_request_for_object;
 use crate::event_recorder::EventSpec;
 use crate::jobs::pod_set_info::PodSetInfoError;
 use crate::object_meta;
@@ -89,11 +90,7 @@ impl ProvisioningController {
     /// Enqueues Workloads when they, their ProvisioningRequests, checks or configs change.
     fn add_event_handlers(&self, queue: &WorkQueue<ObjectKey>) {
         let informers = &self.shared.informers;
-        let queue_handle = queue.clone();
-        informers.workloads.add_event_handler(move |change| {
-            let wl = change.object();
-            queue_handle.add(ObjectKey::of(wl.as_ref()));
-        });
+        enqueue_request_for_object(&informers.workloads, queue);
         let queue_handle = queue.clone();
         self.requests.add_event_handler(move |change| {
             let pr = change.object();

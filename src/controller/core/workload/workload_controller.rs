@@ -6,10 +6,12 @@ use super::dra::{self, DraOutcome};
 use super::unadmitted_conditions::sync_unadmitted_conditions;
 use super::workload_queues::WorkloadQueues;
 use super::{
-    admission_checks, admission_gated_by, concurrent_admission, deactivation, preemption_gates,
-    queue_active_state, requeue_backoff, retention, time_limits,
+    admission_checks, admission_gated_by, concurrent_admission, deactivation,
+    maximum_execution_time, orphaned_workload, pods_ready_timeout, preemption_gates,
+    queue_active_state, requeue_backoff, retention,
 };
 use crate::ControllerContext;
+use crate::enqueue_request::enqueue_request_for_object;
 use crate::event_recorder::EventSpec;
 use crate::informers::{BY_CLUSTER_QUEUE, BY_LOCAL_QUEUE};
 use crate::workload_patching::{self};
@@ -23,20 +25,12 @@ const WORKERS: usize = 10;
 
 pub(crate) fn start(shared: &ControllerContext) {
     let queue = WorkQueue::new(&shared.ctx);
-    let queue_handle = queue.clone();
-    shared.informers.workloads.add_event_handler(move |change| {
-        let wl = change.object();
-        queue_handle.add(ObjectKey::of(wl.as_ref()));
-    });
+    enqueue_request_for_object(&shared.informers.workloads, &queue);
     add_queue_event_handlers(shared, &queue);
     dra::add_event_handlers(shared, &queue);
-    let s = shared.clone();
-    let workers = shared
-        .settings
-        .group_kind_concurrency("Workload.kueue.x-k8s.io", WORKERS);
-    queue.run(&shared.ctx, "workload", workers, move |key| {
-        let shared = s.clone();
-        async move { reconcile(&shared, &key).await }
+    let kind = ("Workload.kueue.x-k8s.io", WORKERS);
+    shared.start_workers(&queue, "workload", kind, |shared, key| async move {
+        reconcile(&shared, &key).await
     });
 }
 
@@ -123,7 +117,7 @@ async fn reconcile_workload(
     shared: &ControllerContext,
     wl: Arc<Workload>,
 ) -> kube::Result<ReconcileResult> {
-    let Some(wl) = retention::finish_orphaned(shared, wl).await? else {
+    let Some(wl) = orphaned_workload::finish_orphaned(shared, wl).await? else {
         return Ok(ReconcileResult::Done);
     };
     let wl = preemption_gates::sync_preemption_gates(shared, wl).await?;
@@ -164,8 +158,8 @@ async fn reconcile_workload(
     {
         return Ok(ReconcileResult::Done);
     }
-    let pods = time_limits::reconcile_not_ready_timeout(shared, &wl).await?;
-    let time = time_limits::reconcile_max_execution_time(shared, &wl).await?;
+    let pods = pods_ready_timeout::reconcile_not_ready_timeout(shared, &wl).await?;
+    let time = maximum_execution_time::reconcile_max_execution_time(shared, &wl).await?;
     let next = [pods, time].into_iter().flatten().min();
     Ok(next.map_or(ReconcileResult::Done, ReconcileResult::RequeueAfter))
 }
