@@ -13,8 +13,9 @@ use super::error::{JobError, ignore_not_found};
 use super::integration_context::IntegrationContext;
 use super::integration_manager::controller_of;
 use super::leader_worker_set::{
-    FRAMEWORK, LEADER_POD_SET_NAME, LeaderWorkerSet, WORKER_POD_SET_NAME, group_workload_name,
+    FRAMEWORK, LEADER_POD_SET_NAME, WORKER_POD_SET_NAME, group_workload_name,
 };
+use super::leader_worker_set_spec::LeaderWorkerSet;
 use super::stateful_set::{REVISION, patch_pod};
 use crate::constants::{LEADER_WORKER_SET_NAME_LABEL, UPDATES_BATCH_PERIOD};
 use crate::informers::{BY_LEADER_WORKER_SET, leader_worker_set_key};

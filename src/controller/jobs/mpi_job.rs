@@ -2,9 +2,8 @@
 
 use super::generic_job::JobKind;
 use super::integration_context::IntegrationContext;
-use super::kubeflow_job::{
-    KubeflowJob, KubeflowJobControl, KubeflowJobKind, template_metadata_path,
-};
+use super::kubeflow_job::{KubeflowJobControl, KubeflowJobKind, template_metadata_path};
+use super::kubeflow_job_spec::KubeflowJob;
 use crate::jobs::webhooks::{Denial, tas_validation};
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;

@@ -90,19 +90,11 @@ impl JobKind for RayClusterKind {
         infos: &[PodSetInfo],
         gates: &FeatureGates,
     ) -> Result<(), PodSetInfoError> {
-        let want = cluster.spec.expected_pod_sets_count();
-        if want != infos.len() {
-            let got = infos.len();
-            return Err(PodSetInfoError::Length { want, got });
-        }
-        cluster.spec.suspend = Some(false);
-        cluster.spec.run_with_pod_sets_info(infos, gates)
+        cluster.spec.run_with_all_pod_sets_info(infos, gates)
     }
 
     fn restore_pod_sets_info(cluster: &mut RayCluster, infos: &[PodSetInfo]) {
-        if cluster.spec.expected_pod_sets_count() == infos.len() {
-            cluster.spec.restore_pod_sets_info(infos);
-        }
+        cluster.spec.restore_all_pod_sets_info(infos);
     }
 
     fn finished(_cluster: &RayCluster) -> Option<JobResult> {

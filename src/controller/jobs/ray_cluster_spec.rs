@@ -226,6 +226,30 @@ impl RayClusterSpec {
         Ok(())
     }
 
+    /// Unsuspends the cluster with the pod set infos of all its pod sets.
+    ///
+    /// # Errors
+    /// The number of infos is another one, or an info conflicts with a pod template.
+    pub(crate) fn run_with_all_pod_sets_info(
+        &mut self,
+        infos: &[PodSetInfo],
+        gates: &FeatureGates,
+    ) -> Result<(), PodSetInfoError> {
+        let (want, got) = (self.expected_pod_sets_count(), infos.len());
+        if want != got {
+            return Err(PodSetInfoError::Length { want, got });
+        }
+        self.suspend = Some(false);
+        self.run_with_pod_sets_info(infos, gates)
+    }
+
+    /// Restores the pod templates from the infos of all pod sets.
+    pub(crate) fn restore_all_pod_sets_info(&mut self, infos: &[PodSetInfo]) {
+        if self.expected_pod_sets_count() == infos.len() {
+            self.restore_pod_sets_info(infos);
+        }
+    }
+
     /// Restores the pod templates.
     pub(crate) fn restore_pod_sets_info(&mut self, infos: &[PodSetInfo]) {
         for (template, info) in self.templates_mut().zip(infos) {

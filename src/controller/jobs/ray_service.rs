@@ -119,20 +119,12 @@ impl JobKind for RayServiceKind {
         gates: &FeatureGates,
     ) -> Result<(), PodSetInfoError> {
         let cluster = &mut service.spec.ray_cluster_spec;
-        let want = cluster.expected_pod_sets_count();
-        if want != infos.len() {
-            let got = infos.len();
-            return Err(PodSetInfoError::Length { want, got });
-        }
-        cluster.suspend = Some(false);
-        cluster.run_with_pod_sets_info(infos, gates)
+        cluster.run_with_all_pod_sets_info(infos, gates)
     }
 
     fn restore_pod_sets_info(service: &mut RayService, infos: &[PodSetInfo]) {
         let cluster = &mut service.spec.ray_cluster_spec;
-        if cluster.expected_pod_sets_count() == infos.len() {
-            cluster.restore_pod_sets_info(infos);
-        }
+        cluster.restore_all_pod_sets_info(infos);
     }
 
     fn finished(_service: &RayService) -> Option<JobResult> {

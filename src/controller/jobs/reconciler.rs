@@ -1,25 +1,22 @@
 //! The generic reconciler: syncs a job with its Workload.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use jiff::SignedDuration;
-
-use super::ancestor_job::{AncestorError, AncestorJob, MANAGED_OWNERS_CHAIN_LIMIT};
 use super::ensure_one_workload::{create_workload, ensure_one_workload, finalize_workloads};
 use super::error::{JobError, ignore_not_found};
+use super::evicted_workload::{handle_evicted_workload, release_quota_without_pods};
 use super::generic_job::{GenericJob, StopReason};
 use super::integration_context::IntegrationContext;
+use super::job_management::{JobManagement, job_management, should_suspend_child_job};
 use super::patching::{finish_workload, remove_finalizer, update_workload};
 use super::{pod_set_infos, pods_ready};
 use crate::job_annotations;
 use crate::object_meta;
 use crate::workload_patching::{self, StatusApplyMode};
-use kueue_lab_admission::messages::EventType;
-use kueue_lab_admission::status::{release_evicted, set_condition, unset_quota_reservation};
+use kueue_lab_admission::status::{set_condition, unset_quota_reservation};
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::config::Feature;
-use kueue_lab_api::constants::{self as c, event, evicted, finished, quota_reserved};
+use kueue_lab_api::constants::{self as c, event, finished, quota_reserved};
 use kueue_lab_api::v1beta2::{CheckState, ReclaimablePod, Workload, WorkloadStatus};
 use kueue_lab_runtime::{ObjectKey, ReconcileResult};
 
@@ -73,88 +70,6 @@ async fn reconcile_steps(
         return handle_job_with_no_workload(env, job).await;
     };
     reconcile_job_with_workload(env, job, wl).await
-}
-
-/// How a job is managed.
-enum JobManagement {
-    /// Not by Kueue.
-    Unmanaged,
-    /// With its own Workload.
-    Managed,
-    /// As part of this ancestor.
-    ChildOf(Box<AncestorJob>),
-}
-
-async fn job_management(
-    env: &IntegrationContext,
-    job: &dyn GenericJob,
-) -> Result<JobManagement, JobError> {
-    let namespace_managed = env.namespace_is_managed(object_meta::namespace(job.meta()));
-    if namespace_managed != Some(true) {
-        return Ok(JobManagement::Unmanaged);
-    }
-    let ancestor = match job.is_top_level() {
-        true => None,
-        false => find_ancestor_job(env, job).await?,
-    };
-    let named = |meta| {
-        env.manage_jobs_without_queue_name() || !job_annotations::queue_name(meta).is_empty()
-    };
-    Ok(match ancestor {
-        None if named(job.meta()) => JobManagement::Managed,
-        Some(found) if named(job.meta()) || named(&found.meta) => {
-            JobManagement::ChildOf(Box::new(found))
-        }
-        _ => JobManagement::Unmanaged,
-    })
-}
-
-async fn find_ancestor_job(
-    env: &IntegrationContext,
-    job: &dyn GenericJob,
-) -> Result<Option<AncestorJob>, JobError> {
-    let found = env
-        .ancestor_finder
-        .find_ancestor_job_managed_by_kueue(
-            &env.integrations,
-            job.meta(),
-            env.manage_jobs_without_queue_name(),
-        )
-        .await;
-    found.map_err(|error| {
-        if matches!(error, AncestorError::ChainLimitReached) {
-            let message = format!(
-                "Terminated search for Kueue-managed Job because ancestor depth exceeded limit of {MANAGED_OWNERS_CHAIN_LIMIT}"
-            );
-            let (reason, action) = (event::JOB_NESTING_TOO_DEEP, event::JOB_NESTING_TOO_DEEP);
-            env.record_event(job.reference(), EventType::Warning, reason, action, message);
-        }
-        JobError::Retryable(error.to_string())
-    })
-}
-
-fn should_suspend_child_job(
-    env: &IntegrationContext,
-    job: &dyn GenericJob,
-    ancestor: &AncestorJob,
-) -> bool {
-    if job.is_suspended() || job.finished(env).is_some() {
-        return false;
-    }
-    // Upstream has no index of the Workloads of such owners, and fails before it would suspend.
-    if !env.integrations.has_workload_owner_index(&ancestor.gvk) {
-        return false;
-    }
-    let unfinished = env.not_finished_workloads(&ancestor.gvk, &ancestor.meta);
-    let Some(newest) = unfinished.last() else {
-        return true;
-    };
-    let elastic = |meta| job_annotations::is_elastic(meta, &env.gates);
-    if elastic(job.meta()) || elastic(&ancestor.meta) {
-        // While a slice is replaced, none may be admitted.
-        return predicates::is_evicted(newest);
-    }
-    !predicates::is_admitted(newest)
 }
 
 async fn handle_job_with_no_workload(
@@ -354,112 +269,6 @@ async fn update_pods_ready_condition(
     };
     ignore_not_found(apply_status(env, wl, &manager, &status).await.map(drop))?;
     Ok(true)
-}
-
-/// Releases the quota of an evicted pod group whose pods are gone. Upstream releases it while the
-/// last pod is terminated and not yet deleted, and keeps it for good if it misses that moment.
-async fn release_quota_without_pods(
-    env: &IntegrationContext,
-    job: &dyn GenericJob,
-) -> Result<(), JobError> {
-    for wl in job.list_child_workloads(env) {
-        let is_group = predicates::annotation(&wl, c::IS_GROUP_WORKLOAD_ANNOTATION).is_some();
-        let over = predicates::is_finished(&wl) || wl.metadata.deletion_timestamp.is_some();
-        if !is_group || over || !predicates::has_quota_reservation(&wl) {
-            continue;
-        }
-        if let Some(eviction) = predicates::true_condition(&wl, c::EVICTED) {
-            release_quota(env, &wl, &eviction.reason, &eviction.message).await?;
-        }
-    }
-    Ok(())
-}
-
-/// Releases the quota of an evicted Workload.
-async fn release_quota(
-    env: &IntegrationContext,
-    wl: &Workload,
-    reason: &str,
-    message: &str,
-) -> Result<(), JobError> {
-    let now = env.shared.now();
-    let requeued = requeues_immediately(env, wl, reason);
-    let gates = env.engine_gates.clone();
-    workload_patching::patch_admission_status(&env.shared, wl, StatusApplyMode::Strict, |wl| {
-        release_evicted(wl, reason, message, requeued, now, &gates)
-    })
-    .await?;
-    Ok(())
-}
-
-async fn handle_evicted_workload(
-    env: &IntegrationContext,
-    job: &mut dyn GenericJob,
-    wl: &Workload,
-    reason: String,
-    message: &str,
-) -> Result<ReconcileResult, JobError> {
-    let infos = pod_set_infos::pod_set_infos_from_workload(Some(wl));
-    let stop = StopReason::WorkloadEvicted(reason.clone());
-    job.stop(env, &infos, &stop, message).await?;
-    if predicates::has_quota_reservation(wl) && !job.is_active(env) {
-        release_quota(env, wl, &reason, message).await?;
-    }
-    handle_workload_after_deactivated_policy(env, job, wl).await
-}
-
-/// Whether a Workload may be requeued as soon as quota is released: its eviction was not caused by
-/// itself, and its job continues to exist.
-fn requeues_immediately(env: &IntegrationContext, wl: &Workload, reason: &str) -> bool {
-    let requeued_reason = [evicted::PREEMPTED, evicted::NODE_FAILURES].contains(&reason);
-    let owners = wl.metadata.owner_references.as_deref().unwrap_or_default();
-    let of_one_pod = matches!(owners, [owner] if owner.kind == "Pod" && owner.api_version == "v1")
-        && predicates::annotation(wl, c::IS_GROUP_WORKLOAD_ANNOTATION).is_none();
-    requeued_reason && !(env.enabled(Feature::SkipReassignmentForPodOwnedWorkloads) && of_one_pod)
-}
-
-/// Deletes a job that Kueue deactivated, after its retention.
-async fn handle_workload_after_deactivated_policy(
-    env: &IntegrationContext,
-    job: &mut dyn GenericJob,
-    wl: &Workload,
-) -> Result<ReconcileResult, JobError> {
-    let policies = env
-        .shared
-        .settings
-        .configuration
-        .object_retention_policies
-        .as_ref();
-    let retention = policies
-        .and_then(|p| p.workloads.as_ref())
-        .and_then(|w| w.after_deactivated_by_kueue.as_ref());
-    let by_kueue = format!("{}DueTo", evicted::DEACTIVATED);
-    let eviction = wl
-        .condition(c::EVICTED)
-        .filter(|e| e.reason.starts_with(&by_kueue));
-    let (Some(retention), Some(eviction)) = (retention, eviction) else {
-        return Ok(ReconcileResult::Done);
-    };
-    if wl.spec.is_active() {
-        return Ok(ReconcileResult::Done);
-    }
-    let kept = env
-        .shared
-        .now()
-        .duration_since(eviction.last_transition_time.0);
-    let span = SignedDuration::try_from(retention.to_std()).unwrap_or(SignedDuration::MAX);
-    if kept < span {
-        let remaining = Duration::try_from(span - kept).unwrap_or_default();
-        return Ok(ReconcileResult::RequeueAfter(remaining));
-    }
-    job.delete(env).await?;
-    env.record_normal_event(
-        job.reference(),
-        event::DELETED,
-        "Deleted job: deactivation retention period expired",
-    );
-    job.finalize(env).await?;
-    Ok(ReconcileResult::Done)
 }
 
 async fn handle_suspended_job(

@@ -12,8 +12,9 @@ use super::validation::{self, IMMUTABLE};
 use crate::job_annotations;
 use crate::jobs::integration_context::IntegrationContext;
 use crate::jobs::leader_worker_set::{
-    FRAMEWORK, GVK, LEADER_POD_SET_NAME, LeaderWorkerSet, pod_sets, validate_replica_count,
+    FRAMEWORK, GVK, LEADER_POD_SET_NAME, pod_sets, validate_replica_count,
 };
+use crate::jobs::leader_worker_set_spec::LeaderWorkerSet;
 use crate::jobs::role_hash::spec_shape;
 use kueue_lab_api::config::Feature;
 use kueue_lab_api::constants as c;
