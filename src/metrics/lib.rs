@@ -19,6 +19,7 @@ mod state_gauges;
 #[cfg(test)]
 mod tests;
 mod unadmitted_workloads;
+mod workload_change;
 mod workload_metrics;
 
 pub use kueue_lab_prometheus::CONTENT_TYPE;

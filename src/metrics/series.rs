@@ -73,6 +73,12 @@ pub(super) fn escape(help: &str) -> String {
     help.replace('\\', "\\\\").replace('\n', "\\n")
 }
 
+/// A metric of ClusterQueues and its counterpart of LocalQueues.
+pub(super) struct ByQueue<T> {
+    pub(super) cluster_queue: T,
+    pub(super) local_queue: T,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
