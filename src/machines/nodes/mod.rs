@@ -1,10 +1,12 @@
 //! The lab's nodes: node pools read from a file, the virtual Node objects of their nodes, the node
 //! lifecycle, and fake resources on real nodes. Must not depend on the kubelet.
 
+mod desired_nodes;
 mod fake_gpus;
 mod node_devices;
 mod node_lease;
 pub(crate) mod node_lifecycle;
+mod node_patches;
 mod node_pools;
 mod removal;
 mod resource_slices;

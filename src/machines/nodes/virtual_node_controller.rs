@@ -1,21 +1,21 @@
 //! Reconciles the lab's Node objects with the node pools: creates, updates, recovers and deletes
 //! them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Node, NodeAddress};
+use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use parking_lot::Mutex;
-use serde_json::{Value, json};
 use tokio::sync::Notify;
 
+use super::desired_nodes::{DesiredNodes, PoolNode};
 use super::node_lease::{self, Heartbeats};
+use super::node_patches::{metadata_patch, status_patch};
 use super::resource_slices::ResourceSlices;
-use super::virtual_node::{self, FROM_POOL_ANNOTATION, KubeletAddress, is_managed};
+use super::virtual_node::{self, KubeletAddress, is_managed};
 use super::{ClusterType, NodePool, NodePools};
 use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
@@ -38,32 +38,6 @@ struct Shared {
     /// The devices of the nodes, on an embedded cluster.
     slices: Option<ResourceSlices>,
     changed: Notify,
-}
-
-#[derive(Default)]
-struct DesiredNodes {
-    pools: Arc<NodePools>,
-    nodes: BTreeMap<String, PoolNode>,
-    failed: BTreeSet<String>,
-    /// Sizes of pools that were scaled up beyond the file's count.
-    scaled_up: BTreeMap<String, u32>,
-    /// When the nodes of a scale-up exist, by name.
-    provisioned_at: BTreeMap<String, Timestamp>,
-    /// Whether pools were applied; before that no node is deleted.
-    applied: bool,
-    /// Whether writes are paused.
-    paused: bool,
-    /// Address of the kubelets, if they are served.
-    kubelet: Option<KubeletAddress>,
-    next_number: u32,
-}
-
-/// The pool and index of a node name.
-#[derive(Clone)]
-struct PoolNode {
-    pool: Arc<NodePool>,
-    index: u32,
-    number: u32,
 }
 
 impl VirtualNodeController {
@@ -378,58 +352,6 @@ impl VirtualNodeController {
     }
 }
 
-impl DesiredNodes {
-    /// The size of a pool: the file's count, or more after a scale-up.
-    fn size(&self, pool: &NodePool) -> u32 {
-        let grown = self.scaled_up.get(&pool.name).copied().unwrap_or(0);
-        let bound = pool.autoscale.map_or(pool.count, |a| a.max);
-        grown.min(bound).max(pool.count)
-    }
-
-    fn scale_up(&mut self, pool: &NodePool, count: u32, now: Timestamp) {
-        let size = self.size(pool);
-        if count <= size {
-            return;
-        }
-        self.scaled_up.insert(pool.name.clone(), count);
-        let delay = pool.autoscale.map_or(Duration::ZERO, |a| a.delay);
-        for index in size..self.size(pool) {
-            let name = pool.node_name(index);
-            self.provisioned_at.insert(name, now + delay);
-        }
-    }
-
-    fn replace(&mut self, pools: NodePools, cluster_type: ClusterType) {
-        let mut nodes = BTreeMap::new();
-        for pool in &pools.pools {
-            let shared = Arc::new(cluster_type.adjust_pool(pool));
-            for index in 0..self.size(pool) {
-                let name = pool.node_name(index);
-                // A node keeps its number and its addresses until it is deleted.
-                let number = match self.nodes.get(&name) {
-                    Some(pool_node) => pool_node.number,
-                    None => {
-                        self.next_number += 1;
-                        self.next_number - 1
-                    }
-                };
-                let pool_node = PoolNode {
-                    pool: shared.clone(),
-                    index,
-                    number,
-                };
-                nodes.insert(name, pool_node);
-            }
-        }
-        self.failed.retain(|name| nodes.contains_key(name));
-        self.provisioned_at
-            .retain(|name, _| nodes.contains_key(name));
-        self.nodes = nodes;
-        self.pools = Arc::new(pools);
-        self.applied = true;
-    }
-}
-
 async fn remove(api: &Api<Node>, node: &Node) -> kube::Result<()> {
     if node.metadata.deletion_timestamp.is_some() {
         return Ok(());
@@ -445,105 +367,4 @@ async fn remove(api: &Api<Node>, node: &Node) -> kube::Result<()> {
         Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
         other => other.map(drop),
     }
-}
-
-/// The patch of labels and taints; those not set by the pool stay.
-fn metadata_patch(pool_node: &PoolNode, node: &Node) -> Option<Value> {
-    let owned = virtual_node::from_pool_annotation(&pool_node.pool, pool_node.index);
-    let before = node
-        .annotations()
-        .get(FROM_POOL_ANNOTATION)
-        .map(String::as_str)
-        .unwrap_or_default();
-    let (old_labels, old_taints) = before.split_once(';').unwrap_or_default();
-    let labels = virtual_node::labels(&pool_node.pool, pool_node.index);
-    let mut changes = serde_json::Map::new();
-    for (key, value) in &labels {
-        if node.labels().get(key) != Some(value) {
-            changes.insert(key.clone(), value.clone().into());
-        }
-    }
-    for key in old_labels.split(',').filter(|k| !k.is_empty()) {
-        if !labels.contains_key(key) && node.labels().contains_key(key) {
-            changes.insert(key.to_string(), Value::Null);
-        }
-    }
-    let taints = node.spec.as_ref().and_then(|s| s.taints.clone());
-    let taints = taints.unwrap_or_default();
-    let old: BTreeSet<&str> = old_taints.split(',').collect();
-    let mut new = pool_node.pool.taints.clone();
-    for taint in &taints {
-        let id = format!("{}:{}", taint.key, taint.effect);
-        let wanted = pool_node.pool.taints.iter();
-        let mut same = wanted.filter(|t| t.key == taint.key && t.effect == taint.effect);
-        if !old.contains(id.as_str()) && same.next().is_none() {
-            new.push(taint.clone());
-        }
-    }
-    let same_taints = new.len() == taints.len() && new.iter().all(|t| taints.contains(t));
-    if changes.is_empty() && same_taints && before == owned {
-        return None;
-    }
-    let mut patch =
-        json!({"metadata": {"labels": changes, "annotations": {FROM_POOL_ANNOTATION: owned}}});
-    if !same_taints {
-        patch["spec"] = json!({"taints": new});
-        // Optimistic lock: taints of others must not be lost.
-        patch["metadata"]["resourceVersion"] = json!(node.resource_version());
-    }
-    Some(patch)
-}
-
-/// The patch of the status: capacity, kubelet address, and the conditions of a node that is not
-/// Ready.
-fn status_patch(
-    pool_node: &PoolNode,
-    node: &Node,
-    now: Timestamp,
-    reached: Option<(String, i32)>,
-) -> Option<Value> {
-    let status = node.status.clone().unwrap_or_default();
-    let capacity = virtual_node::capacity(&pool_node.pool);
-    let ready = status
-        .conditions
-        .iter()
-        .flatten()
-        .any(|c| c.type_ == "Ready" && c.status == "True");
-    let mut patch = serde_json::Map::new();
-    let images = &pool_node.pool.images;
-    if status.images.as_ref().unwrap_or(&Vec::new()) != images {
-        // Not merged by the names of images.
-        patch.insert("images".into(), json!(images));
-    }
-    let read = crate::resources::ResourceAmounts::of;
-    let old = [status.capacity, status.allocatable].map(Option::unwrap_or_default);
-    if old.iter().any(|old| read(old) != read(&capacity)) {
-        let mut amounts = json!(capacity);
-        for gone in old.iter().flat_map(|o| o.keys()) {
-            if !capacity.contains_key(gone) {
-                amounts[gone.as_str()] = Value::Null;
-            }
-        }
-        patch.insert("capacity".into(), amounts.clone());
-        patch.insert("allocatable".into(), amounts);
-    }
-    if let Some((host, port)) = reached {
-        let is_right = |a: &NodeAddress| a.type_ == "Hostname" && a.address == host;
-        if !status.addresses.iter().flatten().any(is_right) {
-            let address = json!([{"type": "Hostname", "address": host}]);
-            patch.insert("addresses".into(), address);
-        }
-        let endpoint = status.daemon_endpoints.and_then(|e| e.kubelet_endpoint);
-        if endpoint.map(|e| e.port) != Some(port) {
-            let endpoint = json!({"kubeletEndpoint": {"Port": port}});
-            patch.insert("daemonEndpoints".into(), endpoint);
-        }
-    }
-    if !ready {
-        patch.insert(
-            "conditions".into(),
-            json!(virtual_node::conditions(now, now)),
-        );
-    }
-    (!patch.is_empty()).then(|| json!({"status": patch}))
 }

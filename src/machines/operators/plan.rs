@@ -11,7 +11,7 @@ use crate::event_recorder::NewEvent;
 /// The largest number of equal child objects that one reconcile creates; the next creates more.
 pub(super) const MAX_CREATED: usize = 256;
 
-/// Reason of the Warning about a spec that the stand-in cannot play.
+/// Reason of the Warning about a spec that the stand-in does not support.
 pub(super) const NOT_SIMULATED: &str = "NotSimulated";
 
 /// A reference to a child object in the namespace of its owner.
@@ -83,7 +83,7 @@ impl Plan {
         }
     }
 
-    /// A plan that only says why the spec cannot be played.
+    /// A plan with only the reason that the spec is not supported.
     pub(super) fn not_simulated(message: impl Into<String>) -> Self {
         let mut plan = Self::default();
         plan.warn_not_simulated(message);

@@ -9,7 +9,7 @@ use k8s_openapi::api::resource::v1::{
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-use super::allocator::{Chosen, ClaimToAllocate};
+use super::allocator::{ClaimToAllocate, SelectedDevice};
 use super::consumable_capacity::{consumed_capacity, is_shared};
 use super::device_selection::Alternative;
 use kueue_lab_runtime::ObjectKey;
@@ -21,7 +21,7 @@ impl ClaimToAllocate<'_> {
     /// A slice has a node selector with several terms.
     pub(super) fn allocation_result(
         &self,
-        chosen: &[Chosen<'_>],
+        chosen: &[SelectedDevice<'_>],
     ) -> Result<AllocationResult, String> {
         let results = chosen.iter().map(|chosen| {
             let wanted = &self.requests[chosen.request].alternatives[chosen.alternative];
@@ -60,7 +60,7 @@ impl ClaimToAllocate<'_> {
     }
 
     /// The configuration of the classes, each once, and of the claim.
-    fn config(&self, chosen: &[Chosen<'_>]) -> Vec<DeviceAllocationConfiguration> {
+    fn config(&self, chosen: &[SelectedDevice<'_>]) -> Vec<DeviceAllocationConfiguration> {
         // The alternative that each request got; requests of no device have one alternative.
         let selected: Vec<&Alternative<'_>> = self
             .requests
@@ -119,14 +119,17 @@ impl ClaimToAllocate<'_> {
 }
 
 /// The nodes on which all devices are available; `None` for all nodes.
-fn node_selector(chosen: &[Chosen<'_>], node: &str) -> Result<Option<NodeSelector>, String> {
+fn node_selector(
+    chosen: &[SelectedDevice<'_>],
+    node: &str,
+) -> Result<Option<NodeSelector>, String> {
     let mut term = NodeSelectorTerm::default();
     let selector = |term: NodeSelectorTerm| {
         Some(NodeSelector {
             node_selector_terms: vec![term],
         })
     };
-    for Chosen { device, .. } in chosen {
+    for SelectedDevice { device, .. } in chosen {
         let spec = &device.slice.spec;
         let (name, nodes) = match spec.per_device_node_selection {
             Some(true) => (&device.device.node_name, &device.device.node_selector),

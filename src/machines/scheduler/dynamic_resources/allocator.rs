@@ -69,7 +69,7 @@ pub(super) struct ClaimToAllocate<'a> {
 }
 
 /// A device chosen for a request.
-pub(super) struct Chosen<'a> {
+pub(super) struct SelectedDevice<'a> {
     pub request: usize,
     pub alternative: usize,
     pub device: Candidate<'a>,
@@ -83,7 +83,7 @@ struct Search<'a> {
     counters: AvailableCounters<'a>,
     /// The claims, by index, that devices are chosen for.
     allocating: HashMap<DeviceId, BTreeSet<usize>>,
-    results: Vec<Vec<Chosen<'a>>>,
+    results: Vec<Vec<SelectedDevice<'a>>>,
     tries: usize,
 }
 
@@ -160,7 +160,7 @@ impl<'a> Search<'a> {
                 let claims_of_device = self.allocating.entry(candidate.id.clone()).or_default();
                 claims_of_device.insert(at.claim);
             }
-            self.results[at.claim].push(Chosen {
+            self.results[at.claim].push(SelectedDevice {
                 request: at.request,
                 alternative: at.alternative,
                 device: candidate.clone(),
@@ -205,7 +205,7 @@ impl<'a> Search<'a> {
     }
 
     /// The devices that were chosen so far, with their alternatives.
-    fn chosen(&self) -> impl Iterator<Item = (&Alternative<'a>, &Chosen<'a>)> {
+    fn chosen(&self) -> impl Iterator<Item = (&Alternative<'a>, &SelectedDevice<'a>)> {
         let claims = self.claims.iter().zip(&self.results);
         claims.flat_map(|(claim, results)| {
             results.iter().map(|chosen| {

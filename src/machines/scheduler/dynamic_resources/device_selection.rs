@@ -46,8 +46,8 @@ pub(super) struct Request<'a> {
     pub alternatives: Vec<Alternative<'a>>,
 }
 
-/// What an alternative asks for.
-struct Wanted<'a> {
+/// The request of an alternative.
+struct AlternativeRequest<'a> {
     name: String,
     class: &'a str,
     mode: Option<&'a str>,
@@ -78,7 +78,7 @@ impl<'a> DeviceSelection<'a> {
         let mut selected = Vec::new();
         let mut minimum = 0;
         for request in requests.into_iter().flatten() {
-            let exactly = request.exactly.iter().map(|exactly| Wanted {
+            let exactly = request.exactly.iter().map(|exactly| AlternativeRequest {
                 name: request.name.clone(),
                 class: &exactly.device_class_name,
                 mode: exactly.allocation_mode.as_deref(),
@@ -89,7 +89,7 @@ impl<'a> DeviceSelection<'a> {
                 capacity: exactly.capacity.as_ref(),
             });
             let first_available = request.first_available.iter().flatten();
-            let first_available = first_available.map(|subrequest| Wanted {
+            let first_available = first_available.map(|subrequest| AlternativeRequest {
                 name: format!("{}/{}", request.name, subrequest.name),
                 class: &subrequest.device_class_name,
                 mode: subrequest.allocation_mode.as_deref(),
@@ -127,7 +127,7 @@ impl<'a> DeviceSelection<'a> {
     fn alternative(
         &self,
         claim: &ObjectKey,
-        wanted: Wanted<'a>,
+        wanted: AlternativeRequest<'a>,
     ) -> Result<Alternative<'a>, String> {
         let request = format!("claim {claim}, request {}", wanted.name);
         let class = self.classes.get(wanted.class).ok_or_else(|| {
@@ -178,7 +178,7 @@ impl<'a> DeviceSelection<'a> {
         candidates: &mut Vec<Candidate<'a>>,
         claim: &ObjectKey,
         class: &DeviceClass,
-        wanted: &Wanted<'_>,
+        wanted: &AlternativeRequest<'_>,
         pool: &NodePool<'a>,
         slice: &'a DeviceSlice,
     ) -> Result<(), String> {
