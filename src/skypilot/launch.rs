@@ -7,8 +7,8 @@ use super::env::SkyEnv;
 use super::gpu_labels::NodeInfo;
 use super::naming::{cluster_name_on_cloud, is_valid};
 use super::pod::PodBuilder;
+use super::pod_resources::{PodResources, PodResourcesError};
 use super::services_and_roles;
-use super::sizing::{PodResources, SizingError};
 use super::task::{JobRecovery, Task, TaskResources};
 
 /// The objects and settings of a cluster to launch.
@@ -43,7 +43,7 @@ pub enum LaunchError {
     Name(String),
     /// No alternative of the task fits the cluster; the reason of the first.
     #[error(transparent)]
-    Sizing(#[from] SizingError),
+    PodResources(#[from] PodResourcesError),
 }
 
 /// Plans the launch of `task` as the cluster `display_name`.
@@ -89,11 +89,13 @@ fn choose_resources<'t>(
     task: &'t Task,
     env: &SkyEnv,
     nodes: &[NodeInfo],
-) -> Result<(&'t TaskResources, PodResources), SizingError> {
+) -> Result<(&'t TaskResources, PodResources), PodResourcesError> {
     let mut first_reason = None;
     for resources in &task.resources {
         let sized = match &resources.context {
-            Some(other) if *other != env.context => Err(SizingError::OtherContext(other.clone())),
+            Some(other) if *other != env.context => {
+                Err(PodResourcesError::OtherContext(other.clone()))
+            }
             _ => PodResources::size(resources, nodes),
         };
         match sized {
@@ -104,5 +106,5 @@ fn choose_resources<'t>(
         }
     }
     // A task has at least one alternative, so there is a reason.
-    Err(first_reason.unwrap_or(SizingError::NoGpus))
+    Err(first_reason.unwrap_or(PodResourcesError::NoGpus))
 }

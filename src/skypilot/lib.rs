@@ -15,22 +15,22 @@ pub mod jobs;
 mod launch;
 mod merge_k8s_configs;
 mod naming;
-#[cfg(test)]
-mod planned_cluster;
 mod pod;
+mod pod_resources;
 mod services_and_roles;
 mod simulated_run;
-mod sizing;
 mod table;
 mod task;
+#[cfg(test)]
+mod test_fixtures;
 
 pub use config::{SkyConfig, TaskConfigOverrides};
 pub use env::SkyEnv;
 pub(crate) use gpu_labels::NodeInfo;
 pub use launch::LaunchError;
 pub(crate) use launch::{ClusterPlan, plan};
+pub use pod_resources::PodResourcesError;
 pub(crate) use simulated_run::SimulatedRun;
-pub use sizing::SizingError;
 pub use task::{
     Accelerator, JobRecovery, Memory, RecoveryStrategy, Task, TaskError, TaskOverrides,
     TaskResources,

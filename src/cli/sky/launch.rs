@@ -44,7 +44,7 @@ pub(super) async fn run(args: Args) -> Result<(), CliError> {
         ClusterError::Provision(reason) => CliError::Failed(format!(
             "cannot launch the cluster {name:?}, its Pods are deleted: {reason}"
         )),
-        ClusterError::Plan(reason @ LaunchError::Sizing(_)) => {
+        ClusterError::Plan(reason @ LaunchError::PodResources(_)) => {
             CliError::Usage(format!("{shown}: {reason}"))
         }
         other => cluster_error(other),

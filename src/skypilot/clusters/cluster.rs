@@ -187,7 +187,7 @@ fn tenths(number: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planned_cluster::planned;
+    use crate::test_fixtures::planned;
     use serde_json::{Value, json};
 
     fn launched(task: &str) -> (Vec<Pod>, Vec<Service>) {

@@ -140,7 +140,7 @@ fn unschedulable_message(pods: &[Pod]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planned_cluster::planned;
+    use crate::test_fixtures::planned;
     use serde_json::{Value, json};
 
     fn launch(config: &str) -> ClusterPlan {

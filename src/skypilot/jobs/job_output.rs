@@ -115,7 +115,7 @@ impl JobOutput {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planned_cluster::planned;
+    use crate::test_fixtures::planned;
     use jiff::SignedDuration;
 
     fn output(task: &str) -> JobOutput {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::sizing::PodResources;
+use crate::pod_resources::PodResources;
 
 /// The node and pod affinity of a request: GPU Pods require their GPU's node label and prefer shared
 /// nodes; other Pods prefer nodes without GPU labels. `None` if the cluster has no GPU labels.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::affinity;
 use crate::env::SkyEnv;
 use crate::merge_k8s_configs::merge_k8s_configs;
-use crate::sizing::PodResources;
+use crate::pod_resources::PodResources;
 use crate::task::{Task, TaskResources};
 
 /// Images of Pods without and with GPUs.

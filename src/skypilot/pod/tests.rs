@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::gpu_labels::{NodeCapacity, NodeInfo};
-use crate::{ClusterPlan, LaunchError, SizingError, SkyConfig, SkyEnv, Task, plan};
+use crate::{ClusterPlan, LaunchError, PodResourcesError, SkyConfig, SkyEnv, Task, plan};
 use kueue_lab_testing::shared;
 use kueue_lab_yaml::{Limits, parse};
 
@@ -146,7 +146,10 @@ fn requests_larger_than_every_node_are_rejected() {
         &env(),
         &[],
     );
-    assert_eq!(without_nodes, Err(LaunchError::Sizing(SizingError::NoGpus)));
+    assert_eq!(
+        without_nodes,
+        Err(LaunchError::PodResources(PodResourcesError::NoGpus))
+    );
     let invalid_name = plan(&Task::parse("{}").unwrap(), "9 lives", &env(), &nodes());
     assert!(matches!(invalid_name, Err(LaunchError::Name(_))));
 }

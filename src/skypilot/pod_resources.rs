@@ -44,7 +44,7 @@ pub(crate) struct Gpus {
 
 /// Why a task does not fit the cluster.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum SizingError {
+pub enum PodResourcesError {
     /// No node has a GPU.
     #[error("the cluster has no GPUs; give the lab nodes with nvidia.com/gpu (--nodes)")]
     NoGpus,
@@ -82,7 +82,10 @@ impl PodResources {
     ///
     /// # Errors
     /// The cluster has no suitable node.
-    pub(crate) fn size(requested: &TaskResources, nodes: &[NodeInfo]) -> Result<Self, SizingError> {
+    pub(crate) fn size(
+        requested: &TaskResources,
+        nodes: &[NodeInfo],
+    ) -> Result<Self, PodResourcesError> {
         let count = requested.accelerator.as_ref().map_or(0, |a| a.count);
         let cpus = requested.cpus.unwrap_or(match count {
             0 => DEFAULT_CPUS,
@@ -112,7 +115,7 @@ impl PodResources {
         };
         let spot = match requested.use_spot {
             false => None,
-            true => Some(spot_label(nodes).ok_or(SizingError::NoSpotNodes)?),
+            true => Some(spot_label(nodes).ok_or(PodResourcesError::NoSpotNodes)?),
         };
         let mut request = Self {
             cpus,
@@ -139,7 +142,7 @@ impl PodResources {
     }
 
     /// SkyPilot's launch check: the capacity of one node, used or not, fits one Pod.
-    fn check_fits_on_node(&self, nodes: &[NodeInfo]) -> Result<(), SizingError> {
+    fn check_fits_on_node(&self, nodes: &[NodeInfo]) -> Result<(), PodResourcesError> {
         let count = |node: &NodeInfo| match &self.gpus {
             None => true,
             Some(gpus) => {
@@ -164,7 +167,7 @@ impl PodResources {
                 .partial_cmp(&key(b))
                 .unwrap_or(std::cmp::Ordering::Equal)
         });
-        Err(SizingError::TooLarge {
+        Err(PodResourcesError::TooLarge {
             wanted: self.describe(),
             largest: largest.map_or("nothing, as no node is ready".into(), |n| {
                 let gpus: u32 = n.gpus.values().sum();
@@ -216,11 +219,11 @@ fn find_gpu(
     label: Option<GpuLabelFormatter>,
     nodes: &[NodeInfo],
     name: &str,
-) -> Result<(&'static str, String), SizingError> {
+) -> Result<(&'static str, String), PodResourcesError> {
     if nodes.iter().all(|n| n.gpus.is_empty()) {
-        return Err(SizingError::NoGpus);
+        return Err(PodResourcesError::NoGpus);
     }
-    let label = label.ok_or(SizingError::NoGpuLabels)?;
+    let label = label.ok_or(PodResourcesError::NoGpuLabels)?;
     match label.value_for(nodes, name) {
         Some(value) => Ok((label.key(), value.to_owned())),
         None => {
@@ -228,7 +231,7 @@ fn find_gpu(
             let mut found: Vec<_> = values.map(|v| label.accelerator(v)).collect();
             found.sort();
             found.dedup();
-            Err(SizingError::NoSuchGpu {
+            Err(PodResourcesError::NoSuchGpu {
                 wanted: name.to_owned(),
                 found: found.join(", "),
             })
