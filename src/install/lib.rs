@@ -14,6 +14,7 @@ mod crds;
 mod dynamic_objects;
 mod error;
 mod installer;
+mod managed_by;
 mod uninstall;
 mod webhook_configurations;
 mod webhook_probe;
@@ -24,6 +25,7 @@ pub use cert_rotator::{CertRotator, CertificateSecret};
 pub use cluster_roles::cluster_roles;
 pub use error::InstallError;
 pub use installer::{Installer, WebhookEndpoint};
+pub use managed_by::{MANAGED_BY, selector};
 pub use uninstall::UninstallReport;
 pub use webhook_configurations::FailurePolicy;
 pub use webhook_route::WebhookRoute;
@@ -33,11 +35,3 @@ pub const NAMESPACE: &str = "kueue-lab-system";
 
 /// The field manager of server-side apply.
 pub const FIELD_MANAGER: &str = "kueue-lab-install";
-
-/// Key and value of the label of all installed objects.
-pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "kueue-lab");
-
-/// The label selector of all installed objects.
-pub fn selector() -> String {
-    format!("{}={}", MANAGED_BY.0, MANAGED_BY.1)
-}

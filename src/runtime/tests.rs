@@ -16,7 +16,8 @@ use tokio::sync::mpsc;
 
 use super::*;
 use kueue_lab_apiserver::ApiServer;
-use kueue_lab_clock::virtual_runtime;
+use kueue_lab_clock::{Clock, virtual_runtime};
+use kueue_lab_entropy::Entropy;
 
 fn context(client: kube::Client) -> Context {
     let base = "2026-03-02T12:00:00Z".parse().unwrap();
