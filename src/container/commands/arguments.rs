@@ -57,6 +57,14 @@ impl<'a> Arguments<'a> {
         parsed
     }
 
+    /// The operands as paths of input files; the standard input if there are none.
+    pub(super) fn input_paths(&self) -> Vec<&'a str> {
+        match self.operands.as_slice() {
+            [] => vec!["-"],
+            paths => paths.to_vec(),
+        }
+    }
+
     pub(super) fn has(&self, letter: char) -> bool {
         self.options.iter().any(|(known, _)| *known == letter)
     }

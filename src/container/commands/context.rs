@@ -82,6 +82,21 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Opens a file; an error is reported and sets `status` to 1.
+    pub(crate) async fn open_or_report(
+        &self,
+        path: &str,
+        status: &mut i32,
+    ) -> Result<Option<Input>, Closed> {
+        match self.open(path) {
+            Ok(input) => Ok(Some(input)),
+            Err(error) => {
+                *status = self.fail(1, format!("{path}: {error}")).await?;
+                Ok(None)
+            }
+        }
+    }
+
     /// The content of a file; `-` is the standard input.
     pub(crate) async fn read(&self, path: &str) -> Result<Vec<u8>, Errno> {
         let input = self.open(path)?;

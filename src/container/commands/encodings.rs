@@ -14,10 +14,7 @@ pub(super) async fn run(program: &str, context: &mut Context<'_>) -> Exit {
     if program == "base64" {
         return base64(context, &arguments).await;
     }
-    let paths = match arguments.operands.as_slice() {
-        [] => vec!["-"],
-        paths => paths.to_vec(),
-    };
+    let paths = arguments.input_paths();
     let mut status = 0;
     for path in paths {
         match context.read(path).await {

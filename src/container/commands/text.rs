@@ -23,19 +23,12 @@ pub(super) async fn run(program: &str, context: &mut Context<'_>) -> Exit {
 
 async fn cat(context: &mut Context<'_>) -> Exit {
     let arguments = Arguments::parse(context.arguments, "", &[]);
-    let paths = match arguments.operands.as_slice() {
-        [] => vec!["-"],
-        paths => paths.to_vec(),
-    };
+    let paths = arguments.input_paths();
     let mut status = 0;
     let mut number = 1;
     for path in paths {
-        let input = match context.open(path) {
-            Ok(input) => input,
-            Err(error) => {
-                status = context.fail(1, format!("{path}: {error}")).await?;
-                continue;
-            }
+        let Some(input) = context.open_or_report(path, &mut status).await? else {
+            continue;
         };
         if arguments.has('n') {
             while let Some(line) = input.read_line().await {
@@ -90,19 +83,12 @@ async fn head(context: &mut Context<'_>) -> Exit {
     let (arguments, lines) = count(context);
     let lines: usize = lines.parse().unwrap_or(10);
     let bytes: Option<usize> = arguments.value('c').and_then(|count| count.parse().ok());
-    let paths = match arguments.operands.as_slice() {
-        [] => vec!["-"],
-        paths => paths.to_vec(),
-    };
+    let paths = arguments.input_paths();
     let titled = paths.len() > 1;
     let mut status = 0;
     for path in paths {
-        let input = match context.open(path) {
-            Ok(input) => input,
-            Err(error) => {
-                status = context.fail(1, format!("{path}: {error}")).await?;
-                continue;
-            }
+        let Some(input) = context.open_or_report(path, &mut status).await? else {
+            continue;
         };
         if titled {
             context.line(format!("==> {path} <==")).await?;
@@ -191,10 +177,7 @@ async fn wc(context: &mut Context<'_>) -> Exit {
     let all = !['l', 'w', 'c', 'm']
         .iter()
         .any(|option| arguments.has(*option));
-    let paths = match arguments.operands.as_slice() {
-        [] => vec!["-"],
-        paths => paths.to_vec(),
-    };
+    let paths = arguments.input_paths();
     let (mut totals, mut status, titled) = ([0; 3], 0, paths != ["-"]);
     let text = |counts: [usize; 3], name: &str| {
         let shown = [

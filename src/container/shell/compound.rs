@@ -167,7 +167,7 @@ impl Shell {
     }
 }
 
-/// How a loop goes on after an iteration; `None` if with the next one.
+/// How a loop continues after an iteration; `None` if with the next one.
 fn after_iteration(flow: Flow) -> Option<Flow> {
     match flow {
         Flow::Next | Flow::Continue(..=1) => None,

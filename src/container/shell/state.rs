@@ -20,7 +20,7 @@ pub const SHELL_NAMES: [&str; 4] = ["sh", "bash", "ash", "dash"];
 /// Maximum size of all variables, in bytes.
 const VARIABLES: usize = 1 << 20;
 
-/// How execution goes on after a command.
+/// How execution continues after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
     Next,

@@ -10,7 +10,7 @@ impl Interpreter<'_> {
         statements.iter().try_for_each(|s| self.statement(s))
     }
 
-    /// Runs the body of a loop; whether the loop goes on.
+    /// Runs the body of a loop; whether the loop continues.
     fn body(&mut self, statements: &[Statement]) -> Result<bool, Flow> {
         match self.block(statements) {
             Err(Flow::Break) => Ok(false),
