@@ -33,8 +33,7 @@ fn operators_cost_what_they_evaluate() {
         ("entries", json!({"val": {"n": 0}})),
         ("none", json!([])),
     ];
-    let mut wrong = Vec::new();
-    for (expression, expected) in [
+    let expected = [
         ("'Hello World!'", 0),
         ("input", 1),
         ("input['key']", 2),
@@ -68,21 +67,19 @@ fn operators_cost_what_they_evaluate() {
         ),
         ("string(1)", 1),
         ("!a", 2),
-    ] {
-        differences(
-            &mut wrong,
-            expression,
-            cost(expression, &variables),
-            expected,
-        );
-    }
-    assert_eq!(wrong, Vec::<String>::new());
+    ];
+    assert_costs(&variables, &expected);
 }
 
-fn differences(wrong: &mut Vec<String>, expression: &str, cost: u64, expected: u64) {
-    if cost != expected {
-        wrong.push(format!("{expression} costs {cost}, not {expected}"));
+fn assert_costs(variables: &[(&'static str, Value)], expected: &[(&str, u64)]) {
+    let mut wrong = Vec::new();
+    for (expression, expected) in expected {
+        let cost = cost(expression, variables);
+        if cost != *expected {
+            wrong.push(format!("{expression} costs {cost}, not {expected}"));
+        }
     }
+    assert_eq!(wrong, Vec::<String>::new());
 }
 
 #[test]
@@ -94,8 +91,7 @@ fn calls_cost_by_the_sizes_of_their_values() {
         ("idc", json!("idc")),
         ("object", json!({"a": long, "list": [1, 2, 3]})),
     ];
-    let mut wrong = Vec::new();
-    for (expression, expected) in [
+    let expected = [
         ("input.matches('[0-9]')", 103),
         ("'123'.matches('[0-9]')", 2),
         ("input.contains(arg1)", 2502),
@@ -142,15 +138,8 @@ fn calls_cost_by_the_sizes_of_their_values() {
         ("object.a + object.a", 5),
         ("1 in object.list", 3),
         ("object.a == object.a", 54),
-    ] {
-        differences(
-            &mut wrong,
-            expression,
-            cost(expression, &variables),
-            expected,
-        );
-    }
-    assert_eq!(wrong, Vec::<String>::new());
+    ];
+    assert_costs(&variables, &expected);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::compare::compare;
-use super::field_manager::{empty_object, object_description, untyped_error};
+use super::field_manager::{empty_object, live_or_empty, object_description, untyped_error};
 use super::field_set::FieldSet;
 use super::managed_fields::{self, ManagedFieldsEntry};
 use super::strip_meta::strip_meta;
@@ -33,14 +33,7 @@ pub fn apply(
     force: bool,
 ) -> Result<ApplyResult, ApiError> {
     check(writer, config)?;
-    let start;
-    let live = match live {
-        Some(live) => live,
-        None => {
-            start = empty_object(writer);
-            &start
-        }
-    };
+    let live = &*live_or_empty(writer, live);
     let mut managers =
         managed_fields::decode(live.pointer("/metadata/managedFields").cloned(), true)
             .map_err(|e| untyped_error(format!("failed to decode managed fields: {e}")))?;

@@ -1,5 +1,7 @@
 //! [`FieldManager`]: the context of a write for field management.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -65,6 +67,14 @@ pub fn reset_fields(paths: &[&[&str]]) -> FieldSet {
         set.insert(elements.iter().map(String::as_str));
     }
     set
+}
+
+/// The live object, or the empty one before a create.
+pub(crate) fn live_or_empty<'a>(
+    writer: &FieldManager<'_>,
+    live: Option<&'a Value>,
+) -> Cow<'a, Value> {
+    live.map_or_else(|| Cow::Owned(empty_object(writer)), Cow::Borrowed)
 }
 
 /// The empty object of a kind: the encoding of a zero Go struct, or apiVersion and kind of a custom

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::compare::{Comparison, compare};
-use super::field_manager::empty_object;
+use super::field_manager::live_or_empty;
 use super::managed_fields::{self, ManagedFieldsEntry};
 use super::strip_meta::strip_meta;
 use super::{FieldManager, typed_value};
@@ -19,14 +19,7 @@ pub fn update(writer: &FieldManager<'_>, live: Option<&Value>, new: &mut Value) 
     if managers.is_empty() && live.is_some() {
         return; // managed from creation or the first apply on
     }
-    let start;
-    let live = match live {
-        Some(live) => live,
-        None => {
-            start = empty_object(writer);
-            &start
-        }
-    };
+    let live = &*live_or_empty(writer, live);
     let changes = compare(writer.schema, live, new);
     update_managers(writer, live, new, changes, &mut managers);
     managed_fields::cap_update_managers(&mut managers);

@@ -123,12 +123,15 @@ fn pod_conditions(errors: &mut ErrorList, path: &FieldPath<'_>, patterns: &[Valu
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use serde_json::json;
 
     use super::*;
 
-    fn texts(check: fn(&mut ErrorList, &FieldPath<'_>, &Value), spec: Value) -> Vec<String> {
+    pub(in crate::kinds::batch) fn texts(
+        check: fn(&mut ErrorList, &FieldPath<'_>, &Value),
+        spec: Value,
+    ) -> Vec<String> {
         let mut errors = ErrorList::default();
         check(&mut errors, &FieldPath::root("p"), &spec);
         errors.0.iter().map(ToString::to_string).collect()

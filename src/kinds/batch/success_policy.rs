@@ -79,13 +79,8 @@ fn success_rule(errors: &mut ErrorList, path: &FieldPath<'_>, rule: &Value, comp
 mod tests {
     use serde_json::json;
 
+    use super::super::pod_failure_policy::tests::texts;
     use super::*;
-
-    fn texts(check: fn(&mut ErrorList, &FieldPath<'_>, &Value), spec: Value) -> Vec<String> {
-        let mut errors = ErrorList::default();
-        check(&mut errors, &FieldPath::root("p"), &spec);
-        errors.0.iter().map(ToString::to_string).collect()
-    }
 
     #[test]
     fn success_rules() {

@@ -7,6 +7,7 @@ use super::device_selectors;
 use crate::builtin_strategy::{BuiltinStrategy, SelectableFields};
 use kueue_lab_apimachinery::error_list::ErrorList;
 use kueue_lab_apimachinery::field_path::FieldPath;
+use kueue_lab_field::FieldError;
 use kueue_lab_json::{ValueExt, ValueMutExt};
 
 pub(super) fn strategy_of(kind: &str) -> BuiltinStrategy {
@@ -27,11 +28,7 @@ pub(super) fn strategy_of(kind: &str) -> BuiltinStrategy {
                 );
                 errors.0
             },
-            validate_update: |new, old| {
-                let mut errors = ErrorList::default();
-                errors.immutable(&FieldPath::root("spec"), new.at("/spec"), old.at("/spec"));
-                errors.0
-            },
+            validate_update: validate_immutable_spec,
             ..BuiltinStrategy::DEFAULT
         },
         "ResourceClaimTemplate" => BuiltinStrategy {
@@ -50,11 +47,7 @@ pub(super) fn strategy_of(kind: &str) -> BuiltinStrategy {
                 device_selectors::of_claim(&mut errors, &path, template.at("/spec/spec"));
                 errors.0
             },
-            validate_update: |new, old| {
-                let mut errors = ErrorList::default();
-                errors.immutable(&FieldPath::root("spec"), new.at("/spec"), old.at("/spec"));
-                errors.0
-            },
+            validate_update: validate_immutable_spec,
             ..BuiltinStrategy::DEFAULT
         },
         "DeviceClass" => BuiltinStrategy {
@@ -84,6 +77,12 @@ pub(super) fn strategy_of(kind: &str) -> BuiltinStrategy {
         },
         _ => BuiltinStrategy::DEFAULT,
     }
+}
+
+fn validate_immutable_spec(new: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = ErrorList::default();
+    errors.immutable(&FieldPath::root("spec"), new.at("/spec"), old.at("/spec"));
+    errors.0
 }
 
 fn claim_spec(spec: &mut Value) {
