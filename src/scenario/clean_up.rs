@@ -1,4 +1,4 @@
-//! Removes what a scenario left behind in a lab that goes on.
+//! Removes the objects of a scenario from a lab that keeps running.
 
 use kube::ResourceExt;
 use kube::api::{DeleteParams, DynamicObject};

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_and_said() {
+    fn durations_are_parsed_and_formatted() {
         for (text, seconds) in [
             ("90s", 90.0),
             ("2m", 120.0),

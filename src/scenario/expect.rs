@@ -7,9 +7,9 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use super::claim::Claim;
+use super::assertion::Assertion;
 use super::raw::{RawCondition, RawExpectation, RawStatus};
-use super::raw_claims::read_claim;
+use super::raw_assertions::read_assertion;
 use super::selector::Selector;
 use kueue_lab_skypilot::jobs::ManagedJobStatus;
 use kueue_lab_yaml::{Position, Problem};
@@ -49,7 +49,7 @@ pub enum Expected {
     /// Objects.
     Object(Box<ExpectedObject>),
     /// A state in Kueue's terms.
-    Claim(Claim),
+    Assertion(Assertion),
     /// What must not be met from this step to the end of the scenario.
     Never(Box<Expected>),
 }
@@ -102,16 +102,16 @@ impl Expectation {
             || raw.count.is_some()
             || raw.absent
             || raw.newer_than.is_some();
-        let claim = read_claim(&mut raw, at)?;
+        let assertion = read_assertion(&mut raw, at)?;
         let never = raw.never.take();
-        let others = [raw.job.is_some(), raw.object.is_some(), claim.is_some()];
+        let others = [raw.job.is_some(), raw.object.is_some(), assertion.is_some()];
         let others = others.iter().filter(|is_set| **is_set).count();
         if others + usize::from(never.is_some()) != 1 {
             let message = "expect one of job, object, admitted, pending, finished, flavors, victims, \
                            evicted, waits, order, usage, borrowed, share, events and never";
             return Err(Problem::new(at, message));
         }
-        let is_of_kueue = claim.is_some() || never.is_some();
+        let is_of_kueue = assertion.is_some() || never.is_some();
         if is_of_kueue && (has_object_fields || raw.status.is_some() || raw.recoveries.is_some()) {
             let message =
                 "fields, conditions, count, status and recoveries belong to objects and jobs";
@@ -123,8 +123,8 @@ impl Expectation {
         }
         let is_timed = raw.within.is_some() || raw.holds.is_some();
         let expected = match (raw.job, raw.object) {
-            (None, None) => match (claim, never) {
-                (Some(claim), _) => Expected::Claim(claim),
+            (None, None) => match (assertion, never) {
+                (Some(assertion), _) => Expected::Assertion(assertion),
                 (None, Some(never)) => {
                     let inner = Self::read(never.value, never.at, jobs)?;
                     if inner.is_timed || matches!(inner.expected, Expected::Never(_)) {
@@ -199,7 +199,7 @@ impl Expectation {
 impl Expected {
     fn selectors(&self) -> Vec<&Selector> {
         match self {
-            Self::Job { .. } | Self::Claim(_) => Vec::new(),
+            Self::Job { .. } | Self::Assertion(_) => Vec::new(),
             Self::Object(expected) => std::iter::once(&expected.object)
                 .chain(&expected.newer_than)
                 .collect(),
@@ -208,10 +208,10 @@ impl Expected {
     }
 
     /// Whether it, or what is never to be met, is in Kueue's terms.
-    pub(super) fn has_claim(&self) -> bool {
+    pub(super) fn has_assertion(&self) -> bool {
         match self {
-            Self::Claim(_) => true,
-            Self::Never(expected) => expected.has_claim(),
+            Self::Assertion(_) => true,
+            Self::Never(expected) => expected.has_assertion(),
             Self::Job { .. } | Self::Object(_) => false,
         }
     }
@@ -286,7 +286,7 @@ impl fmt::Display for Expected {
                 Ok(())
             }
             Self::Object(expected) => write!(f, "{expected}"),
-            Self::Claim(claim) => write!(f, "{claim}"),
+            Self::Assertion(assertion) => write!(f, "{assertion}"),
             Self::Never(expected) => write!(f, "never {expected}"),
         }
     }

@@ -5,10 +5,10 @@
 //! the UI.
 
 mod actions;
+mod assertion;
 mod check_actions;
-mod check_claim;
+mod check_assertion;
 mod check_evictions;
-mod claim;
 mod clean_up;
 mod comparison;
 mod coverage;
@@ -25,7 +25,7 @@ mod node_actions;
 mod observed_state;
 mod pod_selection;
 mod raw;
-mod raw_claims;
+mod raw_assertions;
 mod raw_steps;
 mod run;
 mod selector;
@@ -37,7 +37,7 @@ mod timeline;
 mod watched_kinds;
 mod workload_history;
 
-pub use claim::{Claim, JobState};
+pub use assertion::{Assertion, JobState};
 pub use clean_up::ScenarioTraces;
 pub use comparison::Comparison;
 pub use coverage::Parts;

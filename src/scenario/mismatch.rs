@@ -23,6 +23,14 @@ impl Mismatch {
         }
     }
 
+    /// Writes a text before what is observed.
+    pub(super) fn prepend(&mut self, text: String) {
+        self.observed = match self.observed.is_empty() {
+            true => text,
+            false => format!("{text}: {}", self.observed),
+        };
+    }
+
     /// Workloads with a text about each.
     pub(super) fn of(
         workloads: &[&ObservedWorkload],

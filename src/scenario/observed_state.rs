@@ -179,10 +179,14 @@ impl ObservedState {
                 checked.map_err(Mismatch::new)
             }
             Expected::Object(expected) => self.check_object(expected).map_err(Mismatch::new),
-            Expected::Claim(claim) => self.check_claim(claim, false, self.clock.now()),
+            Expected::Assertion(assertion) => {
+                self.check_assertion(assertion, false, self.clock.now())
+            }
             Expected::Never(forbidden) => {
                 let met = match &**forbidden {
-                    Expected::Claim(claim) => self.check_claim(claim, true, self.clock.now()),
+                    Expected::Assertion(assertion) => {
+                        self.check_assertion(assertion, true, self.clock.now())
+                    }
                     other => self.check(other, since),
                 };
                 match met {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::duration::ScenarioDuration;
 use super::job_template::RawJobs;
-use super::raw_claims::{
+use super::raw_assertions::{
     JobsOr, Names, RawEvents, RawEvicted, RawFlavors, RawShare, RawState, RawUsage, RawVictims,
     RawWaits,
 };

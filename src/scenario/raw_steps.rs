@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::duration::ScenarioDuration;
 use super::raw::RawCondition;
-use super::raw_claims::Names;
+use super::raw_assertions::Names;
 use kueue_lab_yaml::Located;
 
 /// Pods of jobs, or of a node.
@@ -37,7 +37,7 @@ pub(super) enum RawPodCount {
     Word(String),
 }
 
-/// An admission check answered by hand.
+/// An admission check answered by a step.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct RawCheck {
@@ -64,7 +64,7 @@ pub(super) struct RawPodSetUpdates {
     pub(super) tolerations: Vec<Value>,
 }
 
-/// A ProvisioningRequest answered by hand.
+/// A ProvisioningRequest answered by a step.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawProvisioningRequest {

@@ -31,7 +31,7 @@ pub(super) fn watched_kinds(scenario: &Scenario, is_test: bool) -> BTreeSet<ApiV
             _ => None,
         });
         let expectations: Vec<_> = expectations.collect();
-        if expectations.iter().any(|e| e.expected.has_claim()) || step.action.selects_jobs() {
+        if expectations.iter().any(|e| e.expected.has_assertion()) || step.action.selects_jobs() {
             kinds.extend(CLAIM_KINDS.map(of));
         }
         if step.action.selects_pods() {

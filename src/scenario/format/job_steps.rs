@@ -6,7 +6,7 @@ use super::scenario::{CheckAnswer, NodeTaint, RequestAnswer, StepAction};
 use crate::expect::condition;
 use crate::pod_selection::PodSelection;
 use crate::raw::RawStep;
-use crate::raw_claims::{JobsOr, patterns};
+use crate::raw_assertions::{JobsOr, patterns};
 use crate::raw_steps::{RawCheck, RawPodSetUpdates, RawPods, RawTaint};
 use kueue_lab_yaml::{Located, Position, Problem, closest};
 

@@ -1,6 +1,6 @@
 //! Finds jobs in the expectations of a case that no step creates.
 
-use crate::claim::Claim;
+use crate::assertion::Assertion;
 use crate::expect::{Expectation, Expected};
 use crate::format::{Scenario, Step, StepAction, StepTrigger};
 use crate::glob::glob_matches;
@@ -54,28 +54,28 @@ fn full_name(job: &Value) -> (String, String) {
 }
 
 fn check(expectation: &Expectation, jobs: &[(String, String)]) -> Option<Problem> {
-    let Expected::Claim(claim) = &expectation.expected else {
+    let Expected::Assertion(assertion) = &expectation.expected else {
         return None;
     };
-    let patterns = expected_jobs(claim).iter();
+    let patterns = expected_jobs(assertion).iter();
     let mut unknown = patterns.filter(|pattern| !jobs.iter().any(|job| can_be(pattern, job)));
     let problem = |pattern: &String| unknown_problem(pattern, jobs, expectation.position);
     unknown.next().map(problem)
 }
 
 /// The patterns of the jobs without which the expectation is not met.
-fn expected_jobs(claim: &Claim) -> &[String] {
-    match claim {
-        Claim::State {
+fn expected_jobs(assertion: &Assertion) -> &[String] {
+    match assertion {
+        Assertion::State {
             count: None, jobs, ..
         }
-        | Claim::Victims {
+        | Assertion::Victims {
             count: None, jobs, ..
         }
-        | Claim::Flavors { jobs, .. }
-        | Claim::Evicted { jobs, .. }
-        | Claim::Waits { jobs, .. }
-        | Claim::Order(jobs) => jobs,
+        | Assertion::Flavors { jobs, .. }
+        | Assertion::Evicted { jobs, .. }
+        | Assertion::Waits { jobs, .. }
+        | Assertion::Order(jobs) => jobs,
         _ => &[],
     }
 }

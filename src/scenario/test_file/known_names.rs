@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::claim::Claim;
+use crate::assertion::Assertion;
 use crate::expect::Expected;
 use crate::format::{CheckAnswer, RequestAnswer, Scenario, Step, StepAction, StepTrigger};
 use crate::glob::glob_matches;
@@ -139,7 +139,7 @@ impl KnownNames {
     fn check_expected(&self, expected: &Expected, at: Position) -> Option<Problem> {
         match expected {
             Expected::Never(inner) => self.check_expected(inner, at),
-            Expected::Claim(Claim::Usage {
+            Expected::Assertion(Assertion::Usage {
                 cluster_queue,
                 flavor,
                 ..
@@ -147,13 +147,13 @@ impl KnownNames {
                 let flavor = flavor.as_ref()?;
                 missing("ResourceFlavor", flavor, &self.flavors, at)
             }),
-            Expected::Claim(Claim::Flavors { flavors, .. }) => {
+            Expected::Assertion(Assertion::Flavors { flavors, .. }) => {
                 let is_known =
                     |pattern: &String| self.flavors.iter().any(|name| glob_matches(pattern, name));
                 let unknown = flavors.values().find(|pattern| !is_known(pattern));
                 unknown.and_then(|name| missing("ResourceFlavor", name, &self.flavors, at))
             }
-            Expected::Claim(Claim::Share { kind, name, .. }) => match *kind {
+            Expected::Assertion(Assertion::Share { kind, name, .. }) => match *kind {
                 "Cohort" => missing("Cohort", name, &self.cohorts, at),
                 _ => missing("ClusterQueue", name, &self.cluster_queues, at),
             },

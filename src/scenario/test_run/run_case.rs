@@ -65,9 +65,9 @@ pub struct CaseFailure {
 }
 
 /// A run without output.
-struct Silent;
+struct NoOutput;
 
-impl Observer for Silent {
+impl Observer for NoOutput {
     fn entry(&self, _: &TimelineEntry) {}
 }
 
@@ -157,7 +157,7 @@ async fn run_on(
 ) -> (Option<CaseFailure>, Duration, Parts) {
     let environment = ScenarioEnvironment::of_lab(lab);
     let activity = lab.activity();
-    let outcome = run_scenario_on(&environment, Some(&activity), scenario, &Silent).await;
+    let outcome = run_scenario_on(&environment, Some(&activity), scenario, &NoOutput).await;
     let failure = match (outcome.result, outcome.failure) {
         (Ok(_), _) => None,
         (Err(_), Some(failure)) => {

@@ -8,7 +8,7 @@ use super::comparison::Comparison;
 
 /// An expectation in Kueue's terms.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Claim {
+pub enum Assertion {
     /// Jobs in a state.
     State {
         /// The state.
@@ -121,7 +121,7 @@ fn of_count(count: Option<&Comparison>) -> String {
     count.map_or(String::new(), |count| format!("{count} of "))
 }
 
-impl fmt::Display for Claim {
+impl fmt::Display for Assertion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::State {

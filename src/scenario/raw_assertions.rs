@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::claim::{Claim, JobState};
+use super::assertion::{Assertion, JobState};
 use super::comparison::{Amount, Comparison, RawComparison, Time};
 use super::raw::RawExpectation;
 use kueue_lab_yaml::{Located, Position, Problem};
@@ -171,8 +171,11 @@ pub(super) struct RawEvents {
 ///
 /// # Errors
 /// It has more than one, or an invalid one.
-pub(super) fn read_claim(raw: &mut RawExpectation, at: Position) -> Result<Option<Claim>, Problem> {
-    let mut claims: Vec<(Position, Claim)> = Vec::new();
+pub(super) fn read_assertion(
+    raw: &mut RawExpectation,
+    at: Position,
+) -> Result<Option<Assertion>, Problem> {
+    let mut assertions: Vec<(Position, Assertion)> = Vec::new();
     let states = [
         (raw.admitted.take(), JobState::Admitted),
         (raw.pending.take(), JobState::Pending),
@@ -190,20 +193,20 @@ pub(super) fn read_claim(raw: &mut RawExpectation, at: Position) -> Result<Optio
         if reason.is_some() && state != JobState::Pending {
             return Err(Problem::new(at, "only pending jobs have a reason"));
         }
-        let claim = Claim::State {
+        let assertion = Assertion::State {
             state,
             jobs: patterns(jobs, at)?,
             count: amount(count),
             reason,
         };
-        claims.push((at, claim));
+        assertions.push((at, assertion));
     }
     if let Some(Located { at, value }) = raw.flavors.take() {
-        let claim = Claim::Flavors {
+        let assertion = Assertion::Flavors {
             jobs: patterns(value.jobs, at)?,
             flavors: value.flavors,
         };
-        claims.push((at, claim));
+        assertions.push((at, assertion));
     }
     if let Some(Located { at, value }) = raw.victims.take() {
         let JobsOr(RawVictims {
@@ -212,13 +215,13 @@ pub(super) fn read_claim(raw: &mut RawExpectation, at: Position) -> Result<Optio
             by,
             reason,
         }) = value;
-        let claim = Claim::Victims {
+        let assertion = Assertion::Victims {
             jobs: patterns(jobs, at)?,
             count: amount(count),
             by,
             reason,
         };
-        claims.push((at, claim));
+        assertions.push((at, assertion));
     }
     if let Some(Located { at, value }) = raw.evicted.take() {
         let JobsOr(RawEvicted {
@@ -226,38 +229,38 @@ pub(super) fn read_claim(raw: &mut RawExpectation, at: Position) -> Result<Optio
             reason,
             times,
         }) = value;
-        let claim = Claim::Evicted {
+        let assertion = Assertion::Evicted {
             jobs: patterns(jobs, at)?,
             reason,
             times: amount(times).unwrap_or_else(Comparison::at_least_one),
         };
-        claims.push((at, claim));
+        assertions.push((at, assertion));
     }
     if let Some(Located { at, value }) = raw.waits.take() {
-        let claim = Claim::Waits {
+        let assertion = Assertion::Waits {
             jobs: patterns(value.jobs, at)?,
             time: value.time.0,
         };
-        claims.push((at, claim));
+        assertions.push((at, assertion));
     }
     if let Some(Located { at, value }) = raw.order.take() {
         if value.len() < 2 {
             return Err(Problem::new(at, "an order has at least two jobs"));
         }
-        claims.push((at, Claim::Order(value)));
+        assertions.push((at, Assertion::Order(value)));
     }
     for (usage, is_borrowed) in [(raw.usage.take(), false), (raw.borrowed.take(), true)] {
         let Some(Located { at, value }) = usage else {
             continue;
         };
         let resources = value.resources.into_iter();
-        let claim = Claim::Usage {
+        let assertion = Assertion::Usage {
             cluster_queue: value.cluster_queue,
             flavor: value.flavor,
             resources: resources.map(|(name, amount)| (name, amount.0)).collect(),
             is_borrowed,
         };
-        claims.push((at, claim));
+        assertions.push((at, assertion));
     }
     if let Some(Located { at, value }) = raw.share.take() {
         let (kind, name) = match (value.cluster_queue, value.cohort) {
@@ -269,23 +272,23 @@ pub(super) fn read_claim(raw: &mut RawExpectation, at: Position) -> Result<Optio
             }
         };
         let share = value.share.0;
-        claims.push((at, Claim::Share { kind, name, share }));
+        assertions.push((at, Assertion::Share { kind, name, share }));
     }
     if let Some(Located { at, value }) = raw.events.take() {
-        let claim = Claim::Events {
+        let assertion = Assertion::Events {
             reason: value.reason,
             kind: value.kind,
             object: value.object,
             message: value.message,
             count: amount(value.count).unwrap_or_else(Comparison::at_least_one),
         };
-        claims.push((at, claim));
+        assertions.push((at, assertion));
     }
-    if claims.len() > 1 {
+    if assertions.len() > 1 {
         let message = "an entry of expect has one expectation; write one entry for each";
         return Err(Problem::new(at, message));
     }
-    Ok(claims.pop().map(|(_, claim)| claim))
+    Ok(assertions.pop().map(|(_, assertion)| assertion))
 }
 
 fn amount(raw: Option<RawComparison<Amount>>) -> Option<Comparison> {

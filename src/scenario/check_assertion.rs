@@ -7,7 +7,7 @@ use kueue_lab_api::v1beta2::API_VERSION;
 use kueue_lab_quantity::Quantity;
 use serde_json::Value;
 
-use super::claim::{Claim, JobState};
+use super::assertion::{Assertion, JobState};
 use super::comparison::Comparison;
 use super::duration::format_duration;
 use super::expect::{EVENT_KIND, Expected};
@@ -16,15 +16,17 @@ use super::mismatch::{MAX_SHOWN, Mismatch, workload_names};
 use super::observed_state::ObservedState;
 use super::workload_history::ObservedWorkload;
 
+type Workloads<'w> = Vec<&'w ObservedWorkload>;
+
 impl ObservedState {
     /// Checks an expectation in Kueue's terms. With `any`, one job is enough where all are expected
     /// otherwise.
     ///
     /// # Errors
     /// What is observed.
-    pub(super) fn check_claim(
+    pub(super) fn check_assertion(
         &self,
-        claim: &Claim,
+        assertion: &Assertion,
         any: bool,
         now: Timestamp,
     ) -> Result<(), Mismatch> {
@@ -33,14 +35,14 @@ impl ObservedState {
             (None, true) => Some(one.clone()),
             (count, _) => count.clone(),
         };
-        match claim {
-            Claim::State {
+        match assertion {
+            Assertion::State {
                 state,
                 jobs,
                 count,
                 reason,
             } => self.check_state(*state, jobs, counted(count).as_ref(), reason.as_deref()),
-            Claim::Flavors { jobs, flavors } => {
+            Assertion::Flavors { jobs, flavors } => {
                 let wrong = |w: &ObservedWorkload| !has_flavors(w, flavors);
                 let text = |w: &ObservedWorkload| match w.flavors() {
                     flavors if flavors.is_empty() => format!("is {}", w.state()),
@@ -52,7 +54,7 @@ impl ObservedState {
                 };
                 self.check_each(jobs, any, wrong, text)
             }
-            Claim::Victims {
+            Assertion::Victims {
                 jobs,
                 count,
                 by,
@@ -63,12 +65,12 @@ impl ObservedState {
                 by.as_deref(),
                 reason.as_deref(),
             ),
-            Claim::Evicted {
+            Assertion::Evicted {
                 jobs,
                 reason,
                 times,
             } => self.check_evicted(jobs, reason.as_deref(), times, any),
-            Claim::Waits { jobs, time } => {
+            Assertion::Waits { jobs, time } => {
                 let waited = |w: &ObservedWorkload| {
                     let end = w.admissions.first().map_or(now, |first| first.at);
                     end.duration_since(w.created).unsigned_abs()
@@ -87,14 +89,14 @@ impl ObservedState {
                 };
                 self.check_each(jobs, any, wrong, text)
             }
-            Claim::Order(jobs) => self.check_order(jobs),
-            Claim::Usage {
+            Assertion::Order(jobs) => self.check_order(jobs),
+            Assertion::Usage {
                 cluster_queue,
                 flavor,
                 resources,
                 is_borrowed,
             } => self.check_usage(cluster_queue, flavor.as_deref(), resources, *is_borrowed),
-            Claim::Share { kind, name, share } => {
+            Assertion::Share { kind, name, share } => {
                 let Some(object) = self.named(kind, name) else {
                     return Err(Mismatch::new(format!("there is no {kind} {name}")));
                 };
@@ -104,7 +106,7 @@ impl ObservedState {
                     None => Err(Mismatch::new(format!("{kind} {name} has no share"))),
                 }
             }
-            Claim::Events {
+            Assertion::Events {
                 reason,
                 kind,
                 object,
@@ -122,22 +124,22 @@ impl ObservedState {
 
     /// The mismatch of what must not be met, and is.
     pub(super) fn describe_forbidden(&self, forbidden: &Expected) -> Mismatch {
-        let Expected::Claim(claim) = forbidden else {
+        let Expected::Assertion(assertion) = forbidden else {
             return Mismatch::new(format!("{forbidden}"));
         };
-        let found: Vec<_> = match claim {
-            Claim::State { state, jobs, .. } => {
+        let found: Vec<_> = match assertion {
+            Assertion::State { state, jobs, .. } => {
                 let found = self.history.matching(jobs, false);
                 found.filter(|w| is_in_state(w, *state)).collect()
             }
-            Claim::Victims { jobs, .. } => {
+            Assertion::Victims { jobs, .. } => {
                 let found = self.history.matching(jobs, true);
                 found.filter(|w| !w.preemptions.is_empty()).collect()
             }
             _ => Vec::new(),
         };
         match found.is_empty() {
-            true => Mismatch::new(format!("{claim}")),
+            true => Mismatch::new(format!("{assertion}")),
             false => Mismatch::of(&found, |w| match w.preemptions.last() {
                 Some(last) => format!("is {}, it was preempted ({})", w.state(), last.reason),
                 None => format!("is {}", w.state()),
@@ -168,6 +170,24 @@ impl ObservedState {
         }
     }
 
+    /// The Workloads that meet an assertion and the others. `None` if the assertion holds: if as many meet it as
+    /// `count` says, else all.
+    fn met_and_others<'w>(
+        &self,
+        jobs: &[String],
+        found: &[&'w ObservedWorkload],
+        count: Option<&Comparison>,
+        is_met: impl Fn(&ObservedWorkload) -> bool,
+    ) -> Result<Option<(Workloads<'w>, Workloads<'w>)>, Mismatch> {
+        let (met, other): (Vec<_>, Vec<_>) = found.iter().partition(|w| is_met(w));
+        let holds = match count {
+            Some(count) => count.holds(met.len()),
+            None if found.is_empty() => return Err(self.no_job(jobs)),
+            None => other.is_empty(),
+        };
+        Ok((!holds).then_some((met, other)))
+    }
+
     fn check_state(
         &self,
         state: JobState,
@@ -179,24 +199,19 @@ impl ObservedState {
         let is_met = |w: &ObservedWorkload| {
             is_in_state(w, state) && reason.is_none_or(|pattern| has_reason(w, pattern))
         };
-        let (met, other): (Vec<_>, Vec<_>) = found.iter().partition(|w| is_met(w));
-        let holds = match count {
-            Some(count) => count.holds(met.len()),
-            None if found.is_empty() => return Err(self.no_job(jobs)),
-            None => other.is_empty(),
-        };
-        if holds {
+        let Some((met, other)) = self.met_and_others(jobs, &found, count, is_met)? else {
             return Ok(());
-        }
+        };
         let Some(_) = count else {
             return Err(Mismatch::of(&other, |w| format!("is {}", w.state())));
         };
         let mut mismatch = Mismatch::of(&found, |w| format!("is {}", w.state()));
-        let number = format!("{} of {} {}", met.len(), found.len(), state.as_str());
-        mismatch.observed = match mismatch.observed.is_empty() {
-            true => number,
-            false => format!("{number}: {}", mismatch.observed),
-        };
+        mismatch.prepend(format!(
+            "{} of {} {}",
+            met.len(),
+            found.len(),
+            state.as_str()
+        ));
         mismatch.workloads = workload_names(if other.is_empty() { &met } else { &other });
         Err(mismatch)
     }
@@ -220,15 +235,9 @@ impl ObservedState {
                 by && reason.is_none_or(|pattern| glob_matches(pattern, &preemption.reason))
             })
         };
-        let (met, other): (Vec<_>, Vec<_>) = found.iter().partition(|w| is_met(w));
-        let holds = match count {
-            Some(count) => count.holds(met.len()),
-            None if found.is_empty() => return Err(self.no_job(jobs)),
-            None => other.is_empty(),
-        };
-        if holds {
+        let Some((met, other)) = self.met_and_others(jobs, &found, count, is_met)? else {
             return Ok(());
-        }
+        };
         let text = |w: &ObservedWorkload| match w.preemptions.last() {
             None => format!("was not preempted, it is {}", w.state()),
             Some(last) => {
@@ -239,11 +248,7 @@ impl ObservedState {
         };
         let mut mismatch = Mismatch::of(if count.is_some() { &found } else { &other }, text);
         if count.is_some() {
-            let number = format!("{} of {} preempted", met.len(), found.len());
-            mismatch.observed = match mismatch.observed.is_empty() {
-                true => number,
-                false => format!("{number}: {}", mismatch.observed),
-            };
+            mismatch.prepend(format!("{} of {} preempted", met.len(), found.len()));
         }
         Err(mismatch)
     }
