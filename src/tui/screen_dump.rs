@@ -60,11 +60,11 @@ pub fn svg(buffer: &Buffer) -> String {
         for (x, run) in style_runs(row) {
             let look = CellStyle::of(&run[0]);
             let left = 10.0 + x as f32 * COLUMN;
-            let room = run.len() as f32 * COLUMN;
+            let text_width = run.len() as f32 * COLUMN;
             if let Some(ground) = look.background {
                 let _ = writeln!(
                     out,
-                    "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{room:.1}\" height=\"{ROW}\" fill=\"{ground}\"/>"
+                    "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{text_width:.1}\" height=\"{ROW}\" fill=\"{ground}\"/>"
                 );
             }
             let text: String = run.iter().map(|c| escape(c.symbol())).collect();
@@ -74,7 +74,7 @@ pub fn svg(buffer: &Buffer) -> String {
             let base = top + 13.0;
             let _ = writeln!(
                 out,
-                "<text x=\"{left:.1}\" y=\"{base:.1}\" textLength=\"{room:.1}\" lengthAdjust=\"spacingAndGlyphs\" xml:space=\"preserve\" fill=\"{}\"{}>{text}</text>",
+                "<text x=\"{left:.1}\" y=\"{base:.1}\" textLength=\"{text_width:.1}\" lengthAdjust=\"spacingAndGlyphs\" xml:space=\"preserve\" fill=\"{}\"{}>{text}</text>",
                 look.foreground, look.attributes
             );
         }

@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_colours_there_is_no_colour() {
+    fn no_color_is_used_without_colors() {
         for (role, ..) in TABLE {
             let style = Theme::new(false).style(role);
             assert_eq!((style.fg, style.bg), (None, None), "{role:?}");
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn every_role_stands_in_the_table_once() {
+    fn every_role_is_in_the_table_once() {
         for (role, ..) in TABLE {
             assert_eq!(TABLE.iter().filter(|(r, ..)| *r == role).count(), 1);
         }

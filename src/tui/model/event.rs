@@ -268,14 +268,18 @@ mod tests {
                 "z",
             ))));
         }
-        assert_eq!(names(&log, "Pod", "x"), ["a"], "b and c made room");
+        assert_eq!(
+            names(&log, "Pod", "x"),
+            ["a"],
+            "b and c are evicted from the cache"
+        );
         assert!(names(&log, "Pod", "y").is_empty());
         log.apply(Delta::Replaced(Vec::new()));
         assert!(log.by_object.is_empty() && log.by_time.is_empty());
     }
 
     #[test]
-    fn the_oldest_make_room() {
+    fn the_oldest_events_are_removed_first() {
         let mut log = EventLog::default();
         for n in 0..MAX_EVENTS as i64 + 10 {
             log.apply(Delta::Updated(Box::new(event(&format!("e{n}"), n))));

@@ -90,9 +90,9 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Debug, PartialEq)]
-    struct Thing(ObjectKey, u8);
+    struct TestRow(ObjectKey, u8);
 
-    impl Row for Thing {
+    impl Row for TestRow {
         fn key(&self) -> &ObjectKey {
             &self.0
         }
@@ -100,13 +100,13 @@ mod tests {
 
     #[test]
     fn a_replacement_removes_other_rows() {
-        let thing = |name: &str, v| Thing(ObjectKey::cluster(name), v);
+        let row = |name: &str, v| TestRow(ObjectKey::cluster(name), v);
         let mut store = Store::default();
-        store.apply(Delta::Updated(Box::new(thing("a", 1))));
-        store.apply(Delta::Updated(Box::new(thing("b", 1))));
-        store.apply(Delta::Replaced(vec![thing("b", 2), thing("c", 2)]));
+        store.apply(Delta::Updated(Box::new(row("a", 1))));
+        store.apply(Delta::Updated(Box::new(row("b", 1))));
+        store.apply(Delta::Replaced(vec![row("b", 2), row("c", 2)]));
         let rows: Vec<_> = store.iter().cloned().collect();
-        assert_eq!(rows, [thing("b", 2), thing("c", 2)]);
+        assert_eq!(rows, [row("b", 2), row("c", 2)]);
         store.apply(Delta::Deleted(ObjectKey::cluster("b")));
         assert!(store.named("b").is_none());
         assert_eq!(store.revision(), 4);

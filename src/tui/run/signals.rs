@@ -1,6 +1,6 @@
 //! Signals to the process.
 
-/// What a signal asks for.
+/// The request of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SignalRequest {
     /// To end: SIGINT, SIGTERM, SIGHUP.

@@ -77,8 +77,8 @@ impl WrappedLines {
     pub(crate) fn wrap_to(&mut self, lines: &[String], width: u16) {
         if self.width != width {
             self.width = width;
-            let room = usize::from(width.saturating_sub(2)).max(1);
-            let all = lines.iter().flat_map(|line| wrap_indented(line, room));
+            let max_width = usize::from(width.saturating_sub(2)).max(1);
+            let all = lines.iter().flat_map(|line| wrap_indented(line, max_width));
             self.lines = Arc::new(all.collect());
         }
     }

@@ -10,9 +10,7 @@ pub(crate) enum UnavailableReason {
     #[error("read-only: cannot {0} (started with --read-only or --observe)")]
     ReadOnly(&'static str),
     /// The cluster has no lab; the field is the plural noun of the missing capability.
-    #[error(
-        "there are no {0} here: this window has no lab behind it; start one with `kueue-lab up`"
-    )]
+    #[error("there are no {0}: this UI is not connected to a lab; start one with `kueue-lab up`")]
     NoLab(&'static str),
     /// The backend does not have the capability.
     #[error("{0}")]

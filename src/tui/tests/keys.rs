@@ -54,18 +54,23 @@ fn enter_does_not_confirm_a_deletion() {
     assert_eq!(press(&mut state, &["y"]).len(), 1);
 }
 
+/// A lab with the head Pod of a cluster of SkyPilot and its Workload.
+fn with_head_pod(pod: &str, cluster: &str) -> State {
+    busy_with(vec![
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {
+            "namespace": "default", "name": pod, "uid": "head",
+            "labels": {"skypilot-cluster-name": cluster}}}),
+        json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {
+            "namespace": "default", "name": format!("of-{pod}"), "uid": "head-workload",
+            "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": pod,
+                "uid": "head", "controller": true}]},
+            "spec": {"queueName": "lq", "podSets": []}}),
+    ])
+}
+
 #[test]
 fn deleting_a_workload_of_skypilot_cancels_its_managed_job() {
-    let mut state = busy_with(vec![
-        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {
-            "namespace": "default", "name": "job1-1-head", "uid": "sky",
-            "labels": {"skypilot-cluster-name": "job1-1-5c1e"}}}),
-        json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {
-            "namespace": "default", "name": "pod-job1-1-head-1", "uid": "sky-workload",
-            "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "job1-1-head",
-                "uid": "sky", "controller": true}]},
-            "spec": {"queueName": "lq", "podSets": []}}),
-    ]);
+    let mut state = with_head_pod("job1-1-head", "job1-1-5c1e");
     let keys = ["2", "/", "job1-1-head", "enter", "ctrl-d"];
     press(&mut state, &keys);
     let screen = render_text(&state, 80, 24);
@@ -97,16 +102,7 @@ fn deleting_a_managed_job_cancels_it() {
 
 #[test]
 fn the_workloads_of_a_managed_job_are_those_of_its_pods() {
-    let mut state = busy_with(vec![
-        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {
-            "namespace": "default", "name": "eval-3-head", "uid": "eval",
-            "labels": {"skypilot-cluster-name": "eval-3-9c1d"}}}),
-        json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {
-            "namespace": "default", "name": "sky-eval", "uid": "eval-workload",
-            "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "eval-3-head",
-                "uid": "eval", "controller": true}]},
-            "spec": {"queueName": "lq", "podSets": []}}),
-    ]);
+    let mut state = with_head_pod("eval-3-head", "eval-3-9c1d");
     press(&mut state, &["7", "/", "RUNNING", "enter", "w"]);
     assert_eq!(state.ui.view, ViewId::Workloads);
     let names: Vec<_> = state
@@ -116,7 +112,7 @@ fn the_workloads_of_a_managed_job_are_those_of_its_pods() {
         .iter()
         .map(|row| views::of_row(row).row_name(&state, row))
         .collect();
-    assert_eq!(names, [Some("sky-eval".to_owned())]);
+    assert_eq!(names, [Some("of-eval-3-head".to_owned())]);
 }
 
 #[test]

@@ -262,7 +262,7 @@ fn typing_a_command() {
 }
 
 #[test]
-fn a_demo_under_way() {
+fn a_running_demo() {
     let mut state = busy();
     update(&mut state, Msg::ScenarioProgress(Arc::new(scenario())));
     shot("scenario", &state, BOTH);

@@ -89,7 +89,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_that_controls_gets_through(text in "\\PC*|[\\x00-\\x1f\\x7f-\\u{9f}a]*") {
+        fn control_characters_are_removed(text in "\\PC*|[\\x00-\\x1f\\x7f-\\u{9f}a]*") {
             let out = sanitize(&text);
             prop_assert!(out.chars().all(|c| !c.is_control()));
             prop_assert!(out.chars().count() <= MAX_CHARS);

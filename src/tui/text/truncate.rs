@@ -9,38 +9,38 @@ pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// The text in at most `room` columns; truncated text ends in `mark`.
-pub(crate) fn truncate<'a>(text: &'a str, room: usize, mark: &str) -> Cow<'a, str> {
-    if width(text) <= room {
+/// The text in at most `max_width` columns; truncated text ends in `mark`.
+pub(crate) fn truncate<'a>(text: &'a str, max_width: usize, mark: &str) -> Cow<'a, str> {
+    if width(text) <= max_width {
         return Cow::Borrowed(text);
     }
     let mark_width = width(mark);
-    if room <= mark_width {
-        return Cow::Owned(head(text, room).to_owned());
+    if max_width <= mark_width {
+        return Cow::Owned(head(text, max_width).to_owned());
     }
-    let kept = head(text, room - mark_width);
+    let kept = head(text, max_width - mark_width);
     Cow::Owned(format!("{kept}{mark}"))
 }
 
-/// The text in at most `room` columns, truncated in the middle with `mark`: the end of a Kubernetes
+/// The text in at most `max_width` columns, truncated in the middle with `mark`: the end of a Kubernetes
 /// name distinguishes it as much as the start.
-pub(crate) fn truncate_middle<'a>(text: &'a str, room: usize, mark: &str) -> Cow<'a, str> {
-    if width(text) <= room {
+pub(crate) fn truncate_middle<'a>(text: &'a str, max_width: usize, mark: &str) -> Cow<'a, str> {
+    if width(text) <= max_width {
         return Cow::Borrowed(text);
     }
     let mark_width = width(mark);
-    if room < mark_width + 4 {
-        return truncate(text, room, mark);
+    if max_width < mark_width + 4 {
+        return truncate(text, max_width, mark);
     }
-    let tail_room = (room - mark_width) / 3;
-    let first = head(text, room - mark_width - tail_room);
-    let last = tail(text, tail_room);
+    let tail_width = (max_width - mark_width) / 3;
+    let first = head(text, max_width - mark_width - tail_width);
+    let last = tail(text, tail_width);
     Cow::Owned(format!("{first}{mark}{last}"))
 }
 
-/// The text padded to `room` columns; `right` aligns it to the right.
-pub(crate) fn pad(text: &str, room: usize, right: bool) -> String {
-    let blanks = room.saturating_sub(width(text));
+/// The text padded to `max_width` columns; `right` aligns it to the right.
+pub(crate) fn pad(text: &str, max_width: usize, right: bool) -> String {
+    let blanks = max_width.saturating_sub(width(text));
     if right {
         format!("{}{text}", " ".repeat(blanks))
     } else {
@@ -48,16 +48,16 @@ pub(crate) fn pad(text: &str, room: usize, right: bool) -> String {
     }
 }
 
-/// The text wrapped at blanks to lines of at most `room` columns; longer words are split.
-pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
-    if room == 0 {
+/// The text wrapped at blanks to lines of at most `max_width` columns; longer words are split.
+pub(crate) fn wrap(text: &str, max_width: usize) -> Vec<String> {
+    if max_width == 0 {
         return Vec::new();
     }
     let mut lines = Vec::new();
     let mut line = String::new();
     for mut word in text.split(' ') {
         let gap = usize::from(!line.is_empty());
-        if width(&line) + gap + width(word) <= room {
+        if width(&line) + gap + width(word) <= max_width {
             if gap == 1 {
                 line.push(' ');
             }
@@ -67,8 +67,8 @@ pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
         if !line.is_empty() {
             lines.push(std::mem::take(&mut line));
         }
-        while width(word) > room {
-            let first = head(word, room);
+        while width(word) > max_width {
+            let first = head(word, max_width);
             // A character wider than the line is dropped.
             if first.is_empty() {
                 return lines;
@@ -85,11 +85,11 @@ pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
 }
 
 /// The longest prefix that fits.
-fn head(text: &str, room: usize) -> &str {
+fn head(text: &str, max_width: usize) -> &str {
     let mut used = 0;
     for (at, c) in text.char_indices() {
         used += c.width().unwrap_or(0);
-        if used > room {
+        if used > max_width {
             return &text[..at];
         }
     }
@@ -97,11 +97,11 @@ fn head(text: &str, room: usize) -> &str {
 }
 
 /// The longest suffix that fits.
-fn tail(text: &str, room: usize) -> &str {
+fn tail(text: &str, max_width: usize) -> &str {
     let mut used = 0;
     for (at, c) in text.char_indices().rev() {
         used += c.width().unwrap_or(0);
-        if used > room {
+        if used > max_width {
             return &text[at + c.len_utf8()..];
         }
     }
@@ -109,13 +109,13 @@ fn tail(text: &str, room: usize) -> &str {
 }
 
 /// A line of an indented document, wrapped; continuation lines are indented by two more columns.
-pub(crate) fn wrap_indented(line: &str, room: usize) -> Vec<String> {
-    if width(line) <= room {
+pub(crate) fn wrap_indented(line: &str, max_width: usize) -> Vec<String> {
+    if width(line) <= max_width {
         return vec![line.to_owned()];
     }
     let body = line.trim_start_matches(' ');
-    let lead = (line.len() - body.len()).min(room / 2);
-    let parts = wrap(body, room.saturating_sub(lead + 2).max(1));
+    let lead = (line.len() - body.len()).min(max_width / 2);
+    let parts = wrap(body, max_width.saturating_sub(lead + 2).max(1));
     let indented = parts.into_iter().enumerate().map(|(n, part)| {
         let more = if n == 0 { 0 } else { 2 };
         format!("{}{part}", " ".repeat(lead + more))
@@ -154,18 +154,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_exceeds_its_room(text in "\\PC{0,60}", room in 0usize..40) {
+        fn no_line_exceeds_the_maximum_width(text in "\\PC{0,60}", max_width in 0usize..40) {
             let text = super::super::sanitize(&text);
-            prop_assert!(width(&truncate(&text, room, "…")) <= room);
-            prop_assert!(width(&truncate_middle(&text, room, "..")) <= room);
-            for line in wrap(&text, room) {
-                prop_assert!(width(&line) <= room.max(1));
+            prop_assert!(width(&truncate(&text, max_width, "…")) <= max_width);
+            prop_assert!(width(&truncate_middle(&text, max_width, "..")) <= max_width);
+            for line in wrap(&text, max_width) {
+                prop_assert!(width(&line) <= max_width.max(1));
             }
         }
     }
 
     #[test]
-    fn lines_that_go_on_stand_further_in() {
+    fn continuation_lines_are_indented() {
         assert_eq!(wrap_indented("  short", 20), ["  short"]);
         assert_eq!(
             wrap_indented("  message: one two three", 14),

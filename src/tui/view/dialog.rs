@@ -36,9 +36,12 @@ fn draw_confirmation(confirmation: &Confirmation, all: Rect, canvas: &mut Canvas
         OnConfirm::Delete(_) | OnConfirm::CancelManagedJob(_) | OnConfirm::StartDemo(_) => "y",
     };
     text.push(format!("{yes}: yes    esc or n: no"));
-    let room = 60.min(usize::from(all.width).saturating_sub(4));
-    let lines: Vec<String> = text.iter().flat_map(|t| wrap(t, room)).collect();
-    let inner = canvas.bordered(centered(all, room + 4, lines.len() + 2), confirmation.title);
+    let max_width = 60.min(usize::from(all.width).saturating_sub(4));
+    let lines: Vec<String> = text.iter().flat_map(|t| wrap(t, max_width)).collect();
+    let inner = canvas.bordered(
+        centered(all, max_width + 4, lines.len() + 2),
+        confirmation.title,
+    );
     for (line, y) in lines.iter().zip(inner.top()..inner.bottom()) {
         canvas.text(
             inner.x + 1,
@@ -66,8 +69,8 @@ fn draw_menu(menu: &Menu, all: Rect, canvas: &mut Canvas<'_>) {
     let window = menu.items.iter().enumerate().skip(first);
     for ((at, (name, remark)), y) in window.zip(inner.top()..inner.bottom()) {
         draw_marker(canvas, inner.x, y, at == menu.selected);
-        let room = inner.width.saturating_sub(2);
-        canvas.text(inner.x + 2, y, room, name, Role::Bold);
+        let max_width = inner.width.saturating_sub(2);
+        canvas.text(inner.x + 2, y, max_width, name, Role::Bold);
         let x = inner.x + 4 + names as u16;
         canvas.text(x, y, inner.right().saturating_sub(x), remark, Role::Dim);
         if at == menu.selected {
@@ -113,10 +116,10 @@ fn draw_submit_form(form: &SubmitForm, all: Rect, canvas: &mut Canvas<'_>) {
     let window = form.fields.iter().enumerate().skip(first).take(lines);
     for ((at, field), y) in window.zip(inner.top()..inner.bottom()) {
         draw_marker(canvas, inner.x, y, at == form.focused);
-        let room = inner.width.saturating_sub(2);
-        canvas.text(inner.x + 2, y, room, &field.label(), Role::Text);
+        let max_width = inner.width.saturating_sub(2);
+        canvas.text(inner.x + 2, y, max_width, &field.label(), Role::Text);
         let x = inner.x + 4 + labels as u16;
-        let room = inner.right().saturating_sub(x);
+        let max_width = inner.right().saturating_sub(x);
         let text = if at == form.focused {
             format!("< {} >", field.text())
         } else {
@@ -127,7 +130,7 @@ fn draw_submit_form(form: &SubmitForm, all: Rect, canvas: &mut Canvas<'_>) {
         } else {
             Role::Text
         };
-        canvas.text(x, y, room, &text, role);
+        canvas.text(x, y, max_width, &text, role);
     }
     if inner.height > 1 {
         let y = inner.bottom() - 1;

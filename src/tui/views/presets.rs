@@ -84,7 +84,7 @@ impl View for PresetsView {
 
     fn empty_text(&self, state: &State) -> String {
         match state.presets {
-            None => "No presets here: this window has no lab behind it. `kueue-lab up` starts one.",
+            None => "No presets: this UI is not connected to a lab. `kueue-lab up` starts one.",
             Some(_) => "No presets in the folder.",
         }
         .to_owned()

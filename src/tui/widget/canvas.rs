@@ -36,35 +36,44 @@ impl<'a> Canvas<'a> {
         Span::styled(text.into(), self.style(role))
     }
 
-    /// Writes text in at most `room` columns; returns the used columns.
-    pub(crate) fn text(&mut self, x: u16, y: u16, room: u16, text: &str, role: Role) -> u16 {
+    /// Writes text in at most `max_width` columns; returns the used columns.
+    pub(crate) fn text(&mut self, x: u16, y: u16, max_width: u16, text: &str, role: Role) -> u16 {
         let style = self.style(role);
-        self.styled(x, y, room, text, style)
+        self.styled(x, y, max_width, text, style)
     }
 
-    /// Writes text with a style in at most `room` columns; returns the used columns.
-    pub(crate) fn styled(&mut self, x: u16, y: u16, room: u16, text: &str, style: Style) -> u16 {
-        if !self.contains(x, y) || room == 0 {
+    /// Writes text with a style in at most `max_width` columns; returns the used columns.
+    pub(crate) fn styled(
+        &mut self,
+        x: u16,
+        y: u16,
+        max_width: u16,
+        text: &str,
+        style: Style,
+    ) -> u16 {
+        if !self.contains(x, y) || max_width == 0 {
             return 0;
         }
-        let shown = truncate(text, room.into(), self.glyphs.ellipsis);
-        let (end, _) = self.buffer.set_stringn(x, y, &*shown, room.into(), style);
+        let shown = truncate(text, max_width.into(), self.glyphs.ellipsis);
+        let (end, _) = self
+            .buffer
+            .set_stringn(x, y, &*shown, max_width.into(), style);
         end.saturating_sub(x)
     }
 
-    /// Writes spans in at most `room` columns; returns the used columns.
-    pub(crate) fn line(&mut self, x: u16, y: u16, room: u16, line: &Line<'_>) -> u16 {
-        self.spans(x, y, room, &line.spans)
+    /// Writes spans in at most `max_width` columns; returns the used columns.
+    pub(crate) fn line(&mut self, x: u16, y: u16, max_width: u16, line: &Line<'_>) -> u16 {
+        self.spans(x, y, max_width, &line.spans)
     }
 
-    /// Writes spans in at most `room` columns; returns the used columns.
-    pub(crate) fn spans(&mut self, x: u16, y: u16, room: u16, spans: &[Span<'_>]) -> u16 {
+    /// Writes spans in at most `max_width` columns; returns the used columns.
+    pub(crate) fn spans(&mut self, x: u16, y: u16, max_width: u16, spans: &[Span<'_>]) -> u16 {
         let mut used = 0;
         for span in spans {
-            if used >= room {
+            if used >= max_width {
                 break;
             }
-            used += self.styled(x + used, y, room - used, &span.content, span.style);
+            used += self.styled(x + used, y, max_width - used, &span.content, span.style);
         }
         used
     }

@@ -99,8 +99,8 @@ impl<'a> PageBuilder<'a> {
     /// Adds a label with a value, which is wrapped.
     pub(crate) fn field(&mut self, label: &str, value: &str, role: Role) {
         let columns = label_columns(label);
-        let room = self.width.saturating_sub(columns).max(8);
-        for (n, line) in wrap(value, room).into_iter().enumerate() {
+        let max_width = self.width.saturating_sub(columns).max(8);
+        for (n, line) in wrap(value, max_width).into_iter().enumerate() {
             let label = if n == 0 { label } else { "" };
             let label = self.span(pad(label, columns, false), Role::Dim);
             let value = self.span(line, role);
@@ -180,8 +180,8 @@ impl<'a> PageBuilder<'a> {
                 let span = self.span("          the same message", Role::Dim);
                 self.line(vec![span]);
             } else if !c.message.is_empty() {
-                let room = self.width.saturating_sub(10);
-                for line in wrap(&c.message, room) {
+                let max_width = self.width.saturating_sub(10);
+                for line in wrap(&c.message, max_width) {
                     let span = self.span(format!("          {line}"), Role::Text);
                     self.line(vec![span]);
                 }
@@ -213,8 +213,8 @@ impl<'a> PageBuilder<'a> {
                 self.span(format!("  {}", e.source), Role::Dim),
             ];
             self.line(head);
-            let room = self.width.saturating_sub(10);
-            for line in wrap(&e.message, room) {
+            let max_width = self.width.saturating_sub(10);
+            for line in wrap(&e.message, max_width) {
                 let span = self.span(format!("          {line}"), Role::Text);
                 self.line(vec![span]);
             }

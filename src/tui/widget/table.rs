@@ -202,11 +202,11 @@ pub(crate) fn draw<R: 'static>(
 
 /// The width of each column, `None` for those left out. By priority, each column gets its minimum
 /// first; the rest goes to columns that need more.
-fn column_widths(columns: &[Column], needed: &[u16], room: u16, gap: u16) -> Vec<Option<u16>> {
+fn column_widths(columns: &[Column], needed: &[u16], max_width: u16, gap: u16) -> Vec<Option<u16>> {
     let mut order: Vec<usize> = (0..columns.len()).filter(|i| !columns[*i].hidden).collect();
     order.sort_by_key(|i| columns[*i].priority);
     let mut widths = vec![None; columns.len()];
-    let mut left = room;
+    let mut left = max_width;
     for &i in &order {
         let before = if widths.iter().any(Option::is_some) {
             gap
@@ -217,7 +217,7 @@ fn column_widths(columns: &[Column], needed: &[u16], room: u16, gap: u16) -> Vec
         let least = match column.fraction {
             _ if column.no_truncate => needed[i],
             0 => column.min.max(column.preferred).min(needed[i]),
-            part => column.min.max(room / part).min(needed[i]),
+            part => column.min.max(max_width / part).min(needed[i]),
         };
         if least + before <= left {
             widths[i] = Some(least);
@@ -252,7 +252,7 @@ mod tests {
     ];
 
     #[test]
-    fn columns_give_way_by_rank() {
+    fn columns_are_dropped_by_rank() {
         assert_eq!(
             column_widths(&COLUMNS, &[10, 5, 30], 100, 2),
             [Some(10), Some(5), Some(30)]
@@ -277,11 +277,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn columns_fit_the_room(needed in prop::collection::vec(0u16..80, 3), room in 0u16..200) {
-            let widths = column_widths(&COLUMNS, &needed, room, GAP);
+        fn columns_fit_into_the_width(needed in prop::collection::vec(0u16..80, 3), max_width in 0u16..200) {
+            let widths = column_widths(&COLUMNS, &needed, max_width, GAP);
             let shown: Vec<u16> = widths.into_iter().flatten().collect();
             let gaps = GAP * (shown.len().saturating_sub(1)) as u16;
-            prop_assert!(shown.iter().sum::<u16>() + gaps <= room);
+            prop_assert!(shown.iter().sum::<u16>() + gaps <= max_width);
         }
     }
 }

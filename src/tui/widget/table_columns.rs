@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_give_way_to_the_last_column() {
+    fn long_names_are_truncated_before_the_last_column() {
         let titles = ["WORKLOAD", ">FOR", "HOLDS"];
         let row = [
             "team-a/job-sample-job-5zsm9-9800f",

@@ -51,7 +51,7 @@ fn status(tree: &CohortTree, name: &str) -> QuotaStatus {
 }
 
 #[test]
-fn alone_a_queue_has_what_is_its_own() {
+fn a_queue_without_cohort_has_its_own_quota() {
     let queues = [queue("a", None, quota(9, None, None), 6)];
     let tree = CohortTree::build(queues.iter(), [].iter());
     let s = status(&tree, "a");
@@ -61,7 +61,7 @@ fn alone_a_queue_has_what_is_its_own() {
 }
 
 #[test]
-fn with_one_lender_it_is_known_who_lent() {
+fn the_only_lender_lends_the_borrowed_quota() {
     let queues = [
         queue("borrower", Some("team"), quota(6, None, None), 8),
         queue("lender", Some("team"), quota(6, None, None), 1),

@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_of_its_like_holds_for_one_that_was_passed_over() {
+    fn a_bypassed_workload_has_the_message_of_its_equivalence_class() {
         let message = "couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor f, 3 more needed";
         let bypassed =
             "Bypassed scheduling evaluation because an equivalent workload recently failed";

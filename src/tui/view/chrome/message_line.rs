@@ -34,11 +34,11 @@ pub(in crate::view) fn message(state: &State, area: Rect, canvas: &mut Canvas<'_
         let used = canvas.text(area.x + 1, y, area.width, line, notification.role);
         end = (area.x + 1 + used, y);
     }
-    let room = area.right().saturating_sub(end.0 + 1);
+    let max_width = area.right().saturating_sub(end.0 + 1);
     if lines.len() > usize::from(area.height) {
         draw_right_aligned(canvas, area, "  m shows all");
-    } else if width(&notification.hint) <= room.into() {
-        canvas.text(end.0, end.1, room, &notification.hint, Role::Dim);
+    } else if width(&notification.hint) <= max_width.into() {
+        canvas.text(end.0, end.1, max_width, &notification.hint, Role::Dim);
     } else {
         draw_right_aligned(canvas, area, &notification.hint);
     }
@@ -56,12 +56,12 @@ fn draw_prompt(prompt: &Prompt, area: Rect, canvas: &mut Canvas<'_>) -> Cursor {
         visible = &visible[skip..];
     }
     let cursor = area.x + 1 + canvas.text(area.x + 1, area.y, area.width, visible, Role::Input);
-    let room = area.right().saturating_sub(cursor);
-    let end = cursor + canvas.text(cursor, area.y, room, after, Role::Input);
+    let max_width = area.right().saturating_sub(cursor);
+    let end = cursor + canvas.text(cursor, area.y, max_width, after, Role::Input);
     if prompt.kind == PromptMode::Command && prompt.completion_index.is_none() {
-        let room = area.width.saturating_sub(end + 3);
+        let max_width = area.width.saturating_sub(end + 3);
         let completions = prompt.completions.join("  ");
-        canvas.text(end + 3, area.y, room, &completions, Role::Dim);
+        canvas.text(end + 3, area.y, max_width, &completions, Role::Dim);
     }
     Some((cursor.min(area.right().saturating_sub(1)), area.y))
 }
@@ -96,9 +96,9 @@ pub(in crate::view) fn message_height(state: &State, columns: u16, rows: u16) ->
         return 1;
     };
     let lines = notification.lines(columns);
-    let room = usize::from(columns.saturating_sub(2));
+    let max_width = usize::from(columns.saturating_sub(2));
     let last = lines.last().map_or(0, |l| width(l)) + width(&notification.hint);
-    (lines.len() + usize::from(last > room)).clamp(1, MAX_LINES) as u16
+    (lines.len() + usize::from(last > max_width)).clamp(1, MAX_LINES) as u16
 }
 
 /// The current notification.

@@ -57,27 +57,27 @@ pub(in crate::view) fn tabs(state: &State, area: Rect, canvas: &mut Canvas<'_>) 
         } else {
             Role::InactiveTab
         };
-        let room = area.width.saturating_sub(x);
-        end = x + canvas.text(x, area.y, room, &text, role);
+        let max_width = area.width.saturating_sub(x);
+        end = x + canvas.text(x, area.y, max_width, &text, role);
     }
     let status = views::by_id(state.ui.view).list_status(state.ui.list());
-    let room = area.width.saturating_sub(end + 2);
+    let max_width = area.width.saturating_sub(end + 2);
     let x = area
         .width
         .saturating_sub(width(&status) as u16 + 1)
         .max(end + 2);
-    let status = shorten(&status, room.into(), canvas.glyphs.ellipsis);
-    canvas.text(x, area.y, room, &status, Role::InProgress);
+    let status = shorten(&status, max_width.into(), canvas.glyphs.ellipsis);
+    canvas.text(x, area.y, max_width, &status, Role::InProgress);
 }
 
-/// The status in at most `room` columns: a long filter is truncated, and the count after it stays.
-fn shorten<'a>(status: &'a str, room: usize, ellipsis: &str) -> Cow<'a, str> {
+/// The status in at most `max_width` columns: a long filter is truncated, and the count after it stays.
+fn shorten<'a>(status: &'a str, max_width: usize, ellipsis: &str) -> Cow<'a, str> {
     match status.rsplit_once(' ') {
-        Some((filter, count)) if width(status) > room && count.contains('/') => {
-            let filter = truncate(filter, room.saturating_sub(width(count) + 1), ellipsis);
+        Some((filter, count)) if width(status) > max_width && count.contains('/') => {
+            let filter = truncate(filter, max_width.saturating_sub(width(count) + 1), ellipsis);
             Cow::Owned(format!("{filter} {count}"))
         }
-        _ => truncate(status, room, ellipsis),
+        _ => truncate(status, max_width, ellipsis),
     }
 }
 

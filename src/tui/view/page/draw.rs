@@ -52,8 +52,8 @@ pub(in crate::view) fn draw(page: &Page, heading: Rect, area: Rect, canvas: &mut
             canvas.text(area.x + 1, area.y, area.width, "Fetching ...", Role::Dim);
         }
         PageContent::Failed(error) => {
-            let room = usize::from(area.width.saturating_sub(2));
-            for (line, y) in wrap(error, room).iter().zip(area.top()..area.bottom()) {
+            let max_width = usize::from(area.width.saturating_sub(2));
+            for (line, y) in wrap(error, max_width).iter().zip(area.top()..area.bottom()) {
                 canvas.text(area.x + 1, y, area.width, line, Role::Error);
             }
         }
@@ -76,7 +76,7 @@ fn highlight(canvas: &mut Canvas<'_>, page: &Page, area: Rect, y: u16, line: &st
 
 /// Draws a line of a fetched document; the text before the first colon is a key.
 fn fetched_line(canvas: &mut Canvas<'_>, area: Rect, y: u16, line: &str) {
-    let room = area.width.saturating_sub(2);
+    let max_width = area.width.saturating_sub(2);
     let body = line.trim_start_matches([' ', '-']);
     let lead = line.len() - body.len();
     let key = body
@@ -85,11 +85,11 @@ fn fetched_line(canvas: &mut Canvas<'_>, area: Rect, y: u16, line: &str) {
     match key {
         Some(at) => {
             let (key, rest) = line.split_at(lead + at + 1);
-            let used = canvas.text(area.x + 1, y, room, key, Role::Key);
-            canvas.text(area.x + 1 + used, y, room - used, rest, Role::Text);
+            let used = canvas.text(area.x + 1, y, max_width, key, Role::Key);
+            canvas.text(area.x + 1 + used, y, max_width - used, rest, Role::Text);
         }
         None => {
-            canvas.text(area.x + 1, y, room, line, Role::Text);
+            canvas.text(area.x + 1, y, max_width, line, Role::Text);
         }
     }
 }

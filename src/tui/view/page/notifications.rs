@@ -16,8 +16,8 @@ pub(super) fn write(state: &State, doc: &mut PageBuilder<'_>) {
             Severity::Error => ("error", Role::Error),
         };
         let time = clock_time(note.at, &state.env.zone);
-        let room = doc.width().saturating_sub(16);
-        for (n, line) in wrap(&note.text, room).into_iter().enumerate() {
+        let max_width = doc.width().saturating_sub(16);
+        for (n, line) in wrap(&note.text, max_width).into_iter().enumerate() {
             let lead = if n == 0 {
                 [
                     doc.span(format!("{time}  "), Role::Dim),

@@ -160,8 +160,8 @@ fn slots(
         signs.push((doc.glyphs.device_free.to_owned(), Role::Free));
     }
     doc.section(&format!("{resource}: {used} of {total} in use"));
-    let room = doc.width();
-    for line in signs.chunks(room.max(1)) {
+    let max_width = doc.width();
+    for line in signs.chunks(max_width.max(1)) {
         let spans = line
             .iter()
             .map(|(sign, role)| doc.span(sign.clone(), *role))

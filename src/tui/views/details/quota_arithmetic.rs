@@ -110,7 +110,7 @@ pub(super) fn quota_holders(state: &State, wl: &WorkloadRow, doc: &mut PageBuild
         .into_iter()
         .collect();
     let requests = requested(wl);
-    let mut found: Vec<(&WorkloadRow, &str, Held, Amount)> = Vec::new();
+    let mut found: Vec<(&WorkloadRow, &str, ReservedQuota, Amount)> = Vec::new();
     for other in state.data.workloads.iter() {
         let Some(admission) = other.admission.as_ref().filter(|_| other.holds_quota()) else {
             continue;
@@ -128,7 +128,7 @@ pub(super) fn quota_holders(state: &State, wl: &WorkloadRow, doc: &mut PageBuild
         return;
     }
     found.sort_by(|a, b| {
-        let key = |(w, cq, _, n): &(&WorkloadRow, &str, Held, Amount)| {
+        let key = |(w, cq, _, n): &(&WorkloadRow, &str, ReservedQuota, Amount)| {
             (*cq != own, w.priority, std::cmp::Reverse(*n))
         };
         key(a).cmp(&key(b))
@@ -159,11 +159,11 @@ pub(super) fn quota_holders(state: &State, wl: &WorkloadRow, doc: &mut PageBuild
 }
 
 /// Amounts by flavor and resource.
-type Held = Vec<(FlavorResource, Amount)>;
+type ReservedQuota = Vec<(FlavorResource, Amount)>;
 
 /// The reserved quota of a workload for the requested resources, by flavor.
-fn held(wl: &WorkloadRow, requests: &Requests) -> Held {
-    let mut out = Held::new();
+fn held(wl: &WorkloadRow, requests: &Requests) -> ReservedQuota {
+    let mut out = ReservedQuota::new();
     for set in wl.admission.iter().flat_map(|a| &a.pod_sets) {
         for (resource, amount) in &set.usage {
             let Some(flavor) = set.flavors.get(resource) else {

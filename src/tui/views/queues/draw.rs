@@ -69,8 +69,8 @@ pub(super) fn draw(
     let list = tree.state;
     for ((at, row), y) in tree.visible_rows().zip(rows.top()..rows.bottom()) {
         let (name, rest) = line(state, canvas, row, &layout);
-        let room = layout.name.saturating_sub(3);
-        canvas.spans(rows.x + 2, y, room, &name);
+        let max_width = layout.name.saturating_sub(3);
+        canvas.spans(rows.x + 2, y, max_width, &name);
         let x = rows.x + layout.name;
         canvas.spans(x, y, rows.width.saturating_sub(layout.name + 1), &rest);
         if at == list.selected_index {
@@ -141,11 +141,14 @@ fn name_spans(
         QuotaNode::Cohort(_) => "cohort ",
         QuotaNode::ClusterQueue(_) => "",
     };
-    let room = usize::from(layout.name).saturating_sub(4 + lead.chars().count() + word.len());
+    let max_width = usize::from(layout.name).saturating_sub(4 + lead.chars().count() + word.len());
     vec![
         canvas.span(lead, Role::Text),
         canvas.span(word, Role::Dim),
-        canvas.span(truncate_middle(node.name(), room, g.ellipsis), Role::Bold),
+        canvas.span(
+            truncate_middle(node.name(), max_width, g.ellipsis),
+            Role::Bold,
+        ),
     ]
 }
 
@@ -225,12 +228,12 @@ fn quota(
     let lead = format!("{}    ", indent(state, node));
     let label = crate::text::resource_label(&fr.resource);
     let taken = 4 + lead.len() + crate::text::width(label);
-    let room = usize::from(layout.name).saturating_sub(taken);
+    let max_width = usize::from(layout.name).saturating_sub(taken);
     let name = vec![
         canvas.span(lead, Role::Text),
         canvas.span(format!("{label} "), Role::Text),
         canvas.span(
-            truncate_middle(&fr.flavor, room, canvas.glyphs.ellipsis),
+            truncate_middle(&fr.flavor, max_width, canvas.glyphs.ellipsis),
             Role::Dim,
         ),
     ];
@@ -252,11 +255,11 @@ fn local_queue(
     };
     let node = QuotaNode::ClusterQueue(lq.cluster_queue.clone());
     let lead = format!("{}    ", indent(state, &node));
-    let room = usize::from(layout.name).saturating_sub(7 + lead.len());
+    let max_width = usize::from(layout.name).saturating_sub(7 + lead.len());
     let name = vec![
         canvas.span(format!("{lead}{} ", canvas.glyphs.arrow), Role::Dim),
         canvas.span(
-            truncate_middle(&key.to_string(), room, canvas.glyphs.ellipsis),
+            truncate_middle(&key.to_string(), max_width, canvas.glyphs.ellipsis),
             Role::Text,
         ),
     ];

@@ -46,8 +46,8 @@ pub(in crate::views) fn draw_incomplete_pod_groups(
             "pod group {key}: {} of {} pods exist, Kueue waits for all",
             group.pods, group.of
         );
-        let room = area.width.saturating_sub(3);
-        canvas.text(area.x + 2, y, room, &text, Role::Waiting);
+        let max_width = area.width.saturating_sub(3);
+        canvas.text(area.x + 2, y, max_width, &text, Role::Waiting);
     }
     (y + 1).min(area.bottom()) - area.y
 }
@@ -180,7 +180,7 @@ fn draw_getting_started(state: &State, area: Rect, canvas: &mut Canvas<'_>) {
     if let Some(access) = &state.env.kubectl_command
         && y + 1 < area.bottom()
     {
-        let room = area.width.saturating_sub(3);
-        canvas.text(area.x + 2, y + 1, room, &sanitize(access), Role::Dim);
+        let max_width = area.width.saturating_sub(3);
+        canvas.text(area.x + 2, y + 1, max_width, &sanitize(access), Role::Dim);
     }
 }
