@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Finds circles of imports between the modules at the top of each crate of the workspace.
+"""Finds circles of imports between the modules at the top of each crate of the workspace, and crates whose
+dependencies differ from the list in docs/architecture.md.
 
 A crate is a folder src/<crate>/; its top modules are the folders and files beside lib.rs. Module a
 imports b if a non-test item in a names one of b: in a `use` tree, by an inline path (crate::, super::),
 or through an imported module. Prints each circle that a folder is part of (files beside lib.rs may know
-each other) with the imports in it, and exits 1 if there is one.
+each other) with the imports in it, and each crate whose list differs; exits 1 if there is one.
 
 Usage: scripts/import-cycles.py [--graph] [CRATE...]
 """
@@ -166,6 +167,26 @@ def circles(edges):
     return sorted(sorted(circle) for circle in found)
 
 
+def dependencies_of(crate):
+    """The crates of the workspace that a crate depends on, without dev-dependencies."""
+    with open(os.path.join(ROOT, crate, "Cargo.toml"), encoding="utf-8") as file:
+        section = re.search(r"(?ms)^\[dependencies\]\n(.*?)(?=^\[|\Z)", file.read())
+    names = re.findall(r"(?m)^kueue-lab-([\w-]+)", section.group(1) if section else "")
+    return {name.replace("-", "_") for name in names}
+
+
+def undocumented_dependencies(crates):
+    """A line for each crate whose dependencies differ from docs/architecture.md."""
+    with open(os.path.join(ROOT, "..", "docs", "architecture.md"), encoding="utf-8") as file:
+        rows = re.findall(r"(?m)^(\w+) +-> (.+)$", file.read())
+    listed = {crate: set(re.findall(r"\w+", names)) for crate, names in rows}
+    for crate in crates:
+        found, expected = dependencies_of(crate), listed.get(crate, set())
+        if found != expected:
+            more, less = sorted(found - expected), sorted(expected - found)
+            yield f"src/{crate}: docs/architecture.md lacks {more} and has {less} in addition"
+
+
 def main(arguments):
     show = "--graph" in arguments
     crates = [a for a in arguments if a != "--graph"] or sorted(
@@ -187,6 +208,9 @@ def main(arguments):
                 for target in circle:
                     for line in sorted(edges[module].get(target, ())):
                         print(f"    {line}")
+    for line in undocumented_dependencies(crates):
+        failed = True
+        print(line)
     return 1 if failed else 0
 
 
