@@ -27,7 +27,7 @@ pub struct LabSnapshot {
 }
 
 impl LabSnapshot {
-    /// Randomness as it goes on after the snapshot; the same for each lab.
+    /// The state of randomness after the snapshot; the same for each lab.
     pub(crate) fn entropy(&self) -> Entropy {
         self.entropy.fork()
     }

@@ -16,7 +16,7 @@ const STEPS: u64 = 1_000_000;
 /// Maximum nesting depth of statements and expressions.
 const NESTING: usize = 60;
 
-/// How execution goes on after a statement.
+/// How execution continues after a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flow {
     Next,

@@ -64,7 +64,7 @@ pub(crate) fn order(name: &str, is_directory: bool) -> Vec<(bool, Vec<u8>)> {
 
 /// What an entry has in common with the one before it.
 #[derive(Default)]
-struct Before {
+struct PreviousEntry {
     name: Vec<u8>,
     mode: u32,
     modified: i64,
@@ -77,7 +77,7 @@ pub(crate) async fn read(
     options: &ServerOptions,
 ) -> Result<Vec<Listed>, RsyncError> {
     let mut list = Vec::new();
-    let mut before = Before::default();
+    let mut before = PreviousEntry::default();
     while let Some(flags) = read_flags(reader, session).await? {
         if list.len() >= FILES {
             return Err(RsyncError::protocol("too many files"));
@@ -119,7 +119,7 @@ async fn read_flags(reader: &mut Reader, session: Session) -> Result<Option<u32>
 /// The name, whether it is a directory, and the entry.
 async fn read_entry(
     flags: u32,
-    before: &mut Before,
+    before: &mut PreviousEntry,
     reader: &mut Reader,
     session: Session,
     options: &ServerOptions,
@@ -216,7 +216,7 @@ pub(crate) async fn write(
     session: Session,
     options: &ServerOptions,
 ) -> Result<(), RsyncError> {
-    let mut before = Before::default();
+    let mut before = PreviousEntry::default();
     for entry in list {
         write_entry(entry, &mut before, writer, session).await?;
     }
@@ -243,7 +243,7 @@ pub(crate) async fn write(
 
 async fn write_entry(
     entry: &Entry,
-    before: &mut Before,
+    before: &mut PreviousEntry,
     writer: &mut Writer,
     session: Session,
 ) -> Result<(), RsyncError> {
@@ -295,7 +295,7 @@ async fn write_entry(
         writer.variable(target.len() as u64, 1).await?;
         writer.bytes(target.as_bytes()).await?;
     }
-    *before = Before {
+    *before = PreviousEntry {
         name: name.to_vec(),
         mode,
         modified: status.modified,

@@ -55,7 +55,7 @@ impl HandshakeError {
     }
 }
 
-/// Whether a request asks for an upgrade of its connection.
+/// Whether a request requests an upgrade of its connection.
 pub fn is_upgrade_request(headers: &HeaderMap) -> bool {
     headers
         .get_all(CONNECTION)
@@ -64,7 +64,7 @@ pub fn is_upgrade_request(headers: &HeaderMap) -> bool {
         .any(|value| value.to_ascii_lowercase().contains("upgrade"))
 }
 
-/// Whether a request asks for an upgrade to WebSocket.
+/// Whether a request requests an upgrade to WebSocket.
 pub fn is_websocket_request(headers: &HeaderMap) -> bool {
     let upgrade = headers.get(UPGRADE).and_then(|value| value.to_str().ok());
     upgrade.is_some_and(|value| value.eq_ignore_ascii_case("websocket"))

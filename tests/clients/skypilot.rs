@@ -39,7 +39,7 @@ resources: {infra: kubernetes, cpus: 1, labels: {kueue.x-k8s.io/priority-class: 
 run: echo started; sleep 100000
 ";
 
-/// Maximum duration of a change of a managed job, whose controller looks at it every 15 seconds.
+/// Maximum duration of a change of a managed job, whose controller checks it every 15 seconds.
 const JOB_CHANGE: Duration = Duration::from_secs(300);
 
 #[test]

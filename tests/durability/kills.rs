@@ -23,7 +23,7 @@ fn kills() -> u64 {
 /// The resourceVersion and value of an object; `None` if it does not exist.
 type Known = Option<(u64, u64)>;
 
-/// What one client knows of its objects.
+/// The objects of one client as it knows them.
 #[derive(Clone, Debug, Default)]
 struct Knowledge {
     acknowledged: BTreeMap<String, Known>,

@@ -167,7 +167,7 @@ fn resource_flavor(object: &mut Value) -> bool {
     old
 }
 
-/// Pod specs without a template, and the admission among the wishes.
+/// Pod specs without a template, and the admission in the spec.
 fn workload(object: &mut Value, warnings: &mut Vec<Warning>) -> bool {
     let mut old = false;
     for pod_set in items(object, &["spec", "podSets"]) {

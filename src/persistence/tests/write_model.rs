@@ -9,7 +9,7 @@ pub(super) type Key = (String, String);
 /// The objects: the revision and value of each.
 pub(super) type Objects = BTreeMap<Key, (u64, u64)>;
 
-/// What a client knows of a write.
+/// The outcome of a write as its client knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// It was acknowledged.

@@ -109,7 +109,7 @@ pub enum Compound {
     While {
         /// The commands whose exit status is the condition.
         condition: List,
-        /// The exit status of the condition with which the loop goes on.
+        /// The exit status of the condition with which the loop continues.
         until: bool,
         /// The body of the loop.
         body: List,

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 /// Pieces of data that wait in a stream.
 pub(super) const QUEUE: usize = 16;
 
-/// The streams that a client asks for.
+/// The streams that a client requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamOptions {
     /// Input of the process.

@@ -45,16 +45,16 @@ pub(super) fn serve(
 }
 
 /// A stream of the client with both halves.
-type Halves = (StreamReader, StreamWriter);
+type StreamHalves = (StreamReader, StreamWriter);
 
 /// The streams that the client has created.
 #[derive(Default)]
 struct CreatedStreams {
-    error: Option<Halves>,
-    stdin: Option<Halves>,
-    stdout: Option<Halves>,
-    stderr: Option<Halves>,
-    resize: Option<Halves>,
+    error: Option<StreamHalves>,
+    stdin: Option<StreamHalves>,
+    stdout: Option<StreamHalves>,
+    stderr: Option<StreamHalves>,
+    resize: Option<StreamHalves>,
 }
 
 /// Waits until the client has created `expected` streams; `None` if it does not in time.
@@ -155,7 +155,7 @@ async fn copy_resize(reader: Option<StreamReader>, resize: mpsc::Sender<Terminal
 }
 
 /// Copies output to its stream until the process closes it.
-async fn copy_output(output: Option<mpsc::Receiver<Bytes>>, stream: Option<Halves>) {
+async fn copy_output(output: Option<mpsc::Receiver<Bytes>>, stream: Option<StreamHalves>) {
     let (Some(mut output), Some((_, writer))) = (output, stream) else {
         return;
     };
