@@ -309,15 +309,19 @@ async fn client_with_webhooks() -> Client {
     client
 }
 
-#[tokio::test]
-async fn a_webhook_mutates_and_rejects() {
-    let (client, hook) = (
-        client_with_webhooks().await,
-        start_webhook("localhost").await,
-    );
+/// A client with a webhook that is registered without further fields.
+async fn client_with_webhook() -> (Client, TlsServer) {
+    let client = client_with_webhooks().await;
+    let hook = start_webhook("localhost").await;
     let url = format!("https://localhost:{}", hook.port);
     let config = json!({"url": url, "caBundle": hook.bundle});
     register_webhook(&client, config, json!({})).await;
+    (client, hook)
+}
+
+#[tokio::test]
+async fn a_webhook_mutates_and_rejects() {
+    let (client, hook) = client_with_webhook().await;
     let made = send(&client, "POST", MAPS, config_map("a", json!({"own": "1"}))).await;
     let labels = json!({"own": "1", "hooked": "yes"});
     assert_eq!(made.unwrap()["metadata"]["labels"], labels);
@@ -345,13 +349,7 @@ async fn a_webhook_mutates_and_rejects() {
 
 #[tokio::test]
 async fn a_policy_is_reinvoked_after_the_change_of_a_webhook() {
-    let (client, hook) = (
-        client_with_webhooks().await,
-        start_webhook("localhost").await,
-    );
-    let url = format!("https://localhost:{}", hook.port);
-    let config = json!({"url": url, "caBundle": hook.bundle});
-    register_webhook(&client, config, json!({})).await;
+    let (client, hook) = client_with_webhook().await;
     let expression = "Object{data: {'labels': string(size(object.metadata.labels))}}";
     let policy = json!({"metadata": {"name": "count"}, "spec": {
         "matchConstraints": config_maps_only(),

@@ -1,10 +1,6 @@
 //! RBAC decisions and their reasons, escalation, impersonation, and tokens of service accounts.
 
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
-use kueue_lab_apiserver::{ApiServer, ServeOptions, ServingHandle};
-use kueue_lab_clock::Clock;
-use kueue_lab_entropy::Entropy;
+use kube::Client;
 use serde_json::{Value, json};
 
 use super::server_fixture::*;
@@ -12,55 +8,18 @@ use super::server_fixture::*;
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const TOKEN: &str = "/api/v1/namespaces/test/serviceaccounts/default/token";
 
-/// A server on the network with the namespace `test`.
-struct Served {
-    admin: Client,
-    handle: ServingHandle,
-    _server: ApiServer,
-}
-
-async fn serve() -> Served {
-    let server = ApiServer::builder(Clock::real(), Entropy::seeded(1)).build();
-    let handle = server.serve(ServeOptions::default()).await.unwrap();
-    let admin = server.client();
-    namespace(&admin, "test").await;
-    Served {
-        admin,
-        handle,
-        _server: server,
-    }
-}
-
 impl Served {
-    async fn config(&self) -> Config {
-        let kubeconfig = Kubeconfig::from_yaml(self.handle.kubeconfig()).unwrap();
-        let options = KubeConfigOptions::default();
-        Config::from_custom_kubeconfig(kubeconfig, &options)
-            .await
-            .unwrap()
-    }
-
     /// A client with a token of the service account `test/default`.
     async fn account(&self, request: Value) -> Client {
         let token = send(&self.admin, "POST", TOKEN, request).await.unwrap();
-        let mut config = self.config().await;
-        let token = token["status"]["token"].as_str().unwrap();
-        config.auth_info.token = Some(token.to_owned().into());
+        let config = self.config(token["status"]["token"].as_str()).await;
         Client::try_from(config).unwrap()
     }
 
     /// Creates a ClusterRole and binds it to the service account `test/default`.
-    async fn grant(&self, name: &str, rules: Value) {
-        let role = json!({"metadata": {"name": name}, "rules": rules});
-        let path = format!("{RBAC}/clusterroles");
-        send(&self.admin, "POST", &path, role).await.unwrap();
-        let binding = json!({
-            "metadata": {"name": name},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-            "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": "test"}],
-        });
-        let path = format!("{RBAC}/clusterrolebindings");
-        send(&self.admin, "POST", &path, binding).await.unwrap();
+    async fn grant_account(&self, name: &str, rules: Value) {
+        let subject = json!({"kind": "ServiceAccount", "name": "default", "namespace": "test"});
+        self.grant(name, rules, subject).await;
     }
 }
 
@@ -72,7 +31,7 @@ async fn roles_and_bindings_grant_only_rules_that_the_author_holds() {
         "resources": ["clusterroles", "clusterrolebindings"],
         "verbs": ["create"],
     }, {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]);
-    served.grant("author", rules).await;
+    served.grant_account("author", rules).await;
     let account = served.account(json!({})).await;
     let roles = format!("{RBAC}/clusterroles");
     let role = |name: &str, verbs: Value| {
@@ -107,7 +66,7 @@ async fn roles_and_bindings_grant_only_rules_that_the_author_holds() {
         "apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles"],
         "resourceNames": ["cluster-admin"], "verbs": ["bind"],
     }]);
-    served.grant("binder", rules).await;
+    served.grant_account("binder", rules).await;
     send(&account, "POST", &bindings, binding("cluster-admin"))
         .await
         .unwrap();
@@ -154,22 +113,20 @@ async fn impersonation_is_authorized_by_its_verb() {
     let rules = json!([
         {"apiGroups": [""], "resources": ["users"], "resourceNames": ["bob"], "verbs": ["impersonate"]},
     ]);
-    served.grant("impersonator", rules).await;
+    served.grant_account("impersonator", rules).await;
     let token = send(&served.admin, "POST", TOKEN, json!({})).await.unwrap();
-    let mut config = served.config().await;
-    config.auth_info.token = token["status"]["token"]
-        .as_str()
-        .map(|t| t.to_owned().into());
+    let mut config = served.config(token["status"]["token"].as_str()).await;
     config.auth_info.impersonate = Some("bob".into());
     let bob = Client::try_from(config.clone()).unwrap();
     let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
     // Without a role of its own `bob` may review itself only.
-    served
-        .grant_group(
-            "system:authenticated",
-            json!([{"apiGroups": ["authentication.k8s.io"], "resources": ["selfsubjectreviews"], "verbs": ["create"]}]),
-        )
-        .await;
+    let rules = json!([
+        {"apiGroups": ["authentication.k8s.io"], "resources": ["selfsubjectreviews"], "verbs": ["create"]},
+    ]);
+    let everyone = json!({
+        "kind": "Group", "name": "system:authenticated", "apiGroup": "rbac.authorization.k8s.io",
+    });
+    served.grant("reviewers", rules, everyone).await;
     let review = send(&bob, "POST", path, json!({})).await.unwrap();
     assert_eq!(review["status"]["userInfo"]["username"], "bob");
     config.auth_info.impersonate_groups = Some(vec!["admins".into()]);
@@ -177,22 +134,6 @@ async fn impersonation_is_authorized_by_its_verb() {
     let status = error_status(send(&admins, "POST", path, json!({})).await);
     let message = "cannot impersonate resource \"groups\" in API group \"\" at the cluster scope";
     assert!(status.message.contains(message), "{status:?}");
-}
-
-impl Served {
-    /// Creates a ClusterRole and binds it to a group.
-    async fn grant_group(&self, group: &str, rules: Value) {
-        let role = json!({"metadata": {"name": "of-group"}, "rules": rules});
-        let path = format!("{RBAC}/clusterroles");
-        send(&self.admin, "POST", &path, role).await.unwrap();
-        let binding = json!({
-            "metadata": {"name": "of-group"},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "of-group"},
-            "subjects": [{"kind": "Group", "name": group, "apiGroup": "rbac.authorization.k8s.io"}],
-        });
-        let path = format!("{RBAC}/clusterrolebindings");
-        send(&self.admin, "POST", &path, binding).await.unwrap();
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -253,7 +194,7 @@ async fn a_field_selector_of_a_name_is_authorized_as_that_name() {
         "resourceNames": ["mine"],
         "verbs": ["get", "list", "watch", "deletecollection"],
     }]);
-    served.grant("mine", rules).await;
+    served.grant_account("mine", rules).await;
     let maps = "/api/v1/namespaces/test/configmaps";
     let selected = format!("{maps}?fieldSelector=metadata.name%3Dmine");
     let list = get(&account, &selected).await.unwrap();
@@ -287,7 +228,7 @@ async fn policies_check_the_permissions_of_the_user() {
         {"apiGroups": ["queues.dev"], "resources": ["queues"], "verbs": ["use"],
          "resourceNames": ["fast"]},
     ]);
-    served.grant("writer", rules).await;
+    served.grant_account("writer", rules).await;
     let policy = json!({"metadata": {"name": "queues"}, "spec": {
         "matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"],
             "operations": ["CREATE"], "resources": ["configmaps"]}]},

@@ -1,6 +1,6 @@
 //! Deletion: finalizers, grace periods, propagation, preconditions, namespaces.
 
-use kube::api::{DeleteParams, ListParams, PostParams, Preconditions, PropagationPolicy};
+use kube::api::{DeleteParams, ListParams, Preconditions, PropagationPolicy};
 use serde_json::{Value, json};
 
 use super::server_fixture::*;
@@ -47,9 +47,7 @@ fn propagation_policies_set_finalizers() {
             (PropagationPolicy::Orphan, "orphan"),
         ] {
             let name = finalizer.to_lowercase();
-            api.create(&PostParams::default(), &config_map(&name, "1"))
-                .await
-                .unwrap();
+            create_config_map(&api, &name, "1").await;
             let params = DeleteParams {
                 propagation_policy: Some(policy),
                 ..DeleteParams::default()
@@ -76,9 +74,7 @@ fn propagation_policies_set_finalizers() {
 fn preconditions_protect_an_object_of_the_same_name() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
-        api.create(&PostParams::default(), &config_map("a", "1"))
-            .await
-            .unwrap();
+        create_config_map(&api, "a", "1").await;
         let wrong = Preconditions {
             uid: Some("other".into()),
             resource_version: None,
@@ -182,9 +178,7 @@ fn delete_collection_applies_selectors() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         for name in ["a", "b", "c"] {
-            api.create(&PostParams::default(), &config_map(name, "1"))
-                .await
-                .unwrap();
+            create_config_map(&api, name, "1").await;
         }
         let params = ListParams::default().fields("metadata.name!=b");
         api.delete_collection(&DeleteParams::default(), &params)

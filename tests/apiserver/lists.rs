@@ -1,7 +1,7 @@
 //! Lists: selectors, pagination, resource versions, media types.
 
 use http::Request;
-use kube::api::{ListParams, PostParams};
+use kube::api::ListParams;
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_apiserver::storage::StorageLimits;
 use kueue_lab_clock::{Clock, virtual_runtime};
@@ -63,9 +63,7 @@ fn pages_have_one_resource_version() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         for i in 0..5 {
-            api.create(&PostParams::default(), &config_map(&format!("m{i}"), "1"))
-                .await
-                .unwrap();
+            create_config_map(&api, &format!("m{i}"), "1").await;
         }
         let first = api.list(&ListParams::default().limit(2)).await.unwrap();
         assert_eq!(first.metadata.remaining_item_count, Some(3));
@@ -73,9 +71,7 @@ fn pages_have_one_resource_version() {
         api.delete("m3", &kube::api::DeleteParams::default())
             .await
             .unwrap();
-        api.create(&PostParams::default(), &config_map("m31", "new"))
-            .await
-            .unwrap();
+        create_config_map(&api, "m31", "new").await;
         let mut seen: Vec<String> = first
             .items
             .iter()
@@ -108,16 +104,12 @@ fn an_expired_continue_token_offers_an_inconsistent_continuation() {
         namespace(&client, "test").await;
         let api = config_maps(&client);
         for i in 0..3 {
-            api.create(&PostParams::default(), &config_map(&format!("m{i}"), "1"))
-                .await
-                .unwrap();
+            create_config_map(&api, &format!("m{i}"), "1").await;
         }
         let page = api.list(&ListParams::default().limit(1)).await.unwrap();
         let token = page.metadata.continue_.unwrap();
         for i in 3..9 {
-            api.create(&PostParams::default(), &config_map(&format!("m{i}"), "1"))
-                .await
-                .unwrap();
+            create_config_map(&api, &format!("m{i}"), "1").await;
         }
         let expired = error_status(
             api.list(&ListParams::default().continue_token(&token))
@@ -142,14 +134,9 @@ fn an_expired_continue_token_offers_an_inconsistent_continuation() {
 fn a_list_can_request_a_resource_version() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
-        let made = api
-            .create(&PostParams::default(), &config_map("a", "1"))
-            .await
-            .unwrap();
+        let made = create_config_map(&api, "a", "1").await;
         let then = made.metadata.resource_version.unwrap();
-        api.create(&PostParams::default(), &config_map("b", "1"))
-            .await
-            .unwrap();
+        create_config_map(&api, "b", "1").await;
         let path = "/api/v1/namespaces/test/configmaps?resourceVersion=";
         let exact = format!("{path}{then}&resourceVersionMatch=Exact");
         let list = get(&client, &exact).await.unwrap();
@@ -184,9 +171,7 @@ async fn list_as(client: &kube::Client, path: &str, accept: &str) -> Result<Stri
 fn tables_partial_metadata_and_yaml() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
-        api.create(&PostParams::default(), &config_map("a", "1"))
-            .await
-            .unwrap();
+        create_config_map(&api, "a", "1").await;
         let path = "/api/v1/namespaces/test/configmaps";
         let table = list_as(
             &client,

@@ -14,10 +14,7 @@ use super::server_fixture::*;
 fn a_new_object_gets_server_set_metadata() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
-        let made = api
-            .create(&PostParams::default(), &config_map("a", "1"))
-            .await
-            .unwrap();
+        let made = create_config_map(&api, "a", "1").await;
         assert_eq!(made.metadata.namespace.as_deref(), Some("test"));
         let uid = made.metadata.uid.as_deref().unwrap();
         assert_eq!(uid.len(), 36);
@@ -77,10 +74,7 @@ fn generated_names_are_unique_and_short() {
 fn an_update_with_a_stale_resource_version_conflicts() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
-        let first = api
-            .create(&PostParams::default(), &config_map("a", "1"))
-            .await
-            .unwrap();
+        let first = create_config_map(&api, "a", "1").await;
         let mut next = first.clone();
         next.data.as_mut().unwrap().insert("k".into(), "2".into());
         let second = api
@@ -109,10 +103,7 @@ fn an_update_with_a_stale_resource_version_conflicts() {
 fn a_write_without_changes_keeps_the_resource_version() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
-        let made = api
-            .create(&PostParams::default(), &config_map("a", "1"))
-            .await
-            .unwrap();
+        let made = create_config_map(&api, "a", "1").await;
         let patch = Patch::Merge(json!({"data": {"k": "1"}}));
         let same = api
             .patch("a", &PatchParams::default(), &patch)
@@ -133,9 +124,7 @@ fn a_dry_run_stores_nothing() {
         let shown = api.create(&dry, &config_map("a", "1")).await.unwrap();
         assert!(shown.metadata.uid.is_some() && shown.metadata.resource_version.is_none());
         assert!(api.get_opt("a").await.unwrap().is_none());
-        api.create(&PostParams::default(), &config_map("a", "1"))
-            .await
-            .unwrap();
+        create_config_map(&api, "a", "1").await;
         assert_eq!(
             error_status(api.create(&dry, &config_map("a", "1")).await).code,
             409
@@ -155,9 +144,7 @@ fn a_dry_run_stores_nothing() {
 fn concurrent_patches_are_all_applied() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
-        api.create(&PostParams::default(), &config_map("a", "1"))
-            .await
-            .unwrap();
+        create_config_map(&api, "a", "1").await;
         let patches = (0..20).map(|i| {
             let api = api.clone();
             async move {

@@ -5,12 +5,15 @@ use std::future::Future;
 use http::Request;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{Api, ObjectMeta, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::Status;
-use kube::{Client, Error};
-use kueue_lab_apiserver::ApiServer;
+use kube::{Client, Config, Error};
+use kueue_lab_apiserver::{ApiServer, ApiServerBuilder, ServeOptions, ServingHandle};
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_entropy::Entropy;
 use serde_json::{Value, json};
+
+const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
 /// A server in virtual time with the same names and UIDs in every run.
 pub(crate) fn server() -> ApiServer {
@@ -26,6 +29,64 @@ pub(crate) fn with_server<F: Future<Output = ()>>(test: impl FnOnce(ApiServer, C
         namespace(&client, "test").await;
         test(server, client).await;
     });
+}
+
+/// A server on the network with the namespace `test`.
+pub(crate) struct Served {
+    /// An in-process client.
+    pub(crate) admin: Client,
+    pub(crate) handle: ServingHandle,
+    _server: ApiServer,
+}
+
+/// Starts a server on the network.
+pub(crate) async fn serve() -> Served {
+    serve_with(|builder| builder).await
+}
+
+/// Starts a server on the network with other settings.
+pub(crate) async fn serve_with(
+    configure: impl FnOnce(ApiServerBuilder) -> ApiServerBuilder,
+) -> Served {
+    let builder = ApiServer::builder(Clock::real(), Entropy::seeded(1));
+    let server = configure(builder).build();
+    let handle = server.serve(ServeOptions::default()).await.unwrap();
+    let admin = server.client();
+    namespace(&admin, "test").await;
+    Served {
+        admin,
+        handle,
+        _server: server,
+    }
+}
+
+impl Served {
+    /// The client configuration of the kubeconfig, or of a token.
+    pub(crate) async fn config(&self, token: Option<&str>) -> Config {
+        let kubeconfig = Kubeconfig::from_yaml(self.handle.kubeconfig()).unwrap();
+        let options = KubeConfigOptions::default();
+        let mut config = Config::from_custom_kubeconfig(kubeconfig, &options)
+            .await
+            .unwrap();
+        if let Some(token) = token {
+            config.auth_info.token = Some(token.to_owned().into());
+        }
+        config
+    }
+
+    /// Creates a ClusterRole and binds it to a subject.
+    pub(crate) async fn grant(&self, name: &str, rules: Value, subject: Value) {
+        let role = json!({"metadata": {"name": name}, "rules": rules});
+        let path = format!("{RBAC}/clusterroles");
+        send(&self.admin, "POST", &path, role).await.unwrap();
+        let binding = json!({
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+            "subjects": [subject],
+        });
+        let path = format!("{RBAC}/clusterrolebindings");
+        send(&self.admin, "POST", &path, binding).await.unwrap();
+    }
 }
 
 /// Creates a namespace with its default ServiceAccount.
@@ -60,6 +121,13 @@ pub(crate) fn config_map(name: &str, value: &str) -> ConfigMap {
         data: Some([("k".to_string(), value.to_string())].into()),
         ..ConfigMap::default()
     }
+}
+
+/// Creates a ConfigMap with one entry.
+pub(crate) async fn create_config_map(api: &Api<ConfigMap>, name: &str, value: &str) -> ConfigMap {
+    api.create(&PostParams::default(), &config_map(name, value))
+        .await
+        .unwrap()
 }
 
 /// A Pod that is not scheduled.

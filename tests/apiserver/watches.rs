@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::{AsyncBufReadExt, StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{DeleteParams, ListParams, PostParams, WatchEvent, WatchParams};
+use kube::api::{DeleteParams, ListParams, WatchEvent, WatchParams};
 use kube::runtime::watcher::{self, Event};
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
@@ -41,14 +41,10 @@ fn type_and_name_lines(events: &[Value]) -> Vec<String> {
 fn a_watch_from_a_list_has_all_later_events() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
-        api.create(&PostParams::default(), &config_map("old", "1"))
-            .await
-            .unwrap();
+        create_config_map(&api, "old", "1").await;
         let list = api.list(&ListParams::default()).await.unwrap();
         let version = list.metadata.resource_version.unwrap();
-        api.create(&PostParams::default(), &config_map("a", "1"))
-            .await
-            .unwrap();
+        create_config_map(&api, "a", "1").await;
         merge_patch(
             &client,
             "/api/v1/namespaces/test/configmaps/a",
@@ -87,9 +83,7 @@ fn a_streaming_list_is_followed_by_events() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         for i in 0..3 {
-            api.create(&PostParams::default(), &config_map(&format!("m{i}"), "1"))
-                .await
-                .unwrap();
+            create_config_map(&api, &format!("m{i}"), "1").await;
         }
         for config in [
             watcher::Config::default(),
@@ -106,9 +100,7 @@ fn a_streaming_list_is_followed_by_events() {
                 }
             }
             assert_eq!(initial, ["m0", "m1", "m2"]);
-            api.create(&PostParams::default(), &config_map("x", "1"))
-                .await
-                .unwrap();
+            create_config_map(&api, "x", "1").await;
             assert!(
                 matches!(stream.try_next().await, Ok(Some(Event::Apply(o))) if o.name_any() == "x")
             );
@@ -125,9 +117,7 @@ fn an_object_that_stops_matching_is_deleted_in_its_last_matching_state() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         let mut stream = raw_watch(&client, "labelSelector=on%3Dyes").await;
-        api.create(&PostParams::default(), &config_map("a", "1"))
-            .await
-            .unwrap();
+        create_config_map(&api, "a", "1").await;
         let path = "/api/v1/namespaces/test/configmaps/a";
         for on in [
             json!("yes"),
@@ -171,9 +161,7 @@ fn an_object_that_stops_matching_is_deleted_in_its_last_matching_state() {
 fn bookmarks_are_sent_initially_each_minute_and_at_the_end() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
-        api.create(&PostParams::default(), &config_map("a", "1"))
-            .await
-            .unwrap();
+        create_config_map(&api, "a", "1").await;
         let query = "allowWatchBookmarks=true&timeoutSeconds=130";
         let events: Vec<Value> = raw_watch(&client, query).await.collect().await;
         assert_eq!(
@@ -246,9 +234,7 @@ fn a_table_watch_sends_its_columns_once() {
     with_server(|_, client| async move {
         let api = config_maps(&client);
         for name in ["a", "b"] {
-            api.create(&PostParams::default(), &config_map(name, "1"))
-                .await
-                .unwrap();
+            create_config_map(&api, name, "1").await;
         }
         let request =
             http::Request::get("/api/v1/namespaces/test/configmaps?watch=1&timeoutSeconds=1")
@@ -292,9 +278,7 @@ fn a_hundred_watches_have_equal_events() {
         let followers: Vec<_> = followers.collect();
         tokio::time::sleep(Duration::from_millis(1)).await;
         for i in 0..50 {
-            api.create(&PostParams::default(), &config_map(&format!("m{i}"), "1"))
-                .await
-                .unwrap();
+            create_config_map(&api, &format!("m{i}"), "1").await;
         }
         let wanted: Vec<String> = (0..50).map(|i| format!("m{i}")).collect();
         for follower in followers {

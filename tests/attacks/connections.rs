@@ -3,8 +3,7 @@
 use kube::Client;
 
 use super::connection::Attacker;
-use super::served::serve;
-use super::server_fixture::get;
+use super::server_fixture::{get, serve};
 
 /// More than the server accepts at the same time.
 const CONNECTIONS: usize = 1100;

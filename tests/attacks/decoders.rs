@@ -2,8 +2,7 @@
 
 use serde_json::json;
 
-use super::served::serve;
-use super::server_fixture::error_status;
+use super::server_fixture::{error_status, serve};
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/test/configmaps";
 

@@ -4,8 +4,7 @@ use kube::Client;
 use serde_json::json;
 
 use super::connection::answer;
-use super::served::serve;
-use super::server_fixture::error_status;
+use super::server_fixture::{error_status, serve};
 
 async fn text(client: &Client, path: &str) -> Result<String, kube::Error> {
     let request = http::Request::get(path).body(Vec::new()).unwrap();

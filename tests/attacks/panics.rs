@@ -8,8 +8,7 @@ use kueue_lab_apiserver::plugins::{AdmissionPlugin, AdmissionRequest, AdmissionW
 use serde_json::{Value, json};
 
 use super::connection::{answer, data};
-use super::served::serve_with;
-use super::server_fixture::get;
+use super::server_fixture::{get, serve_with};
 
 /// Panics at every ConfigMap.
 struct Panicking;

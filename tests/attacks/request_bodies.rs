@@ -6,8 +6,7 @@ use kueue_lab_apiserver::RequestLimits;
 use serde_json::json;
 
 use super::connection::{answer, data};
-use super::served::{serve, serve_with};
-use super::server_fixture::{error_status, send};
+use super::server_fixture::{error_status, send, serve, serve_with};
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/test/configmaps";
 

@@ -5,8 +5,7 @@ use kueue_lab_apiserver::RequestLimits;
 use serde_json::json;
 
 use super::connection::answer;
-use super::served::serve_with;
-use super::server_fixture::{get, send};
+use super::server_fixture::{get, send, serve_with};
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/test/configmaps";
 /// More than the seats of one user and its queue.
