@@ -6,17 +6,16 @@ use std::time::Duration;
 
 use k8s_openapi::api::events::v1::Event;
 use kube::Client;
-use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
-use kueue_lab_api::crds::{CRDS, Conversion};
 use kueue_lab_api::v1beta2::Workload;
-use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_controller::{Controller, ControllerConfig};
-use kueue_lab_entropy::Entropy;
 use kueue_lab_lab::JobWebhooksPlugin;
 use kueue_lab_runtime::Context;
 use serde_json::Value;
+
+use super::kueue_server::{KueueServer, create};
 
 pub(crate) struct TestCluster {
     pub client: Client,
@@ -33,13 +32,12 @@ pub(crate) fn with_config<F: Future<Output = ()>>(
     test: impl FnOnce(TestCluster) -> F,
 ) {
     virtual_runtime().unwrap().block_on(async {
-        let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
-        let entropy = Entropy::seeded(1);
-        let server = ApiServer::builder(clock.clone(), entropy.clone()).build();
-        let client = server.client();
-        for crd in CRDS {
-            apply_value(&client, crd.object(&Conversion::None)).await;
-        }
+        let KueueServer {
+            server,
+            client,
+            clock,
+            entropy,
+        } = KueueServer::start().await;
         apply(
             &client,
             "{apiVersion: v1, kind: Namespace, metadata: {name: ns}}
@@ -56,33 +54,11 @@ pub(crate) fn with_config<F: Future<Output = ()>>(
     });
 }
 
-fn resource(object: &Value) -> ApiResource {
-    let (group, version) = match object["apiVersion"].as_str().unwrap().split_once('/') {
-        Some((group, version)) => (group, version),
-        None => ("", object["apiVersion"].as_str().unwrap()),
-    };
-    ApiResource::from_gvk(&GroupVersionKind::gvk(
-        group,
-        version,
-        object["kind"].as_str().unwrap(),
-    ))
-}
-
-async fn apply_value(client: &Client, object: Value) {
-    let resource = resource(&object);
-    let api: Api<DynamicObject> = match object["metadata"]["namespace"].as_str() {
-        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-        None => Api::all_with(client.clone(), &resource),
-    };
-    let object: DynamicObject = serde_json::from_value(object).unwrap();
-    api.create(&PostParams::default(), &object).await.unwrap();
-}
-
 /// Creates the objects of a YAML stream.
 pub(crate) async fn apply(client: &Client, yaml: &str) {
     for document in yaml.split("\n---\n") {
         let object: Value = serde_yaml::from_str(document).unwrap();
-        apply_value(client, object).await;
+        create(client, object).await;
     }
 }
 

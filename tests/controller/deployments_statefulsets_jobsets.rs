@@ -161,20 +161,7 @@ fn the_pods_of_a_stateful_set_join_its_workload() {
     });
 }
 
-const JOB_SETS: &str = "apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: jobsets.jobset.x-k8s.io}
-spec:
-  group: jobset.x-k8s.io
-  scope: Namespaced
-  names: {plural: jobsets, singular: jobset, kind: JobSet, listKind: JobSetList}
-  versions:
-  - name: v1alpha2
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema:
-      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}";
+const JOB_SETS: &str = include_str!("../differential/jobset-crd.yaml");
 
 #[test]
 fn a_job_set_is_managed_after_its_crd_is_created() {

@@ -100,15 +100,21 @@ fn pods_that_permit_it_are_force_deleted_on_an_unreachable_node() {
     });
 }
 
+/// Deletes a pod on an unreachable node with a grace period of 30 s.
+async fn delete_on_unreachable_node(w: &TestCluster) -> Api<Pod> {
+    w.apply(NODE).await;
+    taint_node(w, unreachable()).await;
+    w.apply(&pod("safe", Some("true"))).await;
+    let pods: Api<Pod> = Api::namespaced(w.client.clone(), "ns");
+    let params = DeleteParams::default().grace_period(30);
+    pods.delete("safe", &params).await.unwrap();
+    pods
+}
+
 #[test]
 fn a_pod_is_force_deleted_a_minute_after_its_grace_period() {
     with_config(with_failure_recovery(), |w| async move {
-        w.apply(NODE).await;
-        taint_node(&w, unreachable()).await;
-        w.apply(&pod("safe", Some("true"))).await;
-        let pods: Api<Pod> = Api::namespaced(w.client.clone(), "ns");
-        let params = DeleteParams::default().grace_period(30);
-        pods.delete("safe", &params).await.unwrap();
+        let pods = delete_on_unreachable_node(&w).await;
         w.sleep(80).await;
         let waiting = pods.get("safe").await.unwrap();
         assert_eq!(waiting.status.unwrap().phase.as_deref(), Some("Pending"));
@@ -120,12 +126,7 @@ fn a_pod_is_force_deleted_a_minute_after_its_grace_period() {
 #[test]
 fn pods_stay_without_the_feature_gate() {
     with_cluster(|w| async move {
-        w.apply(NODE).await;
-        taint_node(&w, unreachable()).await;
-        w.apply(&pod("safe", Some("true"))).await;
-        let pods: Api<Pod> = Api::namespaced(w.client.clone(), "ns");
-        let params = DeleteParams::default().grace_period(30);
-        pods.delete("safe", &params).await.unwrap();
+        let pods = delete_on_unreachable_node(&w).await;
         w.sleep(300).await;
         assert!(pods.get_opt("safe").await.unwrap().is_some());
     });

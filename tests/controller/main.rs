@@ -9,6 +9,7 @@ mod deployments_statefulsets_jobsets;
 mod dynamic_resource_allocation;
 mod failure_recovery;
 mod jobs;
+mod kueue_server;
 mod pods;
 mod ray_jobs;
 mod recorded_states;

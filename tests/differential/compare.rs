@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
+use super::observed_state::CONDITIONS;
 use super::recording_gaps::lost_events;
 
 /// Kinds of differences, the most severe first.
@@ -123,18 +124,6 @@ pub(crate) struct Comparison {
     /// Counted before the first step with another decision.
     pub messages: MessageCounts,
 }
-
-const CONDITIONS: [&str; 9] = [
-    "quotaReserved",
-    "Admitted",
-    "PodsReady",
-    "Evicted",
-    "Preempted",
-    "Requeued",
-    "Finished",
-    "DeactivationTarget",
-    "WaitingForReplacementPods",
-];
 
 fn each<'a>(state: &'a Value, field: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {
     state[field].as_object().into_iter().flatten()
@@ -330,7 +319,7 @@ fn workload(flat: &mut FlatState, key: &str, w: &Value) {
         let is_true = w[type_]["status"] == "True";
         put(&format!("{type_}.status"), kind, json!(is_true));
     }
-    for type_ in CONDITIONS {
+    for type_ in ["quotaReserved"].into_iter().chain(CONDITIONS) {
         let c = &w[type_];
         let condition = (!c.is_null()).then(|| json!([c["status"], c["reason"]]));
         put(

@@ -5,21 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// A definition without a schema.
-pub(crate) const DEFINITION: &str = "apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: jobsets.jobset.x-k8s.io}
-spec:
-  group: jobset.x-k8s.io
-  scope: Namespaced
-  names: {plural: jobsets, singular: jobset, kind: JobSet, listKind: JobSetList}
-  versions:
-  - name: v1alpha2
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema:
-      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
-";
+pub(crate) const DEFINITION: &str = include_str!("jobset-crd.yaml");
 
 /// A JobSet.
 #[derive(Clone, Debug, Serialize, Deserialize)]

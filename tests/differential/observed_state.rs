@@ -6,7 +6,8 @@ use super::object_tracker::ObjectTracker;
 use super::observed_objects;
 use super::scenario_lab::ScenarioLab;
 
-const CONDITIONS: [&str; 8] = [
+/// The conditions of a Workload that a scenario records.
+pub(crate) const CONDITIONS: [&str; 8] = [
     "Admitted",
     "PodsReady",
     "Evicted",

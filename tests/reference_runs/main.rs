@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "../controller/kueue_server.rs"]
+mod kueue_server;
 mod reference_run;
 mod timeline;
 

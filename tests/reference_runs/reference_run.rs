@@ -6,15 +6,12 @@ use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::events::v1::Event;
-use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, ResourceExt};
-use kueue_lab_api::crds::{CRDS, Conversion};
 use kueue_lab_api::v1beta2::Workload;
-use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_controller::{Controller, ControllerConfig};
-use kueue_lab_entropy::Entropy;
 use kueue_lab_lab::JobWebhooksPlugin;
 use kueue_lab_machines::nodes::NodePools;
 use kueue_lab_machines::{Machines, MachinesConfig};
@@ -22,6 +19,7 @@ use kueue_lab_runtime::{Api, Change, Context, Informer};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
+use crate::kueue_server::{KueueServer, create};
 use crate::timeline::{Normalizer, Timeline, read_timeline};
 
 /// A reference run that is repeated.
@@ -55,13 +53,12 @@ pub(crate) fn run_virtually<T>(
     observe: impl AsyncFnOnce(&ReferenceRun) -> T,
 ) -> T {
     virtual_runtime().unwrap().block_on(async {
-        let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
-        let entropy = Entropy::seeded(1);
-        let server = ApiServer::builder(clock.clone(), entropy.clone()).build();
-        let client = server.client();
-        for crd in CRDS {
-            create(&client, crd.object(&Conversion::None)).await;
-        }
+        let KueueServer {
+            server,
+            client,
+            clock,
+            entropy,
+        } = KueueServer::start().await;
         let config = MachinesConfig::embedded();
         let machines =
             Machines::start(client.clone(), clock.clone(), entropy.clone(), config).await;
@@ -77,18 +74,6 @@ pub(crate) fn run_virtually<T>(
         machines.shutdown().await;
         observed
     })
-}
-
-async fn create(client: &Client, object: Value) {
-    let object: DynamicObject = serde_json::from_value(object).unwrap();
-    let types = object.types.clone().unwrap();
-    let gvk = GroupVersionKind::try_from(&types).unwrap();
-    let resource = ApiResource::from_gvk(&gvk);
-    let api: Api<DynamicObject> = match object.namespace() {
-        Some(namespace) => Api::namespaced_with(client.clone(), &namespace, &resource),
-        None => Api::all_with(client.clone(), &resource),
-    };
-    api.create(&PostParams::default(), &object).await.unwrap();
 }
 
 fn record_conditions(timeline: &mut Timeline, normalizer: &Normalizer, wl: &Workload) {
