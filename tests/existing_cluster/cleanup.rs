@@ -7,7 +7,7 @@ use kube::api::{Api, ListParams};
 use kueue_lab_api::v1beta2::{ClusterQueue, LocalQueue, ResourceFlavor};
 
 use crate::external_cluster::{ExternalCluster, create};
-use crate::lab_lifecycle::{NODES, PRESET, down, job, up_args, work_dir};
+use crate::lab_lifecycle::{NODES, PRESET, count, down, job, up_args, work_dir};
 use crate::lab_process::wait_for;
 
 const TEAM: &str = "
@@ -60,23 +60,8 @@ async fn down_removes_preset_objects_and_nothing_else() {
     assert_eq!(code, Some(0), "{printed}");
     let expected = "removed 4 objects of presets, 2 virtual nodes and the fake resources of 0 real nodes from other";
     assert!(printed.contains(expected), "{printed}");
-    assert!(
-        queues
-            .list(&ListParams::default())
-            .await
-            .unwrap()
-            .items
-            .is_empty()
-    );
-    let locals: Api<LocalQueue> = Api::all(client.clone());
-    assert!(
-        locals
-            .list(&ListParams::default())
-            .await
-            .unwrap()
-            .items
-            .is_empty()
-    );
+    assert_eq!(count::<ClusterQueue>(&client).await, 0);
+    assert_eq!(count::<LocalQueue>(&client).await, 0);
     assert!(!flavor(&client, "gpu").await && flavor(&client, "mine").await);
     let namespaces: Api<Namespace> = Api::all(client.clone());
     wait_for("the namespaces are gone", || async {
@@ -136,12 +121,7 @@ async fn a_non_leader_does_not_apply_presets() {
     cluster.proxy.drop_connections();
     let leads = other.start(&up_args(&near)).await;
     cluster.proxy.resume();
-    wait_for("the first sees the new leader", || async {
-        let log = cut_off.log();
-        let after = log.split("lost leadership").nth(1)?;
-        after.contains("is the leader; waiting").then_some(())
-    })
-    .await;
+    cut_off.wait_until_not_leader().await;
     let quota = || async {
         let queues: Api<ClusterQueue> = Api::all(client.clone());
         let queue = queues.get("research").await.unwrap();

@@ -4,11 +4,13 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
+use kube::{Client, Resource};
 use kueue_lab_api::v1beta2::ClusterQueue;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::external_cluster::{ExternalCluster, create};
-use crate::lab_process::{WorkDir, wait_for};
+use crate::lab_process::{RunningLab, WorkDir, wait_for};
 
 /// One queue for 8 GPUs on nodes of pool `gpu`.
 pub(crate) const PRESET: &str = "\
@@ -69,6 +71,27 @@ pub(crate) async fn down(dir: &WorkDir, kubeconfig: &str) -> (Option<i32>, Strin
     let output = dir.run(&with_context("down", kubeconfig)).await;
     let printed = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
     (output.status.code(), printed.concat())
+}
+
+/// The number of objects of a kind in the cluster.
+pub(crate) async fn count<K>(client: &Client) -> usize
+where
+    K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned,
+{
+    let api: Api<K> = Api::all(client.clone());
+    api.list(&ListParams::default()).await.unwrap().items.len()
+}
+
+impl RunningLab {
+    /// Waits until the lab has lost the leadership and waits for the new leader.
+    pub(crate) async fn wait_until_not_leader(&self) {
+        wait_for("another lab is the leader", || async {
+            let log = self.log();
+            let after = log.split("lost leadership").nth(1)?;
+            after.contains("is the leader; waiting").then_some(())
+        })
+        .await;
+    }
 }
 
 /// A queued Job of one pod with GPUs that runs for some seconds.

@@ -10,16 +10,15 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Namespace, Node};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Client;
 use kube::api::{Api, ListParams, PostParams};
-use kube::{Client, Resource};
 use kueue_lab_api::v1beta2::ClusterQueue;
 use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_apiserver::plugins::{AdmissionPlugin, AdmissionRequest, AdmissionWarnings};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::external_cluster::ExternalCluster;
-use crate::lab_lifecycle::{job, up_args, work_dir};
+use crate::lab_lifecycle::{count, job, up_args, work_dir};
 use crate::lab_process::{WorkDir, wait_for};
 
 /// Between the API server and the webhooks: returns an API server's error for a timeout.
@@ -55,14 +54,6 @@ impl AdmissionPlugin for Firewall {
     }
 }
 
-async fn count<K>(client: &Client) -> usize
-where
-    K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned,
-{
-    let api: Api<K> = Api::all(client.clone());
-    api.list(&ListParams::default()).await.unwrap().items.len()
-}
-
 async fn registered(client: &Client) -> usize {
     count::<ValidatingWebhookConfiguration>(client).await
         + count::<MutatingWebhookConfiguration>(client).await
@@ -93,15 +84,7 @@ async fn up_can_be_repeated_after_unreachable_webhooks() {
     // No webhook configurations and no held Lease remain.
     assert_eq!(registered(&client).await, 0);
     assert_eq!(count::<Node>(&client).await, 2);
-    let queues: Api<ClusterQueue> = Api::all(client.clone());
-    assert!(
-        queues
-            .list(&ListParams::default())
-            .await
-            .unwrap()
-            .items
-            .is_empty()
-    );
+    assert_eq!(count::<ClusterQueue>(&client).await, 0);
     let leases: Api<Lease> = Api::namespaced(client.clone(), "kueue-lab-system");
     for lease in leases.list(&ListParams::default()).await.unwrap() {
         let holder = lease.spec.and_then(|s| s.holder_identity);

@@ -104,6 +104,15 @@ impl FaultInjector {
 
 async fn operator(client: Client, name: &str, clock: Clock) -> Operator {
     let config = OperatorConfig {
+        metrics: Some(Metrics::new(ReplicaRole::Leader)),
+        ..operator_config(client, name, clock)
+    };
+    Operator::start(config).await.unwrap()
+}
+
+/// The configuration of an operator that is called on loopback and serves no metrics.
+pub(crate) fn operator_config(client: Client, name: &str, clock: Clock) -> OperatorConfig {
+    OperatorConfig {
         client,
         clock,
         entropy: Entropy::seeded(name.len() as u64),
@@ -114,9 +123,8 @@ async fn operator(client: Client, name: &str, clock: Clock) -> Operator {
         failure_policy: FailurePolicy::Ignore,
         certificate_lifetimes: Default::default(),
         identity: Some(name.to_owned()),
-        metrics: Some(Metrics::new(ReplicaRole::Leader)),
-    };
-    Operator::start(config).await.unwrap()
+        metrics: None,
+    }
 }
 
 async fn workloads(cluster: &TestCluster) -> Vec<Workload> {

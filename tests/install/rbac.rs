@@ -7,16 +7,15 @@ use http::{Method, Request};
 use kube::Client;
 use kube::client::Body;
 use kueue_lab_clock::Clock;
-use kueue_lab_controller::ControllerConfig;
-use kueue_lab_entropy::Entropy;
-use kueue_lab_install::{FailurePolicy, NAMESPACE, WebhookRoute};
-use kueue_lab_operator::{Operator, OperatorConfig};
+use kueue_lab_install::NAMESPACE;
+use kueue_lab_operator::Operator;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::Value;
 use tower::service_fn;
 
 use crate::cluster_fixture::{TestCluster, wait_for};
+use crate::instances::operator_config;
 
 /// A request to authorize.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -122,20 +121,9 @@ async fn the_controller_stays_within_its_roles() {
         "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE},
     });
     cluster.create(namespace).await.unwrap();
-    let operator = Operator::start(OperatorConfig {
-        client: Client::new(service, "default"),
-        clock: Clock::real(),
-        entropy: Entropy::seeded(9),
-        kueue: ControllerConfig::default(),
-        namespace: NAMESPACE.to_owned(),
-        route: Some(WebhookRoute::Loopback),
-        port: 0,
-        failure_policy: FailurePolicy::Ignore,
-        certificate_lifetimes: Default::default(),
-        identity: Some("me".to_owned()),
-        metrics: None,
-    });
-    let operator = operator.await.unwrap();
+    let client = Client::new(service, "default");
+    let config = operator_config(client, "me", Clock::real());
+    let operator = Operator::start(config).await.unwrap();
     operator.wait_until_leader(|_| ()).await.unwrap();
     cluster.create_queues(8).await;
     cluster.job("j1", 8).await;

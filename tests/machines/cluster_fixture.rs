@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Event, Namespace, Node, Pod, ServiceAccount};
+use k8s_openapi::api::core::v1::{ContainerStatus, Event, Namespace, Node, Pod, ServiceAccount};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ListParams, ObjectMeta, PostParams};
 use kube::{Client, ResourceExt};
@@ -219,6 +219,18 @@ impl TestCluster {
 pub(crate) fn phase_of(pod: &Pod) -> &str {
     let status = pod.status.as_ref();
     status.and_then(|s| s.phase.as_deref()).unwrap_or_default()
+}
+
+/// The status of the first container.
+pub(crate) fn container_status(pod: &Pod) -> &ContainerStatus {
+    let status = pod.status.as_ref();
+    &status.unwrap().container_statuses.as_ref().unwrap()[0]
+}
+
+/// The exit code of the terminated first container.
+pub(crate) fn exit_code(pod: &Pod) -> i32 {
+    let state = container_status(pod).state.as_ref().unwrap();
+    state.terminated.as_ref().unwrap().exit_code
 }
 
 pub(crate) fn node_of(pod: &Pod) -> Option<&str> {

@@ -10,16 +10,6 @@ use serde_json::json;
 
 use super::cluster_fixture::*;
 
-/// The exit code of the terminated first container.
-fn exit_code(pod: &Pod) -> i32 {
-    let statuses = pod
-        .status
-        .as_ref()
-        .and_then(|s| s.container_statuses.as_ref());
-    let state = statuses.unwrap()[0].state.as_ref().unwrap();
-    state.terminated.as_ref().unwrap().exit_code
-}
-
 #[test]
 fn a_pod_is_bound_runs_and_succeeds() {
     with_cluster(POOLS, |lab| async move {
@@ -52,13 +42,7 @@ fn a_pod_is_bound_runs_and_succeeds() {
             .clone()
             .unwrap();
         let done = lab.wait_for_phase("p", "Succeeded").await;
-        let container = &done
-            .status
-            .as_ref()
-            .unwrap()
-            .container_statuses
-            .as_ref()
-            .unwrap()[0];
+        let container = container_status(&done);
         let ended = container
             .state
             .as_ref()
@@ -125,13 +109,7 @@ fn exit_codes_and_restart_counts_are_reported() {
                 waiting.is_some_and(|w| w.reason.as_deref() == Some("CrashLoopBackOff"))
             })
             .await;
-        let container = &looping
-            .status
-            .as_ref()
-            .unwrap()
-            .container_statuses
-            .as_ref()
-            .unwrap()[0];
+        let container = container_status(&looping);
         assert_eq!(container.restart_count, 1);
         assert!(container.last_state.as_ref().unwrap().terminated.is_some());
         assert_eq!(phase_of(&looping), "Running");

@@ -35,6 +35,13 @@ async fn create_class(lab: &TestCluster) {
     class.create(&PostParams::default(), &object).await.unwrap();
 }
 
+async fn create_claim(lab: &TestCluster, name: &str) {
+    let claim = json!({"metadata": {"name": name}, "spec": spec()});
+    let claim = serde_json::from_value(claim).unwrap();
+    let params = PostParams::default();
+    claims(lab).create(&params, &claim).await.unwrap();
+}
+
 async fn create_template(lab: &TestCluster) {
     let templates: Api<ResourceClaimTemplate> = Api::namespaced(lab.client.clone(), "test");
     let object = json!({
@@ -143,12 +150,7 @@ fn pods_share_a_claim_that_is_deallocated_after_the_last_one() {
         lab.clock.sleep(Duration::from_secs(2)).await;
         assert_eq!(node_of(&lab.pods.get("a").await.unwrap()), None);
 
-        let claim = json!({"metadata": {"name": "shared"}, "spec": spec()});
-        let claim = serde_json::from_value(claim).unwrap();
-        claims(&lab)
-            .create(&PostParams::default(), &claim)
-            .await
-            .unwrap();
+        create_claim(&lab, "shared").await;
         lab.wait_for_phase("a", "Running").await;
         lab.create(&pod("b", "sleep 60", by_name)).await;
         lab.wait_for_phase("b", "Running").await;
@@ -168,12 +170,7 @@ fn pods_share_a_claim_that_is_deallocated_after_the_last_one() {
 fn a_pod_on_a_node_starts_once_its_claim_is_allocated() {
     with_cluster(TWO_DEVICES, |lab| async move {
         create_class(&lab).await;
-        let claim = json!({"metadata": {"name": "shared"}, "spec": spec()});
-        let claim = serde_json::from_value(claim).unwrap();
-        claims(&lab)
-            .create(&PostParams::default(), &claim)
-            .await
-            .unwrap();
+        create_claim(&lab, "shared").await;
         let by_name = json!([{"name": "gpu", "resourceClaimName": "shared"}]);
         let bound = json!({"nodeName": "gpu-0", "resourceClaims": by_name});
         lab.create(&pod("bound", "sleep 600", bound)).await;

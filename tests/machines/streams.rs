@@ -85,13 +85,6 @@ impl TestCluster {
     }
 }
 
-fn exit_code(pod: &Pod) -> i32 {
-    let status = pod.status.as_ref().unwrap();
-    let containers = status.container_statuses.as_ref().unwrap();
-    let state = containers[0].state.as_ref().unwrap();
-    state.terminated.as_ref().unwrap().exit_code
-}
-
 #[test]
 fn commands_see_the_environment_and_volumes_of_their_pod() {
     with_cluster(POOLS, |lab| async move {

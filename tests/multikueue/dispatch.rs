@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::fixture::{On, with_workers};
-use crate::objects::{check, condition, job};
+use crate::objects::{check, condition, job, run_in_first_worker};
 
 #[test]
 fn a_job_runs_in_the_worker_that_admits_it_first() {
@@ -113,12 +113,7 @@ fn a_job_of_another_controller_is_rejected() {
 #[test]
 fn an_eviction_in_the_worker_dispatches_the_job_again() {
     with_workers(2, |f| async move {
-        f.set_quota(On::Worker(2), 0).await;
-        f.apply(On::Manager, &job("a", 1, 3600)).await;
-        let name = f.workload(On::Manager, "job-a-").await;
-        f.until(On::Manager, "Job", "a", |job| job["status"]["active"] == 1)
-            .await;
-        f.set_quota(On::Worker(2), 4).await;
+        let name = run_in_first_worker(&f).await;
         let stop = json!({"spec": {"stopPolicy": "HoldAndDrain"}});
         f.patch(On::Worker(1), "ClusterQueue", "cq", stop).await;
         f.until(On::Manager, "Workload", &name, |wl| {

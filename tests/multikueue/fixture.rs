@@ -223,6 +223,16 @@ impl Fixture {
             .unwrap();
     }
 
+    /// Provisions the capacity of a ProvisioningRequest.
+    pub(crate) async fn provision(&self, on: On, request: &str) {
+        let status = json!({"conditions": [{
+            "type": "Provisioned", "status": "True", "reason": "Provisioned", "message": "",
+            "lastTransitionTime": "2026-03-02T12:00:00Z",
+        }]});
+        self.patch_status(on, "ProvisioningRequest", request, status)
+            .await;
+    }
+
     /// Sets the state of a check of a Workload.
     pub(crate) async fn set_check(&self, on: On, workload: &str, check: &str, state: &str) {
         let found = self.find(on, "Workload", workload).await.unwrap();

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::fixture::{On, configuration, with_config, with_workers};
-use crate::objects::{condition, job};
+use crate::objects::{condition, job, run_in_first_worker};
 
 #[test]
 fn a_worker_that_comes_back_in_time_keeps_its_job() {
@@ -50,12 +50,7 @@ fn a_job_of_a_lost_worker_is_dispatched_to_another_after_the_timeout() {
         multi_kueue.worker_lost_timeout = Some(kueue_lab_api::config::Duration::from_secs(60));
     };
     with_config(2, short, |f| async move {
-        f.set_quota(On::Worker(2), 0).await;
-        f.apply(On::Manager, &job("a", 1, 3600)).await;
-        let name = f.workload(On::Manager, "job-a-").await;
-        f.until(On::Manager, "Job", "a", |job| job["status"]["active"] == 1)
-            .await;
-        f.set_quota(On::Worker(2), 4).await;
+        let name = run_in_first_worker(&f).await;
         let lost = f.clock().now();
         f.set_network(1, false).await;
         f.until(On::Manager, "Workload", &name, |wl| {

@@ -4,6 +4,8 @@ use kube::api::{ApiResource, GroupVersionKind};
 use kueue_lab_api::config::FRAMEWORKS;
 use serde_json::{Value, json};
 
+use crate::fixture::{Fixture, On};
+
 /// The API of a kind, and whether it is namespaced.
 pub(crate) fn resource(kind: &str) -> (ApiResource, bool) {
     let (group, version, plural) = match kind {
@@ -136,6 +138,18 @@ pub(crate) fn check(workload: &Value) -> Option<String> {
     let check = checks.iter().find(|c| c["name"] == "multikueue")?;
     let text = |field: &str| check[field].as_str().unwrap_or_default();
     Some(format!("{}: {}", text("state"), text("message")))
+}
+
+/// Runs the Job `a` in the first of two workers, after which the second one has quota too; returns the name
+/// of the Workload.
+pub(crate) async fn run_in_first_worker(f: &Fixture) -> String {
+    f.set_quota(On::Worker(2), 0).await;
+    f.apply(On::Manager, &job("a", 1, 3600)).await;
+    let name = f.workload(On::Manager, "job-a-").await;
+    f.until(On::Manager, "Job", "a", |job| job["status"]["active"] == 1)
+        .await;
+    f.set_quota(On::Worker(2), 4).await;
+    name
 }
 
 /// A Job of one pod.

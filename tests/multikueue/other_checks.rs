@@ -16,11 +16,6 @@ kind: AdmissionCheck
 metadata: {name: provision}
 spec: {controllerName: kueue.x-k8s.io/provisioning-request, parameters: {apiGroup: kueue.x-k8s.io, kind: ProvisioningRequestConfig, name: config}}";
 
-/// The status of a ProvisioningRequest whose capacity is there.
-pub(crate) fn provisioned() -> Value {
-    json!({"conditions": [{"type": "Provisioned", "status": "True", "reason": "Provisioned", "message": "", "lastTransitionTime": "2026-03-02T12:00:00Z"}]})
-}
-
 /// Adds checks to the ClusterQueue of a cluster.
 async fn set_checks(f: &Fixture, on: On, names: &[&str]) {
     let checks: Vec<Value> = names.iter().map(|name| json!({ "name": name })).collect();
@@ -88,13 +83,7 @@ fn a_worker_that_provisions_gets_the_job_when_it_is_admitted() {
         let waiting = f.find(On::Manager, "Workload", &name).await.unwrap();
         assert_eq!(waiting["status"]["clusterName"], Value::Null);
         assert!(f.find(On::Worker(2), "Workload", &name).await.is_some());
-        f.patch_status(
-            On::Worker(1),
-            "ProvisioningRequest",
-            &request,
-            provisioned(),
-        )
-        .await;
+        f.provision(On::Worker(1), &request).await;
         assert_eq!(f.until_dispatched(&name).await, 1);
         f.until_gone(On::Worker(2), "Workload", &name).await;
         let workload = f.find(On::Manager, "Workload", &name).await.unwrap();

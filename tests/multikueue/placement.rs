@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::fixture::{NODES, On, QUEUES, with_queues};
 use crate::objects::{assignment, finished, job};
-use crate::other_checks::{PROVISIONING, provisioned};
+use crate::other_checks::PROVISIONING;
 
 const TOPOLOGY: &str = "---
 apiVersion: kueue.x-k8s.io/v1beta2
@@ -115,13 +115,7 @@ fn the_topology_is_assigned_when_the_worker_has_provisioned() {
             assert_eq!(assignment(&remote)["topologyAssignment"], Value::Null);
             let local = f.find(On::Manager, "Workload", &name).await.unwrap();
             assert_eq!(assignment(&local)["delayedTopologyRequest"], "Pending");
-            f.patch_status(
-                On::Worker(1),
-                "ProvisioningRequest",
-                &request,
-                provisioned(),
-            )
-            .await;
+            f.provision(On::Worker(1), &request).await;
             f.until_dispatched(&name).await;
             let remote = f.find(On::Worker(1), "Workload", &name).await.unwrap();
             assert_eq!(assignment(&remote)["delayedTopologyRequest"], "Ready");

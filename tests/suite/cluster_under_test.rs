@@ -122,8 +122,8 @@ impl ClusterUnderTest {
     pub(crate) fn name_prefix(&self) -> &'static str {
         match self.kind {
             ClusterKind::Embedded => "embedded",
-            ClusterKind::InProcess => "played",
-            ClusterKind::Kubeconfig(_) => "given",
+            ClusterKind::InProcess => "in_process",
+            ClusterKind::Kubeconfig(_) => "kubeconfig",
         }
     }
 
