@@ -120,20 +120,13 @@ fn entry_comparer_less(case: &Case) -> Result<(), String> {
         (head, drs, requested)
     };
     let (a, b) = (side(&case.config["a"]), side(&case.config["b"]));
-    let a = FairSharingEntry {
-        is_preemptor: a.0.is_preemptor,
-        share: &a.1,
-        requested: &a.2,
-        priority: a.0.info.priority,
-        timestamp: a.0.info.queue_timestamp,
-    };
-    let b = FairSharingEntry {
-        is_preemptor: b.0.is_preemptor,
-        share: &b.1,
-        requested: &b.2,
-        priority: b.0.info.priority,
-        timestamp: b.0.info.queue_timestamp,
-    };
+    let [a, b] = [&a, &b].map(|(head, share, requested)| FairSharingEntry {
+        is_preemptor: head.is_preemptor,
+        share,
+        requested,
+        priority: head.info.priority,
+        timestamp: head.info.queue_timestamp,
+    });
     difference(
         &entry_less(&a, &b, &config.gates),
         &(case.want["less"] == true),

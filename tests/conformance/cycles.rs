@@ -74,6 +74,14 @@ fn schedule(case: &Case) -> Result<(), String> {
         &want_workloads(&want["workloads"]),
     );
     found.part("assignments", &lab.assignments(), &want["assignments"]);
+    pending(&lab, want, &mut found);
+    events(&lab, case, &mut found, false);
+    counts(&lab, want, &mut found);
+    found.finish()
+}
+
+/// The active and the inadmissible workloads of each ClusterQueue.
+pub(crate) fn pending(lab: &EngineFixture, want: &Value, found: &mut Differences) {
     let (left, inadmissible) = lab.pending_workloads();
     found.part("left", &left, &sets(&want["left"]));
     found.part(
@@ -81,9 +89,6 @@ fn schedule(case: &Case) -> Result<(), String> {
         &inadmissible,
         &sets(&want["inadmissibleLeft"]),
     );
-    events(&lab, case, &mut found, false);
-    counts(&lab, want, &mut found);
-    found.finish()
 }
 
 fn counts(lab: &EngineFixture, want: &Value, found: &mut Differences) {

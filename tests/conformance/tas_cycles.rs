@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::CaseCheck;
 use super::case::{Case, read_or_default};
 use super::compare::{Differences, workloads};
-use super::cycles::{events, sets, want_workloads};
+use super::cycles::{events, pending, want_workloads};
 use super::engine_fixture::{EngineFixture, StatusWriteFault, config};
 
 pub(crate) const SUITES: &[(&str, CaseCheck)] = &[
@@ -113,13 +113,7 @@ fn run_cycles(case: &Case, as_a_set: bool) -> (EngineFixture, Differences) {
         &new_assignments(&lab, &before),
         &want["newAssignments"],
     );
-    let (left, inadmissible) = lab.pending_workloads();
-    found.part("left", &left, &sets(&want["left"]));
-    found.part(
-        "inadmissibleLeft",
-        &inadmissible,
-        &sets(&want["inadmissibleLeft"]),
-    );
+    pending(&lab, want, &mut found);
     events(&lab, case, &mut found, as_a_set);
     (lab, found)
 }
