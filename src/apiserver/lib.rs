@@ -35,4 +35,6 @@ pub use auth::credentials::{Credentials, CredentialsError};
 pub use endpoints::{LoadObjectError, UnknownFields};
 pub use flow_control::request_limits::RequestLimits;
 pub use http::secure_serving::{ServeError, ServeOptions, ServingHandle};
-pub use server::{ApiServer, ApiServerBuilder, ApiServerSnapshot, Limit, RestoreError, limits};
+pub use server::{
+    ApiServer, ApiServerBuilder, ApiServerSnapshot, Limit, PreinstalledKind, RestoreError, limits,
+};

@@ -92,13 +92,7 @@ impl EmbeddedCluster {
             }
             (None, None) => builder.build(),
         };
-        for kind in config.kinds {
-            let (name, object) = (kind.definition.name.clone(), kind.object);
-            match kind.replaceable {
-                true => server.install_replaceable_crd(kind.definition, move || object(&name)),
-                false => server.install_crd(kind.definition, move || object(&name)),
-            }
-        }
+        server.install_crds(config.kinds);
         let has_data = config.data.as_ref().is_some_and(|data| !data.is_new());
         let is_restored = has_data || snapshot.is_some();
         Ok(Self {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams};
+use kueue_lab_apiserver::PreinstalledKind;
 use kueue_lab_apiserver::registry::{CrdNames, CrdSpec, CrdSpecVersion, SchemaSource};
 use serde_json::{Value, json};
 
@@ -235,10 +236,15 @@ fn an_installed_kind_is_created_on_first_read() {
                 schema: SchemaSource::new(move || schema.clone()),
             }],
         };
-        server.install_crd(definition, move || {
+        let object = move |_: &str| {
             counter.fetch_add(1, Ordering::Relaxed);
             whole.clone()
-        });
+        };
+        server.install_crds([PreinstalledKind {
+            definition,
+            object: Box::new(object),
+            replaceable: false,
+        }]);
         get(&client, "/apis").await.unwrap();
         send(&client, "POST", THINGS, thing("a")).await.unwrap();
         assert_eq!(made.load(Ordering::Relaxed), 0);
@@ -258,7 +264,11 @@ fn install_replaceable(server: &kueue_lab_apiserver::ApiServer) {
         SchemaSource::new(move || schema.clone())
     };
     let definition = CrdSpec::from_object(&whole, schema);
-    server.install_replaceable_crd(definition, move || whole.clone());
+    server.install_crds([PreinstalledKind {
+        definition,
+        object: Box::new(move |_| whole.clone()),
+        replaceable: true,
+    }]);
 }
 
 #[test]

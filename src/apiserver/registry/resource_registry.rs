@@ -64,6 +64,33 @@ impl RegistryState {
         let storage = self.resource_storage(store, &definition.group, &definition.names.plural);
         self.custom.insert(key, ServedCrd::new(crd, &storage));
     }
+
+    /// Serves a revision of a definition; returns whether that is a change.
+    fn serve_revision(
+        &mut self,
+        store: &Store,
+        definition: CrdSpec,
+        identity: String,
+        terminating: bool,
+    ) -> bool {
+        let key = (definition.group.clone(), definition.name.clone());
+        let known = self.custom.get(&key).filter(|d| d.identity == identity);
+        let schema_generation = match known {
+            // Compiled schemas are kept.
+            Some(known) if known.terminating == terminating => return false,
+            Some(known) => known.schema_generation,
+            None => self.last_schema_generation + 1,
+        };
+        self.last_schema_generation = self.last_schema_generation.max(schema_generation);
+        let crd = CrdSnapshot {
+            definition: Arc::new(definition),
+            identity,
+            schema_generation,
+            terminating,
+        };
+        self.serve(store, crd);
+        true
+    }
 }
 
 impl ServedCrd {
@@ -152,22 +179,17 @@ impl Registry {
     /// revision of the definition; `terminating` is set while the definition is being deleted.
     pub fn serve_crd(&self, definition: CrdSpec, identity: &str, terminating: bool) {
         let mut state = self.state.lock();
-        let key = (definition.group.clone(), definition.name.clone());
-        let known = state.custom.get(&key).filter(|d| d.identity == identity);
-        let schema_generation = match known {
-            // Compiled schemas are kept.
-            Some(known) if known.terminating == terminating => return,
-            Some(known) => known.schema_generation,
-            None => state.last_schema_generation + 1,
-        };
-        state.last_schema_generation = state.last_schema_generation.max(schema_generation);
-        let crd = CrdSnapshot {
-            definition: Arc::new(definition),
-            identity: identity.into(),
-            schema_generation,
-            terminating,
-        };
-        state.serve(&self.store, crd);
+        if state.serve_revision(&self.store, definition, identity.into(), terminating) {
+            self.publish(&state);
+        }
+    }
+
+    /// Serves several custom resources with their identities, as [`serve_crd`](Self::serve_crd).
+    pub fn serve_crds(&self, definitions: impl IntoIterator<Item = (CrdSpec, String)>) {
+        let mut state = self.state.lock();
+        for (definition, identity) in definitions {
+            state.serve_revision(&self.store, definition, identity, false);
+        }
         self.publish(&state);
     }
 

@@ -10,5 +10,6 @@ mod snapshot;
 
 pub use api_server::ApiServer;
 pub use builder::{ApiServerBuilder, RestoreError};
+pub use install_crd::PreinstalledKind;
 pub use limits::{Limit, limits};
 pub use snapshot::ApiServerSnapshot;
