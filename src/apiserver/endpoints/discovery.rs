@@ -2,15 +2,15 @@
 
 use http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha512};
 
 use super::AuthenticatedRequest;
+use super::aggregated_discovery::{encode_groups, encode_with_remote};
 use super::aggregation;
 use super::dispatch::not_served;
 use super::response::ApiResponse;
 use super::response_body::Body;
 use crate::aggregator::RemoteApiServices;
-use crate::registry::{ResourceTable, ServedGroup, ServedResource, ServedVersion};
+use crate::registry::{EncodedDocument, ResourceTable, ServedGroup, ServedVersion};
 use crate::request::ResponseForm;
 use crate::request::content_negotiation::{EndpointRestrictions, MediaTypeOptions};
 use crate::server_state::ServerState;
@@ -32,15 +32,21 @@ pub(super) fn answer(
     let table = core.registry.table();
     let value = match segments {
         ["api"] if accept.form == ResponseForm::Discovery => {
-            let core_group = table.groups().iter().filter(|g| g.name.is_empty());
-            let groups = core_group.map(aggregated_group).collect();
-            return Ok(aggregated_discovery(incoming, groups));
+            let core_group = || table.groups().iter().filter(|group| group.name.is_empty());
+            let document = table
+                .core_document
+                .get_or_init(|| encode_groups(core_group()));
+            return Ok(document_response(incoming, document));
         }
         ["apis"] if accept.form == ResponseForm::Discovery => {
-            let groups = table.groups().iter().filter(|g| !g.name.is_empty());
-            let mut groups = groups.map(aggregated_group).collect();
-            aggregation::aggregated_groups(&core.remote_api_services, &mut groups);
-            return Ok(aggregated_discovery(incoming, groups));
+            let remote = &core.remote_api_services;
+            if !remote.all().is_empty() {
+                let document = encode_with_remote(table.groups(), remote);
+                return Ok(document_response(incoming, &document));
+            }
+            let named = || table.groups().iter().filter(|group| !group.name.is_empty());
+            let document = table.groups_document.get_or_init(|| encode_groups(named()));
+            return Ok(document_response(incoming, document));
         }
         ["api"] => api_versions(incoming),
         ["apis"] => api_group_list(&table, &core.remote_api_services),
@@ -176,85 +182,17 @@ fn legacy_entries(kind: &ApiResource) -> Vec<Value> {
 }
 
 /// The aggregated document; 304 when `If-None-Match` equals its ETag.
-fn aggregated_discovery(incoming: &AuthenticatedRequest, items: Vec<Value>) -> ApiResponse {
-    let list = json!({
-        "kind": "APIGroupDiscoveryList",
-        "apiVersion": "apidiscovery.k8s.io/v2",
-        "metadata": {},
-        "items": items,
-    });
-    let bytes = serde_json::to_vec(&list).unwrap_or_default();
-    let etag = format!("\"{}\"", hex_upper(&Sha512::digest(&bytes)));
-    let reply = match incoming.header(&IF_NONE_MATCH) == etag {
+fn document_response(incoming: &AuthenticatedRequest, document: &EncodedDocument) -> ApiResponse {
+    let reply = match incoming.header(&IF_NONE_MATCH) == document.etag {
         true => ApiResponse::empty(304),
         false => ApiResponse::new(
             200,
             AGGREGATED_DISCOVERY_MEDIA_TYPE,
-            Body::from(bytes::Bytes::from(bytes)),
+            Body::from(document.json.clone()),
         ),
     };
     reply
-        .with_header(ETAG, &etag)
+        .with_header(ETAG, &document.etag)
         .with_header(VARY, "Accept")
         .with_header(CACHE_CONTROL, "public")
-}
-
-fn hex_upper(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02X}")).collect()
-}
-
-fn aggregated_group(group: &ServedGroup) -> Value {
-    let mut metadata = json!({});
-    if !group.name.is_empty() {
-        metadata["name"] = (*group.name).into();
-    }
-    let version = |v: &ServedVersion| {
-        json!({
-            "version": &*v.name,
-            "freshness": "Current",
-            "resources": v.resources.iter().map(|s| aggregated_resource(s)).collect::<Vec<_>>(),
-        })
-    };
-    json!({
-        "metadata": metadata,
-        "versions": group.versions.iter().map(version).collect::<Vec<_>>(),
-    })
-}
-
-fn aggregated_resource(served: &ServedResource) -> Value {
-    let kind = &served.kind;
-    // Built-in kinds omit group and version, which equal those of the path.
-    let (group, version) = match served.custom {
-        Some(_) => (&*kind.group, &*kind.version),
-        None => ("", ""),
-    };
-    let mut value = json!({
-        "resource": &*kind.plural,
-        "responseKind": {"group": group, "version": version, "kind": &*kind.kind},
-        "scope": if kind.namespaced { "Namespaced" } else { "Cluster" },
-        "singularResource": &*kind.singular,
-        "verbs": kind.verbs,
-    });
-    if !kind.short_names.is_empty() {
-        value["shortNames"] = json!(kind.short_names);
-    }
-    if !kind.categories.is_empty() {
-        value["categories"] = json!(kind.categories);
-    }
-    let subresources = kind.subresources.iter().map(|s| {
-        json!({
-            "subresource": s.name,
-            "responseKind": {
-                "group": if s.group.is_empty() { group } else { &*s.group },
-                "version": if s.version.is_empty() { version } else { &*s.version },
-                "kind": &*s.kind,
-            },
-            "verbs": s.verbs,
-        })
-    });
-    let subresources: Vec<Value> = subresources.collect();
-    if !subresources.is_empty() {
-        value["subresources"] = subresources.into();
-    }
-    value
 }

@@ -4,6 +4,7 @@
 
 mod admission_chain;
 mod after_commit;
+mod aggregated_discovery;
 mod aggregation;
 mod authenticated_request;
 mod certificate_signing;

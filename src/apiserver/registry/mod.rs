@@ -15,6 +15,7 @@ pub(crate) mod webhook_manager;
 pub use crd_spec::{CrdNames, CrdSpec, CrdSpecVersion};
 pub use kueue_lab_apiextensions::crd::schema_source::SchemaSource;
 pub use registry_snapshot::RegistrySnapshot;
+pub(crate) use resource_table::EncodedDocument;
 pub use resource_table::{ResourceTable, ServedGroup, ServedVersion};
 pub use served_resource::{CustomResourceInfo, ServedResource};
 

@@ -2,7 +2,9 @@
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
 
 use super::ServedResource;
 
@@ -11,6 +13,19 @@ use super::ServedResource;
 pub struct ResourceTable {
     groups: Vec<ServedGroup>,
     by_path: HashMap<String, Arc<ServedResource>>,
+    /// The document of the core group, once it is requested.
+    pub(crate) core_document: OnceLock<EncodedDocument>,
+    /// The document of the other groups, without those of extension API servers in other processes.
+    pub(crate) groups_document: OnceLock<EncodedDocument>,
+}
+
+/// A document of aggregated discovery.
+#[derive(Debug)]
+pub(crate) struct EncodedDocument {
+    /// The document as JSON.
+    pub(crate) json: Bytes,
+    /// Its ETag, quoted.
+    pub(crate) etag: String,
 }
 
 /// One API group.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -44,9 +45,20 @@ impl DiscoveredKinds {
         let definitions: Informer<PartialObjectMeta<CustomResourceDefinition>> =
             Informer::builder(Api::all(context.client.clone())).start(context);
         let queue: WorkQueue<()> = WorkQueue::new(context);
-        let changed = queue.clone();
-        definitions.add_event_handler(move |_| changed.add_after((), GATHER));
-        queue.add(());
+        // Those of the list are discovered once, after it.
+        let is_listed = Arc::new(AtomicBool::new(false));
+        let (changed, observes) = (queue.clone(), is_listed.clone());
+        definitions.add_event_handler(move |_| {
+            if observes.load(Ordering::Acquire) {
+                changed.add_after((), GATHER);
+            }
+        });
+        let first = queue.clone();
+        context.tasks.spawn("kinds", async move {
+            definitions.wait_for_cache_sync().await;
+            is_listed.store(true, Ordering::Release);
+            first.add(());
+        });
         let client = context.client.clone();
         let known = current.clone();
         queue.run(context, "kinds", 1, move |()| {
