@@ -13,6 +13,7 @@ use kueue_lab_codec::Codec;
 
 use super::indexed_store::{AnyObject, Change, Entry, IndexFunc};
 use super::raw_informer::RawInformer;
+use super::raw_object::RawObject;
 use super::watcher::watch_raw;
 use super::{Api, Context, ObjectKey};
 
@@ -52,7 +53,7 @@ where
             false => self.config,
         };
         let events = watch_raw(self.api, config);
-        let decode = |text: &str| K::decode(text).map(|k| Entry::of(Arc::new(k)));
+        let decode = |raw: &RawObject| raw.decode_shared(K::decode).map(Entry::of);
         let informer = raw.clone();
         context.tasks.spawn("informer", async move {
             informer.list_and_watch(events, decode).await;

@@ -8,17 +8,21 @@ mod api;
 pub mod api_errors;
 mod component_clients;
 mod context;
+mod event_stream_watch;
 mod indexed_store;
 mod informer;
 mod object_key;
 mod ordered_watch;
 mod rate_limiter;
 mod raw_informer;
+mod raw_object;
 mod tasks;
 mod watch_backoff;
 mod watcher;
 mod work_queue;
 
+#[cfg(test)]
+mod event_stream_tests;
 #[cfg(test)]
 mod tests;
 
@@ -31,5 +35,5 @@ pub use object_key::ObjectKey;
 pub use ordered_watch::OrderedWatch;
 pub use tasks::Tasks;
 pub use watch_backoff::WatchBackoff;
-pub use watcher::{WatchError, value_watcher, watcher};
+pub use watcher::{WatchError, shared_watcher, value_watcher, watcher};
 pub use work_queue::{ReconcileResult, WorkQueue};

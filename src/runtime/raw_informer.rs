@@ -11,14 +11,15 @@ use kube::runtime::watcher::{self, Event};
 use parking_lot::{Mutex, RwLock};
 
 use super::indexed_store::{AnyObject, Change, Entry, IndexFunc, IndexedStore};
-use super::watcher::{RawObject, WatchError, decode_event};
+use super::raw_object::RawObject;
+use super::watcher::{WatchError, decode_event};
 use super::{ObjectKey, OrderedWatch};
 
 /// Called with every change of the cache.
 pub(super) type ResourceEventHandler = Box<dyn Fn(&Change<AnyObject>) + Send + Sync>;
 
 /// Decodes an object.
-pub(super) type DecodeFunc = fn(&str) -> serde_json::Result<Entry>;
+pub(super) type DecodeFunc = fn(&RawObject) -> serde_json::Result<Entry>;
 
 /// A cache of objects and the event handlers of its changes.
 pub(super) struct RawInformer {

@@ -19,19 +19,19 @@ use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_entropy::Entropy;
 
-fn context(client: kube::Client) -> Context {
+pub(super) fn context(client: kube::Client) -> Context {
     let base = "2026-03-02T12:00:00Z".parse().unwrap();
     Context::new(client, Clock::starting_at(base), Entropy::seeded(1))
 }
 
-fn server() -> kube::Client {
+pub(super) fn server() -> kube::Client {
     let base = "2026-03-02T12:00:00Z".parse().unwrap();
     ApiServer::builder(Clock::starting_at(base), Entropy::seeded(1))
         .build()
         .client()
 }
 
-fn config_map(name: &str, team: &str) -> ConfigMap {
+pub(super) fn config_map(name: &str, team: &str) -> ConfigMap {
     let mut map = ConfigMap::default();
     map.metadata.name = Some(name.into());
     map.data = Some(BTreeMap::from([("team".into(), team.into())]));
@@ -103,9 +103,15 @@ fn failing_keys_back_off_exponentially() {
 
 #[test]
 fn an_informer_notifies_handlers_in_order_and_finds_by_index() {
+    for streaming_lists in [false, true] {
+        notifies_handlers_in_order(streaming_lists);
+    }
+}
+
+fn notifies_handlers_in_order(streaming_lists: bool) {
     virtual_runtime().unwrap().block_on(async {
         let client = server();
-        let context = context(client.clone());
+        let context = context(client.clone()).with_streaming_lists(streaming_lists);
         let api: Api<ConfigMap> = Api::namespaced(client, "default");
         let params = PostParams::default();
         api.create(&params, &config_map("a", "red")).await.unwrap();
@@ -168,9 +174,15 @@ fn an_informer_notifies_handlers_in_order_and_finds_by_index() {
 
 #[test]
 fn field_managers_are_not_kept_and_an_update_without_them_loses_none() {
+    for streaming_lists in [false, true] {
+        keeps_no_field_managers(streaming_lists);
+    }
+}
+
+fn keeps_no_field_managers(streaming_lists: bool) {
     virtual_runtime().unwrap().block_on(async {
         let client = server();
-        let context = context(client.clone());
+        let context = context(client.clone()).with_streaming_lists(streaming_lists);
         let api: Api<ConfigMap> = Api::namespaced(client, "default");
         let params = PatchParams::apply("team-lead");
         let applied = api
@@ -244,9 +256,15 @@ impl Resource for Counted {
 
 #[test]
 fn an_object_that_cannot_be_decoded_keeps_its_cached_version() {
+    for streaming_lists in [false, true] {
+        keeps_the_cached_version(streaming_lists);
+    }
+}
+
+fn keeps_the_cached_version(streaming_lists: bool) {
     virtual_runtime().unwrap().block_on(async {
         let client = server();
-        let context = context(client.clone());
+        let context = context(client.clone()).with_streaming_lists(streaming_lists);
         let writer: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
         let data = |name: &str, value: &str| ConfigMap {
             data: Some(BTreeMap::from([("count".to_owned(), value.to_owned())])),
@@ -269,7 +287,7 @@ fn an_object_that_cannot_be_decoded_keeps_its_cached_version() {
 
         created.data = data("a", "invalid").data;
         writer.replace("a", &params, &created).await.unwrap();
-        let mut events = Box::pin(watcher(reader, Config::default()));
+        let mut events = Box::pin(watcher(reader, context.watch_config()));
         let mut invalid = Vec::new();
         while let Some(event) = events.next().await {
             match event {

@@ -3,22 +3,21 @@
 //! The state machine reads the key and the resource version of an object only; the object is decoded
 //! when its event is delivered.
 
-use std::borrow::Cow;
+use std::sync::Arc;
 
 use futures::stream::BoxStream;
-use futures::{Stream, StreamExt};
-use kube::api::{DynamicObject, ObjectMeta};
-use kube::core::DynamicResourceScope;
-use kube::runtime::watcher::{self, Config, Event};
+use futures::{Stream, StreamExt, TryStreamExt};
+use kube::api::DynamicObject;
+use kube::runtime::watcher::{self, Config, Event, InitialListStrategy};
 use kube::runtime::{WatchStreamExt, watcher as watch};
 use kube::{Resource, api};
 use kueue_lab_codec::Codec;
-use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::ObjectKey;
 use super::api::{Api, RawApi};
+use super::event_stream_watch::EventStreamWatch;
+use super::raw_object::{RawObject, RawText};
 use super::watch_backoff::WatchBackoff;
 
 /// An error event of [`watcher`]; the watch continues after it.
@@ -39,7 +38,7 @@ pub enum WatchError {
     },
 }
 
-/// Lists and watches the objects of `api`; retries with [`WatchBackoff`].
+/// Lists and watches the objects of `api`, without their `metadata.managedFields`; retries with [`WatchBackoff`].
 ///
 /// # Errors
 /// See [`WatchError`].
@@ -48,7 +47,19 @@ pub fn watcher<K: Resource + Codec + 'static>(
     config: Config,
 ) -> impl Stream<Item = Result<Event<K>, WatchError>> + Send + 'static {
     let events = watch_raw(api, config);
-    events.map(|event| decode_event(event?, K::decode))
+    events.map(|event| decode_event(event?, |raw| raw.decode(K::decode)))
+}
+
+/// [`watcher`] of objects that are shared with informers and other watchers of their type.
+///
+/// # Errors
+/// See [`WatchError`].
+pub fn shared_watcher<K: Resource + Codec + Send + Sync + 'static>(
+    api: Api<K>,
+    config: Config,
+) -> impl Stream<Item = Result<Event<Arc<K>>, WatchError>> + Send + 'static {
+    let events = watch_raw(api, config);
+    events.map(|event| decode_event(event?, |raw| raw.decode_shared(K::decode)))
 }
 
 /// [`watcher`] of objects as JSON values, without `metadata.managedFields`.
@@ -66,35 +77,57 @@ pub fn value_watcher(
         }
         Ok(value)
     };
-    watch_raw(api, config).map(move |event| decode_event(event?, decode))
+    watch_raw(api, config).map(move |event| decode_event(event?, |raw| raw.decode(decode)))
 }
 
-/// [`watcher`] without decoding.
+/// The events of a watch before their objects are decoded.
+pub(super) type RawEvents = BoxStream<'static, watcher::Result<Event<RawObject>>>;
+
+/// [`watcher`] without decoding. A server in this process sends its objects without encoding if the configuration
+/// has streaming lists.
 pub(super) fn watch_raw<K: Resource>(api: Api<K>, config: Config) -> RawEvents {
-    let RawApi { client, request } = api.into_raw();
-    match K::metadata_api() {
+    let events = match config.initial_list_strategy {
+        InitialListStrategy::StreamingList => {
+            EventStreamWatch::new(api.into_raw(), config, K::metadata_api()).into_events()
+        }
+        InitialListStrategy::ListWatch => watch_text(api.into_raw(), config, K::metadata_api()),
+    };
+    events.backoff(WatchBackoff::default()).boxed()
+}
+
+/// The watch of a server in any process, by the state machine of kube.
+pub(super) fn watch_text(api: RawApi, config: Config, metadata_only: bool) -> RawEvents {
+    let RawApi { client, request } = api;
+    match metadata_only {
         true => {
-            let api = api::Api::<RawMetadata>::all_with(client, &request.url_path);
-            let events = watch(api, config).backoff(WatchBackoff::default());
-            events.map(|event| Ok(without_marker(event?))).boxed()
+            let api = api::Api::<RawText<true>>::all_with(client, &request.url_path);
+            watch(api, config).map_ok(raw_event).boxed()
         }
         false => {
-            let api = api::Api::<RawObject>::all_with(client, &request.url_path);
-            watch(api, config).backoff(WatchBackoff::default()).boxed()
+            let api = api::Api::<RawText<false>>::all_with(client, &request.url_path);
+            watch(api, config).map_ok(raw_event).boxed()
         }
     }
 }
 
-type RawEvents = BoxStream<'static, watcher::Result<Event<RawObject>>>;
+fn raw_event(event: Event<impl Into<RawObject>>) -> Event<RawObject> {
+    match event {
+        Event::Apply(raw) => Event::Apply(raw.into()),
+        Event::Delete(raw) => Event::Delete(raw.into()),
+        Event::Init => Event::Init,
+        Event::InitApply(raw) => Event::InitApply(raw.into()),
+        Event::InitDone => Event::InitDone,
+    }
+}
 
 /// Decodes the object of an event.
 pub(super) fn decode_event<T>(
     event: Event<RawObject>,
-    decode: fn(&str) -> serde_json::Result<T>,
+    decode: impl Fn(&RawObject) -> serde_json::Result<T>,
 ) -> Result<Event<T>, WatchError> {
     let decode = |raw: RawObject, deleted: bool| {
-        decode(&raw.text).map_err(|error| WatchError::InvalidObject {
-            key: ObjectKey::of(&raw),
+        decode(&raw).map_err(|error| WatchError::InvalidObject {
+            key: raw.key(),
             deleted,
             error,
         })
@@ -106,106 +139,4 @@ pub(super) fn decode_event<T>(
         Event::InitApply(raw) => Event::InitApply(decode(raw, false)?),
         Event::InitDone => Event::InitDone,
     })
-}
-
-/// The JSON text of an object, with the metadata that the watcher reads.
-pub(super) type RawObject = Raw<false>;
-
-/// A [`RawObject`] that is requested as PartialObjectMetadata: the API server does not send the other
-/// fields, which are most of a CustomResourceDefinition.
-type RawMetadata = Raw<true>;
-
-/// The JSON text of an object without its `metadata.managedFields`, which no controller reads;
-/// requested as PartialObjectMetadata or whole.
-#[derive(Clone, Debug)]
-pub(super) struct Raw<const METADATA_ONLY: bool> {
-    metadata: ObjectMeta,
-    text: Box<str>,
-}
-
-fn without_marker(event: Event<RawMetadata>) -> Event<RawObject> {
-    let object = |Raw { metadata, text }: RawMetadata| Raw { metadata, text };
-    match event {
-        Event::Apply(raw) => Event::Apply(object(raw)),
-        Event::Delete(raw) => Event::Delete(object(raw)),
-        Event::Init => Event::Init,
-        Event::InitApply(raw) => Event::InitApply(object(raw)),
-        Event::InitDone => Event::InitDone,
-    }
-}
-
-#[derive(Deserialize)]
-struct PartialObject<'a> {
-    #[serde(borrow)]
-    metadata: PartialMeta<'a>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PartialMeta<'a> {
-    namespace: Option<String>,
-    name: Option<String>,
-    resource_version: Option<String>,
-    #[serde(borrow)]
-    managed_fields: Option<&'a RawValue>,
-}
-
-impl<'de, const METADATA_ONLY: bool> Deserialize<'de> for Raw<METADATA_ONLY> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text: Box<str> = Box::<RawValue>::deserialize(deserializer)?.into();
-        let PartialObject { metadata } =
-            serde_json::from_str(&text).map_err(serde::de::Error::custom)?;
-        let without_managed_fields = metadata.managed_fields.map(|fields| {
-            // The value is a part of the text.
-            let start = fields.get().as_ptr().addr() - text.as_ptr().addr();
-            let (before, after) = (&text[..start], &text[start + fields.get().len()..]);
-            [before, "null", after].concat().into_boxed_str()
-        });
-        let metadata = ObjectMeta {
-            namespace: metadata.namespace,
-            name: metadata.name,
-            resource_version: metadata.resource_version,
-            ..ObjectMeta::default()
-        };
-        let text = without_managed_fields.unwrap_or(text);
-        Ok(Self { metadata, text })
-    }
-}
-
-/// The dynamic type is the URL path of the resource.
-impl<const METADATA_ONLY: bool> Resource for Raw<METADATA_ONLY> {
-    type DynamicType = String;
-    type Scope = DynamicResourceScope;
-
-    fn kind(_: &String) -> Cow<'_, str> {
-        Cow::Borrowed("")
-    }
-
-    fn group(_: &String) -> Cow<'_, str> {
-        Cow::Borrowed("")
-    }
-
-    fn version(_: &String) -> Cow<'_, str> {
-        Cow::Borrowed("")
-    }
-
-    fn plural(_: &String) -> Cow<'_, str> {
-        Cow::Borrowed("")
-    }
-
-    fn url_path(path: &String, _: Option<&str>) -> String {
-        path.clone()
-    }
-
-    fn metadata_api() -> bool {
-        METADATA_ONLY
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
 }

@@ -44,12 +44,14 @@ mod response_transformer;
 mod restore;
 mod reviews;
 mod scale_conversion;
+mod selected_event;
 mod selection_predicate;
 mod service_account_secrets;
 mod stored_update;
 mod subresource;
 mod update;
 mod watch;
+mod watch_values;
 mod write_options;
 
 pub(crate) use authenticated_request::AuthenticatedRequest;

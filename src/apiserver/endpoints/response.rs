@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::response_body::Body;
 use crate::protobuf::{self, ProtobufError};
 use crate::request::content_negotiation::{Encoding, EndpointRestrictions, MediaTypeOptions};
-use kueue_lab_apimachinery::api_error::ApiError;
+use kueue_lab_watch::EventStream;
 
 /// The number of characters of all warnings above which they are truncated.
 const WARNINGS_MAX: usize = 4 * 1024;
@@ -20,6 +20,8 @@ pub(super) struct ApiResponse {
     status: u16,
     headers: Vec<(HeaderName, HeaderValue)>,
     body: Body,
+    /// The events of a watch for a client in this process, in place of the body.
+    events: Option<EventStream>,
 }
 
 impl ApiResponse {
@@ -30,6 +32,15 @@ impl ApiResponse {
             status,
             headers,
             body,
+            events: None,
+        }
+    }
+
+    /// The events of a watch, for a client in this process.
+    pub(super) fn events(events: EventStream) -> Self {
+        Self {
+            events: Some(events),
+            ..Self::empty(200)
         }
     }
 
@@ -43,6 +54,7 @@ impl ApiResponse {
             status,
             headers,
             body,
+            events: None,
         }
     }
 
@@ -93,6 +105,7 @@ impl ApiResponse {
             status,
             headers: Vec::new(),
             body: Bytes::new().into(),
+            events: None,
         }
     }
 
@@ -137,6 +150,7 @@ impl ApiResponse {
             status: head.status.as_u16(),
             headers: headers.map(|(n, v)| (n.clone(), v.clone())).collect(),
             body: body.into(),
+            events: None,
         }
     }
 
@@ -181,6 +195,9 @@ impl ApiResponse {
     pub(super) fn into_response(self) -> Response<Body> {
         let mut response = Response::new(self.body);
         *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or_default();
+        if let Some(events) = self.events {
+            response.extensions_mut().insert(events);
+        }
         let headers = response.headers_mut();
         for (name, value) in self.headers {
             headers.append(name, value);

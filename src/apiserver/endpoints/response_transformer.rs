@@ -130,6 +130,17 @@ impl ResponseTransformer {
         decoded(&self.core, &self.served, object)
     }
 
+    /// The object in the request's API version, with another resource version.
+    pub(super) fn decoded_at(
+        &self,
+        object: &Arc<Object>,
+        resource_version: u64,
+    ) -> Result<Value, ApiError> {
+        let mut value = (*self.decoded(object)?).clone();
+        value["metadata"]["resourceVersion"] = resource_version.to_string().into();
+        Ok(value)
+    }
+
     /// An object with at least kind, apiVersion and metadata; avoids decoding where possible.
     pub(super) fn partial_metadata(&self, object: &Arc<Object>) -> Result<Arc<Value>, ApiError> {
         match object.partial_metadata() {

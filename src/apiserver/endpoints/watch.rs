@@ -15,13 +15,16 @@ use super::resource_version::{check_not_too_large, parse_resource_version};
 use super::response::{ApiResponse, not_encodable};
 use super::response_body::Body;
 use super::response_transformer::{ResponseTransformer, convert_list, partial_object_metadata};
+use super::selected_event::{SelectedEvent, selected_event};
 use super::selection_predicate::SelectionPredicate;
+use super::watch_values::WatchValues;
 use crate::protobuf;
 use crate::request::ResponseForm;
 use crate::request::content_negotiation::Encoding;
 use crate::storage::{Object, WatchEvent, WatchEventType, Watcher};
 use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_field::FieldError;
+use kueue_lab_watch::TakesEventStream;
 
 /// The minimum default timeout; the timeout is chosen between it and twice its value.
 const MIN_TIMEOUT: Duration = Duration::from_secs(1800);
@@ -63,14 +66,30 @@ pub(super) fn watch(call: &RequestContext<'_>) -> Result<ApiResponse, ApiError> 
             convert_list(call.core, &call.served, start.iter())?;
         }
     }
+    let takes_values = call
+        .request
+        .parts
+        .extensions
+        .get::<TakesEventStream>()
+        .is_some()
+        && WatchValues::are_of(call.transformer.accept);
     let watcher = match store.watch(storage, selection.watch_scope(), from) {
         Ok(watcher) => watcher,
         Err(expired) => {
             let error = ApiError::expired(expired.to_string());
+            if takes_values {
+                return Ok(ApiResponse::events(WatchValues::failed(&error)));
+            }
             let event = error_event(encoding, &error)?;
             return Ok(reply(encoding, futures::stream::iter([event]).boxed()));
         }
     };
+    if takes_values {
+        let initial_events_end = options.send_initial_events_end.then_some(from);
+        let transformer = call.transformer.clone();
+        let values = WatchValues::new(transformer, selection, start, initial_events_end, watcher);
+        return Ok(ApiResponse::events(values.into_stream()));
+    }
     let now = Instant::now();
     let mut ticks = tokio::time::interval_at(now + BOOKMARK_PERIOD, BOOKMARK_PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -238,35 +257,14 @@ impl WatchStream {
 
     /// Converts a storage event to a watch event relative to the selection.
     fn send_event(&mut self, out: &mut BytesMut, event: &WatchEvent) -> Result<(), ApiError> {
-        let was = match &event.prev_object {
-            Some(before) => self.selection.matches(before)?,
-            None => false,
-        };
-        let is =
-            event.event_type != WatchEventType::Deleted && self.selection.matches(&event.object)?;
-        match (was, is) {
-            (false, false) => Ok(()),
-            (false, true) => self.send_object(out, WatchEventType::Added, &event.object),
-            (true, true) => self.send_object(out, WatchEventType::Modified, &event.object),
-            (true, false) if event.event_type == WatchEventType::Deleted => {
-                self.send_object(out, WatchEventType::Deleted, &event.object)
+        match selected_event(&self.selection, event)? {
+            None => Ok(()),
+            Some(SelectedEvent::Stored(kind, object)) => self.send_object(out, kind, object),
+            Some(SelectedEvent::Left(before)) => {
+                let value = self.transformer.decoded_at(before, event.revision())?;
+                self.send_value(out, WatchEventType::Deleted, &value)
             }
-            (true, false) => self.send_left_selection(out, event),
         }
-    }
-
-    /// The object no longer matches: sends DELETED with its last matching state.
-    fn send_left_selection(
-        &mut self,
-        out: &mut BytesMut,
-        event: &WatchEvent,
-    ) -> Result<(), ApiError> {
-        let Some(before) = &event.prev_object else {
-            return Ok(());
-        };
-        let mut value = (*self.transformer.decoded(before)?).clone();
-        value["metadata"]["resourceVersion"] = event.revision().to_string().into();
-        self.send_value(out, WatchEventType::Deleted, &value)
     }
 
     fn send_object(

@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 
 use super::decoded_cache::DecodedCache;
 use super::persistence::{RestoredObject, StoredContent};
+use kueue_lab_watch::{DecodedForms, HasDecodedForms};
 
 /// An object to be committed: encoded except for its resourceVersion, so that encoding happens
 /// outside the commit lock.
@@ -118,6 +119,7 @@ impl PendingObject {
             encodings: Mutex::default(),
             decoded_cache: Arc::downgrade(hot),
             derived: Mutex::default(),
+            decoded_forms: DecodedForms::default(),
         };
         match self.content {
             Content::Encoded {
@@ -247,6 +249,8 @@ pub struct Object {
     decoded_cache: Weak<DecodedCache>,
     /// Values of [`Object::derived`], one of each type.
     derived: Mutex<SmallVec<[Arc<dyn Any + Send + Sync>; 1]>>,
+    /// What clients in this process have decoded from the storage version.
+    decoded_forms: DecodedForms,
 }
 
 /// The part of an object that is read when it is restored.
@@ -281,6 +285,7 @@ impl Object {
             encodings: Mutex::default(),
             decoded_cache: Arc::downgrade(cache),
             derived: Mutex::default(),
+            decoded_forms: DecodedForms::default(),
         })
     }
 
@@ -429,6 +434,12 @@ impl Object {
     pub(super) fn drop_decoded(&self) {
         *self.value.write() = None;
         self.encodings.lock().clear();
+    }
+}
+
+impl HasDecodedForms for Object {
+    fn decoded_forms(&self) -> &DecodedForms {
+        &self.decoded_forms
     }
 }
 

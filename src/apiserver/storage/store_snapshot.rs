@@ -9,11 +9,12 @@ use super::limits::StorageLimits;
 use super::object::Object;
 use super::resource_storage::ResourceStorage;
 use super::store::Store;
+use kueue_lab_watch::HasDecodedForms;
 
 /// The objects of a storage, by key.
 pub(super) type StoredMap = OrdMap<Arc<str>, Arc<Object>>;
 
-/// The objects of all storages at one revision. It shares them with the store, and costs a pointer for each
+/// The objects of all storages at one revision. It shares them with the store; a copy is a pointer for each
 /// storage. Objects are immutable: a store that starts from a snapshot does not change another.
 #[derive(Clone, Debug)]
 pub struct StoreSnapshot {
@@ -37,7 +38,7 @@ impl Store {
         &self,
         storages: impl Iterator<Item = &'a Arc<ResourceStorage>>,
     ) -> StoreSnapshot {
-        self.between_commits(|| StoreSnapshot {
+        let snapshot = self.between_commits(|| StoreSnapshot {
             revision: self.revision(),
             state_revision: self.state_revision(),
             objects: storages
@@ -48,7 +49,12 @@ impl Store {
                     )
                 })
                 .collect(),
-        })
+        });
+        // The clients of the stores that start from the snapshot share what they decode.
+        for object in snapshot.objects.values().flat_map(OrdMap::values) {
+            object.decoded_forms().keep();
+        }
+        snapshot
     }
 
     /// A store in memory with the objects and the revision of a snapshot. Its watch history starts there.

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::graph::{Graph, GraphNode};
 use crate::controller_manager::discovery::{DiscoveredKind, DiscoveredKinds, GroupKind};
-use kueue_lab_runtime::{Api, Context, WorkQueue, watcher};
+use kueue_lab_runtime::{Api, Context, WorkQueue, shared_watcher};
 
 /// How many UIDs of absent owners are cached.
 const ABSENT_OWNER_CACHE_SIZE: usize = 4_096;
@@ -71,7 +71,7 @@ impl GarbageCollector {
     async fn run_monitor(&self, key: GroupKind, kind: &DiscoveredKind) {
         type Meta = PartialObjectMeta<DynamicObject>;
         let api: Api<Meta> = Api::all_with(self.context.client.clone(), &kind.resource);
-        let events = watcher(api, self.context.watch_config());
+        let events = shared_watcher(api, self.context.watch_config());
         let mut events = std::pin::pin!(events);
         let mut listed: BTreeSet<String> = BTreeSet::new();
         while let Some(event) = events.next().await {
