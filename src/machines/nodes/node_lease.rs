@@ -1,5 +1,6 @@
 //! Heartbeats of the lab's nodes: their Leases in `kube-node-lease`, renewed by one timer.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -7,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
-use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt};
 use kueue_lab_runtime::Api;
 use serde_json::json;
@@ -47,6 +48,24 @@ impl Heartbeats {
             Self::Sparse => SPARSE_INTERVAL,
         }
     }
+}
+
+/// The nodes whose Leases an earlier lab has renewed so lately that sparse renewals need not begin with them.
+pub(super) async fn renewed_lately(client: &Client, clock: &Clock) -> BTreeSet<String> {
+    let leases: Api<Lease> = Api::namespaced(client.clone(), NAMESPACE);
+    let Ok(leases) = leases.list(&ListParams::default()).await else {
+        // They are renewed then.
+        return BTreeSet::new();
+    };
+    let now = clock.now();
+    let is_recent = |lease: &Lease| {
+        let spec = lease.spec.as_ref();
+        let renewed = spec.and_then(|spec| spec.renew_time.as_ref());
+        let age = renewed.map(|renewed| now.duration_since(renewed.0).unsigned_abs());
+        age.is_some_and(|age| age < SPARSE_INTERVAL / 2)
+    };
+    let recent = leases.iter().filter(|lease| is_recent(lease));
+    recent.map(ResourceExt::name_any).collect()
 }
 
 /// The latest regular renewal until `now`, for `nodes` nodes that were first renewed at `start`; and the

@@ -306,6 +306,10 @@ impl VirtualNodeController {
         let is_sparse = shared.heartbeats == Heartbeats::Sparse;
         let (mut start, mut next) = (None, clock.now());
         let mut silent: BTreeSet<String> = BTreeSet::new();
+        let mut renewed = match is_sparse {
+            true => node_lease::renewed_lately(client, clock).await,
+            false => BTreeSet::new(),
+        };
         loop {
             let changed = shared.changed.notified();
             let (alive, failed) = self.alive_and_failed();
@@ -328,7 +332,12 @@ impl VirtualNodeController {
                 silent = failed;
             }
             if next <= now {
-                node_lease::renew(client, clock, &alive, shared.heartbeats).await;
+                let renewed = std::mem::take(&mut renewed);
+                let due = alive
+                    .iter()
+                    .filter(|node| !renewed.contains(&node.name_any()));
+                let due: Vec<Arc<Node>> = due.cloned().collect();
+                node_lease::renew(client, clock, &due, shared.heartbeats).await;
                 let interval = shared.heartbeats.interval(alive.len(), clock);
                 next = clock.now().saturating_add(interval).unwrap_or(now);
             }
