@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use kube::runtime::watcher::Config;
 use kueue_lab_apiserver::ApiServer;
 use kueue_lab_clock::{Clock, virtual_runtime};
 use kueue_lab_entropy::Entropy;
@@ -46,6 +47,7 @@ fn run_text(text: &str) -> (Outcome, RecordingObserver) {
         let environment = ScenarioEnvironment {
             jobs: ManagedJobs::new(client.clone(), clock.clone(), entropy, SkyEnv::new("lab")),
             client,
+            watch_config: Config::default(),
             clock,
             presets: None,
             machines: None,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use kube::Client;
+use kube::runtime::watcher::Config;
 
 use kueue_lab_clock::Clock;
 use kueue_lab_lab::Lab;
@@ -15,6 +16,8 @@ use kueue_lab_skypilot::jobs::ManagedJobs;
 pub struct ScenarioEnvironment {
     /// The cluster.
     pub client: Client,
+    /// How objects are watched.
+    pub watch_config: Config,
     /// The clock of lab time.
     pub clock: Clock,
     /// SkyPilot's managed jobs.
@@ -30,6 +33,7 @@ impl ScenarioEnvironment {
     pub fn of_lab(lab: &Lab) -> Self {
         Self {
             client: lab.client(),
+            watch_config: lab.context().watch_config(),
             clock: lab.clock().clone(),
             jobs: lab.jobs().clone(),
             presets: Some(lab.presets().clone()),

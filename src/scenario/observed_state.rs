@@ -49,6 +49,7 @@ impl ObservedState {
     /// Watches kinds. A kind the cluster does not serve has no objects.
     pub(super) fn new(
         client: &Client,
+        watch_config: &Config,
         kinds: impl IntoIterator<Item = ApiVersionKind>,
         jobs: ManagedJobs,
         clock: Clock,
@@ -61,7 +62,7 @@ impl ObservedState {
             }
             let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource(&kind));
             // A kind can be installed while the scenario runs, so the watch is retried.
-            let stream = value_watcher(api, Config::default()).filter_map(move |event| {
+            let stream = value_watcher(api, watch_config.clone()).filter_map(move |event| {
                 let kind = kind.clone();
                 async move { event.ok().map(|e| (kind, e)) }
             });

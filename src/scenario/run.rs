@@ -68,6 +68,7 @@ pub(super) async fn run_scenario_on(
     let mut run = ScenarioRun {
         observed: ObservedState::new(
             &environment.client,
+            &environment.watch_config,
             watched_kinds(scenario, activity.is_some()),
             environment.jobs.clone(),
             environment.clock.clone(),
