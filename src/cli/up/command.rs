@@ -1,10 +1,10 @@
 //! `kueue-lab up`
 
 use std::path::{Path, PathBuf};
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::choose_preset::choose_preset;
@@ -22,7 +22,8 @@ use crate::cli::{CliError, config, logging, runtime, signals, speed};
 use kueue_lab_clock::Clock;
 use kueue_lab_entropy::Entropy;
 use kueue_lab_lab::{
-    Cluster, DataDir, Lab, LabConfig, LabPaths, NodePools, ObjectFile, PresetsFolder, RequestLimits,
+    Cluster, DataDir, Lab, LabConfig, LabError, LabPaths, NodePools, ObjectFile, PresetsFolder,
+    RequestLimits,
 };
 use kueue_lab_presets::SaveReview;
 
@@ -295,7 +296,7 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         role: args.workers.role(),
     };
     let cancellation = CancellationToken::new();
-    let mut starting = pin!(Lab::start_cancellable(config, &cancellation));
+    let mut starting = start_on_worker(config, &cancellation);
     let lab = tokio::select! {
         lab = &mut starting => lab,
         _ = &mut stop => {
@@ -305,7 +306,7 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
             starting.await
         }
     };
-    let lab = lab?;
+    let lab = lab.map_err(CliError::failed)??;
     let mut kubeconfig = LabKubeconfig::choose(args.kubeconfig_out);
     if let Err(error) = kubeconfig.write(&lab) {
         lab.stop().await;
@@ -346,6 +347,16 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
     lab.stop().await;
     kubeconfig.remove();
     outcome
+}
+
+/// Starts a lab on a worker thread of the runtime, where the tasks that answer its requests run: the main thread
+/// would wait for another thread at each request.
+fn start_on_worker(
+    config: LabConfig,
+    cancellation: &CancellationToken,
+) -> JoinHandle<Result<Lab, LabError>> {
+    let cancellation = cancellation.clone();
+    tokio::spawn(async move { Lab::start_cancellable(config, &cancellation).await })
 }
 
 /// Opens the data directory. Objects of `--from` are loaded only into a new one.
