@@ -152,6 +152,23 @@ fn every_preset_has_a_test_file() {
     );
 }
 
+#[test]
+fn the_scenario_of_a_warning_is_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, out, _) = kueue_lab_test(folder.path(), &["--warning", "reclamation-loop"]);
+    assert_eq!(code, Some(0));
+    assert!(
+        out.contains("# --- queues.yaml\n") && out.contains("# --- reclamation-loop.test.yaml\n"),
+        "{out}"
+    );
+    let (code, _, err) = kueue_lab_test(folder.path(), &["--warning", "cohort-of-on"]);
+    assert_eq!(code, Some(2));
+    assert_eq!(
+        err,
+        "kueue-lab: there is no warning \"cohort-of-on\"; did you mean cohort-of-one?\n"
+    );
+}
+
 /// The warnings of a test file.
 fn warnings(file: &Path) -> Vec<String> {
     let presets = Path::new(env!("CARGO_MANIFEST_DIR")).join("presets");
@@ -256,6 +273,59 @@ fn passed_and_failed_cases_are_reported() {
     );
 }
 
+#[test]
+fn the_example_of_the_documentation_passes() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/test-format.md");
+    let docs = std::fs::read_to_string(docs).unwrap();
+    let (_, after) = docs.split_once("## File\n\n```yaml\n").unwrap();
+    let (example, _) = after.split_once("```").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let queues = QUEUES
+        .replace("cpu", "nvidia.com/gpu")
+        .replace("nominalQuota: 2", "nominalQuota: 8")
+        .replace(
+            "{name: lq, namespace: default}",
+            "{name: gpus, namespace: team-a}",
+        )
+        .replace(
+            "  namespaceSelector: {}\n",
+            "  namespaceSelector: {}\n  preemption: {withinClusterQueue: LowerPriority}\n",
+        );
+    let class = |name: &str, value: u32| {
+        format!(
+            "---\napiVersion: kueue.x-k8s.io/v1beta2\nkind: WorkloadPriorityClass\nmetadata: {{name: {name}}}\nvalue: {value}\n"
+        )
+    };
+    let namespace = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: team-a}\n";
+    write(
+        "queues/queues.yaml",
+        &[
+            queues,
+            class("low", 1),
+            class("high", 2),
+            namespace.to_owned(),
+        ]
+        .concat(),
+    );
+    write(
+        "tests/kueue.yaml",
+        "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n",
+    );
+    write(
+        "tests/nodes.yaml",
+        "pools:\n- {name: gpu, count: 2, resources: {cpu: 8, memory: 16Gi, nvidia.com/gpu: 4, pods: 10}}\n",
+    );
+    write("tests/queues.test.yaml", example);
+    let (code, out, err) = kueue_lab_test(folder.path(), &[]);
+    assert_eq!(code, Some(0), "{out}\n{err}");
+    assert!(out.contains("1 case: 1 passed"), "{out}");
+}
+
 /// Reads lines until one contains a text.
 fn wait_for_line(lines: &mut impl Iterator<Item = std::io::Result<String>>, text: &str) {
     let found = lines.any(|line| line.unwrap().contains(text));
@@ -306,7 +376,7 @@ fn mistakes_in_a_file_are_reported_with_their_place() {
         ),
         (
             "- name: a\n  steps:\n  - jobs: {name: j, queue: lp}\n",
-            "a.test.yaml:5:5: there is no LocalQueue \"default/lp\"; did you mean \"default/lq\"?",
+            "a.test.yaml:5:28: there is no LocalQueue \"default/lp\"; did you mean \"default/lq\"?",
         ),
         (
             "- name: a\n  steps:\n  - expect: [{admitted: {jobs: x, count: many}}]\n",
@@ -330,19 +400,39 @@ fn mistakes_in_a_file_are_reported_with_their_place() {
         ),
         (
             "- name: a\n  steps:\n  - check: {name: approval, active: true}\n",
-            "a.test.yaml:5:5: there is no AdmissionCheck \"approval\"; the queue configuration has none",
+            "a.test.yaml:5:19: there is no AdmissionCheck \"approval\"; the queue configuration has none",
         ),
         (
             "- name: a\n  steps:\n  - priority: {jobs: j, class: high}\n",
-            "a.test.yaml:5:5: there is no WorkloadPriorityClass \"high\"",
+            "a.test.yaml:5:32: there is no WorkloadPriorityClass \"high\"",
         ),
         (
             "- name: a\n  steps:\n  - jobs: {name: train, queue: lq}\n    expect: [{admitted: trian}]\n",
-            "a.test.yaml:6:14: there is no job \"trian\" in this step; did you mean \"train\"?",
+            "a.test.yaml:6:25: there is no job \"trian\" in this step; did you mean \"train\"?",
         ),
         (
             "- name: a\n  steps:\n  - jobs: {name: j, queue: lq}\n    expect: [{flavors: {jobs: j, flavors: {cpu: defalt}}}]\n",
-            "a.test.yaml:6:14: there is no ResourceFlavor \"defalt\"; did you mean \"default\"?",
+            "a.test.yaml:6:49: there is no ResourceFlavor \"defalt\"; did you mean \"default\"?",
+        ),
+        (
+            "- name: a\n  steps:\n  - jobs: {name: j, queue: lq}\n    expect: [{flavors: {jobs: j, flavors: {gpu: default}}}]\n",
+            "a.test.yaml:6:44: no ClusterQueue has a quota of \"gpu\"; did you mean \"cpu\"?",
+        ),
+        (
+            "- name: a\n  steps:\n  - expect: [{borrowed: {clusterQueue: cq, resources: {memory: 1}}}]\n",
+            "a.test.yaml:5:56: ClusterQueue cq has no quota of \"memory\"; there are cpu",
+        ),
+        (
+            "- name: a\n  steps:\n  - expect: [{share: {clusterQueue: cq, share: 0}}]\n",
+            "a.test.yaml:5:15: ClusterQueue cq has no share: fair sharing is not enabled; set fairSharing in kueue.yaml",
+        ),
+        (
+            "- name: a\n  steps:\n  - jobs: {name: j, queue: lq}\n    expect: [{victims: {jobs: j, reason: InClusterQeue}}]\n",
+            "a.test.yaml:6:42: there is no reason of preemptions \"InClusterQeue\"; did you mean \"InClusterQueue\"?",
+        ),
+        (
+            "- name: a\n  steps:\n  - failNode: cpu-00\n",
+            "a.test.yaml:5:15: there is no node \"cpu-00\"; did you mean \"cpu-0\"?",
         ),
         (
             "- name: a\n  steps:\n  - expect: [{never: {never: {admitted: j}}}]\n",
@@ -356,6 +446,16 @@ fn mistakes_in_a_file_are_reported_with_their_place() {
         assert!(err.contains(expected), "{expected}\n{err}");
         assert!(err.contains('^'), "{err}");
     }
+    let with_mistake = folder(&format!("- name: a\n  steps:\n  - {JOBS}\n"));
+    let queues = QUEUES.replace("nominalQuota: 2", "nominalQuotaa: 2");
+    std::fs::write(with_mistake.path().join("queues/queues.yaml"), queues).unwrap();
+    let (code, _, err) = kueue_lab_test(with_mistake.path(), &[]);
+    assert_eq!(code, Some(2), "{err}");
+    let unknown = err.find("nominalQuotaa: unknown field; did you mean nominalQuota?");
+    let missing = err.find("nominalQuota: Required value");
+    assert!(unknown.is_some() && unknown < missing, "{err}");
+    assert!(err.contains("\n14 |       resources: [{name: cpu, nominalQuotaa: 2}]\n   |                               ^^^^^^^^^^^^^\n"), "{err}");
+
     let folder = folder("[]\n");
     let (code, _, err) = kueue_lab_test(folder.path(), &["nowhere"]);
     assert_eq!(

@@ -71,7 +71,7 @@ pub use object_file::ObjectFile;
 pub use paths::{LabPaths, PresetsFolder, sky_config_file, state_dir};
 pub use preflight::{PreflightError, UpstreamKueue, find_upstream, preflight};
 pub use remote::IDENTITY_PREFIX;
-pub use shipped::{LAB_FILES, PRESETS};
+pub use shipped::{LAB_FILES, PRESETS, WARNING_SCENARIOS};
 pub use virtual_lab::{VirtualLab, VirtualLabError};
 
 /// The default preset: that of the first demo.

@@ -175,6 +175,40 @@ pub const LAB_FILES: &[BuiltInFile] = files![
     "scenarios/wait-for-pods-ready.yaml",
 ];
 
+/// A folder for each warning about queue configurations: one that causes it, and a test file that shows the
+/// effect.
+pub const WARNING_SCENARIOS: &[BuiltInFile] = files![
+    "lab/tests/warnings":
+    "cohort-of-one/cohort-of-one.test.yaml",
+    "cohort-of-one/queues.yaml",
+    "equal-priorities/equal-priorities.test.yaml",
+    "equal-priorities/queues.yaml",
+    "flavor-without-nodes/flavor-without-nodes.test.yaml",
+    "flavor-without-nodes/nodes.yaml",
+    "flavor-without-nodes/queues.yaml",
+    "old-api/old-api.test.yaml",
+    "old-api/queues.yaml",
+    "partial-admission-loop/partial-admission-loop.test.yaml",
+    "partial-admission-loop/queues.yaml",
+    "partial-admission-loop/samples/partial.yaml",
+    "policy-without-victims/policy-without-victims.test.yaml",
+    "policy-without-victims/queues.yaml",
+    "preemption-loop/kueue.yaml",
+    "preemption-loop/preemption-loop.test.yaml",
+    "preemption-loop/queues.yaml",
+    "queue-without-quota/queue-without-quota.test.yaml",
+    "queue-without-quota/queues.yaml",
+    "quota-above-capacity/nodes.yaml",
+    "quota-above-capacity/queues.yaml",
+    "quota-above-capacity/quota-above-capacity.test.yaml",
+    "reclamation-loop/queues.yaml",
+    "reclamation-loop/reclamation-loop.test.yaml",
+    "starving-queue/queues.yaml",
+    "starving-queue/starving-queue.test.yaml",
+    "unreachable-lending-limit/queues.yaml",
+    "unreachable-lending-limit/unreachable-lending-limit.test.yaml",
+];
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -204,7 +238,11 @@ mod tests {
 
     #[test]
     fn embedded_files_match_the_folders() {
-        for (base, files) in [("presets", PRESETS), ("lab", LAB_FILES)] {
+        for (base, files) in [
+            ("presets", PRESETS),
+            ("lab", LAB_FILES),
+            ("lab/tests/warnings", WARNING_SCENARIOS),
+        ] {
             let base = root().join(base);
             let mut found = Vec::new();
             walk(&base, &mut found);

@@ -5,7 +5,7 @@ use kueue_lab_yaml::Position;
 use super::clusters_file::read_workers;
 use super::configuration_check::{check, load_configuration};
 use super::lab_settings::{BaseConfiguration, IgnoredSettings, LabSettings};
-use super::lint::{LabNode, Lint, LintContext, lint};
+use super::lint::{LabNode, Lint, LintContext, lint, unknown_allowed};
 use super::{Finding, ParsedPreset, PresetSource, SourceFile, parse};
 
 /// Parses the files of a preset and checks its settings, alone and against its objects and samples.
@@ -58,6 +58,9 @@ pub fn check_preset(
         nodes,
         partial_admission: source.partial_admission,
     };
+    for (file, text) in &context.texts {
+        parsed.findings.extend(unknown_allowed(file, text));
+    }
     let lints = lint(&parsed.manifests, &context);
     let lints = lints.into_iter().map(Lint::into_finding);
     parsed.findings.extend(lints);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kueue_lab_yaml::Position;
+use kueue_lab_yaml::{Position, source_snippet};
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,6 +63,14 @@ impl Finding {
     pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = Some(remedy.into());
         self
+    }
+
+    /// The finding and the line of its file's text with a caret.
+    pub fn with_source(&self, text: &str) -> String {
+        match source_snippet(text, self.at) {
+            snippet if snippet.is_empty() => self.to_string(),
+            snippet => format!("{self}\n{snippet}"),
+        }
     }
 
     /// Whether it prevents the preset from being applied.

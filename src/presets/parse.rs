@@ -341,7 +341,7 @@ mod tests {
         assert!(!parsed.findings.iter().any(Finding::is_error));
         assert_eq!(
             parsed.findings[0].to_string(),
-            "q.yaml:1:1: ClusterQueue/q: kueue.x-k8s.io/v1beta1 is converted to kueue.x-k8s.io/v1beta2; use that version (`# kueue-lab: allow old-api` switches this warning off)"
+            "q.yaml:1:1: ClusterQueue/q: kueue.x-k8s.io/v1beta1 is converted to kueue.x-k8s.io/v1beta2; use that version (`# kueue-lab: allow old-api` switches this warning off, `kueue-lab test --warning old-api` shows it)"
         );
     }
 }

@@ -1,10 +1,11 @@
 //! Checks expectations in Kueue's terms against what a scenario observed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use kueue_lab_api::v1beta2::API_VERSION;
 use kueue_lab_quantity::Quantity;
+use kueue_lab_yaml::closest;
 use serde_json::Value;
 
 use super::assertion::{Assertion, JobState};
@@ -16,7 +17,12 @@ use super::mismatch::{MAX_SHOWN, Mismatch, workload_names};
 use super::observed_state::ObservedState;
 use super::workload_history::ObservedWorkload;
 
+<<<<<<< HEAD:src/scenario/check_assertion.rs
 type Workloads<'w> = Vec<&'w ObservedWorkload>;
+=======
+/// The namespaces whose Events are not those of a test's objects.
+const SYSTEM_NAMESPACES: [&str; 2] = ["kube-system", "kueue-system"];
+>>>>>>> 6c863faf (scenario, presets: check names where they are written, add reclamation-loop):src/scenario/check_claim.rs
 
 impl ObservedState {
     /// Checks an expectation in Kueue's terms. With `any`, one job is enough where all are expected
@@ -247,6 +253,14 @@ impl ObservedState {
             }
         };
         let mut mismatch = Mismatch::of(if count.is_some() { &found } else { &other }, text);
+        let expected = |w: &ObservedWorkload| found.iter().any(|one| one.uid == w.uid);
+        let all = self.history.all().iter();
+        let others = all.filter(|w| !w.preemptions.is_empty() && !expected(w));
+        let others: Vec<_> = others.collect();
+        if !others.is_empty() {
+            let others = Mismatch::of(&others, text).observed;
+            mismatch.observed = format!("{}; {others}", mismatch.observed);
+        }
         if count.is_some() {
             mismatch.prepend(format!("{} of {} preempted", met.len(), found.len()));
         }
@@ -342,6 +356,7 @@ impl ObservedState {
         count: &Comparison,
     ) -> Result<(), Mismatch> {
         let mut of_object = Vec::new();
+        let mut reasons = BTreeSet::new();
         let mut number = 0;
         for event in self.objects_of(EVENT_KIND) {
             let text = |pointer: &str| {
@@ -367,7 +382,8 @@ impl ObservedState {
                 let series = event["series"]["count"].as_u64().unwrap_or(1);
                 let count = event["deprecatedCount"].as_u64().unwrap_or(1);
                 number += usize::try_from(series.max(count)).unwrap_or(usize::MAX);
-            } else {
+            } else if !SYSTEM_NAMESPACES.contains(&text("/regarding/namespace")) {
+                reasons.insert(found.to_owned());
                 of_object.push(format!("{found} of {name}: {}", text("/note")));
             }
         }
@@ -375,7 +391,10 @@ impl ObservedState {
             return Ok(());
         }
         let mut observed = format!("there are {number}");
-        if let Some(last) = of_object.last() {
+        let similar = closest(reason, reasons.iter().map(String::as_str));
+        if let Some(similar) = similar.filter(|similar| *similar != reason) {
+            observed = format!("{observed}; did you mean {similar:?}?");
+        } else if let Some(last) = of_object.last() {
             observed = format!("{observed}; the last other one is {last}");
         }
         Err(Mismatch::new(observed))

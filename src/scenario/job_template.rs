@@ -16,6 +16,9 @@ use kueue_lab_yaml::{Located, Position, Problem};
 const MAX_JOBS: u32 = 10_000;
 /// The namespace of jobs without one.
 pub(super) const DEFAULT_NAMESPACE: &str = "default";
+/// The time between the creations of two jobs without `every`: creation timestamps have whole seconds, and Kueue
+/// orders jobs of one second by UID.
+const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 /// How long pods run without `runs`: longer than any scenario.
 const FOREVER: Duration = Duration::from_secs(365 * 86_400);
 
@@ -117,7 +120,7 @@ impl JobTemplate {
         let jobs = names.iter().map(|name| raw.job(name, pods, &requests));
         Ok(Self {
             jobs: jobs.collect(),
-            interval: raw.every.map_or(Duration::ZERO, |every| every.0),
+            interval: raw.every.map_or(DEFAULT_INTERVAL, |every| every.0),
             description,
         })
     }

@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use tokio_util::sync::CancellationToken;
 
 use super::find_files::test_files;
+use super::warning_scenario::warning_scenario;
 use crate::cli::explain::explain_text;
 use crate::cli::output::print_stdout;
 use crate::cli::{CliError, logging, runtime, signals};
@@ -24,7 +25,8 @@ Examples:
   kueue-lab test                                 all *.test.yaml below this folder
   kueue-lab test queues.test.yaml --watch        again at every save
   kueue-lab test tests/ --filter 'preempts*'     the cases with these names
-  kueue-lab test -o junit > report.xml           for a CI system; exit code 1 when a case fails";
+  kueue-lab test -o junit > report.xml           for a CI system; exit code 1 when a case fails
+  kueue-lab test --warning starving-queue        what a warning is about";
 
 /// Test queue configurations: run the cases of test files in virtual time.
 #[derive(Debug, clap::Args)]
@@ -48,6 +50,9 @@ pub(in crate::cli) struct Args {
     /// Print the JSON schema of test files, for editors, and exit.
     #[arg(long)]
     schema: bool,
+    /// Print a configuration that causes this warning, and a test file that shows its effect, and exit.
+    #[arg(long, value_name = "NAME")]
+    warning: Option<String>,
     /// Output format.
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     output: Output,
@@ -72,6 +77,9 @@ enum Output {
 pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
     if args.schema {
         return print_stdout(TEST_FILE_SCHEMA.as_bytes());
+    }
+    if let Some(name) = &args.warning {
+        return print_stdout(warning_scenario(name)?.as_bytes());
     }
     logging::errors_to_stderr();
     let stop = CancellationToken::new();

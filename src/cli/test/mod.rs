@@ -2,5 +2,6 @@
 
 mod command;
 mod find_files;
+mod warning_scenario;
 
 pub(super) use command::{Args, run};

@@ -1,6 +1,7 @@
 //! Warnings about queue configurations that are valid and do not do what they seem to: policies that never
 //! find a victim, limits without effect, queues that cannot admit anything.
 
+mod allow_comments;
 mod cohort_tree;
 mod cohorts;
 mod node_capacity;
@@ -12,6 +13,7 @@ mod queue_fields;
 mod quotas;
 mod starvation;
 
+pub(super) use allow_comments::unknown_allowed;
 pub use node_capacity::LabNode;
 pub(super) use old_api::old_api;
 pub use preset_lints::{LINT_NAMES, Lint, LintContext, lint};

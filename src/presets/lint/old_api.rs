@@ -1,7 +1,7 @@
 //! Warnings about fields and versions of older APIs.
 
 use super::Lint;
-use super::preset_lints::is_allowed_in;
+use super::allow_comments::is_allowed_in;
 use crate::Finding;
 
 /// A warning about an older field or version, unless a comment in the text of its file switches it off.

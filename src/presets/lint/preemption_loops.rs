@@ -20,9 +20,6 @@ pub(super) fn preemption_loops(manifests: &[Manifest], context: &LintContext<'_>
         partial_admission,
         ..
     } = *context;
-    if configuration.fair_sharing.is_none() && !partial_admission {
-        return Vec::new();
-    }
     let classes = manifests
         .iter()
         .filter(|m| m.key.kind == "WorkloadPriorityClass" || m.key.kind == "PriorityClass");
@@ -72,6 +69,12 @@ fn warning(queue: &Manifest, example: &LoopExample) -> Lint {
             "spec.preemption.withinClusterQueue",
             "whose share is lower: the shares were compared without the second, which is not preempted in the end",
             "set withinClusterQueue: Never, or borrowingLimit: 0",
+        ),
+        LoopKind::WithinClusterQueue => (
+            "reclamation-loop",
+            "spec.preemption.withinClusterQueue",
+            "which is the head of a StrictFIFO queue: the fourth preempts the third, which is in its ClusterQueue, and has to borrow; the second has no lower priority and takes the quota before it",
+            "set withinClusterQueue: Never, reclaimWithinCohort: LowerPriority, or borrowingLimit: 0",
         ),
         LoopKind::PartialAdmission => (
             "partial-admission-loop",

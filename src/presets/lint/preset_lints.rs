@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use kueue_lab_api::config::Configuration;
 use kueue_lab_api::v1beta2::GROUP;
 
+use super::allow_comments::{ALLOW, is_allowed_in};
 use super::cohort_tree::CohortTree;
 use super::cohorts::{cohorts_of_one, without_cohort};
 use super::node_capacity::{LabNode, NodeCapacity};
@@ -15,7 +16,7 @@ use super::starvation::starving_queue;
 use crate::{Finding, Manifest};
 
 /// The names of all warnings that can be switched off.
-pub const LINT_NAMES: [&str; 11] = [
+pub const LINT_NAMES: [&str; 12] = [
     "cohort-of-one",
     "equal-priorities",
     "flavor-without-nodes",
@@ -25,6 +26,7 @@ pub const LINT_NAMES: [&str; 11] = [
     "preemption-loop",
     "queue-without-quota",
     "quota-above-capacity",
+    "reclamation-loop",
     "starving-queue",
     "unreachable-lending-limit",
 ];
@@ -41,7 +43,10 @@ pub struct Lint {
 impl Lint {
     /// The warning, with the comment that switches it off.
     pub(crate) fn into_finding(self) -> Finding {
-        let allow = format!("`{ALLOW}{}` switches this warning off", self.name);
+        let allow = format!(
+            "`{ALLOW}{name}` switches this warning off, `kueue-lab test --warning {name}` shows it",
+            name = self.name
+        );
         let remedy = match &self.finding.remedy {
             Some(remedy) => format!("{remedy} ({allow})"),
             None => allow,
@@ -49,9 +54,6 @@ impl Lint {
         self.finding.remedy(remedy)
     }
 }
-
-/// The comment that switches a warning off for the objects of a file: `# kueue-lab: allow NAME`.
-const ALLOW: &str = "# kueue-lab: allow ";
 
 /// What the warnings about a preset depend on beside its objects.
 #[derive(Clone, Debug)]
@@ -102,15 +104,6 @@ pub fn lint(manifests: &[Manifest], context: &LintContext<'_>) -> Vec<Lint> {
     });
     lints.sort_by(|a, b| (&a.finding.file, a.finding.at).cmp(&(&b.finding.file, b.finding.at)));
     lints
-}
-
-/// Whether a comment in a text switches a warning off.
-pub(super) fn is_allowed_in(text: &str, name: &str) -> bool {
-    let allowed = text
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix(ALLOW));
-    let mut names = allowed.flat_map(|names| names.split([',', ' ']));
-    names.any(|allowed| allowed == name)
 }
 
 #[cfg(test)]

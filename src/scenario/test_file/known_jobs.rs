@@ -4,12 +4,14 @@ use crate::assertion::Assertion;
 use crate::expect::{Expectation, Expected};
 use crate::format::{Scenario, Step, StepAction, StepTrigger};
 use crate::glob::glob_matches;
-use kueue_lab_yaml::{Position, Problem, closest};
+use kueue_lab_yaml::{Position, closest};
 use serde_json::Value;
+
+use super::unknown_name::UnknownName;
 
 /// The first expectation in a case of jobs that cannot exist. Only jobs of templates have names that are known
 /// before; nothing is checked after a step that can create others.
-pub(super) fn unknown_job(case: &Scenario) -> Option<Problem> {
+pub(super) fn unknown_job(case: &Scenario) -> Option<UnknownName> {
     let mut jobs: Vec<(String, String)> = Vec::new();
     for step in &case.steps {
         if can_create_others(&step.action) {
@@ -17,15 +19,15 @@ pub(super) fn unknown_job(case: &Scenario) -> Option<Problem> {
         }
         // A trigger comes before the action.
         if let StepTrigger::When(when) = &step.trigger
-            && let Some(problem) = check(when, &jobs)
+            && let Some(unknown) = check(when, &jobs)
         {
-            return Some(problem);
+            return Some(unknown);
         }
         if let StepAction::CreateJobs(template) = &step.action {
             jobs.extend(template.jobs.iter().map(full_name));
         }
-        if let Some(problem) = expectations(step).find_map(|e| check(e, &jobs)) {
-            return Some(problem);
+        if let Some(unknown) = expectations(step).find_map(|e| check(e, &jobs)) {
+            return Some(unknown);
         }
     }
     None
@@ -53,14 +55,15 @@ fn full_name(job: &Value) -> (String, String) {
     (text("namespace").to_owned(), text("name").to_owned())
 }
 
-fn check(expectation: &Expectation, jobs: &[(String, String)]) -> Option<Problem> {
+fn check(expectation: &Expectation, jobs: &[(String, String)]) -> Option<UnknownName> {
     let Expected::Assertion(assertion) = &expectation.expected else {
         return None;
     };
     let patterns = expected_jobs(assertion).iter();
-    let mut unknown = patterns.filter(|pattern| !jobs.iter().any(|job| can_be(pattern, job)));
-    let problem = |pattern: &String| unknown_problem(pattern, jobs, expectation.position);
-    unknown.next().map(problem)
+    let mut unknown_patterns =
+        patterns.filter(|pattern| !jobs.iter().any(|job| can_be(pattern, job)));
+    let first = unknown_patterns.next()?;
+    Some(unknown(first, jobs, expectation.position))
 }
 
 /// The patterns of the jobs without which the expectation is not met.
@@ -90,7 +93,7 @@ fn can_be(pattern: &str, (namespace, name): &(String, String)) -> bool {
         && (glob_matches(pattern, name) || pattern.starts_with('*') || pattern.starts_with("job-"))
 }
 
-fn unknown_problem(pattern: &str, jobs: &[(String, String)], at: Position) -> Problem {
+fn unknown(pattern: &str, jobs: &[(String, String)], at: Position) -> UnknownName {
     let names = jobs.iter().map(|(_, name)| name.as_str());
     let remedy = match closest(pattern, names.clone()) {
         Some(guess) => format!("did you mean {guess:?}?"),
@@ -101,5 +104,5 @@ fn unknown_problem(pattern: &str, jobs: &[(String, String)], at: Position) -> Pr
         }
     };
     let message = format!("there is no job {pattern:?} in this step; {remedy}");
-    Problem::new(at, message)
+    UnknownName::new(at, pattern, message)
 }

@@ -8,12 +8,24 @@ use crate::assertion::Assertion;
 use crate::expect::Expected;
 use crate::format::{CheckAnswer, RequestAnswer, Scenario, Step, StepAction, StepTrigger};
 use crate::glob::glob_matches;
-use kueue_lab_api::constants::PRIORITY_CLASS_LABEL;
-use kueue_lab_presets::Manifest;
-use kueue_lab_yaml::{Position, Problem, closest};
+use kueue_lab_api::constants::{self as c, PRIORITY_CLASS_LABEL};
+use kueue_lab_presets::{LabNode, Manifest};
+use kueue_lab_yaml::Position;
+
+use super::unknown_name::{UnknownName, remedy};
+
+/// The label of nodes with their name.
+const HOSTNAME: &str = "kubernetes.io/hostname";
+/// The reasons of preemptions.
+const PREEMPTION_REASONS: [&str; 4] = [
+    c::preempted::IN_CLUSTER_QUEUE,
+    c::preempted::IN_COHORT_RECLAMATION,
+    c::preempted::IN_COHORT_FAIR_SHARING,
+    c::preempted::IN_COHORT_RECLAIM_WHILE_BORROWING,
+];
 
 /// The names of objects that steps refer to.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct KnownNames {
     /// LocalQueues as `NAMESPACE/NAME`.
     local_queues: BTreeSet<String>,
@@ -22,12 +34,24 @@ pub(super) struct KnownNames {
     priorities: BTreeSet<String>,
     admission_checks: BTreeSet<String>,
     flavors: BTreeSet<String>,
+    nodes: BTreeSet<String>,
+    /// ClusterQueue, flavor and resource of all quotas.
+    quotas: BTreeSet<(String, String, String)>,
+    /// Whether quotas are changed by a step in a way that is not known.
+    has_unknown_quotas: bool,
+    /// Whether fair sharing is enabled.
+    fair_sharing: bool,
 }
 
 impl KnownNames {
-    /// The names of a preset's objects.
-    pub(super) fn of(manifests: &[Manifest]) -> Self {
-        let mut names = Self::default();
+    /// The names of a preset's objects and of the nodes.
+    pub(super) fn of(manifests: &[Manifest], nodes: &[LabNode], fair_sharing: bool) -> Self {
+        let hostnames = nodes.iter().filter_map(|node| node.labels.get(HOSTNAME));
+        let mut names = Self {
+            nodes: hostnames.cloned().collect(),
+            fair_sharing,
+            ..Self::default()
+        };
         for manifest in manifests {
             names.add(&manifest.object);
         }
@@ -46,6 +70,7 @@ impl KnownNames {
             }
             "ClusterQueue" => {
                 self.cluster_queues.insert(name.to_owned());
+                self.add_quotas(name, object);
                 self.cohorts
                     .extend(text("/spec/cohortName").map(str::to_owned));
             }
@@ -63,119 +88,201 @@ impl KnownNames {
             "AdmissionCheck" => {
                 self.admission_checks.insert(name.to_owned());
             }
+            "Node" => {
+                self.nodes.insert(name.to_owned());
+            }
             _ => {}
+        }
+    }
+
+    fn add_quotas(&mut self, cluster_queue: &str, object: &Value) {
+        self.quotas.retain(|(queue, ..)| queue != cluster_queue);
+        let list = |value: &Value, field: &str| value[field].as_array().cloned();
+        let groups = list(&object["spec"], "resourceGroups").unwrap_or_default();
+        for flavor in groups.iter().flat_map(|g| list(g, "flavors")).flatten() {
+            for quota in list(&flavor, "resources").unwrap_or_default() {
+                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                let (flavor, resource) = (text(&flavor["name"]), text(&quota["name"]));
+                self.quotas
+                    .insert((cluster_queue.to_owned(), flavor, resource));
+            }
         }
     }
 
     /// The first name in a case that neither the configuration nor an earlier step defines. Nothing is
     /// checked after a switch to another preset.
-    pub(super) fn check(&self, case: &Scenario) -> Option<Problem> {
-        let mut names = Self {
-            local_queues: self.local_queues.clone(),
-            cluster_queues: self.cluster_queues.clone(),
-            cohorts: self.cohorts.clone(),
-            priorities: self.priorities.clone(),
-            admission_checks: self.admission_checks.clone(),
-            flavors: self.flavors.clone(),
-        };
+    pub(super) fn check(&self, case: &Scenario) -> Option<UnknownName> {
+        let mut names = self.clone();
         for step in &case.steps {
             match &step.action {
                 StepAction::SwitchPreset(_) => return None,
                 StepAction::Apply(objects) | StepAction::Create(objects) => {
                     objects.iter().for_each(|object| names.add(object));
                 }
+                StepAction::Patch { .. } | StepAction::Delete(_) => names.has_unknown_quotas = true,
                 _ => {}
             }
-            if let Some(problem) = names.check_step(step) {
-                return Some(problem);
+            if let Some(unknown) = names.check_step(step) {
+                return Some(unknown);
             }
         }
         None
     }
 
-    fn check_step(&self, step: &Step) -> Option<Problem> {
-        if let StepAction::CreateJobs(template) = &step.action
-            && let Some(job) = template.jobs.first()
-        {
-            let metadata = &job["metadata"];
-            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            let labels = &metadata["labels"];
-            let namespace = text(&metadata["namespace"]);
-            let queue = format!("{namespace}/{}", text(&labels["kueue.x-k8s.io/queue-name"]));
-            if let Some(problem) = missing("LocalQueue", &queue, &self.local_queues, step.at) {
-                return Some(problem);
-            }
-            let priority = text(&labels[PRIORITY_CLASS_LABEL]);
-            if !priority.is_empty() {
-                let kind = "WorkloadPriorityClass";
-                if let Some(problem) = missing(kind, &priority, &self.priorities, step.at) {
-                    return Some(problem);
-                }
-            }
-        }
-        let named = match &step.action {
-            _ if step.refused.is_some() => None,
-            StepAction::SetPriority { class, .. } => {
-                missing("WorkloadPriorityClass", class, &self.priorities, step.at)
-            }
-            StepAction::AnswerCheck(CheckAnswer { check, .. })
-            | StepAction::ActivateCheck { check, .. }
-            | StepAction::AnswerRequest(RequestAnswer {
-                check: Some(check), ..
-            }) => missing("AdmissionCheck", check, &self.admission_checks, step.at),
-            _ => None,
+    fn check_step(&self, step: &Step) -> Option<UnknownName> {
+        let action = match step.refused {
+            None => self.check_action(step),
+            Some(_) => None,
         };
-        if named.is_some() {
-            return named;
-        }
         let when = match &step.trigger {
             StepTrigger::When(expectation) => Some(&**expectation),
             _ => None,
         };
         let mut expectations = step.expect.iter().chain(when);
-        expectations.find_map(|e| self.check_expected(&e.expected, e.position))
+        action.or_else(|| expectations.find_map(|e| self.check_expected(&e.expected, e.position)))
     }
 
-    fn check_expected(&self, expected: &Expected, at: Position) -> Option<Problem> {
-        match expected {
-            Expected::Never(inner) => self.check_expected(inner, at),
-            Expected::Assertion(Assertion::Usage {
-                cluster_queue,
-                flavor,
-                ..
-            }) => missing("ClusterQueue", cluster_queue, &self.cluster_queues, at).or_else(|| {
-                let flavor = flavor.as_ref()?;
-                missing("ResourceFlavor", flavor, &self.flavors, at)
-            }),
-            Expected::Assertion(Assertion::Flavors { flavors, .. }) => {
-                let is_known =
-                    |pattern: &String| self.flavors.iter().any(|name| glob_matches(pattern, name));
-                let unknown = flavors.values().find(|pattern| !is_known(pattern));
-                unknown.and_then(|name| missing("ResourceFlavor", name, &self.flavors, at))
+    fn check_action(&self, step: &Step) -> Option<UnknownName> {
+        let node = |node: &str| missing("node", node, &self.nodes, step.at);
+        match &step.action {
+            StepAction::CreateJobs(template) => {
+                let metadata = &template.jobs.first()?["metadata"];
+                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                let labels = &metadata["labels"];
+                let (namespace, queue) = (
+                    text(&metadata["namespace"]),
+                    text(&labels["kueue.x-k8s.io/queue-name"]),
+                );
+                let queue = format!("{namespace}/{queue}");
+                missing("LocalQueue", &queue, &self.local_queues, step.at).or_else(|| {
+                    let priority = text(&labels[PRIORITY_CLASS_LABEL]);
+                    match priority.is_empty() {
+                        true => None,
+                        false => self.missing_priority(&priority, step.at),
+                    }
+                })
             }
-            Expected::Assertion(Assertion::Share { kind, name, .. }) => match *kind {
-                "Cohort" => missing("Cohort", name, &self.cohorts, at),
-                _ => missing("ClusterQueue", name, &self.cluster_queues, at),
-            },
+            StepAction::SetPriority { class, .. } => self.missing_priority(class, step.at),
+            StepAction::AnswerCheck(CheckAnswer { check, .. })
+            | StepAction::ActivateCheck { check, .. }
+            | StepAction::AnswerRequest(RequestAnswer {
+                check: Some(check), ..
+            }) => missing("AdmissionCheck", check, &self.admission_checks, step.at),
+            StepAction::NodePower { node: name, .. } => node(name),
+            StepAction::Taint { taint, .. } => node(&taint.node),
             _ => None,
         }
     }
+
+    fn missing_priority(&self, name: &str, at: Position) -> Option<UnknownName> {
+        missing("WorkloadPriorityClass", name, &self.priorities, at)
+    }
+
+    fn check_expected(&self, expected: &Expected, at: Position) -> Option<UnknownName> {
+        let assertion = match expected {
+            Expected::Never(inner) => return self.check_expected(inner, at),
+            Expected::Assertion(assertion) => assertion,
+            _ => return None,
+        };
+        match assertion {
+            Assertion::Usage {
+                cluster_queue,
+                flavor,
+                resources,
+                ..
+            } => missing("ClusterQueue", cluster_queue, &self.cluster_queues, at)
+                .or_else(|| {
+                    let flavor = flavor.as_ref()?;
+                    missing("ResourceFlavor", flavor, &self.flavors, at)
+                })
+                .or_else(|| {
+                    let mut resources = resources.keys();
+                    resources.find_map(|resource| {
+                        self.missing_quota(Some(cluster_queue), flavor.as_deref(), resource, at)
+                    })
+                }),
+            Assertion::Flavors { flavors, .. } => {
+                let is_known =
+                    |pattern: &String| self.flavors.iter().any(|name| glob_matches(pattern, name));
+                let unknown = flavors.values().find(|pattern| !is_known(pattern));
+                let unknown = unknown.and_then(|f| missing("ResourceFlavor", f, &self.flavors, at));
+                unknown.or_else(|| {
+                    let mut resources = flavors.keys();
+                    resources.find_map(|name| self.missing_quota(None, None, name, at))
+                })
+            }
+            Assertion::Share { kind, name, .. } => {
+                let known = match *kind {
+                    "Cohort" => &self.cohorts,
+                    _ => &self.cluster_queues,
+                };
+                missing(kind, name, known, at).or_else(|| {
+                    let message = format!(
+                        "{kind} {name} has no share: fair sharing is not enabled; set fairSharing in kueue.yaml"
+                    );
+                    (!self.fair_sharing).then(|| UnknownName::new(at, "share", message))
+                })
+            }
+            Assertion::Victims {
+                reason: Some(reason),
+                ..
+            } if !PREEMPTION_REASONS.iter().any(|r| glob_matches(reason, r)) => {
+                let known = PREEMPTION_REASONS.into_iter();
+                Some(UnknownName::among(
+                    "reason of preemptions",
+                    reason,
+                    known,
+                    at,
+                ))
+            }
+            _ => None,
+        }
+    }
+
+    /// A resource for which a ClusterQueue, or no ClusterQueue, has a quota in a flavor, or in any.
+    fn missing_quota(
+        &self,
+        cluster_queue: Option<&str>,
+        flavor: Option<&str>,
+        resource: &str,
+        at: Position,
+    ) -> Option<UnknownName> {
+        let is_of = |of: &Option<&str>, name: &str| of.is_none_or(|of| of == name);
+        let of_queue = self
+            .quotas
+            .iter()
+            .filter(|(queue, ..)| is_of(&cluster_queue, queue));
+        if flavor.is_some() && !of_queue.clone().any(|(_, f, _)| is_of(&flavor, f)) {
+            let known: BTreeSet<&str> = of_queue.map(|(_, f, _)| f.as_str()).collect();
+            return self.unknown_quota("flavor", cluster_queue, flavor?, &known, at);
+        }
+        let of_flavor = of_queue.filter(|(_, f, _)| is_of(&flavor, f));
+        let known: BTreeSet<&str> = of_flavor.map(|(.., r)| r.as_str()).collect();
+        match known.contains(resource) {
+            true => None,
+            false => self.unknown_quota("quota of", cluster_queue, resource, &known, at),
+        }
+    }
+
+    fn unknown_quota(
+        &self,
+        what: &str,
+        cluster_queue: Option<&str>,
+        name: &str,
+        known: &BTreeSet<&str>,
+        at: Position,
+    ) -> Option<UnknownName> {
+        let of = match cluster_queue {
+            Some(queue) => format!("ClusterQueue {queue} has no"),
+            None => "no ClusterQueue has a".to_owned(),
+        };
+        let remedy = remedy(name, known.iter().copied());
+        let message = format!("{of} {what} {name:?}; {remedy}");
+        (!self.has_unknown_quotas).then(|| UnknownName::new(at, name, message))
+    }
 }
 
-fn missing(kind: &str, name: &str, known: &BTreeSet<String>, at: Position) -> Option<Problem> {
-    if known.contains(name) {
-        return None;
-    }
-    let remedy = match closest(name, known.iter().map(String::as_str)) {
-        Some(guess) => format!("did you mean {guess:?}?"),
-        None if known.is_empty() => "the queue configuration has none".to_owned(),
-        None => {
-            let known: Vec<&str> = known.iter().map(String::as_str).collect();
-            format!("there are {}", known.join(", "))
-        }
-    };
-    Some(Problem::new(
-        at,
-        format!("there is no {kind} {name:?}; {remedy}"),
-    ))
+fn missing(kind: &str, name: &str, known: &BTreeSet<String>, at: Position) -> Option<UnknownName> {
+    let names = known.iter().map(String::as_str);
+    (!known.contains(name)).then(|| UnknownName::among(kind, name, names, at))
 }

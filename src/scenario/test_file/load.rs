@@ -10,7 +10,7 @@ use super::test_error::TestFileError;
 use crate::coverage::{Parts, parts_of};
 use crate::format::{MAX_STEPS, Scenario, load_steps};
 use kueue_lab_lab::{FileSource, KueueConfig, NodePools, pool_nodes};
-use kueue_lab_presets::{BaseConfiguration, Finding, check_preset};
+use kueue_lab_presets::{BaseConfiguration, Finding, SourceFile, check_preset};
 use kueue_lab_yaml::{Limits, Located, Node, Problem, closest, from_node, parse_one};
 
 /// The default of `limit`, in lab time.
@@ -131,13 +131,27 @@ impl TestFile {
         });
         let pools = nodes.clone().or(of_preset);
         let pools = pools.unwrap_or_else(NodePools::built_in);
-        let parsed = check_preset(&source, &base, None, &pool_nodes(&pools));
+        let configuration = source.settings.configuration.as_ref().and_then(|file| {
+            let text = std::str::from_utf8(&file.bytes).ok()?;
+            Some(kueue_lab_api::config::load(text).ok()?.configuration)
+        });
+        let configuration = configuration.as_ref().unwrap_or(&base.configuration);
+        let fair_sharing = configuration.fair_sharing.is_some();
+        let machines = pool_nodes(&pools);
+        let parsed = check_preset(&source, &base, None, &machines);
         let (errors, warnings): (Vec<Finding>, Vec<Finding>) =
             parsed.findings.into_iter().partition(Finding::is_error);
         if !errors.is_empty() {
-            return Err(TestFileError::Queues(errors));
+            let of_settings = source.settings.configuration.iter();
+            let files: Vec<&SourceFile> = source.files.iter().chain(of_settings).collect();
+            let errors = errors.iter().map(|error| {
+                let file = files.iter().find(|file| file.name == error.file);
+                let text = file.and_then(|file| std::str::from_utf8(&file.bytes).ok());
+                error.with_source(text.unwrap_or_default())
+            });
+            return Err(TestFileError::Queues(errors.collect()));
         }
-        let names = KnownNames::of(&parsed.manifests);
+        let names = KnownNames::of(&parsed.manifests, &machines, fair_sharing);
         let mut cases: Vec<TestCase> = Vec::new();
         for case in raw.cases {
             if let Some(first) = cases.iter().find(|c| c.name == case.value.name.value) {
@@ -147,8 +161,8 @@ impl TestFile {
             let case = load_case(&files, name, case.value)
                 .map_err(|error| TestFileError::of_steps(error, &file, &text))?;
             let unknown = names.check(&case.scenario);
-            if let Some(problem) = unknown.or_else(|| unknown_job(&case.scenario)) {
-                return Err(in_file(problem));
+            if let Some(unknown) = unknown.or_else(|| unknown_job(&case.scenario)) {
+                return Err(in_file(unknown.problem(&node)));
             }
             cases.push(case);
         }

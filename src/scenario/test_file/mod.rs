@@ -6,6 +6,7 @@ mod load;
 mod raw;
 mod schema;
 mod test_error;
+mod unknown_name;
 
 pub use load::{TestCase, TestFile};
 pub use schema::TEST_FILE_SCHEMA;

@@ -1,6 +1,5 @@
 //! Why a test file cannot be used.
 
-use kueue_lab_presets::Finding;
 use kueue_lab_yaml::{Problem, source_snippet};
 
 use crate::format::ScenarioError;
@@ -18,17 +17,12 @@ pub enum TestFileError {
         /// The source line with a caret; empty if it is not known.
         snippet: String,
     },
-    /// The queue configuration is invalid.
-    #[error("{}", lines(.0))]
-    Queues(Vec<Finding>),
+    /// The queue configuration is invalid: the problems, with the source lines.
+    #[error("{}", .0.join("\n"))]
+    Queues(Vec<String>),
     /// A file cannot be read.
     #[error("{0}")]
     File(String),
-}
-
-fn lines(findings: &[Finding]) -> String {
-    let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
-    lines.join("\n")
 }
 
 impl TestFileError {

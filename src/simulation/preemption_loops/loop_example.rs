@@ -8,6 +8,9 @@ pub enum LoopKind {
     /// The shares are compared without a target of the preemptor's ClusterQueue that is not needed in the
     /// end, so the order of admission is another one than that of the comparison.
     FairSharing,
+    /// A workload reclaims quota, and is preempted in its ClusterQueue by one that has to borrow; the quota that
+    /// gets free goes back to the one that it was reclaimed from.
+    WithinClusterQueue,
     /// A workload preempts with fewer pods, and has its place in the order with all of them.
     PartialAdmission,
 }
@@ -45,7 +48,7 @@ pub struct LoopExample {
 impl LoopExample {
     /// The preemptor and its target, such as `the third preempts the first`.
     pub fn repetition(&self) -> String {
-        let ordinal = |index: usize| ["first", "second", "third"].get(index).copied();
+        let ordinal = |index: usize| ["first", "second", "third", "fourth"].get(index).copied();
         let (by, of) = (ordinal(self.preemptor), ordinal(self.target));
         format!(
             "the {} preempts the {}",

@@ -71,9 +71,6 @@ impl LoopSearch {
     /// An example for each ClusterQueue whose policies cause a loop. ClusterQueues with topologies are left
     /// out, and trees of more than [`MAX_QUEUES`] ClusterQueues; admission checks count as ready.
     pub fn examples(&self) -> BTreeMap<String, LoopExample> {
-        if self.configuration.engine.fair_sharing.is_none() && !self.partial_admission {
-            return BTreeMap::new();
-        }
         let objects = self.objects();
         let parents = CohortParents::new(of_kind(&objects, "Cohort"));
         let mut trees: BTreeMap<&str, CohortTree<'_>> = BTreeMap::new();
@@ -182,9 +179,15 @@ impl LoopSearch {
         };
         let within = policy("/preemption/withinClusterQueue");
         let reclaim = policy("/preemption/reclaimWithinCohort");
-        let is_fair = self.configuration.engine.fair_sharing.is_some();
-        let is_fair = is_fair && !within.is_empty();
-        if reclaim.is_empty() || (!is_fair && !self.partial_admission) {
+        let has_fair_sharing = self.configuration.engine.fair_sharing.is_some();
+        let is_fair = has_fair_sharing && !within.is_empty();
+        // A job that borrows can be reclaimed from and come first only if its priority does not matter, and if it
+        // is tried in every cycle.
+        let is_within = !has_fair_sharing
+            && !within.is_empty()
+            && reclaim == "Any"
+            && text(other.spec, "/queueingStrategy") == "StrictFIFO";
+        if reclaim.is_empty() || !(is_fair || is_within || self.partial_admission) {
             return Vec::new();
         }
         let of_other = quotas(other.spec);
@@ -238,6 +241,34 @@ impl LoopSearch {
                         job(queue, third, high),
                     ];
                     push(LoopKind::FairSharing, jobs);
+                }
+            }
+        }
+        if is_within && has_priorities {
+            for (kept, first, second) in triples(&sizes.all) {
+                let reclaims = kept + first <= total
+                    && kept + first + second > total
+                    && (kept + second) as f64 <= quota.nominal
+                    && first as f64 > of_other;
+                // It would fit without the first, has to borrow, and is not larger than the nominal quota.
+                let preempts = |third: i64| {
+                    kept + third <= total
+                        && kept + second + third > total
+                        && (kept + third) as f64 > quota.nominal
+                        && third as f64 <= quota.nominal
+                };
+                for third in sizes
+                    .all
+                    .iter()
+                    .filter(|third| reclaims && preempts(**third))
+                {
+                    let jobs = vec![
+                        job(queue, kept, high),
+                        job(other, first, high),
+                        job(queue, second, low),
+                        job(queue, *third, high),
+                    ];
+                    push(LoopKind::WithinClusterQueue, jobs);
                 }
             }
         }

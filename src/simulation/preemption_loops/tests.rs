@@ -14,6 +14,7 @@ struct Queue {
     weight: &'static str,
     within: &'static str,
     reclaim: &'static str,
+    strategy: &'static str,
 }
 
 impl Queue {
@@ -24,6 +25,7 @@ impl Queue {
             weight: "1",
             within,
             reclaim,
+            strategy: "BestEffortFIFO",
         }
     }
 
@@ -32,7 +34,7 @@ impl Queue {
         json!({
             "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": self.name},
             "spec": {
-                "cohortName": "shared", "fairSharing": {"weight": self.weight},
+                "cohortName": "shared", "queueingStrategy": self.strategy, "fairSharing": {"weight": self.weight},
                 "preemption": {"withinClusterQueue": self.within, "reclaimWithinCohort": self.reclaim},
                 "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": [quota]}]}],
             },
@@ -141,4 +143,37 @@ fn partial_admission_loops_with_reclamation() {
     );
     assert_eq!(found["lends"].kind, LoopKind::PartialAdmission);
     assert_eq!((found["lends"].preemptor, found["lends"].target), (1, 0));
+}
+
+#[test]
+fn reclamation_loops_with_preemption_in_the_own_queue_by_a_job_that_borrows() {
+    let queues = |within, reclaim, strategy| {
+        let borrows = Queue::new("borrows", 2, "Never", "Never");
+        [
+            Queue::new("owner", 4, within, reclaim),
+            Queue {
+                strategy,
+                ..borrows
+            },
+        ]
+    };
+    let loops = search(false, &queues("LowerPriority", "Any", "StrictFIFO"), 0);
+    let found = loops.examples();
+    assert_eq!(found.keys().collect::<Vec<_>>(), ["owner"]);
+    assert_eq!(found["owner"].kind, LoopKind::WithinClusterQueue);
+    assert_eq!((found["owner"].preemptor, found["owner"].target), (2, 1));
+    for (within, reclaim, strategy) in [
+        ("Never", "Any", "StrictFIFO"),
+        ("LowerPriority", "LowerPriority", "StrictFIFO"),
+        ("LowerPriority", "Any", "BestEffortFIFO"),
+    ] {
+        let search = search(false, &queues(within, reclaim, strategy), 0);
+        assert_eq!(texts(&search), [""; 0]);
+    }
+    // Without two priorities nothing is preempted in the own queue.
+    let one = LoopSearch {
+        priorities: vec![100],
+        ..loops
+    };
+    assert_eq!(texts(&one), [""; 0]);
 }
