@@ -84,6 +84,13 @@ fn plan_and_print(args: &Args) -> Result<ClusterPlan, CliError> {
 
 /// The error of a plan with its exit code.
 pub(super) fn plan_error(error: PlanError) -> CliError {
+    if let PlanError::Invalid(findings) = &error {
+        let findings = findings.iter().map(|finding| {
+            let text = std::fs::read_to_string(&finding.file).unwrap_or_default();
+            finding.with_source(&text)
+        });
+        return CliError::Usage(findings.collect::<Vec<_>>().join("\n"));
+    }
     match error.is_usage() {
         true => CliError::usage(error),
         false => CliError::failed(error),

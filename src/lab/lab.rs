@@ -199,7 +199,8 @@ impl Lab {
         }
         let ignored = IgnoredSettings {
             configuration: kueue.ignores_presets,
-            nodes: (!config.nodes_of_presets).then_some("--nodes names the nodes"),
+            nodes: (!config.nodes_of_presets)
+                .then_some("the nodes are those of --nodes or of the cluster"),
         };
         let machines = Arc::new(machines);
         let has_real_nodes = matches!(cluster, Cluster::Remote(_)) || config.nodes.pools.is_empty();

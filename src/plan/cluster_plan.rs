@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::cluster_state::ClusterState;
 use super::effects::{Effect, EffectKind, effects};
 use super::object_changes::{ObjectAction, ObjectChange, object_changes};
-use super::quota_changes::{QuotaChange, quota_changes};
+use super::quota_changes::{QuotaChange, cohort_changes, quota_changes};
 
 /// What a change does to a cluster.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -17,8 +17,10 @@ pub struct ClusterPlan {
     pub objects: Vec<ObjectChange>,
     /// The effects on Workloads and queues.
     pub effects: Vec<Effect>,
-    /// Quota and borrowing that differ, by cohort.
+    /// Quota and borrowing of ClusterQueues that differ, by cohort.
     pub quota: Vec<QuotaChange>,
+    /// Quota and usage of cohorts that differ, with all ClusterQueues and Cohorts below them.
+    pub cohorts: Vec<QuotaChange>,
     /// Changes of Kueue's configuration; warnings about the files; what the copy lacks.
     pub notes: Vec<String>,
 }
@@ -37,6 +39,7 @@ impl ClusterPlan {
             objects: object_changes(before, after),
             effects: effects(without, after),
             quota: quota_changes(without, after),
+            cohorts: cohort_changes(without, after),
             notes,
         }
     }

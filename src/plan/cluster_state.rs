@@ -10,7 +10,7 @@ use kueue_lab_json::ValueExt;
 use kueue_lab_lab::Lab;
 use serde_json::Value;
 
-use super::quota_state::{QuotaAmounts, QuotaKey, quota_of};
+use super::quota_state::QuotaState;
 use super::workload_state::WorkloadState;
 
 /// The resources of the objects that a preset configures: group, version, kind, plural.
@@ -56,7 +56,7 @@ pub struct ClusterState {
     pub workloads: BTreeMap<String, WorkloadState>,
     /// The objects that presets configure, by kind, namespace and name.
     pub(crate) objects: BTreeMap<(usize, String, String), Value>,
-    pub(crate) quotas: BTreeMap<QuotaKey, QuotaAmounts>,
+    pub(crate) quotas: QuotaState,
 }
 
 impl ClusterState {
@@ -69,8 +69,10 @@ impl ClusterState {
         let mut state = Self::default();
         for (rank, (group, version, kind, plural)) in CONFIGURED.into_iter().enumerate() {
             for object in lists.list(&resource(group, version, kind, plural)).await? {
-                if kind == "ClusterQueue" {
-                    quota_of(&object, &mut state.quotas);
+                match kind {
+                    "ClusterQueue" => state.quotas.add_queue(&object),
+                    "Cohort" => state.quotas.add_cohort(&object),
+                    _ => {}
                 }
                 let namespace = object.text("/metadata/namespace").to_owned();
                 let key = (rank, namespace, object.name().to_owned());

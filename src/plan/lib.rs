@@ -23,6 +23,5 @@ pub use object_changes::{FieldChange, ObjectAction, ObjectChange};
 pub use plan_error::PlanError;
 pub use plan_preset::{PlannedChange, check_import, plan_preset};
 pub use quota_changes::QuotaChange;
-pub use quota_state::QuotaKey;
 pub use text::{check_text, plan_text};
 pub use workload_state::{WorkloadPhase, WorkloadState};

@@ -1,5 +1,6 @@
 //! The objects that a change adds, changes and removes.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::Serialize;
@@ -7,7 +8,9 @@ use serde_json::{Value, json};
 
 use super::cluster_state::{ClusterState, kind_of};
 use super::json_diff::diff_objects;
+use kueue_lab_api::config::{CONFIG_MAP_KEY, load};
 use kueue_lab_json::ValueExt;
+use kueue_lab_yaml::{Limits, parse_one};
 
 /// What happens to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -65,6 +68,33 @@ pub struct ObjectChange {
     pub fields: Vec<FieldChange>,
 }
 
+/// An object in which the YAML texts of a ConfigMap are what they say; a configuration of Kueue with its
+/// defaults.
+fn with_parsed_data(object: &Value) -> Cow<'_, Value> {
+    let data = object.get("data").and_then(Value::as_object);
+    let Some(data) = data.filter(|_| object.text("/kind") == "ConfigMap") else {
+        return Cow::Borrowed(object);
+    };
+    let mut parsed = object.clone();
+    for (key, text) in data {
+        let text = text.as_str().unwrap_or_default();
+        let value = match key == CONFIG_MAP_KEY {
+            true => load(text)
+                .ok()
+                .and_then(|loaded| serde_json::to_value(loaded.configuration).ok()),
+            false => None,
+        };
+        let value = value.or_else(|| {
+            let node = parse_one(text, Limits::default()).ok()?;
+            (!node.entries().is_empty()).then(|| node.to_json())
+        });
+        if let Some(value) = value {
+            parsed["data"][key] = value;
+        }
+    }
+    Cow::Owned(parsed)
+}
+
 /// The objects that differ between two states.
 pub(crate) fn object_changes(before: &ClusterState, after: &ClusterState) -> Vec<ObjectChange> {
     let mut changes = Vec::new();
@@ -89,7 +119,7 @@ pub(crate) fn object_changes(before: &ClusterState, after: &ClusterState) -> Vec
             (Some(_), None) => changes.push(change(ObjectAction::Remove, Vec::new())),
             (Some(old), Some(new)) => {
                 let is_deleted = |object: &Value| object.has("/metadata/deletionTimestamp");
-                let fields = diff_objects(old, new);
+                let fields = diff_objects(&with_parsed_data(old), &with_parsed_data(new));
                 let action = match () {
                     () if is_deleted(new) && !is_deleted(old) => ObjectAction::RemoveLater,
                     () if old.at("/metadata/uid") != new.at("/metadata/uid") => {
@@ -104,4 +134,38 @@ pub(crate) fn object_changes(before: &ClusterState, after: &ClusterState) -> Vec
         }
     }
     changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_of_kueue_differs_by_its_fields() {
+        let config_map = |more: &str| {
+            let text =
+                format!("apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n{more}");
+            json!({"kind": "ConfigMap", "data": {CONFIG_MAP_KEY: text, "other": "a"}})
+        };
+        let lines = |before: &str, after: &str| -> Vec<String> {
+            let (before, after) = (config_map(before), config_map(after));
+            let fields = diff_objects(&with_parsed_data(&before), &with_parsed_data(&after));
+            fields.iter().map(ToString::to_string).collect()
+        };
+        // A default that is written out is no change.
+        assert_eq!(
+            lines("", "integrations: {frameworks: [batch/job]}\n"),
+            [""; 0]
+        );
+        let found = lines(
+            "",
+            "fairSharing: {preemptionStrategies: [LessThanInitialShare]}\n",
+        );
+        assert_eq!(
+            found,
+            [
+                "+ data.controller_manager_config.yaml.fairSharing: {\"preemptionStrategies\":[\"LessThanInitialShare\"]}"
+            ]
+        );
+    }
 }

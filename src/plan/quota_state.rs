@@ -1,29 +1,27 @@
-//! The quota and usage of ClusterQueues.
+//! The quota and usage of ClusterQueues and of the cohorts that they are in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kueue_lab_json::ValueExt;
 use kueue_lab_quantity::Quantity;
-use serde::Serialize;
 use serde_json::Value;
 
-/// A resource in a flavor of a ClusterQueue.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct QuotaKey {
-    /// The cohort; empty without one.
-    pub cohort: String,
-    /// The ClusterQueue.
-    pub cluster_queue: String,
+/// A resource in a flavor of a ClusterQueue or of a cohort.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct QuotaKey {
+    /// The ClusterQueue or the cohort.
+    pub(crate) owner: String,
     /// The flavor.
-    pub flavor: String,
+    pub(crate) flavor: String,
     /// The resource.
-    pub resource: String,
+    pub(crate) resource: String,
 }
 
 /// Quota and usage.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct QuotaAmounts {
+    /// The cohort of a ClusterQueue; empty without one.
+    pub(crate) cohort: String,
     /// The nominal quota.
     pub(crate) nominal: Quantity,
     /// The reserved quota.
@@ -32,33 +30,101 @@ pub(crate) struct QuotaAmounts {
     pub(crate) borrowed: Quantity,
 }
 
-/// The quota and usage of a ClusterQueue.
-pub(crate) fn quota_of(queue: &Value, quotas: &mut BTreeMap<QuotaKey, QuotaAmounts>) {
-    let mut amounts: BTreeMap<(String, String), QuotaAmounts> = BTreeMap::new();
-    for group in queue.list("/spec/resourceGroups") {
+/// The quota and usage of a cluster.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct QuotaState {
+    /// Of ClusterQueues.
+    pub(crate) queues: BTreeMap<QuotaKey, QuotaAmounts>,
+    /// Of Cohorts alone.
+    own: BTreeMap<QuotaKey, QuotaAmounts>,
+    /// The parents of Cohorts; empty without one.
+    parents: BTreeMap<String, String>,
+}
+
+impl QuotaState {
+    /// Adds a ClusterQueue.
+    pub(crate) fn add_queue(&mut self, queue: &Value) {
+        let cohort = queue.text("/spec/cohortName");
+        let mut amounts = nominal_quotas(queue, cohort);
+        for flavor in queue.list("/status/flavorsReservation") {
+            for resource in flavor.list("/resources") {
+                let amounts = amounts.entry(key(queue, flavor, resource)).or_default();
+                cohort.clone_into(&mut amounts.cohort);
+                amounts.used = Quantity::or_zero(resource.get("total"));
+                amounts.borrowed = Quantity::or_zero(resource.get("borrowed"));
+            }
+        }
+        self.queues.extend(amounts);
+    }
+
+    /// Adds a Cohort.
+    pub(crate) fn add_cohort(&mut self, cohort: &Value) {
+        let parent = cohort.text("/spec/parentName");
+        self.own.extend(nominal_quotas(cohort, ""));
+        self.parents
+            .insert(cohort.name().to_owned(), parent.to_owned());
+    }
+
+    /// What each cohort has with all ClusterQueues and Cohorts below it.
+    pub(crate) fn cohorts(&self) -> BTreeMap<QuotaKey, QuotaAmounts> {
+        let mut totals: BTreeMap<QuotaKey, QuotaAmounts> = BTreeMap::new();
+        let of_queues = self
+            .queues
+            .iter()
+            .map(|(key, a)| (key, a, a.cohort.as_str()));
+        let of_cohorts = self.own.iter().map(|(key, a)| (key, a, key.owner.as_str()));
+        for (key, amounts, cohort) in of_queues.chain(of_cohorts) {
+            for cohort in self.ancestors(cohort) {
+                let key = QuotaKey {
+                    owner: cohort.to_owned(),
+                    ..key.clone()
+                };
+                let total = totals.entry(key).or_default();
+                total.nominal += amounts.nominal;
+                total.used += amounts.used;
+                total.borrowed += amounts.borrowed;
+            }
+        }
+        totals
+    }
+
+    fn parent(&self, cohort: &str) -> &str {
+        self.parents.get(cohort).map_or("", String::as_str)
+    }
+
+    /// A cohort and those above it, each once.
+    fn ancestors<'s>(&'s self, cohort: &'s str) -> BTreeSet<&'s str> {
+        let mut found = BTreeSet::new();
+        let mut next = cohort;
+        while !next.is_empty() && found.insert(next) {
+            next = self.parent(next);
+        }
+        found
+    }
+}
+
+fn key(owner: &Value, flavor: &Value, resource: &Value) -> QuotaKey {
+    QuotaKey {
+        owner: owner.name().to_owned(),
+        flavor: flavor.text("/name").to_owned(),
+        resource: resource.text("/name").to_owned(),
+    }
+}
+
+/// The quotas in the specification of a ClusterQueue or Cohort.
+fn nominal_quotas(object: &Value, cohort: &str) -> BTreeMap<QuotaKey, QuotaAmounts> {
+    let mut amounts = BTreeMap::new();
+    for group in object.list("/spec/resourceGroups") {
         for flavor in group.list("/flavors") {
             for resource in flavor.list("/resources") {
-                let key = (flavor.text("/name").into(), resource.text("/name").into());
-                amounts.entry(key).or_default().nominal =
-                    Quantity::or_zero(resource.get("nominalQuota"));
+                let amount = QuotaAmounts {
+                    cohort: cohort.to_owned(),
+                    nominal: Quantity::or_zero(resource.get("nominalQuota")),
+                    ..QuotaAmounts::default()
+                };
+                amounts.insert(key(object, flavor, resource), amount);
             }
         }
     }
-    for flavor in queue.list("/status/flavorsReservation") {
-        for resource in flavor.list("/resources") {
-            let key = (flavor.text("/name").into(), resource.text("/name").into());
-            let amounts = amounts.entry(key).or_default();
-            amounts.used = Quantity::or_zero(resource.get("total"));
-            amounts.borrowed = Quantity::or_zero(resource.get("borrowed"));
-        }
-    }
-    for ((flavor, resource), amounts) in amounts {
-        let key = QuotaKey {
-            cohort: queue.text("/spec/cohortName").to_owned(),
-            cluster_queue: queue.name().to_owned(),
-            flavor,
-            resource,
-        };
-        quotas.insert(key, amounts);
-    }
+    amounts
 }

@@ -1,5 +1,6 @@
 //! A plan as text.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -59,32 +60,43 @@ pub fn plan_text(plan: &ClusterPlan) -> String {
             );
         }
     }
-    if !plan.quota.is_empty() {
+    write_quota(&mut text, plan);
+    let _ = writeln!(text, "\n{}", plan.summary());
+    text
+}
+
+/// Quota and usage by cohort.
+fn write_quota(text: &mut String, plan: &ClusterPlan) {
+    let all = || plan.cohorts.iter().chain(&plan.quota);
+    let cohorts: BTreeSet<&str> = all().map(|change| change.cohort.as_str()).collect();
+    if !cohorts.is_empty() {
         let _ = writeln!(text, "\nQuota (before -> after)");
-        let mut cohort = None;
-        for change in &plan.quota {
-            let key = &change.key;
-            if cohort != Some(&key.cohort) {
-                cohort = Some(&key.cohort);
-                let _ = match key.cohort.as_str() {
-                    "" => writeln!(text, "  without cohort"),
-                    name => writeln!(text, "  cohort {name}"),
-                };
-            }
+    }
+    for cohort in cohorts {
+        let _ = match cohort {
+            "" => writeln!(text, "  without cohort"),
+            name => writeln!(text, "  cohort {name}"),
+        };
+        for change in all().filter(|change| change.cohort == cohort) {
+            let owner = match change.cluster_queue.as_str() {
+                "" => "all",
+                queue => queue,
+            };
+            let was = match change.cohort_before.as_deref() {
+                None => String::new(),
+                Some("") => "; before without cohort".to_owned(),
+                Some(cohort) => format!("; before in cohort {cohort}"),
+            };
+            let (nominal, used) = (pair(&change.nominal), pair(&change.used));
             let _ = writeln!(
                 text,
-                "    {} {} {}: nominal {}, used {}, borrowed {}",
-                key.cluster_queue,
-                key.flavor,
-                key.resource,
-                pair(&change.nominal),
-                pair(&change.used),
+                "    {owner} {} {}: nominal {nominal}, used {used}, borrowed {}{was}",
+                change.flavor,
+                change.resource,
                 pair(&change.borrowed)
             );
         }
     }
-    let _ = writeln!(text, "\n{}", plan.summary());
-    text
 }
 
 /// The longest value that is written on the line of its field.

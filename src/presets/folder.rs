@@ -21,7 +21,7 @@ const IGNORED_FILES: [&str; 2] = ["kustomization.yaml", "kustomization.yml"];
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FolderError {
     /// The presets folder cannot be read.
-    #[error("cannot read the presets folder {}: {reason}", path.display())]
+    #[error("cannot read the folder {}: {reason}", path.display())]
     Folder {
         /// The folder.
         path: PathBuf,

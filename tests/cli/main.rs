@@ -106,7 +106,7 @@ fn unreadable_folders_and_files_are_reported() {
     let dir = WorkDir::new();
     let printed = dir.run_rejected(&["up", "--headless", "--presets-dir", "nowhere"]);
     assert!(
-        printed.contains("cannot read the presets folder nowhere"),
+        printed.contains("cannot read the folder nowhere"),
         "{printed}"
     );
     dir.write("presets/p/q.yaml", VALID_PRESET);

@@ -65,12 +65,14 @@ fn a_plan_is_printed_and_its_exit_code_tells_changes() {
         markdown.starts_with("### kueue-lab plan for "),
         "{markdown}"
     );
-    let row = format!("| {drained} | is evicted |");
+    let row = format!("| {drained} | Job drained | is evicted |");
     assert!(markdown.contains(&row), "{markdown}");
     assert!(
         markdown.contains("| all | red | plain | cpu | 4 -> 5 |"),
         "{markdown}"
     );
+    let cohort = "| all | (all) | plain | cpu | 8 -> 9 | 7 -> 8 | 0 -> 4 |";
+    assert!(markdown.contains(cohort), "{markdown}");
 
     let code = |args: &[&str]| lab.dir.run(args).status.code();
     assert_eq!(code(&["plan", "next"]), Some(0));
