@@ -10,11 +10,12 @@ mod metrics;
 mod outcome;
 mod queue_mapping;
 mod replayer;
+mod results;
 #[cfg(test)]
 mod tests;
 
 pub use configuration::ReplayConfiguration;
 pub use metrics::WaitPercentiles;
-pub use outcome::{QueueOutcome, ReplayOutcome, UsagePoint};
+pub use outcome::{NeverAdmitted, QueueOutcome, ReplayOutcome, UsagePoint};
 pub use queue_mapping::QueueMapping;
 pub use replayer::{ReplayOptions, replay};

@@ -35,6 +35,20 @@ pub struct QueueOutcome {
     pub preemptions: usize,
 }
 
+/// Why jobs were never admitted.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NeverAdmitted {
+    /// The number of jobs.
+    pub jobs: usize,
+    /// The first of them.
+    pub first: String,
+    /// Its line in the trace.
+    pub line: usize,
+    /// The verdict of the engine on it at the end of the replay.
+    pub reason: String,
+}
+
 /// The results of a replay through one configuration.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -69,6 +83,8 @@ pub struct ReplayOutcome {
     pub queues: Vec<QueueOutcome>,
     /// The LocalQueues that were chosen for queues of the trace which no LocalQueue is named after.
     pub assumed_queues: Vec<String>,
+    /// Why jobs were never admitted; empty if the replay ended early.
+    pub never: Vec<NeverAdmitted>,
     /// Why the replay ended early, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,

@@ -9,8 +9,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use super::configuration::{LoadedConfiguration, ReplayConfiguration};
 use super::event_queue::{Event, EventQueue};
 use super::job_run::JobRun;
-use super::metrics::{UsageOverTime, WaitPercentiles, jain_index, seconds};
-use super::outcome::{QueueOutcome, ReplayOutcome};
+use super::metrics::{UsageOverTime, seconds};
+use super::outcome::ReplayOutcome;
 use super::queue_mapping::QueueMapping;
 use crate::trace::Trace;
 use crate::{DriverEvent, EngineDriver};
@@ -104,24 +104,25 @@ pub fn replay(
     Ok(outcome)
 }
 
-struct Replayer<'a> {
-    trace: &'a Trace,
-    options: &'a ReplayOptions,
-    driver: EngineDriver,
-    local_queues: &'a [LocalQueueKey],
-    main_resource: usize,
-    resources: Vec<String>,
-    usage: Vec<UsageOverTime>,
-    runs: Vec<JobRun>,
-    by_workload: HashMap<WorkloadKey, usize>,
-    events: EventQueue,
-    preemptions: BTreeMap<String, usize>,
+/// A replay that runs.
+pub(super) struct Replayer<'a> {
+    pub(super) trace: &'a Trace,
+    pub(super) options: &'a ReplayOptions,
+    pub(super) driver: EngineDriver,
+    pub(super) local_queues: &'a [LocalQueueKey],
+    pub(super) main_resource: usize,
+    pub(super) resources: Vec<String>,
+    pub(super) usage: Vec<UsageOverTime>,
+    pub(super) runs: Vec<JobRun>,
+    pub(super) by_workload: HashMap<WorkloadKey, usize>,
+    pub(super) events: EventQueue,
+    pub(super) preemptions: BTreeMap<String, usize>,
     /// By LocalQueue.
-    held_hours: Vec<f64>,
-    lost_hours: f64,
-    start: Timestamp,
-    now: Timestamp,
-    stopped: Option<String>,
+    pub(super) held_hours: Vec<f64>,
+    pub(super) lost_hours: f64,
+    pub(super) start: Timestamp,
+    pub(super) now: Timestamp,
+    pub(super) stopped: Option<String>,
 }
 
 impl Replayer<'_> {
@@ -283,7 +284,7 @@ impl Replayer<'_> {
     }
 
     /// Removes the usage of a run.
-    fn release_usage(&mut self, job: usize) {
+    pub(super) fn release_usage(&mut self, job: usize) {
         let until = seconds(self.now.duration_since(self.start)) / 3_600.0;
         self.add_held_hours(job, until);
         for (resource, amount) in std::mem::take(&mut self.runs[job].usage) {
@@ -295,113 +296,5 @@ impl Replayer<'_> {
         let run = &self.runs[job];
         let main = run.usage.iter().find(|(r, _)| *r == self.main_resource);
         self.held_hours[run.queue] += main.map_or(0.0, |(_, used)| used * hours);
-    }
-
-    fn outcome(mut self, name: &str, quota: &BTreeMap<String, f64>) -> ReplayOutcome {
-        let running: Vec<usize> = (0..self.runs.len()).collect();
-        for job in running {
-            self.release_usage(job);
-        }
-        let end = self
-            .runs
-            .iter()
-            .filter_map(|run| run.finished)
-            .max()
-            .unwrap_or(self.now);
-        let makespan = seconds(end.duration_since(self.start));
-        let mut utilisation = BTreeMap::new();
-        for (resource, usage) in self.resources.iter().zip(&mut self.usage) {
-            usage.advance(self.now);
-            let available = quota.get(resource).copied().unwrap_or_default() * makespan;
-            if available > 0.0 {
-                utilisation.insert(resource.clone(), usage.integral / available);
-            }
-        }
-        let waits = self.waits(|_| true);
-        let queues: Vec<QueueOutcome> = (0..self.local_queues.len())
-            .map(|queue| self.queue_outcome(queue))
-            .filter(|queue| queue.jobs > 0)
-            .collect();
-        let slowdowns = queues.iter().map(|queue| queue.mean_slowdown);
-        let slowdowns: Vec<f64> = slowdowns.filter(|slowdown| *slowdown > 0.0).collect();
-        let main = self
-            .resources
-            .get(self.main_resource)
-            .cloned()
-            .unwrap_or_default();
-        let since_start = |at: Timestamp| seconds(at.duration_since(self.start));
-        let usage = self.usage.get(self.main_resource);
-        ReplayOutcome {
-            configuration: name.to_owned(),
-            jobs: self.runs.len(),
-            admitted: waits.len(),
-            finished: self
-                .runs
-                .iter()
-                .filter(|run| run.finished.is_some())
-                .count(),
-            wait: WaitPercentiles::of(&waits),
-            makespan_seconds: makespan,
-            utilisation,
-            main_quota: quota.get(&main).copied().unwrap_or_default(),
-            main_resource: main,
-            preemptions: self.preemptions.clone(),
-            preempted_jobs: self.runs.iter().filter(|run| run.preemptions > 0).count(),
-            lost_hours: self.lost_hours,
-            fairness: jain_index(&slowdowns),
-            queues,
-            assumed_queues: Vec::new(),
-            stopped: self.stopped.clone(),
-            waits,
-            usage: usage.map(|usage| usage.points.clone()).unwrap_or_default(),
-            admissions: self
-                .runs
-                .iter()
-                .map(|run| run.first_admitted.map(since_start))
-                .collect(),
-        }
-    }
-
-    /// The sorted waits of the admitted jobs that `of` selects.
-    fn waits(&self, of: impl Fn(&JobRun) -> bool) -> Vec<f64> {
-        let runs = self
-            .runs
-            .iter()
-            .zip(&self.trace.jobs)
-            .filter(|(run, _)| of(run));
-        let waits = runs.filter_map(|(run, job)| {
-            Some(seconds(run.first_admitted?.duration_since(job.submitted)))
-        });
-        let mut waits: Vec<f64> = waits.collect();
-        waits.sort_by(f64::total_cmp);
-        waits
-    }
-
-    fn queue_outcome(&self, queue: usize) -> QueueOutcome {
-        let runs: Vec<_> = self
-            .runs
-            .iter()
-            .zip(&self.trace.jobs)
-            .filter(|(run, _)| run.queue == queue)
-            .collect();
-        let waits = self.waits(|run| run.queue == queue);
-        let slowdowns = runs.iter().filter_map(|(run, job)| {
-            let total = seconds(run.finished?.duration_since(job.submitted));
-            // Slowdowns of very short jobs are bounded, as usual, by a duration of ten seconds.
-            Some((total / seconds(job.duration).max(10.0)).max(1.0))
-        });
-        let slowdowns: Vec<f64> = slowdowns.collect();
-        QueueOutcome {
-            queue: self.local_queues[queue].to_string(),
-            jobs: runs.len(),
-            never_admitted: runs.len() - waits.len(),
-            wait: WaitPercentiles::of(&waits),
-            mean_slowdown: match slowdowns.is_empty() {
-                true => 0.0,
-                false => slowdowns.iter().sum::<f64>() / slowdowns.len() as f64,
-            },
-            held_hours: self.held_hours[queue],
-            preemptions: runs.iter().map(|(run, _)| run.preemptions as usize).sum(),
-        }
     }
 }

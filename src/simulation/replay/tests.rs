@@ -58,6 +58,16 @@ fn a_job_waits_for_the_end_of_another() {
     // The engine requeues inadmissible workloads one second after quota is released.
     assert_eq!(admissions(&outcome), [Some(0), Some(101), None]);
     assert_eq!((outcome.admitted, outcome.finished), (2, 2));
+    let never: Vec<_> = outcome
+        .never
+        .iter()
+        .map(|n| (n.jobs, n.line, n.reason.as_str()))
+        .collect();
+    let reason = "never: 3 nvidia.com/gpu > maximum 2 in f";
+    assert_eq!(never, [(1, 4, reason)]);
+    let table = report::table("t", 0, std::slice::from_ref(&outcome));
+    let line = format!("queues: 1 job never admitted, such as job-4 of line 4: {reason}\n");
+    assert!(table.contains(&line), "{table}");
     assert_eq!(outcome.wait.max, 91.0);
     assert_eq!(outcome.makespan_seconds, 151.0);
     let used = outcome.utilisation["nvidia.com/gpu"];

@@ -9,15 +9,27 @@ use crate::replay::ReplayOutcome;
 /// The most LocalQueues that the table lists; JSON has all.
 const MAX_QUEUES: usize = 30;
 
+/// The most reasons of jobs that were never admitted; JSON has all.
+const MAX_REASONS: usize = 5;
+
 /// The report as a table.
 pub fn table(trace: &str, skipped: usize, outcomes: &[ReplayOutcome]) -> String {
     let mut out = String::new();
     let jobs = outcomes.first().map_or(0, |outcome| outcome.jobs);
     let skipped = match skipped {
         0 => String::new(),
-        skipped => format!(", {skipped} incomplete jobs skipped"),
+        skipped => format!(", {} skipped", counted(skipped, "incomplete job")),
     };
-    let _ = writeln!(out, "{trace}: {jobs} jobs{skipped}\n");
+    let _ = writeln!(out, "{trace}: {}{skipped}\n", counted(jobs, "job"));
+    for outcome in outcomes {
+        if let Some(stopped) = &outcome.stopped {
+            let _ = writeln!(
+                out,
+                "{} stopped: {stopped}; its results are those until then\n",
+                outcome.configuration
+            );
+        }
+    }
     let mut rows = Rows::new(outcomes);
     rows.add("admitted", |o| o.admitted.to_string());
     rows.add("never admitted", |o| (o.jobs - o.admitted).to_string());
@@ -52,8 +64,16 @@ pub fn table(trace: &str, skipped: usize, outcomes: &[ReplayOutcome]) -> String 
         queues(&mut out, outcome);
     }
     for outcome in outcomes {
-        if let Some(stopped) = &outcome.stopped {
-            let _ = writeln!(out, "\n{} stopped: {stopped}", outcome.configuration);
+        for never in outcome.never.iter().take(MAX_REASONS) {
+            let _ = writeln!(
+                out,
+                "\n{}: {} never admitted, such as {} of line {}: {}",
+                outcome.configuration,
+                counted(never.jobs, "job"),
+                never.first,
+                never.line,
+                never.reason
+            );
         }
         if !outcome.assumed_queues.is_empty() {
             let _ = writeln!(
@@ -66,6 +86,14 @@ pub fn table(trace: &str, skipped: usize, outcomes: &[ReplayOutcome]) -> String 
     }
     let _ = writeln!(out, "\nNot modelled: {}.", NOT_MODELLED.join("; "));
     out
+}
+
+/// A number of things.
+fn counted(number: usize, thing: &str) -> String {
+    match number {
+        1 => format!("1 {thing}"),
+        number => format!("{number} {thing}s"),
+    }
 }
 
 /// The LocalQueues of a configuration.

@@ -60,11 +60,11 @@ pub fn read_trace(file: &str, text: &str, options: &ReadOptions) -> Result<Trace
     }
     trace.jobs.sort_by_key(|job| (job.submitted, job.line));
     if trace.jobs.is_empty() {
-        return Err(error(
-            file,
-            1,
-            RecordError::invalid("the trace has no jobs"),
-        ));
+        let message = match trace.skipped {
+            0 => "the trace has no jobs".to_owned(),
+            skipped => format!("the trace has no jobs: all {skipped} are incomplete and skipped"),
+        };
+        return Err(error(file, 1, RecordError::invalid(message)));
     }
     Ok(trace)
 }
