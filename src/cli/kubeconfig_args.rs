@@ -124,6 +124,9 @@ impl KubeconfigArgs {
     }
 }
 
+/// The error for a cluster that does not serve the kinds.
+const NO_KUEUE: &str = "the cluster does not serve kueue.x-k8s.io/v1beta2; is Kueue installed on it? Of a cluster with an older version `kueue-lab up --from context:NAME` makes a lab that can be asked";
+
 /// The message for a failed request to the cluster.
 pub(super) fn error_message(error: &kube::Error) -> String {
     match error {
@@ -135,10 +138,15 @@ pub(super) fn error_message(error: &kube::Error) -> String {
     }
 }
 
-/// The error of a command after a failed request to the cluster: without the right or the credentials, the
-/// request of the user is invalid.
+/// The error of a command after a failed request for kinds of Kueue: without the right, the credentials or Kueue,
+/// the request of the user is invalid.
 pub(super) fn request_error(error: &kube::Error) -> CliError {
     match error {
+        kube::Error::Api(status)
+            if status.code == 404 && status.message.contains("page not found") =>
+        {
+            CliError::Usage(NO_KUEUE.to_owned())
+        }
         kube::Error::Api(status) if status.code == 401 || status.code == 403 => {
             CliError::Usage(error_message(error))
         }

@@ -357,7 +357,12 @@ fn default_kubeconfig() -> PathBuf {
 
 /// The names of contexts, as a list for error messages.
 pub fn context_names<'a>(contexts: impl IntoIterator<Item = &'a NamedContext>) -> String {
-    let names: Vec<_> = contexts.into_iter().map(|c| c.name.as_str()).collect();
+    let mut names: Vec<&str> = Vec::new();
+    for context in contexts {
+        if !names.contains(&context.name.as_str()) {
+            names.push(&context.name);
+        }
+    }
     match names.is_empty() {
         true => "none".to_owned(),
         false => names.join(", "),

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::team_queues::{TeamLab, job};
+use crate::work_dir::{RunningLab, WorkDir};
 
 #[test]
 fn the_quota_of_a_cluster_queue_and_a_preemption_are_explained() {
@@ -54,6 +55,14 @@ fn the_quota_of_a_cluster_queue_and_a_preemption_are_explained() {
     let by = lab.json(&["explain", "preemption", "reclaims", "-o", "json"]);
     assert_eq!(by["preempted"].as_array().unwrap().len(), 0);
     assert_eq!(by["preempts"][0]["workload"], name(&preempted));
+    // Explanations print Workloads with their namespace; these names are accepted.
+    for what in ["workload", "preemption"] {
+        let same = lab.output(&["explain", what, &stays]);
+        assert!(
+            same.starts_with(&format!("Workload {stays} of Job stays\n")),
+            "{same}"
+        );
+    }
     let never = lab.output(&["explain", "preemption", "stays"]);
     assert!(never.contains("It was not preempted"), "{never}");
 
@@ -100,5 +109,58 @@ fn the_candidates_of_a_preemption_are_explained_while_the_preemptor_waits_and_af
     let afterwards = lab.output(&["explain", "preemption", "borrows"]);
     for part in ["(Job reclaims, admitted)", candidate] {
         assert!(afterwards.contains(part), "no {part:?} in {afterwards}");
+    }
+}
+
+#[test]
+fn the_reason_of_an_inactive_cluster_queue_is_named() {
+    let lab = TeamLab::start(4, 4);
+    let path = "/apis/kueue.x-k8s.io/v1beta2/admissionchecks";
+    lab.post(path, &json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "AdmissionCheck", "metadata": {"name": "approval"},
+        "spec": {"controllerName": "example.com/approval"}}));
+    let queues = crate::team_queues::preset(4, 4).replacen(
+        "  namespaceSelector: {}\n",
+        "  namespaceSelector: {}\n  admissionChecksStrategy: {admissionChecks: [{name: approval}]}\n",
+        1,
+    );
+    lab.dir.write("presets/team/queues.yaml", &queues);
+    lab.wait_for_output(
+        &["explain", "clusterqueue", "red"],
+        "  state       inactive, ",
+    );
+    lab.create(job("waits", "red", "1", 60));
+    lab.wait_for_refusal("waits");
+    lab.wait_for_output(
+        &["explain", "workload", "waits"],
+        "verdict   held: ClusterQueue red is inactive: references inactive AdmissionCheck(s): approval\n",
+    );
+}
+
+#[test]
+fn a_cluster_without_kueue_is_no_answer() {
+    let dir = WorkDir::new();
+    let up = [
+        "up",
+        "--headless",
+        "--controller",
+        "none",
+        "--preset",
+        "none",
+    ];
+    let _lab = RunningLab::start(dir.command(&up));
+    dir.write("job.yaml", &job("j", "red", "1", 60).to_string());
+    for args in [
+        &["explain", "clusterqueue", "red"][..],
+        &["explain", "workload", "j"],
+        &["explain", "preemption", "j"],
+        &["simulate", "-f", "job.yaml"],
+        &["import"],
+    ] {
+        let message = dir.run_rejected(args);
+        assert!(
+            message.contains("the cluster does not serve kueue.x-k8s.io"),
+            "{args:?}: {message}"
+        );
     }
 }

@@ -128,9 +128,38 @@ fn files_that_cannot_be_simulated_are_refused() {
     );
     let unmanaged = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}});
     let unmanaged = rejected(&unmanaged.to_string());
+    assert_eq!(
+        unmanaged,
+        "file.yaml: Kueue makes no Workload of ConfigMap c: Kueue has no integration of this kind"
+    );
+    let labelled = |key: &str, value: &str| {
+        let mut job = job("j", "red", "1", 60);
+        job["metadata"]["labels"][key] = value.into();
+        job.to_string()
+    };
+    let mut unlabelled = job("j", "red", "1", 60);
+    unlabelled["metadata"]["labels"] = json!({});
+    assert_eq!(
+        rejected(&unlabelled.to_string()),
+        "file.yaml: Kueue makes no Workload of Job j: it has no label kueue.x-k8s.io/queue-name"
+    );
+    assert_eq!(
+        rejected(&labelled("kueue.x-k8s.io/priority-class", "hgh")),
+        "file.yaml: Kueue makes no Workload of Job j: there is no WorkloadPriorityClass \"hgh\"; did you mean \"high\"?"
+    );
+    let misspelt = rejected(
+        &job("j", "red", "1", 60)
+            .to_string()
+            .replace("requests", "request"),
+    );
     assert!(
-        unmanaged.contains("Kueue makes no Workload of it"),
-        "{unmanaged}"
+        misspelt.contains("unknown field \"spec.template.spec.containers[0].resources.request\""),
+        "{misspelt}"
+    );
+    let queues = rejected(&crate::team_queues::preset(4, 4));
+    assert_eq!(
+        queues,
+        "file.yaml:1:1: a ResourceFlavor is part of the queue configuration; `kueue-lab plan DIR` shows what a change of it does"
     );
     let invalid =
         json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {}});

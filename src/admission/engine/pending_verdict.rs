@@ -102,7 +102,7 @@ impl Engine {
         if let Some(blocker) = blocker {
             return Some(match blocker.reason {
                 q::MISCONFIGURED => PendingVerdict::never(&blocker.message),
-                _ => PendingVerdict::held(&blocker.message),
+                _ => PendingVerdict::held(self.with_inactive_reason(wl, &blocker.message)),
             });
         }
         if let Some(error) = self.inadmissible_error(wl) {
@@ -131,6 +131,24 @@ impl Engine {
             reason => Some(PendingVerdict::held(format!(
                 "its condition Requeued is False with the reason {reason}, which Kueue does not change"
             ))),
+        }
+    }
+
+    /// The message of a blocker, and why its ClusterQueue is inactive, if it is.
+    fn with_inactive_reason(&self, wl: &Workload, message: &str) -> String {
+        let queue = self.cluster_queue_of(wl).map(|(queue, _)| queue);
+        let queue = queue.filter(|queue| message.starts_with(&format!("ClusterQueue {queue} ")));
+        let Some(queue) = queue else {
+            return message.to_owned();
+        };
+        let active = self.active_condition(queue);
+        let why = active
+            .message
+            .trim_start_matches("Can't admit new workloads");
+        let why = why.trim_matches([':', ';', ' ', '.']);
+        match why.is_empty() {
+            true => message.to_owned(),
+            false => format!("{message}: {why}"),
         }
     }
 

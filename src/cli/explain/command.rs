@@ -52,13 +52,23 @@ enum ExplainCommand {
 
 #[derive(Debug, clap::Args)]
 struct WorkloadArgs {
-    /// Name of the Workload, or of its Job or Pod.
+    /// Name of the Workload, or of its Job or Pod, also as NAMESPACE/NAME.
     name: String,
     /// Its namespace [default: that of the context].
     #[arg(short, long)]
     namespace: Option<String>,
     #[command(flatten)]
     common: CommonArgs,
+}
+
+impl WorkloadArgs {
+    /// The namespace and the name.
+    fn key<'a>(&'a self, of_context: &'a str) -> (&'a str, &'a str) {
+        match self.name.split_once('/') {
+            Some((namespace, name)) => (namespace, name),
+            None => (self.namespace.as_deref().unwrap_or(of_context), &self.name),
+        }
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -146,8 +156,8 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
 
 async fn workload(args: WorkloadArgs) -> Result<String, CliError> {
     let cluster = args.common.connect().await?;
-    let namespace = args.namespace.as_deref().unwrap_or(&cluster.namespace);
-    let key = find_workload(&cluster.client, namespace, &args.name).await?;
+    let (namespace, name) = args.key(&cluster.namespace);
+    let key = find_workload(&cluster.client, namespace, name).await?;
     let explained = explain(&cluster.client, cluster.config, cluster.now, &key)
         .await
         .map_err(CliError::Failed)?;
@@ -183,17 +193,11 @@ async fn cluster_queue(args: ClusterQueueArgs) -> Result<String, CliError> {
 
 async fn preemption(args: WorkloadArgs) -> Result<String, CliError> {
     let cluster = args.common.connect().await?;
-    let namespace = args.namespace.as_deref().unwrap_or(&cluster.namespace);
+    let (namespace, name) = args.key(&cluster.namespace);
     let engine = load_engine(&cluster.client, cluster.config, cluster.now).await;
     let mut engine = engine.map_err(|error| request_error(&error))?;
-    let explained = explain_preemption(
-        &cluster.client,
-        &mut engine,
-        cluster.now,
-        namespace,
-        &args.name,
-    )
-    .await?;
+    let explained =
+        explain_preemption(&cluster.client, &mut engine, cluster.now, namespace, name).await?;
     let text = || preemption_text::render(&explained);
     args.common.format(text, &explained)
 }

@@ -4,14 +4,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, PostParams};
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use kube::discovery::{Scope, pinned_kind};
-use kube::{Api, Client};
+use kube::{Api, Client, Resource};
+use kueue_lab_api::config::Configuration;
 use kueue_lab_api::v1beta2::Workload;
 use kueue_lab_lab::{KueueConfig, Lab, LabConfig, NodePools, VirtualLab, sky_config_file};
 use serde_json::Value;
 
 use super::submission::Submission;
+use super::why_no_workload::why_no_workload;
 use crate::cli::CliError;
 
 /// The longest time that a lab may take, in real time.
@@ -30,6 +32,7 @@ pub(super) fn make_workloads(
     kueue: Option<KueueConfig>,
 ) -> Result<Vec<Workload>, CliError> {
     let folder = std::env::temp_dir();
+    let configuration = kueue.as_ref().map(|kueue| kueue.configuration.clone());
     let lab = VirtualLab {
         deadline: Some(DEADLINE),
         ..VirtualLab::default()
@@ -40,7 +43,7 @@ pub(super) fn make_workloads(
             nodes: NodePools::built_in(),
             ..LabConfig::embedded(clock, entropy, folder)
         },
-        async |lab: &Lab| made_in(lab, file, submission, queues).await,
+        async |lab: &Lab| made_in(lab, file, submission, queues, configuration.as_ref()).await,
     );
     made.map_err(CliError::failed)?
 }
@@ -50,10 +53,11 @@ async fn made_in(
     file: &Path,
     submission: &Submission,
     queues: &[Value],
+    configuration: Option<&Configuration>,
 ) -> Result<Vec<Workload>, CliError> {
     let client = lab.client();
     for object in queues {
-        match create(&client, object).await {
+        match create(&client, object, Validation::Warn).await {
             Err(CreateError::Refused(status)) if status.code == 409 => {}
             created => created.map_err(|error| CliError::Failed(error.text(object)))?,
         }
@@ -62,7 +66,7 @@ async fn made_in(
     match submission {
         Submission::Objects(objects) => {
             for object in objects {
-                let created = create(&client, object).await;
+                let created = create(&client, object, Validation::Strict).await;
                 created.map_err(|error| refused(error.text(object)))?;
             }
         }
@@ -79,13 +83,16 @@ async fn made_in(
         }
     }
     lab.wait_until_idle(lab.clock().now() + LIMIT).await;
-    let workloads: Api<Workload> = Api::all(client);
+    let workloads: Api<Workload> = Api::all(client.clone());
     let listed = workloads.list(&ListParams::default()).await;
     let mut workloads = listed.map_err(CliError::failed)?.items;
     if workloads.is_empty() {
-        return Err(refused(
-            "Kueue makes no Workload of it; a job needs the label kueue.x-k8s.io/queue-name, and its namespace must be managed by Kueue".to_owned(),
-        ));
+        let objects = match submission {
+            Submission::Objects(objects) => objects.as_slice(),
+            Submission::Tasks(_) => &[],
+        };
+        let why = why_no_workload(&client, objects, configuration).await;
+        return Err(refused(why));
     }
     for wl in &mut workloads {
         wl.status = Default::default();
@@ -118,7 +125,20 @@ impl CreateError {
     }
 }
 
-async fn create(client: &Client, object: &Value) -> Result<(), CreateError> {
+/// How the API server treats unknown fields.
+#[derive(Clone, Copy, Debug)]
+enum Validation {
+    /// It leaves them out.
+    Warn,
+    /// It refuses the object, as with kubectl.
+    Strict,
+}
+
+async fn create(
+    client: &Client,
+    object: &Value,
+    validation: Validation,
+) -> Result<(), CreateError> {
     let of = |field: &str| object[field].as_str().unwrap_or_default();
     let (group, version) = of("apiVersion")
         .split_once('/')
@@ -129,16 +149,24 @@ async fn create(client: &Client, object: &Value) -> Result<(), CreateError> {
     let namespace = object["metadata"]["namespace"]
         .as_str()
         .unwrap_or("default");
-    let api: Api<DynamicObject> = match capabilities.scope {
-        Scope::Namespaced => Api::namespaced_with(client.clone(), namespace, &resource),
-        Scope::Cluster => Api::all_with(client.clone(), &resource),
+    let mut object = object.clone();
+    let namespace = match capabilities.scope {
+        Scope::Namespaced => Some(namespace.to_owned()),
+        Scope::Cluster => {
+            object["metadata"]["namespace"].take();
+            None
+        }
     };
-    let mut object: DynamicObject = serde_json::from_value(object.clone())
-        .map_err(|error| CreateError::Other(error.to_string()))?;
-    if matches!(capabilities.scope, Scope::Cluster) {
-        object.metadata.namespace = None;
-    }
-    match api.create(&PostParams::default(), &object).await {
+    let path = DynamicObject::url_path(&resource, namespace.as_deref());
+    let validation = match validation {
+        Validation::Warn => "Warn",
+        Validation::Strict => "Strict",
+    };
+    let request = http::Request::post(format!("{path}?fieldValidation={validation}"))
+        .header(http::header::CONTENT_TYPE, "application/json")
+        .body(object.to_string().into_bytes());
+    let request = request.map_err(|error| CreateError::Other(error.to_string()))?;
+    match client.request::<Value>(request).await {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) => Err(CreateError::Refused(status)),
         Err(error) => Err(CreateError::Other(error.to_string())),

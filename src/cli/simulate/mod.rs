@@ -5,5 +5,6 @@ mod make_workloads;
 mod queue_objects;
 mod submission;
 mod text;
+mod why_no_workload;
 
 pub(super) use command::{Args, run};

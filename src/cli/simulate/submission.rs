@@ -53,6 +53,13 @@ impl Submission {
                 let message = "an object needs apiVersion and kind";
                 return Err(CliError::Usage(format!("{file}:{at}: {message}")));
             }
+            if is_queue_configuration(text("apiVersion"), text("kind")) {
+                let kind = text("kind");
+                let message = format!(
+                    "a {kind} is part of the queue configuration; `kueue-lab plan DIR` shows what a change of it does"
+                );
+                return Err(CliError::Usage(format!("{file}:{at}: {message}")));
+            }
             let items = match object["items"].as_array() {
                 Some(items) if text("kind").ends_with("List") => items.clone(),
                 _ => vec![object],
@@ -69,6 +76,11 @@ impl Submission {
         }
         Ok(Self::Objects(repeated(&objects, count)))
     }
+}
+
+/// Whether a kind is one of Kueue's other than Workload.
+fn is_queue_configuration(api_version: &str, kind: &str) -> bool {
+    api_version.starts_with("kueue.x-k8s.io/") && kind != "Workload" && !kind.ends_with("List")
 }
 
 /// The objects `count` times, with a number in their names.

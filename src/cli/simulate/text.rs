@@ -29,11 +29,20 @@ pub(super) fn render(simulation: &Simulation, changes: &[AdmittingChange]) -> St
         out.push_str("The queues do not settle: workloads preempt each other without end.\n");
     }
     if !simulation.all_admitted() {
+        let them = match simulation.workloads.len() {
+            1 => "it",
+            _ => "them all",
+        };
         match changes.is_empty() {
             true => {
-                out.push_str("No quota of one flavor, priority or finished workload admits it.\n")
+                let _ = writeln!(
+                    out,
+                    "No quota of one flavor, priority or finished workload admits {them}."
+                );
             }
-            false => out.push_str("Changes that admit it, each alone\n"),
+            false => {
+                let _ = writeln!(out, "Changes that admit {them}, each alone");
+            }
         }
         for change in changes {
             let _ = writeln!(out, "  {change}");
@@ -74,11 +83,10 @@ fn assigned(out: &mut String, admission: &Admission) {
         let flavors = pod_set.flavors.iter();
         let flavors: Vec<String> = flavors.map(|(r, f)| format!("{r} from {f}")).collect();
         let count = pod_set.count.unwrap_or_default();
-        let _ = writeln!(
-            out,
-            "  pod set {}: {count} pods, {}",
-            pod_set.name,
-            flavors.join(", ")
-        );
+        let flavors = match flavors.is_empty() {
+            true => "no requests".to_owned(),
+            false => flavors.join(", "),
+        };
+        let _ = writeln!(out, "  pod set {}: {count} pods, {flavors}", pod_set.name);
     }
 }
