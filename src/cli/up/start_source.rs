@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::CliError;
 use crate::cli::import::import_context;
+use kueue_lab_import::Bundle;
 use kueue_lab_lab::{KubeconfigContext, LabError, ObjectFile};
+use kueue_lab_plan::{check_import, check_text};
 
 /// What a new lab starts from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,11 +40,24 @@ impl StartSource {
                 for note in &bundle.notes {
                     tracing::warn!("import: {note}");
                 }
+                check_in_background(bundle.clone());
                 let objects = bundle.objects;
                 Ok(ObjectFile::of_import(name, objects, bundle.time))
             }
         }
     }
+}
+
+/// Logs where a lab that starts from a bundle decides otherwise than the cluster did.
+fn check_in_background(bundle: Bundle) {
+    tokio::task::spawn_blocking(move || match check_import(&bundle) {
+        Ok(differences) => {
+            for line in check_text(&differences).lines() {
+                tracing::info!("{line}");
+            }
+        }
+        Err(error) => tracing::warn!("check: {error}"),
+    });
 }
 
 #[cfg(test)]
