@@ -14,7 +14,7 @@ pub(crate) const CHARGE: &str = "@charge";
 
 /// The maximum cost of one expression, `PerCallLimit`; `CELSelectorExpressionMaxCost` of device
 /// selectors is the same.
-pub const PER_CALL_LIMIT: u64 = 1_000_000;
+pub(crate) const PER_CALL_LIMIT: u64 = 1_000_000;
 
 /// The error of an expression above the limit, as cel-go words it.
 pub const LIMIT_EXCEEDED: &str = "operation cancelled: actual cost limit exceeded";

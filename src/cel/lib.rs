@@ -11,7 +11,8 @@ mod program;
 mod selected_fields;
 mod size_charge;
 
-pub use cost::{Evaluation, LIMIT_EXCEEDED, PER_CALL_LIMIT, function_error, within_allowance};
+pub(crate) use cost::PER_CALL_LIMIT;
+pub use cost::{Evaluation, LIMIT_EXCEEDED, function_error, within_allowance};
 pub use device_selectors::{CelDevice, CelSelector, Evaluator};
 pub use instrument::REQUEST_RESOURCE;
 pub use program::{Program, base_context};

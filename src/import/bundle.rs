@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 /// The apiVersion of the first document of a bundle's file.
-pub const BUNDLE_API_VERSION: &str = "kueue-lab.dev/v1alpha1";
+const BUNDLE_API_VERSION: &str = "kueue-lab.dev/v1alpha1";
 /// The kind of the first document of a bundle's file.
-pub const BUNDLE_KIND: &str = "Bundle";
+const BUNDLE_KIND: &str = "Bundle";
 
 /// The imported objects of a cluster.
 #[derive(Clone, Debug)]

@@ -14,7 +14,7 @@ mod paged_list;
 
 pub use anonymize::anonymize;
 pub use apply_order::apply_order;
-pub use bundle::{BUNDLE_API_VERSION, BUNDLE_KIND, Bundle};
+pub use bundle::Bundle;
 pub use error::ImportError;
 pub use import_cluster::import_cluster;
 pub use paged_list::PagedLists;

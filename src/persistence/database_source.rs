@@ -12,7 +12,7 @@ const CACHE_SIZE: usize = 4 << 20;
 const RESERVE: u64 = 4 << 20;
 
 /// Opens a database, again after an error.
-pub trait DatabaseSource: Debug + Send + Sync {
+pub(crate) trait DatabaseSource: Debug + Send + Sync {
     /// Opens the database and verifies the checksums of all its pages.
     ///
     /// # Errors

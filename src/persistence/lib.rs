@@ -19,6 +19,4 @@ mod record;
 mod tests;
 
 pub use data_dir::DataDir;
-pub use database_source::DatabaseSource;
 pub use error::DataDirError;
-pub use object_database::ObjectDatabase;

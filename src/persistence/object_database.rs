@@ -29,7 +29,7 @@ const COMPACT_RATIO: u64 = 3;
 
 /// The objects of a cluster in a database.
 #[derive(Debug)]
-pub struct ObjectDatabase {
+pub(crate) struct ObjectDatabase {
     source: Box<dyn DatabaseSource>,
     /// `None` after an error, until it is opened again.
     database: Option<Database>,
@@ -45,7 +45,7 @@ impl ObjectDatabase {
     ///
     /// # Errors
     /// The error of the database, or a record that cannot be read.
-    pub fn open(
+    pub(crate) fn open(
         source: Box<dyn DatabaseSource>,
     ) -> Result<(Self, RestoredState, Option<Timestamp>), redb::Error> {
         let mut database = source.open()?;
@@ -65,7 +65,7 @@ impl ObjectDatabase {
 
     /// Takes the lab time from `clock`.
     #[must_use]
-    pub fn with_clock(mut self, clock: Clock) -> Self {
+    pub(crate) fn with_clock(mut self, clock: Clock) -> Self {
         self.clock = clock;
         self
     }

@@ -34,6 +34,5 @@ pub use informer::{Informer, InformerBuilder};
 pub use object_key::ObjectKey;
 pub use ordered_watch::OrderedWatch;
 pub use tasks::Tasks;
-pub use watch_backoff::WatchBackoff;
 pub use watcher::{WatchError, shared_watcher, value_watcher, watcher};
 pub use work_queue::{ReconcileResult, WorkQueue};

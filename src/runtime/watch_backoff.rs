@@ -12,7 +12,7 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// client-go's reflector uses up to 30 seconds plus jitter, which protects API servers with
 /// thousands of clients. The lab has few clients and must recover quickly from a network failure.
 #[derive(Clone, Debug)]
-pub struct WatchBackoff {
+pub(crate) struct WatchBackoff {
     next: Duration,
 }
 

@@ -65,7 +65,7 @@ pub fn is_upgrade_request(headers: &HeaderMap) -> bool {
 }
 
 /// Whether a request requests an upgrade to WebSocket.
-pub fn is_websocket_request(headers: &HeaderMap) -> bool {
+pub(crate) fn is_websocket_request(headers: &HeaderMap) -> bool {
     let upgrade = headers.get(UPGRADE).and_then(|value| value.to_str().ok());
     upgrade.is_some_and(|value| value.eq_ignore_ascii_case("websocket"))
         && is_upgrade_request(headers)

@@ -11,5 +11,5 @@ mod session;
 mod spdy;
 mod websocket;
 
-pub use handshake::{HandshakeError, is_upgrade_request, is_websocket_request};
+pub use handshake::{HandshakeError, is_upgrade_request};
 pub use session::{Session, SessionLimits, SessionPermit};

@@ -8,7 +8,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use redb::{Database, DatabaseError, StorageBackend};
 
-use crate::DatabaseSource;
+use crate::database_source::DatabaseSource;
 use crate::database_source::database_options;
 
 /// The unit that a disk writes completely or not at all, in bytes.

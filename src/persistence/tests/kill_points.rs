@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::faulty_disk::{Fault, FaultyDisk};
 use super::write_model::{Key, Outcome, Write, WriteModel};
-use crate::ObjectDatabase;
+use crate::object_database::ObjectDatabase;
 use kueue_lab_apiserver::storage::{
     CommitError, Object, PendingObject, PersistenceError, ResourceStorage, StorageLimits, Store,
 };

@@ -13,7 +13,8 @@ pub use ast::{
     Operation, Part, Pipeline, Redirect, RedirectKind, SimpleCommand, Word,
 };
 pub use braces::{BRACE_LETTERS, expand_braces};
-pub use parser::{Dialect, ParseError, parse, parse_leniently};
+pub(crate) use parser::parse_leniently;
+pub use parser::{Dialect, ParseError, parse};
 
 #[cfg(test)]
 mod tests;
