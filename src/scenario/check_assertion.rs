@@ -17,12 +17,10 @@ use super::mismatch::{MAX_SHOWN, Mismatch, workload_names};
 use super::observed_state::ObservedState;
 use super::workload_history::ObservedWorkload;
 
-<<<<<<< HEAD:src/scenario/check_assertion.rs
 type Workloads<'w> = Vec<&'w ObservedWorkload>;
-=======
+
 /// The namespaces whose Events are not those of a test's objects.
 const SYSTEM_NAMESPACES: [&str; 2] = ["kube-system", "kueue-system"];
->>>>>>> 6c863faf (scenario, presets: check names where they are written, add reclamation-loop):src/scenario/check_claim.rs
 
 impl ObservedState {
     /// Checks an expectation in Kueue's terms. With `any`, one job is enough where all are expected

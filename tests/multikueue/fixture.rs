@@ -84,7 +84,10 @@ pub(crate) fn with_queues<F: Future<Output = Fixture>>(
         nodes: NodePools::parse(nodes).unwrap(),
         ..lab_config(clock, presets.path(), "one", workers)
     };
-    virtual_runtime().unwrap().block_on(run(config, test));
+    // On the heap: the future is large, and the stack of a test is not.
+    virtual_runtime()
+        .unwrap()
+        .block_on(Box::pin(run(config, test)));
 }
 
 /// As [`with_workers`], with another configuration of Kueue.
@@ -107,7 +110,10 @@ pub(crate) fn with_shipped_preset<F: Future<Output = Fixture>>(
         nodes: NodePools::load(&root.join("lab/nodes.yaml")).unwrap(),
         ..lab_config(clock, &root.join("presets"), preset, 2)
     };
-    virtual_runtime().unwrap().block_on(run(config, test));
+    // On the heap: the future is large, and the stack of a test is not.
+    virtual_runtime()
+        .unwrap()
+        .block_on(Box::pin(run(config, test)));
 }
 
 /// The configuration of a manager without listener and nodes.

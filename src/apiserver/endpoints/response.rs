@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::response_body::Body;
 use crate::protobuf::{self, ProtobufError};
 use crate::request::content_negotiation::{Encoding, EndpointRestrictions, MediaTypeOptions};
+use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_watch::EventStream;
 
 /// The number of characters of all warnings above which they are truncated.

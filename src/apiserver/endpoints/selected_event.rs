@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::selection_predicate::SelectionPredicate;
-use crate::apimachinery::api_error::ApiError;
 use crate::storage::{Object, WatchEvent, WatchEventType};
+use kueue_lab_apimachinery::api_error::ApiError;
 
 /// An event of a watch.
 pub(super) enum SelectedEvent<'e> {

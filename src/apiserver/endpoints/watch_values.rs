@@ -8,10 +8,10 @@ use futures::StreamExt;
 use super::response_transformer::{ResponseTransformer, is_stored_form};
 use super::selected_event::{SelectedEvent, selected_event};
 use super::selection_predicate::SelectionPredicate;
-use crate::apimachinery::api_error::ApiError;
 use crate::request::ResponseForm;
 use crate::request::content_negotiation::{Encoding, MediaTypeOptions};
 use crate::storage::{Object, WatchEventType, Watcher};
+use kueue_lab_apimachinery::api_error::ApiError;
 use kueue_lab_watch::{EventStream, HasDecodedForms, SharedObject, WatchEvent};
 
 /// The events of one client. They have neither bookmarks nor a timeout, which are for connections.
