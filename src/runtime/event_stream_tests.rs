@@ -9,7 +9,7 @@ use http::{Request, Response};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
 use kube::client::Body;
-use kube::runtime::watcher::{self, Config, Event};
+use kube::runtime::watcher::{Config, Error, Event};
 use kube::{Client, ResourceExt};
 use kueue_lab_clock::virtual_runtime;
 use kueue_lab_watch::{EventStream, SharedObject, WatchEvent};
@@ -180,8 +180,8 @@ async fn next(
         Ok(Event::InitDone) => "done".to_owned(),
         Ok(Event::Apply(map)) => format!("apply {}", map.name_any()),
         Ok(Event::Delete(map)) => format!("delete {}", map.name_any()),
-        Err(WatchError::Request(watcher::Error::WatchStartFailed(_))) => "cannot start".to_owned(),
-        Err(WatchError::Request(watcher::Error::WatchError(status))) => {
+        Err(WatchError::Request(Error::WatchStartFailed(_))) => "cannot start".to_owned(),
+        Err(WatchError::Request(Error::WatchError(status))) => {
             format!("failed {}", status.code)
         }
         Err(error) => panic!("{error}"),

@@ -8,7 +8,7 @@ use futures::StreamExt;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
-use kube::runtime::watcher::{Config, Event};
+use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
