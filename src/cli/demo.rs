@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::node_pools::node_pools;
 use super::output::print_stdout;
+use super::source_text::scenario_error;
 use super::tui_session::{self, TuiArgs};
 use super::{CliError, logging, runtime, signals, speed};
 use kueue_lab_clock::Clock;
@@ -82,7 +83,7 @@ fn find_scenario(files: &FileSource, name: &str) -> Result<Scenario, CliError> {
     if name.ends_with(".yaml") || name.ends_with(".yml") {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let file = path.file_name().map_or(path, Path::new);
-        return Scenario::load(&FileSource::Folder(folder), file).map_err(CliError::usage);
+        return Scenario::load(&FileSource::Folder(folder), file).map_err(scenario_error);
     }
     let shipped = files.scenarios("scenarios");
     let stem = |p: &PathBuf| p.file_stem().and_then(|s| s.to_str()).map(str::to_owned);

@@ -1,6 +1,9 @@
 //! The error of a subcommand and its exit code.
 
 use kueue_lab_lab::{LabError, LocalClusterError};
+use kueue_lab_presets::StartError;
+
+use super::source_text::with_sources;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +36,9 @@ impl CliError {
 
 impl From<LabError> for CliError {
     fn from(error: LabError) -> Self {
+        if let LabError::Presets(StartError::Invalid(findings)) = &error {
+            return Self::Usage(with_sources(findings));
+        }
         match error.is_usage() {
             true => Self::usage(error),
             false => Self::failed(error),

@@ -29,6 +29,7 @@ mod running_lab;
 mod signals;
 mod simulate;
 mod sky;
+mod source_text;
 mod speed;
 mod test;
 mod tui;

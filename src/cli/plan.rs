@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use super::import::import_context;
 use super::kubeconfig_args::KubeconfigArgs;
 use super::output::print_stdout;
+use super::source_text::with_sources;
 use super::{CliError, runtime};
 use kueue_lab_plan::{ClusterPlan, PlanError, PlannedChange, markdown, plan_preset, plan_text};
 use kueue_lab_presets as presets;
@@ -85,11 +86,7 @@ fn plan_and_print(args: &Args) -> Result<ClusterPlan, CliError> {
 /// The error of a plan with its exit code.
 pub(super) fn plan_error(error: PlanError) -> CliError {
     if let PlanError::Invalid(findings) = &error {
-        let findings = findings.iter().map(|finding| {
-            let text = std::fs::read_to_string(&finding.file).unwrap_or_default();
-            finding.with_source(&text)
-        });
-        return CliError::Usage(findings.collect::<Vec<_>>().join("\n"));
+        return CliError::Usage(with_sources(findings));
     }
     match error.is_usage() {
         true => CliError::usage(error),

@@ -1,26 +1,22 @@
 //! Checks expectations in Kueue's terms against what a scenario observed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use kueue_lab_api::v1beta2::API_VERSION;
 use kueue_lab_quantity::Quantity;
-use kueue_lab_yaml::closest;
 use serde_json::Value;
 
 use super::assertion::{Assertion, JobState};
 use super::comparison::Comparison;
 use super::duration::format_duration;
-use super::expect::{EVENT_KIND, Expected};
+use super::expect::Expected;
 use super::glob::glob_matches;
 use super::mismatch::{MAX_SHOWN, Mismatch, workload_names};
 use super::observed_state::ObservedState;
 use super::workload_history::ObservedWorkload;
 
 type Workloads<'w> = Vec<&'w ObservedWorkload>;
-
-/// The namespaces whose Events are not those of a test's objects.
-const SYSTEM_NAMESPACES: [&str; 2] = ["kube-system", "kueue-system"];
 
 impl ObservedState {
     /// Checks an expectation in Kueue's terms. With `any`, one job is enough where all are expected
@@ -343,59 +339,6 @@ impl ObservedState {
             true => Ok(()),
             false => Err(Mismatch::new(wrong.join(", "))),
         }
-    }
-
-    fn check_events(
-        &self,
-        reason: &str,
-        kind: Option<&str>,
-        object: Option<&str>,
-        message: Option<&str>,
-        count: &Comparison,
-    ) -> Result<(), Mismatch> {
-        let mut of_object = Vec::new();
-        let mut reasons = BTreeSet::new();
-        let mut number = 0;
-        for event in self.objects_of(EVENT_KIND) {
-            let text = |pointer: &str| {
-                let text = event.pointer(pointer).and_then(Value::as_str);
-                text.unwrap_or_default()
-            };
-            let name = text("/regarding/name");
-            let of_job = || {
-                let workload = self.history.by_uid(text("/regarding/uid"));
-                workload.is_some_and(|w| {
-                    object.is_some_and(|o| w.owners.iter().any(|owner| glob_matches(o, owner)))
-                })
-            };
-            let is_object = kind.is_none_or(|kind| text("/regarding/kind") == kind)
-                && object.is_none_or(|pattern| glob_matches(pattern, name) || of_job());
-            if !is_object {
-                continue;
-            }
-            let found = text("/reason");
-            if glob_matches(reason, found)
-                && message.is_none_or(|pattern| glob_matches(pattern, text("/note")))
-            {
-                let series = event["series"]["count"].as_u64().unwrap_or(1);
-                let count = event["deprecatedCount"].as_u64().unwrap_or(1);
-                number += usize::try_from(series.max(count)).unwrap_or(usize::MAX);
-            } else if !SYSTEM_NAMESPACES.contains(&text("/regarding/namespace")) {
-                reasons.insert(found.to_owned());
-                of_object.push(format!("{found} of {name}: {}", text("/note")));
-            }
-        }
-        if count.holds(number) {
-            return Ok(());
-        }
-        let mut observed = format!("there are {number}");
-        let similar = closest(reason, reasons.iter().map(String::as_str));
-        if let Some(similar) = similar.filter(|similar| *similar != reason) {
-            observed = format!("{observed}; did you mean {similar:?}?");
-        } else if let Some(last) = of_object.last() {
-            observed = format!("{observed}; the last other one is {last}");
-        }
-        Err(Mismatch::new(observed))
     }
 
     fn named(&self, kind: &str, name: &str) -> Option<&Value> {

@@ -8,6 +8,7 @@ mod actions;
 mod assertion;
 mod check_actions;
 mod check_assertion;
+mod check_events;
 mod check_evictions;
 mod clean_up;
 mod comparison;

@@ -660,3 +660,26 @@ fn the_presets_of_a_running_lab_are_listed_and_switched() {
     lab.signal("-TERM");
     lab.wait();
 }
+
+#[test]
+fn mistakes_in_files_have_their_source_line() {
+    let dir = WorkDir::new();
+    dir.write("scenario.yaml", "steps:\n- sya: x\n  wait: 1s\n");
+    dir.write("presets/p/q.yaml", "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: a}\nspec: {namespaceSelectr: {}}\n");
+    let up = &UP_WITH_PRESET[..];
+    for (args, expected) in [
+        (
+            &["demo", "./scenario.yaml", "--headless"][..],
+            "scenario.yaml:2:3: unknown field \"sya\"; did you mean \"say\"?\n  |\n2 | - sya: x\n  |   ^^^\n",
+        ),
+        (
+            up,
+            "presets/p/q.yaml:4:8: ClusterQueue/a: spec.namespaceSelectr: unknown field; did you mean namespaceSelector?\n  |\n4 | spec: {namespaceSelectr: {}}\n  |        ^^^^^^^^^^^^^^^^\n",
+        ),
+    ] {
+        let output = dir.run(args);
+        assert_eq!(output.status.code(), Some(2));
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert!(printed.contains(expected), "{printed}");
+    }
+}

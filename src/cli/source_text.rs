@@ -1,0 +1,31 @@
+//! Messages about files with the source line and a caret.
+
+use kueue_lab_presets::Finding;
+use kueue_lab_scenario::ScenarioError;
+use kueue_lab_yaml::source_snippet;
+
+use super::CliError;
+
+/// Findings about files as the user names them, each with its source line.
+pub(super) fn with_sources(findings: &[Finding]) -> String {
+    let findings = findings.iter().map(|finding| {
+        let text = std::fs::read_to_string(&finding.file).unwrap_or_default();
+        finding.with_source(&text)
+    });
+    findings.collect::<Vec<_>>().join("\n")
+}
+
+/// The error of a scenario, with the source line.
+pub(super) fn scenario_error(error: ScenarioError) -> CliError {
+    let snippet = match &error {
+        ScenarioError::In { file, problem } => {
+            let text = std::fs::read_to_string(file).unwrap_or_default();
+            source_snippet(&text, problem.at)
+        }
+        ScenarioError::File(_) => String::new(),
+    };
+    CliError::Usage(match snippet.is_empty() {
+        true => error.to_string(),
+        false => format!("{error}\n{snippet}"),
+    })
+}
