@@ -1,4 +1,4 @@
-//! Copies of clusters: `import` and `plan`.
+//! Copies of clusters: `import`, `plan` and `simulate`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -6,3 +6,4 @@ mod imports;
 mod plans;
 mod random_cluster;
 mod read_only_rights;
+mod simulations;
