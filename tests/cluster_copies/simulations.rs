@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use jiff::SignedDuration;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, PostParams};
 use kube::{Api, ResourceExt};
 use kueue_lab_api::v1beta2::Workload;
@@ -34,14 +35,20 @@ async fn workloads(lab: &Lab) -> BTreeMap<String, Workload> {
         .collect()
 }
 
-/// Creates Jobs without waiting in between.
+/// Creates Jobs, and decides on them when all have Workloads, as a simulation does.
 async fn create_at_once(lab: &Lab, jobs: &[RandomJob]) {
+    let controller = lab.controller().unwrap();
+    let held = controller.shared().hold_scheduling().await;
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("batch", "v1", "Job"));
     let api: Api<DynamicObject> = Api::default_namespaced_with(lab.client(), &resource);
     for (index, job) in jobs.iter().enumerate() {
         let object = job_object(&format!("new-{index}"), job);
         api.create(&PostParams::default(), &object).await.unwrap();
     }
+    lab.run_until(lab.clock().now() + SignedDuration::from_secs(5))
+        .await;
+    drop(held);
+    idle(lab).await;
 }
 
 /// What a simulation says, and what happened: the states of new Workloads, and the others that lost their
@@ -79,7 +86,6 @@ proptest! {
             let engine = lab.controller().unwrap().shared().engine().clone();
             let now = lab.clock().now();
             create_at_once(lab, &new).await;
-            idle(lab).await;
             let after = workloads(lab).await;
             let created = after.iter().filter(|(key, _)| !before.contains_key(*key));
             let submitted: Vec<Arc<Workload>> = created

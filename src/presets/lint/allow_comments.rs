@@ -16,28 +16,29 @@ pub(super) fn is_allowed_in(text: &str, name: &str) -> bool {
 /// The names in comments of a file that no warning has.
 pub(crate) fn unknown_allowed(file: &str, text: &str) -> Vec<Finding> {
     let unknown = allowed(text).filter(|(_, name)| !LINT_NAMES.contains(name));
-    let findings = unknown.map(|(line, name)| {
+    let findings = unknown.map(|(at, name)| {
         let remedy = match closest(name, LINT_NAMES) {
             Some(guess) => format!("did you mean {guess}?"),
             None => format!("the names are {}", LINT_NAMES.join(", ")),
         };
         let message = format!("the comment allows {name:?}, which is no name of a warning");
-        let column = text.lines().nth(line).and_then(|text| text.find(name));
-        let at = Position {
-            line: u32::try_from(line + 1).unwrap_or(u32::MAX),
-            column: u32::try_from(column.unwrap_or_default() + 1).unwrap_or(u32::MAX),
-        };
         Finding::warning(file, at, message).remedy(remedy)
     });
     findings.collect()
 }
 
-/// The names in comments, with the index of their line.
-fn allowed(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.lines().enumerate().flat_map(|(line, text)| {
+/// The names in comments, with their positions.
+fn allowed(text: &str) -> impl Iterator<Item = (Position, &str)> {
+    text.lines().zip(1..).flat_map(|(text, line)| {
+        let indent = text.len() - text.trim_start().len();
         let names = text.trim().strip_prefix(ALLOW).unwrap_or_default();
-        let names = names.split([',', ' ']).filter(|name| !name.is_empty());
-        names.map(move |name| (line, name))
+        let mut next = indent + ALLOW.len() + 1;
+        let names = names.split([',', ' ']).map(move |name| {
+            let column = u32::try_from(next).unwrap_or(u32::MAX);
+            next += name.len() + 1;
+            (Position { line, column }, name)
+        });
+        names.filter(|(_, name)| !name.is_empty())
     })
 }
 
@@ -52,12 +53,12 @@ mod tests {
         let found = unknown_allowed("q.yaml", text);
         let found: Vec<String> = found.iter().map(ToString::to_string).collect();
         assert_eq!(found.len(), 2);
-        assert!(
-            found[0].ends_with("no name of a warning; did you mean cohort-of-one?"),
-            "{found:?}"
+        assert_eq!(
+            found[0],
+            "q.yaml:2:35: the comment allows \"cohort-of-on\", which is no name of a warning; did you mean cohort-of-one?"
         );
         assert!(
-            found[1].starts_with("q.yaml:2:49: the comment allows \"nothing\"")
+            found[1].starts_with("q.yaml:2:48: the comment allows \"nothing\"")
                 && found[1].contains("the names are cohort-of-one, "),
             "{found:?}"
         );
