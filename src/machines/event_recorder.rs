@@ -70,7 +70,8 @@ struct QueuedEvent {
 pub(crate) struct EventRecorder {
     clock: Clock,
     source: EventSource,
-    writers: Arc<[mpsc::Sender<QueuedEvent>]>,
+    /// Boxed, since a channel allocates the space of 32 items at once.
+    writers: Arc<[mpsc::Sender<Box<QueuedEvent>>]>,
 }
 
 impl EventRecorder {
@@ -114,12 +115,12 @@ impl EventRecorder {
         let mut hasher = DefaultHasher::new();
         (&object.uid, &object.name).hash(&mut hasher);
         let writer = hasher.finish() % self.writers.len() as u64;
-        let pending = QueuedEvent {
+        let pending = Box::new(QueuedEvent {
             object,
             new_event,
             source: self.source.clone(),
             at: self.clock.now(),
-        };
+        });
         let writer = self.writers.get(writer as usize);
         if writer.is_none_or(|writer| writer.try_send(pending).is_err()) {
             tracing::debug!("an Event was dropped: the queue is full");
@@ -165,9 +166,9 @@ struct Writer {
 }
 
 impl Writer {
-    async fn run(mut self, mut receiver: mpsc::Receiver<QueuedEvent>) {
+    async fn run(mut self, mut receiver: mpsc::Receiver<Box<QueuedEvent>>) {
         while let Some(pending) = receiver.recv().await {
-            if let Err(error) = self.write(pending).await {
+            if let Err(error) = self.write(*pending).await {
                 tracing::debug!(%error, "an Event was not written");
             }
         }

@@ -73,12 +73,13 @@ impl RawInformer {
         }
     }
 
-    /// Applies the events of a watch.
+    /// Applies the events of a watch. When it ends, or its task is dropped, the event handlers are removed.
     pub(super) async fn list_and_watch(
         &self,
         mut events: BoxStream<'static, watcher::Result<Event<RawObject>>>,
         decode: DecodeFunc,
     ) {
+        let _handlers = RemoveHandlers(self);
         let mut listed: Option<BTreeSet<ObjectKey>> = None;
         while let Some(event) = events.next().await {
             let event = event.map_err(WatchError::from);
@@ -179,6 +180,17 @@ impl RawInformer {
         change
             .iter()
             .for_each(|change| notify_handlers(&handlers, change));
+    }
+}
+
+/// Removes the event handlers of an informer when it is dropped: they may own what owns the informer.
+struct RemoveHandlers<'a>(&'a RawInformer);
+
+impl Drop for RemoveHandlers<'_> {
+    fn drop(&mut self) {
+        // Dropped without the lock, since a handler can own another informer.
+        let handlers = std::mem::take(&mut *self.0.handlers.lock());
+        drop(handlers);
     }
 }
 

@@ -102,6 +102,26 @@ fn failing_keys_back_off_exponentially() {
 }
 
 #[test]
+fn the_handlers_of_an_informer_are_dropped_with_its_task() {
+    virtual_runtime().unwrap().block_on(async {
+        let client = server();
+        let context = context(client.clone());
+        let maps = Informer::builder(Api::<ConfigMap>::namespaced(client, "default"));
+        let maps = maps.start(&context);
+        maps.wait_for_cache_sync().await;
+        // A controller that has the informer, and handlers of the informer that have the controller.
+        let controller = Arc::new(maps.clone());
+        let of_handler = controller.clone();
+        maps.add_event_handler(move |_| drop(of_handler.list()));
+        let dropped = Arc::downgrade(&controller);
+        drop(controller);
+        assert!(dropped.upgrade().is_some());
+        context.tasks.shutdown().await;
+        assert!(dropped.upgrade().is_none());
+    });
+}
+
+#[test]
 fn an_informer_notifies_handlers_in_order_and_finds_by_index() {
     for streaming_lists in [false, true] {
         notifies_handlers_in_order(streaming_lists);
