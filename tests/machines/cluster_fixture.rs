@@ -15,6 +15,10 @@ use kueue_lab_machines::operators::crds;
 use kueue_lab_machines::{Machines, MachinesConfig};
 use kueue_lab_runtime::ComponentClients;
 use serde_json::{Value, json};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, fmt, registry};
 
 /// An API server with machines.
 pub(crate) struct TestCluster {
@@ -58,16 +62,22 @@ pub(crate) fn with_sparse_heartbeats<F: Future<Output = ()>>(
     run(pools, &[], config, test);
 }
 
+/// Logs what `RUST_LOG` selects.
+fn start_logging() {
+    let filter: Option<Targets> = std::env::var("RUST_LOG").ok().and_then(|f| f.parse().ok());
+    let layer = fmt::layer().with_test_writer();
+    let filtered = layer.with_filter(filter.unwrap_or_default());
+    // Another test of the process may have started it.
+    let _ = registry().with(filtered).try_init();
+}
+
 fn run<F: Future<Output = ()>>(
     pools: &str,
     kinds: &[Value],
     config: MachinesConfig,
     test: impl FnOnce(TestCluster) -> F,
 ) {
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
-        .with_test_writer()
-        .try_init();
+    start_logging();
     virtual_runtime().unwrap().block_on(async {
         let start = "2026-03-02T12:00:00Z".parse().unwrap();
         let clock = Clock::starting_at(start);

@@ -128,7 +128,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    pub(in crate::kinds::batch) fn texts(
+    pub(in crate::batch) fn texts(
         check: fn(&mut ErrorList, &FieldPath<'_>, &Value),
         spec: Value,
     ) -> Vec<String> {
