@@ -149,9 +149,11 @@ fn name(object: &Value) -> String {
     let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
     let kind = text("/kind").unwrap_or("object");
     let name = text("/metadata/name").unwrap_or_default();
-    match text("/metadata/namespace") {
-        Some(namespace) => format!("{kind} {namespace}/{name}"),
-        None => format!("{kind} {name}"),
+    match (text("/metadata/namespace"), name) {
+        // Not even the name is known, as in a file that was cut off.
+        (_, "") => kind.to_owned(),
+        (Some(namespace), name) => format!("{kind} {namespace}/{name}"),
+        (None, name) => format!("{kind} {name}"),
     }
 }
 
@@ -210,5 +212,17 @@ mod tests {
                 .unwrap_err()
                 .contains("has no objects")
         );
+    }
+
+    #[test]
+    fn an_object_without_a_name_is_named_by_its_kind() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("o.yaml");
+        std::fs::write(&path, "kind: A\nmetadata: {name: a}\n---\nkind: Nod").unwrap();
+        let message = ObjectFile::read(&path).unwrap().message(&LoadObjectError {
+            index: 1,
+            message: "apiVersion is missing".into(),
+        });
+        assert!(message.contains("o.yaml:4:1: Nod: apiVersion"), "{message}");
     }
 }
