@@ -10,6 +10,7 @@ use crate::label_selector::LabelSelector;
 use crate::patch::{FieldValidation, PatchType, patch};
 use crate::schema::decode::{DecodeSource, decode};
 use crate::schema::{builtin_schema, strict_json};
+use kueue_lab_testing::assert_parses_nested_texts;
 
 /// Parses a text with every parser of texts.
 fn parse_all(text: &str) {
@@ -188,37 +189,5 @@ proptest! {
 
 #[test]
 fn nesting_does_not_overflow_the_stack() {
-    for opening in [
-        "(",
-        "[",
-        "{",
-        "{a: ",
-        "!",
-        "-",
-        "a.",
-        "a?",
-        "a ? b : ",
-        "[1].map(x, ",
-        "..",
-        "[?(@.a",
-        "a[",
-        "{\"a\":",
-        "- ",
-        "a in (",
-        "$",
-        "~",
-        "/",
-        "{.a[",
-        "((a == ",
-        "!(",
-        "\"\" + ",
-        "a && ",
-        "a || ",
-    ] {
-        // As on the threads of the runtime.
-        let text = opening.repeat(20_000);
-        let thread = std::thread::Builder::new().stack_size(2 << 20);
-        let parsing = thread.spawn(move || parse_all(&text)).unwrap();
-        assert!(parsing.join().is_ok(), "{opening}");
-    }
+    assert_parses_nested_texts(parse_all);
 }

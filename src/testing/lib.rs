@@ -6,11 +6,13 @@
 //! * [`read_text`]: text files that may be packed as `.gz`.
 //! * [`has_tool`]: programs such as `kubectl`.
 //! * [`assert_parts`]: the output of a command.
+//! * [`assert_parses_nested_texts`]: parsers on a small stack.
 //!
 //! A test whose data or tool is missing prints `skipped: ...` and passes, except with `CI=true` in the
 //! environment: then it fails.
 
 mod assert_parts;
+mod nested_texts;
 mod recordings;
 mod shared;
 #[cfg(test)]
@@ -18,6 +20,7 @@ mod tests;
 mod text_file;
 
 pub use assert_parts::assert_parts;
+pub use nested_texts::assert_parses_nested_texts;
 pub use recordings::recordings;
 pub use shared::{has_tool, shared, shared_or_env, skip};
 pub use text_file::read_text;
