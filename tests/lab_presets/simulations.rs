@@ -24,6 +24,7 @@ use crate::fixture::Start;
 
 /// Two ClusterQueues of a cohort that borrow, reclaim and preempt by priority.
 const QUEUES: &str = "\
+# kueue-lab: allow reclamation-loop
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
 metadata: {name: default}
