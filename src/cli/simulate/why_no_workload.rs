@@ -2,13 +2,10 @@
 
 use kube::{Api, Client};
 use kueue_lab_api::config::{Configuration, FRAMEWORKS, Framework};
-use kueue_lab_api::constants::PRIORITY_CLASS_LABEL;
+use kueue_lab_api::constants::{PRIORITY_CLASS_LABEL, QUEUE_LABEL};
 use kueue_lab_api::v1beta2::WorkloadPriorityClass;
 use kueue_lab_yaml::closest;
 use serde_json::Value;
-
-/// The label of a job with its LocalQueue.
-const QUEUE_NAME: &str = "kueue.x-k8s.io/queue-name";
 
 /// Why none of these objects has a Workload, in a lab with these priority classes and this configuration of
 /// Kueue.
@@ -29,7 +26,7 @@ pub(super) async fn why_no_workload(
         .find_map(|object| reason(object, &classes, configuration));
     reasons.unwrap_or_else(|| {
         format!(
-            "Kueue makes no Workload of it; it needs the label {QUEUE_NAME}, and its namespace must be managed by Kueue"
+            "Kueue makes no Workload of it; it needs the label {QUEUE_LABEL}, and its namespace must be managed by Kueue"
         )
     })
 }
@@ -62,8 +59,8 @@ fn reason(
         }
     }
     let label = |key: &str| object["metadata"]["labels"][key].as_str();
-    if label(QUEUE_NAME).is_none_or(str::is_empty) {
-        return of(format!("it has no label {QUEUE_NAME}"));
+    if label(QUEUE_LABEL).is_none_or(str::is_empty) {
+        return of(format!("it has no label {QUEUE_LABEL}"));
     }
     let class = label(PRIORITY_CLASS_LABEL)?;
     if classes.iter().any(|known| known == class) {
