@@ -1,7 +1,7 @@
 //! JSON patch, JSON merge patch and strategic merge patch, with the error messages of the API
 //! server.
 //!
-//! Works on objects and schemas only; server-side apply is in `managed`.
+//! Works on objects and schemas only; server-side apply is in `fieldmanager`.
 
 mod apply_patch;
 mod field_validation;

@@ -1,7 +1,6 @@
 //! Conversion between the versions of built-in kinds.
 //!
-//! Works on objects only. Custom resources are converted by
-//! [`crate::plugins::CustomResourceConverter`].
+//! Works on objects only. Custom resources are converted by the API server's `CustomResourceConverter`.
 
 mod convert;
 mod event;
