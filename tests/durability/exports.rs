@@ -101,7 +101,7 @@ async fn invalid_files_are_refused_as_a_whole() {
     let good = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\n---\n";
     for (bad, expected) in [
         ("a: [", "bad.yaml:5:4: unclosed bracket"),
-        ("kind: X", "bad.yaml:5:1: X : apiVersion is missing; set it"),
+        ("kind: X", "bad.yaml:5:1: X: apiVersion is missing; set it"),
         (
             "apiVersion: x.io/v1\nkind: Gizmo\nmetadata: {name: g}",
             "bad.yaml:5:1: Gizmo g: the kind Gizmo of x.io/v1 is not served; add its CustomResourceDefinition",
