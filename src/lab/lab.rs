@@ -25,7 +25,7 @@ use crate::validate_preset::validate_preset;
 use crate::visibility_server::VisibilityServer;
 use crate::worker_clusters::WorkerClusters;
 use crate::workers::{merged_kubeconfig, without_multikueue};
-use crate::{kubelet_client, lab_kinds, node_pools_reloader, remote};
+use crate::{kubelet_client, kueue_crds, lab_kinds, node_pools_reloader, remote};
 use kueue_lab_clock::Clock;
 use kueue_lab_cluster::Cluster;
 use kueue_lab_cluster::plugins::AggregatedApi;
@@ -53,6 +53,18 @@ pub struct Lab {
     /// The embedded worker clusters.
     workers: WorkerClusters,
     starts_from_snapshots: bool,
+    /// What [`start_controllers`](Self::start_controllers) starts, until then.
+    controllers: Option<LabControllers>,
+}
+
+/// The controllers that start last.
+struct LabControllers {
+    /// Whether Kueue has Services, roles and webhook configurations, and the rotation of their certificate.
+    access: Option<Option<CertRotation>>,
+    /// Whether the cluster serves managed jobs.
+    managed_jobs: bool,
+    /// Whether it serves the lab's kinds.
+    lab_kinds: bool,
 }
 
 impl Lab {
@@ -61,15 +73,19 @@ impl Lab {
     /// # Errors
     /// [`LabError`]; all parts are stopped again.
     pub async fn start(config: LabConfig) -> Result<Self, LabError> {
-        Self::start_cancellable(config, &CancellationToken::new()).await
+        let mut lab = Self::start_without_controllers(config, &CancellationToken::new()).await?;
+        lab.start_controllers();
+        Ok(lab)
     }
 
-    /// Like [`start`](Self::start), with cancellation: it may wait long while another lab leads.
+    /// Like [`start`](Self::start), without the controllers that
+    /// [`start_controllers`](Self::start_controllers) starts, and with cancellation: it may wait long while
+    /// another lab leads.
     ///
     /// # Errors
     /// As [`start`](Self::start), and [`LabError::Interrupted`]; installed objects stay, except
     /// webhooks that no process would answer.
-    pub async fn start_cancellable(
+    pub async fn start_without_controllers(
         mut config: LabConfig,
         stop: &CancellationToken,
     ) -> Result<Self, LabError> {
@@ -80,6 +96,9 @@ impl Lab {
             (None, None) => PresetSettings::default(),
         };
         let starts_from_snapshots = config.starts_from_snapshots();
+        if config.remote.is_none() && config.preset.is_some() && config.external_clients {
+            kueue_crds::compile_rules();
+        }
         let workers = WorkerClusters::new(&config);
         let mut kueue = KueueStart::new(&mut config, &settings)?;
         if let Err(error) = workers.start(&workers.first(&config, &settings)).await {
@@ -205,8 +224,8 @@ impl Lab {
         let machines = Arc::new(machines);
         let has_real_nodes = matches!(cluster, Cluster::Remote(_)) || config.nodes.pools.is_empty();
         let nodes = settings.nodes.as_ref().filter(|_| config.nodes_of_presets);
-        let nodes =
-            NodePoolSources::start(&machines, config.nodes, nodes.and_then(read_pools)).await;
+        let nodes = NodePoolSources::new(&machines, config.nodes, nodes.and_then(read_pools));
+        let nodes_exist = nodes.start().await;
         if let Some(file) = config.nodes_file {
             node_pools_reloader::watch_file(&context, &nodes, file);
         }
@@ -282,15 +301,11 @@ impl Lab {
                 workers.connect(&client).await?;
             }
             let presets = Presets::start(client.clone(), config.clock.clone(), presets).await?;
+            // A task that panics has logged it, and is retried as the nodes' reconciliation.
+            let _ = nodes_exist.await;
             if config.port.is_some() {
                 cluster.open().await?;
             }
-            // Its informers and lists would compete with the first preset for the processors.
-            machines.start_controller_manager();
-            cluster
-                .authority()
-                .into_iter()
-                .for_each(|pem| machines.set_root_ca(pem));
             Ok::<_, LabError>(presets)
         };
         let presets = match started.await {
@@ -307,20 +322,20 @@ impl Lab {
             }
         };
         let presets = Arc::new(presets);
-        if instances.is_some() && config.external_clients {
-            kueue_manager::create_access(&context, rotation);
-        }
+        let is_embedded = matches!(cluster, Cluster::Embedded(_));
+        let has_access = instances.is_some() && config.external_clients;
+        let controllers = LabControllers {
+            access: has_access.then_some(rotation),
+            managed_jobs: is_embedded,
+            lab_kinds: is_embedded && config.external_clients,
+        };
         if let Some(operator) = operator {
             remote::pause_when_not_leading(operator, &context, &machines, &presets);
         }
         let sky = SkyEnv::new(cluster.name());
         let jobs = ManagedJobs::new(client, config.clock, config.entropy, sky);
-        if matches!(cluster, Cluster::Embedded(_)) {
-            kueue_lab_skypilot::jobs::serve(&context, &jobs);
+        if is_embedded {
             machines.set_jobs_controller(Arc::new(LabJobsController(jobs.clone())));
-            if config.external_clients {
-                lab_kinds::serve(&context, &presets);
-            }
         }
         Ok(Self {
             jobs,
@@ -332,8 +347,31 @@ impl Lab {
             operator: None,
             workers: workers.clone(),
             starts_from_snapshots: false,
+            controllers: Some(controllers),
             cluster,
         })
+    }
+
+    /// Starts the controllers that a client does not wait for, once: those of kube-controller-manager, the
+    /// heartbeats of nodes, managed jobs and the lab's kinds, and creates the Services and roles of Kueue. Their
+    /// informers and lists compete with the first requests for the processors.
+    pub fn start_controllers(&mut self) {
+        let Some(controllers) = self.controllers.take() else {
+            return;
+        };
+        self.machines.start_controller_manager();
+        if let Some(pem) = self.cluster.authority() {
+            self.machines.set_root_ca(pem);
+        }
+        if let Some(rotation) = controllers.access {
+            kueue_manager::create_access(&self.context, rotation);
+        }
+        if controllers.managed_jobs {
+            kueue_lab_skypilot::jobs::serve(&self.context, &self.jobs);
+        }
+        if controllers.lab_kinds {
+            lab_kinds::serve(&self.context, &self.presets);
+        }
     }
 
     /// The names of the embedded worker clusters, and clients of them with full permissions.

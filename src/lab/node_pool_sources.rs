@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use kube::Client;
-use tokio::sync::Mutex;
+use parking_lot::Mutex;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::lint_nodes::{cluster_nodes, pool_nodes};
 use kueue_lab_machines::Machines;
@@ -15,6 +16,8 @@ use kueue_lab_presets::LabNode;
 pub(crate) struct NodePoolSources {
     machines: Arc<Machines>,
     pools: Arc<Mutex<Pools>>,
+    /// Held while pools are applied.
+    applying: Arc<tokio::sync::Mutex<()>>,
     /// A client if the cluster can have nodes beside those of the pools.
     real_nodes: Option<Client>,
 }
@@ -27,19 +30,25 @@ struct Pools {
 }
 
 impl NodePoolSources {
-    /// Applies the pools of the preset, or else the lab's own.
-    pub(crate) async fn start(
-        machines: &Arc<Machines>,
-        own: NodePools,
-        preset: Option<NodePools>,
-    ) -> Self {
-        let effective = preset.as_ref().unwrap_or(&own).clone();
-        machines.apply_pools(effective).await;
+    /// The sources; there are no nodes until [`start`](Self::start).
+    pub(crate) fn new(machines: &Arc<Machines>, own: NodePools, preset: Option<NodePools>) -> Self {
         Self {
             machines: machines.clone(),
             pools: Arc::new(Mutex::new(Pools { own, preset })),
+            applying: Arc::default(),
             real_nodes: None,
         }
+    }
+
+    /// Applies the pools of the preset, or else the lab's own, in a task; the task ends when the nodes exist.
+    pub(crate) async fn start(&self) -> AbortOnDropHandle<()> {
+        // No later change is applied before.
+        let applying = self.applying.clone().lock_owned().await;
+        let (machines, effective) = (self.machines.clone(), self.effective());
+        AbortOnDropHandle::new(tokio::spawn(async move {
+            machines.apply_pools(effective).await;
+            drop(applying);
+        }))
     }
 
     /// Sets the client of a cluster that can have nodes beside those of the pools.
@@ -53,7 +62,7 @@ impl NodePoolSources {
     pub(crate) async fn all_nodes(&self, preset: Option<NodePools>) -> Vec<LabNode> {
         let pools = match preset {
             Some(pools) => pools,
-            None => self.pools.lock().await.own.clone(),
+            None => self.pools.lock().own.clone(),
         };
         let mut nodes = pool_nodes(&pools);
         if let Some(client) = &self.real_nodes {
@@ -64,24 +73,29 @@ impl NodePoolSources {
 
     /// Replaces the pools of the lab's own file; returns the number of nodes if they have an effect.
     pub(crate) async fn set_own(&self, own: NodePools) -> Option<u32> {
-        let mut pools = self.pools.lock().await;
-        pools.own = own;
-        self.apply(&pools).await
+        self.pools.lock().own = own;
+        self.apply().await
     }
 
     /// Replaces the pools of the preset; returns the number of nodes if they have an effect.
     pub(crate) async fn set_preset(&self, preset: Option<NodePools>) -> Option<u32> {
-        let mut pools = self.pools.lock().await;
-        pools.preset = preset;
-        self.apply(&pools).await
+        self.pools.lock().preset = preset;
+        self.apply().await
     }
 
-    async fn apply(&self, pools: &Pools) -> Option<u32> {
-        let effective = pools.preset.as_ref().unwrap_or(&pools.own);
-        if *effective == *self.machines.pools() {
+    fn effective(&self) -> NodePools {
+        let pools = self.pools.lock();
+        pools.preset.as_ref().unwrap_or(&pools.own).clone()
+    }
+
+    async fn apply(&self) -> Option<u32> {
+        let _applying = self.applying.lock().await;
+        let effective = self.effective();
+        if effective == *self.machines.pools() {
             return None;
         }
-        self.machines.apply_pools(effective.clone()).await;
-        Some(effective.pools.iter().map(|pool| pool.count).sum())
+        let count = effective.pools.iter().map(|pool| pool.count).sum();
+        self.machines.apply_pools(effective).await;
+        Some(count)
     }
 }

@@ -77,11 +77,6 @@ impl Machines {
         let has_others = cluster_type == ClusterType::Remote;
         let fake_gpus =
             (config.nodes && has_others).then(|| FakeGpuController::start(&context, nodes.clone()));
-        if config.node_lifecycle {
-            nodes::node_lifecycle::start(&context, &nodes, &pods);
-            nodes::taint_eviction::start(&context, &nodes, &pods);
-            nodes::ttl_controller::start(&context, &nodes);
-        }
         let devices = match config.scheduler || config.status_controllers {
             true => ResourceClaimInformers::start(&context).await,
             false => None,
@@ -137,9 +132,18 @@ impl Machines {
         }
     }
 
-    /// Starts the controllers of kube-controller-manager and the operators, once.
+    /// Starts the controllers of kube-controller-manager, the operators and the heartbeats of nodes, once.
     pub fn start_controller_manager(&self) {
         self.controller_manager.get_or_init(|| {
+            if let Some(virtual_nodes) = &self.virtual_nodes {
+                virtual_nodes.start_heartbeats();
+            }
+            if self.config.node_lifecycle {
+                let (context, nodes, pods) = (&self.context, &self.nodes, &self.pods);
+                nodes::node_lifecycle::start(context, nodes, pods);
+                nodes::taint_eviction::start(context, nodes, pods);
+                nodes::ttl_controller::start(context, nodes);
+            }
             if let Some(devices) = &self.devices
                 && self.config.status_controllers
             {

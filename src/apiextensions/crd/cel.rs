@@ -35,6 +35,34 @@ pub(super) fn validate(
     })
 }
 
+/// Compiles all rules of the schema, so that the first object does not wait for it.
+pub(super) fn compile_rules(schema: &Schema) {
+    if !schema.has_validations {
+        return;
+    }
+    if let Some(value_validation) = &schema.value_validation {
+        let all_of = value_validation.all_of.iter();
+        let nested = all_of.filter_map(|all| all.value_validation.as_ref());
+        for rule in std::iter::once(value_validation)
+            .chain(nested)
+            .flat_map(|validation| &validation.validations)
+        {
+            // An error is reported with the first object.
+            let _ = compile(&rule.rule);
+        }
+    }
+    match &schema.value_type {
+        ValueType::Struct(value_type) => {
+            for field in value_type.fields.iter() {
+                compile_rules(&field.schema);
+            }
+        }
+        ValueType::Map(value_type) => compile_rules(&value_type.value),
+        ValueType::List(value_type) => compile_rules(&value_type.item),
+        _ => {}
+    }
+}
+
 /// Ends the evaluation of rules after an error of cost.
 struct OutOfBudget;
 

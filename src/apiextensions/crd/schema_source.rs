@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
-use super::compile_schema;
+use super::{cel, compile_schema};
 use kueue_lab_apimachinery::schema::Schema;
 
 /// The schema of a version of a custom resource. Its copies share the compiled schema, also those in
@@ -27,6 +27,11 @@ impl SchemaSource {
     /// The `openAPIV3Schema`.
     pub fn openapi(&self) -> Value {
         (self.openapi)()
+    }
+
+    /// Compiles the schema and its validation rules, which the first request would do otherwise.
+    pub fn compile(&self) {
+        cel::compile_rules(self.compiled());
     }
 
     /// The schema in the form that validates and prunes objects.

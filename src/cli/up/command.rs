@@ -306,7 +306,7 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
             starting.await
         }
     };
-    let lab = lab.map_err(CliError::failed)??;
+    let mut lab = lab.map_err(CliError::failed)??;
     let mut kubeconfig = LabKubeconfig::choose(args.kubeconfig_out);
     if let Err(error) = kubeconfig.write(&lab) {
         lab.stop().await;
@@ -314,6 +314,11 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
     }
     tracing::info!("ready in {} ms", started.elapsed().as_millis());
     let path = kubeconfig.path().to_owned();
+    let printed = match with_tui {
+        true => Ok(()),
+        false => print_stdout(format!("ready {}\n", path.display()).as_bytes()),
+    };
+    lab.start_controllers();
     let run = async {
         match with_tui {
             true => {
@@ -324,8 +329,6 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
                     .await
             }
             false => {
-                let ready = format!("ready {}\n", path.display());
-                let printed = print_stdout(ready.as_bytes());
                 let demos = Arc::new(LabDemos::new(&lab, paths.lab.clone()));
                 if matches!(lab.cluster(), Cluster::Embedded(_)) {
                     tui_session::serve_demos(lab.context(), &demos);
@@ -356,7 +359,7 @@ fn start_on_worker(
     cancellation: &CancellationToken,
 ) -> JoinHandle<Result<Lab, LabError>> {
     let cancellation = cancellation.clone();
-    tokio::spawn(async move { Lab::start_cancellable(config, &cancellation).await })
+    tokio::spawn(async move { Lab::start_without_controllers(config, &cancellation).await })
 }
 
 /// Opens the data directory. Objects of `--from` are loaded only into a new one.

@@ -41,7 +41,8 @@ struct Shared {
 }
 
 impl VirtualNodeController {
-    /// Starts the controller; there are no nodes until [`apply`](Self::apply).
+    /// Starts the controller; there are no nodes until [`apply`](Self::apply), and no Leases until
+    /// [`start_heartbeats`](Self::start_heartbeats).
     /// With `sparse_heartbeats` the nodes renew their Leases once an hour.
     pub fn start(
         context: &Context,
@@ -80,11 +81,14 @@ impl VirtualNodeController {
                 let worker = worker.clone();
                 async move { worker.reconcile(&name).await }
             });
-        let heartbeat = controller.clone();
-        context
-            .tasks
-            .spawn("heartbeats", async move { heartbeat.renew_leases().await });
         controller
+    }
+
+    /// Starts the renewal of the nodes' Leases.
+    pub(crate) fn start_heartbeats(&self) {
+        let heartbeat = self.clone();
+        let tasks = &self.shared.context.tasks;
+        tasks.spawn("heartbeats", async move { heartbeat.renew_leases().await });
     }
 
     /// Applies node pools: nodes are created, updated and deleted. Returns when that is done or has
