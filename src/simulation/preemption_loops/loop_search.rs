@@ -12,6 +12,7 @@ use kueue_lab_admission::workload::WorkloadKey;
 use kueue_lab_api::cohort_parents::CohortParents;
 use kueue_lab_api::load::structural_defaults;
 use kueue_lab_api::v1beta2::{GROUP, Workload};
+use kueue_lab_codec::Codec;
 use serde_json::{Value, json};
 
 use super::job_sizes::JobSizes;
@@ -361,7 +362,7 @@ fn workload(index: usize, job: &LoopJob, resource: &str, now: Timestamp) -> Opti
         "spec": {"queueName": job.cluster_queue, "priority": job.priority, "podSets": [pod_set]},
     });
     structural_defaults(&mut workload);
-    serde_json::from_value(workload).ok()
+    Workload::from_value(&workload).ok()
 }
 
 /// The quotas in the first flavor of each resource group.

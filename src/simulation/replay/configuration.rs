@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, Node};
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use kueue_lab_admission::resources::Decimal;
@@ -15,6 +14,7 @@ use kueue_lab_api::load::structural_defaults;
 use kueue_lab_api::v1beta2::{
     AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor, ResourceGroup, Topology,
 };
+use kueue_lab_codec::Codec;
 
 /// The label that the API server sets on namespaces.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
@@ -126,18 +126,18 @@ impl ReplayConfiguration {
     }
 
     /// The objects of a kind.
-    fn typed<T: DeserializeOwned>(&self, kind: &str) -> Result<Vec<T>, String> {
+    fn typed<T: Codec>(&self, kind: &str) -> Result<Vec<T>, String> {
         let of_kind = self.objects.iter().filter(|object| object["kind"] == kind);
         of_kind.map(typed).collect()
     }
 }
 
 /// An object with the defaults of its schema.
-fn typed<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
+fn typed<T: Codec>(object: &Value) -> Result<T, String> {
     let mut object = object.clone();
     structural_defaults(&mut object);
     let name = format!("{} {}", object["kind"], object["metadata"]["name"]);
-    serde_json::from_value(object).map_err(|error| format!("{name}: {error}"))
+    T::from_value(&object).map_err(|error| format!("{name}: {error}"))
 }
 
 fn add_nominal_quota(totals: &mut BTreeMap<String, f64>, groups: &[ResourceGroup]) {

@@ -9,6 +9,7 @@ use super::fields::between;
 use super::job::TraceJob;
 use kueue_lab_api::constants::{ADMITTED, FINISHED};
 use kueue_lab_api::v1beta2::{self, Workload};
+use kueue_lab_codec::Codec;
 
 /// The job of a Workload. It runs as long as the Workload was admitted until it finished. The queue is its
 /// LocalQueue with the namespace.
@@ -30,7 +31,7 @@ pub(super) fn job(text: &str, line: usize) -> Result<TraceJob, RecordError> {
             v1beta2::API_VERSION
         )));
     }
-    let wl: Workload = serde_json::from_value(value).map_err(invalid)?;
+    let wl = Workload::decode(text).map_err(invalid)?;
     let namespace = wl.metadata.namespace.clone().unwrap_or_default();
     let name = wl.metadata.name.clone().unwrap_or_default();
     let Some(created) = wl.metadata.creation_timestamp.as_ref() else {
