@@ -78,3 +78,18 @@ steps:
         "{err}"
     );
 }
+
+#[test]
+fn a_headless_demo_starts_at_a_fixed_whole_second() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("start.yaml");
+    let text = "preset: team-cohort\nsteps:\n- jobs: {name: j, namespace: team-a, queue: gpus, requests: {cpu: 1}}\n  expect:\n  - {object: {kind: Workload, name: \"job-j-*\"}, fields: {metadata.creationTimestamp: \"2026-01-01T00:00:*Z\"}}\n";
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let run = || {
+        let output = demo(&[file, "--headless"]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        output.stdout
+    };
+    assert_eq!(run(), run());
+}

@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
-
 use super::node_pools::node_pools;
 use super::output::print_stdout;
 use super::source_text::scenario_error;
@@ -133,10 +131,8 @@ async fn run_in_tui(paths: &LabPaths, scenario: Scenario, args: &Args) -> Result
 /// Runs a scenario in virtual time and prints its timeline.
 fn run_in_virtual_time(paths: &LabPaths, scenario: &Scenario) -> Result<(), CliError> {
     let nodes = node_pools(None, paths)?.0;
-    let lab = VirtualLab {
-        start: Timestamp::now(),
-        ..VirtualLab::default()
-    };
+    // The start is fixed, so that every run takes the same course.
+    let lab = VirtualLab::default();
     let signals = runtime()?;
     signals.spawn({
         let stop = lab.stop.clone();
