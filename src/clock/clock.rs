@@ -23,6 +23,8 @@ enum Mode {
     Real,
     /// Lab time derived from tokio's clock.
     Derived(Timeline),
+    /// Lab time derived from tokio's clock inside [`virtual_runtime`].
+    Virtual(Timeline),
     /// The wall clock until the speed is first set to another value than 1, then derived lab time.
     Adjustable(watch::Sender<Option<Timeline>>),
 }
@@ -123,6 +125,18 @@ impl Clock {
         Self::derived(base, 1.0)
     }
 
+    /// Lab time that starts at `base` inside [`virtual_runtime`].
+    pub fn virtual_from(base: Timestamp) -> Self {
+        Self {
+            mode: Arc::new(Mode::Virtual(Timeline::starting_at(base, 1.0))),
+        }
+    }
+
+    /// Whether time advances only when all tasks wait for it, and so does not depend on the speed of the machine.
+    pub fn is_virtual(&self) -> bool {
+        matches!(*self.mode, Mode::Virtual(_))
+    }
+
     fn derived(base: Timestamp, speed: f64) -> Self {
         Self {
             mode: Arc::new(Mode::Derived(Timeline::starting_at(base, speed))),
@@ -133,7 +147,7 @@ impl Clock {
     pub fn speed(&self) -> f64 {
         match &*self.mode {
             Mode::Real => 1.0,
-            Mode::Derived(timeline) => timeline.speed,
+            Mode::Derived(timeline) | Mode::Virtual(timeline) => timeline.speed,
             Mode::Adjustable(timeline) => timeline.borrow().map_or(1.0, |t| t.speed),
         }
     }
@@ -142,7 +156,7 @@ impl Clock {
     pub fn now(&self) -> Timestamp {
         match &*self.mode {
             Mode::Real => Timestamp::now(),
-            Mode::Derived(timeline) => timeline.now(),
+            Mode::Derived(timeline) | Mode::Virtual(timeline) => timeline.now(),
             Mode::Adjustable(timeline) => {
                 let timeline = *timeline.borrow();
                 timeline.map_or_else(Timestamp::now, |t| t.now())
@@ -198,7 +212,7 @@ impl Clock {
     /// The wall-clock duration of `lab` time, for code that knows only tokio's clock.
     pub fn to_wall(&self, lab: Duration) -> Duration {
         match *self.mode {
-            Mode::Real => lab,
+            Mode::Real | Mode::Virtual(_) => lab,
             Mode::Derived(_) | Mode::Adjustable(_) => wall_duration(lab, self.speed()),
         }
     }

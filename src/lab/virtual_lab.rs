@@ -148,11 +148,11 @@ impl VirtualLab {
 
     fn configure(&self, configure: impl FnOnce(Clock, Entropy) -> LabConfig) -> LabConfig {
         let Some(snapshot) = &self.snapshot else {
-            return configure(Clock::starting_at(self.start), Entropy::seeded(self.seed));
+            return configure(Clock::virtual_from(self.start), Entropy::seeded(self.seed));
         };
         LabConfig {
             snapshot: Some(snapshot.clone()),
-            ..configure(Clock::starting_at(snapshot.time), snapshot.entropy())
+            ..configure(Clock::virtual_from(snapshot.time), snapshot.entropy())
         }
     }
 
