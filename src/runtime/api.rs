@@ -291,6 +291,20 @@ impl<K: Codec + Clone> Api<K> {
         decode(&self.raw.text(request).await?)
     }
 
+    /// Creates the object with strict field validation: unknown and duplicate fields are errors.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub async fn create_strict(&self, params: &PostParams, object: &K) -> Result<K> {
+        let request = self.raw.request.create(params, encode(object)?);
+        let mut request = request.map_err(Error::BuildRequest)?;
+        // `PostParams` has no field validation.
+        let uri = format!("{}&fieldValidation=Strict", request.uri());
+        let uri = uri.replace("?&", "?").parse();
+        *request.uri_mut() = uri.map_err(|e| Error::HttpError(http::Error::from(e)))?;
+        decode(&self.raw.text(Ok(request)).await?)
+    }
+
     /// Replaces the object; its resource version has to be the newest.
     ///
     /// # Errors
