@@ -82,8 +82,8 @@ pub enum Assertion {
         reason: String,
         /// The kind of the object; `None` for any.
         kind: Option<String>,
-        /// Pattern of the name of the object, or of its job.
-        object: Option<String>,
+        /// Patterns of the object, or of its job; `None` for any.
+        object: Option<Vec<String>>,
         /// Pattern of the note.
         message: Option<String>,
         /// How many; at least one by default.
@@ -193,7 +193,7 @@ impl fmt::Display for Assertion {
                 kind.iter().try_for_each(|kind| write!(f, " of {kind}"))?;
                 object
                     .iter()
-                    .try_for_each(|object| write!(f, " {object}"))?;
+                    .try_for_each(|jobs| write!(f, " {}", list(jobs)))?;
                 message
                     .iter()
                     .try_for_each(|message| write!(f, " {message:?}"))

@@ -6,8 +6,7 @@ use kueue_lab_yaml::closest;
 use serde_json::Value;
 
 use super::comparison::Comparison;
-use super::expect::EVENT_KIND;
-use super::glob::glob_matches;
+use super::glob::{glob_matches, matches_job};
 use super::mismatch::Mismatch;
 use super::observed_state::ObservedState;
 
@@ -20,27 +19,26 @@ impl ObservedState {
         &self,
         reason: &str,
         kind: Option<&str>,
-        object: Option<&str>,
+        object: Option<&[String]>,
         message: Option<&str>,
         count: &Comparison,
     ) -> Result<(), Mismatch> {
         let mut of_object = Vec::new();
         let mut reasons = BTreeSet::new();
         let mut number = 0;
-        for event in self.objects_of(EVENT_KIND) {
+        for event in self.events.values() {
             let text = |pointer: &str| {
                 let text = event.pointer(pointer).and_then(Value::as_str);
                 text.unwrap_or_default()
             };
-            let name = text("/regarding/name");
-            let of_job = || {
-                let workload = self.history.by_uid(text("/regarding/uid"));
-                workload.is_some_and(|w| {
-                    object.is_some_and(|o| w.owners.iter().any(|owner| glob_matches(o, owner)))
-                })
+            let (namespace, name) = (text("/regarding/namespace"), text("/regarding/name"));
+            let workload = self.history.by_uid(text("/regarding/uid"));
+            let matches = |pattern: &String| {
+                matches_job(pattern, namespace, [name])
+                    || workload.is_some_and(|workload| workload.matches(pattern))
             };
             let is_object = kind.is_none_or(|kind| text("/regarding/kind") == kind)
-                && object.is_none_or(|pattern| glob_matches(pattern, name) || of_job());
+                && object.is_none_or(|patterns| patterns.iter().any(matches));
             if !is_object {
                 continue;
             }

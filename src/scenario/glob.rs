@@ -22,6 +22,20 @@ pub(super) fn glob_matches(pattern: &str, text: &str) -> bool {
     }
 }
 
+/// Whether `[NAMESPACE/]NAME` matches a namespace and one of some names.
+pub(super) fn matches_job<'n>(
+    pattern: &str,
+    namespace: &str,
+    names: impl IntoIterator<Item = &'n str>,
+) -> bool {
+    let (of, pattern) = match pattern.split_once('/') {
+        Some((of, pattern)) => (Some(of), pattern),
+        None => (None, pattern),
+    };
+    of.is_none_or(|of| glob_matches(of, namespace))
+        && names.into_iter().any(|name| glob_matches(pattern, name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

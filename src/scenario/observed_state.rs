@@ -1,6 +1,6 @@
 //! The observed objects and jobs, and the check of expectations against them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use futures::StreamExt;
 use futures::stream::SelectAll;
@@ -27,13 +27,20 @@ const MAX_SHOWN: usize = 5;
 /// A kind, as `(apiVersion, kind)`.
 pub(super) type ApiVersionKind = (String, String);
 
-type Changes = SelectAll<futures::stream::BoxStream<'static, (ApiVersionKind, Event<Value>)>>;
+/// A change of a kind; `None` for an error of its watch.
+type KindEvent = (ApiVersionKind, Option<Event<Value>>);
+
+type Changes = SelectAll<futures::stream::BoxStream<'static, KindEvent>>;
 
 /// The objects of the watched kinds, and the jobs.
 pub(super) struct ObservedState {
     objects: HashMap<ApiVersionKind, BTreeMap<(String, String), Value>>,
     /// The objects of initial lists in progress.
     initial_lists: HashMap<ApiVersionKind, BTreeMap<(String, String), Value>>,
+    /// The kinds that have been neither listed nor refused by the server.
+    unlisted: HashSet<ApiVersionKind>,
+    /// The last version of each Event by UID; the server deletes old Events.
+    pub(super) events: BTreeMap<String, Value>,
     changes: Changes,
     jobs: ManagedJobs,
     clock: Clock,
@@ -62,15 +69,15 @@ impl ObservedState {
             }
             let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource(&kind));
             // A kind can be installed while the scenario runs, so the watch is retried.
-            let stream = value_watcher(api, watch_config.clone()).filter_map(move |event| {
-                let kind = kind.clone();
-                async move { event.ok().map(|e| (kind, e)) }
-            });
+            let stream = value_watcher(api, watch_config.clone())
+                .map(move |event| (kind.clone(), event.ok()));
             changes.push(stream.boxed());
         }
         Self {
+            unlisted: objects.keys().cloned().collect(),
             objects,
             initial_lists: HashMap::new(),
+            events: BTreeMap::new(),
             changes,
             jobs,
             clock,
@@ -84,6 +91,10 @@ impl ObservedState {
     pub(super) async fn next(&mut self) -> Option<ObjectChange> {
         let (kind, event) = self.changes.next().await?;
         let mut changed = None;
+        let Some(event) = event else {
+            self.unlisted.remove(&kind);
+            return Some(ObjectChange(None));
+        };
         match event {
             Event::Init => {
                 self.initial_lists.insert(kind, BTreeMap::new());
@@ -93,6 +104,7 @@ impl ObservedState {
                 list.insert(key(&value), value);
             }
             Event::InitDone => {
+                self.unlisted.remove(&kind);
                 let list = self.initial_lists.remove(&kind).unwrap_or_default();
                 if is_workload(&kind) {
                     let mut workloads: Vec<_> = list.values().collect();
@@ -107,6 +119,9 @@ impl ObservedState {
                         record_cluster_queue(&mut self.exercised, queue);
                     }
                 }
+                if is_event(&kind) {
+                    list.values().for_each(|event| self.record_event(event));
+                }
                 let is_queue = kind.1 == "ClusterQueue";
                 self.objects.insert(kind, list);
                 if is_queue {
@@ -114,7 +129,8 @@ impl ObservedState {
                 }
             }
             Event::Apply(value) => {
-                if (kind.0.as_str(), kind.1.as_str()) == EVENT_KIND {
+                if is_event(&kind) {
+                    self.record_event(&value);
                     changed = Some(value.clone());
                 }
                 if is_workload(&kind) {
@@ -139,6 +155,16 @@ impl ObservedState {
             }
         }
         Some(ObjectChange(changed))
+    }
+
+    /// Whether the objects of all kinds that the cluster serves are known.
+    pub(super) fn has_initial_lists(&self) -> bool {
+        self.unlisted.is_empty()
+    }
+
+    fn record_event(&mut self, event: &Value) {
+        let uid = event["metadata"]["uid"].as_str().unwrap_or_default();
+        self.events.insert(uid.to_owned(), event.clone());
     }
 
     /// Records the lending limits that hold back quota now.
@@ -179,7 +205,10 @@ impl ObservedState {
                 let checked = self.check_job(name, *status, *recoveries, since);
                 checked.map_err(Mismatch::new)
             }
-            Expected::Object(expected) => self.check_object(expected).map_err(Mismatch::new),
+            Expected::Object(expected) => {
+                let checked = self.check_object(expected, false);
+                checked.map_err(Mismatch::new)
+            }
             Expected::Assertion(assertion) => {
                 self.check_assertion(assertion, false, self.clock.now())
             }
@@ -187,6 +216,10 @@ impl ObservedState {
                 let met = match &**forbidden {
                     Expected::Assertion(assertion) => {
                         self.check_assertion(assertion, true, self.clock.now())
+                    }
+                    Expected::Object(expected) => {
+                        let checked = self.check_object(expected, true);
+                        checked.map_err(Mismatch::new)
                     }
                     other => self.check(other, since),
                 };
@@ -208,23 +241,31 @@ impl ObservedState {
         objects.flat_map(BTreeMap::values)
     }
 
-    fn check_object(&self, expected: &ExpectedObject) -> Result<(), String> {
+    /// Checks that all selected objects match and at least one exists, or that as many match as `count` says.
+    /// With `any`, one object is enough where all are expected otherwise.
+    fn check_object(&self, expected: &ExpectedObject, any: bool) -> Result<(), String> {
         let selected = self.select(&expected.object);
-        let mut matching: Vec<&Value> = selected
+        let newest = expected.newer_than.as_ref().map(|other| {
+            let others = self.select(other).into_iter();
+            (other, others.filter_map(created).max())
+        });
+        let older = |object: &Value| {
+            let (other, newest) = newest?;
+            (created(object) <= newest).then(|| format!("is not newer than {other}"))
+        };
+        let mismatches: Vec<(&Value, String)> = selected
             .iter()
-            .copied()
-            .filter(|o| mismatch(o, expected).is_none())
+            .filter_map(|o| Some((*o, mismatch(o, expected).or_else(|| older(o))?)))
             .collect();
-        if let Some(other) = &expected.newer_than {
-            let newest = self.select(other).into_iter().filter_map(created).max();
-            matching.retain(|o| created(o) > newest);
-        }
-        let met = expected
-            .count
-            .map_or(!matching.is_empty(), |n| matching.len() == n);
+        let matching = selected.len() - mismatches.len();
+        let met = match expected.count {
+            Some(count) => matching == count,
+            None if any => matching > 0,
+            None => matching > 0 && mismatches.is_empty(),
+        };
         match met {
             true => Ok(()),
-            false => Err(self.describe_mismatch(expected, &selected, matching.len())),
+            false => Err(self.describe_mismatch(expected, &selected, &mismatches)),
         }
     }
 
@@ -281,7 +322,7 @@ impl ObservedState {
         &self,
         expected: &ExpectedObject,
         selected: &[&Value],
-        matching: usize,
+        mismatches: &[(&Value, String)],
     ) -> String {
         let object = &expected.object;
         if selected.is_empty() {
@@ -292,26 +333,34 @@ impl ObservedState {
                 n => format!("none of the {n} objects of kind {} matches", object.kind),
             };
         }
-        let mismatches: Vec<String> = selected
-            .iter()
-            .filter_map(|o| Some(format!("{}: {}", name_of(o), mismatch(o, expected)?)))
-            .take(MAX_SHOWN)
-            .collect();
+        let matching = selected.len() - mismatches.len();
         if mismatches.is_empty() {
-            let names: Vec<_> = selected
-                .iter()
-                .take(MAX_SHOWN)
-                .map(|o| name_of(o))
-                .collect();
+            let names = selected.iter().take(MAX_SHOWN).map(|o| name_of(o));
+            let names: Vec<_> = names.collect();
             return format!("{matching} match: {}", names.join(", "));
         }
-        mismatches.join("; ")
+        let shown = mismatches.iter().take(MAX_SHOWN);
+        let mut lines: Vec<String> = shown
+            .map(|(object, mismatch)| format!("{}: {mismatch}", name_of(object)))
+            .collect();
+        if mismatches.len() > MAX_SHOWN {
+            lines.push(format!("and {} more", mismatches.len() - MAX_SHOWN));
+        }
+        let observed = lines.join("; ");
+        match matching {
+            0 => observed,
+            matching => format!("{matching} of {} match; {observed}", selected.len()),
+        }
     }
 }
 
 /// Whether a kind is Kueue's Workload.
 fn is_workload((api_version, kind): &ApiVersionKind) -> bool {
     kind == "Workload" && api_version == API_VERSION
+}
+
+fn is_event((api_version, kind): &ApiVersionKind) -> bool {
+    (api_version.as_str(), kind.as_str()) == EVENT_KIND
 }
 
 /// The Event that a watch event created or updated, if any.

@@ -162,7 +162,7 @@ pub(super) struct RawShare {
 pub(super) struct RawEvents {
     reason: String,
     kind: Option<String>,
-    object: Option<String>,
+    object: Option<Names>,
     message: Option<String>,
     count: Option<RawComparison<Amount>>,
 }
@@ -278,7 +278,7 @@ pub(super) fn read_assertion(
         let assertion = Assertion::Events {
             reason: value.reason,
             kind: value.kind,
-            object: value.object,
+            object: value.object.map(|jobs| patterns(jobs, at)).transpose()?,
             message: value.message,
             count: amount(value.count).unwrap_or_else(Comparison::at_least_one),
         };

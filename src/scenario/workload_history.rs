@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::glob::glob_matches;
+use super::glob::matches_job;
 use super::job_template::DEFAULT_NAMESPACE;
 use kueue_lab_api::preemption_message::{PreemptionMessage, preemptor_uid};
 
@@ -144,14 +144,9 @@ impl WorkloadHistory {
 
 impl ObservedWorkload {
     /// Whether `[NAMESPACE/]NAME` matches a job of the Workload, or the Workload.
-    fn matches(&self, pattern: &str) -> bool {
-        let (namespace, name) = match pattern.split_once('/') {
-            Some((namespace, name)) => (Some(namespace), name),
-            None => (None, pattern),
-        };
-        namespace.is_none_or(|namespace| glob_matches(namespace, &self.namespace))
-            && (self.owners.iter().any(|owner| glob_matches(name, owner))
-                || glob_matches(name, &self.name))
+    pub(super) fn matches(&self, pattern: &str) -> bool {
+        let names = self.owners.iter().chain([&self.name]).map(String::as_str);
+        matches_job(pattern, &self.namespace, names)
     }
 
     /// The name of its job, or its own without one; with the namespace unless that is `default`.
