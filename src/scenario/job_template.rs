@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::duration::ScenarioDuration;
-use kueue_lab_api::constants::PRIORITY_CLASS_LABEL;
+use kueue_lab_api::constants::{PRIORITY_CLASS_LABEL, QUEUE_LABEL};
 use kueue_lab_machines::kubelet::READY_ANNOTATION;
 use kueue_lab_quantity::Quantity;
 use kueue_lab_yaml::{Located, Position, Problem};
@@ -21,6 +21,9 @@ pub(super) const DEFAULT_NAMESPACE: &str = "default";
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 /// How long pods run without `runs`: longer than any scenario.
 const FOREVER: Duration = Duration::from_secs(365 * 86_400);
+
+/// The annotation of pods with the time for which they run.
+const RUN_FOR: &str = "kueue-lab.dev/run-for";
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -105,8 +108,9 @@ impl JobTemplate {
             requests.insert(resource.clone(), text);
         }
         let pods = raw.pods.as_ref().map_or(1, |pods| pods.value);
-        if let Some(min) = raw.min_pods.as_ref().filter(|min| min.value > pods) {
-            let message = format!("minPods is at most pods, which is {pods}");
+        let is_possible = |min: &Located<u32>| (1..pods).contains(&min.value);
+        if let Some(min) = raw.min_pods.as_ref().filter(|min| !is_possible(min)) {
+            let message = format!("minPods is at least 1 and less than pods, which is {pods}");
             return Err(Problem::new(min.at, message));
         }
         let names = match raw.count {
@@ -129,7 +133,10 @@ impl JobTemplate {
 impl RawJobs {
     fn job(&self, name: &str, pods: u32, requests: &BTreeMap<String, String>) -> Value {
         let mut labels = self.labels.clone();
-        labels.insert("kueue.x-k8s.io/queue-name".into(), self.queue.value.clone());
+        let mut pod_labels = self.labels.clone();
+        // A pod with a queue is a job of its own.
+        pod_labels.remove(QUEUE_LABEL);
+        labels.insert(QUEUE_LABEL.into(), self.queue.value.clone());
         if let Some(priority) = &self.priority {
             labels.insert(PRIORITY_CLASS_LABEL.into(), priority.clone());
         }
@@ -140,11 +147,11 @@ impl RawJobs {
                 min.value.to_string(),
             );
         }
-        let runs = self.runs.map_or(FOREVER, |runs| runs.0);
-        let mut of_pods = BTreeMap::from([(
-            "kueue-lab.dev/run-for".to_owned(),
-            format!("{}s", runs.as_secs_f64()),
-        )]);
+        let mut of_pods = self.annotations.clone();
+        if self.runs.is_some() || !of_pods.contains_key(RUN_FOR) {
+            let runs = self.runs.map_or(FOREVER, |runs| runs.0);
+            of_pods.insert(RUN_FOR.into(), format!("{}s", runs.as_secs_f64()));
+        }
         if let Some(code) = self.exit_code {
             of_pods.insert("kueue-lab.dev/exit-code".into(), code.to_string());
         }
@@ -168,7 +175,7 @@ impl RawJobs {
                 "parallelism": pods,
                 "completions": pods,
                 "template": {
-                    "metadata": {"annotations": of_pods},
+                    "metadata": {"labels": pod_labels, "annotations": of_pods},
                     "spec": {
                         "restartPolicy": "Never",
                         "nodeSelector": self.node_selector,
