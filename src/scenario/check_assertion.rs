@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::assertion::{Assertion, JobState};
 use super::comparison::Comparison;
-use super::duration::format_duration;
+use super::duration::format_exact;
 use super::expect::Expected;
 use super::glob::glob_matches;
 use super::mismatch::{MAX_SHOWN, Mismatch, workload_names};
@@ -85,7 +85,7 @@ impl ObservedState {
                     } else {
                         ""
                     };
-                    format!("waited for {}{so_far}", format_duration(waited(w)))
+                    format!("waited for {}{so_far}", format_exact(waited(w)))
                 };
                 self.check_each(jobs, any, wrong, text)
             }

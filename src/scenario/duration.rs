@@ -73,7 +73,7 @@ fn parse(text: &str) -> Option<Duration> {
     (seconds <= MAX_SECONDS).then(|| Duration::from_secs_f64(seconds))
 }
 
-/// `0s`, `7s`, `1m 30s`: a length of lab time for people.
+/// `0s`, `7s`, `1m 30s`, `1h 0m 5s`: a length of lab time for people, in whole seconds from one second on.
 pub(super) fn format_duration(time: Duration) -> String {
     let seconds = time.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
@@ -81,7 +81,29 @@ pub(super) fn format_duration(time: Duration) -> String {
         (0, 0, s) => format!("{s}s"),
         (0, m, 0) => format!("{m}m"),
         (0, m, s) => format!("{m}m {s}s"),
-        (h, m, _) => format!("{h}h {m}m"),
+        (h, m, 0) => format!("{h}h {m}m"),
+        (h, m, s) => format!("{h}h {m}m {s}s"),
+    }
+}
+
+/// A length of lab time with its milliseconds, as it is compared.
+pub(super) fn format_exact(time: Duration) -> String {
+    let millis = time.subsec_millis();
+    let whole = format_duration(Duration::from_secs(time.as_secs()));
+    match (time.as_secs(), millis) {
+        (_, 0) => whole,
+        (0, millis) => format!("{millis}ms"),
+        (seconds, millis) => {
+            let last = format!("{}.{millis:03}s", seconds % 60);
+            let last = last.trim_end_matches('s').trim_end_matches('0');
+            match seconds / 60 {
+                0 => format!("{last}s"),
+                minutes => {
+                    let rest = format_duration(Duration::from_secs(minutes * 60));
+                    format!("{rest} {last}s")
+                }
+            }
+        }
     }
 }
 
@@ -106,5 +128,16 @@ mod tests {
             assert_eq!(parse(text), None, "{text}");
         }
         assert_eq!(format_duration(Duration::from_secs(90)), "1m 30s");
+        assert_eq!(format_duration(Duration::from_secs(7190)), "1h 59m 50s");
+        for (millis, text) in [
+            (58_000, "58s"),
+            (58_250, "58.25s"),
+            (250, "250ms"),
+            (90_001, "1m 30.001s"),
+            (60_500, "1m 0.5s"),
+            (7_190_001, "1h 59m 50.001s"),
+        ] {
+            assert_eq!(format_exact(Duration::from_millis(millis)), text);
+        }
     }
 }
