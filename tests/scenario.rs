@@ -40,7 +40,7 @@ fn run_text(text: &str) -> (Outcome, RecordingObserver) {
     let scenario = Scenario::load(&files, Path::new("scenario.yaml")).unwrap();
     let observer = RecordingObserver::default();
     let outcome = virtual_runtime().unwrap().block_on(async {
-        let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
+        let clock = Clock::virtual_from("2026-03-02T12:00:00Z".parse().unwrap());
         let entropy = Entropy::seeded(1);
         let server = ApiServer::builder(clock.clone(), entropy.clone()).build();
         let client = server.client();

@@ -3,13 +3,14 @@
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kueue_lab_presets::SCENARIO_MANAGER;
 use kueue_lab_runtime::Api;
-use kueue_lab_runtime::api_errors::error_message;
 use kueue_lab_skypilot::Task;
 use kueue_lab_yaml::{Limits, parse};
 use serde_json::{Value, json};
 
+use super::action_error::ActionError;
 use super::clean_up::CreatedObject;
 use super::format::StepAction;
+use super::kind_discovery::ServedKind;
 use super::observed_state::{ApiVersionKind, resource};
 use super::run::{ScenarioRun, add_duration};
 use super::selector::Selector;
@@ -18,7 +19,7 @@ use super::selector::Selector;
 const KINDS_WITH_STATUS: [&str; 2] = ["AdmissionCheck", "Node"];
 
 impl ScenarioRun<'_> {
-    pub(super) async fn run_action(&mut self, action: &StepAction) -> Result<(), String> {
+    pub(super) async fn run_action(&mut self, action: &StepAction) -> Result<(), ActionError> {
         match action {
             StepAction::ExpectOnly => Ok(()),
             StepAction::Wait(time) => {
@@ -46,7 +47,8 @@ impl ScenarioRun<'_> {
                 None => Err("this lab has no presets folder".into()),
                 Some(presets) => {
                     let switched = presets.switch(preset).await;
-                    switched.map_err(|f| preset_error(&format!("the preset {preset}"), &f))
+                    let what = format!("the preset {preset}");
+                    Ok(switched.map_err(|findings| preset_error(&what, &findings))?)
                 }
             },
             StepAction::Apply(objects) => {
@@ -72,12 +74,12 @@ impl ScenarioRun<'_> {
                     ..PatchParams::default()
                 };
                 let kind = (object.api_version.clone(), object.kind.clone());
-                for (api, name) in self.selected_objects(object)? {
+                for (api, name) in self.selected_objects(object).await? {
                     let patched = match subresource.as_deref() {
                         None => api.patch(&name, &params, &patch).await,
                         Some(sub) => api.patch_subresource(sub, &name, &params, &patch).await,
                     };
-                    let written = patched.map_err(|e| error_message(&e))?;
+                    let written = patched?;
                     self.observed.record_write(&kind, &written);
                 }
                 Ok(())
@@ -105,58 +107,63 @@ impl ScenarioRun<'_> {
             }
             StepAction::AnswerRequest(answer) => self.answer_request(answer).await,
             StepAction::Delete(object) => {
-                for (api, name) in self.selected_objects(object)? {
-                    let deleted = api.delete(&name, &DeleteParams::background()).await;
-                    deleted.map_err(|e| error_message(&e))?;
+                for (api, name) in self.selected_objects(object).await? {
+                    api.delete(&name, &DeleteParams::background()).await?;
                 }
                 Ok(())
             }
         }
     }
 
-    async fn apply(&mut self, object: &Value) -> Result<(), String> {
+    async fn apply(&mut self, object: &Value) -> Result<(), ActionError> {
         let Some(name) = object["metadata"]["name"].as_str() else {
             return self.create(object).await;
         };
-        let (kind, api, dynamic) = self.writable(object)?;
-        let exists = api.get_opt(name).await.map_err(|e| error_message(&e))?;
+        let (kind, served, dynamic) = self.writable(object).await?;
+        let api = self.api_of(&served, dynamic.metadata.namespace.as_deref());
+        let exists = api.get_opt(name).await?;
         let params = PatchParams::apply(SCENARIO_MANAGER).force();
-        let written = api.patch(name, &params, &Patch::Apply(&dynamic)).await;
-        let written = written.map_err(|e| error_message(&e))?;
+        let params = params.validation_strict();
+        let written = api.patch(name, &params, &Patch::Apply(&dynamic)).await?;
         if exists.is_none() {
-            self.traces.created.push(CreatedObject::of(&kind, &written));
+            let created = CreatedObject::of(&served.resource, &written);
+            self.traces.created.push(created);
         }
         self.write_status(&kind, object).await?;
         self.observed.record_write(&kind, &written);
         Ok(())
     }
 
-    async fn create(&mut self, object: &Value) -> Result<(), String> {
-        let (kind, api, dynamic) = self.writable(object)?;
-        let written = api.create(&PostParams::default(), &dynamic).await;
-        let written = written.map_err(|e| error_message(&e))?;
-        self.traces.created.push(CreatedObject::of(&kind, &written));
+    async fn create(&mut self, object: &Value) -> Result<(), ActionError> {
+        let (kind, served, dynamic) = self.writable(object).await?;
+        let api = self.api_of(&served, dynamic.metadata.namespace.as_deref());
+        let written = api.create_strict(&PostParams::default(), &dynamic).await?;
+        let created = CreatedObject::of(&served.resource, &written);
+        self.traces.created.push(created);
         self.write_status(&kind, object).await?;
         self.observed.record_write(&kind, &written);
         Ok(())
     }
 
-    fn writable(
-        &self,
+    /// An object as it is written, with its kind.
+    async fn writable(
+        &mut self,
         object: &Value,
-    ) -> Result<(ApiVersionKind, Api<DynamicObject>, DynamicObject), String> {
-        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
-        let kind = (
-            text("/apiVersion").unwrap_or_default().to_owned(),
-            text("/kind").unwrap_or_default().to_owned(),
-        );
-        let api = self.api(&kind, text("/metadata/namespace"));
+    ) -> Result<(ApiVersionKind, ServedKind, DynamicObject), ActionError> {
+        let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
+        let kind = (text("apiVersion"), text("kind"));
+        let client = &self.environment.client;
+        let served = self.kinds.find(client, &kind).await?;
         let dynamic = serde_json::from_value(object.clone()).map_err(|e| e.to_string())?;
-        Ok((kind, api, dynamic))
+        Ok((kind, served, dynamic))
     }
 
     /// Writes the status of an object of a kind whose status no controller of the lab writes.
-    async fn write_status(&mut self, kind: &ApiVersionKind, object: &Value) -> Result<(), String> {
+    async fn write_status(
+        &mut self,
+        kind: &ApiVersionKind,
+        object: &Value,
+    ) -> Result<(), ActionError> {
         let (status, name) = (&object["status"], object["metadata"]["name"].as_str());
         match name.filter(|_| KINDS_WITH_STATUS.contains(&kind.1.as_str()) && status.is_object()) {
             None => Ok(()),
@@ -183,7 +190,7 @@ impl ScenarioRun<'_> {
     }
 
     /// Submits a sample of the active preset, under another name if it differs from the sample's.
-    async fn submit_sample(&mut self, sample: &str, name: &str) -> Result<(), String> {
+    async fn submit_sample(&mut self, sample: &str, name: &str) -> Result<(), ActionError> {
         let presets = self.environment.presets.as_ref();
         let state = presets.ok_or("this lab has no presets folder")?.state();
         let active = state
@@ -193,9 +200,8 @@ impl ScenarioRun<'_> {
         let found = active.and_then(|p| p.samples.iter().find(|s| s.name == sample));
         let Some(found) = found else {
             let preset = state.active.as_deref().unwrap_or("none");
-            return Err(format!(
-                "the active preset, {preset}, has no sample {sample:?}"
-            ));
+            let message = format!("the active preset, {preset}, has no sample {sample:?}");
+            return Err(message.into());
         };
         let in_file = |e: &dyn std::fmt::Display| format!("{}: {e}", found.file);
         if found.is_task {
@@ -211,24 +217,27 @@ impl ScenarioRun<'_> {
             if name != sample && object["metadata"]["name"] == sample {
                 object["metadata"]["name"] = name.into();
             }
-            self.apply(&object).await.map_err(|e| in_file(&e))?;
+            let applied = self.apply(&object).await;
+            applied.map_err(|e| e.in_file(&found.file))?;
         }
         Ok(())
     }
 
     /// The selected objects. Fails if there is none.
-    fn selected_objects(
-        &self,
+    async fn selected_objects(
+        &mut self,
         selector: &Selector,
-    ) -> Result<Vec<(Api<DynamicObject>, String)>, String> {
+    ) -> Result<Vec<(Api<DynamicObject>, String)>, ActionError> {
+        self.observe_changes().await;
         let kind = (selector.api_version.clone(), selector.kind.clone());
+        let served = self.kinds.find(&self.environment.client, &kind).await?;
         let found: Vec<_> = self
             .observed
             .select(selector)
             .into_iter()
             .map(|o| {
                 let text = |field: &str| o["metadata"][field].as_str();
-                let api = self.api(&kind, text("namespace"));
+                let api = self.api_of(&served, text("namespace"));
                 (api, text("name").unwrap_or_default().to_owned())
             })
             .collect();
@@ -238,41 +247,31 @@ impl ScenarioRun<'_> {
         // The watch may not have delivered a new object yet; a full name is enough then.
         match &selector.name {
             Some(name) if !name.contains('*') => {
-                let api = self.api(&kind, selector.namespace.as_deref());
+                let api = self.api_of(&served, selector.namespace.as_deref());
                 Ok(vec![(api, name.clone())])
             }
-            _ => Err(format!("there is no {selector}")),
+            _ => Err(format!("there is no {selector}").into()),
         }
     }
 
+    /// The API of a kind in a namespace, by default that of the client.
+    fn api_of(&self, served: &ServedKind, namespace: Option<&str>) -> Api<DynamicObject> {
+        let client = self.environment.client.clone();
+        match namespace {
+            _ if !served.namespaced => Api::all_with(client, &served.resource),
+            Some(namespace) => Api::namespaced_with(client, namespace, &served.resource),
+            None => Api::default_namespaced_with(client, &served.resource),
+        }
+    }
+
+    /// The API of a kind in a namespace, or of a cluster-scoped kind.
     pub(super) fn api(&self, kind: &ApiVersionKind, namespace: Option<&str>) -> Api<DynamicObject> {
         let client = self.environment.client.clone();
         match namespace {
             Some(namespace) => Api::namespaced_with(client, namespace, &resource(kind)),
-            None if is_cluster_scoped(&kind.1) => Api::all_with(client, &resource(kind)),
-            None => Api::default_namespaced_with(client, &resource(kind)),
+            None => Api::all_with(client, &resource(kind)),
         }
     }
-}
-
-/// Whether a kind without a namespace in the scenario is cluster-scoped.
-fn is_cluster_scoped(kind: &str) -> bool {
-    matches!(
-        kind,
-        "ClusterQueue"
-            | "Cohort"
-            | "ResourceFlavor"
-            | "AdmissionCheck"
-            | "MultiKueueCluster"
-            | "WorkloadPriorityClass"
-            | "ProvisioningRequestConfig"
-            | "Topology"
-            | "Node"
-            | "Namespace"
-            | "PriorityClass"
-            | "RuntimeClass"
-            | "CustomResourceDefinition"
-    )
 }
 
 /// The error of a preset that cannot be applied.

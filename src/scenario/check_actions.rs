@@ -2,9 +2,9 @@
 
 use kube::api::{Patch, PatchParams};
 use kueue_lab_api::v1beta2::API_VERSION;
-use kueue_lab_runtime::api_errors::error_message;
 use serde_json::{Value, json};
 
+use super::action_error::ActionError;
 use super::expect::ExpectedCondition;
 use super::format::{CheckAnswer, RequestAnswer};
 use super::observed_state::ApiVersionKind;
@@ -18,7 +18,7 @@ const BY_HAND: &str = "ByHand";
 
 impl ScenarioRun<'_> {
     /// Sets the state of an admission check in the Workloads of jobs.
-    pub(super) async fn answer_check(&mut self, answer: &CheckAnswer) -> Result<(), String> {
+    pub(super) async fn answer_check(&mut self, answer: &CheckAnswer) -> Result<(), ActionError> {
         self.observe_changes().await;
         let (check, jobs) = (&answer.check, &answer.jobs);
         let now = json!(self.environment.clock.time());
@@ -47,9 +47,8 @@ impl ScenarioRun<'_> {
         }
         if answers.is_empty() {
             let jobs = jobs.join(", ");
-            return Err(format!(
-                "no Workload of {jobs} has the admission check {check:?}"
-            ));
+            let message = format!("no Workload of {jobs} has the admission check {check:?}");
+            return Err(message.into());
         }
         let kind = (API_VERSION.to_owned(), "Workload".to_owned());
         for (namespace, name, patch) in answers {
@@ -60,7 +59,11 @@ impl ScenarioRun<'_> {
     }
 
     /// Sets whether an AdmissionCheck is active.
-    pub(super) async fn activate_check(&mut self, check: &str, active: bool) -> Result<(), String> {
+    pub(super) async fn activate_check(
+        &mut self,
+        check: &str,
+        active: bool,
+    ) -> Result<(), ActionError> {
         let condition = json!({
             "type": "Active", "status": if active { "True" } else { "False" }, "reason": BY_HAND,
             "message": "", "lastTransitionTime": self.environment.clock.time(),
@@ -71,7 +74,10 @@ impl ScenarioRun<'_> {
     }
 
     /// Sets conditions of the newest ProvisioningRequest of each Workload of jobs.
-    pub(super) async fn answer_request(&mut self, answer: &RequestAnswer) -> Result<(), String> {
+    pub(super) async fn answer_request(
+        &mut self,
+        answer: &RequestAnswer,
+    ) -> Result<(), ActionError> {
         self.observe_changes().await;
         let mut patches = Vec::new();
         for workload in self.observed.history.matching(&answer.jobs, false) {
@@ -93,7 +99,7 @@ impl ScenarioRun<'_> {
         }
         if patches.is_empty() {
             let jobs = answer.jobs.join(", ");
-            return Err(format!("there is no ProvisioningRequest for {jobs}"));
+            return Err(format!("there is no ProvisioningRequest for {jobs}").into());
         }
         let (api_version, kind) = PROVISIONING_REQUEST_KIND;
         let kind = (api_version.to_owned(), kind.to_owned());
@@ -140,11 +146,11 @@ impl ScenarioRun<'_> {
         namespace: Option<&str>,
         name: &str,
         patch: &Value,
-    ) -> Result<(), String> {
+    ) -> Result<(), ActionError> {
         let (api, params) = (self.api(kind, namespace), PatchParams::default());
         let patch = Patch::Merge(patch);
         let patched = api.patch_subresource("status", name, &params, &patch).await;
-        patched.map(|_| ()).map_err(|e| error_message(&e))
+        Ok(patched.map(|_| ())?)
     }
 }
 

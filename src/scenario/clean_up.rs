@@ -1,12 +1,11 @@
 //! Removes the objects of a scenario from a lab that keeps running.
 
 use kube::ResourceExt;
-use kube::api::{DeleteParams, DynamicObject};
+use kube::api::{ApiResource, DeleteParams, DynamicObject};
 use kueue_lab_runtime::Api;
 use kueue_lab_runtime::api_errors::is_not_found;
 
 use super::environment::ScenarioEnvironment;
-use super::observed_state::{ApiVersionKind, resource};
 
 /// What a run of a scenario left behind.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,16 +21,16 @@ pub struct ScenarioTraces {
 /// An object that a run created.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct CreatedObject {
-    kind: ApiVersionKind,
+    resource: ApiResource,
     namespace: Option<String>,
     name: String,
 }
 
 impl CreatedObject {
-    /// The created object of a kind.
-    pub(super) fn of(kind: &ApiVersionKind, object: &DynamicObject) -> Self {
+    /// The created object of a resource.
+    pub(super) fn of(resource: &ApiResource, object: &DynamicObject) -> Self {
         Self {
-            kind: kind.clone(),
+            resource: resource.clone(),
             namespace: object.namespace(),
             name: object.name_any(),
         }
@@ -56,19 +55,19 @@ impl ScenarioTraces {
             environment.jobs.cancel(*job);
         }
         for CreatedObject {
-            kind,
+            resource,
             namespace,
             name,
         } in self.created.iter().rev()
         {
             let client = environment.client.clone();
             let api: Api<DynamicObject> = match namespace {
-                Some(namespace) => Api::namespaced_with(client, namespace, &resource(kind)),
-                None => Api::all_with(client, &resource(kind)),
+                Some(namespace) => Api::namespaced_with(client, namespace, resource),
+                None => Api::all_with(client, resource),
             };
             match api.delete(name, &DeleteParams::background()).await {
                 Err(error) if !is_not_found(&error) => {
-                    problems.push(format!("{} {name} is not deleted: {error}", kind.1));
+                    problems.push(format!("{} {name} is not deleted: {error}", resource.kind));
                 }
                 _ => {}
             }

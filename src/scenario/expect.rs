@@ -28,8 +28,8 @@ pub struct Expectation {
     pub timeout: Duration,
     /// How long it must stay met, in lab time.
     pub holds: Duration,
-    /// Whether `within` or `holds` is given.
-    pub is_timed: bool,
+    /// Whether `within` is given.
+    pub has_timeout: bool,
     /// The position in the file.
     pub position: Position,
 }
@@ -121,13 +121,13 @@ impl Expectation {
             let message = "never lasts to the end; it has neither within nor holds";
             return Err(Problem::new(at, message));
         }
-        let is_timed = raw.within.is_some() || raw.holds.is_some();
         let expected = match (raw.job, raw.object) {
             (None, None) => match (assertion, never) {
                 (Some(assertion), _) => Expected::Assertion(assertion),
                 (None, Some(never)) => {
+                    let is_timed = never.value.within.is_some() || never.value.holds.is_some();
                     let inner = Self::read(never.value, never.at, jobs)?;
-                    if inner.is_timed || matches!(inner.expected, Expected::Never(_)) {
+                    if is_timed || matches!(inner.expected, Expected::Never(_)) {
                         let message = "never has one expectation without within, holds and never";
                         return Err(Problem::new(never.at, message));
                     }
@@ -183,7 +183,7 @@ impl Expectation {
         };
         Ok(Self {
             expected,
-            is_timed,
+            has_timeout: raw.within.is_some(),
             timeout: raw.within.map_or(DEFAULT_TIMEOUT, |w| w.0),
             holds: raw.holds.map_or(Duration::ZERO, |h| h.0),
             position: at,

@@ -7,9 +7,10 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use kueue_lab_api::constants::PRIORITY_CLASS_LABEL;
 use kueue_lab_api::v1beta2::API_VERSION;
 use kueue_lab_machines::kubelet::READY_ANNOTATION;
-use kueue_lab_runtime::api_errors::{error_message, is_not_found};
+use kueue_lab_runtime::api_errors::is_not_found;
 use serde_json::{Value, json};
 
+use super::action_error::ActionError;
 use super::observed_state::ApiVersionKind;
 use super::pod_selection::{PodCount, PodSelection};
 use super::run::{ScenarioRun, add_duration};
@@ -28,13 +29,13 @@ impl ScenarioRun<'_> {
         &mut self,
         pods: &PodSelection,
         succeed: bool,
-    ) -> Result<(), String> {
+    ) -> Result<(), ActionError> {
         let mut limit = None;
         loop {
             self.observe_changes().await;
             let running = self.pods(pods, is_running);
             if running.is_empty() && limit.is_none() {
-                return Err(format!("none of {pods} is running"));
+                return Err(format!("none of {pods} is running").into());
             }
             for (namespace, name) in &running {
                 self.end_pod(namespace, name, succeed).await?;
@@ -48,9 +49,8 @@ impl ScenarioRun<'_> {
             }
             if limit.is_some_and(|limit| now >= limit) {
                 let jobs = pods.jobs.join(", ");
-                return Err(format!(
-                    "{jobs}: no pod is running, and not all are finished"
-                ));
+                let message = format!("{jobs}: no pod is running, and not all are finished");
+                return Err(message.into());
             }
             self.wait_until(add_duration(now, NEXT_POD)).await;
         }
@@ -62,7 +62,12 @@ impl ScenarioRun<'_> {
         workloads.all(|w| w.is_finished() || !w.is_admitted())
     }
 
-    async fn end_pod(&mut self, namespace: &str, name: &str, succeed: bool) -> Result<(), String> {
+    async fn end_pod(
+        &mut self,
+        namespace: &str,
+        name: &str,
+        succeed: bool,
+    ) -> Result<(), ActionError> {
         let (phase, reason) = match succeed {
             true => ("Succeeded", "PodCompleted"),
             false => ("Failed", "PodFailed"),
@@ -80,12 +85,12 @@ impl ScenarioRun<'_> {
         &mut self,
         pods: &PodSelection,
         ready: bool,
-    ) -> Result<(), String> {
+    ) -> Result<(), ActionError> {
         self.observe_changes().await;
         let running = self.pods(pods, |pod| is_running(pod) && is_ready(pod) != ready);
         if running.is_empty() {
             let state = if ready { "unready" } else { "ready" };
-            return Err(format!("none of {pods} is running and {state}"));
+            return Err(format!("none of {pods} is running and {state}").into());
         }
         // The kubelet stand-in reads it.
         let value = if ready { Value::Null } else { "false".into() };
@@ -102,7 +107,7 @@ impl ScenarioRun<'_> {
         namespace: &str,
         name: &str,
         status: Value,
-    ) -> Result<(), String> {
+    ) -> Result<(), ActionError> {
         let api = self.api(&owned(POD_KIND), Some(namespace));
         let (params, patch) = (PatchParams::default(), json!({"status": status}));
         let patch = Patch::Strategic(&patch);
@@ -110,22 +115,23 @@ impl ScenarioRun<'_> {
         match patched {
             // The end of another pod can delete it.
             Err(error) if is_not_found(&error) => Ok(()),
-            patched => patched.map(|_| ()).map_err(|e| error_message(&e)),
+            patched => Ok(patched.map(|_| ())?),
         }
     }
 
     /// Deletes the pods of jobs that have not ended.
-    pub(super) async fn delete_pods(&mut self, pods: &PodSelection) -> Result<(), String> {
+    pub(super) async fn delete_pods(&mut self, pods: &PodSelection) -> Result<(), ActionError> {
         self.observe_changes().await;
         let found = self.pods(pods, is_live);
         // An empty node is drained already.
         if found.is_empty() && !pods.jobs.is_empty() {
-            return Err(format!("{} have no pods to delete", pods.jobs.join(", ")));
+            let message = format!("{} have no pods to delete", pods.jobs.join(", "));
+            return Err(message.into());
         }
         for (namespace, name) in found {
             let api = self.api(&owned(POD_KIND), Some(&namespace));
             match api.delete(&name, &DeleteParams::default()).await {
-                Err(error) if !is_not_found(&error) => return Err(error_message(&error)),
+                Err(error) if !is_not_found(&error) => return Err(error.into()),
                 _ => {}
             }
         }
@@ -142,7 +148,11 @@ impl ScenarioRun<'_> {
     }
 
     /// Sets `spec.active` of the Workloads of jobs.
-    pub(super) async fn set_active(&mut self, jobs: &[String], active: bool) -> Result<(), String> {
+    pub(super) async fn set_active(
+        &mut self,
+        jobs: &[String],
+        active: bool,
+    ) -> Result<(), ActionError> {
         let patch = json!({"spec": {"active": active}});
         for (namespace, name) in self.unfinished(jobs, full_name).await? {
             let kind = (API_VERSION.to_owned(), "Workload".to_owned());
@@ -156,7 +166,7 @@ impl ScenarioRun<'_> {
         &mut self,
         jobs: &[String],
         class: &str,
-    ) -> Result<(), String> {
+    ) -> Result<(), ActionError> {
         let owners = |workload: &ObservedWorkload| {
             let namespace = workload.namespace.clone();
             let owners = workload.object["metadata"]["ownerReferences"].as_array()?;
@@ -180,16 +190,16 @@ impl ScenarioRun<'_> {
         &mut self,
         jobs: &[String],
         value: impl Fn(&ObservedWorkload) -> Option<T>,
-    ) -> Result<Vec<T>, String> {
+    ) -> Result<Vec<T>, ActionError> {
         self.observe_changes().await;
         let workloads = self.observed.history.matching(jobs, false);
         let values = workloads.filter(|w| !w.is_finished()).filter_map(value);
         let values: Vec<T> = values.collect();
         match values.is_empty() {
-            true => Err(format!(
-                "there is no unfinished Workload of {}",
-                jobs.join(", ")
-            )),
+            true => {
+                let jobs = jobs.join(", ");
+                Err(format!("there is no unfinished Workload of {jobs}").into())
+            }
             false => Ok(values),
         }
     }
@@ -200,10 +210,10 @@ impl ScenarioRun<'_> {
         namespace: &str,
         name: &str,
         patch: &Value,
-    ) -> Result<(), String> {
+    ) -> Result<(), ActionError> {
         let (api, params) = (self.api(kind, Some(namespace)), PatchParams::default());
         let patched = api.patch(name, &params, &Patch::Merge(patch)).await;
-        patched.map(|_| ()).map_err(|e| error_message(&e))
+        Ok(patched.map(|_| ())?)
     }
 }
 

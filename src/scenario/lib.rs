@@ -4,6 +4,7 @@
 //! about the cluster, all in lab time. Depends on `skypilot`, `presets`, `yaml` and the lab, never on
 //! the UI.
 
+mod action_error;
 mod actions;
 mod assertion;
 mod check_actions;
@@ -20,6 +21,7 @@ mod format;
 mod glob;
 mod job_actions;
 mod job_template;
+mod kind_discovery;
 mod match_object;
 mod mismatch;
 mod node_actions;

@@ -1,9 +1,9 @@
 //! Actions on nodes: power failures and taints.
 
 use kube::api::{Patch, PatchParams};
-use kueue_lab_runtime::api_errors::error_message;
 use serde_json::{Value, json};
 
+use super::action_error::ActionError;
 use super::format::NodeTaint;
 use super::run::ScenarioRun;
 
@@ -12,7 +12,7 @@ const MAX_NAMES: usize = 20;
 
 impl ScenarioRun<'_> {
     /// Simulates a power failure of a node, or its end.
-    pub(super) fn set_power(&self, node: &str, on: bool) -> Result<(), String> {
+    pub(super) fn set_power(&self, node: &str, on: bool) -> Result<(), ActionError> {
         let machines = self.environment.machines.as_ref();
         let machines = machines.ok_or("this lab has no nodes of its own")?;
         let changed = match on {
@@ -29,16 +29,16 @@ impl ScenarioRun<'_> {
                     .flat_map(|pool| (0..pool.count).map(move |number| pool.node_name(number)));
                 let nodes: Vec<_> = names.take(MAX_NAMES).collect();
                 let nodes = nodes.join(", ");
-                Err(format!("there is no node {node:?}; the nodes are {nodes}"))
+                Err(format!("there is no node {node:?}; the nodes are {nodes}").into())
             }
         }
     }
 
     /// Adds a taint to a node, or removes the taints with its key and effect.
-    pub(super) async fn taint(&mut self, taint: &NodeTaint, add: bool) -> Result<(), String> {
+    pub(super) async fn taint(&mut self, taint: &NodeTaint, add: bool) -> Result<(), ActionError> {
         let api = self.api(&("v1".to_owned(), "Node".to_owned()), None);
         let node = api.get(&taint.node).await;
-        let node = node.map_err(|e| error_message(&e))?;
+        let node = node?;
         let taints = node.data["spec"]["taints"].as_array();
         let mut taints: Vec<Value> = taints.cloned().unwrap_or_default();
         let before = taints.len();
@@ -51,11 +51,11 @@ impl ScenarioRun<'_> {
             let effect = taint.effect.iter().map(|effect| format!(":{effect}"));
             let effect: String = effect.collect();
             let (node, key) = (&taint.node, &taint.key);
-            return Err(format!("node {node} has no taint {key}{effect}"));
+            return Err(format!("node {node} has no taint {key}{effect}").into());
         }
         let (params, patch) = (PatchParams::default(), json!({"spec": {"taints": taints}}));
         let patched = api.patch(&taint.node, &params, &Patch::Merge(&patch)).await;
-        patched.map(|_| ()).map_err(|e| error_message(&e))
+        Ok(patched.map(|_| ())?)
     }
 }
 

@@ -8,10 +8,11 @@ use jiff::Timestamp;
 use super::actions::preset_error;
 use super::clean_up::ScenarioTraces;
 use super::coverage::{Parts, record_preemptions};
-use super::duration::format_duration;
+use super::duration::{format_duration, format_exact};
 use super::environment::ScenarioEnvironment;
 use super::expect::{Expectation, Expected};
 use super::format::{Scenario, Step, StepTrigger};
+use super::kind_discovery::KindDiscovery;
 use super::observed_state::{ObjectChange, ObservedState};
 use super::step_failure::{StepFailure, check_refusal};
 use super::timeline::{
@@ -37,7 +38,7 @@ pub struct Outcome {
     /// `Ok` with a summary if all expectations are met; otherwise the failed expectation and the
     /// observed state.
     pub result: Result<String, String>,
-    /// The failed step, unless the scenario exceeded its limit.
+    /// The failed step.
     pub failure: Option<StepFailure>,
     /// The duration, in lab time.
     pub took: Duration,
@@ -82,6 +83,8 @@ pub(super) async fn run_scenario_on(
         reported_lines: HashMap::new(),
         job_events: environment.jobs.events().len(),
         traces: ScenarioTraces::of(environment),
+        kinds: KindDiscovery::default(),
+        step: 0,
         environment,
         activity,
         never: Vec::new(),
@@ -100,7 +103,9 @@ pub(super) async fn run_scenario_on(
         result = steps => result,
         () = limit => {
             let limit = format_duration(scenario.timeout);
-            Err(format!("the scenario exceeded its limit of {limit}"))
+            let exceeded = format!("the limit of {limit} is exceeded in this step; set limit for more");
+            let (index, failure) = (run.step, StepFailure::of_action(exceeded));
+            Err(run.fail(scenario, index, failure))
         }
     };
     let took = environment
@@ -151,6 +156,10 @@ pub(super) struct ScenarioRun<'a> {
     pub(super) failure: Option<Box<StepFailure>>,
     pub(super) observed: ObservedState,
     pub(super) traces: ScenarioTraces,
+    /// The kinds of written objects.
+    pub(super) kinds: KindDiscovery,
+    /// The index of the step that runs, or runs next.
+    step: usize,
     pub(super) started: Timestamp,
     observer: &'a dyn Observer,
     progress: Progress,
@@ -177,31 +186,41 @@ impl ScenarioRun<'_> {
             let findings = presets.switch(preset).await;
             findings.map_err(|f| preset_error(&format!("the preset {preset}"), &f))?;
         }
+        self.observe_lists().await;
         let mut done_at = self.started;
         for (index, step) in scenario.steps.iter().enumerate() {
+            self.step = index;
             let next = scenario.steps.get(index + 1).map(|next| &next.trigger);
             let outcome = self.run_step(index, step, next, done_at).await;
             if let Err(failure) = outcome {
-                let reason = failure.to_string();
-                let after = self.environment.clock.now().duration_since(self.started);
-                self.failure = Some(Box::new(StepFailure {
-                    step: index,
-                    at: failure.at.or(Some(step.at)),
-                    after: match failure.after.is_zero() {
-                        true => after.unsigned_abs(),
-                        false => failure.after,
-                    },
-                    ..*failure
-                }));
-                self.set_step_state(index, StepState::Failed(reason.clone()));
-                self.report(TimelineEntryKind::ExpectationFailed, &reason);
-                let position = format!("{}:{}", scenario.file, step.at);
-                return Err(format!("step {} ({position}): {reason}", index + 1));
+                return Err(self.fail(scenario, index, failure));
             }
             self.set_step_state(index, StepState::Done);
             done_at = self.environment.clock.now();
         }
         Ok(())
+    }
+
+    /// Reports that a step failed; returns why, with the step and its position.
+    fn fail(&mut self, scenario: &Scenario, index: usize, failure: Box<StepFailure>) -> String {
+        let reason = failure.to_string();
+        let Some(step) = scenario.steps.get(index) else {
+            return reason;
+        };
+        let after = self.environment.clock.now().duration_since(self.started);
+        self.failure = Some(Box::new(StepFailure {
+            step: index,
+            at: failure.at.or(Some(step.at)),
+            after: match failure.after.is_zero() {
+                true => after.unsigned_abs(),
+                false => failure.after,
+            },
+            ..*failure
+        }));
+        self.set_step_state(index, StepState::Failed(reason.clone()));
+        self.report(TimelineEntryKind::ExpectationFailed, &reason);
+        let position = format!("{}:{}", scenario.file, step.at);
+        format!("step {} ({position}): {reason}", index + 1)
     }
 
     /// Cancels the managed jobs that the scenario launched.
@@ -220,7 +239,10 @@ impl ScenarioRun<'_> {
     ) -> Result<(), Box<StepFailure>> {
         match &step.trigger {
             StepTrigger::Now => {}
-            StepTrigger::At(time) => self.wait_until(add_duration(self.started, *time)).await,
+            StepTrigger::At(time) => {
+                self.check_start(*time, done_at)?;
+                self.wait_until(add_duration(self.started, *time)).await;
+            }
             StepTrigger::After(time) => self.wait_until(add_duration(done_at, *time)).await,
             StepTrigger::When(expectation) => self.wait_for(&[expectation], false).await?,
         }
@@ -230,7 +252,7 @@ impl ScenarioRun<'_> {
         self.report(TimelineEntryKind::Step, &step.description);
         let done = self.run_action(&step.action).await;
         match &step.refused {
-            None => done.map_err(StepFailure::of_action)?,
+            None => done.map_err(|error| StepFailure::of_action(error.message()))?,
             Some(pattern) => check_refusal(step.at, pattern, done)?,
         }
         let (never, expectations): (Vec<&Expectation>, Vec<_>) = step
@@ -246,6 +268,24 @@ impl ScenarioRun<'_> {
         self.wait_for(&expectations, self.activity.is_some())
             .await?;
         self.check_never()
+    }
+
+    /// Fails if the previous step ended after the time at which the next one starts. The time of a run in real
+    /// time depends on the speed of the machine and is only reported.
+    fn check_start(&self, at: Duration, done_at: Timestamp) -> Result<(), Box<StepFailure>> {
+        let ended = done_at.duration_since(self.started).unsigned_abs();
+        if ended <= at {
+            return Ok(());
+        }
+        let (at, ended) = (format_exact(at), format_exact(ended));
+        let late = format!("the step starts at {at}, and the previous step ended at {ended}");
+        match self.environment.clock.is_virtual() {
+            true => Err(StepFailure::of_action(late)),
+            false => {
+                self.report(TimelineEntryKind::Step, &late);
+                Ok(())
+            }
+        }
     }
 
     /// Waits until a lab time and reports events meanwhile.
@@ -281,7 +321,7 @@ impl ScenarioRun<'_> {
             .iter()
             .map(|expectation| PendingExpectation {
                 expectation,
-                deadline: match at_once && !expectation.is_timed {
+                deadline: match at_once && !expectation.has_timeout {
                     true => start,
                     false => add_duration(start, scale_timeout(&clock, expectation.timeout)),
                 },

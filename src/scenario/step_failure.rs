@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::action_error::ActionError;
 use super::glob::glob_matches;
 use super::mismatch::Mismatch;
 use kueue_lab_yaml::Position;
@@ -39,9 +40,9 @@ impl fmt::Display for StepFailure {
 
 impl StepFailure {
     /// The failure of an action.
-    pub(super) fn of_action(error: String) -> Box<Self> {
+    pub(super) fn of_action(error: impl Into<String>) -> Box<Self> {
         Box::new(Self {
-            observed: error,
+            observed: error.into(),
             ..Self::default()
         })
     }
@@ -64,15 +65,16 @@ impl StepFailure {
     }
 }
 
-/// Checks that an action was refused with a message that matches a pattern.
+/// Checks that the API refused an action with a message that matches a pattern.
 pub(super) fn check_refusal(
     at: Position,
     pattern: &str,
-    done: Result<(), String>,
+    done: Result<(), ActionError>,
 ) -> Result<(), Box<StepFailure>> {
     let observed = match done {
-        Err(message) if glob_matches(pattern, &message) => return Ok(()),
-        Err(message) => format!("refused: {message}"),
+        Err(ActionError::Refused(message)) if glob_matches(pattern, &message) => return Ok(()),
+        Err(ActionError::Refused(message)) => format!("refused: {message}"),
+        Err(ActionError::Failed(message)) => format!("the step fails, not the API: {message}"),
         Ok(()) => "the API accepts it".to_owned(),
     };
     let expected = format!("refused with {pattern:?}");

@@ -9,6 +9,9 @@ use super::step_failure::StepFailure;
 /// How long a test waits in lab time until its lab is idle.
 const IDLE_LIMIT: Duration = Duration::from_secs(60);
 
+/// How long the lists of objects at the start of a run may take, in lab time.
+const LIST_LIMIT: Duration = Duration::from_secs(60);
+
 impl ScenarioRun<'_> {
     /// Waits until the lab of a test is idle.
     pub(super) async fn wait_until_idle(&mut self) {
@@ -26,6 +29,19 @@ impl ScenarioRun<'_> {
         }
         drop(idle);
         self.observe_changes().await;
+    }
+
+    /// Observes the objects that exist before the first step.
+    pub(super) async fn observe_lists(&mut self) {
+        let limit = add_duration(self.environment.clock.now(), LIST_LIMIT);
+        let clock = self.environment.clock.clone();
+        while !self.observed.has_initial_lists() {
+            tokio::select! {
+                biased;
+                Some(changed) = self.observed.next() => self.observe(changed),
+                () = clock.sleep_until(limit) => return,
+            }
+        }
     }
 
     /// Observes all changes up to now.
