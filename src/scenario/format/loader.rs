@@ -8,7 +8,9 @@ use serde_json::Value;
 
 use super::description::default_description;
 use super::job_steps::read_job_steps;
+use super::object_fields::check_objects;
 use super::scenario::{Scenario, ScenarioError, Step, StepAction, StepTrigger};
+use crate::duration::format_exact;
 use crate::expect::Expectation;
 use crate::job_template::JobTemplate;
 use crate::raw::{RawApply, RawLaunch, RawSample, RawScenario, RawStep};
@@ -57,6 +59,9 @@ impl Scenario {
             }
         };
         let steps = load_steps(files, path, raw.steps)?;
+        if let Some(steps) = node.get("steps") {
+            check_objects(files, path, steps)?;
+        }
         let comment = leading_comment(&text);
         let first_line = || comment.lines().next().unwrap_or_default().to_owned();
         Ok(Self {
@@ -82,6 +87,7 @@ pub(crate) fn load_steps(
         folder: path.parent().map(Path::to_owned).unwrap_or_default(),
         file: files.display(path),
         jobs: BTreeSet::new(),
+        at: Duration::ZERO,
     };
     let steps = raw.into_iter();
     steps.map(|step| loader.step(step.value, step.at)).collect()
@@ -94,6 +100,8 @@ struct ScenarioLoader<'a> {
     file: String,
     /// Names of the jobs launched by earlier steps.
     jobs: BTreeSet<String>,
+    /// The latest `at` of earlier steps.
+    at: Duration,
 }
 
 impl ScenarioLoader<'_> {
@@ -104,7 +112,16 @@ impl ScenarioLoader<'_> {
             return Err(problem(at, "a step has one of at, after and when"));
         }
         let trigger = match (raw.at.take(), raw.after.take(), raw.when.take()) {
-            (Some(at), _, _) => StepTrigger::At(at.value.0),
+            (Some(at), _, _) => {
+                let time = at.value.0;
+                if time < self.at {
+                    let (time, before) = (format_exact(time), format_exact(self.at));
+                    let message = format!("the step starts at {time}, an earlier one at {before}");
+                    return Err(self.problem(Problem::new(at.at, message)));
+                }
+                self.at = time;
+                StepTrigger::At(time)
+            }
             (_, Some(after), _) => StepTrigger::After(after.value.0),
             (_, _, Some(when)) => {
                 let expectation = Expectation::read(when.value, when.at, &self.jobs);

@@ -1,42 +1,78 @@
-//! Finds jobs in the expectations of a case that no step creates.
+//! Finds jobs in the steps and expectations of a case that no step creates.
 
 use crate::assertion::Assertion;
 use crate::expect::{Expectation, Expected};
 use crate::format::{Scenario, Step, StepAction, StepTrigger};
 use crate::glob::glob_matches;
+use crate::pod_selection::PodSelection;
 use kueue_lab_yaml::{Position, closest};
 use serde_json::Value;
 
 use super::unknown_name::UnknownName;
 
-/// The first expectation in a case of jobs that cannot exist. Only jobs of templates have names that are known
+/// The first name in a case of jobs that cannot exist. Only jobs of templates have names that are known
 /// before; nothing is checked after a step that can create others.
 pub(super) fn unknown_job(case: &Scenario) -> Option<UnknownName> {
-    let mut jobs: Vec<(String, String)> = Vec::new();
+    let mut jobs: Vec<FullName> = Vec::new();
+    let of_case = match case.steps.iter().any(|s| can_create_others(&s.action)) {
+        true => None,
+        false => Some(case.steps.iter().flat_map(created).collect::<Vec<_>>()),
+    };
     for step in &case.steps {
         if can_create_others(&step.action) {
             return None;
         }
         // A trigger comes before the action.
-        if let StepTrigger::When(when) = &step.trigger
-            && let Some(unknown) = check(when, &jobs)
-        {
+        let when = match &step.trigger {
+            StepTrigger::When(when) => check(when, &jobs, of_case.as_deref()),
+            _ => None,
+        };
+        let of_action = || match step.refused {
+            None => check_action(step, &jobs),
+            Some(_) => None,
+        };
+        if let Some(unknown) = when.or_else(of_action) {
             return Some(unknown);
         }
-        if let StepAction::CreateJobs(template) = &step.action {
-            jobs.extend(template.jobs.iter().map(full_name));
-        }
-        if let Some(unknown) = expectations(step).find_map(|e| check(e, &jobs)) {
-            return Some(unknown);
+        jobs.extend(created(step));
+        let mut expectations = step.expect.iter();
+        let unknown = expectations.find_map(|e| check(e, &jobs, of_case.as_deref()));
+        if unknown.is_some() {
+            return unknown;
         }
     }
     None
 }
 
-/// The expectations of a step, without what must never be met: later steps can create the jobs of those.
-fn expectations(step: &Step) -> impl Iterator<Item = &Expectation> {
-    let all = step.expect.iter();
-    all.filter(|e| !matches!(e.expected, Expected::Never(_)))
+/// The namespace and name of a job.
+type FullName = (String, String);
+
+/// The jobs that a step creates from a template.
+fn created(step: &Step) -> impl Iterator<Item = FullName> {
+    let jobs: &[Value] = match &step.action {
+        StepAction::CreateJobs(template) => &template.jobs,
+        _ => &[],
+    };
+    jobs.iter().map(full_name)
+}
+
+/// The first job of an action that cannot exist when the step starts.
+fn check_action(step: &Step, jobs: &[FullName]) -> Option<UnknownName> {
+    let (patterns, is_known): (&[String], fn(&str, &FullName) -> bool) = match &step.action {
+        StepAction::EndPods { pods, .. }
+        | StepAction::SetReady { pods, .. }
+        | StepAction::DeletePods(pods) => {
+            let PodSelection { jobs, .. } = pods;
+            (jobs, can_be_pod)
+        }
+        StepAction::SetActive { jobs, .. } | StepAction::SetPriority { jobs, .. } => (jobs, can_be),
+        StepAction::AnswerCheck(answer) => (&answer.jobs, can_be),
+        StepAction::AnswerRequest(answer) => (&answer.jobs, can_be),
+        _ => return None,
+    };
+    let is_unknown = |pattern: &&String| !jobs.iter().any(|job| is_known(pattern, job));
+    let first = patterns.iter().find(is_unknown)?;
+    Some(unknown("before this step", first, jobs, step.at))
 }
 
 fn can_create_others(action: &StepAction) -> bool {
@@ -50,20 +86,52 @@ fn can_create_others(action: &StepAction) -> bool {
     )
 }
 
-fn full_name(job: &Value) -> (String, String) {
+fn full_name(job: &Value) -> FullName {
     let text = |field: &str| job["metadata"][field].as_str().unwrap_or_default();
     (text("namespace").to_owned(), text("name").to_owned())
 }
 
-fn check(expectation: &Expectation, jobs: &[(String, String)]) -> Option<UnknownName> {
-    let Expected::Assertion(assertion) = &expectation.expected else {
-        return None;
+/// The first job of an expectation that is none of the `jobs` so far, or of those `of_case` if these are known and
+/// later steps can create it.
+fn check(
+    expectation: &Expectation,
+    jobs: &[FullName],
+    of_case: Option<&[FullName]>,
+) -> Option<UnknownName> {
+    let at = expectation.position;
+    let first = |assertion, jobs: &[FullName]| {
+        let mut patterns = all_jobs(assertion);
+        let first = patterns.find(|pattern| !jobs.iter().any(|job| can_be(pattern, job)))?;
+        Some(unknown("of this case", first, jobs, at))
     };
-    let patterns = expected_jobs(assertion).iter();
-    let mut unknown_patterns =
-        patterns.filter(|pattern| !jobs.iter().any(|job| can_be(pattern, job)));
-    let first = unknown_patterns.next()?;
-    Some(unknown(first, jobs, expectation.position))
+    match &expectation.expected {
+        Expected::Assertion(assertion) => {
+            let mut expected = expected_jobs(assertion).iter();
+            let first_expected =
+                expected.find(|pattern| !jobs.iter().any(|job| can_be(pattern, job)));
+            let of_step = first_expected.map(|first| unknown("in this step", first, jobs, at));
+            of_step.or_else(|| first(assertion, of_case?))
+        }
+        Expected::Never(forbidden) => match &**forbidden {
+            Expected::Assertion(assertion) => first(assertion, of_case?),
+            _ => None,
+        },
+        Expected::Job { .. } | Expected::Object(_) => None,
+    }
+}
+
+/// The patterns of all jobs of an expectation.
+fn all_jobs(assertion: &Assertion) -> impl Iterator<Item = &String> {
+    let (jobs, by): (&[String], Option<&String>) = match assertion {
+        Assertion::Victims { jobs, by, .. } => (jobs, by.as_ref()),
+        Assertion::State { jobs, .. }
+        | Assertion::Flavors { jobs, .. }
+        | Assertion::Evicted { jobs, .. }
+        | Assertion::Waits { jobs, .. }
+        | Assertion::Order(jobs) => (jobs, None),
+        Assertion::Usage { .. } | Assertion::Share { .. } | Assertion::Events { .. } => (&[], None),
+    };
+    jobs.iter().chain(by)
 }
 
 /// The patterns of the jobs without which the expectation is not met.
@@ -84,7 +152,7 @@ fn expected_jobs(assertion: &Assertion) -> &[String] {
 }
 
 /// Whether a pattern matches a job, or can match its Workload `job-NAME-HASH`.
-fn can_be(pattern: &str, (namespace, name): &(String, String)) -> bool {
+fn can_be(pattern: &str, (namespace, name): &FullName) -> bool {
     let (of, pattern) = match pattern.split_once('/') {
         Some((of, pattern)) => (Some(of), pattern),
         None => (None, pattern),
@@ -93,9 +161,24 @@ fn can_be(pattern: &str, (namespace, name): &(String, String)) -> bool {
         && (glob_matches(pattern, name) || pattern.starts_with('*') || pattern.starts_with("job-"))
 }
 
-fn unknown(pattern: &str, jobs: &[(String, String)], at: Position) -> UnknownName {
+/// Whether a pattern matches a job, or can match a Pod `NAME-HASH` of it.
+fn can_be_pod(pattern: &str, job: &FullName) -> bool {
+    let (of, written) = match pattern.split_once('/') {
+        Some((of, written)) => (Some(of), written),
+        None => (None, pattern),
+    };
+    let prefix = format!("{}-", job.1);
+    let start = written.split('*').next().unwrap_or_default();
+    let is_prefix = written.contains('*') && prefix.starts_with(start);
+    can_be(pattern, job)
+        || (of.is_none_or(|of| glob_matches(of, &job.0))
+            && (is_prefix || start.starts_with(&prefix)))
+}
+
+fn unknown(place: &str, pattern: &str, jobs: &[FullName], at: Position) -> UnknownName {
     let names = jobs.iter().map(|(_, name)| name.as_str());
-    let remedy = match closest(pattern, names.clone()) {
+    let of_namespace = pattern.split_once('/').map_or(pattern, |(_, name)| name);
+    let remedy = match closest(of_namespace, names.clone()) {
         Some(guess) => format!("did you mean {guess:?}?"),
         None if jobs.is_empty() => "create jobs first".to_owned(),
         None => {
@@ -103,6 +186,6 @@ fn unknown(pattern: &str, jobs: &[(String, String)], at: Position) -> UnknownNam
             format!("the jobs are {}", names.join(", "))
         }
     };
-    let message = format!("there is no job {pattern:?} in this step; {remedy}");
+    let message = format!("there is no job {pattern:?} {place}; {remedy}");
     UnknownName::new(at, pattern, message)
 }

@@ -24,6 +24,29 @@ const PREEMPTION_REASONS: [&str; 4] = [
     c::preempted::IN_COHORT_RECLAIM_WHILE_BORROWING,
 ];
 
+/// The reasons of evictions and their underlying causes.
+const EVICTION_REASONS: [&str; 19] = [
+    c::evicted::PREEMPTED,
+    c::evicted::FLAVOR_MIGRATION,
+    c::evicted::PODS_READY_TIMEOUT,
+    c::evicted::ADMISSION_CHECK,
+    c::evicted::CLUSTER_QUEUE_STOPPED,
+    c::evicted::LOCAL_QUEUE_STOPPED,
+    c::evicted::NODE_FAILURES,
+    c::evicted::ON_MANAGER_CLUSTER,
+    c::evicted::WORKLOAD_SLICE_REPLACED,
+    c::evicted::DEACTIVATED,
+    c::preempted::IN_CLUSTER_QUEUE,
+    c::preempted::IN_COHORT_RECLAMATION,
+    c::preempted::IN_COHORT_FAIR_SHARING,
+    c::preempted::IN_COHORT_RECLAIM_WHILE_BORROWING,
+    c::deactivation::REQUEUING_LIMIT_EXCEEDED,
+    c::deactivation::MAXIMUM_EXECUTION_TIME_EXCEEDED,
+    c::pods_ready::WAIT_FOR_START,
+    c::pods_ready::WAIT_FOR_RECOVERY,
+    "DeactivatedDueTo",
+];
+
 /// The names of objects that steps refer to.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KnownNames {
@@ -35,6 +58,9 @@ pub(super) struct KnownNames {
     admission_checks: BTreeSet<String>,
     flavors: BTreeSet<String>,
     nodes: BTreeSet<String>,
+    presets: BTreeSet<String>,
+    /// The samples of the preset.
+    samples: BTreeSet<String>,
     /// ClusterQueue, flavor and resource of all quotas.
     quotas: BTreeSet<(String, String, String)>,
     /// Whether quotas are changed by a step in a way that is not known.
@@ -56,6 +82,17 @@ impl KnownNames {
             names.add(&manifest.object);
         }
         names
+    }
+
+    /// The same with the presets that a step can activate, and the samples of this one.
+    pub(super) fn with_presets(
+        mut self,
+        presets: impl IntoIterator<Item = String>,
+        samples: impl IntoIterator<Item = String>,
+    ) -> Self {
+        self.presets = presets.into_iter().collect();
+        self.samples = samples.into_iter().collect();
+        self
     }
 
     fn add(&mut self, object: &Value) {
@@ -115,7 +152,9 @@ impl KnownNames {
         let mut names = self.clone();
         for step in &case.steps {
             match &step.action {
-                StepAction::SwitchPreset(_) => return None,
+                StepAction::SwitchPreset(preset) => {
+                    return missing("preset", preset, &self.presets, step.at);
+                }
                 StepAction::Apply(objects) | StepAction::Create(objects) => {
                     objects.iter().for_each(|object| names.add(object));
                 }
@@ -169,6 +208,10 @@ impl KnownNames {
                 check: Some(check), ..
             }) => missing("AdmissionCheck", check, &self.admission_checks, step.at),
             StepAction::NodePower { node: name, .. } => node(name),
+            StepAction::Sample { sample, .. } => missing("sample", sample, &self.samples, step.at),
+            StepAction::EndPods { pods, .. }
+            | StepAction::SetReady { pods, .. }
+            | StepAction::DeletePods(pods) => pods.node.as_deref().and_then(node),
             StepAction::Taint { taint, .. } => node(&taint.node),
             _ => None,
         }
@@ -235,6 +278,13 @@ impl KnownNames {
                     at,
                 ))
             }
+            Assertion::Evicted {
+                reason: Some(reason),
+                ..
+            } if !is_eviction_reason(reason) => {
+                let known = EVICTION_REASONS.into_iter();
+                Some(UnknownName::among("reason of evictions", reason, known, at))
+            }
             _ => None,
         }
     }
@@ -280,6 +330,15 @@ impl KnownNames {
         let message = format!("{of} {what} {name:?}; {remedy}");
         (!self.has_unknown_quotas).then(|| UnknownName::new(at, name, message))
     }
+}
+
+/// Whether a pattern can match `REASON`, `CAUSE` or `REASON/CAUSE` of an eviction.
+fn is_eviction_reason(pattern: &str) -> bool {
+    let is_known = |pattern: &str| EVICTION_REASONS.iter().any(|r| glob_matches(pattern, r));
+    let parts = pattern.split_once('/');
+    is_known(pattern)
+        || pattern.starts_with("DeactivatedDueTo")
+        || parts.is_some_and(|(reason, cause)| is_known(reason) && is_known(cause))
 }
 
 fn missing(kind: &str, name: &str, known: &BTreeSet<String>, at: Position) -> Option<UnknownName> {

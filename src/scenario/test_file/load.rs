@@ -8,7 +8,7 @@ use super::known_names::KnownNames;
 use super::raw::{RawCase, RawTestFile};
 use super::test_error::TestFileError;
 use crate::coverage::{Parts, parts_of};
-use crate::format::{MAX_STEPS, Scenario, load_steps};
+use crate::format::{MAX_STEPS, Scenario, check_objects, load_steps};
 use kueue_lab_lab::{FileSource, KueueConfig, NodePools, pool_nodes};
 use kueue_lab_presets::{BaseConfiguration, Finding, SourceFile, check_preset};
 use kueue_lab_yaml::{Limits, Located, Node, Problem, closest, from_node, parse_one};
@@ -118,7 +118,7 @@ impl TestFile {
         let mut source = kueue_lab_presets::read(&presets, &preset)
             .map_err(|error| TestFileError::File(error.to_string()))?;
         // Tests submit samples only by steps.
-        source.samples.clear();
+        let samples = std::mem::take(&mut source.samples);
         let mut base = BaseConfiguration::default();
         if let Some(kueue) = &kueue {
             source.settings.configuration = None;
@@ -151,15 +151,26 @@ impl TestFile {
             });
             return Err(TestFileError::Queues(errors.collect()));
         }
-        let names = KnownNames::of(&parsed.manifests, &machines, fair_sharing);
+        let names = KnownNames::of(&parsed.manifests, &machines, fair_sharing).with_presets(
+            kueue_lab_presets::list(&presets).unwrap_or_default(),
+            samples.into_iter().map(|sample| sample.name),
+        );
         let mut cases: Vec<TestCase> = Vec::new();
         for case in raw.cases {
             if let Some(first) = cases.iter().find(|c| c.name == case.value.name.value) {
                 let message = format!("there is a case {:?} already", first.name);
                 return Err(in_file(Problem::new(case.value.name.at, message)));
             }
-            let case = load_case(&files, name, case.value)
-                .map_err(|error| TestFileError::of_steps(error, &file, &text))?;
+            let name_at = case.value.name.at;
+            let of_steps = |error| TestFileError::of_steps(error, &file, &text);
+            let case = load_case(&files, name, case.value).map_err(of_steps)?;
+            let cases_of_file = node.get("cases").map_or(&[][..], Node::items);
+            let of_case = cases_of_file
+                .iter()
+                .find(|case| case.get("name").is_some_and(|name| name.at == name_at));
+            if let Some(steps) = of_case.and_then(|case| case.get("steps")) {
+                check_objects(&files, name, steps).map_err(of_steps)?;
+            }
             let unknown = names.check(&case.scenario);
             if let Some(unknown) = unknown.or_else(|| unknown_job(&case.scenario)) {
                 return Err(in_file(unknown.problem(&node)));

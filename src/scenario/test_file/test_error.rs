@@ -39,11 +39,10 @@ impl TestFileError {
     pub(super) fn of_steps(error: ScenarioError, file: &str, text: &str) -> Self {
         match error {
             ScenarioError::In { file: of, problem } if of == file => Self::at(file, text, problem),
-            ScenarioError::In { file, problem } => Self::In {
-                file,
-                problem,
-                snippet: String::new(),
-            },
+            ScenarioError::In { file, problem } => {
+                let text = std::fs::read_to_string(&file).unwrap_or_default();
+                Self::at(&file, &text, problem)
+            }
             ScenarioError::File(message) => Self::File(message),
         }
     }

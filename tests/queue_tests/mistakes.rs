@@ -1,0 +1,122 @@
+//! Mistakes in steps and expectations that are found before the first case runs.
+
+use super::{folder, kueue_lab_test};
+
+const JOBS: &str = "jobs: {name: train, count: 2, queue: lq, requests: {cpu: 1}}";
+
+/// Checks that cases are refused with a message and a caret.
+fn assert_refused(cases: &str, expected: &str) {
+    let folder = folder(cases);
+    let (code, out, err) = kueue_lab_test(folder.path(), &[]);
+    assert_eq!(code, Some(2), "{cases}\n{out}\n{err}");
+    assert!(err.contains(expected), "{expected}\n{err}");
+    assert!(err.contains('^'), "{err}");
+}
+
+/// A case of one step of jobs with an expectation.
+fn expecting(expectation: &str) -> String {
+    format!("- name: a\n  steps:\n  - {JOBS}\n    expect: [{{{expectation}}}]\n")
+}
+
+#[test]
+fn expectations_of_jobs_that_no_step_creates_are_refused() {
+    for (expectation, expected) in [
+        (
+            "never: {victims: trian-1}",
+            "a.test.yaml:6:32: there is no job \"trian-1\" of this case; did you mean \"train-1\"?",
+        ),
+        (
+            "admitted: {jobs: nosuch-*, count: 0}",
+            "there is no job \"nosuch-*\" of this case; the jobs are train-1, train-2",
+        ),
+        (
+            "victims: {jobs: train-1, by: hihg}",
+            "there is no job \"hihg\" of this case",
+        ),
+        (
+            "evicted: {jobs: train-1, reason: PodsReadyTimout}",
+            "there is no reason of evictions \"PodsReadyTimout\"; did you mean \"PodsReadyTimeout\"?",
+        ),
+    ] {
+        assert_refused(&expecting(expectation), expected);
+    }
+}
+
+#[test]
+fn a_later_step_can_create_what_must_not_be_met_before() {
+    let folder = folder(&format!(
+        "- name: a\n  steps:\n  - wait: 1s\n    expect:\n    - never: {{victims: train-1}}\n    - pending: {{jobs: train-*, count: 0}}\n  - {JOBS}\n    expect: [{{admitted: train-*}}]\n"
+    ));
+    let (code, out, err) = kueue_lab_test(folder.path(), &[]);
+    assert_eq!(code, Some(0), "{out}\n{err}");
+}
+
+#[test]
+fn steps_that_can_never_apply_are_refused() {
+    for (step, expected) in [
+        (
+            "deletePods: {node: cpu-00}",
+            "a.test.yaml:6:24: there is no node \"cpu-00\"; did you mean \"cpu-0\"?",
+        ),
+        (
+            "finish: trian-1",
+            "a.test.yaml:6:13: there is no job \"trian-1\" before this step; did you mean \"train-1\"?",
+        ),
+        (
+            "sample: nosuch",
+            "a.test.yaml:6:13: there is no sample \"nosuch\"",
+        ),
+        (
+            "switch: nosuch",
+            "a.test.yaml:6:13: there is no preset \"nosuch\"",
+        ),
+        (
+            "create: {apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: c}, spec: {namespaceSelecto: {}}}",
+            "a.test.yaml:6:98: spec.namespaceSelecto: unknown field; did you mean namespaceSelector?",
+        ),
+        (
+            "apply: {apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueu, metadata: {name: c}, spec: {}}",
+            "kind: no matches for kind \"ClusterQueu\" in version \"kueue.x-k8s.io/v1beta2\"; did you mean ClusterQueue?",
+        ),
+    ] {
+        assert_refused(
+            &format!("- name: a\n  steps:\n  - {JOBS}\n  - {step}\n"),
+            expected,
+        );
+    }
+    // A pattern can be that of a Pod, and objects can be wrong where the API must refuse them.
+    let folder = folder(&format!(
+        "- name: a\n  steps:\n  - {JOBS}\n  - finish: train-1-*\n  - create: {{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {{name: c}}, spec: {{namespaceSelecto: {{}}}}}}\n    refused: \"*unknown field*\"\n"
+    ));
+    let (code, out, err) = kueue_lab_test(folder.path(), &[]);
+    assert_eq!(code, Some(0), "{out}\n{err}");
+}
+
+#[test]
+fn mistakes_in_files_that_steps_name_have_their_source_line() {
+    let folder = folder("- name: a\n  steps:\n  - apply: objects.yaml\n");
+    for (text, expected) in [
+        ("kind: Job\n spec: {}\n", "objects.yaml:2:"),
+        (
+            "apiVersion: kueue.x-k8s.io/v1beta2\nkind: Cohort\nmetadata: {name: c}\nspec: {parentNam: x}\n",
+            "objects.yaml:4:8: spec.parentNam: unknown field",
+        ),
+    ] {
+        std::fs::write(folder.path().join("objects.yaml"), text).unwrap();
+        let (code, _, err) = kueue_lab_test(folder.path(), &[]);
+        assert_eq!(code, Some(2), "{err}");
+        assert!(err.contains(expected) && err.contains('^'), "{err}");
+    }
+}
+
+#[test]
+fn times_that_cannot_follow_each_other_are_refused() {
+    assert_refused(
+        &format!("- name: a\n  steps:\n  - at: 5m\n    {JOBS}\n  - at: 1m\n    wait: 1s\n"),
+        "a.test.yaml:7:9: the step starts at 1m, an earlier one at 5m",
+    );
+    assert_refused(
+        "- name: a\n  steps:\n  - jobs: {name: j, queue: lq, pods: 2, minPods: 2}\n",
+        "minPods is at least 1 and less than pods, which is 2",
+    );
+}
