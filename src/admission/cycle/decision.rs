@@ -55,6 +55,19 @@ pub struct PodSetDecision {
     /// The topology assignment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology: Option<TopologyAssignment>,
+    /// Why it has no topology assignment even without usage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topology_failure: Option<TopologyFailureDecision>,
+}
+
+/// Why a pod set has no topology assignment in a flavor even without usage.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TopologyFailureDecision {
+    /// The flavor.
+    pub flavor: FlavorName,
+    /// The reason.
+    pub reason: Arc<str>,
 }
 
 /// A preemption target.
@@ -183,6 +196,7 @@ fn pod_sets(mut assignment: Assignment) -> Vec<PodSetDecision> {
         .into_iter()
         .map(Arc::from)
         .collect();
+    let failure = assignment.topology_failure.as_ref();
     let decision = |ps: &crate::flavor_assigner::PodSetAssignment| PodSetDecision {
         name: ps.name.clone(),
         count: ps.count,
@@ -201,6 +215,12 @@ fn pod_sets(mut assignment: Assignment) -> Vec<PodSetDecision> {
         reasons: ps.status.sorted_reasons(),
         attempts: attempts.get(ps.group).cloned().unwrap_or_default(),
         topology: ps.topology_assignment.clone(),
+        topology_failure: failure
+            .filter(|failure| failure.pod_set == ps.name)
+            .map(|failure| TopologyFailureDecision {
+                flavor: failure.flavor.clone(),
+                reason: failure.reason.clone(),
+            }),
     };
     assignment.pod_sets.iter().map(decision).collect()
 }

@@ -24,7 +24,10 @@ mod wait_for_pods_ready;
 
 pub use action::{Action, ActionKind, ActionOutcome, Preemptor};
 pub use decided_cycle::DecidedCycle;
-pub use decision::{CandidateDecision, Decision, FlavorChoice, PodSetDecision, VictimDecision};
+pub use decision::{
+    CandidateDecision, Decision, FlavorChoice, PodSetDecision, TopologyFailureDecision,
+    VictimDecision,
+};
 pub use entry::{Entry, EntryStatus};
 pub use entry_comparer::{FairSharingEntry, entry_less};
 pub use entry_ordering::sort_entries;

@@ -21,7 +21,8 @@ mod tests;
 pub use crate::device_class_mappings::{DeviceClassMappings, DeviceSource, DeviceSourceConfig};
 pub use dra_cache::DraCache;
 pub use needs_dra_reconcile::{
-    has_resource_claims, needs_dra_reconcile, requests_extended_resource,
+    GATE_DISABLED, RESOURCE_CLAIMS_NOT_SUPPORTED, has_dra, has_resource_claims,
+    needs_dra_reconcile, requests_extended_resource,
 };
 use needs_dra_reconcile::{is_extended, pod_resource_claims};
 pub(crate) use resource_requests::resource_requests_for_workload;

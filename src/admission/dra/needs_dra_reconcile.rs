@@ -8,6 +8,13 @@ use crate::resources::Decimal;
 use crate::workload::predicates;
 use kueue_lab_api::v1beta2::{PodSet, Workload};
 
+/// The message of a Workload with devices while dynamic resource allocation is disabled.
+pub const GATE_DISABLED: &str =
+    "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled";
+/// The message of a Workload whose pods reference ResourceClaims by name.
+pub const RESOURCE_CLAIMS_NOT_SUPPORTED: &str =
+    "KueueDRAIntegration feature does not support use of resource claims";
+
 /// Whether any pod references a ResourceClaim by name, which is not supported: it may be shared.
 pub fn has_resource_claims(wl: &Workload) -> bool {
     let mut claims = wl.spec.pod_sets.iter().flat_map(pod_resource_claims);
@@ -15,7 +22,7 @@ pub fn has_resource_claims(wl: &Workload) -> bool {
 }
 
 /// Whether any pod uses resource claims.
-pub(crate) fn has_dra(wl: &Workload) -> bool {
+pub fn has_dra(wl: &Workload) -> bool {
     let mut claims = wl.spec.pod_sets.iter().flat_map(pod_resource_claims);
     claims.any(|(_, claim)| {
         claim.resource_claim_name.is_some() || claim.resource_claim_template_name.is_some()

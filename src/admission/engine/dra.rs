@@ -12,8 +12,9 @@ use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaimTemplate, Resourc
 use super::{Engine, order_context};
 use crate::dra;
 use crate::queue::QueueError;
+use crate::workload::predicates::{self, Status};
 use crate::workload::{DraRequests, adjust_resources};
-use kueue_lab_api::field::FieldErrors;
+use kueue_lab_api::field::{FieldErrors, aggregate};
 use kueue_lab_api::v1beta2::Workload;
 
 impl Engine {
@@ -34,6 +35,38 @@ impl Engine {
         let counted =
             dra::resource_requests_for_workload(&adjusted, &self.dra_cache, &self.config)?;
         Ok((counted != DraRequests::default()).then_some(counted))
+    }
+
+    /// Why the device requests of a Workload cannot be counted, in the words of its condition QuotaReserved;
+    /// none if they can, or without devices.
+    pub(super) fn dra_inadmissible_message(&self, wl: &Arc<Workload>) -> Option<String> {
+        if !self.needs_dra_reconcile(wl) {
+            return None;
+        }
+        if !self.config.gates.kueue_dra_integration {
+            return Some(dra::GATE_DISABLED.to_owned());
+        }
+        if dra::has_resource_claims(wl) {
+            return Some(dra::RESOURCE_CLAIMS_NOT_SUPPORTED.to_owned());
+        }
+        let counted = self.dra_requests(wl);
+        counted.err().map(|errors| aggregate(&errors))
+    }
+
+    /// Queues a pending Workload that requests devices, as its reconciler does. It is not queued while its requests
+    /// cannot be counted; [`Engine::explain`] says why.
+    pub fn queue_if_devices_are_counted(&mut self, wl: &Arc<Workload>, now: Timestamp) {
+        if predicates::status(wl) != Status::Pending
+            || !self.needs_dra_reconcile(wl)
+            || self.dra_inadmissible_message(wl).is_some()
+            || !predicates::is_admissible(wl, &self.config.gates)
+        {
+            return;
+        }
+        if let Ok(counted) = self.dra_requests(wl) {
+            // Without its queue it is queued when the queue is added.
+            let _ = self.queue_workload_with_dra(wl, counted.as_ref(), now);
+        }
     }
 
     /// Queues a Workload with the resource requests of its devices.

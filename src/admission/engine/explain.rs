@@ -1,5 +1,6 @@
 //! [`Explanation`]: why a workload is pending, admitted or preempted.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -10,6 +11,7 @@ use super::pending_verdict::PendingVerdict;
 use super::pending_workloads::PendingState;
 use super::quota_reserved_condition::QueueInadmissibleReason;
 use crate::cycle::{CycleProgress, Decision};
+use crate::hash_map::FastHashMap;
 use crate::queue::Head;
 use crate::workload::{Info, WorkloadKey, adjust_resources, predicates};
 
@@ -37,32 +39,74 @@ pub struct Explanation {
     pub now: Option<Decision>,
 }
 
+/// The order of the pending workloads of ClusterQueues, computed once for each. It is valid until a workload or a
+/// queue changes.
+#[derive(Debug, Default)]
+pub struct PendingOrder {
+    queues: BTreeMap<Arc<str>, QueueOrder>,
+}
+
+/// The order of the pending workloads of a ClusterQueue.
+#[derive(Debug, Default)]
+struct QueueOrder {
+    first: Option<WorkloadKey>,
+    positions: FastHashMap<WorkloadKey, usize>,
+}
+
+impl PendingOrder {
+    fn of(&mut self, engine: &Engine, queue: &Arc<str>) -> &QueueOrder {
+        self.queues.entry(queue.clone()).or_insert_with(|| {
+            let pending = engine.queues.cluster_queue(queue);
+            let all = pending.map_or_else(Vec::new, |p| p.in_order(engine.order_context()));
+            let positions = all.iter().enumerate();
+            QueueOrder {
+                first: all.first().map(|info| info.key.clone()),
+                positions: positions.map(|(at, info)| (info.key.clone(), at)).collect(),
+            }
+        })
+    }
+}
+
 impl Engine {
     /// Explains a workload, without side effects. `now` is decided as if it were the only head of a
     /// cycle.
     pub fn explain(&mut self, key: &WorkloadKey, now: Timestamp) -> Option<Explanation> {
+        self.explain_in_order(key, &mut PendingOrder::default(), now)
+    }
+
+    /// Explains one of several workloads of the same state.
+    pub fn explain_in_order(
+        &mut self,
+        key: &WorkloadKey,
+        order: &mut PendingOrder,
+        now: Timestamp,
+    ) -> Option<Explanation> {
         let wl = self.store.workload(key)?.clone();
         let admission = wl.status.admission.as_ref();
         let queue: Option<Arc<str>> = match admission {
             Some(admission) => Some(admission.cluster_queue.as_str().into()),
             None => self.cluster_queue_of(&wl).map(|(name, _)| name.clone()),
         };
+        let waits = !predicates::has_quota_reservation(&wl) && !predicates::is_finished(&wl);
         let pending = queue.as_ref().and_then(|q| self.queues.cluster_queue(q));
         let info = match pending.and_then(|p| p.get(key)) {
             Some(info) => Info::clone(info),
             None => {
                 let adjusted = adjust_resources(&wl, &self.cluster_objects);
-                let devices = self.dra_requests(&wl).ok().flatten();
+                // The verdict says why devices cannot be counted.
+                let devices = self.dra_requests(&wl).unwrap_or_default();
                 Info::with_dra(adjusted, &self.config, devices.as_ref())
             }
         };
-        let position = pending.and_then(|p| {
-            let all = p.in_order(self.order_context());
-            all.iter().position(|other| other.key == *key)
-        });
+        let in_queue = queue.as_ref().filter(|_| waits);
+        let in_queue = in_queue.map(|queue| order.of(self, queue));
+        let position = in_queue.and_then(|order| order.positions.get(key).copied());
+        let first = in_queue.and_then(|order| order.first.clone());
         let priority = info.priority;
-        let waits = !predicates::has_quota_reservation(&wl) && !predicates::is_finished(&wl);
-        let decision_as_head = queue.clone().filter(|_| waits).and_then(|queue| {
+        // A workload whose devices cannot be counted is not nominated.
+        let uncounted = self.dra_inadmissible_message(&wl).filter(|_| waits);
+        let nominated = queue.clone().filter(|_| waits && uncounted.is_none());
+        let decision_as_head = nominated.and_then(|queue| {
             let mut info = info;
             info.cluster_queue = queue;
             self.dry_run(info, now)
@@ -78,7 +122,10 @@ impl Engine {
             last: self.decisions.get(key).cloned(),
             now: decision_as_head,
         };
-        explanation.verdict = self.pending_verdict(&wl, &explanation, now);
+        explanation.verdict = match uncounted {
+            Some(message) if wl.spec.is_active() => Some(PendingVerdict::never(message)),
+            _ => self.pending_verdict(&wl, &explanation, first.as_ref(), now),
+        };
         Some(explanation)
     }
 

@@ -25,7 +25,7 @@ mod timers;
 mod workload_events;
 
 pub use afs::ConsumedUsage;
-pub use explain::Explanation;
+pub use explain::{Explanation, PendingOrder};
 pub use explain_cluster_queue::{
     Borrower, ClusterQueueExplanation, CohortQuota, ExplainedQuota, PendingInQueue, QuotaHolder,
 };

@@ -8,7 +8,7 @@ use super::{Engine, Explanation};
 use crate::cycle::{Decision, PodSetDecision};
 use crate::flavor_assigner::{FlavorAssignmentAttempt, FlavorAssignmentMode, ResourceAttempt};
 use crate::resources::{Amount, ResourceFormatter, ResourceName};
-use crate::workload::predicates;
+use crate::workload::{WorkloadKey, predicates};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::constants::quota_reserved as q;
 use kueue_lab_api::v1beta2::Workload;
@@ -36,7 +36,7 @@ pub struct PendingVerdict {
 }
 
 impl PendingVerdict {
-    fn never(text: impl Into<String>) -> Self {
+    pub(super) fn never(text: impl Into<String>) -> Self {
         PendingVerdict {
             kind: PendingVerdictKind::Never,
             text: text.into(),
@@ -70,11 +70,13 @@ impl std::fmt::Display for PendingVerdict {
 }
 
 impl Engine {
-    /// The verdict on an explained pending workload; none when it reserves quota or is finished.
+    /// The verdict on an explained pending workload, with the `first` of its queue; none when it reserves quota or
+    /// is finished.
     pub(super) fn pending_verdict(
         &self,
         wl: &Workload,
         explanation: &Explanation,
+        first: Option<&WorkloadKey>,
         now: Timestamp,
     ) -> Option<PendingVerdict> {
         if predicates::has_quota_reservation(wl) || predicates::is_finished(wl) {
@@ -82,7 +84,7 @@ impl Engine {
         }
         let verdict = self
             .verdict_without_evaluation(wl, explanation.blocker.as_ref(), now)
-            .or_else(|| self.verdict_of_decision(wl, explanation));
+            .or_else(|| self.verdict_of_decision(wl, explanation, first));
         Some(verdict.unwrap_or_else(|| PendingVerdict::waits("not evaluated yet")))
     }
 
@@ -157,6 +159,7 @@ impl Engine {
         &self,
         wl: &Workload,
         explanation: &Explanation,
+        first: Option<&WorkloadKey>,
     ) -> Option<PendingVerdict> {
         let decision = explanation.now.as_ref()?;
         let formatter = &self.config.formatter;
@@ -170,7 +173,11 @@ impl Engine {
                 )));
             }
         }
-        let behind = self.workloads_ahead(explanation);
+        let ahead = explanation.position.filter(|&ahead| ahead > 0);
+        // Unless it is the first of its queue.
+        let behind = ahead
+            .zip(first)
+            .map(|(ahead, first)| format!("behind {first} ({ahead} ahead)"));
         let text = match decision.mode {
             Some(FlavorAssignmentMode::Fit) => match behind {
                 Some(behind) => format!("it fits, {behind}"),
@@ -213,18 +220,8 @@ impl Engine {
         Some(PendingVerdict::waits(text))
     }
 
-    /// `behind ns/first (3 ahead)`, unless the workload is the first of its queue.
-    fn workloads_ahead(&self, explanation: &Explanation) -> Option<String> {
-        let ahead = explanation.position.filter(|&ahead| ahead > 0)?;
-        let queue = self
-            .queues
-            .cluster_queue(explanation.cluster_queue.as_deref()?)?;
-        let first = queue.in_order(self.order_context()).into_iter().next()?;
-        Some(format!("behind {} ({ahead} ahead)", first.key))
-    }
-
     /// Why a pod set can never fit, if it cannot: a resource without quota, or a resource group
-    /// with no flavor that it could be assigned without any usage.
+    /// with no flavor that it could be assigned without any usage of quota and nodes.
     fn permanent_failures(
         &self,
         decision: &Decision,
@@ -248,7 +245,11 @@ impl Engine {
             let attempts = &pod_set.attempts;
             for flavor in &group.flavors {
                 let attempt = attempts.iter().find(|attempt| attempt.flavor == *flavor);
-                match attempt.and_then(|a| permanent_failure(a, pod_set.count, least, formatter)) {
+                let failure = attempt.and_then(|attempt| {
+                    permanent_failure(attempt, pod_set.count, least, formatter)
+                        .or_else(|| topology_failure(pod_set, flavor, least))
+                });
+                match failure {
                     Some(text) => texts.push(text),
                     None => {
                         texts.clear();
@@ -303,6 +304,14 @@ fn permanent_failure(
             attempt.flavor
         )
     })
+}
+
+/// Why a flavor has no topology assignment even without usage, with all pods.
+fn topology_failure(pod_set: &PodSetDecision, flavor: &str, least: i32) -> Option<String> {
+    let failure = pod_set.topology_failure.as_ref();
+    let failure = failure.filter(|failure| *failure.flavor == *flavor);
+    let reason = &failure.filter(|_| least >= pod_set.count)?.reason;
+    Some(format!("{reason} with all nodes free"))
 }
 
 /// The request of `least` of `count` pods, with those of earlier pod sets.

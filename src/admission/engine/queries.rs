@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::Engine;
 use crate::cache::{ActiveCondition, CacheError, ClusterQueueUsageStats, LocalQueueUsageStats};
-use crate::workload::{LocalQueueKey, predicates};
+use crate::resources::Requests;
+use crate::workload::{Info, LocalQueueKey, adjust_resources, predicates};
 use kueue_lab_api::v1beta2::Workload;
 
 impl Engine {
@@ -57,6 +58,19 @@ impl Engine {
             .cluster_queue(queue)
             .map(|q| q.reserving_workloads());
         workloads.is_none_or(<[_]>::is_empty)
+    }
+
+    /// The requests of all pods of a workload that count towards quota.
+    pub fn total_requests(&self, wl: &Arc<Workload>) -> Requests {
+        let adjusted = adjust_resources(wl, &self.cluster_objects);
+        // The verdict says why devices cannot be resolved.
+        let devices = self.dra_requests(wl).unwrap_or_default();
+        let info = Info::with_dra(adjusted, &self.config, devices.as_ref());
+        let mut total = Requests::new();
+        for pod_set in info.total_requests.iter() {
+            total.add(&pod_set.requests);
+        }
+        total
     }
 
     /// The ClusterQueue of a workload's LocalQueue, and whether it exists; none when the LocalQueue

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::assignment::{
     Assignment, AssignmentStatus, FlavorAssignment, NominationMapping, PodSetAssignment,
+    TopologyFailure,
 };
 use super::flavor_attempts::FlavorAssignmentAttempts;
 use super::granular_mode::{FlavorAssignmentMode, PreemptionPossibility};
@@ -382,10 +383,15 @@ impl<'a> FlavorAssigner<'a> {
             let result = snapshot.find_topology_assignments(&requests, empty);
             let failure = result
                 .failure()
-                .map(|(ps, _, flavor)| (ps.to_owned(), flavor.clone()));
+                .map(|(ps, why, flavor)| (ps.to_owned(), why.to_string(), flavor.clone()));
             match failure {
-                Some((pod_set, flavor)) => {
+                Some((pod_set, why, flavor)) => {
                     // It would not fit in an empty cluster.
+                    assignment.topology_failure = Some(TopologyFailure {
+                        pod_set: pod_set.clone(),
+                        flavor: flavor.clone(),
+                        reason: why.into(),
+                    });
                     if snapshot.config.gates.unadmitted_workloads_observability {
                         self.mark_attempt(assignment, &pod_set, &flavor);
                     }

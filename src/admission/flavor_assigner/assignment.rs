@@ -131,6 +131,19 @@ pub struct Assignment {
     /// The replaced slice.
     pub(super) replaced: Option<Arc<Info>>,
     pub(super) representative_mode: Option<FlavorAssignmentMode>,
+    /// Why there is no topology assignment even without usage.
+    pub(crate) topology_failure: Option<TopologyFailure>,
+}
+
+/// A pod set that has no topology assignment in a flavor even without usage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TopologyFailure {
+    /// The pod set.
+    pub(crate) pod_set: String,
+    /// The flavor.
+    pub(crate) flavor: FlavorName,
+    /// Why.
+    pub(crate) reason: Arc<str>,
 }
 
 impl Assignment {

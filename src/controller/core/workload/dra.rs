@@ -7,7 +7,9 @@ use std::time::Duration;
 use super::unadmitted_conditions::set_requeued_condition;
 use crate::ControllerContext;
 use crate::workload_patching::{self, StatusApplyMode};
-use kueue_lab_admission::dra::{has_resource_claims, requests_extended_resource};
+use kueue_lab_admission::dra::{
+    GATE_DISABLED, RESOURCE_CLAIMS_NOT_SUPPORTED, has_resource_claims, requests_extended_resource,
+};
 use kueue_lab_admission::status::unset_quota_reservation;
 use kueue_lab_admission::workload::predicates::{self, Status};
 use kueue_lab_api::constants as c;
@@ -100,13 +102,12 @@ pub(super) async fn count(
         return Ok(DraOutcome::Continue(wl));
     }
     if !shared.engine().config().gates.kueue_dra_integration {
-        let message =
-            "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled";
+        let message = GATE_DISABLED;
         mark_dra_inadmissible(shared, &wl, message, message, RequeuedUpdate::Always).await?;
         return Ok(DraOutcome::Stop(ReconcileResult::Done));
     }
     if has_resource_claims(&wl) {
-        let message = "KueueDRAIntegration feature does not support use of resource claims";
+        let message = RESOURCE_CLAIMS_NOT_SUPPORTED;
         let requeued = "DRA resource claims not supported";
         mark_dra_inadmissible(shared, &wl, message, requeued, RequeuedUpdate::IfChanged).await?;
         return Ok(DraOutcome::Stop(ReconcileResult::Done));
