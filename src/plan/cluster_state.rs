@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use kube::core::{ApiResource, GroupVersionKind};
+use kueue_lab_admission::engine::PendingOrder;
 use kueue_lab_admission::workload::WorkloadKey;
 use kueue_lab_api::v1beta2::GROUP;
 use kueue_lab_import::PagedLists;
@@ -87,11 +88,15 @@ impl ClusterState {
         let workloads = lists.list(&workloads).await?;
         let now = lab.clock().now();
         let controller = lab.controller();
+        let shared = controller.as_ref().map(|controller| controller.shared());
+        // No scheduling cycle runs meanwhile, so that the order is computed once.
+        let mut engine = shared.as_ref().map(|shared| shared.engine());
+        let mut order = PendingOrder::default();
         for workload in workloads {
             let key = WorkloadKey::new(workload.text("/metadata/namespace"), workload.name());
-            let explanation = controller
-                .as_ref()
-                .and_then(|controller| controller.shared().engine().explain(&key, now));
+            let explanation = engine
+                .as_deref_mut()
+                .and_then(|engine| engine.explain_in_order(&key, &mut order, now));
             let state_ = WorkloadState::new(&workload, explanation.as_ref());
             state.workloads.insert(state_.key.clone(), state_);
         }

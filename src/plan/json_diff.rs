@@ -6,11 +6,13 @@ use super::object_changes::FieldChange;
 use kueue_lab_presets::PRESET_LABEL;
 
 /// Metadata that a change of the object does not name.
-const IGNORED: [&str; 9] = [
+const IGNORED: [&str; 11] = [
     "managedFields",
     "resourceVersion",
     "uid",
     "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
     "generation",
     "finalizers",
     "namespace",
@@ -162,5 +164,10 @@ mod tests {
             r#"~ spec.resourceGroups[0].flavors (order): ["a","b"] -> ["b","a"]"#
         );
         assert!(diff_objects(&before, &before).is_empty());
+        // A queue that is deleted while Workloads use it.
+        let mut deleted = before.clone();
+        deleted["metadata"] = json!({"deletionTimestamp": "2026-08-01T12:00:00Z",
+            "deletionGracePeriodSeconds": 0});
+        assert!(diff_objects(&before, &deleted).is_empty());
     }
 }

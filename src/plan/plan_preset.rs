@@ -47,7 +47,8 @@ pub fn plan_preset(bundle: &Bundle, change: PlannedChange<'_>) -> Result<Cluster
         let applied = lab.presets().switch(preset).await;
         applied.map_err(PlanError::Invalid)?;
         let changed = lab.clock().now();
-        let loops = wait_until_idle_or_loop(lab, changed + LIMIT, &loops_before).await;
+        let Settled { loops, is_idle } =
+            wait_until_idle_or_loop(lab, changed + LIMIT, &loops_before).await;
         let after = ClusterState::of_lab(lab).await?;
         let state = lab.presets().state();
         let mut warnings: Vec<String> = state.warnings.iter().map(Finding::to_string).collect();
@@ -60,6 +61,12 @@ pub fn plan_preset(bundle: &Bundle, change: PlannedChange<'_>) -> Result<Cluster
         for found in loops.iter().filter(is_old) {
             warnings.push(format!(
                 "the queues do not settle, also without the change: {found}"
+            ));
+        }
+        if loops.is_empty() && !is_idle {
+            warnings.push(format!(
+                "the copy is not idle after {} minutes of lab time; the effects are those until then",
+                LIMIT.as_mins()
             ));
         }
         Ok::<_, PlanError>((
@@ -98,7 +105,11 @@ pub fn check_import(bundle: &Bundle) -> Result<Vec<Effect>, PlanError> {
         lab.wait_until_idle(start + CHECK).await;
         ClusterState::of_lab(lab).await
     };
-    let lab = copy(bundle, &folder, run)??;
+    let mut lab = copy(bundle, &folder, run)??;
+    // The objects of the cluster have only the conditions.
+    for workload in lab.workloads.values_mut() {
+        workload.never = workload.never_by_condition;
+    }
     let cluster = ClusterState::of_objects(&bundle.objects);
     let mut differences = effects(&cluster, &lab);
     // The cluster does not say what the position of a Workload is.
@@ -127,26 +138,36 @@ fn is_known(known: &[SchedulingLoop], found: &SchedulingLoop) -> bool {
     known.iter().any(|known| known.uids == found.uids)
 }
 
+/// How a copy ended.
+struct Settled {
+    loops: Vec<SchedulingLoop>,
+    /// Whether nothing changed any more.
+    is_idle: bool,
+}
+
 /// Waits until the copy is idle, there is a loop that is not `known`, or the limit is reached. A loop changes
-/// objects as fast as it can until the limit. Returns the loops.
-async fn wait_until_idle_or_loop(
-    lab: &Lab,
-    limit: Timestamp,
-    known: &[SchedulingLoop],
-) -> Vec<SchedulingLoop> {
+/// objects as fast as it can until the limit.
+async fn wait_until_idle_or_loop(lab: &Lab, limit: Timestamp, known: &[SchedulingLoop]) -> Settled {
     let mut idle = pin!(lab.wait_until_idle(limit));
     loop {
         let next = lab.clock().sleep(LOOP_INTERVAL);
         let next = pin!(next);
         if let Either::Left(_) = select(idle.as_mut(), next).await {
-            return match lab.clock().now() < limit {
-                true => Vec::new(),
-                false => loops_of(lab),
+            let is_idle = lab.clock().now() < limit;
+            return Settled {
+                loops: match is_idle {
+                    true => Vec::new(),
+                    false => loops_of(lab),
+                },
+                is_idle,
             };
         }
         let loops = loops_of(lab);
         if loops.iter().any(|found| !is_known(known, found)) {
-            return loops;
+            return Settled {
+                loops,
+                is_idle: false,
+            };
         }
     }
 }

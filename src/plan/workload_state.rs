@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kueue_lab_admission::engine::Explanation;
+use kueue_lab_admission::engine::{Explanation, PendingVerdictKind};
 use kueue_lab_api::constants as c;
 use kueue_lab_api::constants::quota_reserved as q;
 use kueue_lab_json::ValueExt;
@@ -43,10 +43,13 @@ pub struct WorkloadState {
     pub flavors: String,
     /// Its position among the pending Workloads of its ClusterQueue, from 1.
     pub position: Option<usize>,
-    /// Why it waits, in the words of the condition; empty if it does not.
+    /// Why it waits, in the words of the condition, or why it can never be admitted; empty if it does not wait.
     pub waits_for: String,
     /// Whether it can never be admitted as it is.
     pub never: bool,
+    /// Whether its condition says so. Kueue does not evaluate a Workload behind the head of a StrictFIFO queue.
+    #[serde(skip)]
+    pub(crate) never_by_condition: bool,
     /// How often it was evicted, by reason.
     pub evictions: BTreeMap<String, i64>,
     /// The reason of the last preemption or else eviction, and its message.
@@ -79,6 +82,13 @@ impl WorkloadState {
                 found.text("/message").to_owned(),
             ))
         };
+        let never_by_condition = is_pending
+            && matches!(
+                reason,
+                q::EXCEEDS_MAX_QUOTA | q::NO_MATCHING_FLAVOR | q::MISCONFIGURED
+            );
+        let verdict = explanation.and_then(|e| e.verdict.as_ref());
+        let never = verdict.filter(|verdict| verdict.kind == PendingVerdictKind::Never);
         let owner = workload.list("/metadata/ownerReferences").first();
         Self {
             key: format!(
@@ -104,12 +114,15 @@ impl WorkloadState {
                 .and_then(|e| e.position)
                 .filter(|_| is_pending)
                 .map(|position| position + 1),
-            waits_for: waits.map_or_else(String::new, |c| c.text("/message").to_owned()),
-            never: is_pending
-                && matches!(
-                    reason,
-                    q::EXCEEDS_MAX_QUOTA | q::NO_MATCHING_FLAVOR | q::MISCONFIGURED
-                ),
+            waits_for: match never {
+                Some(verdict) if !never_by_condition => verdict.text.clone(),
+                _ => waits.map_or_else(String::new, |c| c.text("/message").to_owned()),
+            },
+            never: match explanation {
+                Some(_) => never.is_some(),
+                None => never_by_condition,
+            },
+            never_by_condition,
             evictions: evictions(workload),
             last_eviction: of_eviction(c::PREEMPTED).or_else(|| of_eviction(c::EVICTED)),
         }

@@ -98,3 +98,36 @@ fn a_plan_is_printed_and_its_exit_code_tells_changes() {
     assert!(empty.contains("has no YAML files"), "{empty}");
     assert_eq!(code(&["plan", "empty", "--detailed-exitcode"]), Some(1));
 }
+
+#[test]
+fn a_workload_behind_a_strict_head_can_become_inadmissible() {
+    let lab = TeamLab::start(4, 4);
+    let strict = |red: u32, blue: u32| {
+        let text = preset(red, blue);
+        text.replace(
+            "  namespaceSelector: {}\n",
+            "  namespaceSelector: {}\n  queueingStrategy: StrictFIFO\n",
+        )
+    };
+    lab.dir.write("presets/team/queues.yaml", &strict(4, 4));
+    let red = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/red";
+    lab.wait_until_found(red, |queue| {
+        queue["spec"]["queueingStrategy"] == "StrictFIFO"
+    });
+    lab.admit(job("runs", "red", "8", 36000));
+    lab.create(job("head", "red", "5", 60));
+    lab.wait_for_refusal("head");
+    lab.create(job("behind", "red", "7", 60));
+    let workloads = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads";
+    lab.wait_until_found(workloads, |list| {
+        list["items"].as_array().unwrap().len() == 3
+    });
+    lab.dir.write("next/queues.yaml", &strict(4, 2));
+    let text = lab.output(&["plan", "next"]);
+    let never = text
+        .lines()
+        .find(|line| line.contains("can never be admitted"));
+    let never = never.unwrap_or_else(|| panic!("{text}"));
+    assert!(never.contains("(Job behind, "), "{text}");
+    assert!(never.contains("7 cpu > maximum 6 in plain"), "{text}");
+}

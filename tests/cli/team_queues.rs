@@ -91,6 +91,26 @@ impl TeamLab {
         }
     }
 
+    /// A lab with a shipped preset.
+    pub(crate) fn with_preset(name: &str) -> Self {
+        let dir = WorkDir::new();
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/presets");
+        let preset = format!("--preset={name}");
+        let up = [
+            "up",
+            "--headless",
+            "--speed=20",
+            "--presets-dir",
+            folder,
+            &preset,
+        ];
+        let lab = RunningLab::start(dir.command(&up));
+        Self {
+            dir,
+            ..Self::with_lab(lab)
+        }
+    }
+
     /// Another lab, with a working directory of its own.
     pub(crate) fn with_lab(lab: RunningLab) -> Self {
         Self {
@@ -153,6 +173,22 @@ impl TeamLab {
                     return found;
                 }
                 assert!(start.elapsed().as_secs() < 120, "{job} is not {condition}");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        })
+    }
+
+    /// Waits until the object of a path is as wanted.
+    pub(crate) fn wait_until_found(&self, path: &str, is_wanted: impl Fn(&Value) -> bool) {
+        let start = Instant::now();
+        self.runtime.block_on(async {
+            loop {
+                let request = http::Request::get(path).body(Vec::new()).unwrap();
+                let object: Value = self.lab.client().await.request(request).await.unwrap();
+                if is_wanted(&object) {
+                    return;
+                }
+                assert!(start.elapsed().as_secs() < 120, "{object}");
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         })
