@@ -121,8 +121,16 @@ fn report_usage_error(error: &clap::Error) -> ExitCode {
             let command = subcommand_path(std::env::args().skip(1));
             let message = message.join("; ").replace(":; ", ": ");
             eprintln!("kueue-lab: {message}; see {command} --help");
-            ExitCode::from(2)
+            ExitCode::from(usage_error_code(std::env::args().skip(1)))
         }
+    }
+}
+
+/// The exit code of a usage error. With `--detailed-exitcode`, 2 means changes.
+fn usage_error_code(mut args: impl Iterator<Item = String>) -> u8 {
+    match args.any(|arg| arg == "--detailed-exitcode") {
+        true => 1,
+        false => 2,
     }
 }
 
@@ -163,5 +171,12 @@ mod tests {
         assert_eq!(path(&["up", "--no-such-flag"]), "kueue-lab up");
         assert_eq!(path(&["explain", "wl", "-x"]), "kueue-lab explain workload");
         assert_eq!(path(&["--no-such-flag", "up"]), "kueue-lab");
+    }
+
+    #[test]
+    fn a_usage_error_is_no_change_of_a_plan() {
+        let code = |args: &[&str]| usage_error_code(args.iter().map(|arg| (*arg).to_owned()));
+        assert_eq!(code(&["plan", "--bogus"]), 2);
+        assert_eq!(code(&["plan", "--detailed-exitcode", "--bogus"]), 1);
     }
 }
