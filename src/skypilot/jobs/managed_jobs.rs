@@ -90,6 +90,8 @@ pub struct JobUser<'a> {
 pub struct ManagedJobs {
     inner: Arc<JobsControllerState>,
     config: UserConfig,
+    /// The namespace of the user's context, if it is not that of the controller's environment.
+    namespace: Option<String>,
 }
 
 /// The configuration of the user of a handle.
@@ -147,6 +149,7 @@ impl ManagedJobs {
         Self {
             inner: Arc::new(inner),
             config: UserConfig::default(),
+            namespace: None,
         }
     }
 
@@ -251,6 +254,15 @@ impl ManagedJobs {
         }
     }
 
+    /// The same jobs for a user whose context has a namespace. That of the configuration precedes it.
+    #[must_use]
+    pub fn in_namespace(self, namespace: &str) -> Self {
+        Self {
+            namespace: Some(namespace.to_owned()),
+            ..self
+        }
+    }
+
     /// The same jobs for a user with this configuration.
     #[must_use]
     pub fn with_config(self, config: SkyConfig) -> Self {
@@ -262,7 +274,12 @@ impl ManagedJobs {
 
     /// The environment of a new job.
     fn env(&self) -> Result<SkyEnv, SubmitError> {
-        self.env_of(&self.inner.env)
+        let env = &self.inner.env;
+        let namespace = self.namespace.as_ref().unwrap_or(&env.namespace);
+        self.env_of(&SkyEnv {
+            namespace: namespace.clone(),
+            ..env.clone()
+        })
     }
 
     /// The environment of a user with the configuration.
