@@ -85,11 +85,17 @@ impl EngineDriver {
         });
     }
 
+    /// Adds or updates a workload. The devices of a pending one are counted, as the controller does it.
+    pub fn upsert_workload(&mut self, wl: Arc<Workload>, now: Timestamp) {
+        self.engine.upsert_workload(wl.clone(), now);
+        self.engine.queue_if_devices_are_counted(&wl, now);
+    }
+
     fn update(&mut self, key: &WorkloadKey, now: Timestamp, change: impl FnOnce(&mut Workload)) {
         if let Some(before) = self.engine.workload(key) {
             let mut after = Workload::clone(before);
             change(&mut after);
-            self.engine.upsert_workload(Arc::new(after), now);
+            self.upsert_workload(Arc::new(after), now);
         }
     }
 
@@ -227,7 +233,7 @@ impl EngineDriver {
             });
         }
         if changed {
-            self.engine.upsert_workload(Arc::new(after), now);
+            self.upsert_workload(Arc::new(after), now);
         }
         ActionOutcome::Done
     }

@@ -164,3 +164,85 @@ fn a_cluster_without_kueue_is_no_answer() {
         );
     }
 }
+
+/// A Job of a shipped preset.
+fn sample(preset: &str, name: &str) -> serde_json::Value {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/presets");
+    let file = format!("{folder}/{preset}/samples/{name}.yaml");
+    serde_yaml::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
+}
+
+#[test]
+fn a_job_that_no_rack_has_room_for_is_never_admitted() {
+    let lab = TeamLab::with_preset("topology-aware");
+    lab.create(sample("topology-aware", "too-large"));
+    lab.wait_for_refusal("too-large");
+    let text = lab.output(&["explain", "workload", "too-large"]);
+    assert!(text.contains("verdict   never: topology "), "{text}");
+    assert!(text.contains(" with all nodes free\n"), "{text}");
+    // Four Pods fill a rack, and wait for it.
+    let mut fits = sample("topology-aware", "too-large");
+    fits["metadata"]["name"] = "fits".into();
+    fits["spec"]["parallelism"] = 4.into();
+    fits["spec"]["completions"] = 4.into();
+    lab.dir.write("fits.yaml", &fits.to_string());
+    let text = lab.output(&["simulate", "-f", "fits.yaml", "--count", "5"]);
+    assert!(text.contains("admitted by ClusterQueue topology"), "{text}");
+    assert!(!text.contains("never"), "{text}");
+}
+
+#[test]
+fn devices_of_claims_are_counted() {
+    let lab = TeamLab::with_preset("dynamic-resource-allocation");
+    let mut first = sample("dynamic-resource-allocation", "two-gpus");
+    first["spec"]["template"]["spec"]["containers"][0]["command"] =
+        serde_json::json!(["sleep", "36000"]);
+    lab.admit(first);
+    let mut second = sample("dynamic-resource-allocation", "one-gpu");
+    second["metadata"]["name"] = "second".into();
+    lab.dir.write("second.yaml", &second.to_string());
+    let text = lab.output(&["simulate", "-f", "second.yaml"]);
+    assert!(
+        text.contains("  waits: 1 more gpus in default-flavor"),
+        "{text}"
+    );
+    assert!(text.contains(": gpus from 2 to 3\n"), "{text}");
+    lab.create(second);
+    lab.wait_for_refusal("second");
+    let text = lab.output(&["explain", "workload", "second"]);
+    assert!(
+        text.contains("verdict   waits: 1 more gpus in default-flavor"),
+        "{text}"
+    );
+    let mut unknown = sample("dynamic-resource-allocation", "one-gpu");
+    unknown["spec"]["template"]["spec"]["resourceClaims"][0]["resourceClaimTemplateName"] =
+        "absent".into();
+    lab.dir.write("unknown.yaml", &unknown.to_string());
+    let text = lab.output(&["simulate", "-f", "unknown.yaml"]);
+    assert!(
+        text.contains("  never: ") && text.contains("absent"),
+        "{text}"
+    );
+}
+
+#[test]
+fn positions_follow_the_consumed_usage_of_local_queues() {
+    let lab = TeamLab::with_preset("admission-fair-sharing");
+    let waits = |name: &str, queue: &str| job(name, queue, "4", 36000);
+    lab.admit(waits("busy-runs", "busy"));
+    // The usage is sampled every ten seconds.
+    let queue = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/localqueues/busy";
+    lab.wait_until_found(queue, |queue| {
+        let usage = &queue["status"]["fairSharing"]["admissionFairSharingStatus"];
+        usage["consumedResources"]["cpu"]
+            .as_str()
+            .is_some_and(|cpu| cpu != "0")
+    });
+    lab.create(waits("busy-waits", "busy"));
+    lab.wait_for_refusal("busy-waits");
+    lab.dir
+        .write("rare.yaml", &waits("rare-waits", "rare").to_string());
+    let text = lab.output(&["simulate", "-f", "rare.yaml"]);
+    assert!(text.contains("  waits: 4 more cpu"), "{text}");
+    assert!(!text.contains("behind"), "{text}");
+}

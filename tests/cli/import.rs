@@ -79,16 +79,23 @@ fn missing_rights_and_kinds_are_named() {
     }
     for command in [
         &["explain", "clusterqueue", "red"][..],
+        &["explain", "workload", "new"],
         &["explain", "preemption", "new"],
         &["simulate", "-f", "job.yaml"],
-        &["replay", "--record", "jobs.jsonl"],
     ] {
         let error = rejected(command);
-        assert!(
-            error.contains("cannot list resource"),
-            "{command:?}: {error}"
-        );
+        for right in [
+            "list clusterqueues.kueue.x-k8s.io",
+            "list nodes",
+            "list pods",
+        ] {
+            assert!(error.contains(right), "{command:?}: {error}");
+        }
+        // No Workload requests devices.
+        assert!(!error.contains("resourceslices"), "{command:?}: {error}");
     }
+    let error = rejected(&["replay", "--record", "jobs.jsonl"]);
+    assert!(error.contains("cannot list resource"), "{error}");
     lab.delete("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/workloadpriorityclasses.kueue.x-k8s.io");
     let error = lab.dir.run_rejected(&["import"]);
     assert!(

@@ -153,18 +153,134 @@ fn files_that_cannot_be_simulated_are_refused() {
             .replace("requests", "request"),
     );
     assert!(
-        misspelt.contains("unknown field \"spec.template.spec.containers[0].resources.request\""),
+        misspelt.contains("unknown field spec.template.spec.containers[0].resources.request; did you mean requests?"),
         "{misspelt}"
     );
     let queues = rejected(&crate::team_queues::preset(4, 4));
-    assert_eq!(
-        queues,
-        "file.yaml:1:1: a ResourceFlavor is part of the queue configuration; `kueue-lab plan DIR` shows what a change of it does"
+    let part = "a ResourceFlavor is part of the queue configuration; `kueue-lab plan DIR` shows what a change of it does";
+    assert!(
+        queues.starts_with(&format!("file.yaml:2:1: {part}")),
+        "{queues}"
     );
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": [
+        {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "f"}}]});
+    let list = rejected(&list.to_string());
+    assert!(list.contains(part), "{list}");
     let invalid =
         json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {}});
     let invalid = rejected(&invalid.to_string());
     assert!(invalid.contains("Job j: "), "{invalid}");
     let absent = lab.dir.run_rejected(&["simulate", "-f", "absent.yaml"]);
     assert!(absent.contains("absent.yaml: cannot be read"), "{absent}");
+}
+
+#[test]
+fn errors_in_files_have_their_line_and_a_suggestion() {
+    let lab = TeamLab::start(4, 4);
+    let rejected = |text: &str| {
+        lab.dir.write("file.yaml", text);
+        lab.dir.run_rejected(&["simulate", "-f", "file.yaml"])
+    };
+    let text = "apiVersion: batch/v1
+kind: Job
+metadata: {name: j, labels: {kueue.x-k8s.io/queue-name: red}}
+spec:
+  paralelism: 1
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - name: c
+        image: busybox
+        resources:
+          requests: {cpu: 1}
+";
+    assert_eq!(
+        rejected(text),
+        "file.yaml:5:3: Job j: unknown field spec.paralelism; did you mean parallelism?"
+    );
+    let output = lab.dir.run(&["simulate", "-f", "file.yaml"]);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        error.contains("5 |   paralelism: 1\n  |   ^^^^^^^^^^\n"),
+        "{error}"
+    );
+    let text = text.replace("paralelism", "parallelism");
+    let invalid = rejected(&text.replace("restartPolicy: Never", "restartPolicy: Sometimes"));
+    assert!(
+        invalid.starts_with("file.yaml:8:7: Job j: spec.template.spec.restartPolicy: "),
+        "{invalid}"
+    );
+    let quantity = rejected(&text.replace("cpu: 1", "cpu: 1x"));
+    assert!(
+        quantity.starts_with("file.yaml:13:27: Job j: ") && quantity.contains("quantities"),
+        "{quantity}"
+    );
+    let kind = rejected(&text.replace("kind: Job", "kind: Jbo"));
+    assert!(
+        kind.starts_with("file.yaml:2:1: the lab has no kind Jbo of batch/v1; did you mean Job?"),
+        "{kind}"
+    );
+    lab.dir.write(
+        "file.yaml",
+        &text.replace("queue-name: red", "queue-name: rde"),
+    );
+    let queue = lab.output(&["simulate", "-f", "file.yaml"]);
+    assert!(
+        queue.contains(
+            "  never: LocalQueue rde doesn't exist\n  did you mean the LocalQueue red?\n"
+        ),
+        "{queue}"
+    );
+}
+
+#[test]
+fn jobs_without_a_workload_and_new_versions_are_named() {
+    let lab = TeamLab::start(4, 4);
+    let unlabelled = |name: &str| {
+        let mut job = job(name, "red", "1", 60);
+        job["metadata"]["labels"] = json!({});
+        job.to_string()
+    };
+    let good = job("good", "red", "1", 60).to_string();
+    lab.dir
+        .write("two.yaml", &format!("{good}\n---\n{}\n", unlabelled("bad")));
+    let text = lab.output(&["simulate", "-f", "two.yaml"]);
+    assert!(
+        text.contains("  Job bad: it has no label kueue.x-k8s.io/queue-name\n"),
+        "{text}"
+    );
+    let found = lab.json(&["simulate", "-f", "two.yaml", "-o", "json"]);
+    assert_eq!(found["notSimulated"][0]["object"], "Job bad");
+
+    let pod = json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "pod", "labels": {"kueue.x-k8s.io/queue-name": "red",
+                "kueue.x-k8s.io/pod-group-name": "group"},
+            "annotations": {"kueue.x-k8s.io/pod-group-total-count": "1"}},
+        "spec": {"restartPolicy": "Never", "containers": [
+            {"name": "c", "image": "busybox", "resources": {"requests": {"cpu": "1"}}}]}});
+    lab.dir.write("pod.yaml", &pod.to_string());
+    let found = lab.json(&["simulate", "-f", "pod.yaml", "--count", "3", "-o", "json"]);
+    assert_eq!(found["workloads"].as_array().unwrap().len(), 3, "{found}");
+    let incomplete = pod
+        .to_string()
+        .replace("total-count\":\"1\"", "total-count\":\"2\"");
+    lab.dir.write("pod.yaml", &incomplete);
+    let refused = lab.dir.run_rejected(&["simulate", "-f", "pod.yaml"]);
+    assert_eq!(
+        refused,
+        "pod.yaml: Kueue makes no Workload of Pod pod: its pod group group has 1 of 2 pods"
+    );
+    lab.dir
+        .write("task.yaml", "resources: {cpus: 1}\nrun: sleep 1\n");
+    let task = lab.dir.run_rejected(&["simulate", "-f", "task.yaml"]);
+    assert!(task.contains("kubernetes.kueue.local_queue_name"), "{task}");
+
+    // The Job exists, with another Workload.
+    lab.admit(job("runs", "red", "6", 36000));
+    lab.dir
+        .write("runs.yaml", &job("runs", "red", "8", 60).to_string());
+    let found = lab.json(&["simulate", "-f", "runs.yaml", "-o", "json"]);
+    assert_eq!(found["workloads"][0]["admitted"], true, "{found}");
+    assert_eq!(found["replaced"].as_array().unwrap().len(), 1, "{found}");
 }

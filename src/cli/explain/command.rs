@@ -12,7 +12,7 @@ use super::explain_workload::{explain, find_workload, loop_of};
 use super::load_engine::load_engine;
 use super::{cluster_queue_text, preemption_text, text};
 use crate::cli::config::ConfigUser;
-use crate::cli::kubeconfig_args::{KubeconfigArgs, request_error};
+use crate::cli::kubeconfig_args::KubeconfigArgs;
 use crate::cli::lab_time::lab_or_real_time;
 use crate::cli::output::print_stdout;
 use crate::cli::{CliError, config, runtime};
@@ -157,10 +157,9 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
 async fn workload(args: WorkloadArgs) -> Result<String, CliError> {
     let cluster = args.common.connect().await?;
     let (namespace, name) = args.key(&cluster.namespace);
-    let key = find_workload(&cluster.client, namespace, name).await?;
-    let explained = explain(&cluster.client, cluster.config, cluster.now, &key)
-        .await
-        .map_err(CliError::Failed)?;
+    let mut engine = load_engine(&cluster.client, cluster.config, cluster.now).await?;
+    let key = find_workload(&engine, namespace, name)?;
+    let explained = explain(&cluster.client, &mut engine, cluster.now, &key).await?;
     let found = match args.common.output {
         Output::Text => loop_of(&cluster.client, &explained.workload, cluster.now).await,
         Output::Json => None,
@@ -171,8 +170,7 @@ async fn workload(args: WorkloadArgs) -> Result<String, CliError> {
 
 async fn cluster_queue(args: ClusterQueueArgs) -> Result<String, CliError> {
     let cluster = args.common.connect().await?;
-    let engine = load_engine(&cluster.client, cluster.config, cluster.now).await;
-    let mut engine = engine.map_err(|error| request_error(&error))?;
+    let mut engine = load_engine(&cluster.client, cluster.config, cluster.now).await?;
     let Some(explained) = engine.explain_cluster_queue(&args.name, cluster.now) else {
         let queues = engine.cache().cluster_queues();
         let mut names: Vec<String> = queues.map(|queue| queue.name.to_string()).collect();
@@ -194,8 +192,7 @@ async fn cluster_queue(args: ClusterQueueArgs) -> Result<String, CliError> {
 async fn preemption(args: WorkloadArgs) -> Result<String, CliError> {
     let cluster = args.common.connect().await?;
     let (namespace, name) = args.key(&cluster.namespace);
-    let engine = load_engine(&cluster.client, cluster.config, cluster.now).await;
-    let mut engine = engine.map_err(|error| request_error(&error))?;
+    let mut engine = load_engine(&cluster.client, cluster.config, cluster.now).await?;
     let explained =
         explain_preemption(&cluster.client, &mut engine, cluster.now, namespace, name).await?;
     let text = || preemption_text::render(&explained);

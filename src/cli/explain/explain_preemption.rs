@@ -97,7 +97,7 @@ pub(super) async fn explain_preemption(
 ) -> Result<ExplainedPreemption, CliError> {
     let events = workload_events(client, namespace).await;
     let all = preemptions(engine, &events);
-    let key = match find_workload(client, namespace, name).await {
+    let key = match find_workload(engine, namespace, name) {
         Ok(key) => key,
         Err(error) => {
             let deleted = WorkloadKey::new(namespace, name);

@@ -1,4 +1,4 @@
-//! Explains a Workload: loads the cluster's objects into an engine and nominates the Workload.
+//! Explains a Workload: nominates it in an engine with the cluster's objects, and tries out changes.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
@@ -7,36 +7,36 @@ use kube::{Client, ResourceExt};
 use kueue_lab_runtime::Api;
 use serde::Serialize;
 
-use super::{load_engine, text};
+use super::load_engine::load_engine;
+use super::text;
 use crate::cli::CliError;
-use crate::cli::kubeconfig_args::{error_message, request_error};
-use kueue_lab_admission::EngineConfig;
 use kueue_lab_admission::engine::{Explanation, PendingVerdict, PendingVerdictKind};
-use kueue_lab_admission::workload::WorkloadKey;
-use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_admission::workload::{WorkloadKey, predicates};
+use kueue_lab_admission::{Engine, EngineConfig};
+use kueue_lab_api::v1beta2::{Workload, WorkloadPriorityClass};
 use kueue_lab_loops::SchedulingLoop;
-use kueue_lab_simulation::simulate::{AdmittingChange, admitting_changes};
+use kueue_lab_simulation::simulate::{
+    AdmittingChanges, PriorityClass, admitting_changes, simulate,
+};
 use kueue_lab_tui::model::loops::loops_in_events;
 
 /// The key of the Workload with this name, or of the newest Workload owned by a job with this name.
-pub(super) async fn find_workload(
-    client: &Client,
+pub(super) fn find_workload(
+    engine: &Engine,
     namespace: &str,
     name: &str,
 ) -> Result<WorkloadKey, CliError> {
-    let api: Api<Workload> = Api::namespaced(client.clone(), namespace);
-    let failed = |e: kube::Error| request_error(&e);
-    let key = |name: &str| WorkloadKey::new(namespace, name);
-    if api.get_opt(name).await.map_err(failed)?.is_some() {
-        return Ok(key(name));
+    let key = WorkloadKey::new(namespace, name);
+    if engine.workload(&key).is_some() {
+        return Ok(key);
     }
-    let all = api.list(&ListParams::default()).await.map_err(failed)?;
-    let owned = |wl: &&Workload| wl.owner_references().iter().any(|o| o.name == name);
-    let mut found: Vec<&Workload> = all.iter().filter(owned).collect();
+    let owned = engine.workloads().filter(|wl| {
+        predicates::namespace(wl) == namespace
+            && wl.owner_references().iter().any(|o| o.name == name)
+    });
     // A job can own several Workloads (slices, earlier runs): take the newest.
-    found.sort_by_key(|wl| wl.creation_timestamp());
-    match found.last() {
-        Some(wl) => Ok(key(&wl.name_any())),
+    match owned.max_by_key(|wl| wl.creation_timestamp()) {
+        Some(wl) => Ok(predicates::key(wl)),
         None => Err(CliError::Failed(format!(
             "there is no Workload {name:?} in namespace {namespace:?}, and no job {name:?} owns one; list them with `kubectl get workloads -A`"
         ))),
@@ -51,7 +51,7 @@ pub(super) struct ExplainedWorkload {
     pub(super) workload: Workload,
     pub(super) explanation: Explanation,
     /// The changes that admit it, if it is pending and the cluster is not too large to try them out.
-    pub(super) changes: Vec<AdmittingChange>,
+    pub(super) changes: AdmittingChanges,
 }
 
 /// The explanation as JSON.
@@ -60,7 +60,8 @@ pub(super) struct ExplainedWorkload {
 pub(super) struct ExplanationReport<'a> {
     #[serde(flatten)]
     explanation: &'a Explanation,
-    admitting_changes: &'a [AdmittingChange],
+    #[serde(flatten)]
+    changes: &'a AdmittingChanges,
 }
 
 impl ExplainedWorkload {
@@ -68,33 +69,36 @@ impl ExplainedWorkload {
     pub(super) fn report(&self) -> ExplanationReport<'_> {
         ExplanationReport {
             explanation: &self.explanation,
-            admitting_changes: &self.changes,
+            changes: &self.changes,
         }
     }
 }
 
-/// Explains a Workload over the current objects of the cluster.
+/// Explains a Workload of an engine with the objects of the cluster.
 ///
 /// # Errors
-/// A message for the user: the objects cannot be listed, or the Workload was deleted.
+/// The Workload was deleted.
 pub(super) async fn explain(
     client: &Client,
-    config: EngineConfig,
+    engine: &mut Engine,
     now: Timestamp,
     key: &WorkloadKey,
-) -> Result<ExplainedWorkload, String> {
-    let mut engine = load_engine::load_engine(client, config, now)
-        .await
-        .map_err(|e| error_message(&e))?;
-    let deleted = || format!("the Workload {key} was deleted");
+) -> Result<ExplainedWorkload, CliError> {
+    let deleted = || CliError::Failed(format!("the Workload {key} was deleted"));
     let workload = engine.workload(key).ok_or_else(deleted)?.clone();
     let explanation = engine.explain(key, now).ok_or_else(deleted)?;
     let is_held = |verdict: &PendingVerdict| verdict.kind == PendingVerdictKind::Held;
     let is_waiting = explanation.verdict.as_ref().is_some_and(|v| !is_held(v));
     let changes = match is_waiting && engine.workloads().count() <= MAX_WORKLOADS {
-        // Pods of admitted workloads count as ready.
-        true => admitting_changes(&engine, false, std::slice::from_ref(&workload), now),
-        false => Vec::new(),
+        true => {
+            let classes = priority_classes(client).await;
+            let workloads = std::slice::from_ref(&workload);
+            // The pods of Workloads that are admitted in the copy count as ready, as those of `simulate`.
+            let pods_ready = engine.config().block_admission_until_pods_ready;
+            let simulation = simulate(engine, pods_ready, workloads, now);
+            admitting_changes(engine, pods_ready, workloads, &classes, &simulation, now)
+        }
+        false => AdmittingChanges::default(),
     };
     Ok(ExplainedWorkload {
         workload: Workload::clone(&workload),
@@ -103,17 +107,33 @@ pub(super) async fn explain(
     })
 }
 
+/// The WorkloadPriorityClasses of a cluster; none without the right to list them.
+async fn priority_classes(client: &Client) -> Vec<PriorityClass> {
+    let api: Api<WorkloadPriorityClass> = Api::all(client.clone());
+    let listed = api.list(&ListParams::default()).await;
+    let listed = listed.map_or_else(|_| Vec::new(), |listed| listed.items);
+    let classes = listed.into_iter().map(|class| PriorityClass {
+        name: class.name_any(),
+        value: class.value,
+    });
+    classes.collect()
+}
+
 /// Explains a Workload as text.
 ///
 /// # Errors
-/// As for [`explain`].
+/// A message for the user: the objects cannot be listed, or the Workload was deleted.
 pub(in crate::cli) async fn explain_text(
     client: &Client,
     config: EngineConfig,
     now: Timestamp,
     key: &WorkloadKey,
 ) -> Result<String, String> {
-    let explained = explain(client, config, now, key).await?;
+    let explained = async {
+        let mut engine = load_engine(client, config, now).await?;
+        explain(client, &mut engine, now, key).await
+    };
+    let explained = explained.await.map_err(|error| error.to_string())?;
     let found = loop_of(client, &explained.workload, now).await;
     Ok(text::render(&explained, found.as_ref()))
 }

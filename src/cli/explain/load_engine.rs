@@ -1,84 +1,138 @@
 //! Loads the objects of a cluster into an engine.
 
-use std::fmt::Debug;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{LimitRange, Namespace, Node, Pod};
 use k8s_openapi::api::node::v1::RuntimeClass;
-use kube::api::ListParams;
-use kube::{Client, Resource};
-use kueue_lab_codec::Codec;
-use kueue_lab_runtime::Api;
-
+use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaimTemplate, ResourceSlice};
+use kube::Client;
+use kueue_lab_admission::dra::has_dra;
+use kueue_lab_admission::workload::LocalQueueKey;
 use kueue_lab_admission::{Engine, EngineConfig};
 use kueue_lab_api::v1beta2::{
     AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Topology, Workload,
 };
 
+use super::cluster_lists::ClusterLists;
+use crate::cli::CliError;
+
 /// Lists every kind that scheduling decisions depend on and loads the objects into a new engine.
+///
+/// # Errors
+/// Objects cannot be listed; all missing rights are named at once.
 pub(in crate::cli) async fn load_engine(
     client: &Client,
     config: EngineConfig,
     now: Timestamp,
-) -> Result<Engine, kube::Error> {
+) -> Result<Engine, CliError> {
+    let mut lists = ClusterLists::new(client);
+    let engine = load_engine_from(&mut lists, config, false, now).await?;
+    lists.check_rights()?;
+    Ok(engine)
+}
+
+/// As [`load_engine`], with missing rights in `lists`. The rights to list what defines devices are needed if
+/// `uses_devices`, or if Workloads of the cluster request them.
+///
+/// # Errors
+/// Objects cannot be listed for another reason than a missing right.
+pub(in crate::cli) async fn load_engine_from(
+    lists: &mut ClusterLists<'_>,
+    config: EngineConfig,
+    uses_devices: bool,
+    now: Timestamp,
+) -> Result<Engine, CliError> {
     let mut engine = Engine::new(config);
-    for namespace in list_all::<Namespace>(client).await? {
+    for namespace in lists.all::<Namespace>().await? {
         engine.upsert_namespace(&namespace, now);
     }
-    for range in list_all::<LimitRange>(client).await? {
+    for range in lists.all::<LimitRange>().await? {
         engine.upsert_limit_range(range, now);
     }
-    for class in list_if_served::<RuntimeClass>(client).await? {
+    for class in lists.if_served::<RuntimeClass>().await? {
         engine.upsert_runtime_class(&class, now);
     }
-    for topology in list_if_served::<Topology>(client).await? {
+    for topology in lists.if_served::<Topology>().await? {
         engine.upsert_topology(Arc::new(topology), now);
     }
-    for flavor in list_all::<ResourceFlavor>(client).await? {
+    for flavor in lists.all::<ResourceFlavor>().await? {
         engine.upsert_flavor(Arc::new(flavor), now);
     }
-    for check in list_all::<AdmissionCheck>(client).await? {
+    for check in lists.all::<AdmissionCheck>().await? {
         engine.upsert_check(&check, now);
     }
-    for cohort in list_if_served::<Cohort>(client).await? {
+    for cohort in lists.if_served::<Cohort>().await? {
         // A Cohort in a cycle is not added; the status of its ClusterQueues reports it.
         let _ = engine.upsert_cohort(Arc::new(cohort), now);
     }
-    for queue in list_all::<ClusterQueue>(client).await? {
+    for queue in lists.all::<ClusterQueue>().await? {
         engine.upsert_cluster_queue(Arc::new(queue), now);
     }
-    for queue in list_all::<LocalQueue>(client).await? {
-        engine.upsert_local_queue(Arc::new(queue));
+    for queue in lists.all::<LocalQueue>().await? {
+        load_local_queue(&mut engine, queue, now);
     }
-    for node in list_all::<Node>(client).await? {
+    let mut denied = Vec::new();
+    load_devices(&mut engine, lists, &mut denied, now).await?;
+    for node in lists.all::<Node>().await? {
         engine.upsert_node(&node, now);
     }
-    for pod in list_all::<Pod>(client).await? {
+    for pod in lists.all::<Pod>().await? {
         engine.upsert_pod(&pod, now);
     }
-    for workload in list_all::<Workload>(client).await? {
-        engine.upsert_workload(Arc::new(workload), now);
+    for workload in lists.all::<Workload>().await? {
+        let workload = Arc::new(workload);
+        engine.upsert_workload(workload.clone(), now);
+        engine.queue_if_devices_are_counted(&workload, now);
+    }
+    if uses_devices || engine.workloads().any(|wl| has_dra(wl)) {
+        denied.into_iter().for_each(|right| lists.deny(right));
     }
     engine.advance(now);
     Ok(engine)
 }
 
-async fn list_all<K>(client: &Client) -> Result<Vec<K>, kube::Error>
-where
-    K: Resource<DynamicType = ()> + Clone + Codec + Debug,
-{
-    let api = Api::<K>::all(client.clone());
-    Ok(api.list(&ListParams::default()).await?.items)
+/// Adds a LocalQueue with its consumed usage, by which admission fair sharing orders Workloads.
+fn load_local_queue(engine: &mut Engine, queue: LocalQueue, now: Timestamp) {
+    let name = queue.metadata.name.as_deref().unwrap_or_default();
+    let namespace = queue.metadata.namespace.as_deref().unwrap_or_default();
+    let key = LocalQueueKey::new(namespace, name);
+    let status = queue.status.fair_sharing.as_ref();
+    let usage = status.and_then(|status| status.admission_fair_sharing_status.clone());
+    engine.upsert_local_queue(Arc::new(queue));
+    if let Some(usage) = usage.filter(|_| engine.config().afs().is_some()) {
+        let updated = usage.last_update.map_or(now, |at| at.0);
+        engine.set_consumed_usage(key, &usage.consumed_resources, updated);
+    }
 }
 
-/// Lists a kind, empty if the cluster does not serve it.
-async fn list_if_served<K>(client: &Client) -> Result<Vec<K>, kube::Error>
-where
-    K: Resource<DynamicType = ()> + Clone + Codec + Debug,
-{
-    match list_all(client).await {
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
-        listed => listed,
+/// Adds what defines the devices that Workloads request. Missing rights are added to `denied`.
+async fn load_devices(
+    engine: &mut Engine,
+    lists: &ClusterLists<'_>,
+    denied: &mut Vec<String>,
+    now: Timestamp,
+) -> Result<(), CliError> {
+    match lists.if_served_and_granted::<DeviceClass>().await? {
+        Ok(classes) => classes
+            .into_iter()
+            .for_each(|class| engine.upsert_device_class(Arc::new(class), now)),
+        Err(right) => denied.push(right),
     }
+    match lists
+        .if_served_and_granted::<ResourceClaimTemplate>()
+        .await?
+    {
+        Ok(templates) => templates
+            .into_iter()
+            .for_each(|template| engine.upsert_claim_template(Arc::new(template))),
+        Err(right) => denied.push(right),
+    }
+    match lists.if_served_and_granted::<ResourceSlice>().await? {
+        Ok(slices) => slices
+            .into_iter()
+            .for_each(|slice| engine.upsert_resource_slice(Arc::new(slice), now)),
+        Err(right) => denied.push(right),
+    }
+    Ok(())
 }

@@ -4,6 +4,7 @@
 //! The engine runs over the objects that are in the cluster now, so this works on any cluster whose
 //! objects can be read, whichever Kueue runs there.
 
+mod cluster_lists;
 mod cluster_queue_text;
 mod command;
 mod explain_preemption;
@@ -12,6 +13,7 @@ mod load_engine;
 mod preemption_text;
 mod text;
 
+pub(super) use cluster_lists::ClusterLists;
 pub(super) use command::{Args, run};
 pub(super) use explain_workload::explain_text;
-pub(super) use load_engine::load_engine;
+pub(super) use load_engine::load_engine_from;

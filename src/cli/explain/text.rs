@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::explain_workload::ExplainedWorkload;
 use kueue_lab_admission::cycle::{CandidateDecision, Decision, PodSetDecision, VictimDecision};
 use kueue_lab_admission::engine::{Explanation, PendingState};
-use kueue_lab_admission::flavor_assigner::ResourceAttempt;
+use kueue_lab_admission::flavor_assigner::{FlavorAssignmentMode, ResourceAttempt};
 use kueue_lab_admission::preemption::{CandidateOutcome, PreemptionVariant, SharesCompared};
 use kueue_lab_admission::resources::{Requests, ResourceFormatter};
 use kueue_lab_admission::workload::predicates;
@@ -32,11 +32,17 @@ pub(super) fn render(explained: &ExplainedWorkload, found: Option<&SchedulingLoo
     if let Some(decision) = &explanation.now {
         nomination(&mut out, decision);
     }
-    if !explained.changes.is_empty() {
+    let changes = &explained.changes;
+    if !changes.admitting_changes.is_empty() {
         line(&mut out, 0, "Changes that admit it, each alone");
     }
-    for change in &explained.changes {
+    for change in &changes.admitting_changes {
         line(&mut out, 1, &change.to_string());
+    }
+    if changes.admitting_changes.is_empty() && !changes.search_limits.is_empty() {
+        let tried = changes.search_limits.join(", ");
+        let none = format!("No change that was tried admits it; tried are only {tried}");
+        line(&mut out, 0, &none);
     }
     out
 }
@@ -144,7 +150,14 @@ fn admission_checks(out: &mut String, workload: &Workload) {
 }
 
 pub(super) fn nomination(out: &mut String, decision: &Decision) {
-    let mode = decision.mode.map_or("not nominated", |m| m.as_str());
+    let mode = match decision.mode {
+        None => "not nominated",
+        // The mode of upstream, also if nothing can be preempted.
+        Some(FlavorAssignmentMode::Preempt) if decision.candidate_count == 0 => {
+            "would have to preempt; no candidates"
+        }
+        Some(mode) => mode.as_str(),
+    };
     line(out, 0, &format!("If it were the head now: {mode}"));
     if !decision.message.is_empty() {
         line(out, 1, &decision.message);

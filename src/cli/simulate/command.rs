@@ -7,15 +7,18 @@ use clap::ValueEnum;
 use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kueue_lab_api::v1beta2::Workload;
-use kueue_lab_simulation::simulate::{AdmittingChange, Simulation, admitting_changes, simulate};
+use kueue_lab_simulation::simulate::{
+    AdmittingChanges, Simulation, admitting_changes, live_versions, simulate,
+};
 use serde::Serialize;
 
-use super::make_workloads::make_workloads;
-use super::queue_objects::queue_objects;
+use super::make_workloads::{MadeWorkloads, make_workloads};
+use super::queue_objects::{priority_classes, queue_objects, unknown_local_queue};
 use super::submission::Submission;
 use super::text;
-use crate::cli::explain::load_engine;
-use crate::cli::kubeconfig_args::{KubeconfigArgs, request_error};
+use super::why_no_workload::NotSimulated;
+use crate::cli::explain::{ClusterLists, load_engine_from};
+use crate::cli::kubeconfig_args::KubeconfigArgs;
 use crate::cli::lab_time::lab_or_real_time;
 use crate::cli::output::print_stdout;
 use crate::cli::{CliError, config, runtime};
@@ -62,7 +65,9 @@ enum Output {
 struct Report<'a> {
     #[serde(flatten)]
     simulation: &'a Simulation,
-    admitting_changes: &'a [AdmittingChange],
+    #[serde(flatten)]
+    changes: &'a AdmittingChanges,
+    not_simulated: &'a [NotSimulated],
 }
 
 pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
@@ -76,27 +81,47 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
         let kueue = config::configuration_or_default(&client, config::print_note).await;
         let settings = config::settings(kueue.as_ref());
         let now = lab_or_real_time(&client).await;
-        let engine = load_engine(&client, settings.engine(), now).await;
-        let engine = engine.map_err(|error| request_error(&error))?;
-        let queues = queue_objects(&client).await?;
+        let mut lists = ClusterLists::new(&client);
+        let uses_devices = submission.uses_devices();
+        let engine = load_engine_from(&mut lists, settings.engine(), uses_devices, now).await?;
+        let queues = queue_objects(&mut lists).await?;
+        lists.check_rights()?;
         let pods_ready = settings.wait_for_pods_ready.is_some();
         Ok::<_, CliError>((engine, pods_ready, kueue, queues, now))
     })?;
-    let mut workloads = make_workloads(&args.filename, &submission, &queues, kueue)?;
+    let MadeWorkloads {
+        mut workloads,
+        not_simulated,
+    } = make_workloads(&submission, &queues, kueue)?;
     // One after another, so that their order in the queue is that of the file.
     for (wl, until_now) in workloads.iter_mut().rev().zip(0..) {
         let created = now - SignedDuration::from_micros(until_now);
         wl.metadata.creation_timestamp = Some(Time(created));
     }
-    let workloads: Vec<Arc<Workload>> = workloads.into_iter().map(Arc::new).collect();
+    let workloads = workloads.into_iter().map(|mut wl| {
+        // A new version keeps its place in the queue.
+        let old = live_versions(&engine, &[Arc::new(wl.clone())]);
+        let old = old.iter().filter_map(|key| engine.workload(key)).next();
+        if let Some(old) = old {
+            wl.metadata.creation_timestamp = old.metadata.creation_timestamp.clone();
+        }
+        Arc::new(wl)
+    });
+    let workloads: Vec<Arc<Workload>> = workloads.collect();
+    let classes = priority_classes(&queues);
     let simulation = simulate(&engine, pods_ready, &workloads, now);
-    let changes = admitting_changes(&engine, pods_ready, &workloads, now);
+    let changes = admitting_changes(&engine, pods_ready, &workloads, &classes, &simulation, now);
     let printed = match args.output {
-        Output::Text => text::render(&simulation, &changes),
+        Output::Text => {
+            let hint = |wl: &Workload| unknown_local_queue(wl, &queues);
+            let hints: Vec<Option<String>> = workloads.iter().map(|wl| hint(wl)).collect();
+            text::render(&simulation, &hints, &changes, &not_simulated)
+        }
         Output::Json => {
             let report = Report {
+                not_simulated: &not_simulated,
                 simulation: &simulation,
-                admitting_changes: &changes,
+                changes: &changes,
             };
             serde_json::to_string_pretty(&report).map_err(CliError::failed)? + "\n"
         }

@@ -1,11 +1,13 @@
 //! The objects of a cluster that the Workload of a job depends on.
 
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
-use kube::{Api, Client};
+use kube::api::{ApiResource, GroupVersionKind};
+use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_simulation::simulate::PriorityClass;
+use kueue_lab_yaml::closest;
 use serde_json::{Value, json};
 
 use crate::cli::CliError;
-use crate::cli::kubeconfig_args::request_error;
+use crate::cli::explain::ClusterLists;
 
 /// The kinds, in the order in which they are created.
 const KINDS: [(&str, &str, &str); 9] = [
@@ -23,18 +25,13 @@ const KINDS: [(&str, &str, &str); 9] = [
 /// Reads these objects, without their status. ClusterQueues admit nothing.
 ///
 /// # Errors
-/// A kind cannot be listed.
-pub(super) async fn queue_objects(client: &Client) -> Result<Vec<Value>, CliError> {
+/// A kind cannot be listed for another reason than a missing right, which is recorded in `lists`.
+pub(super) async fn queue_objects(lists: &mut ClusterLists<'_>) -> Result<Vec<Value>, CliError> {
     let mut objects = Vec::new();
     for (group, version, kind) in KINDS {
         let gvk = GroupVersionKind::gvk(group, version, kind);
         let resource = ApiResource::from_gvk(&gvk);
-        let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
-        let listed = match api.list(&ListParams::default()).await {
-            Err(kube::Error::Api(status)) if status.code == 404 => continue,
-            listed => listed.map_err(|error| request_error(&error))?,
-        };
-        for object in listed {
+        for object in lists.dynamic_if_served(&resource).await? {
             let mut value = serde_json::to_value(&object).map_err(CliError::failed)?;
             value["apiVersion"] = json!(resource.api_version);
             value["kind"] = json!(kind);
@@ -54,4 +51,42 @@ pub(super) async fn queue_objects(client: &Client) -> Result<Vec<Value>, CliErro
         }
     }
     Ok(objects)
+}
+
+/// The WorkloadPriorityClasses among queue objects.
+pub(super) fn priority_classes(objects: &[Value]) -> Vec<PriorityClass> {
+    let classes = objects
+        .iter()
+        .filter(|object| object["kind"] == "WorkloadPriorityClass");
+    let classes = classes.filter_map(|class| {
+        Some(PriorityClass {
+            name: class["metadata"]["name"].as_str()?.to_owned(),
+            value: i32::try_from(class["value"].as_i64()?).ok()?,
+        })
+    });
+    classes.collect()
+}
+
+/// What could be meant by the LocalQueue of a Workload, if its namespace has no such one.
+pub(super) fn unknown_local_queue(wl: &Workload, objects: &[Value]) -> Option<String> {
+    let namespace = wl.metadata.namespace.as_deref().unwrap_or_default();
+    let name = wl.spec.queue_name.as_str();
+    let all = objects
+        .iter()
+        .filter(|object| object["kind"] == "LocalQueue");
+    let own = all.filter(|object| object["metadata"]["namespace"] == namespace);
+    let own: Vec<&str> = own
+        .filter_map(|object| object["metadata"]["name"].as_str())
+        .collect();
+    if name.is_empty() || own.contains(&name) {
+        return None;
+    }
+    Some(match closest(name, own.iter().copied()) {
+        Some(guess) => format!("did you mean the LocalQueue {guess}?"),
+        None if own.is_empty() => format!("the namespace {namespace} has no LocalQueue"),
+        None => format!(
+            "the LocalQueues of the namespace {namespace} are {}",
+            own.join(", ")
+        ),
+    })
 }

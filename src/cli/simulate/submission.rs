@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use kueue_lab_api::constants::POD_GROUP_NAME_LABEL;
 use kueue_lab_skypilot::Task;
-use kueue_lab_yaml::{Limits, Node, parse};
+use kueue_lab_yaml::{Limits, Node, Position, parse, source_snippet};
 use serde_json::{Value, json};
 
 use crate::cli::CliError;
@@ -11,91 +12,204 @@ use crate::cli::CliError;
 /// The largest file, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
+/// A file, for messages about it.
+#[derive(Debug)]
+pub(super) struct SourceFile {
+    name: String,
+    text: String,
+}
+
+impl SourceFile {
+    /// An error in the file.
+    pub(super) fn error(&self, message: &str) -> CliError {
+        CliError::Usage(format!("{}: {message}", self.name))
+    }
+
+    /// A message with a position and its line.
+    pub(super) fn at(&self, at: Position, message: &str) -> String {
+        let text = format!("{}:{at}: {message}", self.name);
+        match source_snippet(&self.text, at) {
+            snippet if snippet.is_empty() => text,
+            snippet => format!("{text}\n{snippet}"),
+        }
+    }
+}
+
+/// An object of a file.
+#[derive(Clone, Debug)]
+pub(super) struct SubmittedObject {
+    /// The object.
+    pub(super) value: Value,
+    /// Where it is in the file.
+    pub(super) node: Node,
+}
+
 /// What is submitted.
-pub(super) enum Submission {
+pub(super) enum Submitted {
     /// Objects of any kind.
-    Objects(Vec<Value>),
+    Objects(Vec<SubmittedObject>),
     /// SkyPilot tasks, the same one several times.
     Tasks(Vec<Task>),
 }
 
+/// The content of a file.
+pub(super) struct Submission {
+    pub(super) file: SourceFile,
+    pub(super) submitted: Submitted,
+    /// The namespace of what has none.
+    pub(super) namespace: String,
+}
+
 impl Submission {
+    /// Whether pods request devices.
+    pub(super) fn uses_devices(&self) -> bool {
+        fn has_claims(value: &Value) -> bool {
+            match value {
+                Value::Object(fields) => fields
+                    .iter()
+                    .any(|(name, value)| name == "resourceClaims" || has_claims(value)),
+                Value::Array(items) => items.iter().any(has_claims),
+                _ => false,
+            }
+        }
+        self.objects()
+            .iter()
+            .any(|object| has_claims(&object.value))
+    }
+
+    /// The objects; none of tasks.
+    pub(super) fn objects(&self) -> &[SubmittedObject] {
+        match &self.submitted {
+            Submitted::Objects(objects) => objects,
+            Submitted::Tasks(_) => &[],
+        }
+    }
+
     /// The objects of a file, `count` times, in a namespace unless they have one.
     ///
     /// # Errors
     /// The file cannot be read, or it is neither objects nor a task.
     pub(super) fn read(path: &Path, count: usize, namespace: &str) -> Result<Self, CliError> {
-        let file = path.display();
-        let invalid = |message: &str| CliError::Usage(format!("{file}: {message}"));
+        let name = path.display().to_string();
+        let invalid = |message: &str| CliError::Usage(format!("{name}: {message}"));
         let unreadable = |e: std::io::Error| invalid(&format!("cannot be read: {e}"));
         let size = std::fs::metadata(path).map_err(unreadable)?.len();
         if size > MAX_FILE {
             return Err(invalid(&format!("is larger than {MAX_FILE} bytes")));
         }
         let text = std::fs::read_to_string(path).map_err(unreadable)?;
-        let documents = parse(&text, Limits::default())
-            .map_err(|error| CliError::Usage(format!("{file}:{error}")))?;
+        let file = SourceFile { name, text };
+        let documents = parse(&file.text, Limits::default())
+            .map_err(|error| CliError::Usage(format!("{}:{error}", file.name)))?;
         let documents: Vec<&Node> = documents.iter().filter(|d| !d.is_null()).collect();
         let Some(first) = documents.first() else {
-            return Err(invalid("has no objects"));
+            return Err(file.error("has no objects"));
         };
-        if first.get("kind").is_none() && first.get("apiVersion").is_none() {
-            let task =
-                Task::parse(&text).map_err(|e| invalid(&format!("is no SkyPilot task: {e}")))?;
-            return Ok(Self::Tasks(vec![task; count]));
-        }
-        let mut objects = Vec::new();
-        for document in documents {
-            let object = document.to_json();
-            let at = document.at;
-            let text = |field: &str| object[field].as_str().unwrap_or_default();
-            if text("kind").is_empty() || text("apiVersion").is_empty() {
-                let message = "an object needs apiVersion and kind";
-                return Err(CliError::Usage(format!("{file}:{at}: {message}")));
+        let submitted = if first.get("kind").is_none() && first.get("apiVersion").is_none() {
+            let task = Task::parse(&file.text);
+            let task = task.map_err(|e| file.error(&format!("is no SkyPilot task: {e}")))?;
+            Submitted::Tasks(vec![task; count])
+        } else {
+            let mut objects = Vec::new();
+            for document in documents {
+                read_object(document, &file, namespace, &mut objects)?;
             }
-            if is_queue_configuration(text("apiVersion"), text("kind")) {
-                let kind = text("kind");
-                let message = format!(
-                    "a {kind} is part of the queue configuration; `kueue-lab plan DIR` shows what a change of it does"
-                );
-                return Err(CliError::Usage(format!("{file}:{at}: {message}")));
-            }
-            let items = match object["items"].as_array() {
-                Some(items) if text("kind").ends_with("List") => items.clone(),
-                _ => vec![object],
-            };
-            objects.extend(items);
-        }
-        for object in &mut objects {
-            if object["metadata"]["namespace"]
-                .as_str()
-                .is_none_or(str::is_empty)
-            {
-                object["metadata"]["namespace"] = json!(namespace);
-            }
-        }
-        Ok(Self::Objects(repeated(&objects, count)))
+            Submitted::Objects(repeated(&objects, count))
+        };
+        Ok(Self {
+            submitted,
+            namespace: namespace.to_owned(),
+            file,
+        })
     }
+}
+
+/// Adds an object, or the items of a list.
+fn read_object(
+    node: &Node,
+    file: &SourceFile,
+    namespace: &str,
+    objects: &mut Vec<SubmittedObject>,
+) -> Result<(), CliError> {
+    let text = |field: &str| node.get(field).and_then(Node::as_str).unwrap_or_default();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    let error = |field: &str, message: &str| {
+        let at = node.locate(field);
+        Err(CliError::Usage(file.at(at, message)))
+    };
+    if kind.is_empty() || api_version.is_empty() {
+        return error("", "an object needs apiVersion and kind");
+    }
+    if let Some(items) = node.get("items").filter(|_| kind.ends_with("List")) {
+        let mut items = items.items().iter();
+        return items.try_for_each(|item| read_object(item, file, namespace, objects));
+    }
+    if is_queue_configuration(api_version, kind) {
+        let message = format!(
+            "a {kind} is part of the queue configuration; `kueue-lab plan DIR` shows what a change of it does"
+        );
+        return error("kind", &message);
+    }
+    let mut value = node.to_json();
+    let own = value["metadata"]["namespace"].as_str();
+    if own.is_none_or(str::is_empty) {
+        value["metadata"]["namespace"] = json!(namespace);
+    }
+    objects.push(SubmittedObject {
+        value,
+        node: node.clone(),
+    });
+    Ok(())
 }
 
 /// Whether a kind is one of Kueue's other than Workload.
 fn is_queue_configuration(api_version: &str, kind: &str) -> bool {
-    api_version.starts_with("kueue.x-k8s.io/") && kind != "Workload" && !kind.ends_with("List")
+    api_version.starts_with("kueue.x-k8s.io/") && kind != "Workload"
 }
 
-/// The objects `count` times, with a number in their names.
-fn repeated(objects: &[Value], count: usize) -> Vec<Value> {
+/// The objects `count` times, with a number in their names and in those of pod groups.
+fn repeated(objects: &[SubmittedObject], count: usize) -> Vec<SubmittedObject> {
     if count == 1 {
         return objects.to_vec();
     }
     let copies = (1..=count).flat_map(|number| {
         objects.iter().map(move |object| {
             let mut object = object.clone();
-            if let Some(name) = object["metadata"]["name"].as_str() {
-                object["metadata"]["name"] = json!(format!("{name}-{number}"));
+            let metadata = &mut object.value["metadata"];
+            let group = format!("/labels/{}", POD_GROUP_NAME_LABEL.replace('/', "~1"));
+            for path in ["/name", &group] {
+                if let Some(name) = metadata.pointer_mut(path)
+                    && let Some(text) = name.as_str()
+                {
+                    *name = json!(format!("{text}-{number}"));
+                }
             }
             object
         })
     });
     copies.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_of_pods_are_in_groups_of_their_own() {
+        let value = json!({"metadata": {"name": "a", "labels": {POD_GROUP_NAME_LABEL: "g"}}});
+        let node = Node::new(Position::START, kueue_lab_yaml::Kind::Null);
+        let copies = repeated(&[SubmittedObject { value, node }], 2);
+        let names = copies.iter().map(|copy| {
+            let metadata = &copy.value["metadata"];
+            (
+                metadata["name"].as_str(),
+                metadata["labels"][POD_GROUP_NAME_LABEL].as_str(),
+            )
+        });
+        let names: Vec<_> = names.collect();
+        assert_eq!(
+            names,
+            [(Some("a-1"), Some("g-1")), (Some("a-2"), Some("g-2"))]
+        );
+    }
 }

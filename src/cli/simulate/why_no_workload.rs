@@ -2,65 +2,156 @@
 
 use kube::{Api, Client};
 use kueue_lab_api::config::{Configuration, FRAMEWORKS, Framework};
-use kueue_lab_api::constants::{PRIORITY_CLASS_LABEL, QUEUE_LABEL};
-use kueue_lab_api::v1beta2::WorkloadPriorityClass;
+use kueue_lab_api::constants::{
+    POD_GROUP_NAME_LABEL, POD_GROUP_TOTAL_COUNT_ANNOTATION, PRIORITY_CLASS_LABEL, QUEUE_LABEL,
+};
+use kueue_lab_api::v1beta2::{Workload, WorkloadPriorityClass};
 use kueue_lab_yaml::closest;
+use serde::Serialize;
 use serde_json::Value;
 
-/// Why none of these objects has a Workload, in a lab with these priority classes and this configuration of
-/// Kueue.
+/// A job of a file that has no Workload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct NotSimulated {
+    /// Its kind and name.
+    pub(super) object: String,
+    /// Why it has none.
+    pub(super) reason: String,
+}
+
+/// Why a SkyPilot task has no Workload.
+pub(super) const NO_LOCAL_QUEUE_OF_TASK: &str = "Kueue makes no Workload of the task; it needs a LocalQueue: kubernetes.kueue.local_queue_name of SkyPilot's configuration (~/.sky/config.yaml), or the label kueue.x-k8s.io/queue-name";
+
+/// Why none of these objects has a Workload, in a lab with this configuration of Kueue.
 pub(super) async fn why_no_workload(
     client: &Client,
     objects: &[Value],
     configuration: Option<&Configuration>,
 ) -> String {
-    let classes: Api<WorkloadPriorityClass> = Api::all(client.clone());
-    let listed = classes.list(&Default::default()).await;
-    let classes = listed.map(|list| list.items).unwrap_or_default();
-    let classes: Vec<String> = classes
-        .into_iter()
-        .filter_map(|class| class.metadata.name)
-        .collect();
-    let reasons = objects
-        .iter()
-        .find_map(|object| reason(object, &classes, configuration));
-    reasons.unwrap_or_else(|| {
+    let classes = priority_classes(client).await;
+    let mut reasons = objects.iter().filter_map(|object| {
+        let why = reason(object, &classes, configuration)
+            .or_else(|| incomplete_group(object, objects, &[]))?;
+        Some(format!(
+            "Kueue makes no Workload of {}: {why}",
+            named(object)?
+        ))
+    });
+    reasons.next().unwrap_or_else(|| {
         format!(
             "Kueue makes no Workload of it; it needs the label {QUEUE_LABEL}, and its namespace must be managed by Kueue"
         )
     })
 }
 
+/// The jobs among objects that have no Workload among these. Other objects, such as ConfigMaps, have none.
+pub(super) async fn not_simulated(
+    client: &Client,
+    objects: &[Value],
+    workloads: &[Workload],
+    configuration: Option<&Configuration>,
+) -> Vec<NotSimulated> {
+    let classes = priority_classes(client).await;
+    let jobs = objects.iter();
+    let jobs =
+        jobs.filter(|object| framework(object).is_some() && !has_workload(object, workloads));
+    let without = jobs.filter_map(|object| {
+        let why = reason(object, &classes, configuration)
+            .or_else(|| incomplete_group(object, objects, workloads))?;
+        Some(NotSimulated {
+            object: named(object)?,
+            reason: why,
+        })
+    });
+    without.collect()
+}
+
+async fn priority_classes(client: &Client) -> Vec<String> {
+    let classes: Api<WorkloadPriorityClass> = Api::all(client.clone());
+    let listed = classes.list(&Default::default()).await;
+    let classes = listed.map(|list| list.items).unwrap_or_default();
+    let names = classes.into_iter().filter_map(|class| class.metadata.name);
+    names.collect()
+}
+
+/// Whether an object owns one of these Workloads.
+fn has_workload(object: &Value, workloads: &[Workload]) -> bool {
+    let metadata = &object["metadata"];
+    let namespace = metadata["namespace"].as_str();
+    workloads.iter().any(|wl| {
+        let mut owners = wl.metadata.owner_references.iter().flatten();
+        wl.metadata.namespace.as_deref() == namespace
+            && owners.any(|owner| object["kind"] == owner.kind && metadata["name"] == owner.name)
+    })
+}
+
+/// `Job train`.
+fn named(object: &Value) -> Option<String> {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
+    let name = text("/metadata/name").or_else(|| text("/metadata/generateName"))?;
+    Some(format!("{} {name}", text("/kind")?))
+}
+
+/// The integration of the kind of an object.
+fn framework(object: &Value) -> Option<&'static Framework> {
+    let text = |field: &str| object[field].as_str().unwrap_or_default();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
+    FRAMEWORKS
+        .iter()
+        .find(|f| f.group == group && f.kind == kind)
+}
+
+/// Why a pod is in no Workload of its group, if it is in a group without one.
+fn incomplete_group(object: &Value, objects: &[Value], workloads: &[Workload]) -> Option<String> {
+    let metadata = &object["metadata"];
+    let group = metadata["labels"][POD_GROUP_NAME_LABEL].as_str()?;
+    let namespace = metadata["namespace"].as_str();
+    let is_of_group = |wl: &Workload| {
+        wl.metadata.name.as_deref() == Some(group) && wl.metadata.namespace.as_deref() == namespace
+    };
+    let total = metadata["annotations"][POD_GROUP_TOTAL_COUNT_ANNOTATION].as_str();
+    if workloads.iter().any(is_of_group) {
+        return None;
+    }
+    let pods = objects.iter().filter(|other| {
+        let other = &other["metadata"];
+        other["labels"][POD_GROUP_NAME_LABEL] == group && other["namespace"].as_str() == namespace
+    });
+    let pods = pods.count();
+    Some(match total {
+        Some(total) => format!("its pod group {group} has {pods} of {total} pods"),
+        None => {
+            format!("its pod group {group} has no annotation {POD_GROUP_TOTAL_COUNT_ANNOTATION}")
+        }
+    })
+}
+
+/// Why Kueue makes no Workload of an object, apart from those of its group.
 fn reason(
     object: &Value,
     classes: &[String],
     configuration: Option<&Configuration>,
 ) -> Option<String> {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
-    let kind = text("/kind")?;
-    let name = text("/metadata/name").or_else(|| text("/metadata/generateName"))?;
-    let of = |reason: String| {
-        Some(format!(
-            "Kueue makes no Workload of {kind} {name}: {reason}"
-        ))
-    };
-    let group = text("/apiVersion")?.rsplit_once('/').map_or("", |(g, _)| g);
-    let is_of = |f: &&Framework| f.group == group && f.kind == kind;
-    let Some(framework) = FRAMEWORKS.iter().find(is_of) else {
-        return of("Kueue has no integration of this kind".to_owned());
+    if object["kind"] == "Workload" {
+        return None;
+    }
+    let Some(framework) = framework(object) else {
+        return Some("Kueue has no integration of this kind".to_owned());
     };
     if let Some(configuration) = configuration {
         let enabled = configuration.frameworks();
         if !enabled.iter().any(|name| name == framework.name) {
             let (own, enabled) = (framework.name, enabled.join(", "));
-            return of(format!(
+            return Some(format!(
                 "integrations.frameworks of Kueue's configuration has {enabled}, and not {own}"
             ));
         }
     }
     let label = |key: &str| object["metadata"]["labels"][key].as_str();
     if label(QUEUE_LABEL).is_none_or(str::is_empty) {
-        return of(format!("it has no label {QUEUE_LABEL}"));
+        return Some(format!("it has no label {QUEUE_LABEL}"));
     }
     let class = label(PRIORITY_CLASS_LABEL)?;
     if classes.iter().any(|known| known == class) {
@@ -71,7 +162,7 @@ fn reason(
         None if classes.is_empty() => "the cluster has none".to_owned(),
         None => format!("there are {}", classes.join(", ")),
     };
-    of(format!(
+    Some(format!(
         "there is no WorkloadPriorityClass {class:?}; {remedy}"
     ))
 }

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::job_sizes::JobSizes;
 use super::loop_example::{LoopExample, LoopJob, LoopKind};
 use crate::replay::ReplayConfiguration;
-use crate::simulate::settle_round;
+use crate::simulate::{REPETITIONS, settle_round};
 use crate::{DriverEvent, EngineDriver};
 
 /// The namespace of the jobs.
@@ -32,8 +32,6 @@ const MAX_TRIES_IN_ALL: usize = 640;
 const MAX_QUEUES: usize = 32;
 /// Rounds after which jobs that have not preempted each other three times are no example.
 const MAX_ROUNDS: usize = 32;
-/// The same preemptor and target, this many times, are a repetition.
-const REPETITIONS: usize = 3;
 /// Resources whose amounts are not small numbers.
 const NOT_COUNTED: [&str; 3] = ["memory", "ephemeral-storage", "pods"];
 

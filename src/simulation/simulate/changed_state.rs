@@ -1,161 +1,18 @@
-//! [`AdmittingChange`]: a change of a cluster's state that admits workloads.
+//! [`ChangedState`]: a state of a cluster in which changes are tried out.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::Serialize;
 
+use super::live_versions::live_versions;
 use super::settle::settle;
 use crate::EngineDriver;
 use kueue_lab_admission::Engine;
-use kueue_lab_admission::workload::{WorkloadKey, predicates};
+use kueue_lab_admission::cycle::Decision;
+use kueue_lab_admission::resources::Requests;
+use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::v1beta2::Workload;
-
-/// A higher quota or limit of one resource.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct QuotaIncrease {
-    /// The resource.
-    pub resource: String,
-    /// The quota or limit now.
-    pub from: String,
-    /// The one with which the workloads are admitted.
-    pub to: String,
-}
-
-/// A change that admits workloads, verified by the engine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(
-    tag = "kind",
-    rename_all = "camelCase",
-    rename_all_fields = "camelCase"
-)]
-pub enum AdmittingChange {
-    /// A higher nominal quota.
-    Quota {
-        /// The ClusterQueue.
-        cluster_queue: String,
-        /// The flavor.
-        flavor: String,
-        /// The increases.
-        increases: Vec<QuotaIncrease>,
-    },
-    /// A higher nominal quota of a Cohort, whose object may have to be created.
-    CohortQuota {
-        /// The Cohort.
-        cohort: String,
-        /// The flavor.
-        flavor: String,
-        /// The increases.
-        increases: Vec<QuotaIncrease>,
-    },
-    /// A higher borrowing limit.
-    BorrowingLimit {
-        /// The ClusterQueue.
-        cluster_queue: String,
-        /// The flavor.
-        flavor: String,
-        /// The increases.
-        increases: Vec<QuotaIncrease>,
-    },
-    /// A higher lending limit of another ClusterQueue.
-    LendingLimit {
-        /// The ClusterQueue that lends.
-        cluster_queue: String,
-        /// The flavor.
-        flavor: String,
-        /// The increases.
-        increases: Vec<QuotaIncrease>,
-    },
-    /// A higher priority of the workloads.
-    Priority {
-        /// The highest priority of the workloads now.
-        from: i32,
-        /// The lowest priority with which they are admitted.
-        to: i32,
-    },
-    /// Other workloads finish.
-    Finish {
-        /// The workloads. If one of them does not finish, the others do not suffice.
-        workloads: Vec<WorkloadKey>,
-    },
-}
-
-impl std::fmt::Display for AdmittingChange {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            AdmittingChange::Quota {
-                cluster_queue,
-                flavor,
-                increases,
-            } => raise(
-                f,
-                "nominalQuota",
-                "ClusterQueue",
-                cluster_queue,
-                flavor,
-                increases,
-            ),
-            AdmittingChange::CohortQuota {
-                cohort,
-                flavor,
-                increases,
-            } => raise(f, "nominalQuota", "Cohort", cohort, flavor, increases),
-            AdmittingChange::BorrowingLimit {
-                cluster_queue,
-                flavor,
-                increases,
-            } => raise(
-                f,
-                "borrowingLimit",
-                "ClusterQueue",
-                cluster_queue,
-                flavor,
-                increases,
-            ),
-            AdmittingChange::LendingLimit {
-                cluster_queue,
-                flavor,
-                increases,
-            } => raise(
-                f,
-                "lendingLimit",
-                "ClusterQueue",
-                cluster_queue,
-                flavor,
-                increases,
-            ),
-            AdmittingChange::Priority { from, to } => {
-                write!(f, "raise the priority from {from} to {to}")
-            }
-            AdmittingChange::Finish { workloads } => {
-                let names: Vec<String> = workloads.iter().map(ToString::to_string).collect();
-                write!(f, "when finished: {}", names.join(", "))
-            }
-        }
-    }
-}
-
-/// `raise nominalQuota in flavor spot of ClusterQueue team-a: cpu from 4 to 6`.
-fn raise(
-    f: &mut std::fmt::Formatter<'_>,
-    field: &str,
-    kind: &str,
-    name: &str,
-    flavor: &str,
-    increases: &[QuotaIncrease],
-) -> std::fmt::Result {
-    let each = increases.iter().map(|increase| {
-        let QuotaIncrease { resource, from, to } = increase;
-        format!("{resource} from {from} to {to}")
-    });
-    let each: Vec<String> = each.collect();
-    let each = each.join(", ");
-    write!(
-        f,
-        "raise {field} in flavor {flavor} of {kind} {name}: {each}"
-    )
-}
 
 /// A state in which changes are tried out.
 pub(super) struct ChangedState<'a> {
@@ -175,15 +32,67 @@ impl<'a> ChangedState<'a> {
     ) -> Self {
         let mut base = EngineDriver::new(live.clone(), pods_ready);
         let mut at = now;
+        for key in live_versions(live, workloads) {
+            base.engine_mut().delete_workload(&key, now);
+        }
         for wl in workloads {
             base.engine_mut().delete_workload(&predicates::key(wl), now);
         }
-        settle(&mut base, &mut at);
+        // If it does not settle, the changes are tried out in the state until then.
+        let _ = settle(&mut base, &mut at);
         Self {
             base,
             workloads,
             now: at,
         }
+    }
+
+    /// The ClusterQueue of a workload: of its admission, or of its LocalQueue.
+    pub(super) fn cluster_queue_of(&self, wl: &Workload) -> Option<String> {
+        if let Some(admission) = &wl.status.admission {
+            return Some(admission.cluster_queue.clone());
+        }
+        let queue = self.base.engine().cluster_queue_of(wl);
+        queue.map(|(queue, _)| queue.to_string())
+    }
+
+    /// The ClusterQueues of the workloads, with their total requests in each.
+    pub(super) fn requests_by_queue(&self) -> BTreeMap<String, Requests> {
+        let mut queues: BTreeMap<String, Requests> = BTreeMap::new();
+        for wl in self.workloads {
+            if let Some(queue) = self.cluster_queue_of(wl) {
+                let requests = self.base.engine().total_requests(wl);
+                queues.entry(queue).or_default().add(&requests);
+            }
+        }
+        queues
+    }
+
+    /// The ClusterQueues with which those of the workloads share quota, and themselves.
+    pub(super) fn tree_of_workloads(&self) -> BTreeSet<String> {
+        let queues = self.requests_by_queue().into_keys();
+        queues
+            .flat_map(|queue| tree_of(self.base.engine(), &queue))
+            .collect()
+    }
+
+    /// The flavors of the resources that the workloads request.
+    pub(super) fn flavors_of_workloads(&self) -> BTreeSet<String> {
+        let mut flavors = BTreeSet::new();
+        for (queue, requests) in self.requests_by_queue() {
+            let queue = self.base.engine().cluster_queue(&queue);
+            let groups = queue.map(|queue| &queue.spec.resource_groups);
+            for group in groups.into_iter().flatten() {
+                let mut covered = group.covered_resources.iter();
+                let is_requested = |name: &String| {
+                    name == "pods" || requests.iter().any(|(r, _)| r.as_str() == name)
+                };
+                if covered.any(is_requested) {
+                    flavors.extend(group.flavors.iter().map(|flavor| flavor.name.clone()));
+                }
+            }
+        }
+        flavors
     }
 
     /// Whether the workloads are admitted after changes of the state and of the workloads, and stay so.
@@ -192,23 +101,68 @@ impl<'a> ChangedState<'a> {
         change: impl FnOnce(&mut EngineDriver, Timestamp),
         adapt: impl Fn(&mut Workload),
     ) -> bool {
+        self.settled(change, adapt).is_some_and(|(driver, _)| {
+            let mut workloads = self.workloads.iter();
+            workloads.all(|wl| is_admitted(&driver, wl))
+        })
+    }
+
+    /// The decisions on the workloads that stay pending after a change of the state; none if it does not
+    /// settle.
+    pub(super) fn pending_decisions(
+        &self,
+        change: impl FnOnce(&mut EngineDriver, Timestamp),
+    ) -> Vec<Decision> {
+        let Some((mut driver, now)) = self.settled(change, |_| {}) else {
+            return Vec::new();
+        };
+        let pending: Vec<_> = self
+            .workloads
+            .iter()
+            .filter(|wl| !is_admitted(&driver, wl))
+            .map(|wl| predicates::key(wl))
+            .collect();
+        let decisions = pending
+            .iter()
+            .filter_map(|key| driver.engine_mut().explain(key, now)?.now);
+        decisions.collect()
+    }
+
+    /// The state with the workloads and the changes, if it settles.
+    fn settled(
+        &self,
+        change: impl FnOnce(&mut EngineDriver, Timestamp),
+        adapt: impl Fn(&mut Workload),
+    ) -> Option<(EngineDriver, Timestamp)> {
         let mut driver = self.base.clone();
         let mut now = self.now;
         for wl in self.workloads {
             let mut wl = Workload::clone(wl);
             adapt(&mut wl);
-            driver.engine_mut().upsert_workload(Arc::new(wl), now);
+            driver.upsert_workload(Arc::new(wl), now);
         }
-        if settle(&mut driver, &mut now).is_none() {
-            return false;
-        }
+        settle(&mut driver, &mut now).ok()?;
         change(&mut driver, now);
-        if settle(&mut driver, &mut now).is_none() {
-            return false;
-        }
-        self.workloads.iter().all(|wl| {
-            let wl = driver.engine().workload(&predicates::key(wl));
-            wl.is_some_and(|wl| predicates::is_admitted(wl))
-        })
+        settle(&mut driver, &mut now).ok()?;
+        Some((driver, now))
     }
+}
+
+fn is_admitted(driver: &EngineDriver, wl: &Workload) -> bool {
+    let wl = driver.engine().workload(&predicates::key(wl));
+    wl.is_some_and(|wl| predicates::is_admitted(wl))
+}
+
+/// The ClusterQueues of the cohort tree of a ClusterQueue, by name.
+pub(super) fn tree_of(engine: &Engine, queue: &str) -> Vec<String> {
+    let cohorts = engine.cache().workload_ancestors(queue).unwrap_or_default();
+    let Some(root) = cohorts.last() else {
+        return vec![queue.to_owned()];
+    };
+    let all = engine.cache().cluster_queues().map(|other| &other.name);
+    let in_tree = all.filter(|other| {
+        let path = engine.cache().workload_ancestors(other);
+        path.is_ok_and(|path| path.last() == Some(root))
+    });
+    in_tree.map(ToString::to_string).collect()
 }

@@ -3,17 +3,29 @@
 //! All answers come from copies of an engine with the state of the cluster: the workloads are added, and
 //! scheduling cycles run until nothing changes.
 
+mod admitting_change;
 mod admitting_changes;
 mod changed_state;
+mod finish_search;
+mod live_versions;
+mod priority_search;
 mod quota_place;
+mod quota_raise;
+mod quota_search;
+#[cfg(test)]
+mod search_tests;
 mod settle;
 #[cfg(test)]
 mod settling_tests;
 mod simulation;
 #[cfg(test)]
+mod test_fixtures;
+#[cfg(test)]
 mod tests;
 
-pub use admitting_changes::admitting_changes;
-pub use changed_state::{AdmittingChange, QuotaIncrease};
-pub(crate) use settle::settle_round;
+pub use admitting_change::{AdmittingChange, PriorityClass, QuotaIncrease};
+pub use admitting_changes::{AdmittingChanges, admitting_changes};
+pub use live_versions::live_versions;
+pub use settle::RepeatedPreemption;
+pub(crate) use settle::{REPETITIONS, settle_round};
 pub use simulation::{PreemptedWorkload, SimulatedWorkload, Simulation, simulate};

@@ -5,23 +5,26 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-use super::changed_state::{AdmittingChange, QuotaIncrease};
+use super::admitting_change::{AdmittingChange, QuotaIncrease};
+use super::changed_state::tree_of;
 use crate::EngineDriver;
 use kueue_lab_admission::Engine;
-use kueue_lab_admission::resources::{Decimal, ResourceFormatter, ResourceName, resource_value};
+use kueue_lab_admission::resources::{Decimal, ResourceName, resource_value};
 use kueue_lab_api::v1beta2::{ClusterQueue, Cohort, FlavorQuotas, ResourceGroup, ResourceQuota};
 
 /// A quota or limit of an object.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum QuotaPlace {
-    /// The nominal quota of a ClusterQueue.
-    Nominal(String),
-    /// The nominal quota of a Cohort, which may have no object.
-    OfCohort(String),
     /// The borrowing limit of a ClusterQueue.
     BorrowingLimit(String),
     /// The lending limit of a ClusterQueue.
     LendingLimit(String),
+    /// The nominal quota of a ClusterQueue.
+    Nominal(String),
+    /// The nominal quota of a Cohort, which may have no object.
+    OfCohort(String),
+    /// The nominal quota of a ClusterQueue for a resource that it does not cover.
+    Uncovered(String),
 }
 
 /// An object with a higher quota or limit.
@@ -43,30 +46,49 @@ impl ChangedObject {
             }
         }
     }
+
+    fn resource_groups(&self) -> &[ResourceGroup] {
+        match self {
+            Self::ClusterQueue(queue) => &queue.spec.resource_groups,
+            Self::Cohort(cohort) => &cohort.spec.resource_groups,
+        }
+    }
+
+    fn resource_groups_mut(&mut self) -> &mut Vec<ResourceGroup> {
+        match self {
+            Self::ClusterQueue(queue) => &mut queue.spec.resource_groups,
+            Self::Cohort(cohort) => &mut cohort.spec.resource_groups,
+        }
+    }
 }
 
 impl QuotaPlace {
-    /// The places that can matter for a workload of a ClusterQueue in a flavor: limits first, which cost
-    /// nothing, then nominal quota.
+    /// The places that can matter for a workload of a ClusterQueue in a flavor, those that most often admit
+    /// first.
     pub(super) fn all(engine: &Engine, queue: &str, flavor: &str) -> Vec<Self> {
-        let mut places = vec![Self::BorrowingLimit(queue.to_owned())];
+        let mut places = vec![Self::Nominal(queue.to_owned())];
         let cohorts = engine.cache().workload_ancestors(queue).unwrap_or_default();
-        if let Some(root) = cohorts.last() {
-            let others = engine.cache().cluster_queues().map(|other| &other.name);
-            let in_tree = others.filter(|other| {
-                let path = engine.cache().workload_ancestors(other);
-                &***other != queue && path.is_ok_and(|path| path.last() == Some(root))
-            });
-            let limited = in_tree.filter(|other| has_lending_limit(engine, other, flavor));
-            places.extend(limited.map(|other| Self::LendingLimit(other.to_string())));
+        let of_cohorts = cohorts.iter();
+        places.extend(of_cohorts.map(|cohort| Self::OfCohort(cohort.to_string())));
+        if has_limit(engine, queue, flavor, |quota| &quota.borrowing_limit) {
+            places.push(Self::BorrowingLimit(queue.to_owned()));
         }
-        places.push(Self::Nominal(queue.to_owned()));
-        places.extend(
-            cohorts
-                .iter()
-                .map(|cohort| Self::OfCohort(cohort.to_string())),
-        );
+        if !cohorts.is_empty() {
+            let others = tree_of(engine, queue).into_iter();
+            let limited = others.filter(|other| {
+                other != queue && has_limit(engine, other, flavor, |quota| &quota.lending_limit)
+            });
+            places.extend(limited.map(Self::LendingLimit));
+        }
         places
+    }
+
+    /// Whether more nominal quota in another flavor can complete it.
+    pub(super) fn is_nominal(&self) -> bool {
+        matches!(
+            self,
+            Self::Nominal(_) | Self::OfCohort(_) | Self::Uncovered(_)
+        )
     }
 
     /// The change that raises this place.
@@ -93,74 +115,125 @@ impl QuotaPlace {
                 flavor,
                 increases,
             },
+            Self::Uncovered(cluster_queue) => {
+                let covered = increases.into_iter().next();
+                let (resource, nominal_quota) =
+                    covered.map_or_else(Default::default, |i| (i.resource, i.to));
+                AdmittingChange::CoveredResource {
+                    cluster_queue,
+                    flavor,
+                    resource,
+                    nominal_quota,
+                }
+            }
         }
     }
 
-    /// The object with `more` of the resources in a flavor, and the increases. `None` if there is nothing
-    /// to raise, such as a limit that is not set.
+    /// The amount of a resource in a flavor now; `None` if there is nothing to raise, such as a limit that
+    /// is not set.
+    pub(super) fn amount_now(
+        &self,
+        engine: &Engine,
+        flavor: &str,
+        resource: ResourceName,
+    ) -> Option<i64> {
+        let object = self.object(engine)?;
+        let groups = object.resource_groups();
+        let mut flavors = groups.iter().flat_map(|group| &group.flavors);
+        let quota = flavors
+            .find(|quotas| quotas.name == flavor)
+            .and_then(|quotas| {
+                let mut resources = quotas.resources.iter();
+                resources.find(|quota| quota.name == resource.as_str())
+            });
+        let value = |amount: &Quantity| resource_value(resource, Decimal::parse_lossy(amount));
+        match (self, quota) {
+            (Self::OfCohort(_), None) => Some(0),
+            (Self::Uncovered(_), quota) => quota.is_none().then_some(0),
+            (Self::Nominal(_) | Self::OfCohort(_), quota) => {
+                quota.map(|quota| value(&quota.nominal_quota))
+            }
+            (Self::BorrowingLimit(_), quota) => quota?.borrowing_limit.as_ref().map(value),
+            (Self::LendingLimit(_), quota) => quota?.lending_limit.as_ref().map(value),
+        }
+    }
+
+    /// The object with these amounts of resources in a flavor.
     pub(super) fn raised(
         &self,
         engine: &Engine,
         flavor: &str,
-        more: &[(ResourceName, i64)],
-    ) -> Option<(ChangedObject, Vec<QuotaIncrease>)> {
-        let formatter = &engine.config().formatter;
-        let raise = |groups: &mut [ResourceGroup]| {
-            let mut increases = Vec::new();
-            let mut flavors = groups.iter_mut().flat_map(|group| &mut group.flavors);
-            let quotas = flavors.find(|quotas| quotas.name == flavor)?;
-            for &(resource, more) in more.iter().filter(|(_, more)| *more > 0) {
-                let mut resources = quotas.resources.iter_mut();
-                let quota = resources.find(|quota| quota.name == resource.as_str());
-                let amount = quota.and_then(|quota| self.amount(quota));
-                increases.extend(amount.map(|amount| raised(amount, resource, more, formatter)));
-            }
-            (!increases.is_empty()).then_some(increases)
-        };
+        amounts: &[(ResourceName, i64)],
+    ) -> Option<ChangedObject> {
+        let mut object = self.object(engine)?;
+        let groups = object.resource_groups_mut();
         match self {
-            Self::OfCohort(name) => {
-                let mut cohort = match engine.cohort(name) {
-                    Some(cohort) => Cohort::clone(cohort),
-                    None => {
-                        let mut cohort = Cohort::default();
-                        cohort.metadata.name = Some(name.clone());
-                        cohort
-                    }
-                };
-                add_flavor(&mut cohort.spec.resource_groups, flavor, more)?;
-                let increases = raise(&mut cohort.spec.resource_groups)?;
-                Some((ChangedObject::Cohort(Box::new(cohort)), increases))
-            }
-            Self::Nominal(name) | Self::BorrowingLimit(name) | Self::LendingLimit(name) => {
-                let mut queue = ClusterQueue::clone(engine.cluster_queue(name)?);
-                let increases = raise(&mut queue.spec.resource_groups)?;
-                Some((ChangedObject::ClusterQueue(Box::new(queue)), increases))
+            Self::OfCohort(_) => add_flavor(groups, flavor, amounts)?,
+            Self::Uncovered(_) => cover(groups, flavor, amounts),
+            _ => {}
+        }
+        let mut flavors = groups.iter_mut().flat_map(|group| &mut group.flavors);
+        let quotas = flavors.find(|quotas| quotas.name == flavor)?;
+        for &(resource, amount) in amounts {
+            let mut resources = quotas.resources.iter_mut();
+            let quota = resources.find(|quota| quota.name == resource.as_str())?;
+            let quantity = engine.config().formatter.quantity(resource, amount);
+            match self {
+                Self::Nominal(_) | Self::OfCohort(_) | Self::Uncovered(_) => {
+                    quota.nominal_quota = quantity;
+                }
+                Self::BorrowingLimit(_) => quota.borrowing_limit = Some(quantity),
+                Self::LendingLimit(_) => quota.lending_limit = Some(quantity),
             }
         }
+        Some(object)
     }
 
-    /// The quantity of this place in the quota of a resource.
-    fn amount<'a>(&self, quota: &'a mut ResourceQuota) -> Option<&'a mut Quantity> {
+    /// The object of the place as it is.
+    fn object(&self, engine: &Engine) -> Option<ChangedObject> {
         match self {
-            Self::Nominal(_) | Self::OfCohort(_) => Some(&mut quota.nominal_quota),
-            Self::BorrowingLimit(_) => quota.borrowing_limit.as_mut(),
-            Self::LendingLimit(_) => quota.lending_limit.as_mut(),
+            Self::OfCohort(name) => {
+                let cohort = engine.cohort(name).map(|cohort| Cohort::clone(cohort));
+                let cohort = cohort.unwrap_or_else(|| {
+                    let mut cohort = Cohort::default();
+                    cohort.metadata.name = Some(name.clone());
+                    cohort
+                });
+                Some(ChangedObject::Cohort(Box::new(cohort)))
+            }
+            Self::Nominal(name)
+            | Self::BorrowingLimit(name)
+            | Self::LendingLimit(name)
+            | Self::Uncovered(name) => {
+                let queue = ClusterQueue::clone(engine.cluster_queue(name)?);
+                Some(ChangedObject::ClusterQueue(Box::new(queue)))
+            }
         }
     }
 }
 
-fn has_lending_limit(engine: &Engine, queue: &Arc<str>, flavor: &str) -> bool {
-    let groups = engine
-        .cluster_queue(queue)
-        .map(|queue| &queue.spec.resource_groups);
-    let mut flavors = groups
-        .into_iter()
-        .flatten()
-        .flat_map(|group| &group.flavors);
+fn has_limit(
+    engine: &Engine,
+    queue: &str,
+    flavor: &str,
+    limit: impl Fn(&ResourceQuota) -> &Option<Quantity>,
+) -> bool {
+    let queue: Option<&Arc<ClusterQueue>> = engine.cluster_queue(queue);
+    let groups = queue.map(|queue| &queue.spec.resource_groups);
+    let flavors = groups.into_iter().flatten();
+    let mut flavors = flavors.flat_map(|group| &group.flavors);
     flavors.any(|quotas| {
         let mut resources = quotas.resources.iter();
-        quotas.name == flavor && resources.any(|quota| quota.lending_limit.is_some())
+        quotas.name == flavor && resources.any(|quota| limit(quota).is_some())
     })
+}
+
+fn without_quota(name: &str) -> ResourceQuota {
+    ResourceQuota {
+        name: name.to_owned(),
+        nominal_quota: Quantity("0".to_owned()),
+        ..ResourceQuota::default()
+    }
 }
 
 /// Adds a flavor without quota for the resources, unless it is there. `None` if the resources are of
@@ -190,41 +263,32 @@ fn add_flavor(
             groups.last_mut()?
         }
     };
-    let quota = |name: &String| ResourceQuota {
-        name: name.clone(),
-        nominal_quota: Quantity("0".to_owned()),
-        ..ResourceQuota::default()
-    };
+    let covered = group.covered_resources.iter();
     group.flavors.push(FlavorQuotas {
         name: flavor.to_owned(),
-        resources: group.covered_resources.iter().map(quota).collect(),
+        resources: covered.map(|name| without_quota(name)).collect(),
     });
     Some(())
 }
 
-fn raised(
-    amount: &mut Quantity,
-    resource: ResourceName,
-    more: i64,
-    formatter: &ResourceFormatter,
-) -> QuotaIncrease {
-    let from = resource_value(resource, Decimal::parse_lossy(amount));
-    let to = rounded_up(resource, from.saturating_add(more));
-    *amount = formatter.quantity(resource, to);
-    QuotaIncrease {
-        resource: resource.as_str().to_owned(),
-        from: formatter.text(resource, from),
-        to: formatter.text(resource, to),
+/// Adds resources to the group of a flavor, without quota in any flavor of it, or a group with the flavor.
+fn cover(groups: &mut Vec<ResourceGroup>, flavor: &str, resources: &[(ResourceName, i64)]) {
+    let has_flavor = |group: &ResourceGroup| group.flavors.iter().any(|q| q.name == flavor);
+    if !groups.iter().any(has_flavor) {
+        groups.push(ResourceGroup {
+            flavors: vec![FlavorQuotas {
+                name: flavor.to_owned(),
+                ..FlavorQuotas::default()
+            }],
+            ..ResourceGroup::default()
+        });
     }
-}
-
-/// An amount of quota as it would be written: whole CPUs, and whole mebibytes of memory.
-fn rounded_up(resource: ResourceName, amount: i64) -> i64 {
-    let unit = match resource.as_str() {
-        "cpu" => 1_000,
-        "memory" | "ephemeral-storage" => 1 << 20,
-        _ => 1,
-    };
-    let units = amount / unit + i64::from(amount % unit > 0);
-    units.saturating_mul(unit)
+    for group in groups.iter_mut().filter(|group| has_flavor(group)) {
+        for (resource, _) in resources {
+            group.covered_resources.push(resource.to_string());
+            for quotas in &mut group.flavors {
+                quotas.resources.push(without_quota(resource.as_str()));
+            }
+        }
+    }
 }

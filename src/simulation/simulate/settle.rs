@@ -1,26 +1,85 @@
 //! [`settle`]: runs scheduling cycles until nothing changes any more.
 
+use std::collections::BTreeMap;
+
 use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
 
 use crate::{DriverEvent, EngineDriver};
 use kueue_lab_admission::workload::{WorkloadKey, predicates};
 
-/// Rounds after which a state counts as one that does not settle, such as a loop of preemptions.
-const MAX_ROUNDS: usize = 64;
+/// Rounds after which a state counts as one that does not settle, besides those of its workloads.
+const MIN_ROUNDS: usize = 64;
+/// Rounds for each workload: it can preempt, be preempted, be admitted again and wait for a deadline.
+const ROUNDS_PER_WORKLOAD: usize = 4;
+/// The same preemptor and target, this many times, are a loop.
+pub(crate) const REPETITIONS: usize = 3;
 /// Deadlines of the engine within this time belong to a change: batched retries, second passes.
 const NEAR: SignedDuration = SignedDuration::from_secs(30);
 
+/// A preemption that repeats.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RepeatedPreemption {
+    /// The workload that preempts.
+    pub preemptor: WorkloadKey,
+    /// The workload that is preempted, and admitted again.
+    pub target: WorkloadKey,
+}
+
+/// A state that does not settle.
+#[derive(Clone, Debug)]
+pub(super) struct Unsettled {
+    /// What changed until then.
+    pub(super) events: Vec<DriverEvent>,
+    /// The preemption that repeats; none if the limit of rounds was reached without one.
+    pub(super) repeated: Option<RepeatedPreemption>,
+}
+
 /// Runs scheduling cycles until nothing changes. Evicted workloads release their quota at once, and the
-/// time advances to near deadlines. Returns what changed, or `None` if the state does not settle.
-pub(super) fn settle(driver: &mut EngineDriver, now: &mut Timestamp) -> Option<Vec<DriverEvent>> {
+/// time advances to near deadlines. Returns what changed.
+///
+/// # Errors
+/// The state does not settle: a preemption repeats, or there are too many rounds.
+pub(super) fn settle(
+    driver: &mut EngineDriver,
+    now: &mut Timestamp,
+) -> Result<Vec<DriverEvent>, Unsettled> {
+    let rounds = MIN_ROUNDS + ROUNDS_PER_WORKLOAD * driver.engine().workloads().count();
+    let mut preemptions: BTreeMap<(WorkloadKey, WorkloadKey), usize> = BTreeMap::new();
     let mut all = Vec::new();
-    for _ in 0..MAX_ROUNDS {
-        match settle_round(driver, now) {
-            Some(events) => all.extend(events),
-            None => return Some(all),
+    for _ in 0..rounds {
+        let Some(events) = settle_round(driver, now) else {
+            return Ok(all);
+        };
+        let repeated = events.iter().find_map(|event| match event {
+            DriverEvent::Evicted {
+                workload: target,
+                preemptor: Some(preemptor),
+                ..
+            } => {
+                let pair = (preemptor.clone(), target.clone());
+                let count = preemptions.entry(pair).or_default();
+                *count += 1;
+                (*count >= REPETITIONS).then(|| RepeatedPreemption {
+                    preemptor: preemptor.clone(),
+                    target: target.clone(),
+                })
+            }
+            _ => None,
+        });
+        all.extend(events);
+        if repeated.is_some() {
+            return Err(Unsettled {
+                events: all,
+                repeated,
+            });
         }
     }
-    None
+    Err(Unsettled {
+        events: all,
+        repeated: None,
+    })
 }
 
 /// One round of it; `None` if nothing changes and no deadline is near.

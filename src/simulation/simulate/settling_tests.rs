@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::settle::settle;
+use super::settle::{Unsettled, settle};
 use crate::EngineDriver;
 
 #[derive(Clone, Debug)]
@@ -96,8 +96,8 @@ fn set_queue(engine: &mut Engine, index: usize, queue: &Queue, quota: u32, now: 
     engine.upsert_cluster_queue(Arc::new(typed("ClusterQueue", object)), now);
 }
 
-/// An engine in which the jobs were submitted one after the other; `None` if it does not settle.
-fn settled(queues: &[Queue], jobs: &[Job]) -> Option<(EngineDriver, Timestamp)> {
+/// An engine in which the jobs were submitted one after the other, if it settles.
+fn settled(queues: &[Queue], jobs: &[Job]) -> Result<(EngineDriver, Timestamp), Unsettled> {
     let mut engine = Engine::new(EngineConfig::default());
     let mut now = at(0);
     let namespace = json!({"metadata": {"name": "ns"}});
@@ -126,7 +126,7 @@ fn settled(queues: &[Queue], jobs: &[Job]) -> Option<(EngineDriver, Timestamp)> 
         driver.engine_mut().upsert_workload(Arc::new(wl), now);
         settle(&mut driver, &mut now)?;
     }
-    Some((driver, now))
+    Ok((driver, now))
 }
 
 proptest! {
@@ -139,12 +139,12 @@ proptest! {
         jobs in jobs(),
     ) {
         let start = settled(&queues, &jobs);
-        prop_assert!(start.is_some(), "before the change");
+        prop_assert!(start.is_ok(), "before the change");
         let (mut driver, mut now) = start.unwrap();
         for (index, queue) in queues.iter().enumerate() {
             set_queue(driver.engine_mut(), index, queue, queue.changed_quota, now);
         }
-        prop_assert!(settle(&mut driver, &mut now).is_some(), "after the change");
+        prop_assert!(settle(&mut driver, &mut now).is_ok(), "after the change");
     }
 }
 
@@ -182,7 +182,12 @@ fn a_preemptor_that_borrows_can_be_part_of_a_loop() {
             queue(3, "Never", "LowerPriority", false),
         ]
     };
-    assert!(settled(&queues("LowerOrNewerEqualPriority"), &jobs[..5]).is_some());
-    assert!(settled(&queues("LowerOrNewerEqualPriority"), &jobs).is_none());
-    assert!(settled(&queues("Never"), &jobs).is_some());
+    assert!(settled(&queues("LowerOrNewerEqualPriority"), &jobs[..5]).is_ok());
+    let unsettled = settled(&queues("LowerOrNewerEqualPriority"), &jobs);
+    let repeated = unsettled.err().and_then(|unsettled| unsettled.repeated);
+    let pair = repeated.map(|r| (r.preemptor.to_string(), r.target.to_string()));
+    let known =
+        [("ns/w5", "ns/w2"), ("ns/w0", "ns/w5")].map(|(by, of)| Some((by.into(), of.into())));
+    assert!(known.contains(&pair), "{pair:?}");
+    assert!(settled(&queues("Never"), &jobs).is_ok());
 }

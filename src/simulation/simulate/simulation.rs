@@ -5,7 +5,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::settle::settle;
+use super::live_versions::live_versions;
+use super::settle::{RepeatedPreemption, Unsettled, settle};
 use crate::{DriverEvent, EngineDriver};
 use kueue_lab_admission::Engine;
 use kueue_lab_admission::engine::{Explanation, PendingVerdict};
@@ -58,9 +59,14 @@ pub struct Simulation {
     pub preemptions: Vec<PreemptedWorkload>,
     /// Other workloads that were to be admitted without the new ones, and are not with them.
     pub displaced: Vec<WorkloadKey>,
-    /// Whether the state settles. Otherwise workloads preempt each other without end, and the results are
-    /// those after some rounds.
+    /// Workloads of the cluster that the new ones replace: with the same name, or of the same job.
+    pub replaced: Vec<WorkloadKey>,
+    /// Whether the state settles. Otherwise the results are those until a preemption repeated, or after some
+    /// rounds.
     pub settles: bool,
+    /// The preemption that repeats, if the state does not settle.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeated_preemption: Option<RepeatedPreemption>,
 }
 
 impl Simulation {
@@ -71,7 +77,7 @@ impl Simulation {
 }
 
 /// Adds workloads to a copy of a cluster's state, and runs scheduling cycles until nothing changes.
-/// Workloads that the state has already are not added again.
+/// Workloads that the state has already are not added again; earlier versions of them are removed.
 pub fn simulate(
     live: &Engine,
     pods_ready: bool,
@@ -80,46 +86,57 @@ pub fn simulate(
 ) -> Simulation {
     let mut without = EngineDriver::new(live.clone(), pods_ready);
     let mut with = without.clone();
-    settle(&mut without, &mut now.clone());
+    // What does not settle without the new workloads is reported with them.
+    let _ = settle(&mut without, &mut now.clone());
     let mut at = now;
+    let replaced = live_versions(live, workloads);
+    for key in &replaced {
+        with.engine_mut().delete_workload(key, at);
+    }
     // What the cluster would do anyway comes first.
-    let settled = settle(&mut with, &mut at);
+    let before = settle(&mut with, &mut at);
     for wl in workloads {
         if with.engine().workload(&predicates::key(wl)).is_none() {
-            with.engine_mut().upsert_workload(wl.clone(), at);
+            with.upsert_workload(wl.clone(), at);
         }
     }
-    let events = settle(&mut with, &mut at);
-    let settles = settled.is_some() && events.is_some();
-    let preemptions = events
-        .into_iter()
-        .flatten()
-        .filter_map(|event| match event {
-            DriverEvent::Evicted {
-                workload,
-                preemptor,
-                reason,
-            } => Some(PreemptedWorkload {
-                workload,
-                reason,
-                preemptor,
-            }),
-            DriverEvent::Admitted(_) => None,
-        });
+    let after = settle(&mut with, &mut at);
+    let settles = before.is_ok() && after.is_ok();
+    let (events, unsettled) = match after {
+        Ok(events) => (events, before.err()),
+        Err(unsettled) => (unsettled.events.clone(), Some(unsettled)),
+    };
+    let repeated_preemption = unsettled.and_then(|Unsettled { repeated, .. }| repeated);
+    let preemptions = events.into_iter().filter_map(|event| match event {
+        DriverEvent::Evicted {
+            workload,
+            preemptor,
+            reason,
+        } => Some(PreemptedWorkload {
+            workload,
+            reason,
+            preemptor,
+        }),
+        DriverEvent::Admitted(_) => None,
+    });
     let preemptions = preemptions.collect();
     let is_admitted = |driver: &EngineDriver, key: &WorkloadKey| {
         let wl = driver.engine().workload(key);
         wl.is_some_and(|wl| predicates::is_admitted(wl) && !predicates::is_finished(wl))
     };
     let others = without.engine().workloads().map(|wl| predicates::key(wl));
-    let displaced = others.filter(|key| is_admitted(&without, key) && !is_admitted(&with, key));
+    let displaced = others.filter(|key| {
+        !replaced.contains(key) && is_admitted(&without, key) && !is_admitted(&with, key)
+    });
     let displaced = displaced.collect();
     let simulated = workloads.iter().map(|wl| simulated(&mut with, wl, at));
     Simulation {
         workloads: simulated.collect(),
         preemptions,
         displaced,
+        replaced,
         settles,
+        repeated_preemption,
     }
 }
 

@@ -2,74 +2,10 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
-use kueue_lab_admission::{Engine, EngineConfig};
-use kueue_lab_api::load::structural_defaults;
-use kueue_lab_api::v1beta2::Workload;
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use kueue_lab_admission::Engine;
 
-use super::{admitting_changes, simulate};
-
-fn at() -> Timestamp {
-    "2026-08-01T12:00:00Z".parse().unwrap()
-}
-
-fn typed<T: DeserializeOwned>(kind: &str, mut object: Value) -> T {
-    object["apiVersion"] = json!("kueue.x-k8s.io/v1beta2");
-    object["kind"] = json!(kind);
-    structural_defaults(&mut object);
-    serde_json::from_value(object).unwrap()
-}
-
-/// ClusterQueues with this number of CPUs each, in a cohort, that reclaim.
-fn engine(queues: &[(&str, i64)]) -> Engine {
-    let mut engine = Engine::new(EngineConfig::default());
-    engine.upsert_namespace(
-        &serde_json::from_value(json!({"metadata": {"name": "ns"}})).unwrap(),
-        at(),
-    );
-    let flavor = json!({"metadata": {"name": "f"}, "spec": {}});
-    engine.upsert_flavor(Arc::new(typed("ResourceFlavor", flavor)), at());
-    for (name, quota) in queues {
-        let flavors = json!([{"name": "f", "resources": [{"name": "cpu", "nominalQuota": quota}]}]);
-        let queue = json!({"metadata": {"name": name}, "spec": {
-            "cohortName": "all", "namespaceSelector": {},
-            "preemption": {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"},
-            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": flavors}],
-        }});
-        engine.upsert_cluster_queue(Arc::new(typed("ClusterQueue", queue)), at());
-        let local =
-            json!({"metadata": {"name": name, "namespace": "ns"}, "spec": {"clusterQueue": name}});
-        engine.upsert_local_queue(Arc::new(typed("LocalQueue", local)));
-    }
-    engine
-}
-
-fn workload(name: &str, queue: &str, cpu: i64, priority: i32) -> Arc<Workload> {
-    let template = json!({"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu.to_string()}}}]}});
-    let wl = json!({
-        "metadata": {"name": name, "namespace": "ns", "uid": name, "creationTimestamp": at().to_string()},
-        "spec": {"queueName": queue, "priority": priority, "podSets": [{"name": "main", "count": 1, "template": template}]},
-    });
-    Arc::new(typed("Workload", wl))
-}
-
-/// The engine after these workloads were submitted and scheduled, one after the other.
-fn running(mut engine: Engine, workloads: &[Arc<Workload>]) -> Engine {
-    for wl in workloads {
-        engine.upsert_workload(wl.clone(), at());
-        let mut driver = crate::EngineDriver::new(engine, false);
-        driver.schedule(at());
-        engine = driver.engine().clone();
-    }
-    engine
-}
-
-fn changes(engine: &Engine, wl: &Arc<Workload>) -> Vec<String> {
-    let found = admitting_changes(engine, false, std::slice::from_ref(wl), at());
-    found.iter().map(ToString::to_string).collect()
-}
+use super::simulate;
+use super::test_fixtures::{at, changes, engine, running, workload};
 
 #[test]
 fn a_workload_that_fits_is_admitted() {

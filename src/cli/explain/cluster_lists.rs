@@ -1,0 +1,142 @@
+//! [`ClusterLists`]: lists objects of a cluster, and records which rights are missing.
+
+use std::fmt::Debug;
+
+use kube::api::{ApiResource, DynamicObject, ListParams};
+use kube::{Api as DynamicApi, Client, Resource};
+use kueue_lab_codec::Codec;
+use kueue_lab_runtime::Api;
+
+use crate::cli::CliError;
+use crate::cli::kubeconfig_args::request_error;
+
+/// Lists objects of a cluster. A kind without the right to list it is empty, until [`ClusterLists::check_rights`].
+pub(in crate::cli) struct ClusterLists<'c> {
+    client: &'c Client,
+    missing_rights: Vec<String>,
+}
+
+impl<'c> ClusterLists<'c> {
+    /// Lists of a cluster.
+    pub(in crate::cli) fn new(client: &'c Client) -> Self {
+        Self {
+            client,
+            missing_rights: Vec::new(),
+        }
+    }
+
+    /// The objects of a kind that the cluster must serve.
+    ///
+    /// # Errors
+    /// They cannot be listed for another reason than a missing right.
+    pub(super) async fn all<K>(&mut self) -> Result<Vec<K>, CliError>
+    where
+        K: Resource<DynamicType = ()> + Clone + Codec + Debug,
+    {
+        let listed = self.listed::<K>().await;
+        let listed = listed.map_err(|error| request_error(&error))?;
+        Ok(self.granted(listed))
+    }
+
+    /// The objects of a kind, none if the cluster does not serve it.
+    ///
+    /// # Errors
+    /// As of [`ClusterLists::all`].
+    pub(super) async fn if_served<K>(&mut self) -> Result<Vec<K>, CliError>
+    where
+        K: Resource<DynamicType = ()> + Clone + Codec + Debug,
+    {
+        let listed = self.if_served_and_granted::<K>().await?;
+        Ok(self.granted(listed))
+    }
+
+    /// The objects of a kind, none if the cluster does not serve it; or the missing right.
+    ///
+    /// # Errors
+    /// As of [`ClusterLists::all`].
+    pub(super) async fn if_served_and_granted<K>(&self) -> Result<Result<Vec<K>, String>, CliError>
+    where
+        K: Resource<DynamicType = ()> + Clone + Codec + Debug,
+    {
+        match self.listed::<K>().await {
+            Err(error) if is_not_found(&error) => Ok(Ok(Vec::new())),
+            listed => listed.map_err(|error| request_error(&error)),
+        }
+    }
+
+    /// The objects of a resource, none if the cluster does not serve it.
+    ///
+    /// # Errors
+    /// As of [`ClusterLists::all`].
+    pub(in crate::cli) async fn dynamic_if_served(
+        &mut self,
+        resource: &ApiResource,
+    ) -> Result<Vec<DynamicObject>, CliError> {
+        let api: DynamicApi<DynamicObject> = DynamicApi::all_with(self.client.clone(), resource);
+        match api.list(&ListParams::default()).await {
+            Ok(listed) => Ok(listed.items),
+            Err(error) if is_not_found(&error) => Ok(Vec::new()),
+            Err(error) if is_forbidden(&error) => {
+                self.deny(right(&resource.plural, &resource.group));
+                Ok(Vec::new())
+            }
+            Err(error) => Err(request_error(&error)),
+        }
+    }
+
+    /// Records a missing right.
+    pub(super) fn deny(&mut self, right: String) {
+        if !self.missing_rights.contains(&right) {
+            self.missing_rights.push(right);
+        }
+    }
+
+    /// Fails if rights are missing.
+    ///
+    /// # Errors
+    /// All missing rights.
+    pub(in crate::cli) fn check_rights(&self) -> Result<(), CliError> {
+        match self.missing_rights.is_empty() {
+            true => Ok(()),
+            false => Err(CliError::Usage(format!(
+                "the cluster denies these requests: {}; grant the rights to the user (docs/import.md has a ClusterRole)",
+                self.missing_rights.join(", ")
+            ))),
+        }
+    }
+
+    /// The outer error is not a missing right.
+    async fn listed<K>(&self) -> Result<Result<Vec<K>, String>, kube::Error>
+    where
+        K: Resource<DynamicType = ()> + Clone + Codec + Debug,
+    {
+        let api = Api::<K>::all(self.client.clone());
+        match api.list(&ListParams::default()).await {
+            Err(error) if is_forbidden(&error) => Ok(Err(right(&K::plural(&()), &K::group(&())))),
+            listed => Ok(Ok(listed?.items)),
+        }
+    }
+
+    fn granted<K>(&mut self, listed: Result<Vec<K>, String>) -> Vec<K> {
+        listed.unwrap_or_else(|right| {
+            self.deny(right);
+            Vec::new()
+        })
+    }
+}
+
+fn is_forbidden(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 403)
+}
+
+fn is_not_found(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404)
+}
+
+/// `list jobs.batch`.
+fn right(plural: &str, group: &str) -> String {
+    match group {
+        "" => format!("list {plural}"),
+        group => format!("list {plural}.{group}"),
+    }
+}

@@ -1,0 +1,255 @@
+//! [`quota_changes`]: the smallest quotas and limits that admit workloads.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::admitting_change::AdmittingChange;
+use super::admitting_changes::AdmittingChanges;
+use super::changed_state::ChangedState;
+use super::quota_place::QuotaPlace;
+use super::quota_raise::{QuotaRaise, RaisedPlace};
+use super::simulation::Simulation;
+use kueue_lab_admission::config::QuotaCheckStrategy;
+use kueue_lab_admission::cycle::Decision;
+use kueue_lab_admission::resources::{Requests, ResourceName};
+use kueue_lab_api::v1beta2::{ClusterQueue, ResourceGroup};
+
+/// The most quotas and limits of a flavor that are tried.
+const MAX_PLACES: usize = 16;
+/// The most flavors and ClusterQueues whose quotas are raised together.
+const MAX_TOGETHER: usize = 16;
+
+/// Adds the smallest limits and nominal quotas that admit the workloads: of each flavor that the pods can use,
+/// together with those of other resource groups and ClusterQueues if it does not suffice, and of resources that
+/// a ClusterQueue does not cover.
+pub(super) fn quota_changes(
+    state: &ChangedState<'_>,
+    simulation: &Simulation,
+    found: &mut AdmittingChanges,
+) {
+    let requests = state.requests_by_queue();
+    let pending = simulation.workloads.iter().filter(|wl| !wl.admitted);
+    let decisions: Vec<&Decision> = pending
+        .filter_map(|wl| wl.explanation.as_ref()?.now.as_ref())
+        .collect();
+    let mut changes: Vec<(QuotaPlace, AdmittingChange)> = Vec::new();
+    for (queue, flavor) in usable_flavors(&decisions) {
+        let places = QuotaPlace::all(state.base.engine(), &queue, &flavor);
+        if places.len() > MAX_PLACES {
+            found.search_limits.push(format!(
+                "{MAX_PLACES} of {} quotas and limits in flavor {flavor}",
+                places.len()
+            ));
+        }
+        for place in places.into_iter().take(MAX_PLACES) {
+            let more = requests_in(state, &requests, &queue, &flavor);
+            let raised = RaisedPlace::new(state, place.clone(), &flavor, &more);
+            let change = raised.and_then(|raised| smallest(state, &requests, raised));
+            changes.extend(change.map(|change| (place, change)));
+        }
+    }
+    let uncovered = decisions.iter().find_map(|decision| {
+        let mut raised = uncovered_places(state, &requests, decision).into_iter();
+        raised.find_map(|raised| {
+            let place = raised.place.clone();
+            Some((place, smallest(state, &requests, raised)?))
+        })
+    });
+    changes.extend(uncovered);
+    // Limits cost nothing.
+    changes.sort_by_key(|(place, _)| rank(place));
+    for (_, change) in changes {
+        if !found.admitting_changes.contains(&change) {
+            found.admitting_changes.push(change);
+        }
+    }
+}
+
+/// Limits of a flavor come before its nominal quotas.
+fn rank(place: &QuotaPlace) -> u8 {
+    match place {
+        QuotaPlace::BorrowingLimit(_) | QuotaPlace::LendingLimit(_) => 0,
+        QuotaPlace::Nominal(_) | QuotaPlace::OfCohort(_) | QuotaPlace::Uncovered(_) => 1,
+    }
+}
+
+/// The smallest amounts of a place that admit the workloads, with those of other flavors if needed.
+fn smallest(
+    state: &ChangedState<'_>,
+    requests: &BTreeMap<String, Requests>,
+    raised: RaisedPlace,
+) -> Option<AdmittingChange> {
+    let is_nominal = raised.place.is_nominal();
+    let mut raise = QuotaRaise {
+        places: vec![raised],
+    };
+    // The highest amounts show whether any suffices.
+    while !raise.can_admit(state) {
+        if !is_nominal || raise.places.len() >= MAX_TOGETHER {
+            return None;
+        }
+        let next = next_place(state, requests, &raise)?;
+        raise.places.push(next);
+    }
+    raise.smallest(state)?.change(state)
+}
+
+/// What is missing besides the highest amounts of a raise: quota of another resource group or
+/// ClusterQueue, or of a resource that is not covered.
+fn next_place(
+    state: &ChangedState<'_>,
+    requests: &BTreeMap<String, Requests>,
+    raise: &QuotaRaise,
+) -> Option<RaisedPlace> {
+    let highest = raise.highest();
+    let pending = state.pending_decisions(|driver, now| highest.apply(driver, now));
+    let decisions: Vec<&Decision> = pending.iter().collect();
+    let is_raised = |queue: &str, flavor: &str| {
+        let group = group_of(state, queue, flavor);
+        raise.places.iter().any(|raised| {
+            let is_queue = match &raised.place {
+                QuotaPlace::Nominal(name) => name == queue,
+                // The quota of a Cohort is that of all its ClusterQueues.
+                QuotaPlace::OfCohort(_) => true,
+                _ => false,
+            };
+            let mut flavors = group.into_iter().flat_map(|group| &group.flavors);
+            is_queue && flavors.any(|quotas| quotas.name == raised.flavor)
+        })
+    };
+    let of_flavor = usable_flavors(&decisions)
+        .into_iter()
+        .filter(|(queue, flavor)| !is_raised(queue, flavor))
+        .find_map(|(queue, flavor)| {
+            let more = requests_in(state, requests, &queue, &flavor);
+            let cohort = raise.places.iter().find_map(|raised| match &raised.place {
+                QuotaPlace::OfCohort(cohort) => Some(cohort),
+                _ => None,
+            });
+            let ancestors = state.base.engine().cache().workload_ancestors(&queue);
+            let is_below = |cohort: &&String| {
+                let mut ancestors = ancestors.iter().flatten();
+                ancestors.any(|ancestor| **ancestor == ***cohort)
+            };
+            let place = match cohort.filter(is_below) {
+                Some(cohort) => QuotaPlace::OfCohort(cohort.clone()),
+                None => QuotaPlace::Nominal(queue),
+            };
+            RaisedPlace::new(state, place, &flavor, &more)
+        });
+    of_flavor.or_else(|| {
+        let is_new = |place: &RaisedPlace| {
+            let mut known = raise.places.iter();
+            !known.any(|known| known.place == place.place && known.resources() == place.resources())
+        };
+        let places = decisions
+            .iter()
+            .flat_map(|decision| uncovered_places(state, requests, decision));
+        places.into_iter().find(is_new)
+    })
+}
+
+/// The ClusterQueues of decisions and the flavors that their pods can use.
+fn usable_flavors(decisions: &[&Decision]) -> BTreeSet<(String, String)> {
+    let mut usable = BTreeSet::new();
+    for decision in decisions {
+        let attempts = || decision.pod_sets.iter().flat_map(|ps| ps.attempts.iter());
+        let excluded: BTreeSet<&str> = attempts()
+            .filter(|attempt| attempt.mismatch.is_some())
+            .map(|attempt| &*attempt.flavor)
+            .collect();
+        let flavors = attempts().filter(|attempt| !excluded.contains(&*attempt.flavor));
+        usable.extend(flavors.map(|attempt| {
+            (
+                decision.cluster_queue.to_string(),
+                attempt.flavor.to_string(),
+            )
+        }));
+    }
+    usable
+}
+
+fn group_of<'s>(
+    state: &'s ChangedState<'_>,
+    queue: &str,
+    flavor: &str,
+) -> Option<&'s ResourceGroup> {
+    let queue: &ClusterQueue = state.base.engine().cluster_queue(queue)?;
+    let mut groups = queue.spec.resource_groups.iter();
+    groups.find(|group| group.flavors.iter().any(|quotas| quotas.name == flavor))
+}
+
+/// The total requests of the workloads of a ClusterQueue for the resources of a flavor.
+fn requests_in(
+    state: &ChangedState<'_>,
+    requests: &BTreeMap<String, Requests>,
+    queue: &str,
+    flavor: &str,
+) -> Vec<(ResourceName, i64)> {
+    let Some(group) = group_of(state, queue, flavor) else {
+        return Vec::new();
+    };
+    let requests = requests.get(queue).into_iter().flat_map(Requests::iter);
+    let mut covered: Vec<(ResourceName, i64)> = requests
+        .filter(|(name, amount)| {
+            let mut covered = group.covered_resources.iter();
+            *amount > 0 && covered.any(|covered| covered == name.as_str())
+        })
+        .collect();
+    covered.sort_by_key(|(name, _)| name.as_str());
+    covered
+}
+
+/// Where the first resource that the ClusterQueue of a decision does not cover can get quota: in each flavor of the
+/// groups of the other resources, or in a flavor that has it in another ClusterQueue.
+fn uncovered_places(
+    state: &ChangedState<'_>,
+    requests: &BTreeMap<String, Requests>,
+    decision: &Decision,
+) -> Vec<RaisedPlace> {
+    let engine = state.base.engine();
+    let name = decision.cluster_queue.to_string();
+    let (Some(queue), Some(requests)) = (engine.cluster_queue(&name), requests.get(&name)) else {
+        return Vec::new();
+    };
+    if engine.config().quota_check_strategy == QuotaCheckStrategy::IgnoreUndeclared {
+        return Vec::new();
+    }
+    let groups = &queue.spec.resource_groups;
+    let covers = |group: &ResourceGroup, resource: ResourceName| {
+        let mut covered = group.covered_resources.iter();
+        covered.any(|covered| covered == resource.as_str())
+    };
+    let is_covered = |resource| groups.iter().any(|group| covers(group, resource));
+    let all = || requests.iter().filter(|(_, amount)| *amount > 0);
+    let uncovered = all().filter(|(resource, _)| !is_covered(*resource));
+    let first = uncovered.min_by_key(|(resource, _)| resource.as_str());
+    let Some((resource, amount)) = first else {
+        return Vec::new();
+    };
+    let used = |group: &&ResourceGroup| all().any(|(resource, _)| covers(group, resource));
+    let own = groups.iter().filter(used).flat_map(|group| &group.flavors);
+    let mut flavors: Vec<&str> = own.map(|quotas| quotas.name.as_str()).collect();
+    let is_own = |flavor: &str| {
+        let mut own = groups.iter().flat_map(|group| &group.flavors);
+        own.any(|quotas| quotas.name == flavor)
+    };
+    for other in engine.cache().cluster_queues() {
+        let other = engine.cluster_queue(&other.name);
+        let groups = other
+            .into_iter()
+            .flat_map(|other| &other.spec.resource_groups);
+        for quotas in groups.flat_map(|group| &group.flavors) {
+            let has_resource = quotas.resources.iter().any(|q| q.name == resource.as_str());
+            let flavor = quotas.name.as_str();
+            if has_resource && !is_own(flavor) && !flavors.contains(&flavor) {
+                flavors.push(flavor);
+            }
+        }
+    }
+    let flavors = flavors.into_iter().take(MAX_PLACES);
+    let places = flavors.filter_map(|flavor| {
+        let place = QuotaPlace::Uncovered(name.clone());
+        RaisedPlace::new(state, place, flavor, &[(resource, amount)])
+    });
+    places.collect()
+}
