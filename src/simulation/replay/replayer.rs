@@ -20,7 +20,7 @@ use kueue_lab_api::v1beta2::Workload;
 
 /// Preemptions of one job after which the replay ends: the configuration is in a loop.
 const MAX_PREEMPTIONS: u32 = 1_000;
-/// Deadlines of the engine after the last event of a job, which may retry without end.
+/// Deadlines of the engine without an effect after the last event of a job: it may retry without end.
 const MAX_IDLE_DEADLINES: usize = 100;
 
 /// How a trace is replayed.
@@ -140,11 +140,8 @@ impl Replayer<'_> {
         while self.stopped.is_none() {
             let of_jobs = self.events.next_time();
             let deadline = self.driver.next_deadline();
-            if of_jobs.is_none() {
-                idle_deadlines += 1;
-            }
             let next = match (of_jobs, deadline) {
-                (None, Some(_)) if idle_deadlines > MAX_IDLE_DEADLINES => break,
+                (None, Some(_)) if idle_deadlines == MAX_IDLE_DEADLINES => break,
                 (None, None) => break,
                 (Some(at), None) | (None, Some(at)) => at,
                 (Some(event), Some(deadline)) => event.min(deadline),
@@ -153,7 +150,12 @@ impl Replayer<'_> {
             while let Some(event) = self.events.pop_due(self.now) {
                 self.handle(event);
             }
-            for event in self.driver.schedule(self.now) {
+            let decided = self.driver.schedule(self.now);
+            idle_deadlines = match of_jobs.is_some() || !decided.is_empty() {
+                true => 0,
+                false => idle_deadlines + 1,
+            };
+            for event in decided {
                 self.apply(event);
             }
         }

@@ -172,6 +172,14 @@ fn a_loop_of_preemptions_ends_the_replay() {
     );
 }
 
+/// A replay ends when nothing changes any more, however many jobs run one after the other at its end.
+#[test]
+fn all_serial_jobs_after_the_last_submission_run() {
+    let records = "a,0,60,0,1\n".repeat(120);
+    let outcome = run(&records, &queues([1, 0], &json!({})));
+    assert_eq!((outcome.admitted, outcome.finished), (120, 120));
+}
+
 #[test]
 fn reports_have_all_configurations() {
     let one = run("a,0,100,0,2\na,10,50,0,2\n", &queues([2, 0], &json!({})));
