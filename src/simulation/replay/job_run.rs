@@ -1,5 +1,7 @@
 //! [`JobRun`]: the state of a job in a replay.
 
+use std::collections::HashMap;
+
 use jiff::{SignedDuration, Timestamp};
 
 use crate::trace::TraceJob;
@@ -24,6 +26,10 @@ pub(super) struct JobRun {
     pub(super) run: u32,
     /// How often it was preempted.
     pub(super) preemptions: u32,
+    /// How often it was preempted by each job. A job that finished preempts no more.
+    by_preemptor: HashMap<Option<usize>, u32>,
+    /// How often it was preempted since the last progress of the replay, and that progress.
+    since_progress: (usize, u32),
     /// The time of runs whose work was lost.
     pub(super) lost: SignedDuration,
     /// The usage of its current run, by index of the resource.
@@ -42,6 +48,8 @@ impl JobRun {
             remaining: job.duration,
             run: 0,
             preemptions: 0,
+            by_preemptor: HashMap::new(),
+            since_progress: (0, 0),
             lost: SignedDuration::ZERO,
             usage: Vec::new(),
         }
@@ -64,6 +72,20 @@ impl JobRun {
         self.lost = self.lost.saturating_add(lost);
         lost
     }
+
+    /// Counts a preemption by a job. Returns how often it was preempted by this job, or by any job since
+    /// `progress`, the number of submissions and completions, if that is more often.
+    pub(super) fn count_preemption(&mut self, by: Option<usize>, progress: usize) -> u32 {
+        self.preemptions += 1;
+        let by_this = self.by_preemptor.entry(by).or_default();
+        *by_this += 1;
+        let (since, count) = &mut self.since_progress;
+        if std::mem::replace(since, progress) != progress {
+            *count = 0;
+        }
+        *count += 1;
+        (*by_this).max(*count)
+    }
 }
 
 /// The work of a run at its last checkpoint.
@@ -80,6 +102,17 @@ fn kept_work(ran: SignedDuration, interval: SignedDuration) -> SignedDuration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn preemptions_are_counted_by_preemptor_and_since_progress() {
+        let workload = WorkloadKey::new("ns", "job");
+        let text = "submit_time,duration\n0,1\n";
+        let trace = crate::trace::read_trace("t", text, &Default::default()).unwrap();
+        let mut run = JobRun::new(&trace.jobs[0], workload, 0);
+        let counts = [(1, 5), (2, 5), (1, 6), (1, 7)];
+        let counts = counts.map(|(by, progress)| run.count_preemption(Some(by), progress));
+        assert_eq!((counts, run.preemptions), ([1, 2, 2, 3], 4));
+    }
 
     #[test]
     fn work_up_to_the_last_checkpoint_is_kept() {

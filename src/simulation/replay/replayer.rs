@@ -18,7 +18,8 @@ use kueue_lab_admission::resources::Decimal;
 use kueue_lab_admission::workload::{LocalQueueKey, WorkloadKey};
 use kueue_lab_api::v1beta2::Workload;
 
-/// Preemptions of one job after which the replay ends: the configuration is in a loop.
+/// Preemptions of one job by the same job, or while no job is submitted or completes, after which the
+/// replay ends: the configuration is in a loop.
 const MAX_PREEMPTIONS: u32 = 1_000;
 /// Deadlines of the engine without an effect after the last event of a job: it may retry without end.
 const MAX_IDLE_DEADLINES: usize = 100;
@@ -96,6 +97,7 @@ pub fn replay(
         lost_hours: 0.0,
         start,
         now: start,
+        progress: 0,
         stopped: None,
     };
     replayer.run();
@@ -122,6 +124,8 @@ pub(super) struct Replayer<'a> {
     pub(super) lost_hours: f64,
     pub(super) start: Timestamp,
     pub(super) now: Timestamp,
+    /// The number of jobs that were submitted or completed.
+    pub(super) progress: usize,
     pub(super) stopped: Option<String>,
 }
 
@@ -169,6 +173,7 @@ impl Replayer<'_> {
                 if self.runs[job].run != run || self.runs[job].admitted.is_none() {
                     return;
                 }
+                self.progress += 1;
                 self.release_usage(job);
                 self.runs[job].finished = Some(now);
                 self.runs[job].admitted = None;
@@ -191,6 +196,7 @@ impl Replayer<'_> {
     }
 
     fn submit(&mut self, job: usize) {
+        self.progress += 1;
         let run = &self.runs[job];
         let mut spec = self.trace.jobs[job].spec.clone();
         self.local_queues[run.queue]
@@ -243,23 +249,30 @@ impl Replayer<'_> {
                     .find(|(r, _)| *r == self.main_resource);
                 let used = main.map_or(0.0, |(_, used)| *used);
                 self.lost_hours += used * seconds(lost) / 3_600.0;
-                self.runs[job].preemptions += 1;
                 *self.preemptions.entry(reason.clone()).or_default() += 1;
                 let grace = self.options.termination_grace_period;
                 let gone = now.saturating_add(grace).unwrap_or(Timestamp::MAX);
                 self.events.push(gone, Event::Release { job });
-                if self.runs[job].preemptions == MAX_PREEMPTIONS {
-                    let by = preemptor.and_then(|key| self.by_workload.get(&key));
-                    let by = by.map_or(String::new(), |&by| {
-                        format!(" by job {}", self.trace.jobs[by].name)
-                    });
-                    self.stopped = Some(format!(
-                        "at {now}, job {} of line {} was preempted {MAX_PREEMPTIONS} times, last{by} ({reason}): the configuration preempts in a loop",
-                        self.trace.jobs[job].name, self.trace.jobs[job].line
-                    ));
+                let by = preemptor.and_then(|key| self.by_workload.get(&key).copied());
+                let preempted = self.runs[job].count_preemption(by, self.progress);
+                if preempted >= MAX_PREEMPTIONS {
+                    self.stopped = Some(self.preemption_loop(job, by, &reason));
                 }
             }
         }
+    }
+
+    fn preemption_loop(&self, job: usize, by: Option<usize>, reason: &str) -> String {
+        let by = by.map_or(String::new(), |by| {
+            format!(" by job {}", self.trace.jobs[by].name)
+        });
+        format!(
+            "at {}, job {} of line {} was preempted {} times, last{by} ({reason}): the configuration preempts in a loop",
+            self.now,
+            self.trace.jobs[job].name,
+            self.trace.jobs[job].line,
+            self.runs[job].preemptions
+        )
     }
 
     /// Adds the usage of the admission of a job.

@@ -180,6 +180,19 @@ fn all_serial_jobs_after_the_last_submission_run() {
     assert_eq!((outcome.admitted, outcome.finished), (120, 120));
 }
 
+/// A job that other jobs preempt in turn is no loop.
+#[test]
+fn a_job_is_preempted_by_very_many_jobs() {
+    let spikes = (1..=1_010).map(|hour| format!("a,{},60,10,1\n", hour * 3_600));
+    let records = format!("a,0,7200,0,1\n{}", spikes.collect::<String>());
+    let lower = json!({"withinClusterQueue": "LowerPriority"});
+    let outcome = run(&records, &queues([1, 0], &lower));
+    assert_eq!(
+        (outcome.stopped.as_deref(), outcome.finished),
+        (None, 1_011)
+    );
+}
+
 #[test]
 fn reports_have_all_configurations() {
     let one = run("a,0,100,0,2\na,10,50,0,2\n", &queues([2, 0], &json!({})));
