@@ -22,22 +22,20 @@ pub struct WaitPercentiles {
 }
 
 impl WaitPercentiles {
-    /// The percentiles of sorted waits, by the nearest rank.
-    pub(super) fn of(sorted: &[f64]) -> Self {
-        let Some(max) = sorted.last() else {
-            return Self::default();
-        };
+    /// The percentiles of sorted waits, by the nearest rank; none without waits.
+    pub(super) fn of(sorted: &[f64]) -> Option<Self> {
+        let max = sorted.last()?;
         let rank = |percent: usize| {
             let rank = (sorted.len() * percent).div_ceil(100).max(1);
             sorted[rank - 1]
         };
-        Self {
+        Some(Self {
             mean: sorted.iter().sum::<f64>() / sorted.len() as f64,
             p50: rank(50),
             p90: rank(90),
             p99: rank(99),
             max: *max,
-        }
+        })
     }
 }
 
@@ -96,12 +94,12 @@ mod tests {
     #[test]
     fn percentiles_are_the_nearest_rank() {
         let waits: Vec<f64> = (1..=200).map(f64::from).collect();
-        let found = WaitPercentiles::of(&waits);
+        let found = WaitPercentiles::of(&waits).unwrap();
         assert_eq!(
             (found.mean, found.p50, found.p90, found.p99, found.max),
             (100.5, 100.0, 180.0, 198.0, 200.0)
         );
-        assert_eq!(WaitPercentiles::of(&[]), WaitPercentiles::default());
+        assert_eq!(WaitPercentiles::of(&[]), None);
     }
 
     #[test]

@@ -6,7 +6,9 @@
 mod configuration;
 mod event_queue;
 mod job_run;
+mod main_resource;
 mod metrics;
+mod never_admitted;
 mod outcome;
 mod queue_mapping;
 mod replayer;
@@ -16,6 +18,6 @@ mod tests;
 
 pub use configuration::ReplayConfiguration;
 pub use metrics::WaitPercentiles;
-pub use outcome::{NeverAdmitted, QueueOutcome, ReplayOutcome, UsagePoint};
+pub use outcome::{MostPreempted, NeverAdmitted, QueueOutcome, ReplayOutcome, UsagePoint};
 pub use queue_mapping::QueueMapping;
 pub use replayer::{ReplayOptions, replay};

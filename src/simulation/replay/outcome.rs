@@ -25,13 +25,29 @@ pub struct QueueOutcome {
     pub jobs: usize,
     /// The number of jobs that were never admitted.
     pub never_admitted: usize,
-    /// The waits from submission to first admission, in seconds.
-    pub wait: WaitPercentiles,
-    /// The mean of (wait + duration) / duration of its finished jobs, with lost work in the wait.
-    pub mean_slowdown: f64,
+    /// The number of jobs that did not finish.
+    pub unfinished: usize,
+    /// The waits from submission to first admission, in seconds; none without admitted jobs.
+    pub wait: Option<WaitPercentiles>,
+    /// The mean of (time from submission to completion) / duration of its jobs. A job that did not finish
+    /// counts with the time from submission to the end of the replay, a lower bound. None if no job was
+    /// submitted.
+    pub mean_slowdown: Option<f64>,
     /// The unit-hours of the main resource that its jobs held.
     pub held_hours: f64,
     /// How often its jobs were preempted.
+    pub preemptions: usize,
+}
+
+/// The job that was preempted most often.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MostPreempted {
+    /// The job.
+    pub job: String,
+    /// Its line in the trace.
+    pub line: usize,
+    /// How often it was preempted.
     pub preemptions: usize,
 }
 
@@ -61,13 +77,14 @@ pub struct ReplayOutcome {
     pub admitted: usize,
     /// The number of jobs that finished.
     pub finished: usize,
-    /// The waits from submission to first admission, in seconds.
-    pub wait: WaitPercentiles,
+    /// The waits from submission to first admission, in seconds; none without admitted jobs.
+    pub wait: Option<WaitPercentiles>,
     /// The time from the first submission to the last completion, in seconds.
     pub makespan_seconds: f64,
     /// The share of the nominal quota of each resource that was held, from 0, over the makespan.
     pub utilisation: BTreeMap<String, f64>,
-    /// The resource of held and lost hours and of the usage over time: the first device, or cpu.
+    /// The resource of held and lost hours and of the usage over time: the device in the quota that most
+    /// jobs request, or cpu.
     pub main_resource: String,
     /// The nominal quota of the main resource.
     pub main_quota: f64,
@@ -75,16 +92,21 @@ pub struct ReplayOutcome {
     pub preemptions: BTreeMap<String, usize>,
     /// The number of jobs that were preempted.
     pub preempted_jobs: usize,
+    /// The job that was preempted most often.
+    pub most_preempted: Option<MostPreempted>,
     /// The unit-hours of the main resource of runs whose work was lost.
     pub lost_hours: f64,
-    /// Jain's index of the mean slowdowns of the LocalQueues with finished jobs: 1 is fair.
-    pub fairness: f64,
+    /// Jain's index of the mean slowdowns of the LocalQueues with jobs: 1 is fair.
+    pub fairness: Option<f64>,
     /// The results of each LocalQueue with jobs.
     pub queues: Vec<QueueOutcome>,
     /// The LocalQueues that were chosen for queues of the trace which no LocalQueue is named after.
     pub assumed_queues: Vec<String>,
     /// Why jobs were never admitted; empty if the replay ended early.
     pub never: Vec<NeverAdmitted>,
+    /// The number of further jobs that were never admitted: of very many different ones, the most frequent
+    /// are explained.
+    pub not_explained: usize,
     /// Why the replay ended early, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,

@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use super::configuration::{LoadedConfiguration, ReplayConfiguration};
 use super::event_queue::{Event, EventQueue};
 use super::job_run::JobRun;
+use super::main_resource::main_resource;
 use super::metrics::{UsageOverTime, seconds};
 use super::outcome::ReplayOutcome;
 use super::queue_mapping::QueueMapping;
@@ -79,14 +80,12 @@ pub fn replay(
         .map(|(index, run)| (run.workload.clone(), index))
         .collect();
     let resources: Vec<String> = nominal_quota.keys().cloned().collect();
-    let device = resources.iter().position(|name| name.contains('/'));
-    let cpu = || resources.iter().position(|name| name == "cpu");
     let mut replayer = Replayer {
         trace,
         options,
         driver: EngineDriver::new(engine, configuration.pods_ready),
         local_queues: &local_queues,
-        main_resource: device.or_else(cpu).unwrap_or_default(),
+        main_resource: main_resource(trace, &resources),
         usage: vec![UsageOverTime::default(); resources.len()],
         resources,
         runs,

@@ -7,11 +7,8 @@ use jiff::Timestamp;
 
 use super::job_run::JobRun;
 use super::metrics::{WaitPercentiles, jain_index, seconds};
-use super::outcome::{NeverAdmitted, QueueOutcome, ReplayOutcome};
+use super::outcome::{MostPreempted, QueueOutcome, ReplayOutcome};
 use super::replayer::Replayer;
-
-/// Jobs that were never admitted are explained up to this number of different ones.
-const MAX_EXPLAINED: usize = 200;
 
 impl Replayer<'_> {
     /// The results, with the name of the configuration and the nominal quotas.
@@ -20,9 +17,9 @@ impl Replayer<'_> {
         for job in running {
             self.release_usage(job);
         }
-        let never = match self.stopped {
+        let (never, not_explained) = match self.stopped {
             None => self.never_admitted(),
-            Some(_) => Vec::new(),
+            Some(_) => (Vec::new(), 0),
         };
         let finished = self.runs.iter().filter_map(|run| run.finished).max();
         let end = match self.stopped {
@@ -40,11 +37,11 @@ impl Replayer<'_> {
         }
         let waits = self.waits(|_| true);
         let queues: Vec<QueueOutcome> = (0..self.local_queues.len())
-            .map(|queue| self.queue_outcome(queue))
+            .map(|queue| self.queue_outcome(queue, end))
             .filter(|queue| queue.jobs > 0)
             .collect();
-        let slowdowns = queues.iter().map(|queue| queue.mean_slowdown);
-        let slowdowns: Vec<f64> = slowdowns.filter(|slowdown| *slowdown > 0.0).collect();
+        let slowdowns = queues.iter().filter_map(|queue| queue.mean_slowdown);
+        let slowdowns: Vec<f64> = slowdowns.collect();
         let main = self
             .resources
             .get(self.main_resource)
@@ -68,11 +65,13 @@ impl Replayer<'_> {
             main_resource: main,
             preemptions: self.preemptions.clone(),
             preempted_jobs: self.runs.iter().filter(|run| run.preemptions > 0).count(),
+            most_preempted: self.most_preempted(),
             lost_hours: self.lost_hours,
-            fairness: jain_index(&slowdowns),
+            fairness: (!slowdowns.is_empty()).then(|| jain_index(&slowdowns)),
             queues,
             assumed_queues: Vec::new(),
             never,
+            not_explained,
             stopped: self.stopped.clone(),
             waits,
             usage: usage.map(|usage| usage.points.clone()).unwrap_or_default(),
@@ -82,38 +81,6 @@ impl Replayer<'_> {
                 .map(|run| run.first_admitted.map(since_start))
                 .collect(),
         }
-    }
-
-    /// Why jobs were never admitted, the most frequent reasons first.
-    fn never_admitted(&mut self) -> Vec<NeverAdmitted> {
-        // Jobs with the same queue and pods have the same reason; the first is explained.
-        let mut alike: BTreeMap<(usize, String), Vec<usize>> = BTreeMap::new();
-        for (index, (run, job)) in self.runs.iter().zip(&self.trace.jobs).enumerate() {
-            if run.first_admitted.is_none() && alike.len() < MAX_EXPLAINED {
-                let pods = format!("{:?}", job.spec.pod_sets);
-                alike.entry((run.queue, pods)).or_default().push(index);
-            }
-        }
-        let mut reasons: BTreeMap<String, NeverAdmitted> = BTreeMap::new();
-        for jobs in alike.into_values() {
-            let Some(&first) = jobs.first() else { continue };
-            let key = self.runs[first].workload.clone();
-            let explained = self.driver.engine_mut().explain(&key, self.now);
-            let verdict = explained.and_then(|explained| explained.verdict);
-            let reason = verdict.map_or_else(String::new, |verdict| verdict.to_string());
-            let job = &self.trace.jobs[first];
-            let never = reasons.entry(reason.clone());
-            let never = never.or_insert_with(|| NeverAdmitted {
-                jobs: 0,
-                first: job.name.clone(),
-                line: job.line,
-                reason,
-            });
-            never.jobs += jobs.len();
-        }
-        let mut reasons: Vec<NeverAdmitted> = reasons.into_values().collect();
-        reasons.sort_by_key(|never| (Reverse(never.jobs), never.line));
-        reasons
     }
 
     /// The sorted waits of the admitted jobs that `of` selects.
@@ -131,7 +98,17 @@ impl Replayer<'_> {
         waits
     }
 
-    fn queue_outcome(&self, queue: usize) -> QueueOutcome {
+    fn most_preempted(&self) -> Option<MostPreempted> {
+        let runs = self.runs.iter().zip(&self.trace.jobs);
+        let (run, job) = runs.max_by_key(|(run, job)| (run.preemptions, Reverse(job.line)))?;
+        (run.preemptions > 0).then(|| MostPreempted {
+            job: job.name.clone(),
+            line: job.line,
+            preemptions: run.preemptions as usize,
+        })
+    }
+
+    fn queue_outcome(&self, queue: usize, end: Timestamp) -> QueueOutcome {
         let runs: Vec<_> = self
             .runs
             .iter()
@@ -139,20 +116,25 @@ impl Replayer<'_> {
             .filter(|(run, _)| run.queue == queue)
             .collect();
         let waits = self.waits(|run| run.queue == queue);
-        let slowdowns = runs.iter().filter_map(|(run, job)| {
-            let total = seconds(run.finished?.duration_since(job.submitted));
+        // A replay that is stopped leaves jobs that are not submitted.
+        let submitted = runs.iter().filter(|(_, job)| job.submitted <= self.now);
+        let slowdowns = submitted.map(|(run, job)| {
+            let until = run.finished.unwrap_or(end);
+            let total = seconds(until.duration_since(job.submitted));
             // Slowdowns of very short jobs are bounded, as usual, by a duration of ten seconds.
-            Some((total / seconds(job.duration).max(10.0)).max(1.0))
+            (total / seconds(job.duration).max(10.0)).max(1.0)
         });
         let slowdowns: Vec<f64> = slowdowns.collect();
+        let unfinished = runs.iter().filter(|(run, _)| run.finished.is_none());
         QueueOutcome {
             queue: self.local_queues[queue].to_string(),
             jobs: runs.len(),
             never_admitted: runs.len() - waits.len(),
+            unfinished: unfinished.count(),
             wait: WaitPercentiles::of(&waits),
             mean_slowdown: match slowdowns.is_empty() {
-                true => 0.0,
-                false => slowdowns.iter().sum::<f64>() / slowdowns.len() as f64,
+                true => None,
+                false => Some(slowdowns.iter().sum::<f64>() / slowdowns.len() as f64),
             },
             held_hours: self.held_hours[queue],
             preemptions: runs.iter().map(|(run, _)| run.preemptions as usize).sum(),

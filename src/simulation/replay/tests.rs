@@ -68,7 +68,7 @@ fn a_job_waits_for_the_end_of_another() {
     let table = report::table("t", 0, std::slice::from_ref(&outcome));
     let line = format!("queues: 1 job never admitted, such as job-4 of line 4: {reason}\n");
     assert!(table.contains(&line), "{table}");
-    assert_eq!(outcome.wait.max, 91.0);
+    assert_eq!(outcome.wait.unwrap().max, 91.0);
     assert_eq!(outcome.makespan_seconds, 151.0);
     let used = outcome.utilisation["nvidia.com/gpu"];
     assert!((used - 150.0 / 151.0).abs() < 1e-9, "{used}");
@@ -191,6 +191,61 @@ fn a_job_is_preempted_by_very_many_jobs() {
         (outcome.stopped.as_deref(), outcome.finished),
         (None, 1_011)
     );
+    let most = outcome.most_preempted.as_ref().unwrap();
+    assert_eq!((most.line, most.preemptions), (2, 1_010));
+    let table = report::table("t", 0, std::slice::from_ref(&outcome));
+    let line = "queues: job job-2 of line 2 was preempted 1010 times\n";
+    assert!(table.contains(line), "{table}");
+}
+
+#[test]
+fn a_starved_queue_shows_in_slowdown_and_fairness() {
+    let records = "a,0,100,0,1\nb,0,100,0,3\n".repeat(20);
+    let mut configuration = queues([1, 1], &json!({}));
+    for queue in [1, 3] {
+        let group = &mut configuration.objects[queue]["spec"]["resourceGroups"][0];
+        group["coveredResources"] = json!(["amd.com/gpu", "cpu", "nvidia.com/gpu"]);
+        let resources = group["flavors"][0]["resources"].as_array_mut().unwrap();
+        for name in ["cpu", "amd.com/gpu"] {
+            resources.insert(0, json!({"name": name, "nominalQuota": 8}));
+        }
+    }
+    let outcome = run(&records, &configuration);
+    assert_eq!(outcome.main_resource, "nvidia.com/gpu");
+    let [running, starved] = &outcome.queues[..] else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!((running.unfinished, starved.unfinished), (0, 20));
+    assert_eq!(starved.wait, None);
+    assert!((running.held_hours - 20.0 * 100.0 / 3_600.0).abs() < 1e-9);
+    // The starved jobs wait until the last of the others ends.
+    let end = outcome.makespan_seconds;
+    assert!((starved.mean_slowdown.unwrap() - end / 100.0).abs() < 1e-9);
+    assert!(outcome.fairness.unwrap() < 0.99, "{outcome:?}");
+    let table = report::table("t", 0, std::slice::from_ref(&outcome));
+    let line = table.lines().find(|line| line.starts_with("ns/b"));
+    let cells: Vec<&str> = line.unwrap().split_whitespace().collect();
+    let slowdown = format!(">={:.2}", end / 100.0);
+    assert_eq!(cells[1..7], ["20", "20", "-", "-", &slowdown, "0"]);
+    assert!(table.contains("queues: 20 jobs did not finish"), "{table}");
+    let none = run("b,0,100,0,3\n", &configuration);
+    let table = report::table("t", 0, &[none]);
+    assert!(!table.contains("0s"), "{table}");
+}
+
+#[test]
+fn jobs_that_are_never_admitted_are_all_counted() {
+    // 250 different jobs, of which one is frequent and last.
+    let different = (0..250).map(|i| format!("a,0,60,0,{}\n", 10 + i));
+    let frequent = "a,0,60,0,500\n".repeat(30);
+    let records = different.collect::<String>() + &frequent;
+    let outcome = run(&records, &queues([1, 0], &json!({})));
+    let explained: usize = outcome.never.iter().map(|never| never.jobs).sum();
+    assert_eq!((explained, outcome.not_explained), (30 + 199, 51));
+    assert_eq!(outcome.never[0].jobs, 30);
+    let table = report::table("t", 0, &[outcome]);
+    let line = "queues: 51 jobs more never admitted, not explained\n";
+    assert!(table.contains(line), "{table}");
 }
 
 #[test]

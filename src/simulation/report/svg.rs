@@ -115,7 +115,8 @@ fn polyline(out: &mut String, top: f64, index: usize, points: &[(f64, f64)]) {
 
 /// The share of jobs that waited at most so long; the waits are logarithmic.
 fn waits(out: &mut String, top: f64, outcomes: &[ReplayOutcome]) {
-    let longest = outcomes.iter().map(|o| o.wait.max).fold(1.0, f64::max);
+    let longest = outcomes.iter().filter_map(|o| o.wait);
+    let longest = longest.map(|wait| wait.max).fold(1.0, f64::max);
     let scale = |seconds: f64| (1.0 + seconds).ln() / (1.0 + longest).ln();
     let ticks = [
         0.0, 10.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 604_800.0,
@@ -199,7 +200,8 @@ fn queue_bars(out: &mut String, top: f64, outcomes: &[ReplayOutcome]) {
     let queues = outcomes
         .iter()
         .flat_map(|o| o.queues.iter().take(MAX_QUEUES));
-    let longest = queues.map(|queue| queue.wait.p90).fold(1.0, f64::max);
+    let waits = queues.filter_map(|queue| queue.wait);
+    let longest = waits.map(|wait| wait.p90).fold(1.0, f64::max);
     let mut names: Vec<&str> = Vec::new();
     for queue in outcomes
         .iter()
@@ -216,19 +218,17 @@ fn queue_bars(out: &mut String, top: f64, outcomes: &[ReplayOutcome]) {
             let Some(queue) = outcome.queues.iter().find(|queue| queue.queue == name) else {
                 continue;
             };
-            let width = queue.wait.p90 / longest * (WIDTH - 340.0);
+            let p90 = queue.wait.map_or(0.0, |wait| wait.p90);
+            let label = queue
+                .wait
+                .map_or("no job admitted".to_owned(), |wait| duration(wait.p90));
+            let width = p90 / longest * (WIDTH - 340.0);
             let _ = write!(
                 out,
                 r#"<rect x="240" y="{y:.1}" width="{width:.1}" height="11" fill="{}"/>"#,
                 colour(index)
             );
-            text(
-                out,
-                246.0 + width,
-                y + 10.0,
-                "start",
-                &duration(queue.wait.p90),
-            );
+            text(out, 246.0 + width, y + 10.0, "start", &label);
             y += 14.0;
         }
     }

@@ -4,13 +4,16 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::NOT_MODELLED;
-use crate::replay::ReplayOutcome;
+use crate::replay::{QueueOutcome, ReplayOutcome, WaitPercentiles};
 
 /// The most LocalQueues that the table lists; JSON has all.
 const MAX_QUEUES: usize = 30;
 
 /// The most reasons of jobs that were never admitted; JSON has all.
 const MAX_REASONS: usize = 5;
+
+/// A job that was preempted so often is named.
+const OFTEN_PREEMPTED: usize = 20;
 
 /// The report as a table.
 pub fn table(trace: &str, skipped: usize, outcomes: &[ReplayOutcome]) -> String {
@@ -33,11 +36,11 @@ pub fn table(trace: &str, skipped: usize, outcomes: &[ReplayOutcome]) -> String 
     let mut rows = Rows::new(outcomes);
     rows.add("admitted", |o| o.admitted.to_string());
     rows.add("never admitted", |o| (o.jobs - o.admitted).to_string());
-    rows.add("wait mean", |o| duration(o.wait.mean));
-    rows.add("wait p50", |o| duration(o.wait.p50));
-    rows.add("wait p90", |o| duration(o.wait.p90));
-    rows.add("wait p99", |o| duration(o.wait.p99));
-    rows.add("wait max", |o| duration(o.wait.max));
+    rows.add("wait mean", |o| wait(o.wait, |w| w.mean));
+    rows.add("wait p50", |o| wait(o.wait, |w| w.p50));
+    rows.add("wait p90", |o| wait(o.wait, |w| w.p90));
+    rows.add("wait p99", |o| wait(o.wait, |w| w.p99));
+    rows.add("wait max", |o| wait(o.wait, |w| w.max));
     rows.add("makespan", |o| duration(o.makespan_seconds));
     let resources: BTreeSet<&String> = outcomes.iter().flat_map(|o| o.utilisation.keys()).collect();
     for resource in resources {
@@ -55,37 +58,95 @@ pub fn table(trace: &str, skipped: usize, outcomes: &[ReplayOutcome]) -> String 
         rows.add(&format!("  {reason}"), |o| count(o).to_string());
     }
     rows.add("preempted jobs", |o| o.preempted_jobs.to_string());
+    rows.add("  of one job, most", |o| {
+        let most = o.most_preempted.as_ref().map_or(0, |most| most.preemptions);
+        most.to_string()
+    });
     rows.add("lost work", |o| {
         format!("{:.1} {} h", o.lost_hours, o.main_resource)
     });
-    rows.add("fairness of queues", |o| format!("{:.3}", o.fairness));
+    rows.add("fairness of queues", |o| {
+        o.fairness
+            .map_or("-".to_owned(), |fairness| format!("{fairness:.3}"))
+    });
     out.push_str(&rows.render());
     for outcome in outcomes {
         queues(&mut out, outcome);
     }
     for outcome in outcomes {
-        for never in outcome.never.iter().take(MAX_REASONS) {
-            let _ = writeln!(
-                out,
-                "\n{}: {} never admitted, such as {} of line {}: {}",
-                outcome.configuration,
-                counted(never.jobs, "job"),
-                never.first,
-                never.line,
-                never.reason
-            );
-        }
-        if !outcome.assumed_queues.is_empty() {
-            let _ = writeln!(
-                out,
-                "\n{}: no LocalQueue is named after these queues; assigned in turn (change with --queue): {}",
-                outcome.configuration,
-                outcome.assumed_queues.join(", ")
-            );
-        }
+        notes(&mut out, outcome);
     }
     let _ = writeln!(out, "\nNot modelled: {}.", NOT_MODELLED.join("; "));
     out
+}
+
+/// One of the waits; `-` without admitted jobs.
+fn wait(waits: Option<WaitPercentiles>, of: impl Fn(WaitPercentiles) -> f64) -> String {
+    waits.map_or("-".to_owned(), |waits| duration(of(waits)))
+}
+
+/// The slowdown of a LocalQueue, a lower bound if jobs did not finish.
+fn slowdown(queue: &QueueOutcome) -> String {
+    let bound = match queue.unfinished {
+        0 => "",
+        _ => ">=",
+    };
+    let mean = queue.mean_slowdown;
+    mean.map_or("-".to_owned(), |mean| format!("{bound}{mean:.2}"))
+}
+
+/// What is remarkable about the jobs of a configuration, one paragraph each.
+fn notes(out: &mut String, outcome: &ReplayOutcome) {
+    let name = &outcome.configuration;
+    let often = outcome.most_preempted.iter();
+    for most in often.filter(|most| most.preemptions >= OFTEN_PREEMPTED) {
+        let _ = writeln!(
+            out,
+            "\n{name}: job {} of line {} was preempted {} times",
+            most.job, most.line, most.preemptions
+        );
+    }
+    for never in outcome.never.iter().take(MAX_REASONS) {
+        let _ = writeln!(
+            out,
+            "\n{name}: {} never admitted, such as {} of line {}: {}",
+            counted(never.jobs, "job"),
+            never.first,
+            never.line,
+            never.reason
+        );
+    }
+    let others = outcome.never.iter().skip(MAX_REASONS);
+    let others: usize = others.map(|never| never.jobs).sum();
+    if others > 0 {
+        let _ = writeln!(
+            out,
+            "\n{name}: {} more never admitted for other reasons; -o json lists all",
+            counted(others, "job")
+        );
+    }
+    if outcome.not_explained > 0 {
+        let _ = writeln!(
+            out,
+            "\n{name}: {} more never admitted, not explained",
+            counted(outcome.not_explained, "job")
+        );
+    }
+    let unfinished = outcome.jobs - outcome.finished;
+    if unfinished > 0 {
+        let _ = writeln!(
+            out,
+            "\n{name}: {} did not finish and count in slowdown and fairness with their time until the end, a lower bound",
+            counted(unfinished, "job")
+        );
+    }
+    if !outcome.assumed_queues.is_empty() {
+        let _ = writeln!(
+            out,
+            "\n{name}: no LocalQueue is named after these queues; assigned in turn (change with --queue): {}",
+            outcome.assumed_queues.join(", ")
+        );
+    }
 }
 
 /// A number of things.
@@ -118,9 +179,9 @@ fn queues(out: &mut String, outcome: &ReplayOutcome) {
             queue.queue.clone(),
             queue.jobs.to_string(),
             queue.never_admitted.to_string(),
-            duration(queue.wait.p50),
-            duration(queue.wait.p90),
-            format!("{:.2}", queue.mean_slowdown),
+            wait(queue.wait, |w| w.p50),
+            wait(queue.wait, |w| w.p90),
+            slowdown(queue),
             queue.preemptions.to_string(),
             format!("{:.1}", queue.held_hours),
         ]);
