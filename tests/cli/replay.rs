@@ -108,6 +108,24 @@ fn mistakes_in_traces_are_one_message_each() {
 }
 
 #[test]
+fn typing_errors_in_columns_and_queues_are_reported() {
+    let dir = work_dir();
+    dir.write("trace.csv", &TRACE.replacen("cpu", "cpus", 1));
+    let args = replay("trace.csv", &["--preset", "team"]);
+    let output = dir.run(&args);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "note: trace.csv: the column cpus is not used; did you mean cpu? --column cpu=cpus\n"
+    );
+    let absent = dir.run_rejected(&[&args[..], &["--queue", "read=blue"]].concat());
+    assert_eq!(
+        absent,
+        r#"--queue: no job of the trace is in the queue "read"; did you mean red? the queues of the trace are red"#
+    );
+}
+
+#[test]
 fn a_lab_is_recorded_until_an_interrupt_and_replayed() {
     let lab = TeamLab::start(4, 4);
     lab.admit(job("first", "red", "2", 40));

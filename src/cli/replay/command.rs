@@ -10,7 +10,8 @@ use kueue_lab_simulation::replay::{
     QueueMapping, ReplayConfiguration, ReplayOptions, ReplayOutcome, replay,
 };
 use kueue_lab_simulation::report;
-use kueue_lab_simulation::trace::{ColumnMapping, ReadOptions, TraceFormat, read_trace};
+use kueue_lab_simulation::trace::{ColumnMapping, ReadOptions, Trace, TraceFormat, read_trace};
+use kueue_lab_yaml::closest;
 
 use super::preset_configuration::preset_configuration;
 use super::record::record;
@@ -21,6 +22,9 @@ use crate::cli::{CliError, runtime};
 
 /// The largest trace, in bytes.
 const MAX_TRACE: u64 = 2 << 30;
+
+/// The most queues of a trace that an error lists.
+const MAX_LISTED_QUEUES: usize = 20;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -162,10 +166,13 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
         columns: ColumnMapping::parse(&args.column).map_err(CliError::Usage)?,
         gpu_resource: args.gpu_resource.clone(),
         skip_incomplete: args.skip_incomplete,
+        past_runs: args.checkpoint_interval.is_some(),
         sort: args.sort,
     };
     let file = path.display().to_string();
     let trace = read_trace(&file, &read_file(path)?, &read).map_err(CliError::usage)?;
+    note_unused_columns(&file, &trace);
+    check_queues(&options.queues, &trace)?;
     let outcomes: Result<Vec<ReplayOutcome>, CliError> = thread::scope(|scope| {
         let (trace, options) = (&trace, &options);
         let threads: Vec<_> = configurations
@@ -190,6 +197,46 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
         Output::Json => report::json(&file, trace.skipped, &outcomes).map_err(CliError::failed)?,
     };
     print_stdout(printed.as_bytes())
+}
+
+/// Notes the columns of a CSV trace that are not used on stderr, with the column that was probably meant.
+fn note_unused_columns(file: &str, trace: &Trace) {
+    let mut others = Vec::new();
+    for column in &trace.unused_columns {
+        match closest(column, trace.absent_columns.iter().copied()) {
+            Some(meant) => eprintln!(
+                "note: {file}: the column {column} is not used; did you mean {meant}? --column {meant}={column}"
+            ),
+            None => others.push(column.as_str()),
+        }
+    }
+    if !others.is_empty() {
+        eprintln!(
+            "note: {file}: columns that are not used: {}",
+            others.join(", ")
+        );
+    }
+}
+
+/// Refuses a mapping of a queue that the trace does not have.
+fn check_queues(mapping: &QueueMapping, trace: &Trace) -> Result<(), CliError> {
+    let Some(absent) = mapping.absent_from(trace) else {
+        return Ok(());
+    };
+    let queues = trace.queues();
+    let meant = closest(absent, queues.iter().copied());
+    let meant = meant.map_or(String::new(), |meant| format!("did you mean {meant}? "));
+    let listed = queues.iter().take(MAX_LISTED_QUEUES);
+    let listed = listed.map(|queue| if queue.is_empty() { "(none)" } else { queue });
+    let listed: Vec<&str> = listed.collect();
+    let more = match queues.len().saturating_sub(MAX_LISTED_QUEUES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Err(CliError::Usage(format!(
+        "--queue: no job of the trace is in the queue {absent:?}; {meant}the queues of the trace are {}{more}",
+        listed.join(", ")
+    )))
 }
 
 /// Records the jobs of a cluster until an interrupt.

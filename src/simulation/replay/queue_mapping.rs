@@ -30,9 +30,18 @@ impl QueueMapping {
             let Some((from, to)) = pair.split_once('=') else {
                 return Err(format!("{pair:?} is not QUEUE=LOCALQUEUE"));
             };
-            mapping.insert(from.to_owned(), to.to_owned());
+            if let Some(before) = mapping.insert(from.to_owned(), to.to_owned()) {
+                return Err(format!("{from} is mapped to both {before:?} and {to:?}"));
+            }
         }
         Ok(Self(mapping))
+    }
+
+    /// A mapped queue that no job of a trace has.
+    pub fn absent_from(&self, trace: &Trace) -> Option<&str> {
+        let queues = trace.queues();
+        let mut mapped = self.0.keys().map(String::as_str);
+        mapped.find(|queue| *queue != "*" && !queues.contains(queue))
     }
 
     /// The LocalQueue of each queue of a trace: the mapped one, the one with its name, or else the

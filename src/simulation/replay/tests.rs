@@ -145,6 +145,13 @@ fn queues_are_mapped_by_option_name_or_in_turn() {
     let assumed = ["x=ns/a", "y=ns/b", "z=ns/a"].map(str::to_owned).to_vec();
     assert_eq!(by_queue(&[]), (vec![2, 2], assumed));
     assert_eq!(by_queue(&["x=b", "*=ns/a"]), (vec![3, 1], Vec::new()));
+    let absent = |pairs: &[&str]| {
+        let options = options(pairs);
+        options.queues.absent_from(&trace).map(str::to_owned)
+    };
+    assert_eq!(absent(&["x=b", "*=ns/a"]), None);
+    assert_eq!(absent(&["x=b", "w=b"]), Some("w".to_owned()));
+    assert!(QueueMapping::parse(&["x=a", "x=b"].map(str::to_owned)).is_err());
     let absent = replay(&trace, &configuration, &options(&["x=c"])).unwrap_err();
     assert_eq!(
         absent,

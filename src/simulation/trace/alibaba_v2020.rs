@@ -1,14 +1,14 @@
 //! The task table of Alibaba's cluster-trace-gpu-v2020 (`pai_task_table.csv`): one task of a job per
 //! record, times in seconds, CPUs and GPUs in percent.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
 use super::csv_record::{Header, Record};
 use super::error::RecordError;
-use super::fields::{amount, between, cpu_quantity, pods, time, whole_quantity};
+use super::fields::{amount, between, cpu_quantity, is_missing, pods, time, whole_quantity};
 use super::job::{PodRequests, PodSets, TraceJob, spec};
 use kueue_lab_api::v1beta2::PodSet;
 
@@ -46,6 +46,8 @@ pub(super) fn header(first_line: &str) -> Option<(Header, bool)> {
 #[derive(Default)]
 pub(super) struct TaskJobs {
     jobs: BTreeMap<String, TaskJob>,
+    /// The jobs with an incomplete task that are left out.
+    incomplete: BTreeSet<String>,
 }
 
 struct TaskJob {
@@ -67,6 +69,9 @@ impl TaskJobs {
         gpu_resource: &str,
         pod_sets: &mut PodSets,
     ) -> Result<(), RecordError> {
+        if is_missing(record.get("job_name")) {
+            return Err(RecordError::missing("job_name is missing"));
+        }
         let start = time("start_time", record.get("start_time"))?;
         let end = time("end_time", record.get("end_time"))?;
         between(("start_time", start), ("end_time", end))?;
@@ -104,8 +109,19 @@ impl TaskJobs {
         Ok(())
     }
 
-    /// The jobs.
-    pub(super) fn into_jobs(self) -> Vec<TraceJob> {
+    /// Leaves out a job, of which a task is incomplete.
+    pub(super) fn skip(&mut self, job_name: &str) {
+        self.incomplete.insert(job_name.to_owned());
+    }
+
+    /// The number of jobs that are left out.
+    pub(super) fn skipped(&self) -> usize {
+        self.incomplete.len()
+    }
+
+    /// The jobs whose tasks are all complete.
+    pub(super) fn into_jobs(mut self) -> Vec<TraceJob> {
+        self.jobs.retain(|name, _| !self.incomplete.contains(name));
         let job = |(name, job): (String, TaskJob)| TraceJob {
             line: job.line,
             name,

@@ -47,7 +47,11 @@ impl ColumnMapping {
                     COLUMNS.join(", ")
                 ));
             }
-            mapping.insert(column.to_owned(), name.to_owned());
+            if let Some(before) = mapping.insert(column.to_owned(), name.to_owned()) {
+                return Err(format!(
+                    "{column} is mapped to both {before:?} and {name:?}"
+                ));
+            }
         }
         Ok(Self(mapping))
     }
@@ -77,6 +81,26 @@ impl ColumnMapping {
         }
     }
 
+    /// The columns of a file that the format has no use for.
+    pub(super) fn unused(&self, header: &Header) -> Vec<String> {
+        let mapped = COLUMNS.map(|column| self.name(column));
+        let is_used = |name: &str| {
+            name.is_empty()
+                || name.contains('/')
+                || mapped.contains(&name)
+                || self.0.values().any(|mapped| mapped == name)
+        };
+        let names = header.names().iter();
+        names.filter(|name| !is_used(name)).cloned().collect()
+    }
+
+    /// The columns of the format that a file does not have.
+    pub(super) fn unfilled(&self, header: &Header) -> Vec<&'static str> {
+        let columns = COLUMNS.into_iter();
+        let absent = columns.filter(|column| header.index(self.name(column)).is_none());
+        absent.collect()
+    }
+
     fn absent(&self, column: &str, header: &Header) -> String {
         let names = header.names().join(", ");
         format!("there is no column {column}; name it with --column {column}=NAME, one of {names}")
@@ -93,10 +117,10 @@ impl ColumnMapping {
         let get = |column: &str| record.get(self.name(column));
         let submitted = time("submit_time", get("submit_time"))?;
         let runs = match get("duration") {
-            "" if !get("end_time").is_empty() => {
+            missing if is_missing(missing) && !is_missing(get("end_time")) => {
                 let end = time("end_time", get("end_time"))?;
                 let start = match get("start_time") {
-                    "" => submitted,
+                    missing if is_missing(missing) => submitted,
                     start => time("start_time", start)?,
                 };
                 between(("submit_time", submitted), ("start_time", start))?;
@@ -104,9 +128,9 @@ impl ColumnMapping {
             }
             given => duration("duration", given)?,
         };
-        let priority = amount_or_negative("priority", get("priority"))?;
+        let priority = priority("priority", get("priority"))?;
         let count = match get("pods") {
-            "" => 1,
+            missing if is_missing(missing) => 1,
             count => pods("pods", count)?,
         };
         let mut requests = PodRequests::new();
@@ -150,11 +174,15 @@ impl ColumnMapping {
 }
 
 /// A priority; 0 if it is missing.
-fn amount_or_negative(field: &str, value: &str) -> Result<i32, RecordError> {
+fn priority(field: &str, value: &str) -> Result<i32, RecordError> {
     if is_missing(value) {
         return Ok(0);
     }
-    let parsed = value.parse::<i32>().ok();
+    // Data tools write whole numbers of a column with holes as 5.0.
+    let parsed = value.parse::<f64>().ok();
+    let range = f64::from(i32::MIN)..=f64::from(i32::MAX);
+    let parsed = parsed.filter(|priority| priority.fract() == 0.0 && range.contains(priority));
+    let parsed = parsed.map(|priority| priority as i32);
     parsed.ok_or_else(|| RecordError::invalid(format!("{field} {value:?} is not a priority")))
 }
 

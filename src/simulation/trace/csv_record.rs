@@ -67,6 +67,14 @@ impl Header {
         names.iter().all(|name| self.index(name).is_some())
     }
 
+    /// A name that several columns have. Columns without a name have no meaning.
+    pub(super) fn duplicate(&self) -> Option<&str> {
+        let names = self.0.iter().enumerate();
+        let mut again = names.filter(|(index, name)| self.0[..*index].contains(name));
+        let again = again.find(|(_, name)| !name.is_empty());
+        again.map(|(_, name)| name.as_str())
+    }
+
     /// The index of a column.
     pub(super) fn index(&self, name: &str) -> Option<usize> {
         self.0.iter().position(|known| known == name)

@@ -40,7 +40,7 @@ pub(super) fn amount(field: &str, value: &str) -> Result<f64, RecordError> {
 
 /// A number of pods.
 pub(super) fn pods(field: &str, value: &str) -> Result<i32, RecordError> {
-    let count = amount(field, value)?;
+    let count = number(field, value)?;
     match count.fract() == 0.0 && (1.0..=MAX_PODS).contains(&count) {
         true => Ok(count as i32),
         false => Err(RecordError::invalid(format!(

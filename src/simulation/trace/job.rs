@@ -1,6 +1,6 @@
 //! [`Trace`] and its jobs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -32,6 +32,17 @@ pub struct Trace {
     pub jobs: Vec<TraceJob>,
     /// The number of incomplete jobs that were skipped.
     pub skipped: usize,
+    /// The columns of a CSV file that are not used.
+    pub unused_columns: Vec<String>,
+    /// The columns of the format that a CSV file does not have.
+    pub absent_columns: Vec<&'static str>,
+}
+
+impl Trace {
+    /// The queues of the jobs; jobs without a queue have an empty one.
+    pub fn queues(&self) -> BTreeSet<&str> {
+        self.jobs.iter().map(|job| job.queue.as_str()).collect()
+    }
 }
 
 /// The requests of a pod by resource, as quantities.

@@ -40,19 +40,23 @@ struct Server {
 }
 
 /// The job of a list item: one pod for each server of its last attempt with servers. It runs as long as
-/// its attempts did together. The queue is its virtual cluster `vc`.
+/// this attempt did, or with `past_runs` as all attempts did together. The queue is its virtual cluster
+/// `vc`.
 pub(super) fn job(
     text: &str,
     line: usize,
     gpu_resource: &str,
+    past_runs: bool,
     pod_sets: &mut PodSets,
 ) -> Result<TraceJob, RecordError> {
     let job: PhillyJob = serde_json::from_str(text)
         .map_err(|error| RecordError::invalid(format!("it is not a job of Philly: {error}")))?;
     let name = &job.jobid;
     let submitted = time("submitted_time", &job.submitted_time.unwrap_or_default())?;
+    let with_servers = |attempt: &Attempt| !attempt.detail.is_empty();
+    let last = job.attempts.iter().rposition(with_servers);
     let mut duration = SignedDuration::ZERO;
-    for attempt in &job.attempts {
+    for (index, attempt) in job.attempts.iter().enumerate() {
         let start = attempt.start_time.as_deref().unwrap_or_default();
         let end = attempt.end_time.as_deref().unwrap_or_default();
         if is_missing(start) || is_missing(end) {
@@ -62,16 +66,18 @@ pub(super) fn job(
         }
         let (start, end) = (time("start_time", start)?, time("end_time", end)?);
         between(("submitted_time", submitted), ("start_time", start))?;
-        duration += between(("start_time", start), ("end_time", end))?;
+        let ran = between(("start_time", start), ("end_time", end))?;
+        if past_runs || last == Some(index) {
+            duration = duration.saturating_add(ran);
+        }
     }
-    let servers = job.attempts.iter().rev().map(|attempt| &attempt.detail);
-    let Some(servers) = servers.clone().find(|servers| !servers.is_empty()) else {
+    let Some(last) = last.and_then(|last| job.attempts.get(last)) else {
         return Err(RecordError::missing(format!(
             "job {name} has no attempt with servers"
         )));
     };
     let mut by_gpus: BTreeMap<usize, i32> = BTreeMap::new();
-    for server in servers {
+    for server in &last.detail {
         *by_gpus.entry(server.gpus.len()).or_default() += 1;
     }
     let all = by_gpus.into_iter().enumerate();

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use super::alibaba_v2020::{self, TaskJobs};
 use super::csv_record::{Header, Record, fields};
 use super::error::RecordError;
+use super::fields::is_missing;
 use super::job::PodSets;
 use super::{
     ColumnMapping, Trace, TraceError, TraceFormat, TraceJob, helios, openb, philly, workload_list,
@@ -22,6 +23,9 @@ pub struct ReadOptions {
     pub gpu_resource: String,
     /// Whether jobs with missing values are skipped instead of being errors.
     pub skip_incomplete: bool,
+    /// Whether runs of a job that were evicted or failed are a part of its work, because jobs continue at
+    /// checkpoints. Otherwise a job runs as long as its last run.
+    pub past_runs: bool,
     /// Whether jobs are sorted by submission instead of an earlier submission being an error.
     pub sort: bool,
 }
@@ -33,6 +37,7 @@ impl Default for ReadOptions {
             columns: ColumnMapping::default(),
             gpu_resource: "nvidia.com/gpu".to_owned(),
             skip_incomplete: false,
+            past_runs: false,
             sort: false,
         }
     }
@@ -43,6 +48,11 @@ impl Default for ReadOptions {
 /// # Errors
 /// The first problem: the format, a missing value, or a clock that goes back.
 pub fn read_trace(file: &str, text: &str, options: &ReadOptions) -> Result<Trace, TraceError> {
+    // The byte order mark that spreadsheets write.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.trim().is_empty() {
+        return Err(error(file, 1, RecordError::invalid("the file is empty")));
+    }
     let format = options.format.unwrap_or_else(|| TraceFormat::detect(text));
     let mut reader = Reader {
         file,
@@ -150,9 +160,14 @@ impl Reader<'_> {
             let message = format!("these are not the columns of the format {}", format.name());
             return Err(invalid(1, &message));
         }
+        if let Some(name) = header.duplicate() {
+            return Err(invalid(1, &format!("the column {name} occurs twice")));
+        }
         if format == TraceFormat::Csv {
             let checked = options.columns.check(&header);
             checked.map_err(|message| invalid(1, &message))?;
+            self.trace.unused_columns = options.columns.unused(&header);
+            self.trace.absent_columns = options.columns.unfilled(&header);
         }
         let mut tasks = TaskJobs::default();
         for (index, text) in text.lines().enumerate().skip(usize::from(has_header)) {
@@ -179,11 +194,23 @@ impl Reader<'_> {
             let job = match format {
                 TraceFormat::Openb => openb::job(&record, line, gpu, pod_sets).map(Some),
                 TraceFormat::Helios => helios::job(&record, line, gpu, pod_sets).map(Some),
-                TraceFormat::AlibabaV2020 => tasks.add(&record, line, gpu, pod_sets).map(|()| None),
+                TraceFormat::AlibabaV2020 => {
+                    let job = record.get("job_name");
+                    match tasks.add(&record, line, gpu, pod_sets) {
+                        Err(found)
+                            if found.incomplete && options.skip_incomplete && !is_missing(job) =>
+                        {
+                            tasks.skip(job);
+                            Ok(None)
+                        }
+                        added => added.map(|()| None),
+                    }
+                }
                 _ => options.columns.job(&record, line, gpu, pod_sets).map(Some),
             };
             self.add(line, job)?;
         }
+        self.trace.skipped += tasks.skipped();
         self.trace.jobs.extend(tasks.into_jobs());
         Ok(())
     }
@@ -213,6 +240,7 @@ impl Reader<'_> {
                 items
             }
         };
+        let past_runs = self.options.past_runs;
         let mut lines = LineCounter::default();
         for item in items {
             let offset = item.get().as_ptr() as usize - text.as_ptr() as usize;
@@ -220,9 +248,9 @@ impl Reader<'_> {
             let job = match format {
                 TraceFormat::Philly => {
                     let gpu = &self.options.gpu_resource;
-                    philly::job(item.get(), line, gpu, &mut self.pod_sets)
+                    philly::job(item.get(), line, gpu, past_runs, &mut self.pod_sets)
                 }
-                _ => workload_list::job(item.get(), line),
+                _ => workload_list::job(item.get(), line, past_runs),
             };
             self.add(line, job.map(Some))?;
         }

@@ -141,8 +141,15 @@ fn the_job_log_of_philly() {
     assert_eq!((trace.skipped, trace.jobs.len()), (3, 1));
     assert_eq!(
         described(&trace.jobs[0]),
-        "late v 3600+70: 1x{nvidia.com/gpu 1} 2x{nvidia.com/gpu 2}"
+        "late v 3600+60: 1x{nvidia.com/gpu 1} 2x{nvidia.com/gpu 2}"
     );
+    // With checkpoints, work of earlier attempts is not done again.
+    let options = ReadOptions {
+        past_runs: true,
+        ..options
+    };
+    let trace = read_trace("t", PHILLY, &options).unwrap();
+    assert_eq!(trace.jobs[0].duration.as_secs(), 70);
 }
 
 #[test]
@@ -168,13 +175,19 @@ fn workloads_of_a_cluster() {
         condition("Finished", 30)
     );
     let trace = read(&list(&workload("a", &conditions)));
-    assert_eq!(described(&trace.jobs[0]), "ns/a ns/lq 5+24: 3x{cpu 2}");
+    assert_eq!(described(&trace.jobs[0]), "ns/a ns/lq 5+20: 3x{cpu 2}");
+    let options = ReadOptions {
+        past_runs: true,
+        ..ReadOptions::default()
+    };
+    let continued = read_trace("t", &list(&workload("a", &conditions)), &options).unwrap();
+    assert_eq!(continued.jobs[0].duration.as_secs(), 24);
     assert_eq!(trace.jobs[0].spec.priority, Some(7));
     // A recording has one Workload a line.
     let lines =
         [&workload("a", &conditions), &workload("b", &conditions)].map(|wl| wl.replace('\n', " "));
     let names: Vec<String> = jobs(&lines.join("\n"));
-    assert_eq!(names[1], "ns/b ns/lq 5+24: 3x{cpu 2}");
+    assert_eq!(names[1], "ns/b ns/lq 5+20: 3x{cpu 2}");
     let torn = refused(&format!("{}\n{}", lines[0], &lines[1][..40]));
     assert!(torn.starts_with("t:2: the JSON cannot be read"), "{torn}");
     let running = refused(&list(&workload("a", &condition("Admitted", 10))));
@@ -276,9 +289,12 @@ fn mistakes_are_reported_with_their_line() {
         replaced(",5,2,", ",5,0,"),
         r#"t:2: pods "0" is not a number of pods"#
     );
+    for empty in ["", "\u{feff}", "\n\n"] {
+        assert_eq!(refused(empty), "t:1: the file is empty");
+    }
     assert_eq!(
-        refused(""),
-        "t:1: there is no column submit_time; name it with --column submit_time=NAME, one of "
+        refused("submit_time,duration,gpu,gpu\n0,1,1,2\n"),
+        "t:1: the column gpu occurs twice"
     );
     assert_eq!(
         refused("submit_time,duration\n"),
@@ -289,6 +305,64 @@ fn mistakes_are_reported_with_their_line() {
     let json = refused("[{\"jobid\": 1}]");
     assert!(json.starts_with("t:1: it is not a job of Philly"), "{json}");
     assert!(refused("{\n\"items\": [").starts_with("t:2: the JSON cannot be read"));
+}
+
+/// As data tools write files: with a byte order mark, an index without a name, and floats.
+#[test]
+fn exports_of_data_tools() {
+    let text = "\u{feff},submit_time,duration,pods,priority,\n0,0,nan,NaN,5.0,\n";
+    let hole = refused(text);
+    assert!(hole.starts_with("t:2: duration is missing"), "{hole}");
+    let trace = read(&text.replace("0,0,nan", "0,0,60"));
+    assert_eq!(described(&trace.jobs[0]), "job-2  0+60: 1x{}");
+    assert_eq!(trace.jobs[0].spec.priority, Some(5));
+    assert_eq!(trace.unused_columns, [""; 0]);
+    let half = refused(&text.replace("0,0,nan", "0,0,60").replace("5.0", "5.5"));
+    assert_eq!(half, r#"t:2: priority "5.5" is not a priority"#);
+    let json = "\u{feff}[{\"jobid\": 1}]";
+    assert!(refused(json).starts_with("t:1: it is not a job of Philly"));
+}
+
+#[test]
+fn unused_columns_are_known() {
+    let text = "submit_time,duration,gpus,user,example.com/nic\n0,60,4,u,1\n";
+    let trace = read(text);
+    assert_eq!(trace.unused_columns, ["gpus", "user"]);
+    assert!(trace.absent_columns.contains(&"gpu"));
+    let columns = ColumnMapping::parse(&["gpu=gpus".to_owned()]).unwrap();
+    let options = ReadOptions {
+        columns,
+        ..ReadOptions::default()
+    };
+    let trace = read_trace("t", text, &options).unwrap();
+    assert_eq!(trace.unused_columns, ["user"]);
+    assert!(!trace.absent_columns.contains(&"gpu"));
+    let twice = ["gpu=a", "gpu=b"].map(str::to_owned);
+    assert!(ColumnMapping::parse(&twice).is_err());
+}
+
+/// A job is skipped with all its tasks.
+#[test]
+fn incomplete_tasks_skip_their_job() {
+    let text = "\
+job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type
+a,ps,1,Terminated,0,100,100,1,0,CPU
+a,worker,8,Failed,0,,100,1,100,V100
+a,chief,,Terminated,0,100,100,1,100,V100
+b,worker,1,Terminated,0,100,100,1,100,V100
+,worker,1,Terminated,0,100,100,1,100,V100
+";
+    let options = ReadOptions {
+        skip_incomplete: true,
+        ..ReadOptions::default()
+    };
+    let trace = read_trace("t", text, &options).unwrap();
+    let names: Vec<&str> = trace.jobs.iter().map(|job| job.name.as_str()).collect();
+    assert_eq!((names, trace.skipped), (vec!["b"], 2));
+    let hole = refused(text);
+    assert!(hole.starts_with("t:3: end_time is missing"), "{hole}");
+    let hole = refused(&text.replace("0,,100", "0,9,100"));
+    assert!(hole.starts_with("t:4: inst_num is missing"), "{hole}");
 }
 
 #[test]

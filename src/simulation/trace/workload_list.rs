@@ -11,9 +11,9 @@ use kueue_lab_api::constants::{ADMITTED, FINISHED};
 use kueue_lab_api::v1beta2::{self, Workload};
 use kueue_lab_codec::Codec;
 
-/// The job of a Workload. It runs as long as the Workload was admitted until it finished. The queue is its
-/// LocalQueue with the namespace.
-pub(super) fn job(text: &str, line: usize) -> Result<TraceJob, RecordError> {
+/// The job of a Workload. It runs as long as the Workload was admitted until it finished, with `past_runs`
+/// also as long as it was admitted before evictions. The queue is its LocalQueue with the namespace.
+pub(super) fn job(text: &str, line: usize, past_runs: bool) -> Result<TraceJob, RecordError> {
     let invalid =
         |error: serde_json::Error| RecordError::invalid(format!("it is not a Workload: {error}"));
     let value: Value = serde_json::from_str(text).map_err(invalid)?;
@@ -51,6 +51,7 @@ pub(super) fn job(text: &str, line: usize) -> Result<TraceJob, RecordError> {
     between(("creationTimestamp", created.0), ("Admitted", admitted))?;
     let last = between(("Admitted", admitted), ("Finished", finished))?;
     let past = wl.status.accumulated_past_execution_time_seconds;
+    let past = past.filter(|_| past_runs);
     let past = SignedDuration::from_secs(past.unwrap_or(0).into());
     Ok(TraceJob {
         line,
