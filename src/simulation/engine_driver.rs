@@ -1,6 +1,6 @@
 //! [`EngineDriver`]: an engine whose decisions are applied at once, as the controller applies them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use kueue_lab_admission::Engine;
 use kueue_lab_admission::cycle::{Action, ActionKind, ActionOutcome, Decision};
 use kueue_lab_admission::engine::CycleResult;
-
+use kueue_lab_admission::resources::FlavorName;
 use kueue_lab_admission::status::{
     StatusChange, condition, finish, release_evicted, set_condition, sync_admitted_condition,
 };
@@ -106,7 +106,7 @@ impl EngineDriver {
         let mut events = Vec::new();
         // A StrictFIFO head that does not fit is a head of every cycle. A cycle without progress whose
         // decisions are known changes nothing.
-        let mut known: BTreeSet<Vec<String>> = BTreeSet::new();
+        let mut known: HashMap<Vec<WorkloadKey>, Vec<Vec<Arc<Decision>>>> = HashMap::new();
         self.decisions.clear();
         while self.engine.has_heads() {
             let Some(cycle) = self.cycle(now, &mut events) else {
@@ -117,8 +117,12 @@ impl EngineDriver {
                 decisions,
                 ..
             } = cycle;
-            let signature = decisions.iter().map(|decision| signature(decision));
-            let is_new = known.insert(signature.collect());
+            let heads = decisions.iter().map(|decision| decision.workload.clone());
+            let of_heads = known.entry(heads.collect()).or_default();
+            let is_new = !of_heads.iter().any(|known| decide_alike(known, &decisions));
+            if is_new {
+                of_heads.push(decisions.clone());
+            }
             self.decisions.extend(decisions);
             if progress {
                 known.clear();
@@ -146,11 +150,11 @@ impl EngineDriver {
         let mut done = 0;
         let mut admissions: Vec<Action> = Vec::new();
         loop {
-            for action in decided.actions.clone().into_iter().skip(done) {
+            for action in decided.actions.iter().skip(done) {
                 if action.kind == ActionKind::Admit {
-                    admissions.push(action);
+                    admissions.push(action.clone());
                 } else {
-                    outcomes.insert(action.id, self.apply(&action, now, events));
+                    outcomes.insert(action.id, self.apply(action, now, events));
                 }
             }
             if !decided.waits_for_pods_ready {
@@ -255,18 +259,18 @@ fn set_checks_ready(wl: &mut Workload, required: &BTreeSet<String>) {
     }
 }
 
-/// What a cycle decided on a workload, apart from its time.
-fn signature(decision: &Decision) -> String {
-    let flavors = decision
-        .pod_sets
-        .iter()
-        .flat_map(|ps| ps.attempts.iter().map(|attempt| attempt.flavor.to_string()));
-    let flavors: Vec<String> = flavors.collect();
-    format!(
-        "{} {:?} {} {}",
-        decision.workload,
-        decision.status,
-        decision.message,
-        flavors.join(",")
-    )
+/// Whether two cycles decided alike on the same workloads, apart from their time.
+fn decide_alike(a: &[Arc<Decision>], b: &[Arc<Decision>]) -> bool {
+    let alike = |(a, b): (&Arc<Decision>, &Arc<Decision>)| {
+        a.workload == b.workload
+            && a.status == b.status
+            && a.message == b.message
+            && tried_flavors(a).eq(tried_flavors(b))
+    };
+    a.len() == b.len() && a.iter().zip(b).all(alike)
+}
+
+fn tried_flavors(decision: &Decision) -> impl Iterator<Item = &FlavorName> {
+    let pod_sets = decision.pod_sets.iter();
+    pod_sets.flat_map(|ps| ps.attempts.iter().map(|attempt| &attempt.flavor))
 }
