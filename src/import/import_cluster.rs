@@ -16,7 +16,7 @@ use super::imported_object::{
     is_lab_node, is_terminal, keep_running, prepare_node, service_accounts, strip_metadata,
     strip_owners,
 };
-use super::job_kinds::{job_resource, resource};
+use super::job_kinds::{job_resource, note_on_kind, resource};
 use super::owners::{OwnerKind, owner_kinds, related_jobs};
 
 /// Kinds without which there is no Kueue.
@@ -166,9 +166,7 @@ async fn read_jobs(
         let Some(resource) = job_resource(&owner.0, &owner.1) else {
             if is_required {
                 let (group, kind) = &owner;
-                notes.push(format!(
-                    "the lab has no integration for {kind} of {group}: its Workloads are kept without their jobs"
-                ));
+                notes.push(note_on_kind(group, kind));
             }
             continue;
         };

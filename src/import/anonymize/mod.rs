@@ -1,8 +1,12 @@
 //! Replaces the names in a bundle by pseudonyms.
 
 mod bundle;
+mod configuration;
+mod devices;
+mod fields;
 mod pseudonyms;
 mod strings;
+mod topology_assignment;
 mod walk;
 
 pub use bundle::anonymize;

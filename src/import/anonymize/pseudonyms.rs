@@ -11,6 +11,74 @@ use super::strings::{is_common, is_no_name};
 const MAX_LABEL: usize = 63;
 const DIGITS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
+/// Words of Kueue's sentences that are names only in quotes or after the kind of an object.
+const WORDS: [&str; 52] = [
+    "a",
+    "admission",
+    "admitted",
+    "all",
+    "an",
+    "and",
+    "at",
+    "be",
+    "borrowing",
+    "by",
+    "capacity",
+    "check",
+    "checks",
+    "cohort",
+    "default",
+    "excluded",
+    "exceeded",
+    "fit",
+    "flavor",
+    "flavors",
+    "for",
+    "from",
+    "has",
+    "in",
+    "insufficient",
+    "is",
+    "least",
+    "limit",
+    "main",
+    "maximum",
+    "more",
+    "needed",
+    "node",
+    "nodes",
+    "not",
+    "of",
+    "only",
+    "out",
+    "pod",
+    "pods",
+    "preempted",
+    "priority",
+    "queue",
+    "quota",
+    "request",
+    "resource",
+    "set",
+    "to",
+    "topology",
+    "unused",
+    "waiting",
+    "workload",
+];
+/// Words before the name of an object.
+const KINDS: [&str; 9] = [
+    "flavor",
+    "flavors",
+    "ClusterQueue",
+    "clusterQueue",
+    "LocalQueue",
+    "localQueue",
+    "Cohort",
+    "set",
+    "Workload",
+];
+
 /// Pseudonyms of names.
 #[derive(Debug, Default)]
 pub(super) struct Pseudonyms {
@@ -64,13 +132,18 @@ impl Pseudonyms {
         let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         let mut replaced = String::with_capacity(text.len());
         let mut rest = text;
+        let mut previous = "";
         while let Some(start) = rest.find(is_of_name) {
             replaced.push_str(&rest[..start]);
             let word = &rest[start..];
             let end = word.find(|c| !is_of_name(c)).unwrap_or(word.len());
             // The full stop of a sentence is not part of a name.
             let name = word[..end].trim_end_matches('.');
-            match self.names.contains(name) {
+            let is_word = WORDS.contains(&name)
+                && !replaced.ends_with(['"', '\''])
+                && !KINDS.contains(&previous);
+            previous = name;
+            match self.names.contains(name) && !is_word {
                 true => replaced.push_str(&self.of(name)),
                 false => replaced.push_str(name),
             }
@@ -128,6 +201,12 @@ mod tests {
         assert_eq!(
             all.in_text("no quota in alpha-train. See path /alpha/betas"),
             format!("no quota in {job}. See path /{queue}/betas")
+        );
+        let words = pseudonyms(&["topology", "quota"]);
+        let (topology, quota) = (words.of("topology"), words.of("quota"));
+        assert_eq!(
+            words.in_text("topology \"topology\" allows no quota in flavor quota"),
+            format!("topology \"{topology}\" allows no quota in flavor {quota}")
         );
     }
 

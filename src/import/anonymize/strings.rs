@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use regex::Regex;
 
 /// Names that all clusters have, and lower-case constants of APIs.
-const VOCABULARY: [&str; 44] = [
+const VOCABULARY: [&str; 54] = [
     "default",
     "main",
     "true",
@@ -41,6 +41,16 @@ const VOCABULARY: [&str; 44] = [
     "driver",
     "executor",
     "leader",
+    "master",
+    "ppt",
+    "ps",
+    "chief",
+    "evaluator",
+    "submitter",
+    "deployment",
+    "replicaset",
+    "statefulset",
+    "pod",
     "manager",
     "controller",
     "config",
@@ -81,7 +91,7 @@ pub(super) fn is_no_name(text: &str) -> bool {
         || text.parse::<Timestamp>().is_ok()
 }
 
-/// Whether a string of a typed field is a constant of an API.
+/// Whether a string has the form of a constant of an API.
 pub(super) fn is_constant(text: &str) -> bool {
     matches(&CONSTANT, text)
 }
@@ -89,7 +99,30 @@ pub(super) fn is_constant(text: &str) -> bool {
 /// Whether a key of a label, annotation or taint is a public one: of Kubernetes, Kueue or a vendor of
 /// devices.
 pub(super) fn is_public_key(key: &str) -> bool {
-    const DOMAINS: [&str; 12] = [
+    const NAMES: [&str; 6] = [
+        "job-name",
+        "controller-uid",
+        "pod-template-hash",
+        "controller-revision-hash",
+        "control-plane",
+        "app",
+    ];
+    match key.split_once('/') {
+        Some((domain, _)) => is_public_domain(domain),
+        None => NAMES.contains(&key),
+    }
+}
+
+/// Whether a string is a name of a public domain, such as a scheduling gate of Kueue or the name of a
+/// controller: `kueue.x-k8s.io/admission`.
+pub(super) fn has_public_domain(text: &str) -> bool {
+    text.split_once('/')
+        .is_some_and(|(domain, _)| is_public_domain(domain))
+}
+
+/// Whether a domain is that of Kubernetes, Kueue, a job operator or a vendor of devices, or below it.
+pub(super) fn is_public_domain(domain: &str) -> bool {
+    const DOMAINS: [&str; 13] = [
         "kubernetes.io",
         "k8s.io",
         "x-k8s.io",
@@ -98,21 +131,12 @@ pub(super) fn is_public_key(key: &str) -> bool {
         "intel.com",
         "ray.io",
         "kubeflow.org",
+        "codeflare.dev",
         "skypilot.co",
         "kueue-lab.dev",
         "gke.io",
-        "amazonaws.com",
+        "eks.amazonaws.com",
     ];
-    const NAMES: [&str; 5] = [
-        "job-name",
-        "controller-uid",
-        "pod-template-hash",
-        "control-plane",
-        "app",
-    ];
-    let Some((domain, _)) = key.split_once('/') else {
-        return NAMES.contains(&key);
-    };
     DOMAINS.iter().any(|public| {
         domain
             .strip_suffix(public)

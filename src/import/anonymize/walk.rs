@@ -1,8 +1,12 @@
 //! Walks through an object and replaces the strings that can be names.
 
+use kueue_lab_api::constants::SUSPENDED_BY_PARENT_ANNOTATION;
 use serde_json::{Map, Value};
 
-use super::strings::{is_constant, is_no_name, is_public_key};
+use super::devices::replace_attributes;
+use super::fields::{DOMAINS, ENUMERATIONS, FREE, KEPT, LABEL_KEYS, LABELS, REMOVED};
+use super::strings::{has_public_domain, is_constant, is_no_name, is_public_domain, is_public_key};
+use super::topology_assignment::replace_domains;
 
 /// Replaces a name, or text that can contain names.
 pub(super) trait Replace {
@@ -12,130 +16,153 @@ pub(super) trait Replace {
     fn text(&mut self, text: &str) -> String;
 }
 
-/// Maps from label keys to values.
-const LABELS: [&str; 4] = ["labels", "matchLabels", "nodeLabels", "nodeSelector"];
-/// Fields with a key of a label, annotation or taint.
-const LABEL_KEYS: [&str; 3] = ["key", "nodeLabel", "topologyKey"];
-/// Fields that stay as they are.
-const KEPT: [&str; 14] = [
-    "group",
-    "apiVersion",
-    "kind",
-    "uid",
-    "apiGroup",
-    "finalizers",
-    "controllerName",
-    "coveredResources",
-    "schedulerName",
-    "reason",
-    "protocol",
-    "fieldPath",
-    "resourceName",
-    "underlyingCause",
-];
-/// Fields that identify machines and are not needed to decide.
-const REMOVED: [&str; 16] = [
-    "managedFields",
-    "podIP",
-    "podIPs",
-    "hostIP",
-    "hostIPs",
-    "addresses",
-    "podCIDR",
-    "podCIDRs",
-    "providerID",
-    "nodeInfo",
-    "daemonEndpoints",
-    "images",
-    "imageID",
-    "containerID",
-    "envFrom",
-    "clusterIP",
-];
-/// Fields whose strings are names even if they look like constants.
-const FREE: [&str; 5] = ["env", "image", "args", "command", "values"];
-
-/// Replaces the names in an object.
-pub(super) fn walk(object: &mut Value, is_kueue: bool, replace: &mut impl Replace) {
-    value("", object, is_kueue, false, replace);
+/// Replaces the names in an object. `conditions` are the types of the conditions whose messages are Kueue's;
+/// other messages are removed.
+pub(super) fn walk(object: &mut Value, conditions: &[&str], replace: &mut impl Replace) {
+    let mut walk = Walk {
+        conditions,
+        replace,
+    };
+    walk.value("", object, false);
 }
 
-fn value(field: &str, value_: &mut Value, is_kueue: bool, free: bool, replace: &mut impl Replace) {
-    match value_ {
-        Value::Object(fields) => object(field, fields, is_kueue, free, replace),
-        Value::Array(items) => {
-            let is_program = field == "command" && is_sleep(items);
-            for item in items {
-                if !is_program {
-                    value(field, item, is_kueue, free, replace);
+struct Walk<'a, R> {
+    conditions: &'a [&'a str],
+    replace: &'a mut R,
+}
+
+impl<R: Replace> Walk<'_, R> {
+    /// Replaces the names in the value of a field; in a `free` one strings are names whatever they look like.
+    fn value(&mut self, field: &str, value: &mut Value, free: bool) {
+        match value {
+            Value::Object(fields) => self.object(field, fields, free),
+            Value::Array(items) => {
+                let is_program = field == "command" && is_sleep(items);
+                for item in items {
+                    if !is_program {
+                        self.value(field, item, free);
+                    }
                 }
             }
-        }
-        Value::String(text) => {
-            let is_kept = is_no_name(text) || (!free && is_constant(text));
-            *text = match field {
-                _ if KEPT.contains(&field) => return,
-                "message" if is_kueue => replace.text(text),
-                "message" => String::new(),
-                _ if LABEL_KEYS.contains(&field) => key(text, replace),
-                _ if is_kept => return,
-                _ => replace.name(text),
-            };
-        }
-        _ => {}
-    }
-}
-
-fn object(
-    field: &str,
-    fields: &mut Map<String, Value>,
-    is_kueue: bool,
-    free: bool,
-    replace: &mut impl Replace,
-) {
-    let is_labels = LABELS.contains(&field);
-    if is_labels || field == "annotations" {
-        let entries = std::mem::take(fields);
-        for (label, mut content) in entries {
-            if let Value::String(text) = &mut content {
-                *text = label_value(&label, text, replace);
+            Value::String(text) => {
+                if let Some(replaced) = self.string(field, text, free) {
+                    *text = replaced;
+                }
             }
-            match is_public_key(&label) {
-                true => fields.insert(label, content),
-                // Annotations of others are not needed.
-                false if is_labels => fields.insert(key(&label, replace), content),
-                false => None,
-            };
+            _ => {}
         }
-        return;
     }
-    fields.retain(|name, _| !REMOVED.contains(&name.as_str()));
-    let is_quota = fields.contains_key("nominalQuota") || fields.contains_key("total");
-    for (name, content) in fields {
-        let is_resource = name == "name" && (is_quota || field == "resources");
-        if !is_resource {
-            let free = free || FREE.contains(&name.as_str());
-            value(name, content, is_kueue, free, replace);
+
+    /// What replaces the string of a field; `None` if it stays.
+    fn string(&mut self, field: &str, text: &str, free: bool) -> Option<String> {
+        let is_constant = ENUMERATIONS.contains(&field) && is_constant(text);
+        match field {
+            "message" => Some(String::new()),
+            "expression" => Some(self.replace.text(text)),
+            "fieldPath" => Some(field_path(text, self.replace)),
+            "apiVersion" | "apiGroup" | "group" => foreign_group(text).map(|group| {
+                let rest = &text[group.len()..];
+                self.replace.name(group) + rest
+            }),
+            // Those without a domain are Kubernetes'.
+            "finalizers" => (text.contains('/')).then(|| key(text, self.replace)),
+            _ if KEPT.contains(&field) => None,
+            _ if LABEL_KEYS.contains(&field) => Some(key(text, self.replace)),
+            _ if is_no_name(text) => None,
+            _ if !free && (is_constant || has_public_domain(text)) => None,
+            _ if DOMAINS.contains(&field) && is_public_domain(text) => None,
+            _ => Some(self.replace.name(text)),
+        }
+    }
+
+    fn object(&mut self, field: &str, fields: &mut Map<String, Value>, free: bool) {
+        if LABELS.contains(&field) || field == "annotations" {
+            return self.labels(field, fields);
+        }
+        if field == "topologyAssignment" && replace_domains(fields, self.replace) {
+            return;
+        }
+        if matches!(field, "attributes" | "capacity") && replace_attributes(fields, self.replace) {
+            return;
+        }
+        fields.retain(|name, _| !REMOVED.contains(&name.as_str()));
+        let text = |name: &str| fields.get(name).and_then(Value::as_str);
+        let is_kueue_condition = field == "conditions"
+            && text("type").is_some_and(|type_| self.conditions.contains(&type_));
+        let groups = ["apiVersion", "apiGroup", "group"];
+        let is_foreign = groups
+            .into_iter()
+            .filter_map(text)
+            .any(|text| foreign_group(text).is_some());
+        // The name of a resource.
+        let has_resource_name = fields.contains_key("nominalQuota")
+            || fields.contains_key("total")
+            || matches!(field, "resources" | "deviceClassMappings");
+        for (name, content) in fields {
+            match (name.as_str(), content) {
+                ("name", _) if has_resource_name => {}
+                // The path of a Pod template in a component of an AppWrapper.
+                ("path", _) if matches!(field, "podSets" | "declaredPodSets") => {}
+                ("message", Value::String(text)) if is_kueue_condition => {
+                    *text = self.replace.text(text);
+                }
+                ("kind", Value::String(text)) if is_foreign => *text = self.replace.name(text),
+                (name, content) => self.value(name, content, free || FREE.contains(&name)),
+            }
+        }
+    }
+
+    /// Replaces keys and values of labels; annotations that are not public are removed.
+    fn labels(&mut self, field: &str, labels: &mut Map<String, Value>) {
+        for (label, mut content) in std::mem::take(labels) {
+            if let Value::String(text) = &mut content {
+                *text = label_value(&label, text, self.replace);
+            }
+            if is_public_key(&label) {
+                labels.insert(label, content);
+            } else if field != "annotations" {
+                labels.insert(key(&label, self.replace), content);
+            }
         }
     }
 }
 
 /// The value of a label or annotation.
-fn label_value(label: &str, text: &str, replace: &mut impl Replace) -> String {
-    const CONSTANTS: [&str; 2] = ["kubernetes.io/arch", "kubernetes.io/os"];
+pub(super) fn label_value(label: &str, text: &str, replace: &mut impl Replace) -> String {
+    const CONSTANTS: [&str; 3] = [
+        "kubernetes.io/arch",
+        "kubernetes.io/os",
+        SUSPENDED_BY_PARENT_ANNOTATION,
+    ];
     match is_no_name(text) || CONSTANTS.iter().any(|c| label.ends_with(c)) {
         true => text.to_owned(),
         // Topology annotations hold the key of a label.
-        false if is_public_key(text) => text.to_owned(),
+        false if has_public_domain(text) => text.to_owned(),
         false => replace.name(text),
     }
 }
 
-fn key(text: &str, replace: &mut impl Replace) -> String {
+/// The key of a label, annotation or taint, or a finalizer.
+pub(super) fn key(text: &str, replace: &mut impl Replace) -> String {
     match is_public_key(text) {
         true => text.to_owned(),
         false => replace.name(text),
     }
+}
+
+/// The API group of `group` or `group/version`, if it is not one of Kubernetes, Kueue or a job operator.
+fn foreign_group(text: &str) -> Option<&str> {
+    let group = text.split_once('/').map_or(text, |(group, _)| group);
+    (group.contains('.') && !is_public_domain(group)).then_some(group)
+}
+
+/// The path of a field of a Pod, which can name a label: `metadata.labels['key']`.
+fn field_path(path: &str, replace: &mut impl Replace) -> String {
+    let Some((field, label)) = path.split_once("['") else {
+        return path.to_owned();
+    };
+    let label = label.trim_end_matches("']");
+    format!("{field}['{}']", key(label, replace))
 }
 
 /// Whether a command only sleeps: its duration decides when the container ends.
