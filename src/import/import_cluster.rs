@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use kube::Client;
 use kueue_lab_api::config::DEFAULT_NAMESPACE;
+use kueue_lab_api::v1beta2::GROUP;
 use kueue_lab_json::ValueExt;
 use serde_json::{Value, json};
 
@@ -159,7 +160,12 @@ async fn read_jobs(
     let mut done = BTreeSet::new();
     let mut jobs = Vec::new();
     while let Some(owner) = left.pop_first() {
-        if !done.insert(owner.clone()) || (owner.0.is_empty() && owner.1 == "Pod") {
+        // Pods are imported anyway, and so are the parents of the variants of concurrent admission.
+        let is_no_job = matches!(
+            (owner.0.as_str(), owner.1.as_str()),
+            ("", "Pod") | (GROUP, "Workload")
+        );
+        if !done.insert(owner.clone()) || is_no_job {
             continue;
         }
         let is_required = of_workloads.contains(&owner);
