@@ -10,6 +10,9 @@ const BUNDLE_API_VERSION: &str = "kueue-lab.dev/v1alpha1";
 /// The kind of the first document of a bundle's file.
 const BUNDLE_KIND: &str = "Bundle";
 
+/// The last line of a bundle's file.
+const BUNDLE_END: &str = "# end of the bundle";
+
 /// The imported objects of a cluster.
 #[derive(Clone, Debug)]
 pub struct Bundle {
@@ -24,7 +27,7 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// The file: one YAML document for each object, after one with the time of the import.
+    /// The file: one YAML document for each object, after one with the time of the import and their number.
     pub fn to_yaml(&self) -> String {
         let mut text = String::new();
         let count = self.objects.len();
@@ -39,12 +42,14 @@ impl Bundle {
             "kind": BUNDLE_KIND,
             "metadata": {"name": self.cluster},
             "time": self.time.to_string(),
+            "objects": count,
             "notes": self.notes,
         });
         for object in std::iter::once(&head).chain(&self.objects) {
             text.push_str("---\n");
             text.push_str(&kueue_lab_yaml::to_string(object));
         }
+        let _ = writeln!(text, "{BUNDLE_END}");
         text
     }
 }

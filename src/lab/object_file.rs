@@ -22,6 +22,8 @@ const LIMITS: Limits = Limits {
 const CONFIG_MAP: &str = "kueue-manager-config";
 /// The kind of the first document of a bundle that `kueue-lab import` wrote.
 const BUNDLE: &str = "Bundle";
+/// The last line of a bundle.
+const BUNDLE_END: &str = "# end of the bundle";
 
 /// Objects with their positions in a file.
 #[derive(Clone, Debug)]
@@ -57,6 +59,10 @@ impl ObjectFile {
             .is_some_and(|object| object["kind"] == BUNDLE)
         {
             let (at, head) = (positions.remove(0), objects.remove(0));
+            if let Some(count) = head["objects"].as_u64() {
+                check_complete(text, objects.len(), count)
+                    .map_err(|problem| format!("{file}:{at}: Bundle: {problem}"))?;
+            }
             let time = head["time"].as_str().and_then(|time| time.parse().ok());
             imported_at = Some(time.ok_or_else(|| {
                 format!("{file}:{at}: Bundle: time is missing or no time such as 2026-01-02T15:04:05Z; import the cluster again")
@@ -144,6 +150,22 @@ impl ObjectFile {
     }
 }
 
+/// Checks that a bundle has the number of objects that its first document says, and its last line.
+fn check_complete(text: &str, found: usize, count: u64) -> Result<(), String> {
+    const REMEDY: &str = "import the cluster again, or copy the whole file";
+    if u64::try_from(found) != Ok(count) {
+        return Err(format!(
+            "the file has {found} of {count} objects; {REMEDY} (after changes by hand, correct the number in `objects`)"
+        ));
+    }
+    match text.trim_end().ends_with(BUNDLE_END) {
+        true => Ok(()),
+        false => Err(format!(
+            "the file is cut off: its last line is not `{BUNDLE_END}`; {REMEDY}"
+        )),
+    }
+}
+
 /// Kind, namespace and name of an object.
 fn name(object: &Value) -> String {
     let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
@@ -212,6 +234,31 @@ mod tests {
                 .unwrap_err()
                 .contains("has no objects")
         );
+    }
+
+    #[test]
+    fn a_bundle_that_is_cut_off_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("o.yaml");
+        let read = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            ObjectFile::read(&path)
+        };
+        let head = "kind: Bundle\ntime: 2026-01-02T00:00:00Z\n";
+        let objects = "---\nkind: A\nmetadata: {name: a}\n---\nkind: B\nmetadata:\n  name: b\n";
+        let whole = format!("---\n{head}objects: 2\n{objects}{BUNDLE_END}\n");
+        assert_eq!(read(&whole).unwrap().objects().len(), 2);
+        let cut = whole.find("---\nkind: B\n").unwrap();
+        let error = read(&whole[..cut]).unwrap_err();
+        assert!(
+            error.contains("o.yaml:2:1: Bundle: the file has 1 of 2 objects"),
+            "{error}"
+        );
+        let cut = whole.find("ame: b\n").unwrap();
+        let error = read(&whole[..cut]).unwrap_err();
+        assert!(error.contains("the file is cut off"), "{error}");
+        // As of versions that did not write the number.
+        assert!(read(&format!("{head}{objects}")).is_ok());
     }
 
     #[test]
