@@ -162,6 +162,9 @@ fn resource_name(resource: &ApiResource) -> String {
 
 fn failed(what: String, error: Error) -> ImportError {
     let reason = match error {
+        Error::Api(status) if status.code == 401 => {
+            return ImportError::Unauthorized(status.message);
+        }
         Error::Api(status) => status.message,
         other => format!("the cluster cannot be reached: {other}"),
     };

@@ -9,6 +9,11 @@ pub enum ImportError {
         .0.join(", ")
     )]
     MissingRights(Vec<String>),
+    /// The cluster does not accept the credentials of the user.
+    #[error(
+        "the cluster does not accept the credentials of the kubeconfig ({0}); log in again or renew the token, and check them with `kubectl auth whoami`"
+    )]
+    Unauthorized(String),
     /// The cluster does not serve Kueue's API in a version that the lab knows.
     #[error("{0}")]
     OtherKueue(String),

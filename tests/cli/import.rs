@@ -77,6 +77,18 @@ fn missing_rights_and_kinds_are_named() {
             assert!(error.contains(right), "{error}");
         }
     }
+    let unknown = config.to_string().replace(
+        token["status"]["token"].as_str().unwrap(),
+        "of-another-cluster",
+    );
+    lab.dir.write("unknown.kubeconfig", &unknown);
+    let error = lab
+        .dir
+        .run_rejected(&["import", "--kubeconfig", "unknown.kubeconfig"]);
+    assert!(
+        error.contains("does not accept the credentials of the kubeconfig (Unauthorized); log in"),
+        "{error}"
+    );
     for command in [
         &["explain", "clusterqueue", "red"][..],
         &["explain", "workload", "new"],
