@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::cluster_state::ClusterState;
-use super::effects::{Effect, EffectKind, effects};
+use super::effects::{Effect, EffectKind, effects, missing_workloads};
 use super::object_changes::{ObjectAction, ObjectChange, object_changes};
 use super::quota_changes::{QuotaChange, cohort_changes, quota_changes};
 
@@ -34,10 +34,19 @@ impl ClusterPlan {
         after: &ClusterState,
         notes: Vec<String>,
     ) -> Self {
+        let is_left = |effect: &Effect| {
+            let key = effect.object.strip_prefix("Workload/").unwrap_or_default();
+            let uid = |state: &ClusterState| state.workloads.get(key).map(|w| w.uid.clone());
+            uid(without).is_some() && uid(without) == uid(before)
+        };
+        let mut missing = missing_workloads(before, after);
+        // Without the change they stay.
+        missing.retain(is_left);
+        missing.extend(effects(without, after));
         Self {
             cluster: cluster.to_owned(),
             objects: object_changes(before, after),
-            effects: effects(without, after),
+            effects: missing,
             quota: quota_changes(without, after),
             cohorts: cohort_changes(without, after),
             notes,

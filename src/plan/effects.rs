@@ -15,6 +15,8 @@ use super::workload_state::{WorkloadPhase, WorkloadState};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum EffectKind {
+    /// A Workload does not exist any more.
+    Missing,
     /// A queue becomes inactive.
     QueueInactive,
     /// A Workload is preempted or evicted.
@@ -31,6 +33,8 @@ pub enum EffectKind {
     Possible,
     /// A queue becomes active.
     QueueActive,
+    /// A Workload waits for another reason.
+    OtherReason,
     /// A Workload moves in its queue.
     Moved,
 }
@@ -38,6 +42,7 @@ pub enum EffectKind {
 impl fmt::Display for EffectKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Missing => "does not exist any more",
             Self::QueueInactive => "becomes inactive",
             Self::Evicted => "is evicted",
             Self::Never => "can never be admitted",
@@ -46,6 +51,7 @@ impl fmt::Display for EffectKind {
             Self::OtherFlavors => "has other flavors",
             Self::Possible => "can be admitted again",
             Self::QueueActive => "becomes active",
+            Self::OtherReason => "waits for another reason",
             Self::Moved => "moves in its queue",
         })
     }
@@ -97,6 +103,38 @@ pub fn effects(without: &ClusterState, after: &ClusterState) -> Vec<Effect> {
     effects
 }
 
+/// The Workloads of a state that do not exist `after` a change, but for those that have ended.
+pub(crate) fn missing_workloads(before: &ClusterState, after: &ClusterState) -> Vec<Effect> {
+    let exists = |state: &WorkloadState| {
+        let new = after.workloads.get(&state.key);
+        new.is_some_and(|new| new.uid == state.uid)
+    };
+    let states = before.workloads.values();
+    states
+        .filter(|state| state.phase != WorkloadPhase::Finished && !exists(state))
+        .map(|state| workload_effect(state, EffectKind::Missing, "", String::new()))
+        .collect()
+}
+
+/// An effect on a Workload that no other one causes.
+pub(crate) fn workload_effect(
+    state: &WorkloadState,
+    kind: EffectKind,
+    reason: &str,
+    message: String,
+) -> Effect {
+    Effect {
+        kind,
+        object: format!("Workload/{}", state.key),
+        job: state.job.clone(),
+        cluster_queue: state.cluster_queue.clone(),
+        priority: Some(state.priority),
+        reason: reason.to_owned(),
+        by: String::new(),
+        message,
+    }
+}
+
 fn workload_effects(
     old: &WorkloadState,
     new: &WorkloadState,
@@ -104,14 +142,8 @@ fn workload_effects(
     effects: &mut Vec<Effect>,
 ) {
     let effect = |kind, reason: &str, by: String, message: String| Effect {
-        kind,
-        object: format!("Workload/{}", new.key),
-        job: new.job.clone(),
-        cluster_queue: new.cluster_queue.clone(),
-        priority: Some(new.priority),
-        reason: reason.to_owned(),
         by,
-        message,
+        ..workload_effect(new, kind, reason, message)
     };
     let count = |state: &WorkloadState| state.evictions.values().sum::<i64>();
     let is_evicted = count(new) > count(old);

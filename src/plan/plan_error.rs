@@ -10,6 +10,9 @@ pub enum PlanError {
     /// The files are not valid, or the cluster would refuse them.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Invalid(Vec<Finding>),
+    /// There is no empty folder for the presets of the copy.
+    #[error("cannot create a temporary directory: {0}; TMPDIR names where")]
+    Folder(std::io::Error),
     /// The copy of the cluster does not start.
     #[error("cannot start a copy of the cluster: {0}")]
     Copy(#[from] VirtualLabError),
@@ -27,7 +30,7 @@ impl PlanError {
         match self {
             Self::Invalid(_) => true,
             Self::Copy(VirtualLabError::Start(error)) => error.is_usage(),
-            Self::Copy(_) | Self::List(_) => false,
+            Self::Copy(_) | Self::List(_) | Self::Folder(_) => false,
             Self::Read(error) => error.is_usage(),
         }
     }

@@ -13,7 +13,6 @@ use kueue_lab_presets::Finding;
 
 use super::cluster_plan::ClusterPlan;
 use super::cluster_state::ClusterState;
-use super::effects::{Effect, EffectKind, effects};
 use super::plan_error::PlanError;
 
 /// The longest time of the copies, in lab time: longer than the grace period of Pods and the timeouts that
@@ -24,7 +23,7 @@ const DEADLINE: Duration = Duration::from_secs(600);
 /// The interval in lab time in which loops are looked for.
 const LOOP_INTERVAL: Duration = Duration::from_secs(1);
 /// The lab time in which the copy of an import has to decide as the cluster did.
-const CHECK: SignedDuration = SignedDuration::from_secs(20);
+pub(super) const CHECK: SignedDuration = SignedDuration::from_secs(20);
 
 /// A preset of a presets folder.
 #[derive(Clone, Copy, Debug)]
@@ -94,29 +93,6 @@ pub fn plan_preset(bundle: &Bundle, change: PlannedChange<'_>) -> Result<Cluster
     ))
 }
 
-/// Where a lab that starts from the imported objects decides otherwise than the cluster did.
-///
-/// # Errors
-/// [`PlanError`]: a lab does not start from the objects.
-pub fn check_import(bundle: &Bundle) -> Result<Vec<Effect>, PlanError> {
-    let folder = std::env::temp_dir();
-    let run = async |lab: &Lab| {
-        let start = lab.clock().now();
-        lab.wait_until_idle(start + CHECK).await;
-        ClusterState::of_lab(lab).await
-    };
-    let mut lab = copy(bundle, &folder, run)??;
-    // The objects of the cluster have only the conditions.
-    for workload in lab.workloads.values_mut() {
-        workload.never = workload.never_by_condition;
-    }
-    let cluster = ClusterState::of_objects(&bundle.objects);
-    let mut differences = effects(&cluster, &lab);
-    // The cluster does not say what the position of a Workload is.
-    differences.retain(|effect| effect.kind != EffectKind::Moved);
-    Ok(differences)
-}
-
 /// Waits until the copy has started, and returns its state.
 async fn settled(lab: &Lab) -> Result<ClusterState, kube::Error> {
     let start = lab.clock().now();
@@ -180,7 +156,7 @@ fn notes(summary: &str, warnings: Vec<String>) -> Vec<String> {
 }
 
 /// Runs a function with a copy of a cluster.
-fn copy<T: Send>(
+pub(super) fn copy<T: Send>(
     bundle: &Bundle,
     folder: &Path,
     function: impl AsyncFnOnce(&Lab) -> T + Send,

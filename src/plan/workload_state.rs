@@ -45,6 +45,8 @@ pub struct WorkloadState {
     pub position: Option<usize>,
     /// Why it waits, in the words of the condition, or why it can never be admitted; empty if it does not wait.
     pub waits_for: String,
+    /// The reason of that condition; empty if it does not wait.
+    pub waiting_reason: String,
     /// Whether it can never be admitted as it is.
     pub never: bool,
     /// Whether its condition says so. Kueue does not evaluate a Workload behind the head of a StrictFIFO queue.
@@ -118,6 +120,7 @@ impl WorkloadState {
                 Some(verdict) if !never_by_condition => verdict.text.clone(),
                 _ => waits.map_or_else(String::new, |c| c.text("/message").to_owned()),
             },
+            waiting_reason: reason.to_owned(),
             never: match explanation {
                 Some(_) => never.is_some(),
                 None => never_by_condition,
