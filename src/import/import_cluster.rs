@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::apply_order::apply_order;
 use super::bundle::Bundle;
+use super::capacity_objects::{is_wanted_claim, read_devices, read_provisioning};
 use super::cluster_reader::ClusterReader;
 use super::error::ImportError;
 use super::imported_object::{
@@ -55,9 +56,9 @@ const BUILT_IN: [(&str, &str, &str, &str); 6] = [
 const CONFIG_MAPS: [&str; 2] = ["kueue-manager-config", "kueue-lab-presets"];
 
 /// Reads the objects of a cluster that decide about admission, with read-only rights: Kueue's objects and
-/// configuration, jobs that own Workloads, Pods, nodes, namespaces, LimitRanges, RuntimeClasses and
-/// PriorityClasses. Secrets are not requested. `now` is the time of the cluster if its API server does not
-/// say it; `cluster` is its name in the bundle.
+/// configuration, jobs that own Workloads, Pods, nodes, namespaces, LimitRanges, RuntimeClasses, PriorityClasses,
+/// ProvisioningRequests and the kinds of dynamic resource allocation. Secrets are not requested. `now` is the
+/// time of the cluster if its API server does not say it; `cluster` is its name in the bundle.
 ///
 /// # Errors
 /// [`ImportError`]; all missing rights are named at once.
@@ -102,6 +103,9 @@ pub async fn import_cluster(
     let mut take = |kind: &str| by_kind.remove(kind).unwrap_or_default();
     let (workloads, mut pods, mut nodes) = (take("Workload"), take("Pod"), take("Node"));
     let jobs = read_jobs(&mut reader, &workloads, &pods, &mut notes).await?;
+    let checks = by_kind.get("AdmissionCheck").map_or(&[][..], Vec::as_slice);
+    let requests = read_provisioning(&mut reader, checks).await?;
+    let mut devices = read_devices(&mut reader, &workloads, &pods, &mut notes).await?;
     reader.check_rights()?;
 
     if by_kind
@@ -125,9 +129,13 @@ pub async fn import_cluster(
             keep_running(pod);
         }
     }
+    let pod_uids: BTreeSet<&str> = pods.iter().map(|pod| pod.text("/metadata/uid")).collect();
+    devices.retain(|object| is_wanted_claim(object, &pod_uids));
     let mut objects: Vec<Value> = by_kind.into_values().flatten().collect();
     objects.extend(config_maps);
     objects.extend(jobs);
+    objects.extend(requests);
+    objects.extend(devices);
     objects.extend(workloads);
     objects.extend(pods);
     objects.extend(nodes);

@@ -4,6 +4,7 @@
 mod anonymize;
 mod apply_order;
 mod bundle;
+mod capacity_objects;
 mod cluster_reader;
 mod error;
 mod import_cluster;

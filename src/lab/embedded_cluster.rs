@@ -12,7 +12,7 @@ use kueue_lab_cluster::plugins::{AdmissionPlugin, PreinstalledKind};
 use kueue_lab_cluster::{DEFAULT_NAME, EmbeddedCluster, EmbeddedConfig};
 
 /// An embedded cluster: empty, with the objects of a file or of the data directory, or with the state of a
-/// snapshot. Takes these out of `config`, but for the snapshot.
+/// snapshot. Takes the data directory out of `config`.
 pub(crate) async fn embedded_cluster(
     config: &mut LabConfig,
     gates: &CurrentGates,
@@ -36,7 +36,7 @@ pub(crate) async fn embedded_cluster(
         snapshot: snapshot.map(|snapshot| snapshot.cluster.clone()),
         data: config.data.take(),
     })?;
-    let Some(file) = config.from.take() else {
+    let Some(file) = &config.from else {
         return Ok(cluster);
     };
     let loaded = cluster

@@ -20,6 +20,7 @@ use crate::kueue_manager::{
 };
 use crate::kueue_start::KueueStart;
 use crate::node_pool_sources::NodePoolSources;
+use crate::object_file::ObjectFile;
 use crate::preset_lab_settings::{PresetLabSettings, PresetWorkers, read_pools};
 use crate::validate_preset::validate_preset;
 use crate::visibility_server::VisibilityServer;
@@ -203,6 +204,7 @@ impl Lab {
             match cluster {
                 Cluster::Embedded(_) => MachinesConfig {
                     operators: config.operators,
+                    imported_nodes: config.from.as_ref().is_some_and(ObjectFile::is_import),
                     sparse_heartbeats: !config.external_clients,
                     ..MachinesConfig::embedded()
                 },

@@ -95,6 +95,11 @@ impl ObjectFile {
         Some(self.last_time().map_or(imported, |last| last.max(imported)))
     }
 
+    /// Whether these are the objects of an imported cluster.
+    pub(crate) fn is_import(&self) -> bool {
+        self.imported_at.is_some()
+    }
+
     /// Fields that the lab does not know are an error, except in an imported cluster.
     pub(crate) fn unknown_fields(&self) -> UnknownFields {
         match self.imported_at {

@@ -15,6 +15,9 @@ pub struct MachinesConfig {
     pub kubelet: bool,
     /// Reconcile ProvisioningRequests as a cluster autoscaler would.
     pub autoscaler: bool,
+    /// The nodes are those of an imported cluster, whose autoscaler may add some that are not known: a
+    /// ProvisioningRequest without capacity stays open while there are no pools.
+    pub imported_nodes: bool,
     /// Job, ReplicaSet, Deployment, StatefulSet, CronJob and DaemonSet controllers.
     pub workload_controllers: bool,
     /// Garbage collection of objects whose owners are gone, and of orphaned pods.
@@ -44,6 +47,7 @@ impl MachinesConfig {
             scheduler: true,
             kubelet: true,
             autoscaler: true,
+            imported_nodes: false,
             workload_controllers: true,
             garbage_collection: true,
             namespaces: true,
@@ -65,6 +69,7 @@ impl MachinesConfig {
             nodes: true,
             kubelet: true,
             autoscaler: true,
+            imported_nodes: false,
             scheduler: false,
             workload_controllers: false,
             garbage_collection: false,

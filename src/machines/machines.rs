@@ -107,7 +107,14 @@ impl Machines {
         });
         let autoscaler = config.autoscaler.then(|| {
             let context = context_of("cluster-autoscaler");
-            autoscaler::start(&context, &pods, &nodes, virtual_nodes.clone())
+            let imported_nodes = config.imported_nodes;
+            autoscaler::start(
+                &context,
+                &pods,
+                &nodes,
+                virtual_nodes.clone(),
+                imported_nodes,
+            )
         });
         // The binaries of operators are named `manager`.
         let operators = context_of("manager");

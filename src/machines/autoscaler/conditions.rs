@@ -14,7 +14,7 @@ use kueue_lab_api::provisioning_request::{
 /// Delay between acceptance and result of a request.
 const PROCESSING_DELAY: Duration = Duration::from_secs(1);
 /// Delay until a request without capacity is retried.
-const RETRY_INTERVAL: Duration = Duration::from_secs(10);
+pub(super) const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 /// How long capacity is booked for a request.
 const RESERVATION_TIME: Duration = Duration::from_secs(600);
 

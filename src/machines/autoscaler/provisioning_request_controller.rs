@@ -49,14 +49,18 @@ struct ProvisioningRequestController {
     pods: Informer<Pod>,
     nodes: Informer<Node>,
     virtual_nodes: Option<VirtualNodeController>,
+    /// Whether requests without capacity stay open while there are no pools.
+    imported_nodes: bool,
 }
 
-/// Starts the autoscaler; without `virtual_nodes` it never scales up.
+/// Starts the autoscaler; without `virtual_nodes` it never scales up. With `imported_nodes` requests without
+/// capacity stay open while there are no pools: the node groups of the cluster are not known.
 pub(crate) fn start(
     context: &Context,
     pods: &Informer<Pod>,
     nodes: &Informer<Node>,
     virtual_nodes: Option<VirtualNodeController>,
+    imported_nodes: bool,
 ) -> Autoscaler {
     let requests: Informer<ProvisioningRequest> =
         Informer::builder(Api::all(context.client.clone())).start(context);
@@ -92,6 +96,7 @@ pub(crate) fn start(
         pods: pods.clone(),
         nodes: nodes.clone(),
         virtual_nodes,
+        imported_nodes,
     });
     let shared = worker.clone();
     queue.run(context, "autoscaler", WORKERS, move |key| {
@@ -127,6 +132,9 @@ impl ProvisioningRequestController {
             }
             RequestState::CheckCapacity => self.check_capacity(&key, &request).await?,
         };
+        if matches!(result, capacity::CapacityResult::NotFound) && self.has_unknown_groups() {
+            return Ok(ReconcileResult::RequeueAfter(conditions::RETRY_INTERVAL));
+        }
         let update = conditions::conditions_for(&request, &result);
         if let (capacity::CapacityResult::ScaleUp(pools), Some(virtual_nodes)) =
             (&result, &self.virtual_nodes)
@@ -136,6 +144,15 @@ impl ProvisioningRequestController {
             }
         }
         self.set_conditions(&key, &request, update).await
+    }
+
+    /// Whether only an autoscaler that the lab does not know could add nodes.
+    fn has_unknown_groups(&self) -> bool {
+        let pools = self
+            .virtual_nodes
+            .as_ref()
+            .map(VirtualNodeController::sizes);
+        self.imported_nodes && pools.is_none_or(|pools| pools.is_empty())
     }
 
     /// Checks whether the pods of a request fit, now or after a scale-up.
