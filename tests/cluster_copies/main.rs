@@ -4,6 +4,7 @@
 
 mod imports;
 mod plans;
+mod presets;
 mod random_cluster;
 mod read_only_rights;
 mod simulations;
