@@ -56,9 +56,12 @@ fn created(step: &Step) -> impl Iterator<Item = FullName> {
     jobs.iter().map(full_name)
 }
 
+/// Whether a pattern can match a job.
+type IsKnown = fn(&str, &FullName) -> bool;
+
 /// The first job of an action that cannot exist when the step starts.
 fn check_action(step: &Step, jobs: &[FullName]) -> Option<UnknownName> {
-    let (patterns, is_known): (&[String], fn(&str, &FullName) -> bool) = match &step.action {
+    let (patterns, is_known): (&[String], IsKnown) = match &step.action {
         StepAction::EndPods { pods, .. }
         | StepAction::SetReady { pods, .. }
         | StepAction::DeletePods(pods) => {
