@@ -1,9 +1,10 @@
 //! `kueue-lab replay` and its recordings.
 
+use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::team_queues::{PRESETS, TeamLab, job, preset};
 use crate::work_dir::WorkDir;
@@ -123,6 +124,55 @@ fn typing_errors_in_columns_and_queues_are_reported() {
         absent,
         r#"--queue: no job of the trace is in the queue "read"; did you mean red? the queues of the trace are red"#
     );
+}
+
+/// A recording that cannot begin leaves an existing file, and a picture replaces one at the end.
+#[test]
+fn existing_files_stay_until_they_are_replaced() {
+    let dir = work_dir();
+    dir.write("jobs.jsonl", "before");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4_096]);
+            let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden",
+                "code": 403, "message": "forbidden"})
+            .to_string();
+            let length = status.len();
+            let answer = format!(
+                "HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{status}"
+            );
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    dir.write("kubeconfig", &format!("apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: '{server}'}}}}]\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\nusers: [{{name: u, user: {{}}}}]\ncurrent-context: c\n"));
+    let args = [
+        "replay",
+        "--record",
+        "jobs.jsonl",
+        "--kubeconfig",
+        "kubeconfig",
+    ];
+    let output = dir.run(&args);
+    assert_ne!(output.status.code(), Some(0), "{output:?}");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("; nothing is recorded"), "{error}");
+    let read = |name: &str| std::fs::read_to_string(dir.path(name)).unwrap();
+    assert_eq!(read("jobs.jsonl"), "before");
+    dir.write("waits.svg", "before");
+    let picture = ["--preset", "team", "--picture", "waits.svg"];
+    dir.write("trace.csv", "");
+    dir.run_rejected(&replay("trace.csv", &picture));
+    assert_eq!(read("waits.svg"), "before");
+    dir.write("trace.csv", TRACE);
+    printed(&dir, &replay("trace.csv", &picture));
+    assert!(read("waits.svg").starts_with("<svg "));
+    let left = std::fs::read_dir(dir.path(".")).unwrap();
+    let left = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let left: Vec<String> = left.filter(|name| name.ends_with(".tmp")).collect();
+    assert_eq!(left, [""; 0]);
 }
 
 #[test]

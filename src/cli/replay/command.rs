@@ -17,7 +17,7 @@ use super::preset_configuration::preset_configuration;
 use super::record::record;
 use crate::cli::kubeconfig_args::KubeconfigArgs;
 use crate::cli::node_pools::node_pools;
-use crate::cli::output::print_stdout;
+use crate::cli::output::{NewFile, print_stdout};
 use crate::cli::{CliError, runtime};
 
 /// The largest trace, in bytes.
@@ -161,6 +161,9 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
         .iter()
         .map(|name| preset_configuration(paths.presets.path(), name, &nodes));
     let configurations: Vec<ReplayConfiguration> = configurations.collect::<Result<_, _>>()?;
+    if let Some(picture) = &args.picture {
+        NewFile::check(picture)?;
+    }
     let read = ReadOptions {
         format: args.format.map(TraceFormat::from),
         columns: ColumnMapping::parse(&args.column).map_err(CliError::Usage)?,
@@ -190,7 +193,9 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
     });
     let outcomes = outcomes?;
     if let Some(picture) = &args.picture {
-        write_file(picture, &report::svg(&file, &outcomes))?;
+        let mut file_of_picture = NewFile::create(picture)?;
+        file_of_picture.write(report::svg(&file, &outcomes).as_bytes())?;
+        file_of_picture.replace()?;
     }
     let printed = match args.output {
         Output::Table => report::table(&file, trace.skipped, &outcomes),
@@ -270,9 +275,4 @@ fn read_file(path: &Path) -> Result<String, CliError> {
         return Err(unreadable(&format!("it is larger than {MAX_TRACE} bytes")));
     }
     std::fs::read_to_string(path).map_err(|e| unreadable(&e))
-}
-
-fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
-    std::fs::write(path, text)
-        .map_err(|error| CliError::Usage(format!("cannot write {}: {error}", path.display())))
 }

@@ -1,8 +1,6 @@
 //! Records a trace: the Workloads of a cluster that finish, one a line, until an interrupt.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::Write;
 use std::path::Path;
 
 use futures::StreamExt;
@@ -17,6 +15,7 @@ use serde_json::json;
 use crate::cli::CliError;
 use crate::cli::kubeconfig_args::request_error;
 use crate::cli::lab_time::lab_or_real_time;
+use crate::cli::output::NewFile;
 use crate::cli::signals::shutdown_signal;
 
 /// Requests that fail one after the other, after which the cluster counts as gone.
@@ -32,15 +31,13 @@ pub(super) struct Recorded {
 }
 
 /// Writes the finished Workloads of a cluster to a file, and each further one when it finishes, until SIGINT
-/// or SIGTERM.
+/// or SIGTERM. An existing file is replaced when the finished ones are written.
 ///
 /// # Errors
 /// The file cannot be written, the Workloads cannot be watched, or the cluster is gone.
 pub(super) async fn record(client: &Client, path: &Path) -> Result<Recorded, CliError> {
-    let file = File::create(path).map_err(|error| unwritable(path, &error))?;
     let mut recorder = Recorder {
-        path,
-        file,
+        file: NewFile::create(path)?,
         recorded: BTreeSet::new(),
         running: BTreeSet::new(),
     };
@@ -53,6 +50,10 @@ pub(super) async fn record(client: &Client, path: &Path) -> Result<Recorded, Cli
             biased;
             interrupted = &mut interrupt => {
                 interrupted.map_err(CliError::failed)?;
+                if !recorder.file.is_in_place() {
+                    let why = "interrupted before the Workloads were listed; nothing is recorded";
+                    return Err(CliError::failed(why));
+                }
                 break;
             }
             event = events.next() => event,
@@ -71,7 +72,10 @@ pub(super) async fn record(client: &Client, path: &Path) -> Result<Recorded, Cli
                 if let Some(why) = reason_to_end(&error, failures) {
                     let jobs = recorder.recorded.len();
                     let file = path.display();
-                    let more = format!("; {jobs} jobs are recorded in {file}");
+                    let more = match recorder.file.is_in_place() {
+                        true => format!("; {jobs} jobs are recorded in {file}"),
+                        false => "; nothing is recorded".to_owned(),
+                    };
                     return Err(match why {
                         CliError::Usage(why) => CliError::Usage(why + &more),
                         CliError::Failed(why) => CliError::Failed(why + &more),
@@ -105,23 +109,19 @@ fn reason_to_end(error: &kube::runtime::watcher::Error, failures: u32) -> Option
     is_final.then(|| request_error(cause))
 }
 
-fn unwritable(path: &Path, error: &std::io::Error) -> CliError {
-    CliError::Usage(format!("cannot write {}: {error}", path.display()))
-}
-
-struct Recorder<'a> {
-    path: &'a Path,
-    file: File,
+struct Recorder {
+    file: NewFile,
     /// The UIDs of the Workloads in the trace.
     recorded: BTreeSet<String>,
     /// Those of admitted ones that are not finished.
     running: BTreeSet<String>,
 }
 
-impl Recorder<'_> {
+impl Recorder {
     async fn observe(&mut self, client: &Client, event: Event<Workload>) -> Result<(), CliError> {
         match event {
-            Event::Init | Event::InitDone => Ok(()),
+            Event::Init => Ok(()),
+            Event::InitDone => self.file.replace(),
             Event::Apply(wl) | Event::InitApply(wl) => self.apply(&wl),
             Event::Delete(mut wl) => {
                 let ran = wl.is_condition_true(ADMITTED) && !wl.is_condition_true(EVICTED);
@@ -171,8 +171,7 @@ impl Recorder<'_> {
             },
         });
         let line = record.to_string() + "\n";
-        let written = self.file.write_all(line.as_bytes());
-        written.map_err(|error| unwritable(self.path, &error))
+        self.file.write(line.as_bytes())
     }
 }
 
