@@ -161,6 +161,25 @@ fn queues_are_mapped_by_option_name_or_in_turn() {
 
 #[test]
 fn a_loop_of_preemptions_ends_the_replay() {
+    let preemption = json!({"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"});
+    let mut configuration = queues([4, 2], &preemption);
+    configuration.objects[3]["spec"]["preemption"] =
+        json!({"withinClusterQueue": "Never", "reclaimWithinCohort": "Never"});
+    configuration.objects[3]["spec"]["queueingStrategy"] = json!("StrictFIFO");
+    // What the last job frees in its own queue goes to the job of `b`, from which it is reclaimed.
+    let records = "a,0,1000000,20,1\na,1,1000000,0,3\na,2,1000000,0,4\n\
+                   b,3,1000000,10,5\na,4,1000000,0,4\na,5,1000000,10,4\n";
+    let options = ReplayOptions {
+        termination_grace_period: SignedDuration::ZERO,
+        ..ReplayOptions::default()
+    };
+    let outcome = replay(&trace(records), &configuration, &options).unwrap();
+    let stopped = outcome.stopped.as_ref().unwrap();
+    assert!(stopped.contains("was preempted 1000 times"), "{stopped}");
+}
+
+#[test]
+fn preemptions_with_fair_sharing_end() {
     // As in the test of `explain`: reclaim and fair sharing preempt each other without end.
     let mut configuration = queues(
         [1, 3],
