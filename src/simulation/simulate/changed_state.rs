@@ -12,7 +12,7 @@ use kueue_lab_admission::Engine;
 use kueue_lab_admission::cycle::Decision;
 use kueue_lab_admission::resources::Requests;
 use kueue_lab_admission::workload::predicates;
-use kueue_lab_api::v1beta2::Workload;
+use kueue_lab_api::v1beta2::{QueueingStrategy, Workload};
 
 /// A state in which changes are tried out.
 pub(super) struct ChangedState<'a> {
@@ -66,6 +66,13 @@ impl<'a> ChangedState<'a> {
             }
         }
         queues
+    }
+
+    /// Whether a ClusterQueue of the workloads is StrictFIFO.
+    pub(super) fn has_strict_queue(&self) -> bool {
+        let queues = self.requests_by_queue().into_keys();
+        let mut queues = queues.filter_map(|queue| self.base.engine().cluster_queue(&queue));
+        queues.any(|queue| queue.spec.queueing_strategy == Some(QueueingStrategy::StrictFIFO))
     }
 
     /// The ClusterQueues with which those of the workloads share quota, and themselves.

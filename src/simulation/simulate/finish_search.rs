@@ -63,6 +63,8 @@ impl Holders {
             let flavor = engine.cache().flavor(flavor);
             flavor.is_some_and(|flavor| flavor.spec.topology_name.is_some())
         };
+        // Behind the head of a StrictFIFO queue, a workload waits for what the head needs.
+        let waits_for_head = state.has_strict_queue();
         let blocks = engine.config().block_admission_until_pods_ready;
         let admitted_at = |wl: &Workload| {
             let admitted = predicates::true_condition(wl, c::ADMITTED);
@@ -81,7 +83,7 @@ impl Holders {
             let mut shared = assigned.filter(|flavor| flavors.contains(*flavor));
             let is_in_tree = queues.contains(admission.cluster_queue.as_str());
             let holds = match is_in_tree {
-                true => shared.next().is_some(),
+                true => waits_for_head || shared.next().is_some(),
                 // Nodes of a topology are shared by all cohorts.
                 false => shared.any(topologies),
             };

@@ -28,6 +28,13 @@ pub(super) fn quota_changes(
 ) {
     let requests = state.requests_by_queue();
     let pending = simulation.workloads.iter().filter(|wl| !wl.admitted);
+    let is_behind = pending.clone().any(|wl| !wl.behind.is_empty());
+    if is_behind && state.has_strict_queue() {
+        found.search_limits.push(
+            "quotas in flavors of the workloads, not of those ahead in StrictFIFO queues"
+                .to_owned(),
+        );
+    }
     let decisions: Vec<&Decision> = pending
         .filter_map(|wl| wl.explanation.as_ref()?.now.as_ref())
         .collect();

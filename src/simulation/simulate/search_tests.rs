@@ -223,3 +223,22 @@ fn a_new_version_replaces_the_workload_of_the_cluster() {
     assert!(found.all_admitted());
     assert_eq!(found.replaced[0].to_string(), "ns/job-train-1");
 }
+
+#[test]
+fn behind_a_strict_head_workloads_of_its_flavor_have_to_finish() {
+    let group = |flavor: &str, resource: &str| {
+        json!({"coveredResources": [resource], "flavors": [
+            {"name": flavor, "resources": [{"name": resource, "nominalQuota": 4}]}]})
+    };
+    let spec = json!({"queueingStrategy": "StrictFIFO",
+        "resourceGroups": [group("f", "cpu"), group("g", "gpu")]});
+    let base = engine_with(&["f", "g"], &[("a", spec)]);
+    let gpu = |name: &str| requesting(name, "a", json!({"gpu": "4"}), 0);
+    let engine = running(base, &[gpu("runs"), gpu("head")]);
+    let found = searched(&engine, &[workload("new", "a", 1, 0)]);
+    let found = texts(&found.admitting_changes);
+    assert!(
+        found.contains(&"when finished: ns/runs".to_owned()),
+        "{found:?}"
+    );
+}
