@@ -30,9 +30,16 @@ pub(crate) fn unknown_allowed(file: &str, text: &str) -> Vec<Finding> {
 /// The names in comments, with their positions.
 fn allowed(text: &str) -> impl Iterator<Item = (Position, &str)> {
     text.lines().zip(1..).flat_map(|(text, line)| {
-        let indent = text.len() - text.trim_start().len();
-        let names = text.trim().strip_prefix(ALLOW).unwrap_or_default();
-        let mut next = indent + ALLOW.len() + 1;
+        // A comment starts a line or follows a space.
+        let is_comment = |start: &usize| {
+            let before = text[..*start].chars().last();
+            before.is_none_or(char::is_whitespace)
+        };
+        let mut starts = text.match_indices(ALLOW).map(|(start, _)| start);
+        let comment = starts.find(is_comment);
+        let names = comment.map_or("", |start| text[start + ALLOW.len()..].trim_end());
+        let before = comment.map_or(0, |start| text[..start].chars().count());
+        let mut next = before + ALLOW.len() + 1;
         let names = names.split([',', ' ']).map(move |name| {
             let column = u32::try_from(next).unwrap_or(u32::MAX);
             next += name.len() + 1;
@@ -50,6 +57,8 @@ mod tests {
     fn unknown_names_are_reported() {
         let text = "a: 1\n# kueue-lab: allow cohort-of-one, cohort-of-on nothing\n";
         assert!(is_allowed_in(text, "cohort-of-one"));
+        let after_value = "  cohortName: c  # kueue-lab: allow cohort-of-one\n";
+        assert!(is_allowed_in(after_value, "cohort-of-one"));
         let found = unknown_allowed("q.yaml", text);
         let found: Vec<String> = found.iter().map(ToString::to_string).collect();
         assert_eq!(found.len(), 2);

@@ -1,7 +1,7 @@
 //! Warnings about ClusterQueues without other members of their cohort.
 
 use super::Lint;
-use super::queue_fields::{policy, text};
+use super::queue_fields::{policy, quotas, text};
 use crate::Manifest;
 
 /// Policies towards other queues of a ClusterQueue that has no cohort.
@@ -33,6 +33,35 @@ pub(super) fn without_cohort(queue: &Manifest) -> Vec<Lint> {
         }
     })
     .collect()
+}
+
+/// A policy towards other queues of a ClusterQueue whose workloads always borrow: without borrowing, quota is
+/// reclaimed only for workloads within the nominal quota. With fair sharing shares decide, and below a parent the
+/// quota of the Cohort counts too.
+pub(super) fn without_nominal_quota(
+    queue: &Manifest,
+    cohorts: &[&Manifest],
+    fair_sharing: bool,
+) -> Option<Lint> {
+    let cohort = text(&queue.object, "/spec/cohortName");
+    let has_parent = cohorts.iter().any(|other| {
+        other.key.name == cohort && !text(&other.object, "/spec/parentName").is_empty()
+    });
+    let borrows = policy(queue, "/spec/preemption/borrowWithinCohort/policy").is_some();
+    let quotas = quotas(queue);
+    let has_quota = quotas.is_empty() || quotas.iter().any(|quota| quota.nominal() > 0);
+    if cohort.is_empty() || has_parent || borrows || has_quota || fair_sharing {
+        return None;
+    }
+    let value = policy(queue, "/spec/preemption/reclaimWithinCohort")?;
+    let message = format!(
+        "reclaimWithinCohort: {value} never finds a victim: it reclaims nominal quota, of which the ClusterQueue has none"
+    );
+    let finding = queue.warning("spec.preemption.reclaimWithinCohort", message);
+    Some(Lint {
+        name: "policy-without-victims",
+        finding: finding.remedy("set a nominalQuota or borrowWithinCohort, or remove the policy"),
+    })
 }
 
 /// Cohorts with one ClusterQueue, no quota of their own and no relatives: nothing can be borrowed.

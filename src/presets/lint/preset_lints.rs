@@ -7,7 +7,7 @@ use kueue_lab_api::v1beta2::GROUP;
 
 use super::allow_comments::{ALLOW, is_allowed_in};
 use super::cohort_tree::CohortTree;
-use super::cohorts::{cohorts_of_one, without_cohort};
+use super::cohorts::{cohorts_of_one, without_cohort, without_nominal_quota};
 use super::node_capacity::{LabNode, NodeCapacity};
 use super::preemption_loops::preemption_loops;
 use super::priority_classes::priority_classes;
@@ -79,6 +79,8 @@ pub fn lint(manifests: &[Manifest], context: &LintContext<'_>) -> Vec<Lint> {
     let mut lints = Vec::new();
     for queue in &queues {
         lints.extend(without_cohort(queue));
+        let fair_sharing = context.configuration.fair_sharing.is_some();
+        lints.extend(without_nominal_quota(queue, &cohorts, fair_sharing));
         lints.extend(lending_limits(queue));
         lints.extend(no_quota(queue));
         lints.extend(starving_queue(queue, &tree));
@@ -166,6 +168,76 @@ mod tests {
         assert_eq!(names(&queue("", "nominalQuota: 3")), Vec::<String>::new());
         let allowed = format!("# kueue-lab: allow cohort-of-one, equal-priorities\n{limited}");
         assert_eq!(names(&allowed), ["13 unreachable-lending-limit"]);
+    }
+
+    /// A ClusterQueue in a cohort with a quota of CPUs.
+    fn member(name: &str, cohort: &str, quota: &str, preemption: &str) -> String {
+        format!(
+            "---\napiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {{name: {name}}}\nspec: {{cohortName: {cohort}, preemption: {{{preemption}}}, resourceGroups: [{{coveredResources: [cpu], flavors: [{{name: f, resources: [{{name: cpu, {quota}}}]}}]}}]}}\n"
+        )
+    }
+
+    fn cohort(name: &str, parent: &str, limits: &str) -> String {
+        format!(
+            "---\napiVersion: kueue.x-k8s.io/v1beta2\nkind: Cohort\nmetadata: {{name: {name}}}\nspec: {{parentName: {parent}, resourceGroups: [{{coveredResources: [cpu], flavors: [{{name: f, resources: [{{name: cpu, nominalQuota: 0, {limits}}}]}}]}}]}}\n"
+        )
+    }
+
+    #[test]
+    fn a_queue_starves_only_if_the_limits_let_others_borrow_all() {
+        let owner = |cohort: &str| member("owner", cohort, "nominalQuota: 10", "");
+        let guest = |name: &str, limit: u32| {
+            member(
+                name,
+                "org",
+                &format!("nominalQuota: 0, borrowingLimit: {limit}"),
+                "",
+            )
+        };
+        let is_starving = |files: &[String]| {
+            let found = names(&files.concat());
+            found.iter().any(|name| name.ends_with("starving-queue"))
+        };
+        assert!(is_starving(&[owner("org"), guest("a", 10)]));
+        assert!(!is_starving(&[owner("org"), guest("a", 2)]));
+        assert!(!is_starving(&[owner("org"), guest("a", 2), guest("b", 7)]));
+        assert!(is_starving(&[owner("org"), guest("a", 3), guest("b", 7)]));
+        // The limits of Cohorts on the path.
+        let below = |limits: &str| {
+            [
+                owner("private"),
+                guest("a", 10),
+                cohort("private", "org", limits),
+            ]
+        };
+        assert!(is_starving(&below("lendingLimit: 10")));
+        assert!(!is_starving(&below("lendingLimit: 1")));
+        let borrower = member("a", "guests", "nominalQuota: 0", "");
+        let above = |limits: &str| {
+            [
+                owner("org"),
+                borrower.clone(),
+                cohort("guests", "org", limits),
+            ]
+        };
+        assert!(is_starving(&above("borrowingLimit: 10")));
+        assert!(!is_starving(&above("borrowingLimit: 9")));
+    }
+
+    #[test]
+    fn a_queue_without_nominal_quota_reclaims_nothing() {
+        let other = member("other", "org", "nominalQuota: 3, lendingLimit: 2", "");
+        let reclaims = |quota: &str, more: &str| {
+            let preemption = format!("reclaimWithinCohort: Any{more}");
+            let found = names(&(other.clone() + &member("q", "org", quota, &preemption)));
+            found
+                .iter()
+                .any(|name| name.ends_with("policy-without-victims"))
+        };
+        assert!(reclaims("nominalQuota: 0", ""));
+        assert!(!reclaims("nominalQuota: 1", ""));
+        let borrows = ", borrowWithinCohort: {policy: LowerPriority}";
+        assert!(!reclaims("nominalQuota: 0", borrows));
     }
 
     #[test]

@@ -65,11 +65,6 @@ impl Quota<'_> {
         amount(self.fields, "nominalQuota").unwrap_or_default()
     }
 
-    /// Whether the queue can borrow.
-    pub(super) fn can_borrow(&self) -> bool {
-        amount(self.fields, "borrowingLimit") != Some(0)
-    }
-
     /// Whether both are quotas of the same flavor and resource.
     pub(super) fn is_shared_with(&self, other: &Quota<'_>) -> bool {
         (self.flavor, self.resource) == (other.flavor, other.resource)

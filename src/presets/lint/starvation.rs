@@ -16,10 +16,16 @@ pub(super) fn starving_queue(queue: &Manifest, tree: &CohortTree<'_>) -> Option<
         if nominal <= 0 || limit.is_some_and(|limit| limit < nominal) {
             return None;
         }
-        let borrower = tree.borrower(queue, &quota)?;
+        let borrowers = tree.borrowers_of_all(queue, &quota);
+        let names: Vec<&str> = borrowers.iter().map(|b| b.key.name.as_str()).collect();
+        let borrowers = match names.as_slice() {
+            [] => return None,
+            [one] => format!("ClusterQueue {one}"),
+            names => format!("the ClusterQueues {} together", names.join(", ")),
+        };
         let message = format!(
-            "workloads of this ClusterQueue can wait for ever: ClusterQueue {} can borrow all of its {}, which it does not reclaim",
-            borrower.key.name, quota.resource
+            "workloads of this ClusterQueue can wait for ever: {borrowers} can borrow all of its {}, which it does not reclaim",
+            quota.resource
         );
         let finding = queue.warning(&format!("{}.nominalQuota", quota.path), message);
         let remedy = "set reclaimWithinCohort, or a lendingLimit below nominalQuota";
