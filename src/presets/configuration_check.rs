@@ -13,7 +13,7 @@ use super::{Finding, Manifest, Sample, Severity, SourceFile};
 ///
 /// # Errors
 /// All problems of the file.
-pub(super) fn load_configuration(
+pub fn load_configuration(
     file: &SourceFile,
 ) -> Result<(LoadedConfiguration, Vec<Finding>), Vec<Finding>> {
     let text = yaml::utf8(&file.bytes).map_err(|error| vec![finding(file, error.into())])?;

@@ -7,6 +7,11 @@ use serde_json::Value;
 
 use super::{Finding, Manifest, ObjectKey};
 
+/// The warnings about references of objects to others that are not among them, for objects without a cluster.
+pub fn check_references(manifests: &[Manifest]) -> Vec<Finding> {
+    check(manifests, &BTreeSet::new())
+}
+
 /// Checks the references of the preset's objects: each target must be in the preset or in the cluster.
 pub(super) fn check(manifests: &[Manifest], in_cluster: &BTreeSet<ObjectKey>) -> Vec<Finding> {
     let known = KnownObjects {

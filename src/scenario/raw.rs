@@ -78,11 +78,15 @@ pub(super) struct RawLaunch {
 )]
 pub(super) enum RawSample {
     Name(String),
-    Named {
-        name: String,
-        #[serde(rename = "as")]
-        renamed: String,
-    },
+    Named(RawRenamedSample),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawRenamedSample {
+    pub(super) name: String,
+    #[serde(rename = "as")]
+    pub(super) renamed: String,
 }
 
 /// A file to apply or create, or inline objects.

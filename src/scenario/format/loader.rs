@@ -136,7 +136,7 @@ impl ScenarioLoader<'_> {
         if let Some(sample) = raw.sample.take() {
             let (sample, name) = match sample.value {
                 RawSample::Name(name) => (name.clone(), name),
-                RawSample::Named { name, renamed } => (name, renamed),
+                RawSample::Named(sample) => (sample.name, sample.renamed),
             };
             // It may be a SkyPilot task.
             self.jobs.insert(name.clone());

@@ -10,8 +10,10 @@ use super::test_error::TestFileError;
 use crate::coverage::{Parts, parts_of};
 use crate::format::{MAX_STEPS, Scenario, check_objects, load_steps};
 use kueue_lab_lab::{FileSource, KueueConfig, NodePools, pool_nodes};
-use kueue_lab_presets::{BaseConfiguration, Finding, SourceFile, check_preset};
-use kueue_lab_yaml::{Limits, Located, Node, Problem, closest, from_node, parse_one};
+use kueue_lab_presets::{
+    BaseConfiguration, Finding, SourceFile, check_preset, check_references, load_configuration,
+};
+use kueue_lab_yaml::{Limits, Located, Node, Problem, closest, from_node, parse_one, utf8};
 
 /// The default of `limit`, in lab time.
 const DEFAULT_LIMIT: Duration = Duration::from_secs(24 * 3600);
@@ -66,7 +68,18 @@ impl TestFile {
         let settings = ["kueue", "nodes"].map(|field| Some(folder.join(named(field)?)));
         let settings = settings.into_iter().flatten();
         let settings = settings.filter_map(|file| Some(file.parent()?.to_owned()));
-        queues.into_iter().chain(preset).chain(settings).collect()
+        let cases = node.get("cases").map_or(&[][..], Node::items).iter();
+        let steps = cases.filter_map(|case| case.get("steps"));
+        let steps = steps.flat_map(|steps| steps.items().iter());
+        let objects = steps.flat_map(|step| {
+            let objects = ["apply", "create"].map(|key| step.get(key).and_then(Node::as_str));
+            let task = step.get("launch").and_then(|launch| launch.get("task"));
+            let task = task.and_then(Node::as_str);
+            objects.into_iter().chain([task]).flatten()
+        });
+        let objects = objects.filter_map(|file| Some(folder.join(file).parent()?.to_owned()));
+        let named = queues.into_iter().chain(preset).chain(settings);
+        named.chain(objects).collect()
     }
 
     /// Loads a test file. `presets` is the folder of the presets that test files name.
@@ -100,12 +113,11 @@ impl TestFile {
             let path = Path::new(&kueue.value);
             let text = files.read(path);
             let text = text.map_err(|message| in_file(Problem::new(kueue.at, message)))?;
-            kueue_lab_api::config::load(&text).map_err(|problems| {
-                let file = files.display(path);
-                let first = problems.into_iter().next();
-                let first = first.map_or_else(String::new, |problem| problem.to_string());
-                TestFileError::File(format!("{file}:{first}"))
-            })
+            let file = SourceFile {
+                name: files.display(path),
+                bytes: text.into_bytes(),
+            };
+            load_configuration(&file).map_err(|errors| with_sources(&errors, &[&file]))
         });
         let nodes = raw.nodes.as_ref().map(|nodes| {
             let path = Path::new(&nodes.value);
@@ -115,6 +127,10 @@ impl TestFile {
                 .map_err(|problem| TestFileError::at(&files.display(path), &text, problem))
         });
         let (kueue, nodes) = (kueue.transpose()?, nodes.transpose()?);
+        let (kueue, mut warnings) = match kueue {
+            Some((kueue, warnings)) => (Some(kueue), warnings),
+            None => (None, Vec::new()),
+        };
         let mut source = kueue_lab_presets::read(&presets, &preset)
             .map_err(|error| TestFileError::File(error.to_string()))?;
         // Tests submit samples only by steps.
@@ -125,11 +141,13 @@ impl TestFile {
             base.configuration = kueue.configuration.clone();
             base.gates = kueue.gates;
         }
-        let of_preset = source.settings.nodes.as_ref().and_then(|file| {
-            let text = std::str::from_utf8(&file.bytes).ok()?;
-            NodePools::parse(text).ok()
+        let of_preset = source.settings.nodes.as_ref().filter(|_| nodes.is_none());
+        let of_preset = of_preset.map(|file| {
+            let text = utf8(&file.bytes);
+            let text = text.map_err(|problem| TestFileError::at(&file.name, "", problem))?;
+            NodePools::parse(text).map_err(|problem| TestFileError::at(&file.name, text, problem))
         });
-        let pools = nodes.clone().or(of_preset);
+        let pools = nodes.clone().or(of_preset.transpose()?);
         let pools = pools.unwrap_or_else(NodePools::built_in);
         let configuration = source.settings.configuration.as_ref().and_then(|file| {
             let text = std::str::from_utf8(&file.bytes).ok()?;
@@ -139,17 +157,14 @@ impl TestFile {
         let fair_sharing = configuration.fair_sharing.is_some();
         let machines = pool_nodes(&pools);
         let parsed = check_preset(&source, &base, None, &machines);
-        let (errors, warnings): (Vec<Finding>, Vec<Finding>) =
+        let (errors, of_queues): (Vec<Finding>, Vec<Finding>) =
             parsed.findings.into_iter().partition(Finding::is_error);
+        warnings.extend(of_queues);
+        warnings.extend(check_references(&parsed.manifests));
         if !errors.is_empty() {
             let of_settings = source.settings.configuration.iter();
             let files: Vec<&SourceFile> = source.files.iter().chain(of_settings).collect();
-            let errors = errors.iter().map(|error| {
-                let file = files.iter().find(|file| file.name == error.file);
-                let text = file.and_then(|file| std::str::from_utf8(&file.bytes).ok());
-                error.with_source(text.unwrap_or_default())
-            });
-            return Err(TestFileError::Queues(errors.collect()));
+            return Err(with_sources(&errors, &files));
         }
         let names = KnownNames::of(&parsed.manifests, &machines, fair_sharing).with_presets(
             kueue_lab_presets::list(&presets).unwrap_or_default(),
@@ -193,6 +208,16 @@ impl TestFile {
             text,
         })
     }
+}
+
+/// Errors of files, each with its source line.
+fn with_sources(errors: &[Finding], files: &[&SourceFile]) -> TestFileError {
+    let errors = errors.iter().map(|error| {
+        let file = files.iter().find(|file| file.name == error.file);
+        let text = file.and_then(|file| std::str::from_utf8(&file.bytes).ok());
+        error.with_source(text.unwrap_or_default())
+    });
+    TestFileError::Queues(errors.collect())
 }
 
 fn load_case(
