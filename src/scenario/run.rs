@@ -1,7 +1,7 @@
 //! Runs a scenario on a lab.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
@@ -57,14 +57,34 @@ pub async fn run_scenario(
     run_scenario_on(environment, None, scenario, observer).await
 }
 
+/// The longest run of a test in real time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RealLimit {
+    pub(super) started: Instant,
+    pub(super) limit: Duration,
+}
+
+impl RealLimit {
+    /// The interval of the checks, in lab time.
+    const INTERVAL: Duration = Duration::from_secs(10);
+
+    /// Waits until it is exceeded, as far as lab time passes.
+    async fn exceeded(self, clock: &Clock) {
+        while self.started.elapsed() < self.limit {
+            clock.sleep(Self::INTERVAL).await;
+        }
+    }
+}
+
 /// Runs a scenario. With the activity of its lab, as a test: the expectations of a step are checked when the lab is idle after
 /// its action, and must then be met, unless they have a timeout.
 pub(super) async fn run_scenario_on(
     environment: &ScenarioEnvironment,
-    activity: Option<&LabActivity>,
+    as_test: Option<(&LabActivity, RealLimit)>,
     scenario: &Scenario,
     observer: &dyn Observer,
 ) -> Outcome {
+    let activity = as_test.map(|(activity, _)| activity);
     let started = environment.clock.now();
     let mut run = ScenarioRun {
         observed: ObservedState::new(
@@ -98,9 +118,23 @@ pub(super) async fn run_scenario_on(
         let limit = scale_timeout(&environment.clock, scenario.timeout);
         environment.clock.sleep(limit).await;
     };
+    let real_limit = async {
+        match as_test {
+            Some((_, limit)) => {
+                limit.exceeded(&environment.clock).await;
+                limit.limit.as_secs()
+            }
+            None => std::future::pending().await,
+        }
+    };
     let result = tokio::select! {
         biased;
         result = steps => result,
+        seconds = real_limit => {
+            let exceeded = format!("the case is not done after {seconds} s of real time; shorten the waits while jobs run or are pending, or raise --timeout");
+            let (index, failure) = (run.step, StepFailure::of_action(exceeded));
+            Err(run.fail(scenario, index, failure))
+        }
         () = limit => {
             let limit = format_duration(scenario.timeout);
             let exceeded = format!("the limit of {limit} is exceeded in this step; set limit for more");

@@ -62,6 +62,7 @@ fn recordings_pass_as_test_files() {
         "no recording has {missing:?}: {actions:?}"
     );
     let options = TestOptions {
+        timeout: std::time::Duration::from_secs(120),
         filter: None,
         fail_fast: false,
         threads: None,

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod mistakes;
+mod reports;
 mod semantics;
 
 use std::io::{BufRead, BufReader};
@@ -78,6 +79,7 @@ fn run(files: &[TestFile], start: CaseStart) -> Vec<CaseResult> {
         filter: None,
         fail_fast: false,
         threads: Some(2),
+        timeout: std::time::Duration::from_secs(120),
         start,
         explain: &|lab, namespace, name| {
             let workload =

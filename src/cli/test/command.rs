@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use tokio_util::sync::CancellationToken;
@@ -62,6 +62,9 @@ pub(in crate::cli) struct Args {
     /// How many cases run at the same time [default: the number of processors].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
+    /// The longest run of a case in seconds of real time; one that takes longer fails.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -123,8 +126,12 @@ fn run_once(args: &Args, stop: &CancellationToken) -> Result<(), CliError> {
 
 /// The folders of the test files and of the files that they name, also if these have mistakes.
 fn watched_folders(args: &Args) -> BTreeSet<PathBuf> {
-    let mut folders: BTreeSet<PathBuf> =
-        args.paths.iter().flat_map(|p| folders_of_file(p)).collect();
+    let here = [PathBuf::from(".")];
+    let paths = match args.paths.as_slice() {
+        [] => &here,
+        paths => paths,
+    };
+    let mut folders: BTreeSet<PathBuf> = paths.iter().flat_map(|p| folders_of_file(p)).collect();
     if let (Ok(presets), Ok(files)) = (presets(args), find(args)) {
         for file in files {
             folders.extend(folders_of_file(&file));
@@ -177,6 +184,7 @@ fn run_files(args: &Args, files: &[TestFile], stop: &CancellationToken) -> Resul
         filter: args.filter.clone(),
         fail_fast: args.fail_fast,
         threads: args.threads.map(usize::from),
+        timeout: Duration::from_secs(args.timeout),
         start: CaseStart::Shared,
         explain: &|lab, namespace, name| explain(lab, namespace, name),
         stop: stop.clone(),
@@ -213,7 +221,11 @@ fn run_files(args: &Args, files: &[TestFile], stop: &CancellationToken) -> Resul
             }
             format!("{report:#}\n")
         }
-        Output::Junit => junit_report(&results),
+        Output::Junit => {
+            // JUnit has no place for it.
+            coverage.iter().for_each(|c| eprint!("{}", c.text()));
+            junit_report(&results)
+        }
     };
     print_stdout(report.as_bytes())?;
     let failed = results.iter().filter(|r| r.failure.is_some()).count();

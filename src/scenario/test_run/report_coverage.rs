@@ -20,6 +20,7 @@ pub struct Coverage {
 /// The coverage of the presets of test files, in the order of the files.
 pub fn coverage(files: &[TestFile], results: &[CaseResult]) -> Vec<Coverage> {
     let mut all: Vec<Coverage> = Vec::new();
+    let mut folders = Vec::new();
     for file in files {
         let folder = file.presets.join(&file.preset);
         let folder = if folder.is_dir() {
@@ -28,8 +29,11 @@ pub fn coverage(files: &[TestFile], results: &[CaseResult]) -> Vec<Coverage> {
             &file.presets
         };
         let preset = folder.display().to_string();
-        let index = all.iter().position(|c| c.preset == preset);
+        // Relative paths can name one folder in several ways.
+        let real = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+        let index = folders.iter().position(|folder| *folder == real);
         let index = index.unwrap_or_else(|| {
+            folders.push(real);
             all.push(Coverage {
                 preset,
                 total: file.parts.len(),

@@ -8,7 +8,9 @@ use super::run_case::CaseResult;
 pub fn json_report(results: &[CaseResult]) -> Value {
     let failed = results.iter().filter(|r| r.failure.is_some()).count();
     let cases: Vec<Value> = results.iter().map(case).collect();
-    json!({"passed": results.len() - failed, "failed": failed, "cases": cases})
+    let skipped = results.iter().filter(|r| r.is_skipped).count();
+    let passed = results.len() - failed - skipped;
+    json!({"passed": passed, "failed": failed, "skipped": skipped, "cases": cases})
 }
 
 fn case(result: &CaseResult) -> Value {
@@ -27,7 +29,8 @@ fn case(result: &CaseResult) -> Value {
     json!({
         "file": result.file,
         "name": result.name,
-        "passed": result.failure.is_none(),
+        "passed": result.failure.is_none() && !result.is_skipped,
+        "skipped": result.is_skipped,
         "failure": failure,
         "labSeconds": result.lab_time.as_secs_f64(),
         "seconds": result.real_time.as_secs_f64(),

@@ -28,9 +28,10 @@ pub fn junit_report(results: &[CaseResult]) -> String {
 
 fn totals(results: &[CaseResult]) -> String {
     let failures = results.iter().filter(|r| r.failure.is_some()).count();
+    let skipped = results.iter().filter(|r| r.is_skipped).count();
     let time: f64 = results.iter().map(|r| r.real_time.as_secs_f64()).sum();
     format!(
-        " tests=\"{}\" failures=\"{failures}\" time=\"{time:.3}\"",
+        " tests=\"{}\" failures=\"{failures}\" skipped=\"{skipped}\" time=\"{time:.3}\"",
         results.len()
     )
 }
@@ -42,6 +43,10 @@ fn case(xml: &mut String, result: &CaseResult) {
         xml,
         "    <testcase name=\"{name}\" classname=\"{file}\" file=\"{file}\" time=\"{time:.3}\""
     );
+    if result.is_skipped {
+        xml.push_str(">\n      <skipped message=\"another case failed\"/>\n    </testcase>\n");
+        return;
+    }
     let Some(failure) = &result.failure else {
         xml.push_str("/>\n");
         return;

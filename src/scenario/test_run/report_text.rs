@@ -8,6 +8,9 @@ use crate::duration::format_duration;
 
 /// The result of a case, with the whole failure.
 pub fn case_text(result: &CaseResult) -> String {
+    if result.is_skipped {
+        return format!("skip  {}: {}\n", result.file, result.name);
+    }
     let Some(failure) = &result.failure else {
         return format!("ok    {}: {}\n", result.file, result.name);
     };
@@ -48,14 +51,19 @@ fn line(text: &mut String, indentation: usize, content: &str) {
     let _ = writeln!(text, "{}", line.trim_end());
 }
 
-/// The last line: how many cases passed and failed.
+/// The last line: how many cases passed and failed, and how many did not run.
 pub fn summary_text(results: &[CaseResult], took: Duration) -> String {
     let failed = results.iter().filter(|r| r.failure.is_some()).count();
-    let passed = results.len() - failed;
+    let skipped = results.iter().filter(|r| r.is_skipped).count();
+    let passed = results.len() - failed - skipped;
+    let not_run = match skipped {
+        0 => String::new(),
+        number => format!(", {number} not run"),
+    };
     let lab: Duration = results.iter().map(|r| r.lab_time).sum();
     let cases = if results.len() == 1 { "case" } else { "cases" };
     format!(
-        "{} {cases}: {passed} passed, {failed} failed, in {:.1} s ({} of lab time)\n",
+        "{} {cases}: {passed} passed, {failed} failed{not_run}, in {:.1} s ({} of lab time)\n",
         results.len(),
         took.as_secs_f64(),
         format_duration(lab)

@@ -9,7 +9,7 @@ use super::start_states::{CaseStart, StartStates};
 use crate::coverage::Parts;
 use crate::environment::ScenarioEnvironment;
 use crate::format::{Scenario, Step, StepAction};
-use crate::run::run_scenario_on;
+use crate::run::{RealLimit, run_scenario_on};
 use crate::step_failure::StepFailure;
 use crate::test_file::{TestCase, TestFile};
 use crate::timeline::{Observer, TimelineEntry};
@@ -18,8 +18,8 @@ use kueue_lab_yaml::{Position, source_snippet};
 
 /// The most Workloads that a failure explains.
 const MAX_EXPLAINED: usize = 2;
-/// The longest run of a case, in real time.
-const DEADLINE: Duration = Duration::from_secs(120);
+/// How much longer than its limit a case may run in real time until its lab is dropped without a report of the step.
+const GRACE: Duration = Duration::from_secs(10);
 
 /// A future on the thread of a lab.
 pub type LabFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
@@ -37,6 +37,8 @@ pub struct CaseResult {
     pub name: String,
     /// Why it failed, if it did.
     pub failure: Option<CaseFailure>,
+    /// Whether it did not run, after the failure of another case.
+    pub is_skipped: bool,
     /// The parts of the queue configuration that it exercised.
     pub exercised: Parts,
     /// Its duration in lab time.
@@ -76,8 +78,25 @@ pub(super) struct CaseRunner<'a> {
     pub(super) explain: &'a Explain,
     pub(super) stop: &'a CancellationToken,
     pub(super) start: CaseStart,
+    /// The longest run of a case in real time.
+    pub(super) timeout: Duration,
     /// The states that cases share.
     pub(super) states: StartStates,
+}
+
+impl CaseResult {
+    /// The result of a case that did not run.
+    pub(super) fn skipped(file: &TestFile, case: &TestCase) -> Self {
+        Self {
+            file: file.file.clone(),
+            name: case.name.clone(),
+            failure: None,
+            is_skipped: true,
+            exercised: Parts::new(),
+            lab_time: Duration::ZERO,
+            real_time: Duration::ZERO,
+        }
+    }
 }
 
 impl CaseRunner<'_> {
@@ -96,7 +115,7 @@ impl CaseRunner<'_> {
         };
         let lab = VirtualLab {
             seed: file.seed,
-            deadline: Some(DEADLINE),
+            deadline: Some(self.timeout + GRACE),
             stop: self.stop.clone(),
             ..VirtualLab::default()
         };
@@ -109,7 +128,11 @@ impl CaseRunner<'_> {
         };
         let lab = VirtualLab { snapshot, ..lab };
         let ran = lab.run(configure, async |lab: &Lab| {
-            run_on(lab, &case.scenario, &file.text, self.explain).await
+            let limit = RealLimit {
+                started,
+                limit: self.timeout,
+            };
+            run_on(lab, &case.scenario, limit, &file.text, self.explain).await
         });
         let (failure, lab_time, exercised) = match ran {
             Ok(ran) => ran,
@@ -119,6 +142,7 @@ impl CaseRunner<'_> {
             file: file.file.clone(),
             name: case.name.clone(),
             failure,
+            is_skipped: false,
             exercised,
             lab_time,
             real_time: started.elapsed(),
@@ -152,12 +176,14 @@ fn needs_operators(step: &Step) -> bool {
 async fn run_on(
     lab: &Lab,
     scenario: &Scenario,
+    limit: RealLimit,
     text: &str,
     explain: &Explain,
 ) -> (Option<CaseFailure>, Duration, Parts) {
     let environment = ScenarioEnvironment::of_lab(lab);
     let activity = lab.activity();
-    let outcome = run_scenario_on(&environment, Some(&activity), scenario, &NoOutput).await;
+    let as_test = Some((&activity, limit));
+    let outcome = run_scenario_on(&environment, as_test, scenario, &NoOutput).await;
     let failure = match (outcome.result, outcome.failure) {
         (Ok(_), _) => None,
         (Err(_), Some(failure)) => {

@@ -1,6 +1,7 @@
 //! Runs the cases of test files on several threads.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -20,13 +21,15 @@ pub struct TestOptions<'a> {
     pub threads: Option<usize>,
     /// Explains Workloads of failed cases.
     pub explain: &'a Explain,
+    /// The longest run of a case in real time.
+    pub timeout: Duration,
     /// From which state cases start; their results are the same.
     pub start: CaseStart,
     /// Ends the run.
     pub stop: CancellationToken,
 }
 
-/// Runs the selected cases and reports each result as soon as all results before it are reported. Returns
+/// Runs the selected cases, with those that did not run as skipped, and reports each result as soon as all results before it are reported. Returns
 /// the results in the order of the files and cases.
 pub fn run_tests(
     files: &[TestFile],
@@ -47,6 +50,7 @@ pub fn run_tests(
         explain: options.explain,
         stop: &options.stop,
         start: options.start,
+        timeout: options.timeout,
         states: StartStates::default(),
     };
     let work = || {
@@ -74,7 +78,15 @@ pub fn run_tests(
             scope.spawn(work);
         }
     });
-    results.into_inner().finish(&report)
+    let mut results = results.into_inner();
+    if failed.load(Ordering::Relaxed) && !options.stop.is_cancelled() {
+        for (index, (file, case)) in selected.iter().enumerate() {
+            if results.is_missing(index) {
+                results.add(index, CaseResult::skipped(file, case), &report);
+            }
+        }
+    }
+    results.finish(&report)
 }
 
 fn is_selected(file: &TestFile, case: &TestCase, options: &TestOptions<'_>) -> bool {
@@ -99,6 +111,10 @@ impl OrderedResults {
             report(&result);
             self.done.push(result);
         }
+    }
+
+    fn is_missing(&self, index: usize) -> bool {
+        index >= self.done.len() && !self.early.contains_key(&index)
     }
 
     /// All results; those after a case that did not run are reported last.

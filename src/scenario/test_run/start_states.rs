@@ -55,7 +55,11 @@ impl StartStates {
 
     fn known(&self, file: &TestFile, operators: bool) -> Arc<StartState> {
         let key = StartKey {
-            presets: file.presets.clone(),
+            // Relative paths can name one folder in several ways.
+            presets: file
+                .presets
+                .canonicalize()
+                .unwrap_or_else(|_| file.presets.clone()),
             preset: file.preset.clone(),
             kueue: file.kueue.clone(),
             nodes: file.nodes.clone(),
