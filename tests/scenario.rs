@@ -140,7 +140,12 @@ fn a_failed_expectation_reports_the_observed_state() {
 fn a_scenario_times_out() {
     let (outcome, _) = run_text("limit: 1m\nsteps:\n- wait: 2m\n");
     let reason = outcome.result.unwrap_err();
-    assert_eq!(reason, "the scenario exceeded its limit of 1m");
+    let expected =
+        "scenario.yaml:3:3): the limit of 1m is exceeded in this step; set limit for more";
+    assert!(
+        reason.starts_with("step 1 (") && reason.ends_with(expected),
+        "{reason}"
+    );
     assert_eq!(outcome.took.as_secs(), 60);
 }
 
