@@ -108,9 +108,13 @@ proptest! {
         let anonymous = anonymize(bundle);
         let decided = state_of_file(&anonymous);
         prop_assert_eq!(anonymous_summary(&decided), anonymous_summary(&before));
+        let mut reasons = reasons(&anonymous);
+        // The cluster has not evaluated those behind the head of a StrictFIFO queue.
+        reasons.retain(|_, reason| !reason.is_empty());
         let waits = decided.workloads.values();
+        let waits = waits.filter(|w| reasons.contains_key(&w.uid));
         let waits = waits.map(|w| (w.uid.clone(), without_amounts(&w.waits_for)));
-        prop_assert_eq!(waits.collect::<BTreeMap<_, _>>(), reasons(&anonymous));
+        prop_assert_eq!(waits.collect::<BTreeMap<_, _>>(), reasons);
         let named = decided.workloads.values().map(|w| w.cluster_queue.as_str());
         for queue in named {
             prop_assert!(!["red", "green", "blue"].contains(&queue), "{}", queue);

@@ -269,7 +269,7 @@ fn passed_and_failed_cases_are_reported() {
     );
     assert_eq!(code, Some(1));
     assert!(
-        out.contains("<testsuite name=\"a.test.yaml\" tests=\"2\" failures=\"1\""),
+        out.contains("<testsuite name=\"a.test.yaml\" tests=\"3\" failures=\"1\" skipped=\"1\""),
         "{out}"
     );
     assert!(
