@@ -4,6 +4,7 @@
 mod desired_nodes;
 mod fake_gpus;
 mod node_devices;
+mod node_health;
 mod node_lease;
 pub(crate) mod node_lifecycle;
 mod node_patches;

@@ -11,17 +11,16 @@ use kube::api::{Patch, PatchParams};
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 
+use super::node_health::NodeHealthMap;
 use super::node_lease;
 use crate::event_recorder::{EventRecorder, NewEvent};
 use kueue_lab_clock::Clock;
-use kueue_lab_runtime::{Api, Change, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
+use kueue_lab_runtime::{Api, Context, Informer, ObjectKey, ReconcileResult, WorkQueue};
 
 /// The taint of a node with `Ready: False`.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 /// The taint of a node with `Ready: Unknown`.
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
-/// Seconds without a heartbeat after which a node becomes Unknown.
-const NODE_MONITOR_GRACE_PERIOD: i64 = 50;
 /// Seconds after its creation within which a kubelet has to report the status of a node.
 const NODE_STARTUP_GRACE_PERIOD: i64 = 60;
 /// The conditions that a kubelet reports.
@@ -35,6 +34,7 @@ struct NodeLifecycleController {
     nodes: Informer<Node>,
     pods: Informer<Pod>,
     leases: Informer<Lease>,
+    health: Arc<NodeHealthMap>,
     recorder: EventRecorder,
 }
 
@@ -47,15 +47,15 @@ pub(crate) fn start(context: &Context, nodes: &Informer<Node>, pods: &Informer<P
         nodes: nodes.clone(),
         pods: pods.clone(),
         leases: Informer::builder(leases).start(context),
+        health: Arc::default(),
         recorder: EventRecorder::new(context, "node-controller"),
     });
     let queue: WorkQueue<String> = WorkQueue::new(context);
-    let wake = queue.clone();
+    let (wake, health) = (queue.clone(), lifecycle.health.clone());
+    let clock = context.clock.clone();
     lifecycle.leases.add_event_handler(move |change| {
-        if let Change::Updated { old, new } = change
-            && lease_grace_end(new) < lease_grace_end(old)
-        {
-            wake.add(new.name_any());
+        if health.observe(change, clock.now()) {
+            wake.add(change.object().name_any());
         }
     });
     let wake = queue.clone();
@@ -78,17 +78,13 @@ impl NodeLifecycleController {
         let Some(status) = ready(&node) else {
             return self.reconcile_never_updated(&node, now).await;
         };
-        let silent_at = self.grace_period_end(name);
+        let silent_at = self.health.grace_period_end(name);
         let silent = silent_at.is_some_and(|at| at <= now);
         if silent && status != "Unknown" {
             // The watch may lag behind: check the Lease on the server first.
             let api: Api<Lease> = Api::namespaced(self.client.clone(), node_lease::NAMESPACE);
             let lease = api.get_opt(name).await?;
-            if lease
-                .as_ref()
-                .and_then(lease_grace_end)
-                .is_some_and(|at| at > now)
-            {
+            if lease.is_some_and(|lease| self.health.is_outdated(&lease)) {
                 return Ok(ReconcileResult::Requeue);
             }
             self.mark_node_unknown(&node).await?;
@@ -137,14 +133,6 @@ impl NodeLifecycleController {
         let patch = json!({"status": {"conditions": conditions}});
         let (params, patch) = (PatchParams::default(), Patch::Strategic(&patch));
         api.patch_status(&node.name_any(), &params, &patch).await
-    }
-
-    /// When the grace period ends; `None` for a node without a Lease.
-    fn grace_period_end(&self, name: &str) -> Option<Timestamp> {
-        let lease = self
-            .leases
-            .get(&ObjectKey::new(node_lease::NAMESPACE, name))?;
-        lease_grace_end(&lease)
     }
 
     /// Sets all conditions of an unreachable node to Unknown.
@@ -277,19 +265,6 @@ impl NodeLifecycleController {
 fn requeue_at(at: Timestamp, now: Timestamp) -> ReconcileResult {
     let remaining = Duration::try_from(at.duration_since(now)).unwrap_or_default();
     ReconcileResult::RequeueAfter(remaining.max(Duration::from_millis(1)))
-}
-
-/// When the grace period after the last heartbeat ends.
-fn lease_grace_end(lease: &Lease) -> Option<Timestamp> {
-    let spec = lease.spec.as_ref()?;
-    let renewed = spec.renew_time.as_ref()?.0;
-    // Nodes with a longer Lease duration have a longer grace period.
-    let duration = i64::from(spec.lease_duration_seconds.unwrap_or(0)) + 10;
-    renewed
-        .checked_add(SignedDuration::from_secs(
-            duration.max(NODE_MONITOR_GRACE_PERIOD),
-        ))
-        .ok()
 }
 
 fn ready(node: &Node) -> Option<&str> {
