@@ -38,7 +38,8 @@ pub(super) fn make_workloads(
     queues: &[Value],
     kueue: Option<KueueConfig>,
 ) -> Result<MadeWorkloads, CliError> {
-    let folder = std::env::temp_dir();
+    // No preset takes part.
+    let folder = tempfile::tempdir().map_err(CliError::failed)?;
     let configuration = kueue.as_ref().map(|kueue| kueue.configuration.clone());
     let lab = VirtualLab {
         deadline: Some(DEADLINE),
@@ -48,7 +49,7 @@ pub(super) fn make_workloads(
         |clock, entropy| LabConfig {
             kueue,
             nodes: NodePools::built_in(),
-            ..LabConfig::embedded(clock, entropy, folder)
+            ..LabConfig::embedded(clock, entropy, folder.path())
         },
         async |lab: &Lab| made_in(lab, submission, queues, configuration.as_ref()).await,
     );
