@@ -6,13 +6,12 @@ use kueue_lab_api::constants as c;
 use kueue_lab_api::constants::quota_reserved as q;
 use kueue_lab_import::Bundle;
 use kueue_lab_json::ValueExt;
-use kueue_lab_lab::Lab;
 use serde_json::Value;
 
 use super::cluster_state::ClusterState;
 use super::effects::{Effect, EffectKind, effects, missing_workloads, workload_effect};
 use super::plan_error::PlanError;
-use super::plan_preset::{CHECK, copy};
+use super::plan_preset::{copy, settled};
 use super::workload_state::{WorkloadPhase, WorkloadState};
 
 /// Where a lab that starts from the imported objects decides otherwise than the cluster did, and Workloads
@@ -23,12 +22,7 @@ use super::workload_state::{WorkloadPhase, WorkloadState};
 pub fn check_import(bundle: &Bundle) -> Result<Vec<Effect>, PlanError> {
     // No preset takes part.
     let folder = tempfile::tempdir().map_err(PlanError::Folder)?;
-    let run = async |lab: &Lab| {
-        let start = lab.clock().now();
-        lab.wait_until_idle(start + CHECK).await;
-        ClusterState::of_lab(lab).await
-    };
-    let lab = copy(bundle, folder.path(), run)??;
+    let lab = copy(bundle, folder.path(), settled)??;
     Ok(differences(&bundle.objects, &lab))
 }
 

@@ -23,7 +23,7 @@ const DEADLINE: Duration = Duration::from_secs(600);
 /// The interval in lab time in which loops are looked for.
 const LOOP_INTERVAL: Duration = Duration::from_secs(1);
 /// The lab time in which the copy of an import has to decide as the cluster did.
-pub(super) const CHECK: SignedDuration = SignedDuration::from_secs(20);
+const CHECK: SignedDuration = SignedDuration::from_secs(20);
 
 /// A preset of a presets folder.
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +94,7 @@ pub fn plan_preset(bundle: &Bundle, change: PlannedChange<'_>) -> Result<Cluster
 }
 
 /// Waits until the copy has started, and returns its state.
-async fn settled(lab: &Lab) -> Result<ClusterState, kube::Error> {
+pub(super) async fn settled(lab: &Lab) -> Result<ClusterState, kube::Error> {
     let start = lab.clock().now();
     lab.wait_until_idle(start + CHECK).await;
     ClusterState::of_lab(lab).await
