@@ -6,6 +6,7 @@ use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::{Api as DynamicApi, Client, Resource};
 use kueue_lab_codec::Codec;
 use kueue_lab_runtime::Api;
+use kueue_lab_runtime::api_errors::is_not_found;
 
 use crate::cli::CliError;
 use crate::cli::kubeconfig_args::request_error;
@@ -127,10 +128,6 @@ impl<'c> ClusterLists<'c> {
 
 fn is_forbidden(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 403)
-}
-
-fn is_not_found(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
 /// `list jobs.batch`.
