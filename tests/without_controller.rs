@@ -7,6 +7,7 @@ use std::time::Duration;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{ListParams, PostParams};
 use kube::{Api, Client};
@@ -15,6 +16,7 @@ use kueue_lab_entropy::Entropy;
 use kueue_lab_lab::{Lab, LabConfig};
 use kueue_lab_machines::nodes::NodePools;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 const NODES: &str = "pools:\n- name: cpu\n  count: 1\n  resources: {cpu: 4, memory: 8Gi}\n";
 const QUEUE: &str = "\
@@ -23,18 +25,21 @@ kind: ResourceFlavor
 metadata: {name: any}
 ";
 
-async fn start(presets: &std::path::Path, preset: Option<&str>) -> Lab {
+fn config(presets: &std::path::Path, preset: Option<&str>) -> LabConfig {
     std::fs::create_dir(presets.join("one")).unwrap();
     std::fs::write(presets.join("one/a.yaml"), QUEUE).unwrap();
     let clock = Clock::starting_at("2026-03-02T12:00:00Z".parse().unwrap());
-    let lab = Lab::start(LabConfig {
+    LabConfig {
         preset: preset.map(str::to_owned),
         nodes: NodePools::parse(NODES).unwrap(),
         operators: false,
         controller: false,
         ..LabConfig::embedded(clock, Entropy::seeded(1), presets)
-    });
-    lab.await.unwrap()
+    }
+}
+
+async fn start(presets: &std::path::Path, preset: Option<&str>) -> Lab {
+    Lab::start(config(presets, preset)).await.unwrap()
 }
 
 /// Whether the Job completes within a minute of lab time.
@@ -48,6 +53,25 @@ async fn completes(client: &Client, clock: &Clock, name: &str) -> bool {
         clock.sleep(Duration::from_secs(1)).await;
     }
     false
+}
+
+#[test]
+fn pods_can_be_created_before_the_controllers_start() {
+    virtual_runtime().unwrap().block_on(async {
+        let presets = tempfile::tempdir().unwrap();
+        let config = config(presets.path(), Some("one"));
+        let never = CancellationToken::new();
+        let lab = Lab::start_without_controllers(config, &never).await;
+        let lab = lab.unwrap();
+        let pod = json!({
+            "metadata": {"name": "p"},
+            "spec": {"containers": [{"name": "c", "image": "busybox"}]},
+        });
+        let pods: Api<Pod> = Api::default_namespaced(lab.client());
+        let pod = serde_json::from_value(pod).unwrap();
+        pods.create(&PostParams::default(), &pod).await.unwrap();
+        lab.stop().await;
+    });
 }
 
 #[test]

@@ -27,6 +27,7 @@ use crate::visibility_server::VisibilityServer;
 use crate::worker_clusters::WorkerClusters;
 use crate::workers::{merged_kubeconfig, without_multikueue};
 use crate::{kubelet_client, kueue_crds, lab_kinds, node_pools_reloader, remote};
+use kueue_lab_admission::engine::ExhaustedLimit;
 use kueue_lab_clock::Clock;
 use kueue_lab_cluster::Cluster;
 use kueue_lab_cluster::plugins::AggregatedApi;
@@ -305,6 +306,9 @@ impl Lab {
             let presets = Presets::start(client.clone(), config.clock.clone(), presets).await?;
             // A task that panics has logged it, and is retried as the nodes' reconciliation.
             let _ = nodes_exist.await;
+            if config.snapshot.is_none() {
+                machines.create_service_accounts().await;
+            }
             if config.port.is_some() {
                 cluster.open().await?;
             }
@@ -458,6 +462,14 @@ impl Lab {
     pub fn current_controller(&self) -> Option<impl Fn() -> Controller + Send + Sync + use<>> {
         let controller = self.controller.clone()?;
         Some(move || controller.get())
+    }
+
+    /// Returns the quotas and limits that are used completely now, if the lab runs the controller.
+    pub fn exhausted_limits(
+        &self,
+    ) -> Option<impl Fn() -> Vec<ExhaustedLimit> + Send + Sync + use<>> {
+        let controller = self.current_controller()?;
+        Some(move || controller().shared().engine().exhausted_limits())
     }
 
     /// Stops all parts, the listener first and the storage last.

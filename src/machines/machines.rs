@@ -139,6 +139,14 @@ impl Machines {
         }
     }
 
+    /// Creates the ServiceAccount `default` in each namespace without one, if namespaces are managed here. The
+    /// controller manager creates those of later namespaces.
+    pub async fn create_service_accounts(&self) {
+        if self.config.namespaces {
+            controller_manager::create_service_accounts(&self.context.client).await;
+        }
+    }
+
     /// Starts the controllers of kube-controller-manager, the operators and the heartbeats of nodes, once.
     pub fn start_controller_manager(&self) {
         self.controller_manager.get_or_init(|| {

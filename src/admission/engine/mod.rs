@@ -6,6 +6,7 @@
 
 mod afs;
 mod dra;
+mod exhausted_limits;
 mod explain;
 mod explain_cluster_queue;
 mod flavor_events;
@@ -25,6 +26,7 @@ mod timers;
 mod workload_events;
 
 pub use afs::ConsumedUsage;
+pub use exhausted_limits::{ExhaustedLimit, QuotaField};
 pub use explain::{Explanation, PendingOrder};
 pub use explain_cluster_queue::{
     Borrower, ClusterQueueExplanation, CohortQuota, ExplainedQuota, PendingInQueue, QuotaHolder,

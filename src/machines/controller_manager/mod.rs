@@ -24,4 +24,5 @@ mod start_controllers;
 pub(crate) use device_taint_eviction::start as start_device_taint_eviction;
 pub(crate) use resource_claims::start as start_resource_claims;
 pub use root_ca_publisher::RootCaPublisher;
+pub(crate) use service_accounts::create_service_accounts;
 pub use start_controllers::{ControllerManager, start};

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use futures::future::join_all;
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
-use kube::api::PostParams;
+use kube::api::{ListParams, PostParams};
 use kube::runtime::watcher;
 
 use super::namespace_object::{active_namespace, ignore_not_needed, metadata, namespace_key};
@@ -43,6 +44,39 @@ pub(super) fn start(context: &Context, namespaces: &Informer<Namespace>) {
     });
 }
 
+/// Creates the ServiceAccount in each namespace without one, as the controller does: Pods are refused without it,
+/// and clients of a new cluster create Pods before the controller has started. What fails is left to the controller.
+pub(crate) async fn create_service_accounts(client: &kube::Client) {
+    let api: Api<Namespace> = Api::all(client.clone());
+    let namespaces = match api.list(&ListParams::default()).await {
+        Ok(namespaces) => namespaces.items,
+        Err(error) => {
+            tracing::warn!("service accounts: cannot list namespaces: {error}");
+            return;
+        }
+    };
+    let names = namespaces.iter().filter_map(|n| n.metadata.name.as_deref());
+    join_all(names.map(|name| async move {
+        if let Err(error) = create_service_account(client, name).await {
+            tracing::warn!("service accounts: cannot create {ACCOUNT} in {name}: {error}");
+        }
+    }))
+    .await;
+}
+
+/// Creates the ServiceAccount of a namespace; `None` if it exists already or the namespace is terminating.
+async fn create_service_account(
+    client: &kube::Client,
+    namespace: &str,
+) -> Result<Option<ServiceAccount>, kube::Error> {
+    let account = ServiceAccount {
+        metadata: metadata(namespace, ACCOUNT),
+        ..ServiceAccount::default()
+    };
+    let api: Api<ServiceAccount> = Api::namespaced(client.clone(), namespace);
+    ignore_not_needed(api.create(&PostParams::default(), &account).await)
+}
+
 struct ServiceAccountsController {
     client: kube::Client,
     namespaces: Informer<Namespace>,
@@ -62,13 +96,7 @@ impl ServiceAccountsController {
         if self.accounts.get(&key).is_some() {
             return Ok(());
         }
-        let account = ServiceAccount {
-            metadata: metadata(namespace, ACCOUNT),
-            ..ServiceAccount::default()
-        };
-        let api: Api<ServiceAccount> = Api::namespaced(self.client.clone(), namespace);
-        let created = api.create(&PostParams::default(), &account).await;
-        if let Some(account) = ignore_not_needed(created)? {
+        if let Some(account) = create_service_account(&self.client, namespace).await? {
             self.accounts.observe_write(Arc::new(account));
         }
         Ok(())
