@@ -70,6 +70,11 @@ impl<T: Clone> OrderedWatch<T> {
         self.seen = self.shared.value.lock().version;
     }
 
+    /// The number of values that replaced the first one, up to the value that this handle has seen.
+    pub fn version(&self) -> u64 {
+        self.seen
+    }
+
     /// Replaces the value and wakes all tasks that wait.
     pub fn replace(&self, value: T) {
         {

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use super::apply_action;
 use super::cycle_backoff::CycleBackoff;
+use super::unchanged_cycles::UnchangedCycles;
 use crate::{AdmissionAttempt, ControllerContext, MetricEvent};
 use kueue_lab_admission::cycle::{Action, ActionKind, ActionOutcome, DecidedCycle};
 use kueue_lab_runtime::OrderedWatch;
@@ -32,13 +33,21 @@ pub(super) async fn wait_for_engine_change(
 
 pub(super) async fn run_scheduling_loop(shared: &ControllerContext) {
     let mut backoff = CycleBackoff::default();
+    let mut unchanged = UnchangedCycles::default();
     let mut changes = shared.engine_changes();
     loop {
         let next = backoff.next_cycle_at(shared.now());
         wait_for_heads(shared, &mut changes).await;
+        let start = changes.version();
         let progress = run_cycle(shared).await;
         backoff.record_progress(progress);
+        changes.mark_seen();
+        let wait = unchanged.record(progress, start, changes.version());
         shared.ctx.clock.sleep_until(next).await;
+        if let Some(wait) = wait.filter(|_| shared.ctx.clock.is_virtual()) {
+            let deadline = shared.now().saturating_add(wait).ok();
+            wait_for_engine_change(shared, &mut changes, deadline).await;
+        }
     }
 }
 
