@@ -8,12 +8,13 @@ use kube::Client;
 use kube::api::DynamicObject;
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::runtime::watcher::{Config, Event};
+use kueue_lab_admission::engine::ExhaustedLimit;
 use kueue_lab_api::v1beta2::API_VERSION;
 use kueue_lab_clock::Clock;
 use kueue_lab_runtime::{Api, value_watcher};
 use serde_json::Value;
 
-use super::coverage::{Parts, record_cluster_queue, record_lending_limits, record_workload};
+use super::coverage::{Parts, record_limits, record_workload};
 use super::expect::{EVENT_KIND, Expected, ExpectedObject};
 use super::match_object::mismatch;
 use super::mismatch::Mismatch;
@@ -32,6 +33,9 @@ type KindEvent = (ApiVersionKind, Option<Event<Value>>);
 
 type Changes = SelectAll<futures::stream::BoxStream<'static, KindEvent>>;
 
+/// Returns the quotas and limits of a lab that are used completely now.
+pub(super) type ExhaustedLimits = Box<dyn Fn() -> Vec<ExhaustedLimit> + Send + Sync>;
+
 /// The objects of the watched kinds, and the jobs.
 pub(super) struct ObservedState {
     objects: HashMap<ApiVersionKind, BTreeMap<(String, String), Value>>,
@@ -46,6 +50,8 @@ pub(super) struct ObservedState {
     clock: Clock,
     /// The parts of the queue configuration that are exercised.
     pub(super) exercised: Parts,
+    /// The quotas and limits that are used completely, in a test.
+    exhausted_limits: Option<ExhaustedLimits>,
     /// What happened to each Workload, if Workloads are watched.
     pub(super) history: WorkloadHistory,
     /// Job ids by name in the scenario.
@@ -60,6 +66,7 @@ impl ObservedState {
         kinds: impl IntoIterator<Item = ApiVersionKind>,
         jobs: ManagedJobs,
         clock: Clock,
+        exhausted_limits: Option<ExhaustedLimits>,
     ) -> Self {
         let mut changes = Changes::new();
         let mut objects = HashMap::new();
@@ -82,6 +89,7 @@ impl ObservedState {
             jobs,
             clock,
             exercised: Parts::new(),
+            exhausted_limits,
             history: WorkloadHistory::default(),
             job_ids: BTreeMap::new(),
         }
@@ -90,6 +98,9 @@ impl ObservedState {
     /// Waits for the next watch event and applies it. `None` if no kind is watched.
     pub(super) async fn next(&mut self) -> Option<ObjectChange> {
         let (kind, event) = self.changes.next().await?;
+        if let Some(exhausted) = &self.exhausted_limits {
+            record_limits(&mut self.exercised, exhausted());
+        }
         let mut changed = None;
         let Some(event) = event else {
             self.unlisted.remove(&kind);
@@ -114,19 +125,11 @@ impl ObservedState {
                         self.history.record(workload, now);
                         record_workload(&mut self.exercised, workload);
                     }
-                } else if kind.1 == "ClusterQueue" {
-                    for queue in list.values() {
-                        record_cluster_queue(&mut self.exercised, queue);
-                    }
                 }
                 if is_event(&kind) {
                     list.values().for_each(|event| self.record_event(event));
                 }
-                let is_queue = kind.1 == "ClusterQueue";
                 self.objects.insert(kind, list);
-                if is_queue {
-                    self.record_lending_limits();
-                }
             }
             Event::Apply(value) => {
                 if is_event(&kind) {
@@ -136,15 +139,9 @@ impl ObservedState {
                 if is_workload(&kind) {
                     self.history.record(&value, self.clock.now());
                     record_workload(&mut self.exercised, &value);
-                } else if kind.1 == "ClusterQueue" {
-                    record_cluster_queue(&mut self.exercised, &value);
                 }
-                let is_queue = kind.1 == "ClusterQueue";
                 let of_kind = self.objects.entry(kind).or_default();
                 of_kind.insert(key(&value), value);
-                if is_queue {
-                    self.record_lending_limits();
-                }
             }
             Event::Delete(object) => {
                 let (namespace, name) = key(&object);
@@ -165,19 +162,6 @@ impl ObservedState {
     fn record_event(&mut self, event: &Value) {
         let uid = event["metadata"]["uid"].as_str().unwrap_or_default();
         self.events.insert(uid.to_owned(), event.clone());
-    }
-
-    /// Records the lending limits that hold back quota now.
-    fn record_lending_limits(&mut self) {
-        let of_kind = |kind: &str| {
-            let kind = (API_VERSION.to_owned(), kind.to_owned());
-            self.objects
-                .get(&kind)
-                .into_iter()
-                .flat_map(BTreeMap::values)
-        };
-        let (queues, cohorts) = (of_kind("ClusterQueue"), of_kind("Cohort"));
-        record_lending_limits(&mut self.exercised, queues, cohorts);
     }
 
     /// Stores an object that the scenario wrote, so that the next expectation is not checked against

@@ -13,7 +13,7 @@ use super::environment::ScenarioEnvironment;
 use super::expect::{Expectation, Expected};
 use super::format::{Scenario, Step, StepTrigger};
 use super::kind_discovery::KindDiscovery;
-use super::observed_state::{ObjectChange, ObservedState};
+use super::observed_state::{ExhaustedLimits, ObjectChange, ObservedState};
 use super::step_failure::{StepFailure, check_refusal};
 use super::timeline::{
     Observer, Progress, StepProgress, StepState, TimelineEntry, TimelineEntryKind,
@@ -76,15 +76,23 @@ impl RealLimit {
     }
 }
 
-/// Runs a scenario. With the activity of its lab, as a test: the expectations of a step are checked when the lab is idle after
-/// its action, and must then be met, unless they have a timeout.
+/// The lab of a scenario that runs as a test.
+pub(super) struct TestLab<'a> {
+    pub(super) activity: &'a LabActivity,
+    pub(super) limit: RealLimit,
+    pub(super) exhausted_limits: Option<ExhaustedLimits>,
+}
+
+/// Runs a scenario. As a test, the expectations of a step are checked when the lab is idle after its action, and must then be
+/// met, unless they have a timeout.
 pub(super) async fn run_scenario_on(
     environment: &ScenarioEnvironment,
-    as_test: Option<(&LabActivity, RealLimit)>,
+    as_test: Option<TestLab<'_>>,
     scenario: &Scenario,
     observer: &dyn Observer,
 ) -> Outcome {
-    let activity = as_test.map(|(activity, _)| activity);
+    let activity = as_test.as_ref().map(|lab| lab.activity);
+    let real_limit = as_test.as_ref().map(|lab| lab.limit);
     let started = environment.clock.now();
     let mut run = ScenarioRun {
         observed: ObservedState::new(
@@ -93,6 +101,7 @@ pub(super) async fn run_scenario_on(
             watched_kinds(scenario, activity.is_some()),
             environment.jobs.clone(),
             environment.clock.clone(),
+            as_test.and_then(|lab| lab.exhausted_limits),
         ),
         progress: Progress {
             name: scenario.name.clone(),
@@ -118,9 +127,9 @@ pub(super) async fn run_scenario_on(
         let limit = scale_timeout(&environment.clock, scenario.timeout);
         environment.clock.sleep(limit).await;
     };
-    let real_limit = async {
-        match as_test {
-            Some((_, limit)) => {
+    let exceeds_real_limit = async {
+        match real_limit {
+            Some(limit) => {
                 limit.exceeded(&environment.clock).await;
                 limit.limit.as_secs()
             }
@@ -130,7 +139,7 @@ pub(super) async fn run_scenario_on(
     let result = tokio::select! {
         biased;
         result = steps => result,
-        seconds = real_limit => {
+        seconds = exceeds_real_limit => {
             let exceeded = format!("the case is not done after {seconds} s of real time; shorten the waits while jobs run or are pending, or raise --timeout");
             let (index, failure) = (run.step, StepFailure::of_action(exceeded));
             Err(run.fail(scenario, index, failure))

@@ -9,7 +9,7 @@ use super::start_states::{CaseStart, StartStates};
 use crate::coverage::Parts;
 use crate::environment::ScenarioEnvironment;
 use crate::format::{Scenario, Step, StepAction};
-use crate::run::{RealLimit, run_scenario_on};
+use crate::run::{RealLimit, TestLab, run_scenario_on};
 use crate::step_failure::StepFailure;
 use crate::test_file::{TestCase, TestFile};
 use crate::timeline::{Observer, TimelineEntry};
@@ -182,8 +182,12 @@ async fn run_on(
 ) -> (Option<CaseFailure>, Duration, Parts) {
     let environment = ScenarioEnvironment::of_lab(lab);
     let activity = lab.activity();
-    let as_test = Some((&activity, limit));
-    let outcome = run_scenario_on(&environment, as_test, scenario, &NoOutput).await;
+    let as_test = TestLab {
+        activity: &activity,
+        limit,
+        exhausted_limits: lab.exhausted_limits().map(|limits| Box::new(limits) as _),
+    };
+    let outcome = run_scenario_on(&environment, Some(as_test), scenario, &NoOutput).await;
     let failure = match (outcome.result, outcome.failure) {
         (Ok(_), _) => None,
         (Err(_), Some(failure)) => {
