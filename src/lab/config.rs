@@ -45,6 +45,8 @@ pub struct LabConfig {
     pub data: Option<DataDir>,
     /// The objects to load into a new embedded cluster before anything else runs.
     pub from: Option<ObjectFile>,
+    /// Whether the objects of the data directory are those of an imported cluster, as those of `from` can be.
+    pub is_imported: bool,
     /// The state to start from: that of a lab in memory with the same configuration.
     pub snapshot: Option<Arc<LabSnapshot>>,
     /// The node pools.
@@ -96,6 +98,7 @@ impl LabConfig {
             shutdown_delay: Duration::ZERO,
             data: None,
             from: None,
+            is_imported: false,
             snapshot: None,
             nodes: NodePools::default(),
             nodes_file: None,

@@ -205,7 +205,8 @@ impl Lab {
             match cluster {
                 Cluster::Embedded(_) => MachinesConfig {
                     operators: config.operators,
-                    imported_nodes: config.from.as_ref().is_some_and(ObjectFile::is_import),
+                    imported_nodes: config.is_imported
+                        || config.from.as_ref().is_some_and(ObjectFile::is_import),
                     sparse_heartbeats: !config.external_clients,
                     ..MachinesConfig::embedded()
                 },

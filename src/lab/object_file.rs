@@ -96,7 +96,7 @@ impl ObjectFile {
     }
 
     /// Whether these are the objects of an imported cluster.
-    pub(crate) fn is_import(&self) -> bool {
+    pub fn is_import(&self) -> bool {
         self.imported_at.is_some()
     }
 

@@ -66,6 +66,7 @@ pub(crate) fn worker_config(config: &LabConfig, name: &str) -> LabConfig {
         shutdown_delay: config.shutdown_delay,
         data: None,
         from: None,
+        is_imported: false,
         snapshot: None,
         nodes: config.nodes.clone(),
         nodes_file: config.nodes_file.clone(),

@@ -32,6 +32,9 @@ struct ClusterFile {
     /// The port of the API server; 0 before it has listened.
     #[serde(default)]
     port: u16,
+    /// Whether the cluster was imported.
+    #[serde(default)]
+    imported: bool,
 }
 
 /// An open data directory. It stays locked until it is dropped.
@@ -134,6 +137,21 @@ impl DataDir {
             return Ok(());
         }
         self.cluster.port = port;
+        self.write_cluster_file()
+    }
+
+    /// Whether a directory has the objects of an imported cluster. False for one that cannot be read;
+    /// [`open`](Self::open) returns why.
+    pub fn is_imported(path: &Path) -> bool {
+        read_cluster_file(path).is_ok_and(|file| file.is_some_and(|file| file.imported))
+    }
+
+    /// Remembers that the objects are those of an imported cluster.
+    ///
+    /// # Errors
+    /// [`DataDirError::Io`].
+    pub fn set_imported(&mut self) -> Result<(), DataDirError> {
+        self.cluster.imported = true;
         self.write_cluster_file()
     }
 

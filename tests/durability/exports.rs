@@ -8,6 +8,8 @@ use crate::requests::{client, create, get, has_condition, job};
 const UP: [&str; 4] = ["up", "--headless", "--preset", "skypilot-priority"];
 const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
 const WORKLOADS: &str = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads";
+const CLUSTER_QUEUES: &str = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues";
+const NODES: &str = "/api/v1/nodes";
 
 /// The uids of the objects in a list, and whether they are admitted.
 fn identities(list: &Value) -> Vec<(Value, Value, bool)> {
@@ -92,6 +94,43 @@ async fn a_lab_starts_from_an_export() {
         refused.contains("the data directory data has one"),
         "{refused}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_imported_cluster_keeps_its_queues_and_nodes_after_a_restart() {
+    let dir = WorkDir::new();
+    let source = dir.start(&UP).await;
+    let kubeconfig = source.kubeconfig_path().to_owned();
+    let import = ["import", "--kubeconfig", &kubeconfig, "-o", "bundle.yaml"];
+    let imported = dir.run(&import).await;
+    assert!(imported.status.success(), "{imported:?}");
+    let before = client(&source).await;
+    // An imported lab does not apply the default preset, whose ClusterQueue is renamed here.
+    let names = async |client: &kube::Client, path: &str| -> Vec<Value> {
+        let list = get(client, path).await;
+        let items = list["items"].as_array().unwrap().iter();
+        items.map(|item| item["metadata"]["name"].clone()).collect()
+    };
+    let nodes = names(&before, NODES).await;
+    source.kill();
+    let text = std::fs::read_to_string(dir.path().join("bundle.yaml")).unwrap();
+    let renamed = text.replace("cluster-queue", "imported-queue");
+    dir.write("bundle.yaml", &renamed);
+    let from = [
+        "up",
+        "--headless",
+        "--data-dir",
+        "data",
+        "--from",
+        "bundle.yaml",
+    ];
+    let lab = dir.start(&from).await;
+    let queues = names(&client(&lab).await, CLUSTER_QUEUES).await;
+    lab.kill();
+    let lab = dir.start(&from[..4]).await;
+    let restarted = client(&lab).await;
+    assert_eq!(names(&restarted, CLUSTER_QUEUES).await, queues);
+    assert_eq!(names(&restarted, NODES).await, nodes);
 }
 
 /// Bad input names file, line, object and remedy, and leaves nothing behind.

@@ -235,12 +235,13 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
     };
     // The queues and nodes of an imported cluster are its own.
     let start = from.as_ref().and_then(ObjectFile::start);
-    let preset = match (&args.preset, start) {
-        (None, Some(_)) => None,
+    let is_imported = start.is_some() || args.data_dir.as_deref().is_some_and(DataDir::is_imported);
+    let preset = match (&args.preset, is_imported) {
+        (None, true) => None,
         _ => choose_preset(args.preset, paths.presets.path())?,
     };
-    let (nodes, nodes_file) = match (&args.nodes, start) {
-        (None, Some(_)) => (NodePools::default(), None),
+    let (nodes, nodes_file) = match (&args.nodes, is_imported) {
+        (None, true) => (NodePools::default(), None),
         (nodes, _) => node_pools(nodes.as_deref(), &paths)?,
     };
     // Registered before anything starts, so that no signal is lost.
@@ -253,7 +254,7 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         }
     };
     let data = match &args.data_dir {
-        Some(path) => Some(open_data_dir(path, from.is_some())?),
+        Some(path) => Some(open_data_dir(path, from.as_ref())?),
         None => None,
     };
     let last_time = match &data {
@@ -277,6 +278,7 @@ async fn serve(args: Args, with_tui: bool) -> Result<(), CliError> {
         remote,
         data,
         from,
+        is_imported,
         snapshot: None,
         entropy: Entropy::from_os(),
         presets: paths.presets.path().to_owned(),
@@ -363,15 +365,19 @@ fn start_on_worker(
 }
 
 /// Opens the data directory. Objects of `--from` are loaded only into a new one.
-fn open_data_dir(path: &Path, is_loaded: bool) -> Result<DataDir, CliError> {
-    let data = DataDir::open(path).map_err(CliError::usage)?;
-    match is_loaded && !data.is_new() {
-        true => Err(CliError::Usage(format!(
+fn open_data_dir(path: &Path, from: Option<&ObjectFile>) -> Result<DataDir, CliError> {
+    let mut data = DataDir::open(path).map_err(CliError::usage)?;
+    let Some(from) = from else { return Ok(data) };
+    if !data.is_new() {
+        return Err(CliError::Usage(format!(
             "--from starts a new cluster, and the data directory {} has one; choose a new directory, or leave out --from",
             path.display()
-        ))),
-        false => Ok(data),
+        )));
     }
+    if from.is_import() {
+        data.set_imported().map_err(CliError::usage)?;
+    }
+    Ok(data)
 }
 
 /// Logs the presets folder unless a flag names it.

@@ -52,6 +52,11 @@ fn a_new_directory_is_private_and_keeps_its_content() {
     dir.set_port(4711).unwrap();
     drop(dir);
     assert_eq!(DataDir::open(&path).unwrap().port(), 4711);
+    assert!(!DataDir::is_imported(&path));
+    DataDir::open(&path).unwrap().set_imported().unwrap();
+    assert!(DataDir::is_imported(&path));
+    assert_eq!(DataDir::open(&path).unwrap().port(), 4711);
+    assert!(!DataDir::is_imported(&root.path().join("none")));
 }
 
 #[test]
