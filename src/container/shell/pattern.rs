@@ -109,7 +109,9 @@ fn expression(pattern: &str, greedy: bool) -> String {
             '*' => out.push_str(".*?"),
             '?' => out.push('.'),
             '\\' => {
-                out.extend(pattern.get(at).map(|c| regex::escape(&c.to_string())));
+                // One at the end is a character.
+                let quoted = pattern.get(at).unwrap_or(c);
+                out.push_str(&regex::escape(&quoted.to_string()));
                 at += 1;
             }
             '[' => match bracket(&pattern[at..], ' ') {
@@ -297,6 +299,7 @@ mod tests {
         assert_eq!(replaced("[[:digit:]-]", "a1-b", "", true), "ab");
         assert_eq!(replaced("[\\]d]", "a]b", "x", true), "axb");
         assert_eq!(replaced("[", "a[b", "x", true), "axb");
+        assert_eq!(replaced("b\\", "ab\\b", "x", true), "axb");
         assert_eq!(remove_suffix("/*", "a/b/c", false), "a/b");
         assert_eq!(remove_suffix("x", "abc", false), "abc");
         assert_eq!(remove_prefix("\\*", "*a", false), "a");
