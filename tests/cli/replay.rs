@@ -147,7 +147,11 @@ fn existing_files_stay_until_they_are_replaced() {
             let _ = stream.write_all(answer.as_bytes());
         }
     });
-    dir.write("kubeconfig", &format!("apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: '{server}'}}}}]\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\nusers: [{{name: u, user: {{}}}}]\ncurrent-context: c\n"));
+    let kubeconfig = |server: &str| {
+        format!(
+            "apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: '{server}'}}}}]\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\nusers: [{{name: u, user: {{}}}}]\ncurrent-context: c\n"
+        )
+    };
     let args = [
         "replay",
         "--record",
@@ -155,10 +159,18 @@ fn existing_files_stay_until_they_are_replaced() {
         "--kubeconfig",
         "kubeconfig",
     ];
-    let output = dir.run(&args);
-    assert_ne!(output.status.code(), Some(0), "{output:?}");
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert!(error.contains("; nothing is recorded"), "{error}");
+    // Nothing listens on port 1.
+    for (server, expected) in [
+        (&*server, "forbidden"),
+        ("http://127.0.0.1:1", "cannot be reached"),
+    ] {
+        dir.write("kubeconfig", &kubeconfig(server));
+        let output = dir.run(&args);
+        assert_ne!(output.status.code(), Some(0), "{output:?}");
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(error.contains(expected), "{error}");
+        assert!(error.contains("; nothing is recorded"), "{error}");
+    }
     let read = |name: &str| std::fs::read_to_string(dir.path(name)).unwrap();
     assert_eq!(read("jobs.jsonl"), "before");
     dir.write("waits.svg", "before");

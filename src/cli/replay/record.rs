@@ -18,7 +18,8 @@ use crate::cli::lab_time::lab_or_real_time;
 use crate::cli::output::NewFile;
 use crate::cli::signals::shutdown_signal;
 
-/// Requests that fail one after the other, after which the cluster counts as gone.
+/// Requests that fail one after the other, after which the cluster counts as gone. One is enough before the
+/// Workloads were listed.
 const MAX_FAILURES: u32 = 6;
 
 /// The numbers of a recording.
@@ -69,7 +70,11 @@ pub(super) async fn record(client: &Client, path: &Path) -> Result<Recorded, Cli
             }
             Some(Err(WatchError::Request(error))) => {
                 failures += 1;
-                if let Some(why) = reason_to_end(&error, failures) {
+                let most = match recorder.file.is_in_place() {
+                    true => MAX_FAILURES,
+                    false => 1,
+                };
+                if let Some(why) = reason_to_end(&error, failures >= most) {
                     let jobs = recorder.recorded.len();
                     let file = path.display();
                     let more = match recorder.file.is_in_place() {
@@ -92,19 +97,19 @@ pub(super) async fn record(client: &Client, path: &Path) -> Result<Recorded, Cli
 }
 
 /// Why a watch cannot go on: without permission, without Kueue, or when the cluster does not answer.
-fn reason_to_end(error: &kube::runtime::watcher::Error, failures: u32) -> Option<CliError> {
+fn reason_to_end(error: &kube::runtime::watcher::Error, is_gone: bool) -> Option<CliError> {
     use kube::runtime::watcher::Error;
     let cause = match error {
         Error::InitialListFailed(cause)
         | Error::WatchStartFailed(cause)
         | Error::WatchFailed(cause) => cause,
         Error::WatchError(_) | Error::NoResourceVersion => {
-            return (failures >= MAX_FAILURES).then(|| CliError::failed(error));
+            return is_gone.then(|| CliError::failed(error));
         }
     };
     let is_final = match cause {
         kube::Error::Api(status) => [401, 403, 404].contains(&status.code),
-        _ => failures >= MAX_FAILURES,
+        _ => is_gone,
     };
     is_final.then(|| request_error(cause))
 }
