@@ -5,6 +5,8 @@ mod known_names;
 mod load;
 mod raw;
 mod schema;
+#[cfg(test)]
+mod schema_agreement;
 mod test_error;
 mod unknown_name;
 
