@@ -61,8 +61,10 @@ pub struct Lab {
 
 /// The controllers that start last.
 struct LabControllers {
-    /// Whether Kueue has Services, roles and webhook configurations, and the rotation of their certificate.
-    access: Option<Option<CertRotation>>,
+    /// Whether Kueue has Services, roles and webhook configurations.
+    has_access: bool,
+    /// The rotation of the certificate of its webhooks, if it has them.
+    rotation: Option<CertRotation>,
     /// Whether the cluster serves managed jobs.
     managed_jobs: bool,
     /// Whether it serves the lab's kinds.
@@ -330,9 +332,9 @@ impl Lab {
         };
         let presets = Arc::new(presets);
         let is_embedded = matches!(cluster, Cluster::Embedded(_));
-        let has_access = instances.is_some() && config.external_clients;
         let controllers = LabControllers {
-            access: has_access.then_some(rotation),
+            has_access: instances.is_some() && config.external_clients,
+            rotation,
             managed_jobs: is_embedded,
             lab_kinds: is_embedded && config.external_clients,
         };
@@ -370,8 +372,8 @@ impl Lab {
         if let Some(pem) = self.cluster.authority() {
             self.machines.set_root_ca(pem);
         }
-        if let Some(rotation) = controllers.access {
-            kueue_manager::create_access(&self.context, rotation);
+        if controllers.has_access {
+            kueue_manager::create_access(&self.context, controllers.rotation);
         }
         if controllers.managed_jobs {
             kueue_lab_skypilot::jobs::serve(&self.context, &self.jobs);
