@@ -2,7 +2,7 @@
 //! recording has them.
 
 use jiff::SignedDuration;
-use serde_json::Value;
+use serde::Deserialize;
 
 use super::error::RecordError;
 use super::fields::between;
@@ -11,23 +11,30 @@ use kueue_lab_api::constants::{ADMITTED, FINISHED};
 use kueue_lab_api::v1beta2::{self, Workload};
 use kueue_lab_codec::Codec;
 
+/// The fields that name the kind of an object.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TypeMeta {
+    #[serde(default)]
+    api_version: String,
+    #[serde(default)]
+    kind: String,
+}
+
 /// The job of a Workload. It runs as long as the Workload was admitted until it finished, with `past_runs`
 /// also as long as it was admitted before evictions. The queue is its LocalQueue with the namespace.
 pub(super) fn job(text: &str, line: usize, past_runs: bool) -> Result<TraceJob, RecordError> {
     let invalid =
         |error: serde_json::Error| RecordError::invalid(format!("it is not a Workload: {error}"));
-    let value: Value = serde_json::from_str(text).map_err(invalid)?;
-    let field = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
-    if field("kind") != "Workload" {
+    let TypeMeta { api_version, kind } = serde_json::from_str(text).map_err(invalid)?;
+    if kind != "Workload" {
         return Err(RecordError::invalid(format!(
-            "it is a {:?}, not a Workload",
-            field("kind")
+            "it is a {kind:?}, not a Workload"
         )));
     }
-    if field("apiVersion") != v1beta2::API_VERSION {
+    if api_version != v1beta2::API_VERSION {
         return Err(RecordError::invalid(format!(
-            "its version is {:?}; print {} with `kubectl get workloads.v1beta2.kueue.x-k8s.io -A -o json`",
-            field("apiVersion"),
+            "its version is {api_version:?}; print {} with `kubectl get workloads.v1beta2.kueue.x-k8s.io -A -o json`",
             v1beta2::API_VERSION
         )));
     }
