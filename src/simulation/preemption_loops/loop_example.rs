@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde_json::Value;
+
 /// Why the preemptions repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LoopKind {
@@ -30,6 +32,15 @@ pub struct LoopJob {
     pub priority: i32,
 }
 
+/// A flavor whose nodes all jobs of an example select.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SelectedFlavor {
+    /// Its name.
+    pub name: String,
+    /// Its node labels, the node selector of the jobs.
+    pub node_labels: Value,
+}
+
 /// Jobs of which one preempts another again and again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoopExample {
@@ -37,6 +48,8 @@ pub struct LoopExample {
     pub kind: LoopKind,
     /// The requested resource.
     pub resource: String,
+    /// The flavor whose nodes the jobs select, if there are others.
+    pub selected: Option<SelectedFlavor>,
     /// The jobs in the order of their submission.
     pub jobs: Vec<LoopJob>,
     /// The index of the preemptor.
@@ -72,6 +85,9 @@ impl fmt::Display for LoopExample {
             let (queue, priority) = (&job.cluster_queue, job.priority);
             write!(f, "{then}{amount} in {queue} with priority {priority}")?;
         }
-        Ok(())
+        match &self.selected {
+            Some(flavor) => write!(f, ", all with the nodeSelector of flavor {}", flavor.name),
+            None => Ok(()),
+        }
     }
 }

@@ -16,7 +16,7 @@ use kueue_lab_codec::Codec;
 use serde_json::{Value, json};
 
 use super::job_sizes::JobSizes;
-use super::loop_example::{LoopExample, LoopJob, LoopKind};
+use super::loop_example::{LoopExample, LoopJob, LoopKind, SelectedFlavor};
 use crate::replay::ReplayConfiguration;
 use crate::simulate::{REPETITIONS, settle_round};
 use crate::{DriverEvent, EngineDriver};
@@ -58,12 +58,38 @@ struct CohortTree<'v> {
     members: Vec<&'v Value>,
 }
 
-/// The quota of a resource in the first flavor of a ClusterQueue.
+/// The policies of a ClusterQueue that can cause loops.
+struct Policies<'v> {
+    within: &'v str,
+    reclaim: &'v str,
+    /// Whether there can be [`LoopKind::FairSharing`].
+    is_fair: bool,
+    /// Whether there can be [`LoopKind::WithinClusterQueue`].
+    is_within: bool,
+}
+
+/// The quota of a resource in a flavor of a ClusterQueue.
+#[derive(Clone)]
 struct Quota<'v> {
     flavor: &'v str,
     resource: &'v str,
     nominal: f64,
     can_borrow: bool,
+    /// Whether jobs without a node selector get the flavor.
+    is_first: bool,
+    /// Whether the resource group has other flavors.
+    has_alternatives: bool,
+}
+
+/// Where two ClusterQueues have a quota of the same resource in the same flavor.
+struct SharedQuota<'v> {
+    quota: Quota<'v>,
+    /// The nominal quota of the other ClusterQueue.
+    of_other: f64,
+    /// The quota of the tree.
+    total: f64,
+    /// The node labels of the flavor, if jobs that select them get no other flavor.
+    selected: Option<&'v Value>,
 }
 
 impl LoopSearch {
@@ -122,11 +148,22 @@ impl LoopSearch {
             configuration.load(start).ok()
         });
         for queue in &queues {
+            if *tries == 0 {
+                return;
+            }
             let others = queues.iter().filter(|other| other.name != queue.name);
+            let shared = others.flat_map(|other| {
+                let shared = self.shared_quotas(queue, other, tree, objects);
+                shared.into_iter().map(move |shared| (other, shared))
+            });
+            let mut shared: Vec<(&Queue<'_>, (usize, SharedQuota<'_>))> = shared.collect();
+            // One quota of each other ClusterQueue, then the second of each.
+            shared.sort_by_key(|(_, (index, _))| *index);
             let mut left = MAX_TRIES.min(*tries);
             let limit = left;
-            let found = others
-                .flat_map(|other| self.candidates(queue, other, tree))
+            let found = shared
+                .iter()
+                .flat_map(|(other, (_, shared))| self.candidates(queue, other, shared))
                 .take_while(|_| {
                     let is_left = left > 0;
                     left = left.saturating_sub(1);
@@ -165,13 +202,8 @@ impl LoopSearch {
         objects
     }
 
-    /// The jobs to try out, with those of `queue` as preemptors.
-    fn candidates(
-        &self,
-        queue: &Queue<'_>,
-        other: &Queue<'_>,
-        tree: &CohortTree<'_>,
-    ) -> Vec<LoopExample> {
+    /// The policies of `queue`; `None` if they cause no loop with jobs of `other`.
+    fn policies<'v>(&self, queue: &Queue<'v>, other: &Queue<'_>) -> Option<Policies<'v>> {
         let policy = |path: &str| match text(queue.spec, path) {
             "Never" => "",
             policy => policy,
@@ -187,24 +219,106 @@ impl LoopSearch {
             && reclaim == "Any"
             && text(other.spec, "/queueingStrategy") == "StrictFIFO";
         if reclaim.is_empty() || !(is_fair || is_within || self.partial_admission) {
+            return None;
+        }
+        Some(Policies {
+            within,
+            reclaim,
+            is_fair,
+            is_within,
+        })
+    }
+
+    /// The quotas in which jobs of `queue` can preempt those of `other`, with their indices; one of those that have the same
+    /// amounts. Jobs select the nodes of a flavor if there are others, and are tried without node selector last.
+    fn shared_quotas<'v>(
+        &self,
+        queue: &Queue<'v>,
+        other: &Queue<'_>,
+        tree: &CohortTree<'_>,
+        objects: &'v [Value],
+    ) -> Vec<(usize, SharedQuota<'v>)> {
+        if self.policies(queue, other).is_none() {
             return Vec::new();
         }
+        let of_tree: Vec<Quota<'_>> = tree
+            .members
+            .iter()
+            .flat_map(|m| quotas(&m["spec"]))
+            .collect();
         let of_other = quotas(other.spec);
-        let shared = quotas(queue.spec).into_iter().find_map(|quota| {
-            let same = |q: &&Quota<'_>| (q.flavor, q.resource) == (quota.flavor, quota.resource);
-            let of_other = of_other.iter().find(same)?;
+        let mut shared: Vec<SharedQuota<'_>> = Vec::new();
+        for quota in quotas(queue.spec) {
+            let is_same = |q: &&Quota<'_>| (q.flavor, q.resource) == (quota.flavor, quota.resource);
+            let Some(of_other) = of_other.iter().find(is_same) else {
+                continue;
+            };
             let counts = !NOT_COUNTED.contains(&quota.resource);
-            (counts && quota.can_borrow && of_other.can_borrow).then_some((quota, of_other.nominal))
+            if !(counts && quota.can_borrow && of_other.can_borrow) {
+                continue;
+            }
+            let mut flavors = of_kind(objects, "ResourceFlavor");
+            let labels = flavors.find(|flavor| name(flavor) == quota.flavor);
+            let labels = labels.map(|flavor| &flavor["spec"]["nodeLabels"]);
+            let has_labels = |labels: &&Value| labels.as_object().is_some_and(|l| !l.is_empty());
+            let selected = labels.filter(|labels| quota.has_alternatives && has_labels(labels));
+            let total = of_tree.iter().filter(is_same).map(|q| q.nominal).sum();
+            let other_is_first = of_other.is_first;
+            let of_other = of_other.nominal;
+            if selected.is_some() {
+                shared.push(SharedQuota {
+                    quota: quota.clone(),
+                    of_other,
+                    total,
+                    selected,
+                });
+            }
+            if quota.is_first && other_is_first {
+                shared.push(SharedQuota {
+                    quota,
+                    of_other,
+                    total,
+                    selected: None,
+                });
+            }
+        }
+        shared.sort_by_key(|shared| shared.selected.is_none());
+        let amounts =
+            |s: &SharedQuota<'_>| (s.selected.is_some(), s.quota.nominal, s.of_other, s.total);
+        let mut tried: Vec<(bool, f64, f64, f64)> = Vec::new();
+        shared.retain(|shared| {
+            let amounts = amounts(shared);
+            let is_new = !tried.contains(&amounts);
+            tried.push(amounts);
+            is_new
         });
-        let Some((quota, of_other)) = shared else {
+        shared.into_iter().enumerate().collect()
+    }
+
+    /// The jobs to try out in a quota, with those of `queue` as preemptors.
+    fn candidates(
+        &self,
+        queue: &Queue<'_>,
+        other: &Queue<'_>,
+        shared: &SharedQuota<'_>,
+    ) -> Vec<LoopExample> {
+        let Some(policies) = self.policies(queue, other) else {
             return Vec::new();
         };
-        let quotas_of_tree = tree.members.iter().flat_map(|m| quotas(&m["spec"]));
-        let total: f64 = quotas_of_tree
-            .filter(|q| (q.flavor, q.resource) == (quota.flavor, quota.resource))
-            .map(|q| q.nominal)
-            .sum();
-        let Some(sizes) = JobSizes::new(quota.resource, total, [quota.nominal, of_other]) else {
+        let Policies {
+            within,
+            reclaim,
+            is_fair,
+            is_within,
+        } = policies;
+        let SharedQuota {
+            quota,
+            of_other,
+            total,
+            selected,
+        } = shared;
+        let of_other = *of_other;
+        let Some(sizes) = JobSizes::new(quota.resource, *total, [quota.nominal, of_other]) else {
             return Vec::new();
         };
         let (low, high) = match self.priorities.as_slice() {
@@ -224,6 +338,10 @@ impl LoopSearch {
             candidates.push(LoopExample {
                 kind,
                 resource: quota.resource.to_owned(),
+                selected: selected.map(|labels| SelectedFlavor {
+                    name: quota.flavor.to_owned(),
+                    node_labels: labels.clone(),
+                }),
                 jobs,
                 preemptor: 0,
                 target: 0,
@@ -312,7 +430,7 @@ fn repeated(engine: &Engine, candidate: LoopExample, start: Timestamp) -> Option
     let mut counts: BTreeMap<(WorkloadKey, WorkloadKey), usize> = BTreeMap::new();
     for (index, job) in candidate.jobs.iter().enumerate() {
         now = now.checked_add(SignedDuration::from_secs(60)).ok()?;
-        let workload = workload(index, job, &candidate.resource, now)?;
+        let workload = workload(index, job, &candidate, now)?;
         driver.engine_mut().upsert_workload(Arc::new(workload), now);
         for _ in 0..MAX_ROUNDS {
             let Some(events) = settle_round(&mut driver, &mut now) else {
@@ -346,9 +464,18 @@ fn repeated(engine: &Engine, candidate: LoopExample, start: Timestamp) -> Option
 }
 
 /// The Workload of a job, with its index as name.
-fn workload(index: usize, job: &LoopJob, resource: &str, now: Timestamp) -> Option<Workload> {
+fn workload(
+    index: usize,
+    job: &LoopJob,
+    example: &LoopExample,
+    now: Timestamp,
+) -> Option<Workload> {
+    let resource = &example.resource;
     let container = json!({"name": "c", "resources": {"requests": {resource: job.amount}}});
-    let pod = json!({"containers": [container], "tolerations": [{"operator": "Exists"}]});
+    let mut pod = json!({"containers": [container], "tolerations": [{"operator": "Exists"}]});
+    if let Some(flavor) = &example.selected {
+        pod["nodeSelector"] = flavor.node_labels.clone();
+    }
     let mut pod_set = json!({"name": "main", "count": job.pods, "template": {"spec": pod}});
     if let Some(min) = job.min_pods {
         pod_set["minCount"] = min.into();
@@ -363,17 +490,23 @@ fn workload(index: usize, job: &LoopJob, resource: &str, now: Timestamp) -> Opti
     Workload::from_value(&workload).ok()
 }
 
-/// The quotas in the first flavor of each resource group.
+/// The quotas of all flavors.
 fn quotas(spec: &Value) -> Vec<Quota<'_>> {
     let groups = spec["resourceGroups"].as_array().into_iter().flatten();
-    let first = groups.filter_map(|group| group["flavors"].get(0));
-    let quotas = first.flat_map(|flavor| {
+    let flavors = groups.flat_map(|group| {
+        let flavors = group["flavors"].as_array().map_or(&[][..], Vec::as_slice);
+        let numbered = flavors.iter().enumerate();
+        numbered.map(move |(index, flavor)| (index == 0, flavors.len() > 1, flavor))
+    });
+    let quotas = flavors.flat_map(|(is_first, has_alternatives, flavor)| {
         let resources = flavor["resources"].as_array().into_iter().flatten();
         resources.map(move |quota| Quota {
             flavor: text(flavor, "/name"),
             resource: text(quota, "/name"),
             nominal: amount(&quota["nominalQuota"]).unwrap_or_default(),
             can_borrow: amount(&quota["borrowingLimit"]) != Some(0.0),
+            is_first,
+            has_alternatives,
         })
     });
     quotas.collect()

@@ -8,5 +8,5 @@ mod loop_search;
 #[cfg(test)]
 mod tests;
 
-pub use loop_example::{LoopExample, LoopJob, LoopKind};
+pub use loop_example::{LoopExample, LoopJob, LoopKind, SelectedFlavor};
 pub use loop_search::LoopSearch;

@@ -99,6 +99,43 @@ fn fair_sharing_loops_with_preemption_in_the_own_queue_only() {
     assert_eq!(texts(&one), [""; 0]);
 }
 
+/// Two ClusterQueues with the same quotas in two flavors, whose nodes have labels if `labels`.
+fn two_flavors(labels: bool) -> LoopSearch {
+    let queues = ["a", "b"].map(|name| Queue::new(name, 8, "LowerPriority", "Any"));
+    let mut search = search(true, &queues, 0);
+    search.configuration.objects.remove(1);
+    for object in &mut search.configuration.objects {
+        if object["kind"] == "ClusterQueue" {
+            let flavors = &mut object["spec"]["resourceGroups"][0]["flavors"];
+            let mut second = flavors[0].clone();
+            second["name"] = "g".into();
+            *flavors = json!([flavors[0], second]);
+        }
+    }
+    let mut second = search.configuration.objects[0].clone();
+    second["metadata"]["name"] = "g".into();
+    search.configuration.objects.insert(1, second);
+    if labels {
+        for flavor in &mut search.configuration.objects[..2] {
+            flavor["spec"] = json!({"nodeLabels": {"gpu": flavor["metadata"]["name"]}});
+        }
+    }
+    search
+}
+
+#[test]
+fn jobs_that_select_the_nodes_of_a_flavor_loop_in_it() {
+    let found = texts(&two_flavors(true));
+    assert_eq!(found.len(), 2, "{found:?}");
+    let selects = "all with the nodeSelector of flavor f: the third preempts the first";
+    assert!(
+        found.iter().all(|text| text.ends_with(selects)),
+        "{found:?}"
+    );
+    // Without labels a preempted job gets the other flavor.
+    assert_eq!(texts(&two_flavors(false)), [""; 0]);
+}
+
 #[test]
 fn trees_with_many_cluster_queues_are_not_searched() {
     let mut objects = search(true, &weighted("LowerPriority"), 6);
