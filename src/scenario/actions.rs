@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::action_error::ActionError;
 use super::clean_up::CreatedObject;
-use super::format::StepAction;
+use super::format::{StepAction, delete_step};
 use super::kind_discovery::ServedKind;
 use super::observed_state::{ApiVersionKind, resource};
 use super::run::{ScenarioRun, add_duration};
@@ -39,8 +39,14 @@ impl ScenarioRun<'_> {
             }
             StepAction::Sample { sample, name } => self.submit_sample(sample, name).await,
             StepAction::Cancel(name) => {
-                let id = self.observed.job_ids.get(name).copied().unwrap_or_default();
-                self.environment.jobs.cancel(id);
+                let Some(id) = self.observed.job_ids.get(name) else {
+                    let message = format!(
+                        "{name} is no managed job; delete its objects, as with {}",
+                        delete_step("Job", name)
+                    );
+                    return Err(message.into());
+                };
+                self.environment.jobs.cancel(*id);
                 Ok(())
             }
             StepAction::SwitchPreset(preset) => match &self.environment.presets {
@@ -72,7 +78,8 @@ impl ScenarioRun<'_> {
                 let params = PatchParams {
                     field_manager: Some(SCENARIO_MANAGER.to_owned()),
                     ..PatchParams::default()
-                };
+                }
+                .validation_strict();
                 let kind = (object.api_version.clone(), object.kind.clone());
                 for (api, name) in self.selected_objects(object).await? {
                     let patched = match subresource.as_deref() {
@@ -90,7 +97,7 @@ impl ScenarioRun<'_> {
                         let next = add_duration(self.environment.clock.now(), template.interval);
                         self.wait_until(next).await;
                     }
-                    self.apply(job).await?;
+                    self.create(job).await?;
                 }
                 Ok(())
             }

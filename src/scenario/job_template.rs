@@ -28,7 +28,7 @@ const RUN_FOR: &str = "kueue-lab.dev/run-for";
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct RawJobs {
-    name: Located<String>,
+    pub(super) name: Located<String>,
     count: Option<Located<u32>>,
     queue: Located<String>,
     namespace: Option<String>,

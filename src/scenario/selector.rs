@@ -92,6 +92,14 @@ impl Selector {
         })
     }
 
+    /// Whether the selector matches an object of its kind with some labels.
+    pub(super) fn can_select(&self, namespace: &str, name: &str) -> bool {
+        let matches = |pattern: &Option<String>, text: &str| {
+            pattern.as_ref().is_none_or(|p| glob_matches(p, text))
+        };
+        matches(&self.namespace, namespace) && matches(&self.name, name)
+    }
+
     /// Whether the selector matches an object of its kind.
     pub(super) fn selects(&self, object: &Value) -> bool {
         let metadata = &object["metadata"];

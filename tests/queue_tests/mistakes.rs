@@ -120,3 +120,31 @@ fn times_that_cannot_follow_each_other_are_refused() {
         "minPods is at least 1 and less than pods, which is 2",
     );
 }
+
+#[test]
+fn jobs_of_the_same_name_are_refused_unless_they_are_deleted() {
+    let refused = "a step before this one creates the Job \"train-2\" already; take another name, or `delete: {kind: Job, name: train-2}` first";
+    let again = "jobs: {name: train-2, queue: lq, requests: {cpu: 1}}";
+    assert_refused(
+        &format!("- name: a\n  steps:\n  - {JOBS}\n  - {again}\n"),
+        &format!("a.test.yaml:6:18: {refused}"),
+    );
+    let folder = folder(&format!(
+        "- name: a\n  steps:\n  - {JOBS}\n  - {again}\n    refused: \"*already exists*\"\n  - delete: {{kind: Job, name: train-*}}\n  - {again}\n    expect: [{{admitted: train-2}}]\n"
+    ));
+    let (code, out, err) = kueue_lab_test(folder.path(), &[]);
+    assert_eq!(code, Some(0), "{out}\n{err}");
+}
+
+#[test]
+fn only_managed_jobs_are_cancelled() {
+    let folder = folder("- name: a\n  steps:\n  - sample: {name: s, as: t}\n  - cancel: t\n");
+    let samples = folder.path().join("queues/samples");
+    std::fs::create_dir(&samples).unwrap();
+    let sample = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: s, labels: {kueue.x-k8s.io/queue-name: lq}}\n";
+    std::fs::write(samples.join("s.yaml"), sample).unwrap();
+    let (code, _, err) = kueue_lab_test(folder.path(), &[]);
+    assert_eq!(code, Some(2), "{err}");
+    let expected = "a.test.yaml:6:13: t is a Job and no managed job; use `delete: {kind: Job, name: t}`";
+    assert!(err.contains(expected) && err.contains('^'), "{err}");
+}

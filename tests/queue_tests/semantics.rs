@@ -142,3 +142,20 @@ fn waits_are_reported_as_exactly_as_they_are_compared() {
     let waited = waited.lines().next().unwrap_or_default();
     assert!(!passes && waited.starts_with("1h 59m 5"), "{report}");
 }
+
+#[test]
+fn jobs_are_created_and_not_applied() {
+    let job = "apiVersion: batch/v1, kind: Job, metadata: {name: j-2, namespace: default}, spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: c, image: x}]}}}";
+    assert_fails(
+        &format!("  - create: {{{job}}}\n{JOBS}"),
+        "error     jobs.batch \"j-2\" already exists",
+    );
+}
+
+#[test]
+fn patches_with_unknown_fields_are_refused() {
+    assert_fails(
+        "  - patch: {object: {kind: ClusterQueue, name: cq}, merge: {spec: {queueingStrategyy: BestEffortFIFO}}}\n",
+        "unknown field \"spec.queueingStrategyy\"",
+    );
+}

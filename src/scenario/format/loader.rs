@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::created_jobs::CreatedJobs;
 use super::description::default_description;
 use super::job_steps::read_job_steps;
 use super::object_fields::check_objects;
@@ -87,6 +88,7 @@ pub(crate) fn load_steps(
         folder: path.parent().map(Path::to_owned).unwrap_or_default(),
         file: files.display(path),
         jobs: BTreeSet::new(),
+        created: CreatedJobs::default(),
         at: Duration::ZERO,
     };
     let steps = raw.into_iter();
@@ -100,6 +102,8 @@ struct ScenarioLoader<'a> {
     file: String,
     /// Names of the jobs launched by earlier steps.
     jobs: BTreeSet<String>,
+    /// The Jobs created from templates by earlier steps.
+    created: CreatedJobs,
     /// The latest `at` of earlier steps.
     at: Duration,
 }
@@ -174,7 +178,9 @@ impl ScenarioLoader<'_> {
         if let Some(wait) = raw.wait.take() {
             actions.push(StepAction::Wait(wait.value.0));
         }
+        let mut name_at = at;
         if let Some(jobs) = raw.jobs.take() {
+            name_at = jobs.value.name.at;
             let template = JobTemplate::read(jobs.value, jobs.at).map_err(|p| self.problem(p))?;
             actions.push(StepAction::CreateJobs(template));
         }
@@ -184,6 +190,10 @@ impl ScenarioLoader<'_> {
             return Err(self.problem(Problem::new(at, message)));
         }
         let action = actions.pop().unwrap_or(StepAction::ExpectOnly);
+        if raw.refused.is_none() {
+            let recorded = self.created.record(&action, name_at);
+            recorded.map_err(|p| self.problem(p))?;
+        }
         let mut expect = Vec::new();
         for raw in raw.expect {
             let read = Expectation::read(raw.value, raw.at, &self.jobs);

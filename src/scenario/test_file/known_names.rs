@@ -9,9 +9,10 @@ use crate::expect::Expected;
 use crate::format::{CheckAnswer, RequestAnswer, Scenario, Step, StepAction, StepTrigger};
 use crate::glob::glob_matches;
 use kueue_lab_api::constants::{self as c, PRIORITY_CLASS_LABEL};
-use kueue_lab_presets::{LabNode, Manifest};
+use kueue_lab_presets::{LabNode, Manifest, Sample};
 use kueue_lab_yaml::Position;
 
+use super::known_samples::KnownSamples;
 use super::unknown_name::{UnknownName, remedy};
 
 /// The label of nodes with their name.
@@ -60,7 +61,7 @@ pub(super) struct KnownNames {
     nodes: BTreeSet<String>,
     presets: BTreeSet<String>,
     /// The samples of the preset.
-    samples: BTreeSet<String>,
+    samples: KnownSamples,
     /// ClusterQueue, flavor and resource of all quotas.
     quotas: BTreeSet<(String, String, String)>,
     /// Whether quotas are changed by a step in a way that is not known.
@@ -88,10 +89,10 @@ impl KnownNames {
     pub(super) fn with_presets(
         mut self,
         presets: impl IntoIterator<Item = String>,
-        samples: impl IntoIterator<Item = String>,
+        samples: Vec<Sample>,
     ) -> Self {
         self.presets = presets.into_iter().collect();
-        self.samples = samples.into_iter().collect();
+        self.samples = KnownSamples::of(samples);
         self
     }
 
@@ -161,7 +162,9 @@ impl KnownNames {
                 StepAction::Patch { .. } | StepAction::Delete(_) => names.has_unknown_quotas = true,
                 _ => {}
             }
-            if let Some(unknown) = names.check_step(step) {
+            names.samples.submit(&step.action);
+            let unknown = names.check_step(step);
+            if let Some(unknown) = unknown.or_else(|| names.samples.check(step)) {
                 return Some(unknown);
             }
         }
@@ -208,7 +211,9 @@ impl KnownNames {
                 check: Some(check), ..
             }) => missing("AdmissionCheck", check, &self.admission_checks, step.at),
             StepAction::NodePower { node: name, .. } => node(name),
-            StepAction::Sample { sample, .. } => missing("sample", sample, &self.samples, step.at),
+            StepAction::Sample { sample, .. } => {
+                missing("sample", sample, self.samples.names(), step.at)
+            }
             StepAction::EndPods { pods, .. }
             | StepAction::SetReady { pods, .. }
             | StepAction::DeletePods(pods) => pods.node.as_deref().and_then(node),

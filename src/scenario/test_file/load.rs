@@ -168,7 +168,7 @@ impl TestFile {
         }
         let names = KnownNames::of(&parsed.manifests, &machines, fair_sharing).with_presets(
             kueue_lab_presets::list(&presets).unwrap_or_default(),
-            samples.into_iter().map(|sample| sample.name),
+            samples,
         );
         let mut cases: Vec<TestCase> = Vec::new();
         for case in raw.cases {

@@ -2,6 +2,7 @@
 
 mod known_jobs;
 mod known_names;
+mod known_samples;
 mod load;
 mod raw;
 mod schema;
