@@ -13,25 +13,21 @@ use super::preset_lints::LintContext;
 use crate::Manifest;
 
 /// ClusterQueues whose policies let jobs preempt each other without end. The priorities are those of the
-/// preset's priority classes; partial admission counts if one of its samples uses it.
+/// preset's priority classes, and that of jobs without a class if there is one class or none; partial admission
+/// counts if one of its samples uses it.
 pub(super) fn preemption_loops(manifests: &[Manifest], context: &LintContext<'_>) -> Vec<Lint> {
     let LintContext {
         configuration,
         partial_admission,
         ..
     } = *context;
-    let classes = manifests
-        .iter()
-        .filter(|m| m.key.kind == "WorkloadPriorityClass" || m.key.kind == "PriorityClass");
-    let values = classes.filter_map(|class| class.object["value"].as_i64());
-    let priorities: BTreeSet<i32> = values.filter_map(|value| value.try_into().ok()).collect();
     let search = LoopSearch {
         configuration: ReplayConfiguration {
             engine: engine(configuration),
             objects: manifests.iter().map(|m| m.object.clone()).collect(),
             ..ReplayConfiguration::default()
         },
-        priorities: priorities.into_iter().collect(),
+        priorities: priorities(manifests),
         partial_admission,
     };
     let mut examples = search.examples();
@@ -39,6 +35,22 @@ pub(super) fn preemption_loops(manifests: &[Manifest], context: &LintContext<'_>
     queues
         .filter_map(|queue| Some(warning(queue, &examples.remove(&queue.key.name)?)))
         .collect()
+}
+
+/// The priorities of jobs, ascending.
+fn priorities(manifests: &[Manifest]) -> Vec<i32> {
+    let value = |class: &Manifest| i32::try_from(class.object["value"].as_i64()?).ok();
+    let classes = manifests
+        .iter()
+        .filter(|m| m.key.kind == "WorkloadPriorityClass" || m.key.kind == "PriorityClass");
+    let mut priorities: BTreeSet<i32> = classes.filter_map(value).collect();
+    if priorities.len() < 2 {
+        let is_default =
+            |m: &&Manifest| m.key.kind == "PriorityClass" && m.object["globalDefault"] == true;
+        let default = manifests.iter().find(is_default).and_then(value);
+        priorities.insert(default.unwrap_or_default());
+    }
+    priorities.into_iter().collect()
 }
 
 /// The configuration of the engine, as far as it decides about preemption.

@@ -112,7 +112,7 @@ pub fn lint(manifests: &[Manifest], context: &LintContext<'_>) -> Vec<Lint> {
 mod tests {
     use super::*;
     use crate::{SourceFile, parse};
-    use kueue_lab_api::config::FeatureGates;
+    use kueue_lab_api::config::{FairSharing, FeatureGates};
 
     fn queue(spec: &str, quota: &str) -> String {
         format!(
@@ -121,6 +121,19 @@ mod tests {
     }
 
     fn names(text: &str) -> Vec<String> {
+        names_with(text, &Configuration::defaulted())
+    }
+
+    /// The names with fair sharing.
+    fn names_with_shares(text: &str) -> Vec<String> {
+        let configuration = Configuration {
+            fair_sharing: Some(FairSharing::default()),
+            ..Configuration::defaulted()
+        };
+        names_with(text, &configuration)
+    }
+
+    fn names_with(text: &str, configuration: &Configuration) -> Vec<String> {
         let file = SourceFile {
             name: "q.yaml".into(),
             bytes: text.as_bytes().to_vec(),
@@ -133,7 +146,7 @@ mod tests {
         );
         let context = LintContext {
             texts: BTreeMap::from([("q.yaml", text)]),
-            configuration: &Configuration::defaulted(),
+            configuration,
             nodes: &[],
             partial_admission: false,
         };
@@ -176,6 +189,9 @@ mod tests {
             "---\napiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {{name: {name}}}\nspec: {{cohortName: {cohort}, preemption: {{{preemption}}}, resourceGroups: [{{coveredResources: [cpu], flavors: [{{name: f, resources: [{{name: cpu, {quota}}}]}}]}}]}}\n"
         )
     }
+
+    const FLAVOR: &str =
+        "---\napiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor\nmetadata: {name: f}\n";
 
     fn cohort(name: &str, parent: &str, limits: &str) -> String {
         format!(
@@ -222,6 +238,24 @@ mod tests {
         };
         assert!(is_starving(&above("borrowingLimit: 10")));
         assert!(!is_starving(&above("borrowingLimit: 9")));
+    }
+
+    #[test]
+    fn jobs_without_a_class_loop_with_those_of_one_class() {
+        let preemption = "reclaimWithinCohort: Any, withinClusterQueue: LowerPriority";
+        let queues = ["a", "b"].map(|name| member(name, "org", "nominalQuota: 8", preemption));
+        let queues = queues.concat() + FLAVOR;
+        let class = |more: &str| {
+            format!(
+                "---\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {{name: p}}\nvalue: 1{more}\n"
+            )
+        };
+        assert_eq!(names_with_shares(&queues), [""; 0]);
+        let loops = names_with_shares(&(queues.clone() + &class("")));
+        assert_eq!(loops, ["5 preemption-loop", "10 preemption-loop"]);
+        // Jobs without a class have its priority.
+        let default = class("\nglobalDefault: true");
+        assert_eq!(names_with_shares(&(queues + &default)), [""; 0]);
     }
 
     #[test]
