@@ -2,6 +2,7 @@
 
 use kueue_lab_yaml::Position;
 
+use super::cluster_objects::ClusterObjects;
 use super::clusters_file::read_workers;
 use super::configuration_check::{check, load_configuration};
 use super::lab_settings::{BaseConfiguration, IgnoredSettings, LabSettings};
@@ -15,6 +16,20 @@ pub fn check_preset(
     base: &BaseConfiguration,
     lab: Option<&dyn LabSettings>,
     nodes: &[LabNode],
+) -> ParsedPreset {
+    let cluster = ClusterObjects {
+        nodes,
+        ..ClusterObjects::default()
+    };
+    check_in_cluster(source, base, lab, cluster)
+}
+
+/// Checks the files of a preset as [`check_preset`] does, with the objects of the cluster that it is applied to.
+pub(super) fn check_in_cluster(
+    source: &PresetSource,
+    base: &BaseConfiguration,
+    lab: Option<&dyn LabSettings>,
+    cluster: ClusterObjects<'_>,
 ) -> ParsedPreset {
     let settings = &source.settings;
     let ignored = lab.map_or_else(IgnoredSettings::default, LabSettings::ignored);
@@ -55,7 +70,7 @@ pub fn check_preset(
     let context = LintContext {
         texts: texts.collect(),
         configuration: &effective.configuration,
-        nodes,
+        cluster,
         partial_admission: source.partial_admission,
     };
     for (file, text) in &context.texts {

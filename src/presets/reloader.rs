@@ -8,7 +8,8 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::apply::{Applier, ApplyError};
-use super::check_preset::check_preset;
+use super::check_preset::{check_in_cluster, check_preset};
+use super::cluster_objects::ClusterObjects;
 use super::file_notify::{FileWatcher, folders_of_preset};
 use super::folder::{self, FolderError, PresetSource};
 use super::preset_settings::PresetSettings;
@@ -353,10 +354,17 @@ impl Reloader {
             Some(lab) => lab.nodes(source.settings.nodes.as_ref()).await,
             None => Vec::new(),
         };
+        let gates = &self.config.base.gates;
+        // Without them there are only warnings too many or too few.
+        let of_cluster = self.applier.linted_objects(gates).await;
+        let cluster = ClusterObjects {
+            nodes: &nodes,
+            manifests: &of_cluster.unwrap_or_default(),
+        };
         let ParsedPreset {
             mut manifests,
             findings,
-        } = check_preset(&source, &self.config.base, lab, &nodes);
+        } = check_in_cluster(&source, &self.config.base, lab, cluster);
         let active = self.config.active.as_deref() == Some(name);
         if active {
             self.last_read = Some(source.clone());

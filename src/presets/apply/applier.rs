@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::dry_run::LiveState;
 use super::rollback::RollbackStep;
 use crate::api_client::{ApiClient, RequestError, RestMapping};
+use crate::cluster_objects::{LINTED_KINDS, manifest_of_cluster};
 use crate::discovery::{DiscoveryCache, kind_from_crd};
 use crate::inventory::{self, Inventory, InventoryEntry};
 use crate::plan::{AppliedObjects, plan};
@@ -15,6 +16,7 @@ use crate::preset_label::{PRESET_LABEL, is_managed};
 use crate::presets_snapshot::PresetsSnapshot;
 use crate::references::{self, REFERENCED_KINDS};
 use crate::{Finding, Manifest, ObjectKey, Plan};
+use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::v1beta2::{API_VERSION, GROUP};
 
 /// The counts and warnings of a successful run.
@@ -243,14 +245,7 @@ impl Applier {
     async fn referencable_objects(&mut self) -> Result<BTreeSet<ObjectKey>, RequestError> {
         let mut keys = BTreeSet::new();
         for kind in REFERENCED_KINDS {
-            let Some(info) = self.kinds.find(&self.remote, API_VERSION, kind).await? else {
-                continue;
-            };
-            for object in self.remote.list(&info, None).await? {
-                // A managed object counts only if the files contain it.
-                if is_managed(&object) {
-                    continue;
-                }
+            for object in self.unmanaged_objects(kind).await? {
                 keys.insert(ObjectKey {
                     group: kueue_lab_api::v1beta2::GROUP.into(),
                     kind: kind.into(),
@@ -263,6 +258,31 @@ impl Applier {
             }
         }
         Ok(keys)
+    }
+
+    /// The unmanaged objects in the cluster that the warnings about a preset depend on.
+    pub(crate) async fn linted_objects(
+        &mut self,
+        gates: &FeatureGates,
+    ) -> Result<Vec<Manifest>, RequestError> {
+        let mut manifests = Vec::new();
+        for kind in LINTED_KINDS {
+            let objects = self.unmanaged_objects(kind).await?;
+            let objects = objects.iter();
+            manifests.extend(objects.filter_map(|o| manifest_of_cluster(kind, o, gates)));
+        }
+        Ok(manifests)
+    }
+
+    /// The objects of a kind of Kueue in the cluster that are not of a preset: those of the preset count only if the
+    /// files contain them.
+    async fn unmanaged_objects(&mut self, kind: &str) -> Result<Vec<Value>, RequestError> {
+        let Some(info) = self.kinds.find(&self.remote, API_VERSION, kind).await? else {
+            return Ok(Vec::new());
+        };
+        let mut objects = self.remote.list(&info, None).await?;
+        objects.retain(|object| !is_managed(object));
+        Ok(objects)
     }
 
     /// Saves the inventory of the applied objects.

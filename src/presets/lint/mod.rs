@@ -16,4 +16,5 @@ mod starvation;
 pub(super) use allow_comments::unknown_allowed;
 pub use node_capacity::LabNode;
 pub(super) use old_api::old_api;
-pub use preset_lints::{LINT_NAMES, Lint, LintContext, lint};
+pub use preset_lints::LINT_NAMES;
+pub(super) use preset_lints::{Lint, LintContext, lint};

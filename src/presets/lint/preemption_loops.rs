@@ -12,10 +12,15 @@ use super::Lint;
 use super::preset_lints::LintContext;
 use crate::Manifest;
 
-/// ClusterQueues whose policies let jobs preempt each other without end. The priorities are those of the
+/// ClusterQueues of `own` whose policies let jobs preempt each other without end. The priorities are those of the
 /// preset's priority classes, and that of jobs without a class if there is one class or none; partial admission
 /// counts if one of its samples uses it.
-pub(super) fn preemption_loops(manifests: &[Manifest], context: &LintContext<'_>) -> Vec<Lint> {
+pub(super) fn preemption_loops(
+    manifests: &[&Manifest],
+    own: &[Manifest],
+    context: &LintContext<'_>,
+) -> Vec<Lint> {
+    let queues = own.iter().filter(|m| m.key.kind == "ClusterQueue");
     let LintContext {
         configuration,
         partial_admission,
@@ -27,27 +32,30 @@ pub(super) fn preemption_loops(manifests: &[Manifest], context: &LintContext<'_>
             objects: manifests.iter().map(|m| m.object.clone()).collect(),
             ..ReplayConfiguration::default()
         },
+        cluster_queues: queues.clone().map(|m| m.key.name.clone()).collect(),
         priorities: priorities(manifests),
         partial_admission,
     };
     let mut examples = search.examples();
-    let queues = manifests.iter().filter(|m| m.key.kind == "ClusterQueue");
     queues
         .filter_map(|queue| Some(warning(queue, &examples.remove(&queue.key.name)?)))
         .collect()
 }
 
 /// The priorities of jobs, ascending.
-fn priorities(manifests: &[Manifest]) -> Vec<i32> {
+fn priorities(manifests: &[&Manifest]) -> Vec<i32> {
     let value = |class: &Manifest| i32::try_from(class.object["value"].as_i64()?).ok();
     let classes = manifests
         .iter()
         .filter(|m| m.key.kind == "WorkloadPriorityClass" || m.key.kind == "PriorityClass");
-    let mut priorities: BTreeSet<i32> = classes.filter_map(value).collect();
+    let mut priorities: BTreeSet<i32> = classes.filter_map(|class| value(class)).collect();
     if priorities.len() < 2 {
         let is_default =
-            |m: &&Manifest| m.key.kind == "PriorityClass" && m.object["globalDefault"] == true;
-        let default = manifests.iter().find(is_default).and_then(value);
+            |m: &&&Manifest| m.key.kind == "PriorityClass" && m.object["globalDefault"] == true;
+        let default = manifests
+            .iter()
+            .find(is_default)
+            .and_then(|class| value(class));
         priorities.insert(default.unwrap_or_default());
     }
     priorities.into_iter().collect()

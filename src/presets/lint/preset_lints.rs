@@ -1,6 +1,6 @@
 //! [`lint`]: all warnings about the objects of a preset.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kueue_lab_api::config::Configuration;
 use kueue_lab_api::v1beta2::GROUP;
@@ -8,12 +8,13 @@ use kueue_lab_api::v1beta2::GROUP;
 use super::allow_comments::{ALLOW, is_allowed_in};
 use super::cohort_tree::CohortTree;
 use super::cohorts::{cohorts_of_one, without_cohort, without_nominal_quota};
-use super::node_capacity::{LabNode, NodeCapacity};
+use super::node_capacity::NodeCapacity;
 use super::preemption_loops::preemption_loops;
 use super::priority_classes::priority_classes;
 use super::quotas::{lending_limits, no_quota};
 use super::starvation::starving_queue;
-use crate::{Finding, Manifest};
+use crate::cluster_objects::ClusterObjects;
+use crate::{Finding, Manifest, ObjectKey};
 
 /// The names of all warnings that can be switched off.
 pub const LINT_NAMES: [&str; 12] = [
@@ -33,11 +34,11 @@ pub const LINT_NAMES: [&str; 12] = [
 
 /// A warning with the name by which it is switched off.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lint {
+pub(crate) struct Lint {
     /// The name, such as `policy-without-victims`.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// The warning.
-    pub finding: Finding,
+    pub(crate) finding: Finding,
 }
 
 impl Lint {
@@ -56,23 +57,28 @@ impl Lint {
 }
 
 /// What the warnings about a preset depend on beside its objects.
-#[derive(Clone, Debug)]
-pub struct LintContext<'a> {
+#[derive(Clone)]
+pub(crate) struct LintContext<'a> {
     /// The texts of the files by name.
-    pub texts: BTreeMap<&'a str, &'a str>,
+    pub(crate) texts: BTreeMap<&'a str, &'a str>,
     /// Kueue's configuration.
-    pub configuration: &'a Configuration,
-    /// The nodes; empty if they are not known.
-    pub nodes: &'a [LabNode],
+    pub(crate) configuration: &'a Configuration,
+    /// The nodes and the queues of the cluster.
+    pub(crate) cluster: ClusterObjects<'a>,
     /// Whether there are jobs that can be admitted with fewer pods.
-    pub partial_admission: bool,
+    pub(crate) partial_admission: bool,
 }
 
-/// The warnings about the objects of a preset, without those that a comment in their file switches off.
-pub fn lint(manifests: &[Manifest], context: &LintContext<'_>) -> Vec<Lint> {
+/// The warnings about the objects of a preset, in the order of their places, without those that a comment in their
+/// file switches off.
+pub(crate) fn lint(manifests: &[Manifest], context: &LintContext<'_>) -> Vec<Lint> {
+    let own: BTreeSet<&ObjectKey> = manifests.iter().map(|m| &m.key).collect();
+    let of_cluster = context.cluster.manifests.iter();
+    let of_cluster = of_cluster.filter(|m| !own.contains(&m.key));
+    let all: Vec<&Manifest> = of_cluster.chain(manifests).collect();
     let of_kueue = |kind: &'static str| {
-        let of_kind = move |m: &&Manifest| m.key.group == GROUP && m.key.kind == kind;
-        manifests.iter().filter(of_kind).collect::<Vec<_>>()
+        let of_kind = |m: &&Manifest| m.key.group == GROUP && m.key.kind == kind;
+        all.iter().copied().filter(of_kind).collect::<Vec<_>>()
     };
     let (queues, cohorts) = (of_kueue("ClusterQueue"), of_kueue("Cohort"));
     let tree = CohortTree::new(&queues, &cohorts);
@@ -85,7 +91,7 @@ pub fn lint(manifests: &[Manifest], context: &LintContext<'_>) -> Vec<Lint> {
         lints.extend(no_quota(queue));
         lints.extend(starving_queue(queue, &tree));
     }
-    lints.extend(preemption_loops(manifests, context));
+    lints.extend(preemption_loops(&all, manifests, context));
     lints.extend(cohorts_of_one(&queues, &cohorts));
     lints.extend(priority_classes(
         &queues,
@@ -96,10 +102,12 @@ pub fn lint(manifests: &[Manifest], context: &LintContext<'_>) -> Vec<Lint> {
         cohorts: &cohorts,
         flavors: &of_kueue("ResourceFlavor"),
         topologies: &of_kueue("Topology"),
-        nodes: context.nodes,
+        nodes: context.cluster.nodes,
         configuration: context.configuration,
     };
     lints.extend(capacity.lints());
+    let files: BTreeSet<&str> = manifests.iter().map(|m| m.file.as_str()).collect();
+    lints.retain(|lint| files.contains(lint.finding.file.as_str()));
     lints.retain(|lint| {
         let text = context.texts.get(lint.finding.file.as_str());
         !text.is_some_and(|text| is_allowed_in(text, lint.name))
@@ -111,7 +119,10 @@ pub fn lint(manifests: &[Manifest], context: &LintContext<'_>) -> Vec<Lint> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster_objects::manifest_of_cluster;
     use crate::{SourceFile, parse};
+    use serde_json::json;
+
     use kueue_lab_api::config::{FairSharing, FeatureGates};
 
     fn queue(spec: &str, quota: &str) -> String {
@@ -134,6 +145,14 @@ mod tests {
     }
 
     fn names_with(text: &str, configuration: &Configuration) -> Vec<String> {
+        names_in_cluster(text, configuration, &[])
+    }
+
+    fn names_in_cluster(
+        text: &str,
+        configuration: &Configuration,
+        cluster: &[Manifest],
+    ) -> Vec<String> {
         let file = SourceFile {
             name: "q.yaml".into(),
             bytes: text.as_bytes().to_vec(),
@@ -147,7 +166,10 @@ mod tests {
         let context = LintContext {
             texts: BTreeMap::from([("q.yaml", text)]),
             configuration,
-            nodes: &[],
+            cluster: ClusterObjects {
+                nodes: &[],
+                manifests: cluster,
+            },
             partial_admission: false,
         };
         let found = lint(&parsed.manifests, &context);
@@ -238,6 +260,28 @@ mod tests {
         };
         assert!(is_starving(&above("borrowingLimit: 10")));
         assert!(!is_starving(&above("borrowingLimit: 9")));
+    }
+
+    #[test]
+    fn queues_of_the_cluster_count_and_cause_no_warnings_of_their_own() {
+        let object = |name: &str, quota: &str| {
+            let quota = json!({"name": "cpu", "nominalQuota": quota});
+            json!({"metadata": {"name": name, "uid": "u"}, "status": {}, "spec": {
+                "cohortName": "org", "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
+                    {"name": "f", "resources": [quota]},
+                ]}],
+            }})
+        };
+        let gates = FeatureGates::default();
+        let of_cluster =
+            |name: &str| manifest_of_cluster("ClusterQueue", &object(name, "3"), &gates).unwrap();
+        let own = member("q", "org", "nominalQuota: 3", "reclaimWithinCohort: Any");
+        let found =
+            |cluster: &[Manifest]| names_in_cluster(&own, &Configuration::defaulted(), cluster);
+        assert_eq!(found(&[]), ["5 cohort-of-one"]);
+        assert_eq!(found(&[of_cluster("foreign")]), [""; 0]);
+        // The objects of the preset replace those of the same name.
+        assert_eq!(found(&[of_cluster("q")]), ["5 cohort-of-one"]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! [`LoopSearch`]: tries out jobs until the engine repeats a preemption.
 
 use std::cell::LazyCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -40,6 +40,8 @@ const NOT_COUNTED: [&str; 3] = ["memory", "ephemeral-storage", "pods"];
 pub struct LoopSearch {
     /// The queues and Kueue's configuration.
     pub configuration: ReplayConfiguration,
+    /// The ClusterQueues that examples are searched for.
+    pub cluster_queues: BTreeSet<String>,
     /// The priorities that jobs can have, ascending.
     pub priorities: Vec<i32>,
     /// Whether there are jobs with partial admission.
@@ -93,7 +95,7 @@ struct SharedQuota<'v> {
 }
 
 impl LoopSearch {
-    /// An example for each ClusterQueue whose policies cause a loop. ClusterQueues with topologies are left
+    /// An example for each of the ClusterQueues whose policies cause a loop. ClusterQueues with topologies are left
     /// out, and trees of more than [`MAX_QUEUES`] ClusterQueues; admission checks count as ready.
     pub fn examples(&self) -> BTreeMap<String, LoopExample> {
         let objects = self.objects();
@@ -147,7 +149,10 @@ impl LoopSearch {
             };
             configuration.load(start).ok()
         });
-        for queue in &queues {
+        let searched = queues
+            .iter()
+            .filter(|queue| self.cluster_queues.contains(queue.name));
+        for queue in searched {
             if *tries == 0 {
                 return;
             }

@@ -59,6 +59,7 @@ fn search(fair: bool, queues: &[Queue], quota_of_cohort: i64) -> LoopSearch {
             objects: objects.chain(queues.iter().map(Queue::object)).collect(),
             ..ReplayConfiguration::default()
         },
+        cluster_queues: queues.iter().map(|queue| queue.name.to_owned()).collect(),
         priorities: vec![100, 500],
         partial_admission: false,
     }
