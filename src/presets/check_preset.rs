@@ -6,7 +6,7 @@ use super::cluster_objects::ClusterObjects;
 use super::clusters_file::read_workers;
 use super::configuration_check::{check, load_configuration};
 use super::lab_settings::{BaseConfiguration, IgnoredSettings, LabSettings};
-use super::lint::{LabNode, Lint, LintContext, lint, unknown_allowed};
+use super::lint::{LabNode, Lint, LintContext, NodesSource, lint, unknown_allowed};
 use super::{Finding, ParsedPreset, PresetSource, SourceFile, parse};
 
 /// Parses the files of a preset and checks its settings, alone and against its objects and samples.
@@ -71,6 +71,11 @@ pub(super) fn check_in_cluster(
         texts: texts.collect(),
         configuration: &effective.configuration,
         cluster,
+        nodes_source: match (&settings.nodes, ignored.nodes) {
+            (_, Some(_)) => NodesSource::Cluster,
+            (Some(_), None) => NodesSource::Preset,
+            (None, None) => NodesSource::Lab,
+        },
         partial_admission: source.partial_admission,
     };
     for (file, text) in &context.texts {
@@ -109,4 +114,68 @@ fn notice(file: Option<&SourceFile>, reason: Option<&str>) -> Option<Finding> {
     let (file, reason) = (file?, reason?);
     let message = format!("the file has no effect: {reason}");
     Some(Finding::warning(&file.name, Position::START, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::preset_settings::PresetSettings;
+
+    const QUEUES: &str = "apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: a100}
+spec: {nodeLabels: {gpu: a100}}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: any}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: q}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors:
+    - {name: a100, resources: [{name: cpu, nominalQuota: 4}]}
+    - {name: any, resources: [{name: cpu, nominalQuota: 4}]}
+";
+
+    fn file(name: &str, text: &str) -> SourceFile {
+        SourceFile {
+            name: name.into(),
+            bytes: text.into(),
+        }
+    }
+
+    #[test]
+    fn warnings_about_nodes_say_where_the_nodes_are_from() {
+        let found = |nodes: Option<SourceFile>| {
+            let source = PresetSource {
+                files: vec![file("q.yaml", QUEUES)],
+                settings: PresetSettings {
+                    nodes,
+                    ..PresetSettings::default()
+                },
+                ..PresetSource::default()
+            };
+            let node = LabNode {
+                labels: BTreeMap::new(),
+                allocatable: BTreeMap::new(),
+            };
+            let checked = check_preset(&source, &BaseConfiguration::default(), None, &[node]);
+            let texts = checked.findings.iter().map(ToString::to_string);
+            texts.collect::<Vec<_>>()
+        };
+        let of_lab = found(None);
+        let basis = "nodes of the lab, which are used as the preset has no nodes.yaml";
+        assert_eq!(of_lab.len(), 2, "{of_lab:?}");
+        assert!(of_lab.iter().all(|text| text.contains(basis)), "{of_lab:?}");
+        let of_preset = found(Some(file("nodes.yaml", "")));
+        let basis = |text: &String| text.contains("nodes of nodes.yaml");
+        assert!(of_preset.iter().all(basis), "{of_preset:?}");
+    }
 }

@@ -299,11 +299,18 @@ impl Reloader {
 
     /// Keeps the applied state until the preset is applied explicitly.
     fn hold(&self, name: &str, objection: String, plan: String) {
-        tracing::warn!("preset {name}: {objection}; the save waits until the preset is applied");
+        tracing::warn!(
+            "preset {name}: {objection}; the save waits until the preset is applied, by `kueue-lab preset {name}` or in the UI"
+        );
+        for line in plan.lines() {
+            tracing::info!("plan: {line}");
+        }
         let file = folder::preset_folder(&self.config.folder, name);
         let file = file.display().to_string();
         let finding = Finding::error(&file, Position::START, objection)
-            .remedy("apply the preset, or undo the save");
+            .remedy(format!(
+                "apply it with `kueue-lab preset {name}`, or undo the save"
+            ));
         self.state.publish(|state| {
             state.sync_status = SyncStatus::Held;
             state.plan = plan;

@@ -9,6 +9,8 @@ use super::{Finding, Sample};
 pub struct PresetInfo {
     /// Name of its sub-folder.
     pub name: String,
+    /// The path of its folder.
+    pub folder: String,
     /// The leading comment of its files.
     pub description: String,
     /// The names of its files, without samples.

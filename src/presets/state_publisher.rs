@@ -85,6 +85,9 @@ impl StatePublisher {
         };
         let info = |name: String| match folder::read(&self.folder, &name) {
             Ok(source) => PresetInfo {
+                folder: folder::preset_folder(&self.folder, &name)
+                    .display()
+                    .to_string(),
                 name,
                 files: source.file_names(),
                 description: source.description,

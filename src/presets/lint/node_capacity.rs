@@ -19,6 +19,36 @@ pub struct LabNode {
     pub allocatable: BTreeMap<String, Quantity>,
 }
 
+/// Where the nodes are from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NodesSource {
+    /// `nodes.yaml` of the preset.
+    Preset,
+    /// The lab, as the preset has no `nodes.yaml`.
+    Lab,
+    /// The cluster or `--nodes`, in place of those of presets.
+    Cluster,
+}
+
+impl NodesSource {
+    /// The owner of the nodes in a message.
+    fn owner(self) -> &'static str {
+        match self {
+            Self::Preset => "nodes.yaml",
+            Self::Lab => "the lab, which are used as the preset has no nodes.yaml",
+            Self::Cluster => "the cluster",
+        }
+    }
+
+    /// How to add nodes.
+    fn add_nodes(self) -> &'static str {
+        match self {
+            Self::Preset | Self::Cluster => "add nodes",
+            Self::Lab => "add a nodes.yaml with the nodes of the cluster that the queues are for",
+        }
+    }
+}
+
 /// The objects of a preset that name node labels and quotas.
 pub(super) struct NodeCapacity<'m> {
     pub(super) queues: &'m [&'m Manifest],
@@ -26,6 +56,7 @@ pub(super) struct NodeCapacity<'m> {
     pub(super) flavors: &'m [&'m Manifest],
     pub(super) topologies: &'m [&'m Manifest],
     pub(super) nodes: &'m [LabNode],
+    pub(super) nodes_source: NodesSource,
     pub(super) configuration: &'m Configuration,
 }
 
@@ -51,7 +82,7 @@ impl<'m> NodeCapacity<'m> {
         for flavor in self.flavors.iter().filter(is_used) {
             let nodes = self.matching_nodes(flavor);
             match nodes.is_empty() {
-                true => lints.push(without_nodes(flavor)),
+                true => lints.push(self.without_nodes(flavor)),
                 false => lints.extend(self.above_capacity(&flavor.key.name, &nodes)),
             }
         }
@@ -101,15 +132,34 @@ impl<'m> NodeCapacity<'m> {
             });
             let (owner, quota) = above?;
             let message = format!(
-                "the quotas of {resource} in flavor {flavor} are higher than the capacity of its nodes, {capacity}: admitted workloads can have pods that stay pending"
+                "the quotas of {resource} in flavor {flavor} are higher than {capacity}, the capacity of the nodes of {}: admitted workloads can have pods that stay pending",
+                self.nodes_source.owner()
             );
+            let remedy = format!("lower the quota, or {}", self.nodes_source.add_nodes());
             let finding = owner.warning(&format!("{}.nominalQuota", quota.path), message);
             Some(Lint {
                 name: "quota-above-capacity",
-                finding: finding.remedy("lower the quota, or add nodes"),
+                finding: finding.remedy(remedy),
             })
         });
         lints.collect()
+    }
+
+    fn without_nodes(&self, flavor: &Manifest) -> Lint {
+        let message = format!(
+            "the pods of workloads that are admitted to this flavor stay pending: its labels are on none of the nodes of {}",
+            self.nodes_source.owner()
+        );
+        let spec = &flavor.object["spec"];
+        let path = match spec["nodeLabels"].is_object() {
+            true => "spec.nodeLabels",
+            false => "spec.topologyName",
+        };
+        let remedy = format!("correct the labels, or {}", self.nodes_source.add_nodes());
+        Lint {
+            name: "flavor-without-nodes",
+            finding: flavor.warning(path, message).remedy(remedy),
+        }
     }
 
     /// Whether a resource is computed from others or from devices, so that no node has it.
@@ -124,19 +174,4 @@ impl<'m> NodeCapacity<'m> {
 
 fn flavor_names(queue: &Manifest) -> Vec<&str> {
     quotas(queue).iter().map(|quota| quota.flavor).collect()
-}
-
-fn without_nodes(flavor: &Manifest) -> Lint {
-    let message = "no node has the labels of this flavor, so the pods of workloads that are admitted to it stay pending";
-    let spec = &flavor.object["spec"];
-    let path = match spec["nodeLabels"].is_object() {
-        true => "spec.nodeLabels",
-        false => "spec.topologyName",
-    };
-    Lint {
-        name: "flavor-without-nodes",
-        finding: flavor
-            .warning(path, message)
-            .remedy("correct the labels, or add nodes"),
-    }
 }

@@ -8,7 +8,7 @@ use kueue_lab_api::v1beta2::GROUP;
 use super::allow_comments::{ALLOW, is_allowed_in};
 use super::cohort_tree::CohortTree;
 use super::cohorts::{cohorts_of_one, without_cohort, without_nominal_quota};
-use super::node_capacity::NodeCapacity;
+use super::node_capacity::{NodeCapacity, NodesSource};
 use super::preemption_loops::preemption_loops;
 use super::priority_classes::priority_classes;
 use super::quotas::{lending_limits, no_quota};
@@ -65,6 +65,8 @@ pub(crate) struct LintContext<'a> {
     pub(crate) configuration: &'a Configuration,
     /// The nodes and the queues of the cluster.
     pub(crate) cluster: ClusterObjects<'a>,
+    /// Where the nodes are from.
+    pub(crate) nodes_source: NodesSource,
     /// Whether there are jobs that can be admitted with fewer pods.
     pub(crate) partial_admission: bool,
 }
@@ -103,6 +105,7 @@ pub(crate) fn lint(manifests: &[Manifest], context: &LintContext<'_>) -> Vec<Lin
         flavors: &of_kueue("ResourceFlavor"),
         topologies: &of_kueue("Topology"),
         nodes: context.cluster.nodes,
+        nodes_source: context.nodes_source,
         configuration: context.configuration,
     };
     lints.extend(capacity.lints());
@@ -170,6 +173,7 @@ mod tests {
                 nodes: &[],
                 manifests: cluster,
             },
+            nodes_source: NodesSource::Lab,
             partial_admission: false,
         };
         let found = lint(&parsed.manifests, &context);
