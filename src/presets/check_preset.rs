@@ -61,6 +61,9 @@ pub(super) fn check_in_cluster(
     findings.extend(notice(configuration, ignored.configuration));
     if let Some(file) = &settings.clusters {
         findings.extend(check_workers(file, lab));
+        for manifest in &mut parsed.manifests {
+            manifest.has_workers = true;
+        }
     }
     parsed.findings.extend(findings);
     let texts = source.files.iter().map(|file| {
@@ -121,6 +124,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::check_references;
     use crate::preset_settings::PresetSettings;
 
     const QUEUES: &str = "apiVersion: kueue.x-k8s.io/v1beta2
@@ -149,6 +153,30 @@ spec:
             name: name.into(),
             bytes: text.into(),
         }
+    }
+
+    #[test]
+    fn the_admission_check_of_worker_clusters_exists() {
+        let queue = QUEUES.replace(
+            "  resourceGroups",
+            "  admissionChecksStrategy: {admissionChecks: [{name: multikueue}]}\n  resourceGroups",
+        );
+        let references = |clusters: Option<SourceFile>| {
+            let source = PresetSource {
+                files: vec![file("q.yaml", &queue)],
+                settings: PresetSettings {
+                    clusters,
+                    ..PresetSettings::default()
+                },
+                ..PresetSource::default()
+            };
+            let checked = check_preset(&source, &BaseConfiguration::default(), None, &[]);
+            check_references(&checked.manifests)
+        };
+        let workers = file("clusters.yaml", "workers: 2");
+        assert_eq!(references(Some(workers)), []);
+        let missing = "there is no AdmissionCheck \"multikueue\"";
+        assert_eq!(references(None)[0].message, missing);
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub struct Manifest {
     pub object: Value,
     /// The file as the user names it.
     pub file: String,
+    /// Whether the preset has worker clusters, for which the lab adds an AdmissionCheck.
+    pub(super) has_workers: bool,
     /// The parsed document, for positions.
     source: load::LoadedObject,
 }
@@ -198,6 +200,7 @@ fn add_object(
         api_version: object.api_version().to_owned(),
         object: object.value.clone(),
         file: file.name.clone(),
+        has_workers: false,
         source: object,
         key,
     };

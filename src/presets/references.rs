@@ -14,8 +14,17 @@ pub fn check_references(manifests: &[Manifest]) -> Vec<Finding> {
 
 /// Checks the references of the preset's objects: each target must be in the preset or in the cluster.
 pub(super) fn check(manifests: &[Manifest], in_cluster: &BTreeSet<ObjectKey>) -> Vec<Finding> {
+    let check_of_workers = ObjectKey {
+        group: kueue_lab_api::v1beta2::GROUP.into(),
+        kind: "AdmissionCheck".into(),
+        namespace: None,
+        name: CHECK_OF_WORKERS.into(),
+    };
+    let of_workers = manifests.iter().any(|m| m.has_workers);
+    let of_workers = of_workers.then_some(&check_of_workers);
+    let keys = manifests.iter().map(|m| &m.key);
     let known = KnownObjects {
-        keys: manifests.iter().map(|m| &m.key).chain(in_cluster).collect(),
+        keys: keys.chain(in_cluster).chain(of_workers).collect(),
     };
     manifests
         .iter()
@@ -29,6 +38,9 @@ pub(super) fn check(manifests: &[Manifest], in_cluster: &BTreeSet<ObjectKey>) ->
         })
         .collect()
 }
+
+/// The AdmissionCheck that the lab adds to a preset with worker clusters.
+const CHECK_OF_WORKERS: &str = "multikueue";
 
 /// The kinds of Kueue that [`check`] follows references to.
 pub(super) const REFERENCED_KINDS: [&str; 5] = [
