@@ -94,7 +94,7 @@ impl PresetObjects {
 
     /// Switches to a preset and waits until the lab has done so.
     async fn switch(&self, name: &str) -> Result<(), CliError> {
-        let patch = Patch::Merge(json!({"spec": {"active": true}}));
+        let patch = Patch::Merge(json!({"spec": PresetSpec::apply_request(Clock::real().now())}));
         let patched = self.api.patch(name, &PatchParams::default(), &patch).await;
         let requested = match patched {
             Ok(object) => object.metadata.generation.unwrap_or_default(),
@@ -125,7 +125,7 @@ impl PresetObjects {
             for line in status.warning_lines() {
                 tracing::warn!("{line}");
             }
-            return match status.active {
+            return match status.is_applied() {
                 true => {
                     let line = format!("preset {name} is active: {}\n", status.summary);
                     print_stdout(line.as_bytes())

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod explain;
+mod held_save;
 mod import;
 mod plan;
 mod replay;

@@ -128,6 +128,13 @@ impl TeamLab {
         self.runtime.block_on(send)
     }
 
+    /// The object of a path.
+    pub(crate) fn get(&self, path: &str) -> Value {
+        let request = http::Request::get(path).body(Vec::new()).unwrap();
+        let get = async { self.lab.client().await.request(request).await.unwrap() };
+        self.runtime.block_on(get)
+    }
+
     /// Creates an object.
     pub(crate) fn post(&self, path: &str, object: &Value) -> Value {
         self.send(http::Request::post(path), object)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use kube::api::DynamicObject;
 use kube::{Client, ResourceExt};
+use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -104,7 +105,10 @@ impl DemoBackend for ClusterDemos {
     }
 
     async fn start(&self, name: &str) -> Result<String, OperationError> {
-        let object = self.objects.request(name, "running").await?;
+        let object = self
+            .objects
+            .request(name, &json!({"running": true}))
+            .await?;
         match DemoStatus::of(&object).error {
             None => Ok(format!("the demo {name} runs")),
             Some(error) => Err(OperationError(error)),

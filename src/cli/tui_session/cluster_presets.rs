@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 use super::object_list::ObjectList;
 use super::preset_list::preset_list;
 use super::preset_samples::{TaskTarget, submit_named_sample};
+use kueue_lab_clock::Clock;
 use kueue_lab_lab::{PresetSpec, PresetStatus};
 use kueue_lab_tui::backend::{OperationError, PresetBackend, PresetList};
 
@@ -67,9 +68,10 @@ impl PresetBackend for ClusterPresets {
     }
 
     async fn switch(&self, name: &str) -> Result<String, OperationError> {
-        let object = self.objects.request(name, "active").await?;
+        let request = PresetSpec::apply_request(Clock::real().now());
+        let object = self.objects.request(name, &request).await?;
         let status = PresetStatus::of(&object);
-        match status.active {
+        match status.is_applied() {
             true => Ok(format!("preset {name} is active")),
             false => Err(OperationError(status.error_lines().join("; "))),
         }

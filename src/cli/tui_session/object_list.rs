@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kube::Client;
 use kube::api::{DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::ApiResource;
+use serde::Serialize;
 use serde_json::json;
 use tokio::sync::watch;
 
@@ -54,16 +55,16 @@ impl ObjectList {
         self.objects.clone()
     }
 
-    /// Sets a field of the spec of an object to `true`, and waits until its status answers that.
+    /// Sets fields of the spec of an object, and waits until its status answers that.
     ///
     /// # Errors
     /// The request failed, or the lab does not answer.
     pub(super) async fn request(
         &self,
         name: &str,
-        field: &str,
+        spec: &impl Serialize,
     ) -> Result<Arc<DynamicObject>, OperationError> {
-        let patch = Patch::Merge(json!({"spec": {field: true}}));
+        let patch = Patch::Merge(json!({"spec": spec}));
         let patched = self.api.patch(name, &PatchParams::default(), &patch).await;
         let patched = patched.map_err(|error| OperationError(error_message(&error)))?;
         let requested = patched.metadata.generation;

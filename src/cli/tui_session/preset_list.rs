@@ -14,6 +14,7 @@ pub(super) fn preset_list(state: &PresetsState) -> PresetList {
 fn preset(state: &PresetsState, info: &PresetInfo) -> Preset {
     let idle = Preset {
         name: info.name.clone(),
+        folder: info.folder.clone(),
         description: info.description.clone(),
         files: info.files.clone(),
         samples: info
@@ -72,6 +73,7 @@ mod tests {
     fn an_invalid_preset_reports_its_findings_and_the_last_good_state() {
         let info = |name: &str| PresetInfo {
             name: name.into(),
+            folder: format!("presets/{name}"),
             description: "Teaches.".into(),
             files: vec!["x.yaml".into()],
             samples: Vec::new(),

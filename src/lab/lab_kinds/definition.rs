@@ -50,10 +50,16 @@ fn preset(name: &str) -> Value {
         ("Objects", "integer", ".status.objects"),
         ("Summary", "string", ".status.summary"),
     ];
-    let spec = json!({"active": {
-        "type": "boolean",
-        "description": "Set it to true to switch to the preset.",
-    }});
+    let spec = json!({
+        "active": {
+            "type": "boolean",
+            "description": "Set it to true to switch to the preset.",
+        },
+        "applyRequestedAt": {
+            "type": "string",
+            "description": "Set it to a new value, such as the time, to apply the preset also if it is active.",
+        },
+    });
     let about = "A preset of the presets folder.";
     definition(name, &PresetSpec::api_resource(), about, &spec, &columns)
 }

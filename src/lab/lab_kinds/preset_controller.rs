@@ -17,8 +17,8 @@ use kueue_lab_runtime::Context;
 struct PresetObjects {
     presets: Arc<Presets>,
     clock: Clock,
-    /// Why the last switch to a preset failed, by name.
-    rejected: Mutex<BTreeMap<String, Vec<Finding>>>,
+    /// Why the last switch to a preset failed, by name, and the revision of the presets then.
+    rejected: Mutex<BTreeMap<String, (u64, Vec<Finding>)>>,
 }
 
 /// Starts the controller in the tasks of `context`.
@@ -35,6 +35,7 @@ pub(crate) fn serve(context: &Context, presets: &Arc<Presets>) {
 impl ServedKind for PresetObjects {
     type Status = PresetStatus;
     const REQUEST_FIELD: &'static str = "active";
+    const REPEAT_FIELD: Option<&'static str> = Some("applyRequestedAt");
     const CONTROLLER: &'static str = "preset-objects";
 
     fn resource() -> ApiResource {
@@ -48,13 +49,11 @@ impl ServedKind for PresetObjects {
     }
 
     async fn carry_out(&self, name: &str) {
-        if self.is_on(name) {
-            return;
-        }
         match self.presets.switch(name).await {
             Ok(()) => self.rejected.lock().clear(),
             Err(findings) => {
-                self.rejected.lock().insert(name.to_owned(), findings);
+                let rejected = (self.presets.state().revision, findings);
+                self.rejected.lock().insert(name.to_owned(), rejected);
             }
         }
     }
@@ -67,11 +66,16 @@ impl ServedKind for PresetObjects {
         let state = self.presets.state();
         let info = state.presets.iter().find(|preset| preset.name == name)?;
         let mut rejected = self.rejected.lock();
-        if state.active.as_deref() == Some(name) {
+        let applied = state.active.as_deref() == Some(name);
+        if applied
+            && rejected
+                .get(name)
+                .is_some_and(|(revision, _)| *revision < state.revision)
+        {
             rejected.remove(name);
         }
         let mut status = PresetStatus::new(&state, info, self.clock.speed());
-        if let Some(errors) = rejected.get(name) {
+        if let Some((_, errors)) = rejected.get(name) {
             status = status.with_errors(errors);
         }
         status.observed_generation = generation;

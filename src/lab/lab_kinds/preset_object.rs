@@ -11,10 +11,13 @@ use kueue_lab_yaml::Position;
 
 /// The spec of a `Preset`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 pub struct PresetSpec {
     /// Whether it is the active preset; a client sets it to switch to the preset.
     pub active: bool,
+    /// A new value requests that the preset is applied also if it is active: a save that waits, or its files
+    /// again. Clients set the time of the request.
+    pub apply_requested_at: String,
 }
 
 /// The status of a `Preset`.
@@ -25,11 +28,13 @@ pub struct PresetStatus {
     pub observed_generation: i64,
     /// The presets folder.
     pub folder: String,
+    /// The folder of the preset.
+    pub path: String,
     /// Lab seconds per second.
     pub speed: f64,
     /// Whether it is the active preset.
     pub active: bool,
-    /// `Active`, `Invalid`, `NotApplied`, or empty.
+    /// `Active`, `Invalid`, `Held`, `NotApplied`, or empty.
     pub state: String,
     /// The leading comment of its files.
     pub description: String,
@@ -43,6 +48,8 @@ pub struct PresetStatus {
     pub summary: String,
     /// The time of the last apply.
     pub applied_at: Option<Timestamp>,
+    /// What the last save does to the cluster, as text; empty if it was not planned. At most 32 KiB.
+    pub plan: String,
     /// Why the files are not applied, or why the last switch to this preset failed.
     pub errors: Vec<FindingStatus>,
     /// Warnings about the applied files.
@@ -74,7 +81,20 @@ pub struct SampleStatus {
     text: String,
 }
 
+/// The most bytes of a plan in a status.
+const MAX_PLAN: usize = 32 << 10;
+/// The state of a preset whose files are applied.
+const ACTIVE: &str = "Active";
+
 impl PresetSpec {
+    /// A request to apply a preset and make it the active one.
+    pub fn apply_request(now: Timestamp) -> Self {
+        Self {
+            active: true,
+            apply_requested_at: now.to_string(),
+        }
+    }
+
     /// The resource of the kind.
     pub fn api_resource() -> ApiResource {
         api_resource("Preset", "presets")
@@ -96,6 +116,7 @@ impl PresetStatus {
     pub(super) fn new(state: &PresetsState, info: &PresetInfo, speed: f64) -> Self {
         let idle = Self {
             folder: state.origin.clone(),
+            path: info.folder.clone(),
             speed,
             description: info.description.clone(),
             files: info.files.clone(),
@@ -107,7 +128,7 @@ impl PresetStatus {
         }
         let findings = |findings: &[Finding]| findings.iter().map(FindingStatus::new).collect();
         let word = match (state.errors.is_empty(), state.sync_status) {
-            (true, SyncStatus::Synced) => "Active",
+            (true, SyncStatus::Synced) => ACTIVE,
             (_, SyncStatus::LastGood) => "Invalid",
             (_, SyncStatus::Held) => "Held",
             _ => "NotApplied",
@@ -119,6 +140,7 @@ impl PresetStatus {
             revision: state.revision,
             summary: state.summary.clone(),
             applied_at: state.applied_at,
+            plan: first_lines(&state.plan, MAX_PLAN),
             errors: findings(&state.errors),
             warnings: findings(&state.warnings),
             ..idle
@@ -129,6 +151,11 @@ impl PresetStatus {
     pub(super) fn with_errors(mut self, errors: &[Finding]) -> Self {
         self.errors = errors.iter().map(FindingStatus::new).collect();
         self
+    }
+
+    /// Whether it is the active preset and its files are applied.
+    pub fn is_applied(&self) -> bool {
+        self.active && self.state == ACTIVE
     }
 
     /// The errors as text.
@@ -160,7 +187,7 @@ impl PresetStatus {
                 };
                 state.active = Some(name.clone());
                 state.sync_status = match status.state.as_str() {
-                    "Active" => SyncStatus::Synced,
+                    ACTIVE => SyncStatus::Synced,
                     "Invalid" => SyncStatus::LastGood,
                     "Held" => SyncStatus::Held,
                     _ => SyncStatus::NotApplied,
@@ -169,11 +196,13 @@ impl PresetStatus {
                 state.objects = status.objects;
                 state.summary.clone_from(&status.summary);
                 state.applied_at = status.applied_at;
+                state.plan.clone_from(&status.plan);
                 state.errors = of(&status.errors, Severity::Error);
                 state.warnings = of(&status.warnings, Severity::Warning);
             }
             state.presets.push(PresetInfo {
                 name,
+                folder: status.path,
                 description: status.description,
                 files: status.files,
                 samples: status.samples.into_iter().map(Sample::from).collect(),
@@ -182,6 +211,21 @@ impl PresetStatus {
         state.presets.sort_by(|a, b| a.name.cmp(&b.name));
         state
     }
+}
+
+/// As many lines of a text as have at most `most` bytes.
+fn first_lines(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    for line in text.split_inclusive('\n') {
+        if kept.len() + line.len() > most {
+            break;
+        }
+        kept.push_str(line);
+    }
+    kept + "...\n"
 }
 
 impl FindingStatus {

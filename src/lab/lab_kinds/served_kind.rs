@@ -11,7 +11,7 @@ use kube::core::ApiResource;
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use kueue_lab_runtime::api_errors::is_not_found;
@@ -24,6 +24,8 @@ pub trait ServedKind: Send + Sync + 'static {
     type Status: Serialize + DeserializeOwned + PartialEq + Default + Send;
     /// The field of the spec that a client sets to true to request the action.
     const REQUEST_FIELD: &'static str;
+    /// A field of the spec with which a client requests the action again, by a new value.
+    const REPEAT_FIELD: Option<&'static str> = None;
     /// The name of the controller.
     const CONTROLLER: &'static str;
 
@@ -48,8 +50,16 @@ struct Controller<K> {
     kind: K,
     api: Api<DynamicObject>,
     objects: Informer<DynamicObject>,
-    /// The value of the request field in the last write of each object.
-    written: Mutex<BTreeMap<String, bool>>,
+    /// The requests in the last version of each object.
+    last: Mutex<BTreeMap<String, LastRequests>>,
+}
+
+/// The fields of a spec that request an action.
+struct LastRequests {
+    /// The value of the request field.
+    is_on: bool,
+    /// The value of the field for repeated requests.
+    repeated: Value,
 }
 
 /// Starts the controller of a kind in the tasks of `context`. It reconciles all objects when `changes`
@@ -72,7 +82,7 @@ pub fn serve_kind<K: ServedKind, T: Send + Sync + 'static>(
         kind,
         api,
         objects,
-        written: Mutex::default(),
+        last: Mutex::default(),
     });
     let (all, of_subjects) = (controller.clone(), queue.clone());
     context.tasks.spawn(K::CONTROLLER, async move {
@@ -100,8 +110,21 @@ impl<K: ServedKind> Controller<K> {
         self.objects.wait_for_cache_sync().await;
         let object = self.objects.get(&ObjectKey::cluster(name));
         let is_on = |object: &DynamicObject| object.data["spec"][K::REQUEST_FIELD] == true;
-        let is_requested =
-            object.as_deref().is_some_and(is_on) && self.written.lock().get(name) == Some(&false);
+        let repeated = |object: &DynamicObject| match K::REPEAT_FIELD {
+            Some(field) => object.data["spec"][field].clone(),
+            None => Value::Null,
+        };
+        let is_new = |last: &LastRequests, object: &DynamicObject| {
+            !last.is_on || last.repeated != repeated(object)
+        };
+        let is_requested = object.as_deref().is_some_and(|object| {
+            is_on(object)
+                && self
+                    .last
+                    .lock()
+                    .get(name)
+                    .is_some_and(|last| is_new(last, object))
+        });
         if is_requested {
             self.kind.carry_out(name).await;
         }
@@ -109,7 +132,7 @@ impl<K: ServedKind> Controller<K> {
             K::Status::deserialize(&object.data["status"]).unwrap_or_default()
         };
         if self.kind.status(name, 0, K::Status::default()).is_none() {
-            self.written.lock().remove(name);
+            self.last.lock().remove(name);
             return match object {
                 Some(_) => ignore_missing(self.api.delete(name, &DeleteParams::default()).await),
                 None => Ok(()),
@@ -126,7 +149,11 @@ impl<K: ServedKind> Controller<K> {
                 self.observe(self.api.create(&PostParams::default(), &object).await?)
             }
         };
-        self.written.lock().insert(name.to_owned(), wanted);
+        let last = LastRequests {
+            is_on: wanted,
+            repeated: repeated(&object),
+        };
+        self.last.lock().insert(name.to_owned(), last);
         let generation = object.metadata.generation.unwrap_or_default();
         let before = previous(&object);
         let status = self.kind.status(name, generation, previous(&object));

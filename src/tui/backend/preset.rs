@@ -56,8 +56,10 @@ impl PresetList {
 /// One preset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preset {
-    /// Name of its folder.
+    /// Its name.
     pub name: String,
+    /// Its folder.
+    pub folder: String,
     /// The leading comment of its files.
     pub description: String,
     /// Its state.

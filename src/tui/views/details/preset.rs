@@ -39,10 +39,7 @@ pub(crate) fn write(state: &State, name: &str, doc: &mut PageBuilder<'_>) {
             Role::Text,
         );
     }
-    if let Some(list) = &state.presets {
-        let location = format!("{}/{}", sanitize(&list.folder), sanitize(&preset.name));
-        doc.field("Folder", &location, Role::Text);
-    }
+    doc.field("Folder", &sanitize(&preset.folder), Role::Text);
     if let PresetState::Invalid { diagnostics, .. } = &preset.state {
         doc.section("Errors");
         for diagnostic in diagnostics {
