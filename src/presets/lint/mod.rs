@@ -4,6 +4,7 @@
 mod allow_comments;
 mod cohort_tree;
 mod cohorts;
+mod engine_quotas;
 mod node_capacity;
 mod old_api;
 mod preemption_loops;

@@ -7,11 +7,12 @@ use kueue_lab_api::v1beta2::GROUP;
 
 use super::allow_comments::{ALLOW, is_allowed_in};
 use super::cohort_tree::CohortTree;
-use super::cohorts::{cohorts_of_one, without_cohort, without_nominal_quota};
+use super::cohorts::{CohortMembers, without_cohort, without_victims};
+use super::engine_quotas::EngineQuotas;
 use super::node_capacity::{NodeCapacity, NodesSource};
 use super::preemption_loops::preemption_loops;
 use super::priority_classes::priority_classes;
-use super::quotas::{lending_limits, no_quota};
+use super::quotas::{lending_limits, lending_limits_of_cohort, no_quota};
 use super::starvation::starving_queue;
 use crate::cluster_objects::ClusterObjects;
 use crate::{Finding, Manifest, ObjectKey};
@@ -84,20 +85,26 @@ pub(crate) fn lint(manifests: &[Manifest], context: &LintContext<'_>) -> Vec<Lin
     };
     let (queues, cohorts) = (of_kueue("ClusterQueue"), of_kueue("Cohort"));
     let tree = CohortTree::new(&queues, &cohorts);
+    let members = CohortMembers::new(&queues, &cohorts);
+    let engine = EngineQuotas::new(&queues, &cohorts);
+    let fair_sharing = context.configuration.fair_sharing.is_some();
     let mut lints = Vec::new();
     for queue in &queues {
         lints.extend(without_cohort(queue));
-        let fair_sharing = context.configuration.fair_sharing.is_some();
-        lints.extend(without_nominal_quota(queue, &cohorts, fair_sharing));
+        lints.extend(without_victims(queue, &members, &engine, fair_sharing));
         lints.extend(lending_limits(queue));
-        lints.extend(no_quota(queue));
+        lints.extend(no_quota(queue, &engine));
         lints.extend(starving_queue(queue, &tree));
     }
     lints.extend(preemption_loops(&all, manifests, context));
-    lints.extend(cohorts_of_one(&queues, &cohorts));
+    lints.extend(members.cohorts_of_one());
+    for cohort in &cohorts {
+        lints.extend(lending_limits_of_cohort(cohort, &engine));
+    }
     lints.extend(priority_classes(
         &queues,
         &of_kueue("WorkloadPriorityClass"),
+        fair_sharing,
     ));
     let capacity = NodeCapacity {
         queues: &queues,
@@ -308,7 +315,9 @@ mod tests {
 
     #[test]
     fn a_queue_without_nominal_quota_reclaims_nothing() {
-        let other = member("other", "org", "nominalQuota: 3, lendingLimit: 2", "");
+        // `third` can borrow from `other`.
+        let other = member("other", "org", "nominalQuota: 3, lendingLimit: 2", "")
+            + &member("third", "org", "nominalQuota: 3, lendingLimit: 2", "");
         let reclaims = |quota: &str, more: &str| {
             let preemption = format!("reclaimWithinCohort: Any{more}");
             let found = names(&(other.clone() + &member("q", "org", quota, &preemption)));
@@ -320,6 +329,82 @@ mod tests {
         assert!(!reclaims("nominalQuota: 1", ""));
         let borrows = ", borrowWithinCohort: {policy: LowerPriority}";
         assert!(!reclaims("nominalQuota: 0", borrows));
+    }
+
+    #[test]
+    fn policies_find_victims_only_if_others_can_borrow() {
+        let without_victims = |files: &[String], fair_sharing: bool| {
+            let text = files.concat();
+            let found = match fair_sharing {
+                true => names_with_shares(&text),
+                false => names(&text),
+            };
+            let policies = found
+                .iter()
+                .filter(|name| name.ends_with("policy-without-victims"));
+            policies.count()
+        };
+        let reclaims = "reclaimWithinCohort: Any";
+        let owner =
+            |quota: &str, more: &str| member("owner", "org", quota, &format!("{reclaims}{more}"));
+        let guest = |quota: &str| member("guest", "org", quota, "");
+        let lends = "nominalQuota: 8";
+        assert_eq!(without_victims(&[owner(lends, ""), guest(lends)], false), 0);
+        let own = "nominalQuota: 8, borrowingLimit: 0";
+        assert_eq!(without_victims(&[owner(lends, ""), guest(own)], false), 1);
+        assert_eq!(without_victims(&[owner(lends, ""), guest(own)], true), 1);
+        let other_flavor = guest(lends).replace("name: f,", "name: g,");
+        assert_eq!(without_victims(&[owner(lends, ""), other_flavor], false), 1);
+        // Others borrow from `guest` only, and its quota is not that of `owner`.
+        let keeps = "nominalQuota: 8, lendingLimit: 0";
+        let third = member("third", "org", lends, "");
+        let all = [owner(keeps, ""), guest(lends), third];
+        assert_eq!(without_victims(&all, false), 1);
+        assert_eq!(without_victims(&all, true), 0);
+        let borrows = ", borrowWithinCohort: {policy: LowerPriority}";
+        let all = [owner(lends, borrows), guest(lends)];
+        assert_eq!(without_victims(&all, false), 0);
+        assert_eq!(without_victims(&all, true), 1);
+        let all = [owner(own, borrows), guest(lends)];
+        assert_eq!(without_victims(&all, false), 1);
+    }
+
+    #[test]
+    fn a_queue_in_a_cohort_without_quota_admits_nothing() {
+        let without_quota = |files: &[String]| {
+            let found = names(&files.concat());
+            let quotas = found
+                .iter()
+                .filter(|name| name.ends_with("queue-without-quota"));
+            quotas.count()
+        };
+        let queue = |name: &str, quota: &str| member(name, "org", quota, "");
+        let zero = "nominalQuota: 0";
+        let one = queue("b", "nominalQuota: 1");
+        assert_eq!(without_quota(&[queue("a", zero), one.clone()]), 0);
+        let limited = queue("a", "nominalQuota: 0, borrowingLimit: 0");
+        assert_eq!(without_quota(&[limited, one]), 1);
+        assert_eq!(without_quota(&[queue("a", zero), queue("b", zero)]), 2);
+        let of_cohort = cohort("org", "root", "").replace("nominalQuota: 0", "nominalQuota: 1");
+        assert_eq!(without_quota(&[queue("a", zero), of_cohort]), 0);
+    }
+
+    #[test]
+    fn lending_limits_of_cohorts_are_compared_with_all_below_them() {
+        let unreachable = |limit: &str| {
+            let files = [
+                member("a", "team", "nominalQuota: 8", ""),
+                member("b", "org", "nominalQuota: 8", ""),
+                cohort("team", "org", limit),
+            ];
+            let found = names(&files.concat());
+            found
+                .iter()
+                .any(|name| name.ends_with("unreachable-lending-limit"))
+        };
+        assert!(unreachable("lendingLimit: 8"));
+        assert!(!unreachable("lendingLimit: 7"));
+        assert!(!unreachable(""));
     }
 
     #[test]
@@ -335,6 +420,12 @@ mod tests {
             "nominalQuota: 3",
         );
         assert_eq!(names(&(lower + &classes)), ["22 equal-priorities"]);
+        let borrows = "reclaimWithinCohort: Any, borrowWithinCohort: {policy: LowerPriority}";
+        let queues = ["q", "other"].map(|name| member(name, "org", "nominalQuota: 3", borrows));
+        let text = queues.concat() + &classes;
+        assert_eq!(names(&text), ["20 equal-priorities"]);
+        let is_equal = |name: &String| name.ends_with("equal-priorities");
+        assert!(!names_with_shares(&text).iter().any(is_equal));
         assert_eq!(
             names(&(queue("", "nominalQuota: 3") + &classes)),
             Vec::<String>::new()

@@ -6,13 +6,23 @@ use super::Lint;
 use super::queue_fields::text;
 use crate::Manifest;
 
-/// Classes of equal value where only lower priorities are preempted.
-pub(super) fn priority_classes(queues: &[&Manifest], classes: &[&Manifest]) -> Vec<Lint> {
+/// Classes of equal value where only lower priorities are preempted. With fair sharing `borrowWithinCohort` has no
+/// effect.
+pub(super) fn priority_classes(
+    queues: &[&Manifest],
+    classes: &[&Manifest],
+    fair_sharing: bool,
+) -> Vec<Lint> {
+    let policies = [
+        ("withinClusterQueue", true),
+        ("reclaimWithinCohort", true),
+        ("borrowWithinCohort/policy", !fair_sharing),
+    ];
     let lower = |queue: &&&Manifest| {
-        let policies = ["withinClusterQueue", "reclaimWithinCohort"];
-        policies
-            .iter()
-            .any(|name| text(&queue.object, &format!("/spec/preemption/{name}")) == "LowerPriority")
+        let mut used = policies.iter().filter(|(_, is_used)| *is_used);
+        used.any(|(name, _)| {
+            text(&queue.object, &format!("/spec/preemption/{name}")) == "LowerPriority"
+        })
     };
     let Some(queue) = queues.iter().find(lower) else {
         return Vec::new();
