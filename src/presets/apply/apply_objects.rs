@@ -106,15 +106,43 @@ impl Applier {
     }
 }
 
+/// When a ClusterQueue or flavor does not use an object any more.
+const NO_REFERENCE: &str = "are deleted or do not name it any more";
+
 /// Why an object is not deleted yet, and what to do about it.
 fn describe_finalizers(object: &Value) -> String {
     let finalizers = object["metadata"]["finalizers"].as_array();
     match finalizers.map(Vec::as_slice) {
         Some([first, ..]) if first == RESOURCE_IN_USE_FINALIZER => {
-            "Workloads still use it; the preset is applied again when they are finished or deleted"
-                .into()
+            let (users, done) = match object["kind"].as_str() {
+                Some("ResourceFlavor" | "AdmissionCheck") => ("ClusterQueues", NO_REFERENCE),
+                Some("Topology") => ("ResourceFlavors", NO_REFERENCE),
+                _ => ("Workloads", "are finished or deleted"),
+            };
+            format!("{users} still use it; the preset is applied again when they {done}")
         }
         Some([first, ..]) => format!("it has the finalizer {first}"),
         _ => "the preset is applied again when it is deleted".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_object_in_use_names_the_kind_that_uses_it() {
+        for (kind, users) in [
+            ("ClusterQueue", "Workloads still use it"),
+            ("ResourceFlavor", "ClusterQueues still use it"),
+            ("AdmissionCheck", "ClusterQueues still use it"),
+            ("Topology", "ResourceFlavors still use it"),
+        ] {
+            let metadata = json!({"finalizers": [RESOURCE_IN_USE_FINALIZER]});
+            let remedy = describe_finalizers(&json!({"kind": kind, "metadata": metadata}));
+            assert!(remedy.starts_with(users), "{kind}: {remedy}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::Manifest;
 /// The longest path to a root. A longer one is a cycle, in which Kueue admits nothing.
 const MAX_DEPTH: usize = 64;
 
-/// The ClusterQueues and Cohorts of a preset.
+/// The ClusterQueues with workloads, and the Cohorts of a preset.
 pub(super) struct CohortTree<'m> {
     queues: &'m [&'m Manifest],
     cohorts: &'m [&'m Manifest],

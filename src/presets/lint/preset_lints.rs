@@ -13,7 +13,7 @@ use super::node_capacity::{NodeCapacity, NodesSource};
 use super::preemption_loops::preemption_loops;
 use super::priority_classes::priority_classes;
 use super::quotas::{lending_limits, lending_limits_of_cohort, no_quota};
-use super::starvation::starving_queue;
+use super::starvation::{has_workloads, starving_queue};
 use crate::cluster_objects::ClusterObjects;
 use crate::{Finding, Manifest, ObjectKey};
 
@@ -84,7 +84,12 @@ pub(crate) fn lint(manifests: &[Manifest], context: &LintContext<'_>) -> Vec<Lin
         all.iter().copied().filter(of_kind).collect::<Vec<_>>()
     };
     let (queues, cohorts) = (of_kueue("ClusterQueue"), of_kueue("Cohort"));
-    let tree = CohortTree::new(&queues, &cohorts);
+    let local_queues = of_kueue("LocalQueue");
+    let with_workloads = queues.iter().copied();
+    let with_workloads: Vec<&Manifest> = with_workloads
+        .filter(|queue| has_workloads(queue, &local_queues))
+        .collect();
+    let tree = CohortTree::new(&with_workloads, &cohorts);
     let members = CohortMembers::new(&queues, &cohorts);
     let engine = EngineQuotas::new(&queues, &cohorts);
     let fair_sharing = context.configuration.fair_sharing.is_some();
@@ -94,6 +99,8 @@ pub(crate) fn lint(manifests: &[Manifest], context: &LintContext<'_>) -> Vec<Lin
         lints.extend(without_victims(queue, &members, &engine, fair_sharing));
         lints.extend(lending_limits(queue));
         lints.extend(no_quota(queue, &engine));
+    }
+    for queue in &with_workloads {
         lints.extend(starving_queue(queue, &tree));
     }
     lints.extend(preemption_loops(&all, manifests, context));
@@ -271,6 +278,33 @@ mod tests {
         };
         assert!(is_starving(&above("borrowingLimit: 10")));
         assert!(!is_starving(&above("borrowingLimit: 9")));
+    }
+
+    #[test]
+    fn queues_without_workloads_neither_starve_nor_borrow() {
+        let queue = |name: &str, more: &str| {
+            member(name, "org", "nominalQuota: 3", "")
+                .replace("spec: {", &format!("spec: {{{more}"))
+        };
+        let local = |queue: &str| {
+            format!(
+                "---\napiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\nmetadata: {{name: {queue}, namespace: default}}\nspec: {{clusterQueue: {queue}}}\n"
+            )
+        };
+        let starving = |files: &[String]| {
+            let found = names(&files.concat());
+            let starving = found.iter().filter(|name| name.ends_with("starving-queue"));
+            starving.count()
+        };
+        let (a, b) = (queue("a", ""), queue("b", ""));
+        assert_eq!(starving(&[a.clone(), b.clone()]), 2);
+        assert_eq!(starving(&[a.clone(), b.clone(), local("a"), local("b")]), 2);
+        // `b` only lends.
+        assert_eq!(starving(&[a.clone(), b, local("a")]), 0);
+        for policy in ["Hold", "HoldAndDrain"] {
+            let stopped = queue("b", &format!("stopPolicy: {policy}, "));
+            assert_eq!(starving(&[a.clone(), stopped]), 0);
+        }
     }
 
     #[test]

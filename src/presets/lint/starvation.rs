@@ -2,8 +2,20 @@
 
 use super::Lint;
 use super::cohort_tree::CohortTree;
-use super::queue_fields::{amount, policy, quotas};
+use super::queue_fields::{amount, policy, quotas, text};
 use crate::Manifest;
+
+/// Whether workloads can be submitted to a ClusterQueue and admitted: it is not stopped, and has a LocalQueue. If
+/// there are no LocalQueues at all, they are elsewhere.
+pub(super) fn has_workloads(queue: &Manifest, local_queues: &[&Manifest]) -> bool {
+    let is_stopped = matches!(
+        text(&queue.object, "/spec/stopPolicy"),
+        "Hold" | "HoldAndDrain"
+    );
+    let is_of_queue =
+        |local: &&Manifest| text(&local.object, "/spec/clusterQueue") == queue.key.name;
+    !is_stopped && (local_queues.is_empty() || local_queues.iter().any(is_of_queue))
+}
 
 /// A ClusterQueue that lends all of a quota and cannot reclaim it.
 pub(super) fn starving_queue(queue: &Manifest, tree: &CohortTree<'_>) -> Option<Lint> {
