@@ -14,6 +14,10 @@ const MAX_FILES: usize = 200;
 const SAMPLES: &str = "samples";
 /// The name of a preset in a folder whose own name is none for a preset.
 const UNNAMED_PRESET: &str = "preset";
+/// Sub-folders of a preset with test files and the files that these name.
+const TEST_FOLDERS: [&str; 2] = ["test", "tests"];
+/// The names of the files with the settings of a preset.
+const SETTINGS: [&str; 3] = ["kueue", "nodes", "clusters"];
 /// Files of other tools, which hold no objects to apply.
 const IGNORED_FILES: [&str; 2] = ["kustomization.yaml", "kustomization.yml"];
 
@@ -136,18 +140,26 @@ impl PresetSource {
 }
 
 /// The name of a presets folder that is itself a preset: it has YAML files and no sub-folder with YAML
-/// files except samples, and the name is that of the folder. `None` for a folder with one sub-folder per
-/// preset.
+/// files except samples, tests and settings, and the name is that of the folder. `None` for a folder with one
+/// sub-folder per preset.
 fn single_preset(folder: &Path) -> Option<String> {
-    let has_yaml = |folder: &Path| yaml_files(folder).is_ok_and(|files| !files.is_empty());
-    if !has_yaml(folder) {
+    if yaml_files(folder).is_ok_and(|files| files.is_empty()) {
         return None;
     }
+    let is_settings = |file: &PathBuf| {
+        let stem = file.file_stem().and_then(|stem| stem.to_str());
+        stem.is_some_and(|stem| SETTINGS.contains(&stem))
+    };
+    let has_objects = |folder: &Path| {
+        let files = yaml_files(folder).unwrap_or_default();
+        files.iter().any(|file| !is_settings(file))
+    };
     let entries = folder.read_dir().ok()?.flatten();
     let mut presets = entries.filter(|entry| {
         let name = entry.file_name();
         let name = name.to_str().filter(|name| is_preset_name(name));
-        name.is_some_and(|name| name != SAMPLES) && has_yaml(&entry.path())
+        name.is_some_and(|name| name != SAMPLES && !TEST_FOLDERS.contains(&name))
+            && has_objects(&entry.path())
     });
     if presets.next().is_some() {
         return None;
@@ -239,9 +251,8 @@ pub fn read(folder: &Path, name: &str) -> Result<PresetSource, FolderError> {
 /// The settings of one preset; none if it cannot be read.
 pub fn read_settings(folder: &Path, name: &str) -> PresetSettings {
     let preset = preset_folder(folder, name);
-    let names = ["kueue", "nodes", "clusters"];
     let exists = |extension: &&str| {
-        let mut files = names
+        let mut files = SETTINGS
             .iter()
             .map(|name| preset.join(format!("{name}.{extension}")));
         files.any(|file| file.exists())
@@ -408,9 +419,14 @@ mod tests {
         assert_eq!(files, [&folder.join("queues.yaml").display().to_string()]);
         assert_eq!(source.samples.len(), 1);
         assert!(read(&folder, "queues").is_err());
+        // Tests and settings in sub-folders are none of the preset.
+        for file in ["tests/job.yaml", "other/nodes.yaml"] {
+            write(file);
+        }
+        assert_eq!(list(&folder).unwrap(), ["team-a"]);
         // A stray file beside presets is no preset.
         write("other/queues.yaml");
-        assert_eq!(list(&folder).unwrap(), ["other", "samples"]);
+        assert_eq!(list(&folder).unwrap(), ["other", "samples", "tests"]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::folder::SourceFile;
-use super::lint::old_api;
+use super::lint::{AllowComments, old_api};
 use super::{Finding, ObjectKey};
 use kueue_lab_api::config::FeatureGates;
 use kueue_lab_api::load::{self, Problem};
@@ -78,8 +78,15 @@ pub fn parse(files: &[SourceFile], gates: &FeatureGates) -> ParsedPreset {
         };
         match yaml::documents(text, Limits::default()) {
             Ok(documents) => {
-                for node in documents.into_iter().flat_map(list_items) {
-                    parse_document(file, text, node, gates, &mut parsed);
+                let nodes: Vec<yaml::Node> = documents.into_iter().flat_map(list_items).collect();
+                let comments = AllowComments::new(text, nodes.iter().map(|node| node.at.line));
+                let file = TextFile {
+                    file,
+                    text,
+                    comments,
+                };
+                for node in nodes {
+                    parse_document(&file, node, gates, &mut parsed);
                 }
             }
             Err(error) => parsed.findings.push(finding(file, error.into())),
@@ -104,10 +111,16 @@ fn list_items(node: yaml::Node) -> Vec<yaml::Node> {
     }
 }
 
+/// A file with its text.
+struct TextFile<'f> {
+    file: &'f SourceFile,
+    text: &'f str,
+    comments: AllowComments<'f>,
+}
+
 /// Parses one document.
 fn parse_document(
-    file: &SourceFile,
-    text: &str,
+    file: &TextFile<'_>,
     node: yaml::Node,
     gates: &FeatureGates,
     parsed: &mut ParsedPreset,
@@ -116,7 +129,7 @@ fn parse_document(
     let kind = text_of(node.get("kind"));
     let name = text_of(node.get("metadata").and_then(|m| m.get("name")));
     match load::object(node, gates) {
-        Ok(object) => add_object(file, text, object, parsed),
+        Ok(object) => add_object(file, object, parsed),
         Err(problems) => {
             let about = match (kind, name) {
                 (Some(kind), Some(name)) => Some(format!("{kind}/{name}")),
@@ -124,7 +137,7 @@ fn parse_document(
             };
             let findings = problems.into_iter().map(|p| Finding {
                 object: about.clone(),
-                ..finding(file, p)
+                ..finding(file.file, p)
             });
             parsed.findings.extend(findings);
         }
@@ -145,8 +158,11 @@ pub(super) fn finding(file: &SourceFile, problem: Problem) -> Finding {
 
 /// Adds an object, or a finding if it is not valid in a preset.
 fn add_object(
-    file: &SourceFile,
-    text: &str,
+    TextFile {
+        file,
+        text,
+        comments,
+    }: &TextFile<'_>,
     object: load::LoadedObject,
     parsed: &mut ParsedPreset,
 ) {
@@ -195,7 +211,7 @@ fn add_object(
     let no_warnings = object.warnings.is_empty();
     parsed
         .findings
-        .extend(warnings.filter_map(|warning| old_api(text, warning)));
+        .extend(warnings.filter_map(|warning| old_api(comments, warning)));
     let manifest = Manifest {
         api_version: object.api_version().to_owned(),
         object: object.value.clone(),
@@ -208,7 +224,7 @@ fn add_object(
         let warning = deprecated_version_warning(text, &manifest);
         parsed
             .findings
-            .extend(warning.and_then(|warning| old_api(text, warning)));
+            .extend(warning.and_then(|warning| old_api(comments, warning)));
     }
     parsed.manifests.push(manifest);
 }

@@ -14,7 +14,7 @@ mod queue_fields;
 mod quotas;
 mod starvation;
 
-pub(super) use allow_comments::unknown_allowed;
+pub(super) use allow_comments::{AllowComments, unknown_allowed};
 pub use node_capacity::LabNode;
 pub(super) use node_capacity::NodesSource;
 pub(super) use old_api::old_api;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kueue_lab_api::config::Configuration;
 use kueue_lab_api::v1beta2::GROUP;
 
-use super::allow_comments::{ALLOW, is_allowed_in};
+use super::allow_comments::{ALLOW, AllowComments};
 use super::cohort_tree::CohortTree;
 use super::cohorts::{CohortMembers, without_cohort, without_victims};
 use super::engine_quotas::EngineQuotas;
@@ -72,8 +72,8 @@ pub(crate) struct LintContext<'a> {
     pub(crate) partial_admission: bool,
 }
 
-/// The warnings about the objects of a preset, in the order of their places, without those that a comment in their
-/// file switches off.
+/// The warnings about the objects of a preset, in the order of their places, without those that a comment switches
+/// off.
 pub(crate) fn lint(manifests: &[Manifest], context: &LintContext<'_>) -> Vec<Lint> {
     let own: BTreeSet<&ObjectKey> = manifests.iter().map(|m| &m.key).collect();
     let of_cluster = context.cluster.manifests.iter();
@@ -125,9 +125,18 @@ pub(crate) fn lint(manifests: &[Manifest], context: &LintContext<'_>) -> Vec<Lin
     lints.extend(capacity.lints());
     let files: BTreeSet<&str> = manifests.iter().map(|m| m.file.as_str()).collect();
     lints.retain(|lint| files.contains(lint.finding.file.as_str()));
+    let comments: BTreeMap<&str, AllowComments<'_>> = context
+        .texts
+        .iter()
+        .map(|(file, text)| {
+            let of_file = manifests.iter().filter(|m| m.file == *file);
+            let starts = of_file.map(|m| m.position().line);
+            (*file, AllowComments::new(text, starts))
+        })
+        .collect();
     lints.retain(|lint| {
-        let text = context.texts.get(lint.finding.file.as_str());
-        !text.is_some_and(|text| is_allowed_in(text, lint.name))
+        let comments = comments.get(lint.finding.file.as_str());
+        !comments.is_some_and(|comments| comments.allow(lint.name, lint.finding.at))
     });
     lints.sort_by(|a, b| (&a.finding.file, a.finding.at).cmp(&(&b.finding.file, b.finding.at)));
     lints
