@@ -206,6 +206,7 @@ fn add_object(
     }
     let warnings = object.warnings.iter().cloned().map(|w| Finding {
         severity: super::Severity::Warning,
+        remedy: w.remedy.clone().or_else(|| remedy_of_conversion(&w)),
         ..finding(file, w).about(&key)
     });
     let no_warnings = object.warnings.is_empty();
@@ -227,6 +228,15 @@ fn add_object(
             .extend(warning.and_then(|warning| old_api(comments, warning)));
     }
     parsed.manifests.push(manifest);
+}
+
+/// The remedy for a field that has another name in the version of its object, which only the lab reads.
+fn remedy_of_conversion(warning: &Problem) -> Option<String> {
+    let name = warning.message.strip_prefix("read as ")?;
+    let (name, _) = name.split_once(',')?;
+    Some(format!(
+        "rename it to {name}: the API server of a cluster refuses the unknown field with strict validation, as of kubectl, and drops it otherwise"
+    ))
 }
 
 fn group_of(api_version: &str) -> &str {
@@ -348,6 +358,14 @@ mod tests {
             parsed.findings[0].to_string(),
             "b.yaml:4:3: ResourceFlavor/f: the object is defined twice, first in a.yaml:1:1; remove one of the two"
         );
+    }
+
+    #[test]
+    fn fields_of_other_versions_are_lost_in_a_cluster() {
+        let queue = "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: q}\nspec:\n  cohort: team\n  namespaceSelector: {}\n";
+        let found = only_finding(queue);
+        let expected = "p/q.yaml:5:3: ClusterQueue/q: spec.cohort: read as cohortName, which is its name in this version; rename it to cohortName: the API server of a cluster refuses the unknown field";
+        assert!(found.starts_with(expected), "{found}");
     }
 
     #[test]
