@@ -87,6 +87,13 @@ pub(super) fn check_in_cluster(
     let lints = lint(&parsed.manifests, &context);
     let lints = lints.into_iter().map(Lint::into_finding);
     parsed.findings.extend(lints);
+    // The order of errors is that of their causes.
+    let findings = std::mem::take(&mut parsed.findings);
+    let (errors, mut warnings): (Vec<Finding>, Vec<Finding>) =
+        findings.into_iter().partition(Finding::is_error);
+    warnings.sort();
+    parsed.findings = errors;
+    parsed.findings.extend(warnings);
     parsed
 }
 
@@ -153,6 +160,22 @@ spec:
             name: name.into(),
             bytes: text.into(),
         }
+    }
+
+    #[test]
+    fn findings_are_in_the_order_of_lines() {
+        let (_, queue) = QUEUES.rsplit_once("---\n").unwrap();
+        let queue = queue.replace("spec:\n", "spec:\n  cohort: shared\n");
+        let queues =
+            (0..12).map(|index| queue.replace("{name: q}", &format!("{{name: q{index}}}")));
+        let queues: Vec<String> = queues.collect();
+        let source = PresetSource {
+            files: vec![file("q.yaml", &queues.join("---\n"))],
+            ..PresetSource::default()
+        };
+        let checked = check_preset(&source, &BaseConfiguration::default(), None, &[]);
+        let lines: Vec<u32> = checked.findings.iter().map(|f| f.at.line).collect();
+        assert!(lines.len() > 12 && lines.is_sorted(), "{lines:?}");
     }
 
     #[test]

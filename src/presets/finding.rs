@@ -13,15 +13,15 @@ pub enum Severity {
     Warning,
 }
 
-/// One error or warning: file, position, object, message and remedy.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One error or warning: file, position, object, message and remedy. The order is that of files, lines and columns.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
-    /// The severity.
-    pub severity: Severity,
     /// The file as the user names it.
     pub file: String,
     /// The position in the file.
     pub at: Position,
+    /// The severity.
+    pub severity: Severity,
     /// The object, such as `ClusterQueue/cluster-queue`, if known.
     pub object: Option<String>,
     /// The message: one sentence without a final period.

@@ -307,10 +307,9 @@ impl Reloader {
         }
         let file = folder::preset_folder(&self.config.folder, name);
         let file = file.display().to_string();
-        let finding = Finding::error(&file, Position::START, objection)
-            .remedy(format!(
-                "apply it with `kueue-lab preset {name}`, or undo the save"
-            ));
+        let finding = Finding::error(&file, Position::START, objection).remedy(format!(
+            "apply it with `kueue-lab preset {name}`, or undo the save"
+        ));
         self.state.publish(|state| {
             state.sync_status = SyncStatus::Held;
             state.plan = plan;
@@ -416,6 +415,7 @@ impl Reloader {
         self.last_read = Some(source);
         self.config.active = Some(name.to_owned());
         warnings.extend(outcome.warnings.iter().cloned());
+        warnings.sort();
         let mut summary = outcome.summary();
         for change in &changes {
             tracing::info!("preset {name}: {change}");
