@@ -294,6 +294,32 @@ mod tests {
     }
 
     #[test]
+    fn addresses_of_hosts_are_replaced() {
+        let template = json!({"spec": {
+            "hostAliases": [{"ip": "10.7.3.9", "hostnames": ["zeusdb"]}],
+            "dnsPolicy": "None",
+            "dnsConfig": {"nameservers": ["10.7.0.53", "fd00:7::53"], "searches": ["zeus.internal"]},
+            "containers": [{"name": "c", "env": [{"name": "DB", "value": "10.7.3.9"}],
+                "livenessProbe": {"tcpSocket": {"host": "10.7.3.10", "port": 80}}}],
+        }});
+        let job = json!({
+            "apiVersion": "batch/v1", "kind": "Job",
+            "metadata": {"name": "j", "namespace": "team", "labels": {"zeus.io/host": "10.7.3.11"}},
+            "spec": {"template": template},
+        });
+        let bundle = replaced(vec![job]);
+        let text = bundle.to_yaml();
+        for leak in ["10.7.", "fd00", "zeus"] {
+            assert!(!text.contains(leak), "{leak}: {text}");
+        }
+        // A Pod with the DNS policy None needs one.
+        let mut objects = bundle.objects.iter();
+        let job = objects.find(|o| o["kind"] == "Job").unwrap();
+        let servers = job.at("/spec/template/spec/dnsConfig/nameservers");
+        assert_eq!(servers, &json!(["192.0.2.1", "192.0.2.1"]));
+    }
+
+    #[test]
     fn the_configuration_has_the_pseudonyms_of_the_objects() {
         let text = "# of Alice\nmanagedJobsNamespaceSelector:\n  matchLabels: {zeus.io/managed: \"yes\"}\n\
             integrations: {frameworks: [batch/job], labelKeysToCopy: [zeus.io/team]}\n\

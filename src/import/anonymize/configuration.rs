@@ -16,6 +16,10 @@ pub(super) fn walk_configuration(config_map: &mut Value, replace: &mut impl Repl
     if let Some(map) = config_map.as_object_mut() {
         map.remove("binaryData");
     }
+    // That of presets without `kueue.yaml` is text as well.
+    if let Some(metadata) = config_map["metadata"].as_object_mut() {
+        metadata.remove("annotations");
+    }
     walk(config_map, &[], replace);
     if let Some(mut configuration) = configuration {
         walk(&mut configuration, &[], replace);

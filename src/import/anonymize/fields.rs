@@ -43,13 +43,14 @@ pub(super) const DOMAINS: [&str; 5] = [
 ];
 
 /// Fields that identify machines, or are for readers: they are not needed to decide.
-pub(super) const REMOVED: [&str; 17] = [
+pub(super) const REMOVED: [&str; 18] = [
     "managedFields",
     "description",
     "podIP",
     "podIPs",
     "hostIP",
     "hostIPs",
+    "hostAliases",
     "addresses",
     "podCIDR",
     "podCIDRs",

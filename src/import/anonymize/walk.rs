@@ -1,5 +1,7 @@
 //! Walks through an object and replaces the strings that can be names.
 
+use std::net::IpAddr;
+
 use kueue_lab_api::constants::SUSPENDED_BY_PARENT_ANNOTATION;
 use serde_json::{Map, Value};
 
@@ -7,6 +9,9 @@ use super::devices::replace_attributes;
 use super::fields::{DOMAINS, ENUMERATIONS, FREE, KEPT, LABEL_KEYS, LABELS, REMOVED};
 use super::strings::{has_public_domain, is_constant, is_no_name, is_public_domain, is_public_key};
 use super::topology_assignment::replace_domains;
+
+/// What replaces the addresses of hosts, such as those of DNS servers: an address for documentation (RFC 5737).
+const ADDRESS: &str = "192.0.2.1";
 
 /// Replaces a name, or text that can contain names.
 pub(super) trait Replace {
@@ -67,6 +72,7 @@ impl<R: Replace> Walk<'_, R> {
             // Those without a domain are Kubernetes'.
             "finalizers" => (text.contains('/')).then(|| key(text, self.replace)),
             _ if KEPT.contains(&field) => None,
+            _ if text.parse::<IpAddr>().is_ok() => Some(ADDRESS.to_owned()),
             _ if LABEL_KEYS.contains(&field) => Some(key(text, self.replace)),
             _ if is_no_name(text) => None,
             _ if !free && (is_constant || has_public_domain(text)) => None,
@@ -134,6 +140,9 @@ pub(super) fn label_value(label: &str, text: &str, replace: &mut impl Replace) -
         "kubernetes.io/os",
         SUSPENDED_BY_PARENT_ANNOTATION,
     ];
+    if text.parse::<IpAddr>().is_ok() {
+        return ADDRESS.to_owned();
+    }
     match is_no_name(text) || CONSTANTS.iter().any(|c| label.ends_with(c)) {
         true => text.to_owned(),
         // Topology annotations hold the key of a label.
