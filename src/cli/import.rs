@@ -8,7 +8,7 @@ use super::plan::plan_error;
 use super::{CliError, runtime};
 use kueue_lab_clock::Clock;
 use kueue_lab_import::{Bundle, ImportError, anonymize, import_cluster};
-use kueue_lab_lab::KubeconfigContext;
+use kueue_lab_lab::{KubeconfigContext, error_chain};
 use kueue_lab_plan::{check_import, check_text};
 
 const EXAMPLES: &str = "\
@@ -73,8 +73,9 @@ pub(super) async fn import_context(context: &KubeconfigContext) -> Result<Bundle
     let imported = import_cluster(&client, context.name(), now).await;
     imported.map_err(|error: ImportError| {
         let message = format!(
-            "cannot import the cluster of context {}: {error}",
-            context.name()
+            "cannot import the cluster of context {}: {}",
+            context.name(),
+            error_chain(&error)
         );
         match error.is_usage() {
             true => CliError::Usage(message),

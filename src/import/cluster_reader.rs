@@ -161,12 +161,34 @@ fn resource_name(resource: &ApiResource) -> String {
 }
 
 fn failed(what: String, error: Error) -> ImportError {
-    let reason = match error {
-        Error::Api(status) if status.code == 401 => {
-            return ImportError::Unauthorized(status.message);
-        }
-        Error::Api(status) => status.message,
-        other => format!("the cluster cannot be reached: {other}"),
-    };
-    ImportError::Request { what, reason }
+    match error {
+        Error::Api(status) if status.code == 401 => ImportError::Unauthorized(status.message),
+        Error::Api(status) => ImportError::Request {
+            what,
+            reason: status.message,
+            source: None,
+        },
+        other => ImportError::Request {
+            what,
+            reason: format!("the cluster cannot be reached: {other}"),
+            source: Some(Box::new(other)),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn an_error_of_the_connection_keeps_its_causes() {
+        let cause = io::Error::other("Connection refused");
+        let error = failed("list nodes".to_owned(), Error::Service(Box::new(cause)));
+        assert!(error.to_string().contains("the cluster cannot be reached"));
+        let source = error.source().and_then(std::error::Error::source);
+        assert!(source.unwrap().to_string().contains("Connection refused"));
+    }
 }

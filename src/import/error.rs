@@ -27,6 +27,9 @@ pub enum ImportError {
         what: String,
         /// The server's message, or why the cluster cannot be reached.
         reason: String,
+        /// The error of the connection.
+        #[source]
+        source: Option<Box<kube::Error>>,
     },
 }
 

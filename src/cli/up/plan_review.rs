@@ -6,6 +6,7 @@ use kube::Client;
 
 use kueue_lab_clock::Clock;
 use kueue_lab_import::import_cluster;
+use kueue_lab_lab::error_chain;
 use kueue_lab_plan::{EffectKind, PlannedChange, plan_preset, plan_text};
 use kueue_lab_presets::{ReviewedSave, SaveReview, SavedPreset};
 
@@ -28,7 +29,7 @@ impl SaveReview for PlanReview {
     ) -> Result<BoxFuture<'static, Result<ReviewedSave, String>>, String> {
         let now = self.clock.now();
         let bundle = import_cluster(client, "the lab", now).await;
-        let bundle = bundle.map_err(|error| error.to_string())?;
+        let bundle = bundle.map_err(|error| error_chain(&error))?;
         let plan = move || {
             let change = PlannedChange {
                 folder: &saved.folder,
