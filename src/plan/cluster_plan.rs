@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::cluster_state::ClusterState;
-use super::effects::{Effect, EffectKind, effects, missing_workloads};
+use super::effects::{Effect, EffectKind, created_workloads, effects, missing_workloads};
 use super::object_changes::{ObjectAction, ObjectChange, object_changes};
 use super::quota_changes::{QuotaChange, cohort_changes, quota_changes};
 
@@ -39,14 +39,16 @@ impl ClusterPlan {
             let uid = |state: &ClusterState| state.workloads.get(key).map(|w| w.uid.clone());
             uid(without).is_some() && uid(without) == uid(before)
         };
-        let mut missing = missing_workloads(before, after);
+        let mut all = missing_workloads(before, after);
         // Without the change they stay.
-        missing.retain(is_left);
-        missing.extend(effects(without, after));
+        all.retain(is_left);
+        all.extend(created_workloads(before, without, after));
+        all.extend(effects(without, after));
+        all.sort_by(|a, b| (a.kind, &a.object).cmp(&(b.kind, &b.object)));
         Self {
             cluster: cluster.to_owned(),
             objects: object_changes(before, after),
-            effects: missing,
+            effects: all,
             quota: quota_changes(without, after),
             cohorts: cohort_changes(without, after),
             notes,
@@ -65,7 +67,7 @@ impl ClusterPlan {
             all.filter(|change| wanted.contains(&change.action)).count()
         };
         let effects = |kind: EffectKind| self.effects.iter().filter(|e| e.kind == kind).count();
-        format!(
+        let mut text = format!(
             "Plan: {} to add, {} to change, {} to remove; {} Workloads admitted, {} evicted, {} never admissible; {} queues inactive",
             objects(&[ObjectAction::Add]),
             objects(&[ObjectAction::Change, ObjectAction::Replace]),
@@ -74,6 +76,23 @@ impl ClusterPlan {
             effects(EffectKind::Evicted),
             effects(EffectKind::Never),
             effects(EffectKind::QueueInactive),
-        )
+        );
+        for (kind, what) in [
+            (
+                EffectKind::QuotaReserved,
+                "Workloads with quota that wait for checks",
+            ),
+            (EffectKind::Created, "Workloads created"),
+            (
+                EffectKind::QueueBlocked,
+                "ClusterQueues that can admit none",
+            ),
+        ] {
+            let count = effects(kind);
+            if count > 0 {
+                text.push_str(&format!("; {count} {what}"));
+            }
+        }
+        text
     }
 }

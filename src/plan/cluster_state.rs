@@ -58,6 +58,8 @@ pub struct ClusterState {
     /// The objects that presets configure, by kind, namespace and name.
     pub(crate) objects: BTreeMap<(usize, String, String), Value>,
     pub(crate) quotas: QuotaState,
+    /// Active ClusterQueues that can admit no Workloads, and why.
+    pub(crate) blocked_queues: BTreeMap<String, String>,
 }
 
 impl ClusterState {
@@ -92,6 +94,14 @@ impl ClusterState {
         // No scheduling cycle runs meanwhile, so that the order is computed once.
         let mut engine = shared.as_ref().map(|shared| shared.engine());
         let mut order = PendingOrder::default();
+        if let Some(engine) = engine.as_deref() {
+            let queues = state.quotas.cohort_of_queues.iter();
+            let has_cycle = |queue: &str| engine.cache().workload_ancestors(queue).is_err();
+            let blocked = queues
+                .filter(|(queue, _)| has_cycle(queue))
+                .map(|(queue, cohort)| (queue.clone(), state.quotas.cycle_text(cohort)));
+            state.blocked_queues = blocked.collect();
+        }
         for workload in workloads {
             let key = WorkloadKey::new(workload.text("/metadata/namespace"), workload.name());
             let explanation = engine
@@ -125,6 +135,12 @@ impl ClusterState {
             }
         }
         state
+    }
+
+    /// Whether there is a ClusterQueue.
+    pub(crate) fn has_cluster_queue(&self, name: &str) -> bool {
+        self.queues()
+            .any(|((rank, _, n), _)| kind_of(*rank) == "ClusterQueue" && n == name)
     }
 
     /// The ClusterQueues and LocalQueues.

@@ -33,6 +33,8 @@ fn differences(objects: &[Value], lab: &ClusterState) -> Vec<Effect> {
     // The cluster has not evaluated those behind the head of a StrictFIFO queue.
     differences
         .retain(|effect| effect.kind != EffectKind::Never || is_never_by_condition(effect, lab));
+    // Nor does it say which ClusterQueues are in a cycle of cohorts.
+    differences.retain(|effect| effect.kind != EffectKind::QueueBlocked);
     differences.extend(missing_workloads(&cluster, lab));
     differences.extend(other_reasons(&cluster, lab));
     differences.extend(moved(objects, lab));

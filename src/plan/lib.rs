@@ -5,6 +5,7 @@
 mod cluster_plan;
 mod cluster_state;
 mod effects;
+mod eviction;
 mod import_check;
 mod json_diff;
 mod markdown;

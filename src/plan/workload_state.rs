@@ -9,6 +9,8 @@ use kueue_lab_json::ValueExt;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::eviction::EvictionConditions;
+
 /// The phase of a Workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -52,10 +54,13 @@ pub struct WorkloadState {
     /// Whether its condition says so. Kueue does not evaluate a Workload behind the head of a StrictFIFO queue.
     #[serde(skip)]
     pub(crate) never_by_condition: bool,
+    /// The admission checks that it waits for with quota.
+    pub waiting_checks: Vec<String>,
     /// How often it was evicted, by reason.
     pub evictions: BTreeMap<String, i64>,
-    /// The reason of the last preemption or else eviction, and its message.
-    pub last_eviction: Option<(String, String)>,
+    /// Its conditions about evictions.
+    #[serde(skip)]
+    pub(crate) eviction: EvictionConditions,
 }
 
 impl WorkloadState {
@@ -77,13 +82,6 @@ impl WorkloadState {
         let is_pending = phase == WorkloadPhase::Pending;
         let waits = condition(c::QUOTA_RESERVED).filter(|_| is_pending);
         let reason = waits.map_or("", |c| c.text("/reason"));
-        let of_eviction = |type_: &str| {
-            let found = condition(type_)?;
-            Some((
-                found.text("/reason").to_owned(),
-                found.text("/message").to_owned(),
-            ))
-        };
         let never_by_condition = is_pending
             && matches!(
                 reason,
@@ -126,8 +124,12 @@ impl WorkloadState {
                 None => never_by_condition,
             },
             never_by_condition,
+            waiting_checks: match phase {
+                WorkloadPhase::QuotaReserved => waiting_checks(workload),
+                _ => Vec::new(),
+            },
             evictions: evictions(workload),
-            last_eviction: of_eviction(c::PREEMPTED).or_else(|| of_eviction(c::EVICTED)),
+            eviction: EvictionConditions::of(workload),
         }
     }
 }
@@ -143,6 +145,15 @@ fn flavors(workload: &Value) -> String {
     names.sort_unstable();
     names.dedup();
     format!("{queue}: {}", names.join(", "))
+}
+
+/// The names of the admission checks that are not ready.
+fn waiting_checks(workload: &Value) -> Vec<String> {
+    let checks = workload.list("/status/admissionChecks").iter();
+    let waiting = checks.filter(|check| check.text("/state") != "Ready");
+    waiting
+        .map(|check| check.text("/name").to_owned())
+        .collect()
 }
 
 /// The numbers of evictions by reason and underlying cause.
