@@ -83,9 +83,9 @@ pub fn replay(
     let mut replayer = Replayer {
         trace,
         options,
+        main_resource: main_resource(trace, &resources, &engine),
         driver: EngineDriver::new(engine, configuration.pods_ready),
         local_queues: &local_queues,
-        main_resource: main_resource(trace, &resources),
         usage: vec![UsageOverTime::default(); resources.len()],
         resources,
         runs,
