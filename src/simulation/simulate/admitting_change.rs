@@ -70,6 +70,24 @@ pub enum AdmittingChange {
         /// The increases.
         increases: Vec<QuotaIncrease>,
     },
+    /// A higher borrowing limit of a Cohort above the ClusterQueue.
+    CohortBorrowingLimit {
+        /// The Cohort.
+        cohort: String,
+        /// The flavor.
+        flavor: String,
+        /// The increases.
+        increases: Vec<QuotaIncrease>,
+    },
+    /// A higher lending limit of another Cohort.
+    CohortLendingLimit {
+        /// The Cohort that lends.
+        cohort: String,
+        /// The flavor.
+        flavor: String,
+        /// The increases.
+        increases: Vec<QuotaIncrease>,
+    },
     /// A resource that a ClusterQueue does not cover gets quota in a flavor.
     CoveredResource {
         /// The ClusterQueue.
@@ -147,6 +165,16 @@ impl std::fmt::Display for AdmittingChange {
                 flavor,
                 increases,
             ),
+            AdmittingChange::CohortBorrowingLimit {
+                cohort,
+                flavor,
+                increases,
+            } => raise(f, "borrowingLimit", "Cohort", cohort, flavor, increases),
+            AdmittingChange::CohortLendingLimit {
+                cohort,
+                flavor,
+                increases,
+            } => raise(f, "lendingLimit", "Cohort", cohort, flavor, increases),
             AdmittingChange::CoveredResource {
                 cluster_queue,
                 flavor,

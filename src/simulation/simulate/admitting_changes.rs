@@ -5,12 +5,13 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::admitting_change::{AdmittingChange, PriorityClass};
+use super::admitting_change::PriorityClass;
 use super::changed_state::ChangedState;
 use super::finish_search::finish_change;
 use super::priority_search::priority_change;
 use super::quota_search::quota_changes;
 use super::simulation::Simulation;
+use super::verified_change::VerifiedChange;
 use kueue_lab_admission::Engine;
 use kueue_lab_api::v1beta2::Workload;
 
@@ -19,14 +20,14 @@ use kueue_lab_api::v1beta2::Workload;
 #[serde(rename_all = "camelCase")]
 pub struct AdmittingChanges {
     /// The changes, each of which admits the workloads alone.
-    pub admitting_changes: Vec<AdmittingChange>,
+    pub admitting_changes: Vec<VerifiedChange>,
     /// The limits of the search that were reached, such as `16 of 40 quotas in flavor spot`. Without one,
     /// there are no other changes of these kinds.
     pub search_limits: Vec<String>,
 }
 
 /// The cheapest changes that admit workloads: a higher limit or more quota, a higher priority, or other
-/// workloads that finish. Each is verified by the engine on a copy of the state. Empty when the `simulation` admits
+/// workloads that finish. Each is verified by the engine on a copy of the state, with the preemptions of this run. Empty when the `simulation` admits
 /// the workloads, or when no such change admits them.
 pub fn admitting_changes(
     live: &Engine,

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::live_versions::live_versions;
+use super::preempted_workload::PreemptedWorkload;
 use super::settle::settle;
-use crate::EngineDriver;
+use crate::{DriverEvent, EngineDriver};
 use kueue_lab_admission::Engine;
 use kueue_lab_admission::cycle::Decision;
 use kueue_lab_admission::resources::Requests;
@@ -20,6 +21,14 @@ pub(super) struct ChangedState<'a> {
     pub(super) base: EngineDriver,
     pub(super) workloads: &'a [Arc<Workload>],
     pub(super) now: Timestamp,
+}
+
+/// A state with the workloads and a change, in which nothing changes any more.
+struct Settled {
+    driver: EngineDriver,
+    now: Timestamp,
+    /// What changed since the workloads were added.
+    events: Vec<DriverEvent>,
 }
 
 impl<'a> ChangedState<'a> {
@@ -108,10 +117,20 @@ impl<'a> ChangedState<'a> {
         change: impl FnOnce(&mut EngineDriver, Timestamp),
         adapt: impl Fn(&mut Workload),
     ) -> bool {
-        self.settled(change, adapt).is_some_and(|(driver, _)| {
-            let mut workloads = self.workloads.iter();
-            workloads.all(|wl| is_admitted(&driver, wl))
-        })
+        self.preemptions_if_admitted(change, adapt).is_some()
+    }
+
+    /// The preemptions with which the workloads are admitted after changes of the state and of the workloads;
+    /// `None` if they are not admitted, or do not stay so.
+    pub(super) fn preemptions_if_admitted(
+        &self,
+        change: impl FnOnce(&mut EngineDriver, Timestamp),
+        adapt: impl Fn(&mut Workload),
+    ) -> Option<Vec<PreemptedWorkload>> {
+        let settled = self.settled(change, adapt)?;
+        let mut workloads = self.workloads.iter();
+        let admitted = workloads.all(|wl| is_admitted(&settled.driver, wl));
+        admitted.then(|| PreemptedWorkload::of_events(settled.events))
     }
 
     /// The decisions on the workloads that stay pending after a change of the state; none if it does not
@@ -120,9 +139,12 @@ impl<'a> ChangedState<'a> {
         &self,
         change: impl FnOnce(&mut EngineDriver, Timestamp),
     ) -> Vec<Decision> {
-        let Some((mut driver, now)) = self.settled(change, |_| {}) else {
+        let Some(settled) = self.settled(change, |_| {}) else {
             return Vec::new();
         };
+        let Settled {
+            mut driver, now, ..
+        } = settled;
         let pending: Vec<_> = self
             .workloads
             .iter()
@@ -140,7 +162,7 @@ impl<'a> ChangedState<'a> {
         &self,
         change: impl FnOnce(&mut EngineDriver, Timestamp),
         adapt: impl Fn(&mut Workload),
-    ) -> Option<(EngineDriver, Timestamp)> {
+    ) -> Option<Settled> {
         let mut driver = self.base.clone();
         let mut now = self.now;
         for wl in self.workloads {
@@ -148,10 +170,14 @@ impl<'a> ChangedState<'a> {
             adapt(&mut wl);
             driver.upsert_workload(Arc::new(wl), now);
         }
-        settle(&mut driver, &mut now).ok()?;
+        let mut events = settle(&mut driver, &mut now).ok()?;
         change(&mut driver, now);
-        settle(&mut driver, &mut now).ok()?;
-        Some((driver, now))
+        events.extend(settle(&mut driver, &mut now).ok()?);
+        Some(Settled {
+            driver,
+            now,
+            events,
+        })
     }
 }
 
@@ -172,4 +198,19 @@ pub(super) fn tree_of(engine: &Engine, queue: &str) -> Vec<String> {
         path.is_ok_and(|path| path.last() == Some(root))
     });
     in_tree.map(ToString::to_string).collect()
+}
+
+/// The Cohorts of the cohort tree of a ClusterQueue, by name.
+pub(super) fn cohorts_of_tree(engine: &Engine, queue: &str) -> Vec<String> {
+    let hierarchy = &engine.cache().hierarchy;
+    let node = engine.cache().node_of(queue);
+    let Some(root) = node.map(|node| hierarchy.root(node)) else {
+        return Vec::new();
+    };
+    let in_tree = hierarchy
+        .cohorts()
+        .filter(|&cohort| !hierarchy.has_cycle(cohort) && hierarchy.root(cohort) == root);
+    in_tree
+        .map(|cohort| hierarchy[cohort].name.to_string())
+        .collect()
 }

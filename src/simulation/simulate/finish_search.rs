@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::admitting_change::AdmittingChange;
 use super::admitting_changes::AdmittingChanges;
 use super::changed_state::ChangedState;
+use super::verified_change::VerifiedChange;
 use crate::EngineDriver;
 use kueue_lab_admission::workload::{WorkloadKey, predicates};
 use kueue_lab_api::constants as c;
@@ -26,14 +27,15 @@ struct Holders {
 /// Adds the fewest admitted workloads that have to finish: one, or a set of which none can be left out.
 pub(super) fn finish_change(state: &ChangedState<'_>, found: &mut AdmittingChanges) {
     let holders = Holders::of(state);
-    let admits = |finished: &[WorkloadKey]| {
+    let preemptions = |finished: &[WorkloadKey]| {
         let finish = |driver: &mut EngineDriver, now: Timestamp| {
             for key in finished {
                 driver.finish(key, now);
             }
         };
-        state.admits(finish, |_| {})
+        state.preemptions_if_admitted(finish, |_| {})
     };
+    let admits = |finished: &[WorkloadKey]| preemptions(finished).is_some();
     let alone = holders.first_of_each_kind();
     let mut tried = alone.iter().take(MAX_KINDS);
     let one = tried.find(|key| admits(std::slice::from_ref(*key)));
@@ -49,7 +51,12 @@ pub(super) fn finish_change(state: &ChangedState<'_>, found: &mut AdmittingChang
             holders.fewest(admits, found)
         }
     };
-    let change = workloads.map(|workloads| AdmittingChange::Finish { workloads });
+    let change = workloads.and_then(|workloads| {
+        Some(VerifiedChange {
+            preemptions: preemptions(&workloads)?,
+            change: AdmittingChange::Finish { workloads },
+        })
+    });
     found.admitting_changes.extend(change);
 }
 

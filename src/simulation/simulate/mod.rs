@@ -8,6 +8,7 @@ mod admitting_changes;
 mod changed_state;
 mod finish_search;
 mod live_versions;
+mod preempted_workload;
 mod priority_search;
 mod quota_place;
 mod quota_raise;
@@ -22,10 +23,13 @@ mod simulation;
 mod test_fixtures;
 #[cfg(test)]
 mod tests;
+mod verified_change;
 
 pub use admitting_change::{AdmittingChange, PriorityClass, QuotaIncrease};
 pub use admitting_changes::{AdmittingChanges, admitting_changes};
 pub use live_versions::live_versions;
+pub use preempted_workload::PreemptedWorkload;
 pub use settle::RepeatedPreemption;
 pub(crate) use settle::{REPETITIONS, settle_round};
-pub use simulation::{PreemptedWorkload, SimulatedWorkload, Simulation, simulate};
+pub use simulation::{SimulatedWorkload, Simulation, simulate};
+pub use verified_change::VerifiedChange;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::admitting_change::{AdmittingChange, PriorityClass};
 use super::changed_state::ChangedState;
+use super::verified_change::VerifiedChange;
 use kueue_lab_admission::workload::predicates;
 use kueue_lab_api::v1beta2::Workload;
 
@@ -15,7 +16,7 @@ use kueue_lab_api::v1beta2::Workload;
 pub(super) fn priority_change(
     state: &ChangedState<'_>,
     classes: &[PriorityClass],
-) -> Option<AdmittingChange> {
+) -> Option<VerifiedChange> {
     let priority = |wl: &Workload| wl.spec.priority.unwrap_or(0);
     let from = state.workloads.iter().map(|wl| priority(wl)).max()?;
     let queues = state.tree_of_workloads();
@@ -30,10 +31,11 @@ pub(super) fn priority_change(
         .filter_map(|other| other.checked_add(1))
         .collect();
     let above: Vec<i32> = above.into_iter().collect();
-    let admits = |to: i32| {
+    let preemptions = |to: i32| {
         let adapt = |wl: &mut Workload| wl.spec.priority = Some(priority(wl).max(to));
-        state.admits(|_, _| {}, adapt)
+        state.preemptions_if_admitted(|_, _| {}, adapt)
     };
+    let admits = |to: i32| preemptions(to).is_some();
     let mut found = above.len().checked_sub(1)?;
     if !admits(*above.get(found)?) {
         return None;
@@ -52,9 +54,12 @@ pub(super) fn priority_change(
         .filter(|class| class.value >= to)
         .min_by_key(|class| (class.value, &class.name));
     let class = class.filter(|class| class.value == to || admits(class.value));
-    Some(AdmittingChange::Priority {
-        from,
-        to,
-        class: class.cloned(),
+    Some(VerifiedChange {
+        preemptions: preemptions(class.map_or(to, |class| class.value))?,
+        change: AdmittingChange::Priority {
+            from,
+            to,
+            class: class.cloned(),
+        },
     })
 }

@@ -1,12 +1,10 @@
 //! [`QuotaPlace`]: the quotas and limits that a change can raise.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::admitting_change::{AdmittingChange, QuotaIncrease};
-use super::changed_state::tree_of;
+use super::changed_state::{cohorts_of_tree, tree_of};
 use crate::EngineDriver;
 use kueue_lab_admission::Engine;
 use kueue_lab_admission::resources::{Decimal, ResourceName, resource_value};
@@ -19,6 +17,10 @@ pub(super) enum QuotaPlace {
     BorrowingLimit(String),
     /// The lending limit of a ClusterQueue.
     LendingLimit(String),
+    /// The borrowing limit of a Cohort above the ClusterQueue.
+    BorrowingLimitOfCohort(String),
+    /// The lending limit of another Cohort.
+    LendingLimitOfCohort(String),
     /// The nominal quota of a ClusterQueue.
     Nominal(String),
     /// The nominal quota of a Cohort, which may have no object.
@@ -70,17 +72,54 @@ impl QuotaPlace {
         let cohorts = engine.cache().workload_ancestors(queue).unwrap_or_default();
         let of_cohorts = cohorts.iter();
         places.extend(of_cohorts.map(|cohort| Self::OfCohort(cohort.to_string())));
-        if has_limit(engine, queue, flavor, |quota| &quota.borrowing_limit) {
-            places.push(Self::BorrowingLimit(queue.to_owned()));
-        }
+        let mut limits = vec![Self::BorrowingLimit(queue.to_owned())];
+        let of_cohorts = cohorts.iter();
+        limits.extend(of_cohorts.map(|cohort| Self::BorrowingLimitOfCohort(cohort.to_string())));
         if !cohorts.is_empty() {
+            let others = cohorts_of_tree(engine, queue).into_iter();
+            // What a Cohort lends does not limit the ClusterQueues below it.
+            let others = others.filter(|other| !cohorts.iter().any(|own| **own == **other));
+            limits.extend(others.map(Self::LendingLimitOfCohort));
             let others = tree_of(engine, queue).into_iter();
-            let limited = others.filter(|other| {
-                other != queue && has_limit(engine, other, flavor, |quota| &quota.lending_limit)
-            });
-            places.extend(limited.map(Self::LendingLimit));
+            limits.extend(
+                others
+                    .filter(|other| other != queue)
+                    .map(Self::LendingLimit),
+            );
         }
+        places.extend(
+            limits
+                .into_iter()
+                .filter(|limit| limit.is_set(engine, flavor)),
+        );
         places
+    }
+
+    /// Whether a limit is set for a resource of a flavor.
+    fn is_set(&self, engine: &Engine, flavor: &str) -> bool {
+        let Some(object) = self.object(engine) else {
+            return false;
+        };
+        let flavors = object.resource_groups().iter();
+        let quotas = flavors.flat_map(|group| &group.flavors);
+        let mut quotas = quotas.filter(|quotas| quotas.name == flavor);
+        quotas.any(|quotas| {
+            quotas
+                .resources
+                .iter()
+                .any(|quota| self.limit(quota).is_some())
+        })
+    }
+
+    /// The limit of a quota; none of nominal quotas.
+    fn limit<'q>(&self, quota: &'q ResourceQuota) -> Option<&'q Quantity> {
+        match self {
+            Self::BorrowingLimit(_) | Self::BorrowingLimitOfCohort(_) => {
+                quota.borrowing_limit.as_ref()
+            }
+            Self::LendingLimit(_) | Self::LendingLimitOfCohort(_) => quota.lending_limit.as_ref(),
+            Self::Nominal(_) | Self::OfCohort(_) | Self::Uncovered(_) => None,
+        }
     }
 
     /// Whether more nominal quota in another flavor can complete it.
@@ -112,6 +151,16 @@ impl QuotaPlace {
             },
             Self::LendingLimit(cluster_queue) => AdmittingChange::LendingLimit {
                 cluster_queue,
+                flavor,
+                increases,
+            },
+            Self::BorrowingLimitOfCohort(cohort) => AdmittingChange::CohortBorrowingLimit {
+                cohort,
+                flavor,
+                increases,
+            },
+            Self::LendingLimitOfCohort(cohort) => AdmittingChange::CohortLendingLimit {
+                cohort,
                 flavor,
                 increases,
             },
@@ -153,8 +202,7 @@ impl QuotaPlace {
             (Self::Nominal(_) | Self::OfCohort(_), quota) => {
                 quota.map(|quota| value(&quota.nominal_quota))
             }
-            (Self::BorrowingLimit(_), quota) => quota?.borrowing_limit.as_ref().map(value),
-            (Self::LendingLimit(_), quota) => quota?.lending_limit.as_ref().map(value),
+            (_, quota) => self.limit(quota?).map(value),
         }
     }
 
@@ -182,8 +230,12 @@ impl QuotaPlace {
                 Self::Nominal(_) | Self::OfCohort(_) | Self::Uncovered(_) => {
                     quota.nominal_quota = quantity;
                 }
-                Self::BorrowingLimit(_) => quota.borrowing_limit = Some(quantity),
-                Self::LendingLimit(_) => quota.lending_limit = Some(quantity),
+                Self::BorrowingLimit(_) | Self::BorrowingLimitOfCohort(_) => {
+                    quota.borrowing_limit = Some(quantity);
+                }
+                Self::LendingLimit(_) | Self::LendingLimitOfCohort(_) => {
+                    quota.lending_limit = Some(quantity);
+                }
             }
         }
         Some(object)
@@ -192,7 +244,9 @@ impl QuotaPlace {
     /// The object of the place as it is.
     fn object(&self, engine: &Engine) -> Option<ChangedObject> {
         match self {
-            Self::OfCohort(name) => {
+            Self::OfCohort(name)
+            | Self::BorrowingLimitOfCohort(name)
+            | Self::LendingLimitOfCohort(name) => {
                 let cohort = engine.cohort(name).map(|cohort| Cohort::clone(cohort));
                 let cohort = cohort.unwrap_or_else(|| {
                     let mut cohort = Cohort::default();
@@ -210,22 +264,6 @@ impl QuotaPlace {
             }
         }
     }
-}
-
-fn has_limit(
-    engine: &Engine,
-    queue: &str,
-    flavor: &str,
-    limit: impl Fn(&ResourceQuota) -> &Option<Quantity>,
-) -> bool {
-    let queue: Option<&Arc<ClusterQueue>> = engine.cluster_queue(queue);
-    let groups = queue.map(|queue| &queue.spec.resource_groups);
-    let flavors = groups.into_iter().flatten();
-    let mut flavors = flavors.flat_map(|group| &group.flavors);
-    flavors.any(|quotas| {
-        let mut resources = quotas.resources.iter();
-        quotas.name == flavor && resources.any(|quota| limit(quota).is_some())
-    })
 }
 
 fn without_quota(name: &str) -> ResourceQuota {

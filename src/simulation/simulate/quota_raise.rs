@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use super::admitting_change::{AdmittingChange, QuotaIncrease};
 use super::changed_state::ChangedState;
 use super::quota_place::QuotaPlace;
+use super::verified_change::VerifiedChange;
 use crate::EngineDriver;
 use kueue_lab_admission::resources::ResourceName;
 
@@ -178,8 +179,17 @@ impl QuotaRaise {
         self.places.get_mut(place)?.amounts.get_mut(index)
     }
 
+    /// The change with the preemptions of a last run; `None` if it does not admit.
+    pub(super) fn verified(&self, state: &ChangedState<'_>) -> Option<VerifiedChange> {
+        let apply = |driver: &mut EngineDriver, now: Timestamp| self.apply(driver, now);
+        Some(VerifiedChange {
+            change: self.change(state)?,
+            preemptions: state.preemptions_if_admitted(apply, |_| {})?,
+        })
+    }
+
     /// The change, without what is not raised.
-    pub(super) fn change(&self, state: &ChangedState<'_>) -> Option<AdmittingChange> {
+    fn change(&self, state: &ChangedState<'_>) -> Option<AdmittingChange> {
         let mut places: Vec<&RaisedPlace> = self.places.iter().collect();
         places.sort_by_key(|place| (&place.place, &place.flavor));
         let changes = places.iter().filter_map(|place| place.change(state));

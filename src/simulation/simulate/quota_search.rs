@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::admitting_change::AdmittingChange;
 use super::admitting_changes::AdmittingChanges;
 use super::changed_state::ChangedState;
 use super::quota_place::QuotaPlace;
 use super::quota_raise::{QuotaRaise, RaisedPlace};
 use super::simulation::Simulation;
+use super::verified_change::VerifiedChange;
 use kueue_lab_admission::config::QuotaCheckStrategy;
 use kueue_lab_admission::cycle::Decision;
 use kueue_lab_admission::resources::{Requests, ResourceName};
@@ -38,7 +38,7 @@ pub(super) fn quota_changes(
     let decisions: Vec<&Decision> = pending
         .filter_map(|wl| wl.explanation.as_ref()?.now.as_ref())
         .collect();
-    let mut changes: Vec<(QuotaPlace, AdmittingChange)> = Vec::new();
+    let mut changes: Vec<(QuotaPlace, VerifiedChange)> = Vec::new();
     for (queue, flavor) in usable_flavors(&decisions) {
         let places = QuotaPlace::all(state.base.engine(), &queue, &flavor);
         if places.len() > MAX_PLACES {
@@ -74,7 +74,10 @@ pub(super) fn quota_changes(
 /// Limits of a flavor come before its nominal quotas.
 fn rank(place: &QuotaPlace) -> u8 {
     match place {
-        QuotaPlace::BorrowingLimit(_) | QuotaPlace::LendingLimit(_) => 0,
+        QuotaPlace::BorrowingLimit(_)
+        | QuotaPlace::LendingLimit(_)
+        | QuotaPlace::BorrowingLimitOfCohort(_)
+        | QuotaPlace::LendingLimitOfCohort(_) => 0,
         QuotaPlace::Nominal(_) | QuotaPlace::OfCohort(_) | QuotaPlace::Uncovered(_) => 1,
     }
 }
@@ -84,7 +87,7 @@ fn smallest(
     state: &ChangedState<'_>,
     requests: &BTreeMap<String, Requests>,
     raised: RaisedPlace,
-) -> Option<AdmittingChange> {
+) -> Option<VerifiedChange> {
     let is_nominal = raised.place.is_nominal();
     let mut raise = QuotaRaise {
         places: vec![raised],
@@ -97,7 +100,7 @@ fn smallest(
         let next = next_place(state, requests, &raise)?;
         raise.places.push(next);
     }
-    raise.smallest(state)?.change(state)
+    raise.smallest(state)?.verified(state)
 }
 
 /// What is missing besides the highest amounts of a raise: quota of another resource group or

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::test_fixtures::{
     at, changes, engine, engine_with, requesting, running, searched, workload,
 };
-use super::{AdmittingChange, PriorityClass, admitting_changes, simulate};
+use super::{AdmittingChange, PriorityClass, VerifiedChange, admitting_changes, simulate};
 
 fn named(prefix: &str, queue: &str, count: usize, priority: i32) -> Vec<Arc<Workload>> {
     let names = (0..count).map(|i| format!("{prefix}-{i:03}"));
@@ -18,7 +18,7 @@ fn named(prefix: &str, queue: &str, count: usize, priority: i32) -> Vec<Arc<Work
         .collect()
 }
 
-fn texts(changes: &[AdmittingChange]) -> Vec<String> {
+fn texts(changes: &[VerifiedChange]) -> Vec<String> {
     changes.iter().map(ToString::to_string).collect()
 }
 
@@ -55,7 +55,7 @@ fn workloads_of_other_cohorts_are_not_tried_to_be_finished() {
 fn many_workloads_have_to_finish_for_a_large_one() {
     let engine = running(engine(&[("a", 80)]), &named("small", "a", 80, 0));
     let found = searched(&engine, &[workload("new", "a", 70, 0)]);
-    let finish = found.admitting_changes.last();
+    let finish = found.admitting_changes.last().map(|found| &found.change);
     let Some(AdmittingChange::Finish { workloads }) = finish else {
         panic!("{found:?}");
     };
@@ -104,7 +104,8 @@ fn the_lowest_of_many_priorities_is_found_with_its_class() {
     let classes = [class("low", 5), class("higher", 100), class("high", 50)];
     let found = admitting_changes(&engine, false, &new, &classes, &simulation, at());
     let priority = texts(&found.admitting_changes);
-    let expected = "raise the priority from 0 to 19, with WorkloadPriorityClass high of value 50";
+    let expected = "raise the priority from 0 to 19, with WorkloadPriorityClass high of value 50; \
+                    preempts ns/p00, ns/p01, ns/p02 and 16 more (InClusterQueue)";
     assert!(priority.contains(&expected.to_owned()), "{priority:?}");
 }
 

@@ -6,8 +6,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::live_versions::live_versions;
+use super::preempted_workload::PreemptedWorkload;
 use super::settle::{RepeatedPreemption, Unsettled, settle};
-use crate::{DriverEvent, EngineDriver};
+use crate::EngineDriver;
 use kueue_lab_admission::Engine;
 use kueue_lab_admission::engine::{Explanation, PendingVerdict};
 use kueue_lab_admission::workload::{WorkloadKey, predicates};
@@ -15,18 +16,6 @@ use kueue_lab_api::v1beta2::{Admission, Workload};
 
 /// The most workloads ahead in the queue that are listed.
 const MAX_AHEAD: usize = 10;
-
-/// A workload that is preempted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PreemptedWorkload {
-    /// The workload.
-    pub workload: WorkloadKey,
-    /// The reason, such as `InClusterQueue`.
-    pub reason: String,
-    /// The preemptor, if it is known.
-    pub preemptor: Option<WorkloadKey>,
-}
 
 /// What would become of a workload.
 #[derive(Clone, Debug, Serialize)]
@@ -107,19 +96,6 @@ pub fn simulate(
         Err(unsettled) => (unsettled.events.clone(), Some(unsettled)),
     };
     let repeated_preemption = unsettled.and_then(|Unsettled { repeated, .. }| repeated);
-    let preemptions = events.into_iter().filter_map(|event| match event {
-        DriverEvent::Evicted {
-            workload,
-            preemptor,
-            reason,
-        } => Some(PreemptedWorkload {
-            workload,
-            reason,
-            preemptor,
-        }),
-        DriverEvent::Admitted(_) => None,
-    });
-    let preemptions = preemptions.collect();
     let is_admitted = |driver: &EngineDriver, key: &WorkloadKey| {
         let wl = driver.engine().workload(key);
         wl.is_some_and(|wl| predicates::is_admitted(wl) && !predicates::is_finished(wl))
@@ -132,7 +108,7 @@ pub fn simulate(
     let simulated = workloads.iter().map(|wl| simulated(&mut with, wl, at));
     Simulation {
         workloads: simulated.collect(),
-        preemptions,
+        preemptions: PreemptedWorkload::of_events(events),
         displaced,
         replaced,
         settles,

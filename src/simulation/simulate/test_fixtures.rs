@@ -44,17 +44,22 @@ pub(super) fn engine_with(flavors: &[&str], queues: &[(&str, Value)]) -> Engine 
     engine
 }
 
+/// The spec of a ClusterQueue with this number of CPUs, in a cohort, that reclaims.
+pub(super) fn queue_of(cohort: &str, quota: i64) -> Value {
+    let flavors = json!([{"name": "f", "resources": [{"name": "cpu", "nominalQuota": quota}]}]);
+    json!({
+        "cohortName": cohort,
+        "preemption": {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"},
+        "resourceGroups": [{"coveredResources": ["cpu"], "flavors": flavors}],
+    })
+}
+
 /// ClusterQueues with this number of CPUs each, in a cohort, that reclaim.
 pub(super) fn engine(queues: &[(&str, i64)]) -> Engine {
-    let spec = |quota: &i64| {
-        let flavors = json!([{"name": "f", "resources": [{"name": "cpu", "nominalQuota": quota}]}]);
-        json!({
-            "cohortName": "all",
-            "preemption": {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"},
-            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": flavors}],
-        })
-    };
-    let queues: Vec<(&str, Value)> = queues.iter().map(|(n, q)| (*n, spec(q))).collect();
+    let queues = queues
+        .iter()
+        .map(|(name, quota)| (*name, queue_of("all", *quota)));
+    let queues: Vec<(&str, Value)> = queues.collect();
     engine_with(&["f"], &queues)
 }
 

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use kueue_lab_admission::Engine;
+use serde_json::json;
 
 use super::simulate;
-use super::test_fixtures::{at, changes, engine, running, workload};
+use super::test_fixtures::{
+    at, changes, engine, engine_with, queue_of, running, searched, typed, workload,
+};
 
 #[test]
 fn a_workload_that_fits_is_admitted() {
@@ -47,7 +50,7 @@ fn changes_that_admit_a_workload_are_the_smallest() {
         [
             "raise nominalQuota in flavor f of ClusterQueue a: cpu from 4 to 7",
             "raise nominalQuota in flavor f of Cohort all: cpu from 0 to 3",
-            "raise the priority from 1 to 6",
+            "raise the priority from 1 to 6; preempts ns/first (InClusterQueue)",
             "when finished: ns/first",
         ]
     );
@@ -133,6 +136,60 @@ fn limits_of_borrowing_and_lending_are_raised_where_that_admits() {
         found.iter().all(|change| !change.contains("Limit")),
         "{found:?}"
     );
+}
+
+#[test]
+fn limits_of_cohorts_are_raised_where_that_admits() {
+    let with = |research: serde_json::Value, products: serde_json::Value| {
+        let mut engine = engine_with(&["f"], &[("a", queue_of("research", 2))]);
+        for (name, parent, quota) in [
+            ("company", "", json!({"nominalQuota": 0})),
+            ("research", "company", research),
+            ("products", "company", products),
+        ] {
+            let mut cpu = quota;
+            cpu["name"] = json!("cpu");
+            let groups = json!([{"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": [cpu]}]}]);
+            let cohort = json!({"metadata": {"name": name}, "spec": {"parentName": parent, "resourceGroups": groups}});
+            engine
+                .upsert_cohort(Arc::new(typed("Cohort", cohort)), at())
+                .unwrap();
+        }
+        engine
+    };
+    let wl = workload("new", "a", 6, 0);
+    let lending = with(
+        json!({"nominalQuota": 0}),
+        json!({"nominalQuota": 4, "lendingLimit": 2}),
+    );
+    assert_eq!(
+        changes(&lending, &wl)[0],
+        "raise lendingLimit in flavor f of Cohort products: cpu from 2 to 4"
+    );
+    let borrowing = with(
+        json!({"nominalQuota": 0, "borrowingLimit": 1}),
+        json!({"nominalQuota": 4}),
+    );
+    assert_eq!(
+        changes(&borrowing, &wl)[0],
+        "raise borrowingLimit in flavor f of Cohort research: cpu from 1 to 4"
+    );
+}
+
+#[test]
+fn changes_have_the_preemptions_that_follow() {
+    let borrows = workload("borrows", "a", 6, 0);
+    let engine = running(engine(&[("a", 4), ("b", 8)]), &[borrows]);
+    let found = searched(&engine, &[workload("new", "b", 12, 0)]).admitting_changes;
+    assert_eq!(
+        found[0].to_string(),
+        "raise nominalQuota in flavor f of ClusterQueue b: cpu from 8 to 12; \
+         preempts ns/borrows (InCohortReclamation)"
+    );
+    let json = serde_json::to_value(&found[0]).unwrap();
+    assert_eq!(json["kind"], "quota");
+    assert_eq!(json["preemptions"][0]["workload"], "ns/borrows");
+    assert_eq!(json["preemptions"][0]["preemptor"], "ns/new");
 }
 
 #[test]
