@@ -26,6 +26,9 @@ const COLUMNS: [&str; 11] = [
     "gpu",
 ];
 
+/// Separators of other formats than CSV, as spreadsheets write them.
+const SEPARATORS: [char; 3] = [';', '\t', '|'];
+
 /// Maps columns of a file to the columns of the format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ColumnMapping(BTreeMap<String, String>);
@@ -61,8 +64,25 @@ impl ColumnMapping {
         self.0.get(column).map_or(column, String::as_str)
     }
 
+    /// Whether a name is that of a column of the format, also if another column of a file is mapped to it.
+    pub fn is_column(name: &str) -> bool {
+        COLUMNS.contains(&name)
+    }
+
+    /// Whether no column is mapped.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Checks the header of a file.
-    pub(super) fn check(&self, header: &Header) -> Result<(), String> {
+    pub(super) fn check(&self, header: &Header, gpu_resource: &str) -> Result<(), String> {
+        if let [only] = header.names()
+            && let Some(separator) = SEPARATORS.into_iter().find(|other| only.contains(*other))
+        {
+            return Err(format!(
+                "the columns are separated by {separator:?}; separate them, and the fields of all lines, by commas"
+            ));
+        }
         for (column, name) in &self.0 {
             if header.index(name).is_none() {
                 return Err(format!(
@@ -75,10 +95,32 @@ impl ColumnMapping {
         if !has("submit_time") {
             return Err(self.absent("submit_time", header));
         }
-        match has("duration") || has("end_time") {
-            true => Ok(()),
-            false => Err(self.absent("duration", header)),
+        if !has("duration") && !has("end_time") {
+            return Err(self.absent("duration", header));
         }
+        match has("gpu") && has(gpu_resource) {
+            true => Err(format!(
+                "the columns {} and {} are both the requests for {gpu_resource}; remove one of them",
+                self.name("gpu"),
+                self.name(gpu_resource)
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether the duration of a record is the time between its start and its end.
+    pub(super) fn is_between_times(&self, record: &Record<'_>) -> bool {
+        let is_missing = |column: &str| is_missing(record.get(self.name(column)));
+        is_missing("duration") && !is_missing("end_time")
+    }
+
+    /// The columns of times that a file has, which are used only without a duration.
+    pub(super) fn columns_of_times(&self, header: &Header) -> Vec<String> {
+        let names = ["start_time", "end_time"].map(|column| self.name(column));
+        let present = names
+            .into_iter()
+            .filter(|name| header.index(name).is_some());
+        present.map(str::to_owned).collect()
     }
 
     /// The columns of a file that the format has no use for.
@@ -86,7 +128,7 @@ impl ColumnMapping {
         let mapped = COLUMNS.map(|column| self.name(column));
         let is_used = |name: &str| {
             name.is_empty()
-                || name.contains('/')
+                || (name.contains('/') && self.name(name) == name)
                 || mapped.contains(&name)
                 || self.0.values().any(|mapped| mapped == name)
         };
@@ -116,8 +158,8 @@ impl ColumnMapping {
     ) -> Result<TraceJob, RecordError> {
         let get = |column: &str| record.get(self.name(column));
         let submitted = time("submit_time", get("submit_time"))?;
-        let runs = match get("duration") {
-            missing if is_missing(missing) && !is_missing(get("end_time")) => {
+        let runs = match self.is_between_times(record) {
+            true => {
                 let end = time("end_time", get("end_time"))?;
                 let start = match get("start_time") {
                     missing if is_missing(missing) => submitted,
@@ -126,7 +168,7 @@ impl ColumnMapping {
                 between(("submit_time", submitted), ("start_time", start))?;
                 between(("start_time", start), ("end_time", end))?
             }
-            given => duration("duration", given)?,
+            false => duration("duration", get("duration"))?,
         };
         let priority = priority("priority", get("priority"))?;
         let count = match get("pods") {

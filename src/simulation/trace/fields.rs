@@ -103,7 +103,7 @@ pub(super) fn between(
 ) -> Result<SignedDuration, RecordError> {
     match to < from {
         true => Err(RecordError::invalid(format!(
-            "the clock goes back: {to_field} {to} is before {from_field} {from}"
+            "{to_field} {to} is before {from_field} {from}"
         ))),
         false => Ok(to.duration_since(from)),
     }

@@ -46,7 +46,7 @@ impl Default for ReadOptions {
 /// Reads the jobs of a trace, sorted by submission. `file` is its name in errors.
 ///
 /// # Errors
-/// The first problem: the format, a missing value, or a clock that goes back.
+/// The first problem: the format, a missing value, or a time that is before an earlier one.
 pub fn read_trace(file: &str, text: &str, options: &ReadOptions) -> Result<Trace, TraceError> {
     // The byte order mark that spreadsheets write.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -54,6 +54,13 @@ pub fn read_trace(file: &str, text: &str, options: &ReadOptions) -> Result<Trace
         return Err(error(file, 1, RecordError::invalid("the file is empty")));
     }
     let format = options.format.unwrap_or_else(|| TraceFormat::detect(text));
+    if format != TraceFormat::Csv && !options.columns.is_empty() {
+        let message = format!(
+            "the format is {}, of which the columns have fixed names; --column is for traces of the format csv",
+            format.name()
+        );
+        return Err(error(file, 1, RecordError::invalid(message)));
+    }
     let mut reader = Reader {
         file,
         options,
@@ -98,7 +105,7 @@ fn check_order(file: &str, jobs: &[TraceJob]) -> Result<(), TraceError> {
         let [before, job] = pair else { continue };
         if job.submitted < before.submitted {
             let message = format!(
-                "the clock goes back: job {} is submitted at {}, before {} of line {}; sort the jobs with --sort",
+                "the jobs are not in the order of their submission: {} is submitted at {}, before {} of line {}; sort them with --sort",
                 job.name, job.submitted, before.submitted, before.line
             );
             return Err(error(file, job.line, RecordError::invalid(message)));
@@ -164,12 +171,13 @@ impl Reader<'_> {
             return Err(invalid(1, &format!("the column {name} occurs twice")));
         }
         if format == TraceFormat::Csv {
-            let checked = options.columns.check(&header);
+            let checked = options.columns.check(&header, &options.gpu_resource);
             checked.map_err(|message| invalid(1, &message))?;
             self.trace.unused_columns = options.columns.unused(&header);
             self.trace.absent_columns = options.columns.unfilled(&header);
         }
         let mut tasks = TaskJobs::default();
+        let mut has_durations_of_times = false;
         for (index, text) in text.lines().enumerate().skip(usize::from(has_header)) {
             let line = index + 1;
             if text.trim().is_empty() {
@@ -206,9 +214,16 @@ impl Reader<'_> {
                         added => added.map(|()| None),
                     }
                 }
-                _ => options.columns.job(&record, line, gpu, pod_sets).map(Some),
+                _ => {
+                    has_durations_of_times |= options.columns.is_between_times(&record);
+                    options.columns.job(&record, line, gpu, pod_sets).map(Some)
+                }
             };
             self.add(line, job)?;
+        }
+        if format == TraceFormat::Csv && !has_durations_of_times {
+            let times = options.columns.columns_of_times(&header);
+            self.trace.unused_columns.extend(times);
         }
         self.trace.skipped += tasks.skipped();
         self.trace.jobs.extend(tasks.into_jobs());

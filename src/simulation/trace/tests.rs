@@ -201,7 +201,10 @@ fn workloads_of_a_cluster() {
         condition("Finished", 10)
     );
     let back = refused(&list(&workload("a", &back)));
-    assert!(back.contains("the clock goes back: Finished"), "{back}");
+    assert!(
+        back.contains("t:1: Finished 1970-01-01T00:00:10Z is before Admitted"),
+        "{back}"
+    );
     let old = workload("a", &conditions).replace("v1beta2", "v1beta1");
     let old = refused(&list(&old));
     assert!(
@@ -259,6 +262,75 @@ fn columns_are_mapped() {
     );
 }
 
+fn mapped(text: &str, pairs: &[&str]) -> Result<Trace, String> {
+    let pairs: Vec<String> = pairs.iter().map(|pair| (*pair).to_owned()).collect();
+    let options = ReadOptions {
+        columns: ColumnMapping::parse(&pairs).unwrap(),
+        ..ReadOptions::default()
+    };
+    read_trace("t", text, &options).map_err(|error| error.to_string())
+}
+
+#[test]
+fn two_columns_of_one_resource_are_an_error() {
+    let both = "t:1: the columns gpu and nvidia.com/gpu are both the requests for nvidia.com/gpu; remove one of them";
+    let text = "submit_time,duration,gpu,nvidia.com/gpu\n0,1,8,3\n";
+    assert_eq!(refused(text), both);
+    assert_eq!(
+        mapped(
+            "submit_time,duration,gpu,gpus\n0,1,8,3\n",
+            &["nvidia.com/gpu=gpus"]
+        )
+        .unwrap_err(),
+        both.replace("and nvidia.com/gpu", "and gpus")
+    );
+    let other = text.replace("nvidia.com", "amd.com");
+    assert_eq!(
+        jobs(&other),
+        ["job-2  0+1: 1x{amd.com/gpu 3, nvidia.com/gpu 8}"]
+    );
+    // A column whose name is mapped to another one is not used.
+    let replaced = mapped("submit_time,duration,gpu,gpus\n0,1,8,3\n", &["gpu=gpus"]).unwrap();
+    assert_eq!(
+        described(&replaced.jobs[0]),
+        "job-2  0+1: 1x{nvidia.com/gpu 3}"
+    );
+    assert_eq!(replaced.unused_columns, ["gpu"]);
+    let text = "submit_time,duration,amd.com/gpu,gpus\n0,1,8,3\n";
+    let replaced = mapped(text, &["amd.com/gpu=gpus"]).unwrap();
+    assert_eq!(replaced.unused_columns, ["amd.com/gpu"]);
+}
+
+#[test]
+fn times_beside_durations_are_not_used() {
+    let header = "submit_time,start_time,end_time,duration\n";
+    let trace = read(&format!("{header}0,5,9,60\n"));
+    assert_eq!(trace.jobs[0].duration.as_secs(), 60);
+    assert_eq!(trace.unused_columns, ["start_time", "end_time"]);
+    // They are, if one job has no duration.
+    let trace = read(&format!("{header}0,5,9,60\n0,5,9,\n"));
+    assert_eq!(trace.jobs[1].duration.as_secs(), 4);
+    assert!(trace.unused_columns.is_empty());
+}
+
+#[test]
+fn columns_of_public_traces_are_not_mapped() {
+    assert_eq!(
+        mapped(OPENB, &["submit_time=creation_time"]).unwrap_err(),
+        "t:1: the format is openb, of which the columns have fixed names; --column is for traces of the format csv"
+    );
+}
+
+#[test]
+fn another_separator_than_a_comma_is_named() {
+    for separator in [";", "\t"] {
+        let text = "submit_time,duration,cpu\n0,1,2\n".replace(',', separator);
+        let named = format!("t:1: the columns are separated by {separator:?}; ").replace('"', "'");
+        let found = refused(&text);
+        assert!(found.starts_with(&named), "{found}");
+    }
+}
+
 #[test]
 fn mistakes_are_reported_with_their_line() {
     let replaced = |from: &str, to: &str| refused(&CSV.replace(from, to));
@@ -274,7 +346,7 @@ fn mistakes_are_reported_with_their_line() {
     );
     assert_eq!(
         replaced("2026-01-01 00:00:10", "2025-12-31 23:59:59"),
-        "t:3: the clock goes back: job b is submitted at 2025-12-31T23:59:59Z, before 2026-01-01T00:00:00Z of line 2; sort the jobs with --sort"
+        "t:3: the jobs are not in the order of their submission: b is submitted at 2025-12-31T23:59:59Z, before 2026-01-01T00:00:00Z of line 2; sort them with --sort"
     );
     assert!(replaced("2Gi", "2GB").contains(r#"t:2: memory "2GB" is not a quantity"#));
     assert_eq!(
@@ -301,7 +373,7 @@ fn mistakes_are_reported_with_their_line() {
         "t:1: the trace has no jobs"
     );
     let back = OPENB.replace("400,150", "140,150");
-    assert!(refused(&back).contains("t:2: the clock goes back: deletion_time"));
+    assert!(refused(&back).contains("t:2: deletion_time "));
     let json = refused("[{\"jobid\": 1}]");
     assert!(json.starts_with("t:1: it is not a job of Philly"), "{json}");
     assert!(refused("{\n\"items\": [").starts_with("t:2: the JSON cannot be read"));
