@@ -96,7 +96,7 @@ pub struct ReplayOutcome {
     pub most_preempted: Option<MostPreempted>,
     /// The unit-hours of the main resource of runs whose work was lost.
     pub lost_hours: f64,
-    /// Jain's index of the mean slowdowns of the LocalQueues with jobs: 1 is fair.
+    /// Jain's index of the mean slowdowns of the LocalQueues with jobs: 1 is fair. None without admitted jobs.
     pub fairness: Option<f64>,
     /// The results of each LocalQueue with jobs.
     pub queues: Vec<QueueOutcome>,

@@ -67,7 +67,8 @@ impl Replayer<'_> {
             preempted_jobs: self.runs.iter().filter(|run| run.preemptions > 0).count(),
             most_preempted: self.most_preempted(),
             lost_hours: self.lost_hours,
-            fairness: (!slowdowns.is_empty()).then(|| jain_index(&slowdowns)),
+            // Queues of which no job was admitted are equal in nothing.
+            fairness: (!waits.is_empty()).then(|| jain_index(&slowdowns)),
             queues,
             assumed_queues: Vec::new(),
             never,

@@ -220,7 +220,7 @@ fn a_job_is_preempted_by_very_many_jobs() {
     let most = outcome.most_preempted.as_ref().unwrap();
     assert_eq!((most.line, most.preemptions), (2, 1_010));
     let table = report::table("t", 0, std::slice::from_ref(&outcome));
-    let line = "queues: job job-2 of line 2 was preempted 1010 times\n";
+    let line = "queues: job-2 of line 2 was preempted 1010 times\n";
     assert!(table.contains(line), "{table}");
 }
 
@@ -255,6 +255,7 @@ fn a_starved_queue_shows_in_slowdown_and_fairness() {
     assert_eq!(cells[1..7], ["20", "20", "-", "-", &slowdown, "0"]);
     assert!(table.contains("queues: 20 jobs did not finish"), "{table}");
     let none = run("b,0,100,0,3\n", &configuration);
+    assert_eq!(none.fairness, None);
     let table = report::table("t", 0, &[none]);
     assert!(!table.contains("0s"), "{table}");
 }

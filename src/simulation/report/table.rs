@@ -102,7 +102,7 @@ fn notes(out: &mut String, outcome: &ReplayOutcome) {
     for most in often.filter(|most| most.preemptions >= OFTEN_PREEMPTED) {
         let _ = writeln!(
             out,
-            "\n{name}: job {} of line {} was preempted {} times",
+            "\n{name}: {} of line {} was preempted {} times",
             most.job, most.line, most.preemptions
         );
     }
