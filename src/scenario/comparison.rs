@@ -3,9 +3,9 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
-use super::duration::ScenarioDuration;
+use super::duration::{InvalidAmount, ScenarioDuration};
 use kueue_lab_quantity::Quantity;
 
 /// A comparison with one or more amounts, all of which must hold.
@@ -59,17 +59,17 @@ impl Comparison {
         }
     }
 
-    fn parse(text: &str, amount: impl Fn(&str) -> Option<i128>) -> Option<Self> {
+    fn parse<E>(text: &str, amount: impl Fn(&str) -> Result<i128, E>) -> Result<Self, E> {
         let condition = |part: &str| {
             let part = part.trim();
             let found = OPERATORS
                 .iter()
                 .find_map(|(sign, operator)| Some((part.strip_prefix(sign)?, *operator)));
             let (rest, operator) = found.unwrap_or((part, Operator::Equal));
-            Some((operator, amount(rest.trim())?))
+            Ok((operator, amount(rest.trim())?))
         };
-        Some(Self {
-            conditions: text.split(',').map(condition).collect::<Option<_>>()?,
+        Ok(Self {
+            conditions: text.split(',').map(condition).collect::<Result<_, E>>()?,
             text: text.trim().to_owned(),
         })
     }
@@ -79,6 +79,11 @@ impl Comparison {
         self.conditions
             .iter()
             .all(|(operator, amount)| operator.holds(value, *amount))
+    }
+
+    /// The amounts in billionths.
+    pub(super) fn amounts(&self) -> impl Iterator<Item = i128> {
+        self.conditions.iter().map(|(_, amount)| *amount)
     }
 
     /// Whether it holds for a number.
@@ -98,7 +103,7 @@ pub(super) trait Unit {
     /// What a comparison in this unit looks like, for errors.
     const EXPECTED: &'static str;
     /// The amount in billionths.
-    fn amount(text: &str) -> Option<i128>;
+    fn amount(text: &str) -> Result<i128, InvalidAmount>;
 }
 
 /// Kubernetes quantities.
@@ -111,15 +116,17 @@ pub(super) struct Time;
 
 impl Unit for Amount {
     const EXPECTED: &'static str = "a quantity or a comparison such as 4, \"<= 500m\" or \"> 0\"";
-    fn amount(text: &str) -> Option<i128> {
-        Some(text.parse::<Quantity>().ok()?.nanos())
+    fn amount(text: &str) -> Result<i128, InvalidAmount> {
+        let quantity = text.parse::<Quantity>();
+        Ok(quantity.map_err(|_| InvalidAmount::Syntax)?.nanos())
     }
 }
 
 impl Unit for Time {
     const EXPECTED: &'static str = "a time or a comparison such as 90s or \"< 5m\"";
-    fn amount(text: &str) -> Option<i128> {
-        i128::try_from(ScenarioDuration::parse(text)?.as_nanos()).ok()
+    fn amount(text: &str) -> Result<i128, InvalidAmount> {
+        let nanos = i128::try_from(ScenarioDuration::parse(text)?.as_nanos());
+        nanos.map_err(|_| InvalidAmount::TooLong)
     }
 }
 
@@ -137,8 +144,8 @@ impl<'de, U: Unit> Deserialize<'de> for RawComparison<U> {
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
                 let parsed = Comparison::parse(text, U::amount);
-                let invalid = || E::invalid_value(Unexpected::Str(text), &self);
-                Ok(RawComparison(parsed.ok_or_else(invalid)?, PhantomData))
+                let parsed = parsed.map_err(|invalid| invalid.error(text, &self))?;
+                Ok(RawComparison(parsed, PhantomData))
             }
             fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
                 self.visit_str(&number.to_string())
@@ -167,7 +174,8 @@ mod tests {
         assert!(read("<= 500m").holds_nanos(500_000_000));
         assert!(!read("> 1Gi").holds_nanos((1 << 30) * 1_000_000_000));
         for text in ["", "> ", "many", "> 1 2", "1,", "=> 3"] {
-            assert_eq!(Comparison::parse(text, Amount::amount), None, "{text:?}");
+            let parsed = Comparison::parse(text, Amount::amount);
+            assert_eq!(parsed, Err(InvalidAmount::Syntax), "{text:?}");
         }
         let time = Comparison::parse("< 1m30s", Time::amount).unwrap();
         assert!(time.holds_nanos(89_000_000_000) && !time.holds_nanos(90_000_000_000));

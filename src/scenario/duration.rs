@@ -3,10 +3,30 @@
 use std::fmt;
 use std::time::Duration;
 
-use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, Expected, Unexpected, Visitor};
 
-/// The longest time a scenario may name: a week.
-const MAX_SECONDS: f64 = 7.0 * 86_400.0;
+/// The longest time a scenario may name in days: ten years.
+const MAX_DAYS: f64 = 3650.0;
+const MAX_SECONDS: f64 = MAX_DAYS * 86_400.0;
+
+/// Why a text is no time or amount of a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum InvalidAmount {
+    /// It is none.
+    Syntax,
+    /// It is longer than the longest one.
+    TooLong,
+}
+
+impl InvalidAmount {
+    /// The error of a text in place of what a visitor expects.
+    pub(super) fn error<E: Error>(self, text: &str, expected: &dyn Expected) -> E {
+        match self {
+            Self::Syntax => E::invalid_value(Unexpected::Str(text), expected),
+            Self::TooLong => E::custom(format_args!("a time is at most {MAX_DAYS}d")),
+        }
+    }
+}
 
 /// A length of lab time as written in a scenario.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,7 +34,7 @@ pub(super) struct ScenarioDuration(pub(super) Duration);
 
 impl ScenarioDuration {
     /// Reads a time such as `1m30s`.
-    pub(super) fn parse(text: &str) -> Option<Duration> {
+    pub(super) fn parse(text: &str) -> Result<Duration, InvalidAmount> {
         parse(text)
     }
 }
@@ -28,9 +48,8 @@ impl<'de> Deserialize<'de> for ScenarioDuration {
                 f.write_str("a time such as 90s, 1m30s or 2h")
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<ScenarioDuration, E> {
-                parse(text)
-                    .map(ScenarioDuration)
-                    .ok_or_else(|| E::invalid_value(serde::de::Unexpected::Str(text), &self))
+                let time = parse(text).map_err(|invalid| invalid.error(text, &self))?;
+                Ok(ScenarioDuration(time))
             }
             fn visit_u64<E: Error>(self, seconds: u64) -> Result<ScenarioDuration, E> {
                 self.visit_str(&seconds.to_string())
@@ -43,7 +62,15 @@ impl<'de> Deserialize<'de> for ScenarioDuration {
     }
 }
 
-fn parse(text: &str) -> Option<Duration> {
+fn parse(text: &str) -> Result<Duration, InvalidAmount> {
+    let seconds = seconds(text).ok_or(InvalidAmount::Syntax)?;
+    match seconds <= MAX_SECONDS {
+        true => Ok(Duration::from_secs_f64(seconds)),
+        false => Err(InvalidAmount::TooLong),
+    }
+}
+
+fn seconds(text: &str) -> Option<f64> {
     let mut seconds = 0.0;
     let mut rest = text.trim();
     if rest.is_empty() {
@@ -70,7 +97,7 @@ fn parse(text: &str) -> Option<Duration> {
         seconds += number * factor;
         rest = &rest[unit_end..];
     }
-    (seconds <= MAX_SECONDS).then(|| Duration::from_secs_f64(seconds))
+    Some(seconds)
 }
 
 /// `0s`, `7s`, `1m 30s`, `1h 0m 5s`: a length of lab time for people, in whole seconds from one second on.
@@ -124,9 +151,19 @@ mod tests {
         ] {
             assert_eq!(parse(text).unwrap().as_secs_f64(), seconds, "{text}");
         }
-        for text in ["", "soon", "1x", "-1s", "5 s x", "1m30", "9999d"] {
-            assert_eq!(parse(text), None, "{text}");
+        for text in ["", "soon", "1x", "-1s", "5 s x", "1m30"] {
+            assert_eq!(parse(text), Err(InvalidAmount::Syntax), "{text}");
         }
+        for text in ["3651d", "3650d1s", "1e30", "999999999999999999999d"] {
+            let is_time = text != "1e30";
+            let expected = if is_time {
+                InvalidAmount::TooLong
+            } else {
+                InvalidAmount::Syntax
+            };
+            assert_eq!(parse(text), Err(expected), "{text}");
+        }
+        assert_eq!(parse("3650d").unwrap(), Duration::from_secs(315_360_000));
         assert_eq!(format_duration(Duration::from_secs(90)), "1m 30s");
         assert_eq!(format_duration(Duration::from_secs(7190)), "1h 59m 50s");
         for (millis, text) in [

@@ -33,7 +33,7 @@ impl ScenarioRun<'_> {
         let mut limit = None;
         loop {
             self.observe_changes().await;
-            let running = self.pods(pods, is_running);
+            let running = self.pods(pods, "running", is_running)?;
             if running.is_empty() && limit.is_none() {
                 return Err(format!("none of {pods} is running").into());
             }
@@ -87,10 +87,13 @@ impl ScenarioRun<'_> {
         ready: bool,
     ) -> Result<(), ActionError> {
         self.observe_changes().await;
-        let running = self.pods(pods, |pod| is_running(pod) && is_ready(pod) != ready);
+        let state = match ready {
+            true => "running and unready",
+            false => "running and ready",
+        };
+        let running = self.pods(pods, state, |pod| is_running(pod) && is_ready(pod) != ready)?;
         if running.is_empty() {
-            let state = if ready { "unready" } else { "ready" };
-            return Err(format!("none of {pods} is running and {state}").into());
+            return Err(format!("none of {pods} is {state}").into());
         }
         // The kubelet stand-in reads it.
         let value = if ready { Value::Null } else { "false".into() };
@@ -122,7 +125,7 @@ impl ScenarioRun<'_> {
     /// Deletes the pods of jobs that have not ended.
     pub(super) async fn delete_pods(&mut self, pods: &PodSelection) -> Result<(), ActionError> {
         self.observe_changes().await;
-        let found = self.pods(pods, is_live);
+        let found = self.pods(pods, "live", is_live)?;
         // An empty node is drained already.
         if found.is_empty() && !pods.jobs.is_empty() {
             let message = format!("{} have no pods to delete", pods.jobs.join(", "));
@@ -138,13 +141,24 @@ impl ScenarioRun<'_> {
         Ok(())
     }
 
+    /// The selected pods in a state. Fails if a job has fewer of them than the step names.
     fn pods(
         &self,
         selection: &PodSelection,
+        state: &str,
         is_wanted: impl Fn(&Value) -> bool,
-    ) -> Vec<(String, String)> {
-        let pods = self.observed.objects_of(POD_KIND);
-        selection.select(pods.filter(|pod| is_wanted(pod)))
+    ) -> Result<Vec<(String, String)>, ActionError> {
+        let in_state = || {
+            let pods = self.observed.objects_of(POD_KIND);
+            pods.filter(|pod| is_wanted(pod))
+        };
+        match selection.missing(in_state()) {
+            None => Ok(selection.select(in_state())),
+            Some((job, number)) => {
+                let pods = if number == 1 { "pod" } else { "pods" };
+                Err(format!("{job} has only {number} {state} {pods}").into())
+            }
+        }
     }
 
     /// Sets `spec.active` of the Workloads of jobs.

@@ -20,7 +20,7 @@ pub(super) const DEFAULT_NAMESPACE: &str = "default";
 /// orders jobs of one second by UID.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 /// How long pods run without `runs`: longer than any scenario.
-const FOREVER: Duration = Duration::from_secs(365 * 86_400);
+const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// The annotation of pods with the time for which they run.
 const RUN_FOR: &str = "kueue-lab.dev/run-for";

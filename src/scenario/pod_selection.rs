@@ -112,6 +112,26 @@ impl PodSelection {
             .collect()
     }
 
+    /// A job with fewer selected pods than the number of pods of each job, with the number that it has. Not
+    /// checked for the pods of a node.
+    pub(super) fn missing<'a>(
+        &self,
+        pods: impl Iterator<Item = &'a Value>,
+    ) -> Option<(String, u32)> {
+        let PodCount::OfEachJob(wanted) = self.count else {
+            return None;
+        };
+        if self.node.is_some() {
+            return None;
+        }
+        let mut of_jobs: BTreeMap<(&str, String), u32> = BTreeMap::new();
+        for pod in pods.filter(|pod| self.selects(pod)) {
+            *of_jobs.entry((namespace(pod), job_name(pod))).or_default() += 1;
+        }
+        let fewer = of_jobs.into_iter().find(|(_, number)| *number < wanted);
+        fewer.map(|((_, job), number)| (job, number))
+    }
+
     fn selects(&self, pod: &Value) -> bool {
         let node = self.node.as_deref();
         node.is_none_or(|node| pod["spec"]["nodeName"] == node)

@@ -185,6 +185,7 @@ pub(super) fn read_assertion(
         let Some(Located { at, value }) = of_state else {
             continue;
         };
+        check_place_of_count(raw, state.as_str(), at, &value.0.jobs)?;
         let JobsOr(RawState {
             jobs,
             count,
@@ -202,6 +203,10 @@ pub(super) fn read_assertion(
         assertions.push((at, assertion));
     }
     if let Some(Located { at, value }) = raw.flavors.take() {
+        if value.flavors.is_empty() {
+            let message = "flavors has at least one resource, such as cpu: spot";
+            return Err(Problem::new(at, message));
+        }
         let assertion = Assertion::Flavors {
             jobs: patterns(value.jobs, at)?,
             flavors: value.flavors,
@@ -209,6 +214,7 @@ pub(super) fn read_assertion(
         assertions.push((at, assertion));
     }
     if let Some(Located { at, value }) = raw.victims.take() {
+        check_place_of_count(raw, "victims", at, &value.0.jobs)?;
         let JobsOr(RawVictims {
             jobs,
             count,
@@ -253,6 +259,10 @@ pub(super) fn read_assertion(
         let Some(Located { at, value }) = usage else {
             continue;
         };
+        if value.resources.is_empty() {
+            let message = "resources has at least one resource, such as cpu: \"<= 8\"";
+            return Err(Problem::new(at, message));
+        }
         let resources = value.resources.into_iter();
         let assertion = Assertion::Usage {
             cluster_queue: value.cluster_queue,
@@ -289,6 +299,25 @@ pub(super) fn read_assertion(
         return Err(Problem::new(at, message));
     }
     Ok(assertions.pop().map(|(_, assertion)| assertion))
+}
+
+/// Refuses a number of jobs beside the jobs.
+fn check_place_of_count(
+    raw: &RawExpectation,
+    key: &str,
+    at: Position,
+    jobs: &Names,
+) -> Result<(), Problem> {
+    let Some(count) = raw.count else {
+        return Ok(());
+    };
+    let jobs = match jobs.0.as_slice() {
+        [job] => format!("{job:?}"),
+        _ => "[…]".to_owned(),
+    };
+    let message =
+        format!("count belongs to the jobs; write `{key}: {{jobs: {jobs}, count: {count}}}`");
+    Err(Problem::new(at, message))
 }
 
 fn amount(raw: Option<RawComparison<Amount>>) -> Option<Comparison> {

@@ -145,6 +145,75 @@ fn only_managed_jobs_are_cancelled() {
     std::fs::write(samples.join("s.yaml"), sample).unwrap();
     let (code, _, err) = kueue_lab_test(folder.path(), &[]);
     assert_eq!(code, Some(2), "{err}");
-    let expected = "a.test.yaml:6:13: t is a Job and no managed job; use `delete: {kind: Job, name: t}`";
+    let expected =
+        "a.test.yaml:6:13: t is a Job and no managed job; use `delete: {kind: Job, name: t}`";
     assert!(err.contains(expected) && err.contains('^'), "{err}");
+}
+
+#[test]
+fn expectations_that_say_nothing_are_refused() {
+    assert_refused(
+        &expecting("usage: {clusterQueue: cq, resources: {}}"),
+        "a.test.yaml:6:22: resources has at least one resource",
+    );
+    assert_refused(
+        &expecting("flavors: {jobs: train-1, flavors: {}}"),
+        "a.test.yaml:6:24: flavors has at least one resource",
+    );
+    assert_refused(
+        &format!("- name: a\n  steps:\n  - {JOBS}\n  - finish: {{jobs: train-1, pods: 5}}\n"),
+        "a.test.yaml:6:29: train-1 has only 1 pod, not 5",
+    );
+}
+
+#[test]
+fn events_of_what_cannot_exist_are_refused() {
+    for (expectation, expected) in [
+        (
+            "never: {events: {reason: Evicted, kind: Worklod}}",
+            "a.test.yaml:6:55: there is no kind \"Worklod\"; did you mean \"Workload\"?",
+        ),
+        (
+            "events: {reason: Evicted, object: trian-1, count: 0}",
+            "a.test.yaml:6:49: there is no job or other object \"trian-1\" in this case; did you mean \"train-1\"?",
+        ),
+        (
+            "never: {events: {reason: Evicted, object: [train-1, default/z]}}",
+            "a.test.yaml:6:67: there is no job or other object \"default/z\" in this case; there are train-1, train-2, ",
+        ),
+    ] {
+        assert_refused(&expecting(expectation), expected);
+    }
+    for known in ["cq", "train-1-*", "\"*/lq\"", "cpu-0"] {
+        let folder = folder(&expecting(&format!(
+            "never: {{events: {{reason: Evicted, object: {known}}}}}"
+        )));
+        let (code, out, err) = kueue_lab_test(folder.path(), &[]);
+        assert_eq!(code, Some(0), "{out}\n{err}");
+    }
+}
+
+#[test]
+fn times_are_at_most_ten_years() {
+    assert_refused(
+        "- name: a\n  steps:\n  - jobs: {name: j, queue: lq, runs: 4000d}\n",
+        "a.test.yaml:5:38: a time is at most 3650d",
+    );
+    let folder = folder(
+        "- name: a\n  limit: 30d\n  steps:\n  - jobs: {name: j, queue: lq, requests: {cpu: 1}, runs: 14d}\n  - wait: 13d\n    expect: [{admitted: j}]\n  - wait: 2d\n    expect: [{finished: j}]\n",
+    );
+    let (code, out, err) = kueue_lab_test(folder.path(), &[]);
+    assert_eq!(code, Some(0), "{out}\n{err}");
+}
+
+#[test]
+fn a_count_of_jobs_beside_the_jobs_is_refused_with_its_place() {
+    assert_refused(
+        &expecting("admitted: train-*, count: 1"),
+        "count belongs to the jobs; write `admitted: {jobs: \"train-*\", count: 1}`",
+    );
+    assert_refused(
+        &expecting("victims: [train-1, train-2], count: 0"),
+        "count belongs to the jobs; write `victims: {jobs: […], count: 0}`",
+    );
 }

@@ -62,7 +62,7 @@ fn events_are_those_of_jobs_and_are_not_forgotten() {
     let events = |object: &str, count: u32| {
         format!("    - events: {{reason: QuotaReserved, object: {object}, count: {count}}}\n")
     };
-    let expected = events("[j-1, default/j-2]", 2) + &events("\"other/j-*\"", 0);
+    let expected = events("[j-1, default/j-2]", 2);
     assert_passes(&format!(
         "{JOBS}    expect:\n{expected}  - after: 2h\n    expect:\n{}",
         events("\"j-*\"", 3)
@@ -157,5 +157,14 @@ fn patches_with_unknown_fields_are_refused() {
     assert_fails(
         "  - patch: {object: {kind: ClusterQueue, name: cq}, merge: {spec: {queueingStrategyy: BestEffortFIFO}}}\n",
         "unknown field \"spec.queueingStrategyy\"",
+    );
+}
+
+#[test]
+fn a_step_about_more_pods_than_run_fails() {
+    let job = "  - jobs: {name: j, queue: lq, requests: {cpu: 1}, pods: 2, runs: 5m}\n";
+    assert_fails(
+        &format!("{job}  - finish: {{jobs: j, pods: 1}}\n  - finish: {{jobs: j, pods: 2}}\n"),
+        "error     j has only 1 running pod",
     );
 }

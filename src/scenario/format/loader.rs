@@ -43,9 +43,10 @@ impl Scenario {
         };
         let node = parse_one(&text, Limits::default()).map_err(in_file)?;
         let raw: RawScenario = from_node(&node).map_err(in_file)?;
-        if raw.steps.len() > MAX_STEPS {
-            let message = format!("a scenario has at most {MAX_STEPS} steps");
-            return Err(in_file(Problem::new(node.at, message)));
+        if raw.steps.is_empty() || raw.steps.len() > MAX_STEPS {
+            let message = format!("a scenario has from 1 to {MAX_STEPS} steps");
+            let at = node.entry("steps").map_or(node.at, |entry| entry.at);
+            return Err(in_file(Problem::new(at, message)));
         }
         let stem = path
             .file_stem()

@@ -110,8 +110,28 @@ fn invalid_scenarios_are_rejected_with_a_position() {
             "scenarios/s.yaml:2:10: an object has",
         ),
         (
-            "pace: 0\nsteps: []\n",
+            "pace: 0\nsteps: [{wait: 1s}]\n",
             "scenarios/s.yaml:1:7: pace is a number",
+        ),
+        (
+            "pace: 1\nsteps: []\n",
+            "scenarios/s.yaml:2:1: a scenario has from 1 to 1000 steps",
+        ),
+        (
+            "steps:\n- expect: [{usage: {clusterQueue: q, resources: {}}}]\n",
+            "scenarios/s.yaml:2:20: resources has at least one resource",
+        ),
+        (
+            "steps:\n- expect: [{flavors: {jobs: a, flavors: {}}}]\n",
+            "scenarios/s.yaml:2:22: flavors has at least one resource",
+        ),
+        (
+            "steps:\n- {wait: 4000d}\n",
+            "scenarios/s.yaml:2:10: a time is at most 3650d",
+        ),
+        (
+            "steps:\n- expect: [{waits: {jobs: a, time: \"> 1h, < 4000d\"}}]\n",
+            "scenarios/s.yaml:2:36: a time is at most 3650d",
         ),
         (
             "name: x\n",

@@ -8,11 +8,14 @@ use crate::pod_selection::PodSelection;
 use kueue_lab_yaml::{Position, closest};
 use serde_json::Value;
 
-use super::unknown_name::UnknownName;
+use super::unknown_name::{UnknownName, remedy};
 
 /// The first name in a case of jobs that cannot exist. Only jobs of templates have names that are known
-/// before; nothing is checked after a step that can create others.
-pub(super) fn unknown_job(case: &Scenario) -> Option<UnknownName> {
+/// before; nothing is checked after a step that can create others. Events can also be those of other `objects`.
+pub(super) fn unknown_job<'n>(
+    case: &Scenario,
+    objects: impl Iterator<Item = &'n String> + Clone,
+) -> Option<UnknownName> {
     let mut jobs: Vec<FullName> = Vec::new();
     let of_case = match case.steps.iter().any(|s| can_create_others(&s.action)) {
         true => None,
@@ -36,7 +39,10 @@ pub(super) fn unknown_job(case: &Scenario) -> Option<UnknownName> {
         }
         jobs.extend(created(step));
         let mut expectations = step.expect.iter();
-        let unknown = expectations.find_map(|e| check(e, &jobs, of_case.as_deref()));
+        let unknown = expectations.find_map(|e| {
+            let of_events = || unknown_object(e, of_case.as_deref()?, objects.clone());
+            check(e, &jobs, of_case.as_deref()).or_else(of_events)
+        });
         if unknown.is_some() {
             return unknown;
         }
@@ -78,7 +84,8 @@ fn check_action(step: &Step, jobs: &[FullName]) -> Option<UnknownName> {
     Some(unknown("before this step", first, jobs, step.at))
 }
 
-fn can_create_others(action: &StepAction) -> bool {
+/// Whether an action can create jobs other than those of templates.
+pub(super) fn can_create_others(action: &StepAction) -> bool {
     matches!(
         action,
         StepAction::Launch { .. }
@@ -121,6 +128,44 @@ fn check(
         },
         Expected::Job { .. } | Expected::Object(_) => None,
     }
+}
+
+/// The first object of an expectation of Events that is none of the `objects` and of the jobs and their Pods.
+fn unknown_object<'n>(
+    expectation: &Expectation,
+    jobs: &[FullName],
+    objects: impl Iterator<Item = &'n String> + Clone,
+) -> Option<UnknownName> {
+    let assertion = match &expectation.expected {
+        Expected::Assertion(assertion) => assertion,
+        Expected::Never(forbidden) => match &**forbidden {
+            Expected::Assertion(assertion) => assertion,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let Assertion::Events {
+        object: Some(patterns),
+        ..
+    } = assertion
+    else {
+        return None;
+    };
+    let first = patterns.iter().find(|pattern| {
+        let name = name_of(pattern);
+        !jobs.iter().any(|job| can_be_pod(pattern, job))
+            && !objects.clone().any(|object| glob_matches(name, object))
+    })?;
+    let names = jobs.iter().map(|(_, name)| name.as_str());
+    let names = names.chain(objects.map(|name| name.as_str()));
+    let remedy = remedy(name_of(first), names);
+    let message = format!("there is no job or other object {first:?} in this case; {remedy}");
+    Some(UnknownName::new(expectation.position, first, message))
+}
+
+/// A pattern without its namespace.
+fn name_of(pattern: &str) -> &str {
+    pattern.split_once('/').map_or(pattern, |(_, name)| name)
 }
 
 /// The patterns of all jobs of an expectation.
@@ -180,8 +225,7 @@ fn can_be_pod(pattern: &str, job: &FullName) -> bool {
 
 fn unknown(place: &str, pattern: &str, jobs: &[FullName], at: Position) -> UnknownName {
     let names = jobs.iter().map(|(_, name)| name.as_str());
-    let of_namespace = pattern.split_once('/').map_or(pattern, |(_, name)| name);
-    let remedy = match closest(of_namespace, names.clone()) {
+    let guess = match closest(name_of(pattern), names.clone()) {
         Some(guess) => format!("did you mean {guess:?}?"),
         None if jobs.is_empty() => "create jobs first".to_owned(),
         None => {
@@ -189,6 +233,6 @@ fn unknown(place: &str, pattern: &str, jobs: &[FullName], at: Position) -> Unkno
             format!("the jobs are {}", names.join(", "))
         }
     };
-    let message = format!("there is no job {pattern:?} {place}; {remedy}");
+    let message = format!("there is no job {pattern:?} {place}; {guess}");
     UnknownName::new(at, pattern, message)
 }

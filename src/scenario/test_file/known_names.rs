@@ -12,6 +12,7 @@ use kueue_lab_api::constants::{self as c, PRIORITY_CLASS_LABEL};
 use kueue_lab_presets::{LabNode, Manifest, Sample};
 use kueue_lab_yaml::Position;
 
+use super::event_kinds::EVENT_KINDS;
 use super::known_samples::KnownSamples;
 use super::unknown_name::{UnknownName, remedy};
 
@@ -60,6 +61,10 @@ pub(super) struct KnownNames {
     flavors: BTreeSet<String>,
     nodes: BTreeSet<String>,
     presets: BTreeSet<String>,
+    /// The kinds of all objects.
+    kinds: BTreeSet<String>,
+    /// The names of all objects.
+    objects: BTreeSet<String>,
     /// The samples of the preset.
     samples: KnownSamples,
     /// ClusterQueue, flavor and resource of all quotas.
@@ -96,8 +101,16 @@ impl KnownNames {
         self
     }
 
+    /// The names of the objects of the preset, and of the nodes.
+    pub(super) fn objects(&self) -> impl Iterator<Item = &String> + Clone {
+        self.objects.iter().chain(&self.nodes)
+    }
+
     fn add(&mut self, object: &Value) {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
+        self.kinds.extend(text("/kind").map(str::to_owned));
+        self.objects
+            .extend(text("/metadata/name").map(str::to_owned));
         let Some(name) = text("/metadata/name") else {
             return;
         };
@@ -289,6 +302,13 @@ impl KnownNames {
             } if !is_eviction_reason(reason) => {
                 let known = EVICTION_REASONS.into_iter();
                 Some(UnknownName::among("reason of evictions", reason, known, at))
+            }
+            Assertion::Events {
+                kind: Some(kind), ..
+            } if !self.kinds.contains(kind) && !EVENT_KINDS.contains(&kind.as_str()) => {
+                let known = self.kinds.iter().map(String::as_str);
+                let known = EVENT_KINDS.into_iter().chain(known);
+                Some(UnknownName::among("kind", kind, known, at))
             }
             _ => None,
         }

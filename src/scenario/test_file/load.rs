@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::known_jobs::unknown_job;
 use super::known_names::KnownNames;
+use super::known_pods::too_many_pods;
 use super::raw::{RawCase, RawTestFile};
 use super::test_error::TestFileError;
 use crate::coverage::{Parts, parts_of};
@@ -55,7 +56,13 @@ pub struct TestCase {
 }
 
 impl TestFile {
-    /// The folders of the files that a test file names, also if it or they have mistakes.
+    /// Whether a test file names a preset.
+    pub fn names_preset(path: &Path) -> bool {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        parse_one(&text, Limits::default()).is_ok_and(|node| node.get("preset").is_some())
+    }
+
+    /// The folders with the queue configuration of a test file, also if it or they have mistakes.
     pub fn source_folders(path: &Path, presets: &Path) -> Vec<PathBuf> {
         let text = std::fs::read_to_string(path).unwrap_or_default();
         let Ok(node) = parse_one(&text, Limits::default()) else {
@@ -65,21 +72,31 @@ impl TestFile {
         let folder = path.parent().unwrap_or(Path::new(""));
         let queues = named("queues").map(|queues| folder.join(queues));
         let preset = named("preset").map(|preset| presets.join(preset));
-        let settings = ["kueue", "nodes"].map(|field| Some(folder.join(named(field)?)));
-        let settings = settings.into_iter().flatten();
-        let settings = settings.filter_map(|file| Some(file.parent()?.to_owned()));
+        let folders = queues.into_iter().chain(preset);
+        folders
+            .flat_map(|folder| [folder.join("samples"), folder])
+            .collect()
+    }
+
+    /// The files that a test file names, also if it or they have mistakes.
+    pub fn source_files(path: &Path) -> Vec<PathBuf> {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let Ok(node) = parse_one(&text, Limits::default()) else {
+            return Vec::new();
+        };
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let settings = ["kueue", "nodes"].map(|field| node.get(field).and_then(Node::as_str));
         let cases = node.get("cases").map_or(&[][..], Node::items).iter();
         let steps = cases.filter_map(|case| case.get("steps"));
         let steps = steps.flat_map(|steps| steps.items().iter());
-        let objects = steps.flat_map(|step| {
+        let of_steps = steps.flat_map(|step| {
             let objects = ["apply", "create"].map(|key| step.get(key).and_then(Node::as_str));
             let task = step.get("launch").and_then(|launch| launch.get("task"));
             let task = task.and_then(Node::as_str);
             objects.into_iter().chain([task]).flatten()
         });
-        let objects = objects.filter_map(|file| Some(folder.join(file).parent()?.to_owned()));
-        let named = queues.into_iter().chain(preset).chain(settings);
-        named.chain(objects).collect()
+        let names = settings.into_iter().flatten().chain(of_steps);
+        names.map(|name| folder.join(name)).collect()
     }
 
     /// Loads a test file. `presets` is the folder of the presets that test files name.
@@ -187,7 +204,10 @@ impl TestFile {
                 check_objects(&files, name, steps).map_err(of_steps)?;
             }
             let unknown = names.check(&case.scenario);
-            if let Some(unknown) = unknown.or_else(|| unknown_job(&case.scenario)) {
+            let unknown = unknown
+                .or_else(|| unknown_job(&case.scenario, names.objects()))
+                .or_else(|| too_many_pods(&case.scenario));
+            if let Some(unknown) = unknown {
                 return Err(in_file(unknown.problem(&node)));
             }
             cases.push(case);
@@ -265,12 +285,42 @@ fn known_preset(folder: &Path, name: &Located<String>) -> Result<String, Problem
 /// The name of a folder of queue YAML as a preset.
 fn single_preset(folder: &Path, queues: &Located<String>) -> Result<String, Problem> {
     let problem = |message: String| Problem::new(queues.at, message);
-    let mut names = kueue_lab_presets::list(folder).map_err(|e| problem(e.to_string()))?;
-    match (names.pop(), names.is_empty()) {
-        (Some(name), true) if !folder.join(&name).is_dir() => Ok(name),
-        _ => Err(problem(format!(
-            "{} is no folder of queue YAML files; for one of several presets use preset and --presets-dir",
-            folder.display()
-        ))),
+    let names = kueue_lab_presets::list(folder).map_err(|e| problem(e.to_string()))?;
+    if let [name] = names.as_slice()
+        && !folder.join(name).is_dir()
+    {
+        return Ok(name.clone());
     }
+    let folder_name = folder.display();
+    let is_preset = |name: &&String| kueue_lab_presets::read(folder, name).is_ok();
+    let nested: Vec<&str> = names.iter().filter(is_preset).map(String::as_str).collect();
+    let nested: Vec<&str> = nested
+        .into_iter()
+        .filter(|name| *name != "samples")
+        .collect();
+    let Some(first) = nested.first() else {
+        let message = format!("{folder_name} has no YAML files; name the folder with the queues");
+        return Err(problem(message));
+    };
+    Err(problem(match has_yaml_files(folder) {
+        true => format!(
+            "{folder_name} has YAML files, and so has its sub-folder {first}: only the files of one folder are read; \
+             move those of {first} into {folder_name}, or use a folder without sub-folders for each"
+        ),
+        false => format!(
+            "{folder_name} has no YAML files, but its sub-folders {} have; name one of them, such as {}",
+            nested.join(", "),
+            Path::new(&queues.value).join(first).display()
+        ),
+    }))
+}
+
+/// Whether a folder has YAML files that are no test files.
+fn has_yaml_files(folder: &Path) -> bool {
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    let mut names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.any(|name| {
+        let stem = name.strip_suffix(".yaml").or(name.strip_suffix(".yml"));
+        stem.is_some_and(|stem| !stem.ends_with(".test") && !stem.starts_with('.'))
+    })
 }

@@ -1,7 +1,9 @@
 //! Test files (`docs/test-format.md`): a queue configuration and cases of timed steps.
 
+mod event_kinds;
 mod known_jobs;
 mod known_names;
+mod known_pods;
 mod known_samples;
 mod load;
 mod raw;

@@ -13,7 +13,7 @@ use crate::test_file::{TEST_FILE_SCHEMA, TestFile};
 const FILES: [(&str, &str); 8] = [
     ("presets/q/queues.yaml", QUEUES),
     ("presets/q/kueue.yaml", CONFIGURATION),
-    ("presets/q/samples/s.yaml", JOB),
+    ("presets/q/samples/s.task.yaml", "run: sleep 5\n"),
     ("job.yaml", JOB),
     (
         "plain.yaml",

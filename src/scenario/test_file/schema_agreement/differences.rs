@@ -53,6 +53,7 @@ pub(super) const REFUSED_BY_THE_PARSER: [Difference; 10] = [
             "{share: {cohort: other, share: 1}}",
             "{victims: {jobs: a, reason: 'Other*'}}",
             "{evicted: {jobs: a, reason: 'Other*'}}",
+            "{events: {reason: Evicted, kind: Other}}",
         ],
     },
     Difference {
@@ -68,6 +69,7 @@ pub(super) const REFUSED_BY_THE_PARSER: [Difference; 10] = [
         snippets: &[
             "{preset: q, cases: [{name: c, steps: [{expect: [{admitted: a}]}]}]}",
             "{preset: q, cases: [{name: c, steps: [{finish: a}]}]}",
+            "{preset: q, cases: [{name: c, steps: [{expect: [{events: {reason: Evicted, object: a}}]}]}]}",
             "{preset: q, cases: [{name: c, steps: [{cancel: a}]}]}",
             "{preset: q, cases: [{name: c, steps: [{expect: [{job: a, status: RUNNING}]}]}]}",
             "{preset: q, cases: [{name: c, steps: [{launch: {task: task.yaml}}, {launch: {task: task.yaml}}]}]}",
@@ -80,6 +82,8 @@ pub(super) const REFUSED_BY_THE_PARSER: [Difference; 10] = [
             "{preset: q, cases: [{name: c, steps: [{wait: 1s}]}, {name: c, steps: [{wait: 2s}]}]}",
             "{preset: q, cases: [{name: c, steps: [{at: 2s}, {at: 1s}]}]}",
             "{preset: q, cases: [{name: c, steps: [{jobs: {name: a, queue: lq, pods: 3, minPods: 3}}]}]}",
+            "{preset: q, cases: [{name: c, steps: [{jobs: {name: a, queue: lq}}, {jobs: {name: a, queue: lq}}]}]}",
+            "{preset: q, cases: [{name: c, steps: [{jobs: {name: a, queue: lq}}, {finish: {jobs: a, pods: 2}}]}]}",
         ],
     },
     Difference {
@@ -91,9 +95,9 @@ pub(super) const REFUSED_BY_THE_PARSER: [Difference; 10] = [
         ],
     },
     Difference {
-        reason: "A pattern does not add: each part is at most 7d, and the sum is not.",
+        reason: "A pattern does not add: each part is at most 3650d, and the sum is not.",
         file: with_time,
-        snippets: &["7d1s", "6d25h", "100h100h"],
+        snippets: &["3650d1s", "3649d25h", "50000h50000h"],
     },
     Difference {
         reason: "The pattern has no limit of exponents, that of 64 bits.",
@@ -117,7 +121,10 @@ pub(super) const REFUSED_BY_THE_SCHEMA: [Difference; 4] = [
     Difference {
         reason: "The parser rounds to 64 bits.",
         file: with_time,
-        snippets: &["7.00000000000000000001d", "604800.00000000000000000001s"],
+        snippets: &[
+            "3650.00000000000000000001d",
+            "315360000.00000000000000000001s",
+        ],
     },
     Difference {
         reason: "The parser does not check the objects of a step that is refused.",
