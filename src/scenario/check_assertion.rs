@@ -1,16 +1,15 @@
 //! Checks expectations in Kueue's terms against what a scenario observed.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use kueue_lab_api::v1beta2::API_VERSION;
-use kueue_lab_quantity::Quantity;
 use serde_json::Value;
 
 use super::assertion::{Assertion, JobState};
 use super::comparison::Comparison;
 use super::duration::format_exact;
-use super::expect::Expected;
 use super::glob::glob_matches;
 use super::mismatch::{MAX_SHOWN, Mismatch, workload_names};
 use super::observed_state::ObservedState;
@@ -44,15 +43,7 @@ impl ObservedState {
             } => self.check_state(*state, jobs, counted(count).as_ref(), reason.as_deref()),
             Assertion::Flavors { jobs, flavors } => {
                 let wrong = |w: &ObservedWorkload| !has_flavors(w, flavors);
-                let text = |w: &ObservedWorkload| match w.flavors() {
-                    flavors if flavors.is_empty() => format!("is {}", w.state()),
-                    flavors => {
-                        let pairs = flavors.iter();
-                        let pairs = pairs.map(|(r, f)| format!("{r} from {}", f.join(" and ")));
-                        format!("has {}", pairs.collect::<Vec<_>>().join(", "))
-                    }
-                };
-                self.check_each(jobs, any, wrong, text)
+                self.check_each(jobs, any, wrong, flavors_text)
             }
             Assertion::Victims {
                 jobs,
@@ -71,23 +62,8 @@ impl ObservedState {
                 times,
             } => self.check_evicted(jobs, reason.as_deref(), times, any),
             Assertion::Waits { jobs, time } => {
-                let waited = |w: &ObservedWorkload| {
-                    let end = w.admissions.first().map_or(now, |first| first.at);
-                    end.duration_since(w.created).unsigned_abs()
-                };
-                let wrong = |w: &ObservedWorkload| {
-                    let nanos = i128::try_from(waited(w).as_nanos()).unwrap_or(i128::MAX);
-                    !time.holds_nanos(nanos)
-                };
-                let text = |w: &ObservedWorkload| {
-                    let so_far = if w.admissions.is_empty() {
-                        " so far"
-                    } else {
-                        ""
-                    };
-                    format!("waited for {}{so_far}", format_exact(waited(w)))
-                };
-                self.check_each(jobs, any, wrong, text)
+                let wrong = |w: &ObservedWorkload| !time.holds_nanos(nanos(waited(w, now)));
+                self.check_each(jobs, any, wrong, |w| waited_text(w, now))
             }
             Assertion::Order(jobs) => self.check_order(jobs),
             Assertion::Usage {
@@ -96,16 +72,7 @@ impl ObservedState {
                 resources,
                 is_borrowed,
             } => self.check_usage(cluster_queue, flavor.as_deref(), resources, *is_borrowed),
-            Assertion::Share { kind, name, share } => {
-                let Some(object) = self.named(kind, name) else {
-                    return Err(Mismatch::new(format!("there is no {kind} {name}")));
-                };
-                match object["status"]["fairSharing"]["weightedShare"].as_i64() {
-                    Some(value) if share.holds_nanos(i128::from(value) * 1_000_000_000) => Ok(()),
-                    Some(value) => Err(Mismatch::new(format!("the share is {value}"))),
-                    None => Err(Mismatch::new(format!("{kind} {name} has no share"))),
-                }
-            }
+            Assertion::Share { kind, name, share } => self.check_share(kind, name, share),
             Assertion::Events {
                 reason,
                 kind,
@@ -119,31 +86,6 @@ impl ObservedState {
                 message.as_deref(),
                 count,
             ),
-        }
-    }
-
-    /// The mismatch of what must not be met, and is.
-    pub(super) fn describe_forbidden(&self, forbidden: &Expected) -> Mismatch {
-        let Expected::Assertion(assertion) = forbidden else {
-            return Mismatch::new(format!("{forbidden}"));
-        };
-        let found: Vec<_> = match assertion {
-            Assertion::State { state, jobs, .. } => {
-                let found = self.history.matching(jobs, false);
-                found.filter(|w| is_in_state(w, *state)).collect()
-            }
-            Assertion::Victims { jobs, .. } => {
-                let found = self.history.matching(jobs, true);
-                found.filter(|w| !w.preemptions.is_empty()).collect()
-            }
-            _ => Vec::new(),
-        };
-        match found.is_empty() {
-            true => Mismatch::new(format!("{assertion}")),
-            false => Mismatch::of(&found, |w| match w.preemptions.last() {
-                Some(last) => format!("is {}, it was preempted ({})", w.state(), last.reason),
-                None => format!("is {}", w.state()),
-            }),
         }
     }
 
@@ -172,7 +114,7 @@ impl ObservedState {
 
     /// The Workloads that meet an assertion and the others. `None` if the assertion holds: if as many meet it as
     /// `count` says, else all.
-    fn met_and_others<'w>(
+    pub(super) fn met_and_others<'w>(
         &self,
         jobs: &[String],
         found: &[&'w ObservedWorkload],
@@ -196,9 +138,7 @@ impl ObservedState {
         reason: Option<&str>,
     ) -> Result<(), Mismatch> {
         let found: Vec<_> = self.history.matching(jobs, false).collect();
-        let is_met = |w: &ObservedWorkload| {
-            is_in_state(w, state) && reason.is_none_or(|pattern| has_reason(w, pattern))
-        };
+        let is_met = |w: &ObservedWorkload| is_in_state(w, state, reason);
         let Some((met, other)) = self.met_and_others(jobs, &found, count, is_met)? else {
             return Ok(());
         };
@@ -206,153 +146,29 @@ impl ObservedState {
             return Err(Mismatch::of(&other, |w| format!("is {}", w.state())));
         };
         let mut mismatch = Mismatch::of(&found, |w| format!("is {}", w.state()));
-        mismatch.prepend(format!(
-            "{} of {} {}",
-            met.len(),
-            found.len(),
-            state.as_str()
-        ));
+        let what = reason.map_or(state.as_str(), |_| "match");
+        mismatch.prepend(format!("{} of {} {what}", met.len(), found.len()));
         mismatch.workloads = workload_names(if other.is_empty() { &met } else { &other });
         Err(mismatch)
     }
 
-    fn check_victims(
-        &self,
-        jobs: &[String],
-        count: Option<&Comparison>,
-        by: Option<&str>,
-        reason: Option<&str>,
-    ) -> Result<(), Mismatch> {
-        let found: Vec<_> = self.history.matching(jobs, true).collect();
-        let preemptor = |uid: Option<&String>| uid.and_then(|uid| self.history.by_uid(uid));
-        let is_met = |w: &ObservedWorkload| {
-            w.preemptions.iter().any(|preemption| {
-                let by = by.is_none_or(|pattern| {
-                    let patterns = [pattern.to_owned()];
-                    let mut matching = self.history.matching(&patterns, true);
-                    matching.any(|w| preemption.preemptor.as_ref() == Some(&w.uid))
-                });
-                by && reason.is_none_or(|pattern| glob_matches(pattern, &preemption.reason))
-            })
-        };
-        let Some((met, other)) = self.met_and_others(jobs, &found, count, is_met)? else {
-            return Ok(());
-        };
-        let text = |w: &ObservedWorkload| match w.preemptions.last() {
-            None => format!("was not preempted, it is {}", w.state()),
-            Some(last) => {
-                let by = preemptor(last.preemptor.as_ref());
-                let by = by.map_or(String::new(), |by| format!(" by {}", by.title()));
-                format!("was preempted{by} ({})", last.reason)
-            }
-        };
-        let mut mismatch = Mismatch::of(if count.is_some() { &found } else { &other }, text);
-        let expected = |w: &ObservedWorkload| found.iter().any(|one| one.uid == w.uid);
-        let all = self.history.all().iter();
-        let others = all.filter(|w| !w.preemptions.is_empty() && !expected(w));
-        let others: Vec<_> = others.collect();
-        if !others.is_empty() {
-            let others = Mismatch::of(&others, text).observed;
-            mismatch.observed = format!("{}; {others}", mismatch.observed);
-        }
-        if count.is_some() {
-            mismatch.prepend(format!("{} of {} preempted", met.len(), found.len()));
-        }
-        Err(mismatch)
-    }
-
-    fn check_order(&self, jobs: &[String]) -> Result<(), Mismatch> {
-        let mut last: Option<(u64, &str)> = None;
-        let mut admitted: Vec<_> = self.history.matching(jobs, true).collect();
-        admitted.retain(|w| !w.admissions.is_empty());
-        let number = |w: &ObservedWorkload| w.admissions.first().map_or(u64::MAX, |a| a.number);
-        admitted.sort_by_key(|w| number(w));
-        let order = || {
-            let titles: Vec<_> = admitted.iter().map(|w| w.title()).collect();
-            match titles.is_empty() {
-                true => "none is admitted".to_owned(),
-                false => format!("the order is {}", titles.join(", ")),
-            }
-        };
-        for pattern in jobs {
-            let patterns = std::slice::from_ref(pattern);
-            let found: Vec<_> = self.history.matching(patterns, true).collect();
-            if found.is_empty() {
-                return Err(self.no_job(patterns));
-            }
-            let mut waiting = found.clone();
-            waiting.retain(|w| w.admissions.is_empty());
-            if !waiting.is_empty() {
-                let mut mismatch = Mismatch::of(&waiting, |w| format!("is {}", w.state()));
-                mismatch.observed = format!("{}; {}", mismatch.observed, order());
-                return Err(mismatch);
-            }
-            let numbers = || found.iter().map(|w| number(w));
-            let (first, end) = (numbers().min(), numbers().max());
-            if let (Some((before, _)), Some(first)) = (last, first)
-                && first <= before
-            {
-                return Err(Mismatch::new(order()));
-            }
-            last = end.map(|end| (end, pattern.as_str()));
-        }
-        Ok(())
-    }
-
-    fn check_usage(
-        &self,
-        cluster_queue: &str,
-        flavor: Option<&str>,
-        resources: &BTreeMap<String, Comparison>,
-        is_borrowed: bool,
-    ) -> Result<(), Mismatch> {
-        let Some(queue) = self.named("ClusterQueue", cluster_queue) else {
-            return Err(Mismatch::new(format!(
-                "there is no ClusterQueue {cluster_queue}"
-            )));
-        };
-        let field = if is_borrowed { "borrowed" } else { "total" };
-        let mut used: BTreeMap<&str, i128> = BTreeMap::new();
-        for of_flavor in queue["status"]["flavorsUsage"]
-            .as_array()
-            .into_iter()
-            .flatten()
-        {
-            if flavor.is_some_and(|flavor| of_flavor["name"] != flavor) {
-                continue;
-            }
-            for resource in of_flavor["resources"].as_array().into_iter().flatten() {
-                let name = resource["name"].as_str().unwrap_or_default();
-                let amount = Quantity::or_zero(resource.get(field)).nanos();
-                *used.entry(name).or_default() += amount;
-            }
-        }
-        let mut wrong = Vec::new();
-        for (resource, amount) in resources {
-            match used.get(resource.as_str()) {
-                Some(value) if amount.holds_nanos(*value) => {}
-                Some(value) => wrong.push(format!("{resource} is {}", decimal(*value))),
-                None => wrong.push(format!("the ClusterQueue has no {resource}")),
-            }
-        }
-        match wrong.is_empty() {
-            true => Ok(()),
-            false => Err(Mismatch::new(wrong.join(", "))),
-        }
-    }
-
-    fn named(&self, kind: &str, name: &str) -> Option<&Value> {
+    pub(super) fn named(&self, kind: &str, name: &str) -> Option<&Value> {
         let mut objects = self.objects_of((API_VERSION, kind));
         objects.find(|o| o["metadata"]["name"] == name)
     }
 
-    fn no_job(&self, patterns: &[String]) -> Mismatch {
-        let mut titles: Vec<_> = self
-            .history
-            .all()
-            .iter()
-            .map(ObservedWorkload::title)
-            .collect();
+    /// The mismatch of patterns that match no Workload, or only deleted ones.
+    pub(super) fn no_job(&self, patterns: &[String]) -> Mismatch {
+        let deleted: Vec<_> = self.history.matching(patterns, true).collect();
+        if !deleted.is_empty() {
+            let mut titles: Vec<_> = deleted.iter().map(|w| w.title()).collect();
+            titles.dedup();
+            let verb = if titles.len() == 1 { "is" } else { "are" };
+            titles.truncate(MAX_SHOWN);
+            return Mismatch::new(format!("{} {verb} deleted", titles.join(", ")));
+        }
+        let existing = self.history.all().iter().filter(|w| !w.is_deleted);
+        let mut titles: Vec<_> = existing.map(ObservedWorkload::title).collect();
         titles.dedup();
         titles.truncate(MAX_SHOWN);
         let known = match titles.is_empty() {
@@ -363,15 +179,56 @@ impl ObservedState {
     }
 }
 
-fn is_in_state(workload: &ObservedWorkload, state: JobState) -> bool {
-    match state {
+/// Whether a Workload is in a state, for a reason.
+pub(super) fn is_in_state(
+    workload: &ObservedWorkload,
+    state: JobState,
+    reason: Option<&str>,
+) -> bool {
+    let is_in_state = match state {
         JobState::Admitted => workload.is_admitted() && !workload.is_finished(),
         JobState::Pending => workload.is_pending(),
         JobState::Finished => workload.is_finished(),
+    };
+    is_in_state && reason.is_none_or(|pattern| has_reason(workload, pattern))
+}
+
+/// The flavors of a Workload in words.
+pub(super) fn flavors_text(workload: &ObservedWorkload) -> String {
+    match workload.flavors() {
+        flavors if flavors.is_empty() => format!("is {}", workload.state()),
+        flavors => {
+            let pairs = flavors.iter();
+            let pairs = pairs.map(|(r, f)| format!("{r} from {}", f.join(" and ")));
+            format!("has {}", pairs.collect::<Vec<_>>().join(", "))
+        }
     }
 }
 
-fn has_flavors(workload: &ObservedWorkload, expected: &BTreeMap<String, String>) -> bool {
+/// The time from the creation of a Workload to its first admission, or until now.
+pub(super) fn waited(workload: &ObservedWorkload, now: Timestamp) -> Duration {
+    let end = workload.admissions.first().map_or(now, |first| first.at);
+    end.duration_since(workload.created).unsigned_abs()
+}
+
+/// The time for which a Workload waited in words.
+pub(super) fn waited_text(workload: &ObservedWorkload, now: Timestamp) -> String {
+    let so_far = match workload.admissions.is_empty() {
+        true => " so far",
+        false => "",
+    };
+    format!("waited for {}{so_far}", format_exact(waited(workload, now)))
+}
+
+/// A time in billionths of a second.
+pub(super) fn nanos(time: Duration) -> i128 {
+    i128::try_from(time.as_nanos()).unwrap_or(i128::MAX)
+}
+
+pub(super) fn has_flavors(
+    workload: &ObservedWorkload,
+    expected: &BTreeMap<String, String>,
+) -> bool {
     let flavors = workload.flavors();
     expected.iter().all(|(resource, pattern)| {
         let found = flavors.get(resource.as_str());
@@ -389,15 +246,4 @@ fn has_reason(workload: &ObservedWorkload, pattern: &str) -> bool {
                 glob_matches(pattern, reason) || glob_matches(pattern, message)
             })
     })
-}
-
-/// An amount in billionths as a decimal number.
-fn decimal(nanos: i128) -> String {
-    let (whole, rest) = (nanos / 1_000_000_000, (nanos % 1_000_000_000).abs());
-    match rest {
-        0 => whole.to_string(),
-        rest => format!("{whole}.{:09}", rest)
-            .trim_end_matches('0')
-            .to_owned(),
-    }
 }

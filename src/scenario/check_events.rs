@@ -13,6 +13,21 @@ use super::observed_state::ObservedState;
 /// The namespaces whose Events are not those of a test's objects.
 const SYSTEM_NAMESPACES: [&str; 2] = ["kube-system", "kueue-system"];
 
+/// The number of Events listed in a mismatch.
+const MAX_SHOWN: usize = 3;
+
+/// The Events of some objects.
+struct FoundEvents {
+    /// How often those happened that match.
+    number: usize,
+    /// Those that match, in words, the oldest first.
+    matching: Vec<String>,
+    /// The others, in words, the oldest first.
+    others: Vec<String>,
+    /// The reasons of the others.
+    reasons: BTreeSet<String>,
+}
+
 impl ObservedState {
     /// Checks the number of Events with a reason, of an object and with a message.
     pub(super) fn check_events(
@@ -23,10 +38,50 @@ impl ObservedState {
         message: Option<&str>,
         count: &Comparison,
     ) -> Result<(), Mismatch> {
-        let mut of_object = Vec::new();
-        let mut reasons = BTreeSet::new();
-        let mut number = 0;
-        for event in self.events.values() {
+        let found = self.find_events(reason, kind, object, message);
+        if count.holds(found.number) {
+            return Ok(());
+        }
+        let mut observed = found.text();
+        let reasons = found.reasons.iter().map(String::as_str);
+        let similar = closest(reason, reasons).filter(|similar| *similar != reason);
+        if !found.matching.is_empty() {
+            // They are what there are too many or too few of.
+        } else if let Some(similar) = similar {
+            observed = format!("{observed}; did you mean {similar:?}?");
+        } else if let Some(last) = found.others.last() {
+            observed = format!("{observed}; the last other one is {last}");
+        }
+        Err(Mismatch::new(observed))
+    }
+
+    /// The Events with a reason, of an object and with a message, in words.
+    pub(super) fn describe_events(
+        &self,
+        reason: &str,
+        kind: Option<&str>,
+        object: Option<&[String]>,
+        message: Option<&str>,
+    ) -> String {
+        self.find_events(reason, kind, object, message).text()
+    }
+
+    fn find_events(
+        &self,
+        reason: &str,
+        kind: Option<&str>,
+        object: Option<&[String]>,
+        message: Option<&str>,
+    ) -> FoundEvents {
+        let mut found = FoundEvents {
+            number: 0,
+            matching: Vec::new(),
+            others: Vec::new(),
+            reasons: BTreeSet::new(),
+        };
+        let mut events: Vec<&Value> = self.events.values().collect();
+        events.sort_by_key(|event| event["metadata"]["creationTimestamp"].as_str());
+        for event in events {
             let text = |pointer: &str| {
                 let text = event.pointer(pointer).and_then(Value::as_str);
                 text.unwrap_or_default()
@@ -42,28 +97,36 @@ impl ObservedState {
             if !is_object {
                 continue;
             }
-            let found = text("/reason");
-            if glob_matches(reason, found)
+            let of_event = text("/reason");
+            let line = || format!("{of_event} of {name}: {}", text("/note"));
+            if glob_matches(reason, of_event)
                 && message.is_none_or(|pattern| glob_matches(pattern, text("/note")))
             {
                 let series = event["series"]["count"].as_u64().unwrap_or(1);
                 let count = event["deprecatedCount"].as_u64().unwrap_or(1);
-                number += usize::try_from(series.max(count)).unwrap_or(usize::MAX);
+                let times = usize::try_from(series.max(count)).unwrap_or(usize::MAX);
+                found.number = found.number.saturating_add(times);
+                found.matching.push(line());
             } else if !SYSTEM_NAMESPACES.contains(&text("/regarding/namespace")) {
-                reasons.insert(found.to_owned());
-                of_object.push(format!("{found} of {name}: {}", text("/note")));
+                found.reasons.insert(of_event.to_owned());
+                found.others.push(line());
             }
         }
-        if count.holds(number) {
-            return Ok(());
+        found
+    }
+}
+
+impl FoundEvents {
+    /// The number of those that match, with the last ones.
+    fn text(&self) -> String {
+        let verb = if self.number == 1 { "is" } else { "are" };
+        let number = format!("there {verb} {}", self.number);
+        let hidden = self.matching.len().saturating_sub(MAX_SHOWN);
+        let shown = self.matching[hidden..].join("; ");
+        match (self.matching.is_empty(), hidden) {
+            (true, _) => number,
+            (false, 0) => format!("{number}: {shown}"),
+            (false, _) => format!("{number}, the last ones: {shown}"),
         }
-        let mut observed = format!("there are {number}");
-        let similar = closest(reason, reasons.iter().map(String::as_str));
-        if let Some(similar) = similar.filter(|similar| *similar != reason) {
-            observed = format!("{observed}; did you mean {similar:?}?");
-        } else if let Some(last) = of_object.last() {
-            observed = format!("{observed}; the last other one is {last}");
-        }
-        Err(Mismatch::new(observed))
     }
 }

@@ -18,21 +18,26 @@ impl ObservedState {
         any: bool,
     ) -> Result<(), Mismatch> {
         let wrong = |w: &ObservedWorkload| !times.holds(number_of_evictions(w, reason));
-        let text = |w: &ObservedWorkload| match evictions(w).as_slice() {
-            [] => format!("was not evicted, it is {}", w.state()),
-            evictions => {
-                let times = evictions.iter().map(|(reason, count)| match count {
-                    1 => format!("once ({reason})"),
-                    count => format!("{count} times ({reason})"),
-                });
-                format!("was evicted {}", times.collect::<Vec<_>>().join(", "))
-            }
-        };
-        self.check_each(jobs, any, wrong, text)
+        self.check_each(jobs, any, wrong, evictions_text)
     }
 }
 
-fn number_of_evictions(workload: &ObservedWorkload, reason: Option<&str>) -> usize {
+/// The evictions of a Workload in words.
+pub(super) fn evictions_text(workload: &ObservedWorkload) -> String {
+    match evictions(workload).as_slice() {
+        [] => format!("was not evicted, it is {}", workload.state()),
+        evictions => {
+            let times = evictions.iter().map(|(reason, count)| match count {
+                1 => format!("once ({reason})"),
+                count => format!("{count} times ({reason})"),
+            });
+            format!("was evicted {}", times.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// How often a Workload was evicted for a reason.
+pub(super) fn number_of_evictions(workload: &ObservedWorkload, reason: Option<&str>) -> usize {
     let evictions = evictions(workload).into_iter();
     let counted = evictions.filter(|(found, _)| {
         let parts = found.split_once('/').unwrap_or((found, found));

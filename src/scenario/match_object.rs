@@ -47,6 +47,27 @@ pub(super) fn mismatch(object: &Value, expected: &ExpectedObject) -> Option<Stri
     None
 }
 
+/// The conditions and fields of an object that an expectation names, with their values.
+pub(super) fn values_text(object: &Value, expected: &ExpectedObject) -> String {
+    let conditions = object["status"]["conditions"].as_array();
+    let conditions = conditions.map_or(&[][..], Vec::as_slice);
+    let of_conditions = expected.conditions.keys().map(|name| {
+        let found = conditions.iter().find(|c| c["type"] == name.as_str());
+        let text = |field: &str| found.and_then(|c| c[field].as_str());
+        match (text("status"), text("reason")) {
+            (Some(status), Some(reason)) => format!("{name}={status}/{reason}"),
+            (Some(status), None) => format!("{name}={status}"),
+            (None, _) => format!("no condition {name}"),
+        }
+    });
+    let of_fields = expected.fields.keys().map(|path| {
+        let value = field(object, path).map_or("absent".to_owned(), Value::to_string);
+        format!("{path}={value}")
+    });
+    let values: Vec<String> = of_conditions.chain(of_fields).collect();
+    values.join(", ")
+}
+
 /// A scalar as text, so that `3` and `"3"` in a scenario are equal.
 fn scalar_text(value: &Value) -> Option<String> {
     match value {

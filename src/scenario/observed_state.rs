@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::coverage::{Parts, record_limits, record_workload};
 use super::expect::{EVENT_KIND, Expected, ExpectedObject};
-use super::match_object::mismatch;
+use super::match_object::{mismatch, values_text};
 use super::mismatch::Mismatch;
 use super::selector::Selector;
 use super::workload_history::WorkloadHistory;
@@ -209,7 +209,7 @@ impl ObservedState {
                 };
                 match met {
                     Err(_) => Ok(()),
-                    Ok(()) => Err(self.describe_forbidden(forbidden)),
+                    Ok(()) => Err(self.describe_forbidden(forbidden, self.clock.now())),
                 }
             }
         }
@@ -300,6 +300,26 @@ impl ObservedState {
             .into_iter()
             .flat_map(BTreeMap::values);
         all.filter(|o| selector.selects(o)).collect()
+    }
+
+    /// The selected objects that match, with the values that are expected.
+    pub(super) fn describe_matching(&self, expected: &ExpectedObject) -> String {
+        let selected = self.select(&expected.object).into_iter();
+        let matching = selected.filter(|object| mismatch(object, expected).is_none());
+        let matching: Vec<_> = matching.collect();
+        let shown = matching.iter().take(MAX_SHOWN);
+        let mut lines: Vec<String> = shown
+            .map(|object| match values_text(object, expected) {
+                values if values.is_empty() => format!("{} exists", name_of(object)),
+                values => format!("{} has {values}", name_of(object)),
+            })
+            .collect();
+        match matching.len() {
+            0 => return format!("there is no {}", expected.object),
+            number if number > MAX_SHOWN => lines.push(format!("and {} more", number - MAX_SHOWN)),
+            _ => {}
+        }
+        lines.join("; ")
     }
 
     fn describe_mismatch(

@@ -254,10 +254,7 @@ impl ScenarioRun<'_> {
         self.failure = Some(Box::new(StepFailure {
             step: index,
             at: failure.at.or(Some(step.at)),
-            after: match failure.after.is_zero() {
-                true => after.unsigned_abs(),
-                false => failure.after,
-            },
+            after: failure.after.or(Some(after.unsigned_abs())),
             ..*failure
         }));
         self.set_step_state(index, StepState::Failed(reason.clone()));
@@ -337,11 +334,13 @@ impl ScenarioRun<'_> {
         let mut jobs = self.environment.jobs.changes();
         loop {
             self.report_job_events();
+            let forbidden = self.until_forbidden();
             tokio::select! {
                 biased;
                 Some(changed) = self.observed.next() => self.observe(changed),
                 Ok(()) = jobs.changed() => {}
                 () = clock.sleep_until(moment) => return,
+                () = forbidden => self.record_forbidden(),
             }
             // What must never be met is met.
             if self.failure.is_some() {
@@ -418,11 +417,17 @@ impl ScenarioRun<'_> {
             let Some(next) = next_report.into_iter().chain(next_check).min() else {
                 return Ok(());
             };
+            let forbidden = self.until_forbidden();
             tokio::select! {
                 biased;
                 Some(changed) = self.observed.next() => self.observe(changed),
                 Ok(()) = jobs.changed() => {}
                 () = clock.sleep_until(next) => {}
+                () = forbidden => self.record_forbidden(),
+            }
+            // What must never be met is met.
+            if let Some(failure) = self.failure.take() {
+                return Err(failure);
             }
         }
     }

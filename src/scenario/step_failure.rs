@@ -23,8 +23,8 @@ pub struct StepFailure {
     pub observed: String,
     /// The Workloads concerned, as namespace and name.
     pub workloads: Vec<(String, String)>,
-    /// Lab time since the start of the scenario.
-    pub after: Duration,
+    /// Lab time from the start of the scenario to the failure; `None` until it is known.
+    pub after: Option<Duration>,
 }
 
 impl fmt::Display for StepFailure {

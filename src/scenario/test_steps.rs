@@ -2,12 +2,19 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
+use super::assertion::Assertion;
+use super::expect::Expected;
 use super::observed_state::ObjectChange;
 use super::run::{ScenarioRun, add_duration};
 use super::step_failure::StepFailure;
 
 /// How long a test waits in lab time until its lab is idle.
 const IDLE_LIMIT: Duration = Duration::from_secs(60);
+
+/// The resolution of lab time in nanoseconds.
+const RESOLUTION: u64 = 1_000_000;
 
 /// How long the lists of objects at the start of a run may take, in lab time.
 const LIST_LIMIT: Duration = Duration::from_secs(60);
@@ -21,10 +28,12 @@ impl ScenarioRun<'_> {
         let limit = add_duration(self.environment.clock.now(), IDLE_LIMIT);
         let mut idle = Box::pin(activity.wait_until_idle(limit));
         loop {
+            let forbidden = self.until_forbidden();
             tokio::select! {
                 biased;
                 Some(changed) = self.observed.next() => self.observe(changed),
                 _ = &mut idle => break,
+                () = forbidden => self.record_forbidden(),
             }
         }
         drop(idle);
@@ -54,13 +63,53 @@ impl ScenarioRun<'_> {
     /// Applies a change, and checks what must not be met.
     pub(super) fn observe(&mut self, changed: ObjectChange) {
         self.report_event(changed);
+        self.record_forbidden();
+    }
+
+    /// Records that something is met that must not be met, with the time.
+    pub(super) fn record_forbidden(&mut self) {
         if self.failure.is_none() {
             let after = self.environment.clock.now().duration_since(self.started);
             self.failure = self.check_never().err().map(|mut failure| {
-                failure.after = after.unsigned_abs();
+                failure.after = Some(after.unsigned_abs());
                 failure
             });
         }
+    }
+
+    /// Waits until something can be met that must not be met even if nothing changes: until a pending job has waited
+    /// for a time.
+    pub(super) fn until_forbidden(&self) -> impl Future<Output = ()> + use<> {
+        let clock = self.environment.clock.clone();
+        let next = self.next_forbidden();
+        async move {
+            match next {
+                Some(next) => clock.sleep_until(next).await,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    fn next_forbidden(&self) -> Option<Timestamp> {
+        let now = self.environment.clock.now();
+        let forbidden = self.never.iter().filter_map(|(never, _)| match never {
+            Expected::Never(forbidden) => match &**forbidden {
+                Expected::Assertion(Assertion::Waits { jobs, time }) => Some((jobs, time)),
+                _ => None,
+            },
+            _ => None,
+        });
+        let moments = forbidden.flat_map(|(jobs, time)| {
+            let workloads = self.observed.history.matching(jobs, false);
+            let pending = workloads.filter(|w| w.admissions.is_empty());
+            pending.flat_map(|w| {
+                let amounts = time.amounts().filter_map(|nanos| u64::try_from(nanos).ok());
+                // `> 5m` is met after the moment.
+                let amounts = amounts.flat_map(|nanos| [0, RESOLUTION].map(|more| nanos + more));
+                amounts.map(|nanos| add_duration(w.created, Duration::from_nanos(nanos)))
+            })
+        });
+        moments.filter(|moment| *moment > now).min()
     }
 
     /// Fails if something that must not be met is met, or was since the last check.

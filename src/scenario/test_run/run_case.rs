@@ -226,7 +226,7 @@ async fn case_failure(
         at: failure.at,
         expected: failure.expected,
         observed,
-        after: failure.after,
+        after: failure.after.unwrap_or_default(),
         explanations,
     }
 }
