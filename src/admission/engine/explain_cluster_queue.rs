@@ -22,6 +22,10 @@ pub struct ClusterQueueExplanation {
     pub path: String,
     /// Its Active condition.
     pub active: ActiveCondition,
+    /// The Cohorts of the cycle that it is in or below, each followed by its parent. As long as there is one, the
+    /// ClusterQueue is inactive, whatever its Active condition is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cohort_cycle: Option<CohortCycle>,
     /// Its weighted share, with fair sharing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weighted_share: Option<i64>,
@@ -38,6 +42,18 @@ pub struct ClusterQueueExplanation {
     /// The first of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head: Option<Explanation>,
+}
+
+/// Cohorts in a cycle, each followed by its parent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CohortCycle(Vec<Arc<str>>);
+
+impl std::fmt::Display for CohortCycle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names = self.0.iter().chain(self.0.first());
+        let names: Vec<&str> = names.map(|name| &**name).collect();
+        write!(f, "the cohort has a cycle: {}", names.join(" -> "))
+    }
 }
 
 /// The quota of a ClusterQueue for a resource of a flavor.
@@ -150,6 +166,7 @@ impl Engine {
             cluster_queue: name.into(),
             path: self.cache.cluster_queue_path(node),
             active: self.active_condition(name),
+            cohort_cycle: self.cohort_cycle(name),
             weighted_share: usage.weighted_share,
             quotas: flavor_resources
                 .iter()
@@ -161,6 +178,23 @@ impl Engine {
             pending,
             head,
         })
+    }
+
+    /// The cycle of Cohorts that a ClusterQueue is in or below.
+    pub(super) fn cohort_cycle(&self, queue: &str) -> Option<CohortCycle> {
+        let hierarchy = &self.cache.hierarchy;
+        let node = self.cache.node_of(queue)?;
+        let mut at = hierarchy
+            .parent(node)
+            .filter(|_| hierarchy.has_cycle(node))?;
+        let mut path = Vec::new();
+        while !path.contains(&at) {
+            path.push(at);
+            at = hierarchy.parent(at)?;
+        }
+        let cycle = path.into_iter().skip_while(|cohort| *cohort != at);
+        let names = cycle.map(|cohort| hierarchy[cohort].name.clone());
+        Some(CohortCycle(names.collect()))
     }
 
     /// The flavor resources of a ClusterQueue in the order of its spec.
@@ -305,9 +339,57 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use crate::config::EngineConfig;
-    use crate::engine::PendingVerdictKind;
-    use crate::engine::test_fixtures::{at, lab, workload};
+    use crate::engine::test_fixtures::{at, from_json, lab, workload};
+    use crate::engine::{Engine, PendingVerdictKind};
+    use crate::workload::WorkloadKey;
+
+    /// Adds Cohorts in a cycle: the parent of `all` is `x`, and that of `x` is `y`, which has the parent `x`.
+    fn add_cycle(engine: &mut Engine) {
+        for (name, parent) in [("all", "x"), ("x", "y"), ("y", "x")] {
+            let cohort = json!({"metadata": {"name": name}, "spec": {"parentName": parent}});
+            let _ = engine.upsert_cohort(from_json(cohort), at(0));
+        }
+    }
+
+    #[test]
+    fn a_cycle_of_cohorts_is_named_as_the_reason_for_an_inactive_queue() {
+        let cycle = "the cohort has a cycle: x -> y -> x";
+        // ClusterQueues of before the cycle, and of after it, as they are read from a cluster.
+        let before = {
+            let mut engine = lab(EngineConfig::default());
+            add_cycle(&mut engine);
+            engine
+        };
+        let after = {
+            let mut engine = before.clone();
+            let queue = engine.cluster_queue("a").unwrap().clone();
+            engine.delete_cluster_queue("a");
+            engine.upsert_cluster_queue(queue, at(0));
+            engine
+        };
+        for mut engine in [before, after] {
+            engine.upsert_workload(workload("waiting", "a", 1, false), at(0));
+            let queue = engine.explain_cluster_queue("a", at(1)).unwrap();
+            assert_eq!(queue.cohort_cycle.unwrap().to_string(), cycle);
+            let key = WorkloadKey::new("ns", "waiting");
+            let verdict = engine.explain(&key, at(1)).unwrap().verdict.unwrap();
+            assert_eq!(
+                verdict.to_string(),
+                format!("held: ClusterQueue a is inactive: {cycle}")
+            );
+        }
+        let mut engine = lab(EngineConfig::default());
+        assert_eq!(
+            engine
+                .explain_cluster_queue("a", at(1))
+                .unwrap()
+                .cohort_cycle,
+            None
+        );
+    }
 
     #[test]
     fn borrowed_and_lent_quota_and_their_holders_are_named() {

@@ -29,7 +29,8 @@ pub use afs::ConsumedUsage;
 pub use exhausted_limits::{ExhaustedLimit, QuotaField};
 pub use explain::{Explanation, PendingOrder};
 pub use explain_cluster_queue::{
-    Borrower, ClusterQueueExplanation, CohortQuota, ExplainedQuota, PendingInQueue, QuotaHolder,
+    Borrower, ClusterQueueExplanation, CohortCycle, CohortQuota, ExplainedQuota, PendingInQueue,
+    QuotaHolder,
 };
 pub use metric_queries::PendingBreakdown;
 pub use pending_verdict::{PendingVerdict, PendingVerdictKind};

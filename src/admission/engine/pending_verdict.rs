@@ -107,6 +107,14 @@ impl Engine {
                 _ => PendingVerdict::held(self.with_inactive_reason(wl, &blocker.message)),
             });
         }
+        // The Active condition can be older than the cycle.
+        let queue = self.cluster_queue_of(wl).map(|(queue, _)| queue);
+        if let Some((queue, cycle)) =
+            queue.and_then(|queue| Some((queue, self.cohort_cycle(queue)?)))
+        {
+            let text = format!("ClusterQueue {queue} is inactive: {cycle}");
+            return Some(PendingVerdict::held(text));
+        }
         if let Some(error) = self.inadmissible_error(wl) {
             return Some(PendingVerdict::never(error));
         }
@@ -143,14 +151,16 @@ impl Engine {
         let Some(queue) = queue else {
             return message.to_owned();
         };
-        let active = self.active_condition(queue);
-        let why = active
-            .message
-            .trim_start_matches("Can't admit new workloads");
-        let why = why.trim_matches([':', ';', ' ', '.']);
+        // Other messages are not about why it is inactive.
+        let active = self.active_condition(queue).message;
+        let why = active.strip_prefix("Can't admit new workloads");
+        let why = why.map(|why| why.trim_matches([':', ';', ' ', '.']).to_owned());
+        let cycle = self.cohort_cycle(queue).map(|cycle| cycle.to_string());
+        let why = why.filter(|why| !why.is_empty()).into_iter().chain(cycle);
+        let why: Vec<String> = why.collect();
         match why.is_empty() {
             true => message.to_owned(),
-            false => format!("{message}: {why}"),
+            false => format!("{message}: {}", why.join("; ")),
         }
     }
 

@@ -20,9 +20,11 @@ pub(super) fn render(explained: &ClusterQueueExplanation, queue: Option<&Cluster
     );
     line(&mut out, 1, &format!("path        {}", explained.path));
     let active = &explained.active;
-    let state = match active.active {
-        true => "active".to_owned(),
-        false => format!("inactive, {}: {}", active.reason, active.message),
+    let state = match &explained.cohort_cycle {
+        // The Active condition says nothing of it.
+        Some(cycle) => format!("inactive: {cycle}"),
+        None if active.active => "active".to_owned(),
+        None => format!("inactive, {}: {}", active.reason, active.message),
     };
     line(&mut out, 1, &format!("state       {state}"));
     if let Some(queue) = queue {
