@@ -11,6 +11,8 @@ pub enum ClusterRole {
         /// The number of worker clusters.
         workers: usize,
     },
+    /// A copy of a cluster: without worker clusters, whatever `clusters.yaml` of presets names.
+    WithoutWorkers,
     /// A worker.
     Worker {
         /// The name of the cluster.
@@ -19,6 +21,11 @@ pub enum ClusterRole {
 }
 
 impl ClusterRole {
+    /// Whether the cluster can have worker clusters.
+    pub(crate) fn may_have_workers(&self) -> bool {
+        matches!(self, Self::Single | Self::Manager { .. })
+    }
+
     /// The name of a worker; None for other clusters.
     pub(crate) fn worker_name(&self) -> Option<&str> {
         match self {

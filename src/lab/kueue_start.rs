@@ -5,9 +5,9 @@ use crate::config::LabConfig;
 use crate::error::LabError;
 use crate::kueue_manager::CurrentGates;
 use crate::preset_lab_settings::ConfigurationText;
-use kueue_lab_api::config::{LoadedConfiguration, load};
+use kueue_lab_api::config::{CONFIG_MAP_KEY, LoadedConfiguration, load};
 use kueue_lab_controller::ControllerConfig;
-use kueue_lab_presets::{BaseConfiguration, PresetSettings};
+use kueue_lab_presets::{BaseConfiguration, PresetSettings, SourceFile};
 
 /// How the controller starts.
 pub(crate) struct KueueStart {
@@ -46,26 +46,32 @@ impl KueueStart {
             _ => None,
         };
         let has_flag = config.kueue.is_some();
-        let given = match (config.kueue.take(), &config.from) {
-            // That of the cluster from which the lab starts.
-            (None, Some(from)) => from.configuration().map_err(LabError::ObjectFile)?,
-            (given, _) => given,
+        let (given, base) = match (config.kueue.take(), &config.from) {
+            // Those of the cluster from which the lab starts.
+            (None, Some(from)) => (
+                from.configuration().map_err(LabError::ObjectFile)?,
+                from.base_configuration(),
+            ),
+            (given, _) => (given, None),
         };
-        let base = Source::new(given)?;
+        let given = Source::new(given)?;
         let of_preset = settings.configuration.as_ref();
         let of_preset = of_preset.filter(|_| ignores_presets.is_none());
         let of_preset = of_preset.and_then(|file| std::str::from_utf8(&file.bytes).ok());
         // An invalid configuration is reported when the preset is applied.
         let of_preset = of_preset.and_then(|text| load(text).ok());
+        let base = match base {
+            Some(base) => Source::new(Some(base))?,
+            None => given.clone(),
+        };
         let base_configuration = BaseConfiguration {
             configuration: base.config.configuration.clone(),
             gates: base.config.gates,
         };
-        let base_source = base.text.clone();
         let is_given = has_flag || of_preset.is_some();
         let start = match of_preset {
             Some(loaded) => Source::new(Some(loaded))?,
-            None => base,
+            None => given,
         };
         Ok(Self {
             gates: CurrentGates::new(start.config.gates),
@@ -73,9 +79,23 @@ impl KueueStart {
             source: start.text,
             is_given,
             base: base_configuration,
-            base_source,
+            base_source: base.text,
             ignores_presets,
         })
+    }
+
+    /// The settings that are applied at the start: those of the first preset, or the configuration of a preset that
+    /// the objects to start from have.
+    pub(crate) fn applied_settings(&self, settings: &PresetSettings) -> PresetSettings {
+        let is_of_objects = settings.configuration.is_none() && self.source != self.base_source;
+        let configuration = is_of_objects.then(|| SourceFile {
+            name: CONFIG_MAP_KEY.to_owned(),
+            bytes: self.source.clone().into_bytes(),
+        });
+        PresetSettings {
+            configuration: configuration.or_else(|| settings.configuration.clone()),
+            ..settings.clone()
+        }
     }
 
     /// The configuration of presets without `kueue.yaml`.
@@ -96,6 +116,7 @@ impl KueueStart {
 }
 
 /// A configuration and its text.
+#[derive(Clone)]
 struct Source {
     config: ControllerConfig,
     text: String,

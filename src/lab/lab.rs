@@ -16,7 +16,7 @@ use crate::job_webhooks::JobWebhooksPlugin;
 use crate::jobs_controller::LabJobsController;
 use crate::kueue_manager::{
     self, CertRotation, ConfigurationRollout, ControllerInstances, CurrentController,
-    ManagerControlPlane,
+    InstalledConfiguration, ManagerControlPlane,
 };
 use crate::kueue_start::KueueStart;
 use crate::node_pool_sources::NodePoolSources;
@@ -237,6 +237,7 @@ impl Lab {
         }
         let (base, base_text, start_text) =
             (kueue.base.clone(), kueue.base_text(), kueue.start_text());
+        let applied_settings = kueue.applied_settings(&settings);
         let election = kueue.config.configuration.leader_election.clone();
         let (election, elects) = (election.unwrap_or_default(), config.external_clients);
         let (controller, instances) = match controller {
@@ -280,20 +281,24 @@ impl Lab {
             lists_all: config.external_clients,
             base,
             lab: Some(Arc::new(lab)),
-            applied_settings: settings,
+            applied_settings,
             review: config.review,
             adapt: config.role.worker_name().map(|_| without_multikueue as _),
             snapshot: config.snapshot.as_ref().map(|s| s.presets.clone()),
         };
         let started = async {
             if let Some(instances) = &instances {
+                let configuration = InstalledConfiguration {
+                    text: &kueue.source,
+                    base: &kueue.base_source,
+                };
                 match cluster.is_restored() {
                     true if config.snapshot.is_some() => {}
                     true => {
-                        let (source, is_given) = (&kueue.source, kueue.is_given);
-                        kueue_manager::install_missing(&client, source, is_given).await?;
+                        let is_given = kueue.is_given;
+                        kueue_manager::install_missing(&client, configuration, is_given).await?;
                     }
-                    false => kueue_manager::install(&client, &kueue.source).await?,
+                    false => kueue_manager::install(&client, configuration).await?,
                 }
                 // Before the first Pod, and before other controllers can connect.
                 if elects {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::kueue_manager::BASE_CONFIGURATION_ANNOTATION;
 use kueue_lab_api::config::{
     CONFIG_MAP_KEY, DEFAULT_NAMESPACE, LoadedConfiguration, load as load_configuration,
 };
@@ -113,13 +114,9 @@ impl ObjectFile {
     /// # Errors
     /// A message: the lab cannot load it.
     pub fn configuration(&self) -> Result<Option<LoadedConfiguration>, String> {
-        let index = self.objects.iter().position(|object| {
-            let metadata = &object["metadata"];
-            object["kind"] == "ConfigMap"
-                && metadata["name"] == CONFIG_MAP
-                && metadata["namespace"] == DEFAULT_NAMESPACE
-        });
-        let Some(index) = index else { return Ok(None) };
+        let Some(index) = self.config_map() else {
+            return Ok(None);
+        };
         let Some(text) = self.objects[index]["data"][CONFIG_MAP_KEY].as_str() else {
             return Ok(None);
         };
@@ -130,6 +127,23 @@ impl ObjectFile {
                 problems.join("; ")
             );
             self.message(&LoadObjectError { index, message })
+        })
+    }
+
+    /// Kueue's configuration for presets without `kueue.yaml`, if the ConfigMap has that of a preset.
+    pub(crate) fn base_configuration(&self) -> Option<LoadedConfiguration> {
+        let config_map = &self.objects[self.config_map()?];
+        let base = &config_map["metadata"]["annotations"][BASE_CONFIGURATION_ANNOTATION];
+        load_configuration(base.as_str()?).ok()
+    }
+
+    /// The index of the ConfigMap of Kueue's configuration.
+    fn config_map(&self) -> Option<usize> {
+        self.objects.iter().position(|object| {
+            let metadata = &object["metadata"];
+            object["kind"] == "ConfigMap"
+                && metadata["name"] == CONFIG_MAP
+                && metadata["namespace"] == DEFAULT_NAMESPACE
         })
     }
 

@@ -5,7 +5,7 @@ use kube::Client;
 use tokio::sync::Mutex;
 
 use crate::configuration_changes::describe_changes;
-use crate::kueue_manager::{ConfigurationRollout, CurrentController};
+use crate::kueue_manager::{ConfigurationRollout, CurrentController, InstalledConfiguration};
 use crate::node_pool_sources::NodePoolSources;
 use crate::sample_capacity::check_samples;
 use crate::worker_clusters::WorkerClusters;
@@ -82,8 +82,12 @@ impl PresetLabSettings {
             return Vec::new();
         };
         let changes = describe_changes(&applied.configuration, &wanted.configuration);
+        let installed = InstalledConfiguration {
+            text: &wanted.text,
+            base: &self.base.text,
+        };
         let outcome = rollout
-            .apply(&wanted.text, &applied.text, changes.is_some())
+            .apply(installed, &applied.text, changes.is_some())
             .await;
         *applied = wanted;
         let mut lines: Vec<String> = outcome.warning.into_iter().collect();

@@ -45,7 +45,7 @@ impl WorkerClusters {
     /// No worker clusters yet, for a lab with this configuration.
     pub(crate) fn new(config: &LabConfig) -> Self {
         let is_embedded = config.remote.is_none() && config.controller;
-        let may_have_workers = is_embedded && config.role.worker_name().is_none();
+        let may_have_workers = is_embedded && config.role.may_have_workers();
         Self(Arc::new(Shared {
             template: may_have_workers.then(|| worker_config(config, "")),
             of_presets: may_have_workers && config.role == ClusterRole::Single,
@@ -67,9 +67,9 @@ impl WorkerClusters {
         }
     }
 
-    /// The number that no preset changes; `None` if presets change it or the cluster is itself a worker.
+    /// The number that no preset changes; `None` if presets change it or the cluster cannot have workers.
     pub(crate) fn fixed_number(&self, role: &ClusterRole) -> Option<usize> {
-        let is_fixed = !self.0.of_presets && role.worker_name().is_none();
+        let is_fixed = !self.0.of_presets && role.may_have_workers();
         is_fixed.then(|| self.0.running.read().len())
     }
 

@@ -23,6 +23,9 @@ const IGNORED: [&str; 11] = [
 /// The label that the API server sets on each Namespace.
 const NAMESPACE_NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
+/// The annotation that a lab sets on the ConfigMap of Kueue's configuration.
+const BASE_CONFIGURATION_ANNOTATION: &str = "kueue-lab.dev/base-configuration";
+
 /// The fields that differ, except the status and what the API server sets.
 pub(crate) fn diff_objects(before: &Value, after: &Value) -> Vec<FieldChange> {
     let mut changes = Vec::new();
@@ -45,6 +48,15 @@ pub(crate) fn diff_objects(before: &Value, after: &Value) -> Vec<FieldChange> {
                 labels.remove(NAMESPACE_NAME_LABEL);
                 if labels.is_empty() {
                     metadata.remove("labels");
+                }
+            }
+            let annotations = metadata
+                .get_mut("annotations")
+                .and_then(Value::as_object_mut);
+            if let Some(annotations) = annotations {
+                annotations.remove(BASE_CONFIGURATION_ANNOTATION);
+                if annotations.is_empty() {
+                    metadata.remove("annotations");
                 }
             }
             if metadata.is_empty() {

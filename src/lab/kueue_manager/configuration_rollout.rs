@@ -8,7 +8,9 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::controller_instances::ControllerInstances;
-use super::{CONFIG_MAP, DEPLOYMENT, NAMESPACE};
+use super::{
+    BASE_CONFIGURATION_ANNOTATION, CONFIG_MAP, DEPLOYMENT, InstalledConfiguration, NAMESPACE,
+};
 use kueue_lab_api::config::CONFIG_MAP_KEY;
 use kueue_lab_runtime::{Api, Context};
 
@@ -40,14 +42,20 @@ impl ConfigurationRollout {
         }
     }
 
-    /// Replaces the configuration `expected` by `text`. With `restart`, restarts the controller and waits
+    /// Replaces the configuration `expected` by `wanted`. With `restart`, restarts the controller and waits
     /// until it runs with the new configuration.
-    pub(crate) async fn apply(&self, text: &str, expected: &str, restart: bool) -> RolloutOutcome {
+    pub(crate) async fn apply(
+        &self,
+        wanted: InstalledConfiguration<'_>,
+        expected: &str,
+        restart: bool,
+    ) -> RolloutOutcome {
+        let text = wanted.text;
         let mut outcome = RolloutOutcome {
             restarted: false,
             warning: None,
         };
-        if let Err(error) = self.write(text, expected, restart, &mut outcome).await {
+        if let Err(error) = self.write(wanted, expected, restart, &mut outcome).await {
             outcome.warning = Some(format!("the configuration cannot be written: {error}"));
             return outcome;
         }
@@ -73,12 +81,12 @@ impl ConfigurationRollout {
 
     async fn write(
         &self,
-        text: &str,
+        wanted: InstalledConfiguration<'_>,
         expected: &str,
         restart: bool,
         outcome: &mut RolloutOutcome,
     ) -> Result<(), kube::Error> {
-        let client = &self.context.client;
+        let (client, text) = (&self.context.client, wanted.text);
         let maps: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
         let live = maps.get_opt(CONFIG_MAP).await?;
         let live = live.and_then(|map| map.data?.remove(CONFIG_MAP_KEY));
@@ -98,8 +106,9 @@ impl ConfigurationRollout {
         };
         let mut data = json!({});
         data[CONFIG_MAP_KEY] = text.into();
-        maps.patch(CONFIG_MAP, &params, &patch(json!({"data": data})))
-            .await?;
+        let annotations = json!({BASE_CONFIGURATION_ANNOTATION: wanted.base_annotation()});
+        let change = json!({"metadata": {"annotations": annotations}, "data": data});
+        maps.patch(CONFIG_MAP, &params, &patch(change)).await?;
         if restart {
             let deployments: Api<Deployment> = Api::namespaced(client.clone(), NAMESPACE);
             let at = self.context.clock.now().to_string();

@@ -20,11 +20,37 @@ use kueue_lab_runtime::api_errors::is_not_found;
 /// objects as over an earlier release.
 const FIELD_MANAGER: &str = "kubectl";
 
+/// The annotation of the ConfigMap with the configuration of presets without `kueue.yaml`, if another one is
+/// applied: a copy of the lab needs it.
+pub(crate) const BASE_CONFIGURATION_ANNOTATION: &str = "kueue-lab.dev/base-configuration";
+
+/// A configuration, and that of presets without `kueue.yaml`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InstalledConfiguration<'a> {
+    /// The configuration.
+    pub(crate) text: &'a str,
+    /// That of presets without `kueue.yaml`.
+    pub(crate) base: &'a str,
+}
+
+impl InstalledConfiguration<'_> {
+    /// The value of [`BASE_CONFIGURATION_ANNOTATION`]; null without one.
+    pub(super) fn base_annotation(self) -> Value {
+        match self.base == self.text {
+            true => Value::Null,
+            false => self.base.into(),
+        }
+    }
+}
+
 /// Applies the objects, with this configuration.
 ///
 /// # Errors
 /// The API server rejects one of them.
-pub(crate) async fn install(client: &Client, configuration: &str) -> Result<(), kube::Error> {
+pub(crate) async fn install(
+    client: &Client,
+    configuration: InstalledConfiguration<'_>,
+) -> Result<(), kube::Error> {
     apply_objects(client, objects(configuration)).await
 }
 
@@ -35,7 +61,7 @@ pub(crate) async fn install(client: &Client, configuration: &str) -> Result<(), 
 /// The API server rejects one of them.
 pub(crate) async fn install_missing(
     client: &Client,
-    configuration: &str,
+    configuration: InstalledConfiguration<'_>,
     is_given: bool,
 ) -> Result<(), kube::Error> {
     let mut missing = Vec::new();
@@ -130,7 +156,7 @@ pub(super) fn labels(component: &str) -> Value {
     labels
 }
 
-fn objects(configuration: &str) -> Vec<Value> {
+fn objects(configuration: InstalledConfiguration<'_>) -> Vec<Value> {
     let (pod_label, pod_value) = POD_LABEL;
     let selector = json!({pod_label: pod_value});
     let object = |api_version: &str, kind: &str, name: &str, component: &str, fields: Value| {
@@ -152,7 +178,12 @@ fn objects(configuration: &str) -> Vec<Value> {
     let visibility_port =
         json!({"name": "https", "port": 443, "protocol": "TCP", "targetPort": 8082});
     let mut data = json!({});
-    data[CONFIG_MAP_KEY] = configuration.into();
+    data[CONFIG_MAP_KEY] = configuration.text.into();
+    let mut config_map = object("v1", "ConfigMap", CONFIG_MAP, "", json!({"data": data}));
+    let base = configuration.base_annotation();
+    if !base.is_null() {
+        config_map["metadata"]["annotations"] = json!({BASE_CONFIGURATION_ANNOTATION: base});
+    }
     let container = json!({
         "name": CONTAINER,
         "image": IMAGE,
@@ -201,7 +232,7 @@ fn objects(configuration: &str) -> Vec<Value> {
         object("v1", "ServiceAccount", DEPLOYMENT, "", json!({})),
         service(WEBHOOK_SERVICE, "webhook-service", webhook_port),
         service(VISIBILITY_SERVICE.1, "visibility-service", visibility_port),
-        object("v1", "ConfigMap", CONFIG_MAP, "", json!({"data": data})),
+        config_map,
         object(
             "apps/v1",
             "Deployment",

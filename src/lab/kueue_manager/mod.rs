@@ -24,7 +24,10 @@ pub(crate) use current_controller::{CurrentController, CurrentGates};
 pub(crate) use manager_access::create_access;
 pub(crate) use manager_admission::ManagerAdmission;
 pub(crate) use manager_control_plane::{ManagerControlPlane, is_manager_pod_key};
-pub(crate) use manager_objects::{apply_objects, delete_objects, install, install_missing};
+pub(crate) use manager_objects::{
+    BASE_CONFIGURATION_ANNOTATION, InstalledConfiguration, apply_objects, delete_objects, install,
+    install_missing,
+};
 
 /// The namespace of Kueue.
 const NAMESPACE: &str = kueue_lab_api::config::DEFAULT_NAMESPACE;
