@@ -7,7 +7,9 @@ use super::output::{print_stdout, write_file};
 use super::plan::plan_error;
 use super::{CliError, runtime};
 use kueue_lab_clock::Clock;
-use kueue_lab_import::{Bundle, ImportError, anonymize, import_cluster};
+use kueue_lab_import::{
+    Bundle, ChangeScope, ImportError, anonymize, import_cluster, import_for_change,
+};
 use kueue_lab_lab::{KubeconfigContext, error_chain};
 use kueue_lab_plan::{check_import, check_text};
 
@@ -71,15 +73,31 @@ pub(super) async fn import_context(context: &KubeconfigContext) -> Result<Bundle
     let client = context.client().await.map_err(CliError::usage)?;
     let now = Clock::real().now();
     let imported = import_cluster(&client, context.name(), now).await;
-    imported.map_err(|error: ImportError| {
-        let message = format!(
-            "cannot import the cluster of context {}: {}",
-            context.name(),
-            error_chain(&error)
-        );
-        match error.is_usage() {
-            true => CliError::Usage(message),
-            false => CliError::Failed(message),
-        }
-    })
+    imported.map_err(|error| import_error(context, &error))
+}
+
+/// Imports the cluster of a context with what the effects of a change depend on.
+///
+/// # Errors
+/// As [`import_context`].
+pub(super) async fn import_for_plan(
+    context: &KubeconfigContext,
+    scope: &ChangeScope,
+) -> Result<Bundle, CliError> {
+    let client = context.client().await.map_err(CliError::usage)?;
+    let now = Clock::real().now();
+    let imported = import_for_change(&client, context.name(), now, scope).await;
+    imported.map_err(|error| import_error(context, &error))
+}
+
+fn import_error(context: &KubeconfigContext, error: &ImportError) -> CliError {
+    let message = format!(
+        "cannot import the cluster of context {}: {}",
+        context.name(),
+        error_chain(error)
+    );
+    match error.is_usage() {
+        true => CliError::Usage(message),
+        false => CliError::Failed(message),
+    }
 }

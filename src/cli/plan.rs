@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
-use super::import::import_context;
+use super::import::import_for_plan;
 use super::kubeconfig_args::KubeconfigArgs;
 use super::output::print_stdout;
 use super::source_text::with_sources;
 use super::{CliError, runtime};
-use kueue_lab_plan::{ClusterPlan, PlanError, PlannedChange, markdown, plan_preset, plan_text};
+use kueue_lab_plan::{
+    ClusterPlan, PlanError, PlannedChange, change_scope, markdown, plan_preset, plan_text,
+};
 use kueue_lab_presets as presets;
 
 const EXAMPLES: &str = "\
@@ -65,9 +67,10 @@ pub(super) fn run(args: Args) -> Result<bool, CliError> {
 
 fn plan_and_print(args: &Args) -> Result<ClusterPlan, CliError> {
     let preset = only_preset(&args.folder)?;
+    let scope = change_scope(&args.folder, &preset);
     let bundle = runtime()?.block_on(async {
         let context = args.target.context()?;
-        import_context(&context).await
+        import_for_plan(&context, &scope).await
     })?;
     let change = PlannedChange {
         folder: &args.folder,

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::error::ImportError;
 use super::job_kinds::resource;
+use super::named_objects::{NamedObjects, ObjectName};
 use super::paged_list::PagedLists;
 
 /// The versions of Kueue's API that the lab reads, the preferred one first.
@@ -83,6 +84,28 @@ impl ClusterReader {
             }
             Err(error) => Err(failed(right.to_owned(), error)),
         }
+    }
+
+    /// Gets an object by its name; `None` if it does not exist. The inner error is the missing right.
+    pub(super) async fn try_get(
+        &mut self,
+        named: &mut NamedObjects,
+        name: &ObjectName,
+    ) -> Result<Result<Option<Value>, String>, ImportError> {
+        let right = match name.group() {
+            "" => format!("get {}", name.kind),
+            group => format!("get {}.{group}", name.kind),
+        };
+        match named.get(name).await {
+            Ok(object) => Ok(Ok(object)),
+            Err(Error::Api(status)) if status.code == 403 => Ok(Err(right)),
+            Err(error) => Err(failed(right, error)),
+        }
+    }
+
+    /// The client of the cluster.
+    pub(super) fn client(&self) -> Client {
+        self.client.clone()
     }
 
     /// The resources of some kinds of Kueue, each in the newest version that the cluster and the lab serve.

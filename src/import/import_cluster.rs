@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::apply_order::apply_order;
 use super::bundle::Bundle;
 use super::capacity_objects::{is_wanted_claim, read_devices, read_provisioning};
+use super::change_scope::{ChangeScope, all_job_resources, read_objects_of_change};
 use super::cluster_reader::ClusterReader;
 use super::error::ImportError;
 use super::imported_object::{
@@ -19,6 +20,7 @@ use super::imported_object::{
     strip_owners,
 };
 use super::job_kinds::{job_resource, note_on_kind, resource};
+use super::named_objects::ObjectName;
 use super::owners::{OwnerKind, owner_kinds, related_jobs};
 
 /// Kinds without which there is no Kueue.
@@ -67,6 +69,30 @@ pub async fn import_cluster(
     cluster: &str,
     now: Timestamp,
 ) -> Result<Bundle, ImportError> {
+    import(client, cluster, now, None).await
+}
+
+/// Imports a cluster as [`import_cluster`] does, with what the effects of a change also depend on: the objects of
+/// other kinds that the change applies or that a lab has applied, and jobs that Kueue does not manage before the
+/// change. Missing rights for them are notes.
+///
+/// # Errors
+/// As [`import_cluster`].
+pub async fn import_for_change(
+    client: &Client,
+    cluster: &str,
+    now: Timestamp,
+    scope: &ChangeScope,
+) -> Result<Bundle, ImportError> {
+    import(client, cluster, now, Some(scope)).await
+}
+
+async fn import(
+    client: &Client,
+    cluster: &str,
+    now: Timestamp,
+    scope: Option<&ChangeScope>,
+) -> Result<Bundle, ImportError> {
     let mut reader = ClusterReader::new(client.clone());
     let mut notes = Vec::new();
     let kinds = reader
@@ -102,7 +128,10 @@ pub async fn import_cluster(
     }
     let mut take = |kind: &str| by_kind.remove(kind).unwrap_or_default();
     let (workloads, mut pods, mut nodes) = (take("Workload"), take("Pod"), take("Node"));
-    let jobs = read_jobs(&mut reader, &workloads, &pods, &mut notes).await?;
+    let jobs = match scope.filter(|scope| scope.needs_all_jobs(&config_maps)) {
+        None => read_jobs(&mut reader, &workloads, &pods, &mut notes).await?,
+        Some(_) => read_all_jobs(&mut reader, &workloads, &mut notes).await?,
+    };
     let checks = by_kind.get("AdmissionCheck").map_or(&[][..], Vec::as_slice);
     let requests = read_provisioning(&mut reader, checks).await?;
     let mut devices = read_devices(&mut reader, &workloads, &pods, &mut notes).await?;
@@ -139,6 +168,13 @@ pub async fn import_cluster(
     objects.extend(workloads);
     objects.extend(pods);
     objects.extend(nodes);
+    if let Some(scope) = scope {
+        let has_all_jobs = scope.needs_all_jobs(&objects);
+        let is_listed = |name: &ObjectName| is_listed(name, has_all_jobs);
+        let of_change =
+            read_objects_of_change(&mut reader, scope, &objects, is_listed, &mut notes).await?;
+        objects.extend(of_change);
+    }
     let time = reader.lists.time().unwrap_or(now);
     Ok(Bundle {
         cluster: cluster.to_owned(),
@@ -168,12 +204,7 @@ async fn read_jobs(
     let mut done = BTreeSet::new();
     let mut jobs = Vec::new();
     while let Some(owner) = left.pop_first() {
-        // Pods are imported anyway, and so are the parents of the variants of concurrent admission.
-        let is_no_job = matches!(
-            (owner.0.as_str(), owner.1.as_str()),
-            ("", "Pod") | (GROUP, "Workload")
-        );
-        if !done.insert(owner.clone()) || is_no_job {
+        if !done.insert(owner.clone()) || !is_job(&owner) {
             continue;
         }
         let is_required = of_workloads.contains(&owner);
@@ -205,6 +236,63 @@ async fn read_jobs(
     Ok(jobs)
 }
 
+/// Whether all objects of a kind are read.
+fn is_listed(name: &ObjectName, has_all_jobs: bool) -> bool {
+    let mut built_in = BUILT_IN.iter();
+    match name.group() {
+        GROUP | "resource.k8s.io" => true,
+        group => {
+            built_in.any(|(g, _, kind, _)| (*g, *kind) == (group, name.kind.as_str()))
+                || (has_all_jobs && job_resource(group, &name.kind).is_some())
+        }
+    }
+}
+
+/// Whether owners of a kind are jobs to import: Pods are imported anyway, and so are the parents of the variants
+/// of concurrent admission.
+fn is_job(owner: &OwnerKind) -> bool {
+    let (group, kind) = owner;
+    !matches!(
+        (group.as_str(), kind.as_str()),
+        ("", "Pod") | (GROUP, "Workload")
+    )
+}
+
+/// Reads all jobs, also without Workloads, and what is between them and their Pods. Missing rights for kinds
+/// without Workloads are notes.
+async fn read_all_jobs(
+    reader: &mut ClusterReader,
+    workloads: &[Value],
+    notes: &mut Vec<String>,
+) -> Result<Vec<Value>, ImportError> {
+    let of_workloads = owner_kinds(workloads.iter());
+    for (group, kind) in of_workloads.iter().filter(|owner| is_job(owner)) {
+        if job_resource(group, kind).is_none() {
+            notes.push(note_on_kind(group, kind));
+        }
+    }
+    let mut jobs = Vec::new();
+    let mut denied = Vec::new();
+    for resource in all_job_resources() {
+        let owner = (resource.group.clone(), resource.kind.clone());
+        if of_workloads.contains(&owner) {
+            jobs.extend(reader.list(&resource).await?);
+            continue;
+        }
+        match reader.try_list(&resource).await? {
+            Ok(listed) => jobs.extend(listed),
+            Err(right) => denied.push(right),
+        }
+    }
+    if !denied.is_empty() {
+        notes.push(format!(
+            "without the right to {} the effects on these jobs are not known",
+            denied.join(", ")
+        ));
+    }
+    Ok(jobs)
+}
+
 /// Whether a Pod is imported: Pods that use nodes, and all of imported jobs; not those of Kueue's own
 /// Deployment, which the lab creates itself.
 fn is_wanted_pod(pod: &Value, jobs: &BTreeSet<&str>) -> bool {
@@ -231,6 +319,14 @@ fn prepared(mut objects: Vec<Value>) -> Vec<Value> {
         }
         let namespace = object.text("/metadata/namespace");
         accounts.extend(names.into_iter().map(|name| (namespace.to_owned(), name)));
+    }
+    // Those that are imported themselves.
+    for object in objects
+        .iter()
+        .filter(|o| o.text("/kind") == "ServiceAccount")
+    {
+        let namespace = object.text("/metadata/namespace").to_owned();
+        accounts.remove(&(namespace, object.name().to_owned()));
     }
     let accounts = accounts.into_iter().map(|(namespace, name)| {
         json!({

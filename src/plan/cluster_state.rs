@@ -1,12 +1,13 @@
 //! [`ClusterState`]: what a plan compares of a lab.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use kube::core::{ApiResource, GroupVersionKind};
 use kueue_lab_admission::engine::PendingOrder;
 use kueue_lab_admission::workload::WorkloadKey;
 use kueue_lab_api::v1beta2::GROUP;
-use kueue_lab_import::PagedLists;
+use kueue_lab_import::{NamedObjects, ObjectName, PagedLists};
 use kueue_lab_json::ValueExt;
 use kueue_lab_lab::Lab;
 use serde_json::Value;
@@ -50,13 +51,64 @@ const CONFIGURED: [(&str, &str, &str, &str); 15] = [
 /// ConfigMaps that the lab and kube-controller-manager write.
 const GENERATED_CONFIG_MAPS: [&str; 2] = ["kueue-lab-presets", "kube-root-ca.crt"];
 
+/// The identity of an object, in the order of the plan.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ObjectId {
+    /// The index in [`CONFIGURED`], or its length for other kinds.
+    rank: usize,
+    pub(crate) group: String,
+    pub(crate) kind: String,
+    /// Empty for objects of the cluster.
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+impl ObjectId {
+    /// The identity of an object with `apiVersion` and `kind`.
+    fn of(object: &Value) -> Self {
+        let api_version = object.text("/apiVersion");
+        let (group, _) = api_version.split_once('/').unwrap_or(("", api_version));
+        let kind = object.text("/kind");
+        Self {
+            rank: rank(group, kind),
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            namespace: object.text("/metadata/namespace").to_owned(),
+            name: object.name().to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for ObjectId {
+    /// `Kind/name` or `Kind/namespace/name`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            kind,
+            namespace,
+            name,
+            ..
+        } = self;
+        match namespace.as_str() {
+            "" => write!(f, "{kind}/{name}"),
+            namespace => write!(f, "{kind}/{namespace}/{name}"),
+        }
+    }
+}
+
+/// The index of a kind in [`CONFIGURED`], or its length.
+fn rank(group: &str, kind: &str) -> usize {
+    let mut configured = CONFIGURED.iter();
+    let found = configured.position(|(g, _, k, _)| (*g, *k) == (group, kind));
+    found.unwrap_or(CONFIGURED.len())
+}
+
 /// What a plan compares of a lab.
 #[derive(Clone, Debug, Default)]
 pub struct ClusterState {
     /// The Workloads by namespace and name.
     pub workloads: BTreeMap<String, WorkloadState>,
-    /// The objects that presets configure, by kind, namespace and name.
-    pub(crate) objects: BTreeMap<(usize, String, String), Value>,
+    /// The objects that presets configure.
+    pub(crate) objects: BTreeMap<ObjectId, Value>,
     pub(crate) quotas: QuotaState,
     /// Active ClusterQueues that can admit no Workloads, and why.
     pub(crate) blocked_queues: BTreeMap<String, String>,
@@ -68,22 +120,35 @@ impl ClusterState {
     /// # Errors
     /// The API server of the lab does not answer.
     pub async fn of_lab(lab: &Lab) -> Result<Self, kube::Error> {
+        Self::with_objects(lab, &[]).await
+    }
+
+    /// Reads the state of a lab, with objects of kinds that presets seldom have.
+    pub(crate) async fn with_objects(
+        lab: &Lab,
+        others: &[ObjectName],
+    ) -> Result<Self, kube::Error> {
         let mut lists = PagedLists::new(lab.client());
         let mut state = Self::default();
-        for (rank, (group, version, kind, plural)) in CONFIGURED.into_iter().enumerate() {
+        for (group, version, kind, plural) in CONFIGURED {
             for object in lists.list(&resource(group, version, kind, plural)).await? {
                 match kind {
                     "ClusterQueue" => state.quotas.add_queue(&object),
                     "Cohort" => state.quotas.add_cohort(&object),
                     _ => {}
                 }
-                let namespace = object.text("/metadata/namespace").to_owned();
-                let key = (rank, namespace, object.name().to_owned());
                 let is_generated =
                     kind == "ConfigMap" && GENERATED_CONFIG_MAPS.contains(&object.name());
                 if !is_generated {
-                    state.objects.insert(key, object);
+                    state.objects.insert(ObjectId::of(&object), object);
                 }
+            }
+        }
+        let mut named = NamedObjects::new(lab.client());
+        let is_listed = |name: &&ObjectName| rank(name.group(), &name.kind) < CONFIGURED.len();
+        for name in others.iter().filter(|name| !is_listed(name)) {
+            if let Some(object) = named.get(name).await? {
+                state.objects.insert(ObjectId::of(&object), object);
             }
         }
         let workloads = resource(GROUP, "v1beta2", "Workload", "workloads");
@@ -123,15 +188,9 @@ impl ClusterState {
                 state.workloads.insert(workload.key.clone(), workload);
                 continue;
             }
-            let rank = CONFIGURED.iter().position(|(group, _, k, _)| {
-                let api_version = object.text("/apiVersion");
-                let (of, _) = api_version.split_once('/').unwrap_or(("", api_version));
-                *k == kind && of == *group
-            });
-            if let Some(rank) = rank {
-                let namespace = object.text("/metadata/namespace").to_owned();
-                let key = (rank, namespace, object.name().to_owned());
-                state.objects.insert(key, object.clone());
+            let id = ObjectId::of(object);
+            if id.rank < CONFIGURED.len() {
+                state.objects.insert(id, object.clone());
             }
         }
         state
@@ -140,20 +199,16 @@ impl ClusterState {
     /// Whether there is a ClusterQueue.
     pub(crate) fn has_cluster_queue(&self, name: &str) -> bool {
         self.queues()
-            .any(|((rank, _, n), _)| kind_of(*rank) == "ClusterQueue" && n == name)
+            .any(|(id, _)| id.kind == "ClusterQueue" && id.name == name)
     }
 
     /// The ClusterQueues and LocalQueues.
-    pub(crate) fn queues(&self) -> impl Iterator<Item = (&(usize, String, String), &Value)> {
-        self.objects
-            .iter()
-            .filter(|((rank, ..), _)| matches!(kind_of(*rank), "ClusterQueue" | "LocalQueue"))
+    pub(crate) fn queues(&self) -> impl Iterator<Item = (&ObjectId, &Value)> {
+        let objects = self.objects.iter();
+        objects.filter(|(id, _)| {
+            id.group == GROUP && matches!(id.kind.as_str(), "ClusterQueue" | "LocalQueue")
+        })
     }
-}
-
-/// The kind at a rank of the objects.
-pub(crate) fn kind_of(rank: usize) -> &'static str {
-    CONFIGURED.get(rank).map_or("", |(_, _, kind, _)| kind)
 }
 
 fn resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource {

@@ -8,7 +8,7 @@ use kueue_lab_json::ValueExt;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::cluster_state::{ClusterState, kind_of};
+use super::cluster_state::ClusterState;
 use super::eviction::EvictionReason;
 use super::workload_state::{WorkloadPhase, WorkloadState};
 
@@ -305,13 +305,9 @@ fn queue_effects(without: &ClusterState, after: &ClusterState) -> Vec<Effect> {
             (false, true) => EffectKind::QueueActive,
             _ => continue,
         };
-        let (rank, namespace, name) = key;
         effects.push(Effect {
             kind,
-            object: match namespace.as_str() {
-                "" => format!("{}/{name}", kind_of(*rank)),
-                namespace => format!("{}/{namespace}/{name}", kind_of(*rank)),
-            },
+            object: key.to_string(),
             job: String::new(),
             cluster_queue: String::new(),
             priority: None,

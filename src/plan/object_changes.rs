@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::cluster_state::{ClusterState, kind_of};
+use super::cluster_state::ClusterState;
 use super::json_diff::diff_objects;
 use kueue_lab_api::config::{CONFIG_MAP_KEY, load};
 use kueue_lab_json::ValueExt;
@@ -95,6 +95,25 @@ fn with_parsed_data(object: &Value) -> Cow<'_, Value> {
     Cow::Owned(parsed)
 }
 
+/// Whether Kueue and controllers change fields of an object: it can be suspended, or is a Pod.
+fn is_managed_job(object: &Value) -> bool {
+    object.has("/spec/suspend") || object.text("/kind") == "Pod"
+}
+
+/// A job without the fields that Kueue changes when it is admitted or evicted: these are effects. Lists and maps
+/// hold the templates of its Pods.
+fn without_managed_fields(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.retain(|field, value| {
+            !matches!(field.as_str(), "suspend" | "nodeName")
+                && !value.is_object()
+                && !value.is_array()
+        });
+    }
+    object
+}
+
 /// The objects that differ between two states.
 pub(crate) fn object_changes(before: &ClusterState, after: &ClusterState) -> Vec<ObjectChange> {
     let mut changes = Vec::new();
@@ -103,12 +122,8 @@ pub(crate) fn object_changes(before: &ClusterState, after: &ClusterState) -> Vec
         .iter()
         .filter(|(key, _)| !before.objects.contains_key(*key));
     for (key, _) in before.objects.iter().chain(added) {
-        let (rank, namespace, name) = key;
         let change = |action, fields| ObjectChange {
-            object: match namespace.as_str() {
-                "" => format!("{}/{name}", kind_of(*rank)),
-                namespace => format!("{}/{namespace}/{name}", kind_of(*rank)),
-            },
+            object: key.to_string(),
             action,
             fields,
         };
@@ -119,12 +134,16 @@ pub(crate) fn object_changes(before: &ClusterState, after: &ClusterState) -> Vec
             (Some(_), None) => changes.push(change(ObjectAction::Remove, Vec::new())),
             (Some(old), Some(new)) => {
                 let is_deleted = |object: &Value| object.has("/metadata/deletionTimestamp");
-                let fields = diff_objects(&with_parsed_data(old), &with_parsed_data(new));
+                let is_same = old.at("/metadata/uid") == new.at("/metadata/uid");
+                let [old_fields, new_fields] =
+                    [old, new].map(|object| match is_same && is_managed_job(object) {
+                        true => Cow::Owned(without_managed_fields(object)),
+                        false => with_parsed_data(object),
+                    });
+                let fields = diff_objects(&old_fields, &new_fields);
                 let action = match () {
                     () if is_deleted(new) && !is_deleted(old) => ObjectAction::RemoveLater,
-                    () if old.at("/metadata/uid") != new.at("/metadata/uid") => {
-                        ObjectAction::Replace
-                    }
+                    () if !is_same => ObjectAction::Replace,
                     () if fields.is_empty() => continue,
                     () => ObjectAction::Change,
                 };
@@ -139,6 +158,25 @@ pub(crate) fn object_changes(before: &ClusterState, after: &ClusterState) -> Vec
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_suspension_of_a_job_is_no_change_of_it() {
+        let job = |suspend: bool, parallelism: i64, node: &str| {
+            json!({"kind": "Job", "spec": {"suspend": suspend, "parallelism": parallelism,
+                "template": {"spec": {"nodeSelector": {"pool": node}}}}})
+        };
+        let lines = |before: Value, after: Value| -> Vec<String> {
+            assert!(is_managed_job(&before));
+            let [before, after] = [before, after].map(|job| without_managed_fields(&job));
+            let fields = diff_objects(&before, &after);
+            fields.iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(lines(job(true, 1, ""), job(false, 1, "a")), [""; 0]);
+        assert_eq!(
+            lines(job(true, 1, ""), job(false, 2, "a")),
+            ["~ spec.parallelism: 1 -> 2"]
+        );
+    }
 
     #[test]
     fn a_configuration_of_kueue_differs_by_its_fields() {

@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use futures::future::{Either, select};
 use jiff::{SignedDuration, Timestamp};
-use kueue_lab_import::Bundle;
-use kueue_lab_lab::{Lab, LabConfig, ObjectFile, VirtualLab};
+use kueue_lab_import::{Bundle, ComparableObjects, ObjectName, applied_objects};
+use kueue_lab_lab::{ClusterRole, Lab, LabConfig, ObjectFile, VirtualLab};
 use kueue_lab_loops::{LoopKind, SchedulingLoop};
 use kueue_lab_presets::Finding;
 
 use super::cluster_plan::ClusterPlan;
 use super::cluster_state::ClusterState;
 use super::plan_error::PlanError;
+use super::preset_scope::change_scope;
 
 /// The longest time of the copies, in lab time: longer than the grace period of Pods and the timeouts that
 /// follow an eviction.
@@ -40,15 +41,20 @@ pub struct PlannedChange<'a> {
 /// [`PlanError`].
 pub fn plan_preset(bundle: &Bundle, change: PlannedChange<'_>) -> Result<ClusterPlan, PlanError> {
     let PlannedChange { folder, preset } = change;
+    let scope = change_scope(folder, preset);
+    let applied = applied_objects(&bundle.objects);
+    let ComparableObjects { objects, others } =
+        ComparableObjects::of(scope.objects.into_iter().chain(applied));
     let apply = async |lab: &Lab| {
-        let before = settled(lab).await?;
+        wait_until_started(lab).await;
+        let before = ClusterState::with_objects(lab, &objects).await?;
         let loops_before = loops_of(lab);
         let applied = lab.presets().switch(preset).await;
         applied.map_err(PlanError::Invalid)?;
         let changed = lab.clock().now();
         let Settled { loops, is_idle } =
             wait_until_idle_or_loop(lab, changed + LIMIT, &loops_before).await;
-        let after = ClusterState::of_lab(lab).await?;
+        let after = ClusterState::with_objects(lab, &objects).await?;
         let state = lab.presets().state();
         let mut warnings: Vec<String> = state.warnings.iter().map(Finding::to_string).collect();
         let is_old = |found: &&SchedulingLoop| is_known(&loops_before, found);
@@ -78,12 +84,14 @@ pub fn plan_preset(bundle: &Bundle, change: PlannedChange<'_>) -> Result<Cluster
     let (before, after, end, notes) = copy(bundle, folder, apply)??;
     // The same time passes without the change.
     let wait = async |lab: &Lab| {
-        settled(lab).await?;
+        wait_until_started(lab).await;
         lab.run_until(end).await;
         ClusterState::of_lab(lab).await
     };
     let without = copy(bundle, folder, wait)??;
-    let notes = bundle.notes.iter().cloned().chain(notes).collect();
+    let not_compared = note_on_objects(&others);
+    let notes = bundle.notes.iter().cloned().chain(notes);
+    let notes = notes.chain(not_compared).collect();
     Ok(ClusterPlan::new(
         &bundle.cluster,
         &before,
@@ -95,9 +103,28 @@ pub fn plan_preset(bundle: &Bundle, change: PlannedChange<'_>) -> Result<Cluster
 
 /// Waits until the copy has started, and returns its state.
 pub(super) async fn settled(lab: &Lab) -> Result<ClusterState, kube::Error> {
+    wait_until_started(lab).await;
+    ClusterState::of_lab(lab).await
+}
+
+/// Waits until the copy has started.
+async fn wait_until_started(lab: &Lab) {
     let start = lab.clock().now();
     lab.wait_until_idle(start + CHECK).await;
-    ClusterState::of_lab(lab).await
+}
+
+/// The note on objects that the copies do not have.
+fn note_on_objects(names: &[ObjectName]) -> Option<String> {
+    let names: Vec<String> = names
+        .iter()
+        .map(|name| format!("{}/{}", name.kind, name.name))
+        .collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "not compared with those of the cluster, as Secrets are not read and the lab does not serve all kinds: {}",
+            names.join(", ")
+        )
+    })
 }
 
 /// The loops of preemptions of a lab.
@@ -171,6 +198,8 @@ pub(super) fn copy<T: Send>(
         from: Some(objects),
         // The nodes are those of the cluster.
         nodes_of_presets: false,
+        // Neither copy has worker clusters: their kubeconfigs are not imported.
+        role: ClusterRole::WithoutWorkers,
         ..LabConfig::embedded(clock, entropy, folder)
     };
     Ok(lab.run(config, function)?)

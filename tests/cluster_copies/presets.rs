@@ -10,7 +10,7 @@ use kube::core::GroupVersionKind;
 use kube::discovery::pinned_kind;
 use kueue_lab_import::{Bundle, anonymize, import_cluster};
 use kueue_lab_lab::{Lab, LabConfig, NodePools, ObjectFile, VirtualLab};
-use kueue_lab_plan::{EffectKind, check_import};
+use kueue_lab_plan::{EffectKind, PlannedChange, check_import, plan_preset};
 use kueue_lab_presets::{Sample, read};
 use serde::Deserialize;
 
@@ -139,4 +139,15 @@ fn copies_keep_the_objects_of_presets() {
     ] {
         assert!(kinds.contains(kind), "no {kind} was imported");
     }
+}
+
+#[test]
+fn an_unchanged_preset_with_worker_clusters_has_no_changes() {
+    let preset = "multikueue";
+    let bundle = imported(preset);
+    let folder = Path::new(PRESETS);
+    let plan = plan_preset(&bundle, PlannedChange { folder, preset }).unwrap();
+    assert!(!plan.has_changes(), "{plan:#?}");
+    let workers = |note: &&String| note.contains("worker clusters: ");
+    assert_eq!(plan.notes.iter().find(workers), None);
 }

@@ -5,9 +5,9 @@ use futures::future::BoxFuture;
 use kube::Client;
 
 use kueue_lab_clock::Clock;
-use kueue_lab_import::import_cluster;
+use kueue_lab_import::import_for_change;
 use kueue_lab_lab::error_chain;
-use kueue_lab_plan::{EffectKind, PlannedChange, plan_preset, plan_text};
+use kueue_lab_plan::{EffectKind, PlannedChange, change_scope, plan_preset, plan_text};
 use kueue_lab_presets::{ReviewedSave, SaveReview, SavedPreset};
 
 /// Plans each save of the active preset; with `--confirm`, a save that evicts waits.
@@ -28,7 +28,8 @@ impl SaveReview for PlanReview {
         saved: SavedPreset,
     ) -> Result<BoxFuture<'static, Result<ReviewedSave, String>>, String> {
         let now = self.clock.now();
-        let bundle = import_cluster(client, "the lab", now).await;
+        let scope = change_scope(&saved.folder, &saved.name);
+        let bundle = import_for_change(client, "the lab", now, &scope).await;
         let bundle = bundle.map_err(|error| error_chain(&error))?;
         let plan = move || {
             let change = PlannedChange {
