@@ -217,3 +217,40 @@ fn a_count_of_jobs_beside_the_jobs_is_refused_with_its_place() {
         "count belongs to the jobs; write `victims: {jobs: […], count: 0}`",
     );
 }
+
+#[test]
+fn a_folder_of_queues_can_have_tests_and_no_other_queues_below_it() {
+    let folder = folder("- name: a\n  steps:\n  - apply: queues/tests/job.yaml\n");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let job = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n";
+    write("queues/tests/job.yaml", job);
+    write(
+        "queues/other/nodes.yaml",
+        "pools:\n- {name: a, resources: {cpu: 1}}\n",
+    );
+    let (code, out, err) = kueue_lab_test(folder.path(), &[]);
+    assert_eq!(code, Some(0), "{out}\n{err}");
+    write("queues/teams/a.yaml", job);
+    let (code, _, err) = kueue_lab_test(folder.path(), &[]);
+    assert_eq!(code, Some(2), "{err}");
+    let expected = "a.test.yaml:1:9: queues has YAML files, and so has its sub-folder teams: only the files of one folder are read; move those of teams into queues, or use a folder without sub-folders for each";
+    assert!(err.contains(expected) && err.contains('^'), "{err}");
+    std::fs::remove_file(folder.path().join("queues/queues.yaml")).unwrap();
+    let (code, _, err) = kueue_lab_test(folder.path(), &[]);
+    assert_eq!(code, Some(2), "{err}");
+    let expected = "queues has no YAML files; name a sub-folder that has some, such as queues/teams";
+    assert!(err.contains(expected), "{err}");
+}
+
+#[test]
+fn applied_nodes_have_no_power_failures() {
+    let node = "apply: {apiVersion: v1, kind: Node, metadata: {name: extra}, status: {capacity: {cpu: 1}}}";
+    assert_refused(
+        &format!("- name: a\n  steps:\n  - {node}\n  - failNode: extra\n"),
+        "a.test.yaml:6:15: only nodes of pools have power failures, and extra is an applied Node; set its condition: `apply: {apiVersion: v1, kind: Node, metadata: {name: extra}, status: {conditions: [{type: Ready, status: \"Unknown\"}]}}`",
+    );
+}

@@ -18,6 +18,8 @@ use kueue_lab_yaml::{Limits, Located, Node, Problem, closest, from_node, parse_o
 
 /// The default of `limit`, in lab time.
 const DEFAULT_LIMIT: Duration = Duration::from_secs(24 * 3600);
+/// Sub-folders of queues without queues.
+const NO_QUEUES: [&str; 3] = ["samples", "test", "tests"];
 /// The default seed of randomness.
 const DEFAULT_SEED: u64 = 1;
 
@@ -292,13 +294,11 @@ fn single_preset(folder: &Path, queues: &Located<String>) -> Result<String, Prob
         return Ok(name.clone());
     }
     let folder_name = folder.display();
-    let is_preset = |name: &&String| kueue_lab_presets::read(folder, name).is_ok();
-    let nested: Vec<&str> = names.iter().filter(is_preset).map(String::as_str).collect();
-    let nested: Vec<&str> = nested
-        .into_iter()
-        .filter(|name| *name != "samples")
-        .collect();
-    let Some(first) = nested.first() else {
+    let has_objects = |name: &&String| {
+        let source = kueue_lab_presets::read(folder, name);
+        !NO_QUEUES.contains(&name.as_str()) && source.is_ok_and(|source| !source.files.is_empty())
+    };
+    let Some(first) = names.iter().find(has_objects) else {
         let message = format!("{folder_name} has no YAML files; name the folder with the queues");
         return Err(problem(message));
     };
@@ -308,8 +308,7 @@ fn single_preset(folder: &Path, queues: &Located<String>) -> Result<String, Prob
              move those of {first} into {folder_name}, or use a folder without sub-folders for each"
         ),
         false => format!(
-            "{folder_name} has no YAML files, but its sub-folders {} have; name one of them, such as {}",
-            nested.join(", "),
+            "{folder_name} has no YAML files; name a sub-folder that has some, such as {}",
             Path::new(&queues.value).join(first).display()
         ),
     }))
