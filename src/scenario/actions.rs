@@ -106,7 +106,7 @@ impl ScenarioRun<'_> {
             StepAction::DeletePods(pods) => self.delete_pods(pods).await,
             StepAction::SetActive { jobs, active } => self.set_active(jobs, *active).await,
             StepAction::SetPriority { jobs, class } => self.set_priority(jobs, class).await,
-            StepAction::NodePower { node, on } => self.set_power(node, *on),
+            StepAction::NodePower { node, on } => self.set_power(node, *on).await,
             StepAction::Taint { taint, add } => self.taint(taint, *add).await,
             StepAction::AnswerCheck(answer) => self.answer_check(answer).await,
             StepAction::ActivateCheck { check, active } => {
@@ -136,7 +136,7 @@ impl ScenarioRun<'_> {
             let created = CreatedObject::of(&served.resource, &written);
             self.traces.created.push(created);
         }
-        self.write_status(&kind, object).await?;
+        self.write_status(&kind, object, &written).await?;
         self.observed.record_write(&kind, &written);
         Ok(())
     }
@@ -147,7 +147,7 @@ impl ScenarioRun<'_> {
         let written = api.create_strict(&PostParams::default(), &dynamic).await?;
         let created = CreatedObject::of(&served.resource, &written);
         self.traces.created.push(created);
-        self.write_status(&kind, object).await?;
+        self.write_status(&kind, object, &written).await?;
         self.observed.record_write(&kind, &written);
         Ok(())
     }
@@ -165,16 +165,23 @@ impl ScenarioRun<'_> {
         Ok((kind, served, dynamic))
     }
 
-    /// Writes the status of an object of a kind whose status no controller of the lab writes.
+    /// Writes the status of an object of a kind whose status no controller of the lab writes. A Node is ready unless
+    /// it has another condition.
     async fn write_status(
         &mut self,
         kind: &ApiVersionKind,
         object: &Value,
+        written: &DynamicObject,
     ) -> Result<(), ActionError> {
-        let (status, name) = (&object["status"], object["metadata"]["name"].as_str());
-        match name.filter(|_| KINDS_WITH_STATUS.contains(&kind.1.as_str()) && status.is_object()) {
+        let name = written.metadata.name.as_deref();
+        let has_status = KINDS_WITH_STATUS.contains(&kind.1.as_str());
+        let mut status = object["status"].clone();
+        match name.filter(|_| has_status && status.is_object()) {
             None => Ok(()),
             Some(name) => {
+                if kind.1 == "Node" {
+                    add_ready(&mut status, &written.data["status"]);
+                }
                 let patch = self.with_times(&json!({"status": status}));
                 self.patch_status(kind, None, name, &patch).await
             }
@@ -278,6 +285,21 @@ impl ScenarioRun<'_> {
             Some(namespace) => Api::namespaced_with(client, namespace, &resource(kind)),
             None => Api::all_with(client, &resource(kind)),
         }
+    }
+}
+
+/// Adds the condition of a ready Node to a status, unless that or the status `before` has the condition.
+fn add_ready(status: &mut Value, before: &Value) {
+    let of = |status: &Value| status["conditions"].as_array().cloned().unwrap_or_default();
+    let mut conditions = match of(status) {
+        conditions if conditions.is_empty() => of(before),
+        conditions => conditions,
+    };
+    if !conditions.iter().any(|c| c["type"] == "Ready") {
+        conditions.push(json!({
+            "type": "Ready", "status": "True", "reason": "KubeletReady", "message": "kubelet is posting ready status",
+        }));
+        status["conditions"] = conditions.into();
     }
 }
 

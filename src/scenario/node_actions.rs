@@ -12,26 +12,28 @@ const MAX_NAMES: usize = 20;
 
 impl ScenarioRun<'_> {
     /// Simulates a power failure of a node, or its end.
-    pub(super) fn set_power(&self, node: &str, on: bool) -> Result<(), ActionError> {
+    pub(super) async fn set_power(&mut self, node: &str, on: bool) -> Result<(), ActionError> {
         let machines = self.environment.machines.as_ref();
         let machines = machines.ok_or("this lab has no nodes of its own")?;
         let changed = match on {
             true => machines.recover_node(node),
             false => machines.fail_node(node),
         };
-        match changed {
-            true => Ok(()),
-            false => {
-                let pools = machines.pools();
-                let names = pools
-                    .pools
-                    .iter()
-                    .flat_map(|pool| (0..pool.count).map(move |number| pool.node_name(number)));
-                let nodes: Vec<_> = names.take(MAX_NAMES).collect();
-                let nodes = nodes.join(", ");
-                Err(format!("there is no node {node:?}; the nodes are {nodes}").into())
-            }
+        if changed {
+            return Ok(());
         }
+        let api = self.api(&("v1".to_owned(), "Node".to_owned()), None);
+        if api.get_opt(node).await?.is_some() {
+            return Err(applied_node(node, on).into());
+        }
+        let pools = machines.pools();
+        let names = pools
+            .pools
+            .iter()
+            .flat_map(|pool| (0..pool.count).map(move |number| pool.node_name(number)));
+        let nodes: Vec<_> = names.take(MAX_NAMES).collect();
+        let nodes = nodes.join(", ");
+        Err(format!("there is no node {node:?}; the nodes are {nodes}").into())
     }
 
     /// Adds a taint to a node, or removes the taints with its key and effect.
@@ -57,6 +59,15 @@ impl ScenarioRun<'_> {
         let patched = api.patch(&taint.node, &params, &Patch::Merge(&patch)).await;
         Ok(patched.map(|_| ())?)
     }
+}
+
+/// The error of a power failure of a Node that is in no pool, or of its end.
+pub(crate) fn applied_node(node: &str, on: bool) -> String {
+    let status = if on { "True" } else { "Unknown" };
+    format!(
+        "only nodes of pools have power failures, and {node} is an applied Node; set its condition: \
+         `apply: {{apiVersion: v1, kind: Node, metadata: {{name: {node}}}, status: {{conditions: [{{type: Ready, status: {status:?}}}]}}}}`"
+    )
 }
 
 impl NodeTaint {

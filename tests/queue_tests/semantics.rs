@@ -168,3 +168,25 @@ fn a_step_about_more_pods_than_run_fails() {
         "error     j has only 1 running pod",
     );
 }
+
+#[test]
+fn pods_run_on_an_applied_node() {
+    let node = |conditions: &str| {
+        format!(
+            "  - apply: {{apiVersion: v1, kind: Node, metadata: {{name: extra, labels: {{disk: big}}}}, status: {{{conditions}capacity: {{cpu: 4, memory: 8Gi, pods: 10}}, allocatable: {{cpu: 4, memory: 8Gi, pods: 10}}}}}}\n"
+        )
+    };
+    let job = "  - jobs: {name: j, queue: lq, requests: {cpu: 1}, nodeSelector: {disk: big}}\n";
+    let pod = |field: &str| {
+        format!("    expect:\n    - {{object: {{kind: Pod, name: j-*}}, fields: {{{field}}}}}\n")
+    };
+    let runs = pod("spec.nodeName: extra, status.phase: Running");
+    assert_passes(&format!("{}{job}{runs}", node("")));
+    let not_ready = node("conditions: [{type: Ready, status: \"False\"}], ");
+    assert_passes(&format!("{not_ready}{job}{}", pod("status.phase: Pending")));
+    let failed = "  - apply: {apiVersion: v1, kind: Node, metadata: {name: extra}, status: {conditions: [{type: Ready, status: Unknown}]}}\n";
+    assert_passes(&format!(
+        "{}{job}{failed}    expect:\n    - {{object: {{kind: Pod, name: j-*}}, fields: {{status.phase: Pending}}, within: 10m}}\n",
+        node("")
+    ));
+}

@@ -8,6 +8,7 @@ use crate::assertion::Assertion;
 use crate::expect::Expected;
 use crate::format::{CheckAnswer, RequestAnswer, Scenario, Step, StepAction, StepTrigger};
 use crate::glob::glob_matches;
+use crate::node_actions::applied_node;
 use kueue_lab_api::constants::{self as c, PRIORITY_CLASS_LABEL};
 use kueue_lab_presets::{LabNode, Manifest, Sample};
 use kueue_lab_yaml::Position;
@@ -60,6 +61,8 @@ pub(super) struct KnownNames {
     admission_checks: BTreeSet<String>,
     flavors: BTreeSet<String>,
     nodes: BTreeSet<String>,
+    /// The Nodes that steps apply.
+    applied_nodes: BTreeSet<String>,
     presets: BTreeSet<String>,
     /// The kinds of all objects.
     kinds: BTreeSet<String>,
@@ -140,7 +143,9 @@ impl KnownNames {
                 self.admission_checks.insert(name.to_owned());
             }
             "Node" => {
-                self.nodes.insert(name.to_owned());
+                if self.nodes.insert(name.to_owned()) {
+                    self.applied_nodes.insert(name.to_owned());
+                }
             }
             _ => {}
         }
@@ -223,7 +228,10 @@ impl KnownNames {
             | StepAction::AnswerRequest(RequestAnswer {
                 check: Some(check), ..
             }) => missing("AdmissionCheck", check, &self.admission_checks, step.at),
-            StepAction::NodePower { node: name, .. } => node(name),
+            StepAction::NodePower { node: name, on } => match self.applied_nodes.contains(name) {
+                true => Some(UnknownName::new(step.at, name, applied_node(name, *on))),
+                false => node(name),
+            },
             StepAction::Sample { sample, .. } => {
                 missing("sample", sample, self.samples.names(), step.at)
             }
