@@ -374,6 +374,57 @@ fn a_watch_runs_again_also_after_mistakes() {
 }
 
 #[test]
+fn a_watch_does_not_run_again_after_its_own_output() {
+    let folder = folder(&format!("- name: a\n  steps:\n  - {JOBS}\n"));
+    let path = |name: &str| folder.path().join(name);
+    let report = std::fs::File::create(path("queues/report.txt")).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_kueue-lab"))
+        .args(["test", "--watch"])
+        .current_dir(folder.path())
+        .env("XDG_STATE_HOME", folder.path())
+        .stdin(Stdio::null())
+        .stdout(report)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let wait_for_runs = |number: usize| {
+        let started = std::time::Instant::now();
+        loop {
+            let text = std::fs::read_to_string(path("queues/report.txt")).unwrap();
+            let runs = text.matches("1 case: ").count();
+            assert!(runs <= number, "{text}");
+            if runs == number {
+                return;
+            }
+            assert!(started.elapsed().as_secs() < 60, "{text}");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    };
+    wait_for_runs(1);
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    wait_for_runs(1);
+    std::fs::write(path("queues/queues.yaml"), format!("{QUEUES}# x\n")).unwrap();
+    wait_for_runs(2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_folder_of_queues_needs_no_home() {
+    let folder = folder(&format!("- name: a\n  steps:\n  - {JOBS}\n"));
+    let output = Command::new(env!("CARGO_BIN_EXE_kueue-lab"))
+        .arg("test")
+        .current_dir(folder.path())
+        .env_remove("XDG_STATE_HOME")
+        .env("HOME", "/dev/null")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+}
+
+#[test]
 fn mistakes_in_a_file_are_reported_with_their_place() {
     for (cases, expected) in [
         (

@@ -9,12 +9,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::find_files::test_files;
 use super::warning_scenario::warning_scenario;
+use super::watched_files::WatchedFiles;
 use crate::cli::explain::explain_text;
 use crate::cli::output::print_stdout;
 use crate::cli::{CliError, logging, runtime, signals};
 use kueue_lab_admission::workload::WorkloadKey;
-use kueue_lab_lab::{Lab, LabPaths, PresetsFolder};
-use kueue_lab_presets::{FileWatcher, folders_of_file};
+use kueue_lab_lab::{Lab, LabPaths};
+use kueue_lab_presets::FileWatcher;
 use kueue_lab_scenario::{
     CaseResult, CaseStart, Coverage, LabFuture, TEST_FILE_SCHEMA, TestFile, TestOptions, case_text,
     coverage, json_report, junit_report, run_tests, summary_text,
@@ -100,15 +101,21 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), CliError> {
     let mut watcher = signals.block_on(async { FileWatcher::new() });
     loop {
         // A change during the run is not lost.
-        let folders = watched_folders(&args);
-        signals.block_on(async { watcher.watch_folders(folders) });
+        let before = watched_files(&args);
+        signals.block_on(async { watcher.watch_folders(before.folders.clone()) });
         if let Err(error) = run_once(&args, &stop) {
             eprintln!("kueue-lab: {error}");
         }
         let is_stopped = signals.block_on(async {
-            tokio::select! {
-                () = watcher.changed() => false,
-                () = stop.cancelled() => true,
+            loop {
+                tokio::select! {
+                    () = watcher.changed() => {}
+                    () = stop.cancelled() => return true,
+                }
+                // Another file can be in the same folder, such as the output of this command.
+                if watched_files(&args) != before {
+                    return false;
+                }
             }
         });
         if is_stopped {
@@ -124,28 +131,27 @@ fn run_once(args: &Args, stop: &CancellationToken) -> Result<(), CliError> {
     run_files(args, &load(args)?, stop)
 }
 
-/// The folders of the test files and of the files that they name, also if these have mistakes.
-fn watched_folders(args: &Args) -> BTreeSet<PathBuf> {
+/// The files of the tests, also if these have mistakes.
+fn watched_files(args: &Args) -> WatchedFiles {
     let here = [PathBuf::from(".")];
     let paths = match args.paths.as_slice() {
         [] => &here,
         paths => paths,
     };
-    let mut folders: BTreeSet<PathBuf> = paths.iter().flat_map(|p| folders_of_file(p)).collect();
-    if let (Ok(presets), Ok(files)) = (presets(args), find(args)) {
-        for file in files {
-            folders.extend(folders_of_file(&file));
-            folders.extend(TestFile::source_folders(&file, presets.path()));
-        }
-    }
-    folders
+    let files = find(args).unwrap_or_default();
+    let presets = presets(args, &files).unwrap_or_default();
+    WatchedFiles::of(paths, &files, &presets)
 }
 
-/// The folder of the presets that test files name.
-fn presets(args: &Args) -> Result<PresetsFolder, CliError> {
+/// The folder of the presets that test files name; an empty path if they name none.
+fn presets(args: &Args, files: &[PathBuf]) -> Result<PathBuf, CliError> {
+    let is_needed = |file: &PathBuf| TestFile::names_preset(file);
+    if args.presets_dir.is_none() && !files.iter().any(is_needed) {
+        return Ok(PathBuf::new());
+    }
     let here = std::env::current_dir().map_err(CliError::failed)?;
     let paths = LabPaths::find(args.presets_dir.clone(), &here).map_err(CliError::Usage)?;
-    Ok(paths.presets)
+    Ok(paths.presets.path().to_owned())
 }
 
 /// The test files.
@@ -161,10 +167,11 @@ fn find(args: &Args) -> Result<Vec<PathBuf>, CliError> {
 /// # Errors
 /// All problems of all files.
 fn load(args: &Args) -> Result<Vec<TestFile>, CliError> {
-    let presets = presets(args)?;
+    let paths = find(args)?;
+    let presets = presets(args, &paths)?;
     let (mut files, mut problems) = (Vec::new(), Vec::new());
-    for path in find(args)? {
-        match TestFile::load(&path, presets.path()) {
+    for path in paths {
+        match TestFile::load(&path, &presets) {
             Ok(file) => files.push(file),
             Err(error) => problems.push(error.to_string()),
         }

@@ -3,5 +3,6 @@
 mod command;
 mod find_files;
 mod warning_scenario;
+mod watched_files;
 
 pub(super) use command::{Args, run};
