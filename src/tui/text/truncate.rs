@@ -108,6 +108,58 @@ fn tail(text: &str, max_width: usize) -> &str {
     text
 }
 
+/// Where a word that is longer than a line is divided: behind these characters.
+const BREAKS: [char; 8] = ['.', '/', ']', '}', ',', ':', '=', '-'];
+
+/// As [`wrap`], but a longer word begins on the line before and is divided behind a punctuation mark, if there is
+/// one: paths of fields and JSON have no blanks.
+fn wrap_paths(text: &str, max_width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for mut word in text.split(' ') {
+        loop {
+            let gap = usize::from(!line.is_empty());
+            let left = max_width.saturating_sub(width(&line) + gap);
+            if width(word) <= left {
+                break;
+            }
+            let is_long = width(word) > max_width;
+            let first = match is_long {
+                true => divided(word, left),
+                false => "",
+            };
+            let first = match (first, line.is_empty()) {
+                ("", true) => head(word, max_width),
+                (first, _) => first,
+            };
+            if first.is_empty() && line.is_empty() {
+                // A character wider than the line is dropped.
+                return lines;
+            }
+            if !first.is_empty() && gap == 1 {
+                line.push(' ');
+            }
+            line.push_str(first);
+            word = &word[first.len()..];
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() && !word.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    if !line.is_empty() || lines.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+/// The longest beginning of a word that fits and ends in a punctuation mark; empty without one.
+fn divided(word: &str, max_width: usize) -> &str {
+    let fits = head(word, max_width);
+    fits.rfind(BREAKS).map_or("", |at| &fits[..=at])
+}
+
 /// A line of an indented document, wrapped; continuation lines are indented by two more columns.
 pub(crate) fn wrap_indented(line: &str, max_width: usize) -> Vec<String> {
     if width(line) <= max_width {
@@ -115,7 +167,7 @@ pub(crate) fn wrap_indented(line: &str, max_width: usize) -> Vec<String> {
     }
     let body = line.trim_start_matches(' ');
     let lead = (line.len() - body.len()).min(max_width / 2);
-    let parts = wrap(body, max_width.saturating_sub(lead + 2).max(1));
+    let parts = wrap_paths(body, max_width.saturating_sub(lead + 2).max(1));
     let indented = parts.into_iter().enumerate().map(|(n, part)| {
         let more = if n == 0 { 0 } else { 2 };
         format!("{}{part}", " ".repeat(lead + more))
@@ -160,6 +212,38 @@ mod tests {
             prop_assert!(width(&truncate_middle(&text, max_width, "..")) <= max_width);
             for line in wrap(&text, max_width) {
                 prop_assert!(width(&line) <= max_width.max(1));
+            }
+        }
+    }
+
+    #[test]
+    fn paths_begin_on_the_line_of_their_sign_and_are_divided_at_punctuation() {
+        assert_eq!(
+            wrap_indented(
+                "    ~ spec.resourceGroups[0].flavors[plain].resources[cpu].nominalQuota: 0 -> 4",
+                40
+            ),
+            [
+                "    ~ spec.resourceGroups[0].",
+                "      flavors[plain].resources[cpu].",
+                "      nominalQuota: 0 -> 4",
+            ]
+        );
+        // No word is divided that fits on a line.
+        assert_eq!(
+            wrap_indented("  a note on default/job-two-1f0c2 here", 25),
+            ["  a note on", "    default/job-two-1f0c2", "    here"]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_of_an_indented_document_is_wider(text in "[a-z./: ~-]{0,80}", max_width in 8usize..40) {
+            let lines = wrap_indented(&text, max_width);
+            let letters = |text: &str| text.replace(' ', "");
+            prop_assert_eq!(letters(&lines.concat()), letters(&text));
+            for line in lines {
+                prop_assert!(width(&line) <= max_width, "{line:?}");
             }
         }
     }
